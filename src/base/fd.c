@@ -1,0 +1,139 @@
+/* See fd.h. */
+#include "base/fd.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum fd_kind fd_kind_of(mode_t mode)
+{
+    if (S_ISDIR(mode))
+        return FD_DIR;
+    if (S_ISREG(mode))
+        return FD_FILE;
+    if (S_ISLNK(mode))
+        return FD_SYMLINK;
+    return FD_OTHER;
+}
+
+int fd_kind_at(int dir, const char *path, enum fd_kind *ret_kind, struct err *err)
+{
+    struct stat st;
+
+    if (!sys_fault() && fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        *ret_kind = fd_kind_of(st.st_mode);
+        return 0;
+    }
+    if (errno != ENOENT && errno != ENOTDIR)
+        return err_sys(err, "looking at %s", path);
+    *ret_kind = FD_MISSING;
+    return 0;
+}
+
+int fd_open_path_strict(const char *path, struct err *err)
+{
+    struct sys_open_how how = {
+        .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+        .resolve = SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS,
+    };
+    int fd = sys_openat2(AT_FDCWD, path, &how);
+
+    if (fd < 0)
+        return err_sys(err, "opening %s without following links", path);
+    return fd;
+}
+
+int fd_open_beneath(int dir, const char *path, int flags, mode_t mode, struct err *err)
+{
+    struct sys_open_how how = {
+        .flags = (uint64_t)(unsigned)flags | O_CLOEXEC,
+        .mode = (flags & (O_CREAT | __O_TMPFILE)) ? mode : 0,
+        .resolve = SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS,
+    };
+    int fd = sys_openat2(dir, path, &how);
+
+    if (fd < 0)
+        return err_sys(err, "opening %s inside its folder", path);
+    return fd;
+}
+
+int fd_read_file(const char *path, size_t max, struct buf *ret, struct err *err)
+{
+    AUTO_CLOSE int fd = sys_fault() ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+    if (fd < 0)
+        return err_sys(err, "opening %s", path);
+    buf_init(ret, max);
+    if (buf_read_fd(ret, fd, err)) {
+        buf_done(ret);
+        return err_wrap(err, "%s", path);
+    }
+    return 0;
+}
+
+int fd_write_all(int fd, const void *data, size_t len, struct err *err)
+{
+    const char *next = data;
+
+    while (len) {
+        ssize_t n = sys_fault() ? -1 : write(fd, next, len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_sys(err, "writing");
+        next += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+int fd_sealed_memory(const char *name, const void *data, size_t len, struct err *err)
+{
+    const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+    AUTO_CLOSE int fd = sys_memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd < 0)
+        return err_sys(err, "making an anonymous file");
+    if (fd_write_all(fd, data, len, err))
+        return -1;
+    if (sys_fault() || fcntl(fd, F_ADD_SEALS, seals) || lseek(fd, 0, SEEK_SET))
+        return err_sys(err, "sealing an anonymous file");
+    return TAKE_FD(fd);
+}
+
+char *fd_target(int fd, struct err *err)
+{
+    char link[32];
+    char target[PATH_MAX];
+    ssize_t len;
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    len = sys_fault() ? -1 : readlink(link, target, sizeof target - 1);
+    if (len < 0) {
+        err_sys(err, "reading %s", link);
+        return NULL;
+    }
+    return alloc_strn(target, (size_t)len);
+}
+
+int fd_set_nonblocking(int fd, bool on, struct err *err)
+{
+    int flags = sys_fault() ? -1 : fcntl(fd, F_GETFL);
+
+    if (flags < 0)
+        return err_sys(err, "reading the flags of descriptor %d", fd);
+    flags = on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
+    if (sys_fault() || fcntl(fd, F_SETFL, flags))
+        return err_sys(err, "setting the flags of descriptor %d", fd);
+    return 0;
+}

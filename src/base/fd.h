@@ -1,0 +1,38 @@
+/* File descriptors: always close-on-exec, relative to a directory descriptor where a name may be
+ * somebody else's, and never through a symlink that nobody asked for. */
+#pragma once
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct buf;
+
+/* What a path names, without following a symlink in its last component. */
+enum fd_kind { FD_MISSING, FD_DIR, FD_FILE, FD_SYMLINK, FD_OTHER };
+
+/* Kind of `path` relative to `dir` (AT_FDCWD for the current folder). A missing parent counts as
+ * missing; any other failure is an error. */
+int fd_kind_at(int dir, const char *path, enum fd_kind *ret_kind, struct err *err);
+
+/* O_PATH descriptor of an absolute path that may hold no symlink in any component. */
+int fd_open_path_strict(const char *path, struct err *err);
+
+/* Opens `path` below `dir`: no symlink, no "..", no absolute path, no magic link gets out. */
+int fd_open_beneath(int dir, const char *path, int flags, mode_t mode, struct err *err);
+
+/* The whole text of a file, at most `max` bytes. */
+int fd_read_file(const char *path, size_t max, struct buf *ret, struct err *err);
+
+/* Writes everything, however often write(2) stops early. */
+int fd_write_all(int fd, const void *data, size_t len, struct err *err);
+
+/* Anonymous file holding `data`, sealed against any change, offset 0. */
+int fd_sealed_memory(const char *name, const void *data, size_t len, struct err *err);
+
+/* Where the descriptor points, from /proc/self/fd; caller frees. NULL on failure. */
+char *fd_target(int fd, struct err *err);
+
+int fd_set_nonblocking(int fd, bool on, struct err *err);

@@ -1,0 +1,102 @@
+/* See str.h. */
+#include "base/str.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { DISTANCE_MAX = 64 };
+
+bool str_eq(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+bool str_starts(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+bool str_ends(const char *text, const char *suffix)
+{
+    size_t len = strlen(text);
+    size_t suffix_len = strlen(suffix);
+
+    return len >= suffix_len && strcmp(text + len - suffix_len, suffix) == 0;
+}
+
+/* On a mismatch after a `*`, only the last star has to be tried one character further. */
+bool str_match_nocase(const char *pattern, const char *text)
+{
+    const char *star = NULL;
+    const char *resume = NULL;
+
+    while (*text) {
+        if (*pattern == '*') {
+            star = pattern++;
+            resume = text;
+        } else if (*pattern == '?' ||
+                   tolower((unsigned char)*pattern) == tolower((unsigned char)*text)) {
+            pattern++;
+            text++;
+        } else if (star) {
+            pattern = star + 1;
+            text = ++resume;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == '\0';
+}
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+    size_t least = a < b ? a : b;
+
+    return least < c ? least : c;
+}
+
+/* Optimal string alignment, three rows of the table. */
+size_t str_distance(const char *a, const char *b)
+{
+    size_t rows[3][DISTANCE_MAX + 1];
+    size_t a_len = strlen(a);
+    size_t b_len = strlen(b);
+
+    if (a_len > DISTANCE_MAX || b_len > DISTANCE_MAX)
+        return DISTANCE_MAX;
+    for (size_t j = 0; j <= b_len; j++)
+        rows[0][j] = j;
+    for (size_t i = 1; i <= a_len; i++) {
+        size_t *now = rows[i % 3];
+        const size_t *last = rows[(i - 1) % 3];
+        const size_t *before = rows[(i + 1) % 3];
+
+        now[0] = i;
+        for (size_t j = 1; j <= b_len; j++) {
+            now[j] = min3(last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = min3(now[j], before[j - 2] + 1, now[j]);
+        }
+    }
+    return rows[a_len % 3][b_len];
+}
+
+const char *str_nearest(const char *text, const char *const *names)
+{
+    size_t limit = strlen(text) / 3;
+    const char *best = NULL;
+    size_t best_distance;
+
+    best_distance = (limit < 2 ? 2 : limit) + 1;
+    for (; *names; names++) {
+        size_t distance = str_distance(text, *names);
+
+        if (distance < best_distance) {
+            best_distance = distance;
+            best = *names;
+        }
+    }
+    return best;
+}

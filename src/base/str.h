@@ -1,0 +1,21 @@
+/* Small helpers on C strings. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+bool str_eq(const char *a, const char *b);
+bool str_starts(const char *text, const char *prefix);
+bool str_ends(const char *text, const char *suffix);
+
+/* Shell-style wildcards `*` and `?` over the whole text, ASCII case ignored. Linear in the
+ * product of the lengths at worst, no recursion. */
+bool str_match_nocase(const char *pattern, const char *text);
+
+/* Edit distance (insert, delete, replace, swap of neighbours), for "did you mean". Texts longer
+ * than 64 bytes count as far apart (returns 64). */
+size_t str_distance(const char *a, const char *b);
+
+/* The entry of the NULL-terminated `names` nearest to `text`, or NULL when none is within a third
+ * of its length (at least 2). */
+const char *str_nearest(const char *text, const char *const *names);

@@ -1,0 +1,23 @@
+/* A list of owned strings, always NULL-terminated behind `len`, so `items` is an argv or envp. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct strv {
+    char **items; /* NULL while the list has never held anything */
+    size_t len;
+    size_t cap;
+};
+
+void strv_done(struct strv *strv);
+void strv_push(struct strv *strv, const char *text); /* copies */
+void strv_push_take(struct strv *strv, char *text);  /* takes ownership of `text` */
+void strv_pushf(struct strv *strv, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void strv_push_all(struct strv *strv, char *const *items); /* NULL-terminated; NULL is empty */
+void strv_remove(struct strv *strv, size_t index);
+void strv_sort(struct strv *strv); /* bytewise */
+bool strv_has(const struct strv *strv, const char *text);
+
+/* NULL-terminated view; an empty list gives a pointer to NULL. */
+char *const *strv_view(const struct strv *strv);

@@ -1,0 +1,141 @@
+/* See access.h. */
+#include "policy/access.h"
+
+#include "base/alloc.h"
+#include "base/path.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void access_entry_done(struct access_entry *entry)
+{
+    free(entry->path);
+    free(entry->origin);
+}
+
+void access_map_done(struct access_map *map)
+{
+    for (size_t i = 0; i < map->len; i++)
+        access_entry_done(&map->entries[i]);
+    for (size_t i = 0; i < map->links_len; i++) {
+        free(map->links[i].path);
+        free(map->links[i].target);
+    }
+    free(map->entries);
+    free(map->links);
+    *map = (struct access_map){0};
+}
+
+struct access_entry *access_map_add(struct access_map *map, const char *path, enum access access,
+                                    enum access_kind kind, const char *origin)
+{
+    struct access_entry *entry;
+
+    map->entries = alloc_grow(map->entries, map->len, &map->cap, sizeof *map->entries);
+    entry = &map->entries[map->len++];
+    *entry = (struct access_entry){
+        .path = alloc_str(path), .access = access, .kind = kind, .origin = alloc_str(origin)};
+    return entry;
+}
+
+/* deny > write > read */
+static int access_rank(enum access access)
+{
+    static const int ranks[] = {[ACCESS_DENY] = 0, [ACCESS_WRITE] = 1, [ACCESS_READ] = 2};
+
+    return ranks[access];
+}
+
+static int access_entry_compare(const void *left, const void *right)
+{
+    const struct access_entry *a = left;
+    const struct access_entry *b = right;
+    int order = path_compare(a->path, b->path);
+
+    if (order)
+        return order;
+    if (a->is_protected != b->is_protected)
+        return a->is_protected ? 1 : -1;
+    return access_rank(a->access) - access_rank(b->access);
+}
+
+static int access_link_compare(const void *left, const void *right)
+{
+    const struct access_link *a = left;
+    const struct access_link *b = right;
+
+    return path_compare(a->path, b->path);
+}
+
+void access_map_sort(struct access_map *map)
+{
+    size_t kept = 0;
+
+    if (map->links_len)
+        qsort(map->links, map->links_len, sizeof *map->links, access_link_compare);
+    if (!map->len)
+        return;
+    qsort(map->entries, map->len, sizeof *map->entries, access_entry_compare);
+    for (size_t i = 1; i < map->len; i++) {
+        if (strcmp(map->entries[kept].path, map->entries[i].path) == 0)
+            access_entry_done(&map->entries[i]);
+        else
+            map->entries[++kept] = map->entries[i];
+    }
+    map->len = kept + 1;
+}
+
+const struct access_entry *access_map_find(const struct access_map *map, const char *path)
+{
+    const struct access_entry *best = NULL;
+
+    for (size_t i = 0; i < map->len; i++)
+        if (path_is_within(path, map->entries[i].path))
+            best = &map->entries[i]; /* parents come first, so the last hit is the longest */
+    return best;
+}
+
+enum access access_map_check(const struct access_map *map, const char *path)
+{
+    const struct access_entry *entry = access_map_find(map, path);
+
+    if (entry)
+        return entry->access;
+    return map->restricted ? ACCESS_DENY : ACCESS_WRITE;
+}
+
+static bool access_map_all(const struct access_map *map, enum access least)
+{
+    if (!map->restricted)
+        return true;
+    if (access_map_check(map, "/") < least)
+        return false;
+    for (size_t i = 0; i < map->len; i++)
+        if (map->entries[i].access < least)
+            return false;
+    return true;
+}
+
+bool access_map_full_read(const struct access_map *map)
+{
+    return access_map_all(map, ACCESS_READ);
+}
+
+bool access_map_full_write(const struct access_map *map)
+{
+    return access_map_all(map, ACCESS_WRITE);
+}
+
+const char *access_name(enum access access)
+{
+    static const char *const names[] = {"deny", "read", "write"};
+
+    return names[access];
+}
+
+const char *network_access_name(enum network_access network)
+{
+    static const char *const names[] = {"restricted", "proxied", "enabled"};
+
+    return names[network];
+}

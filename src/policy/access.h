@@ -1,0 +1,81 @@
+/* What a command may do with the file system, said in literal paths: the result of resolving a
+ * permission profile on one host (policy/resolve.h), and all that the plan compiler reads.
+ *
+ * Invariants of a resolved map:
+ *  - paths are clean (path.h), canonical (no component is a symlink), unique, and ordered by
+ *    path_compare(), so that a folder comes right before everything below it;
+ *  - the entry with the longest path that contains a path decides about it; nothing else does;
+ *  - paths without any entry are denied when `restricted`, and writable otherwise;
+ *  - an entry that says the same as the entry above it decides nothing, but stays (for `explain`).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Weakest first, so that a comparison with < means "narrower". */
+enum access { ACCESS_DENY, ACCESS_READ, ACCESS_WRITE };
+
+/* What stood at the path when the profile was resolved. */
+enum access_kind {
+    ACCESS_MISSING, /* nothing; its folder may be missing too */
+    ACCESS_DIR,
+    ACCESS_FILE, /* anything that is not a folder: regular file, socket, fifo, device */
+};
+
+enum network_access {
+    NETWORK_RESTRICTED, /* loopback only */
+    NETWORK_PROXIED,    /* the managed proxy is the only way out */
+    NETWORK_ENABLED,    /* the host's network */
+};
+
+struct access_entry {
+    char *path;
+    enum access access;
+    enum access_kind kind;
+    bool
+        is_protected; /* put there by us: a protected metadata name, not something the user wrote */
+    char *origin;     /* who decided, for people: "config.toml:12 [permissions.x.filesystem]",
+                         "built-in workspace-write", "--deny", "protected name .git" */
+};
+
+/* A symlink on the host that leads to an entry, e.g. /bin -> usr/bin: a restricted root has to
+ * hold it too, or the path that the user wrote would not work inside. */
+struct access_link {
+    char *path;   /* clean, absolute; its parent is canonical */
+    char *target; /* text of the link, as on the host */
+};
+
+struct access_map {
+    struct access_entry *entries;
+    size_t len;
+    size_t cap;
+    struct access_link *links; /* ordered by path */
+    size_t links_len;
+    size_t links_cap;
+    bool restricted; /* false: no file-system restriction at all (entries are empty) */
+    enum network_access network;
+};
+
+void access_map_done(struct access_map *map);
+
+/* Takes nothing over; keeps no order (access_map_sort() does). Returns the new entry. */
+struct access_entry *access_map_add(struct access_map *map, const char *path, enum access access,
+                                    enum access_kind kind, const char *origin);
+
+/* Brings the entries and links into order. Among equal paths the user's entry beats a protected
+ * one, then deny > write > read; the others go. */
+void access_map_sort(struct access_map *map);
+
+/* The entry that decides about a clean path; NULL when none does. */
+const struct access_entry *access_map_find(const struct access_map *map, const char *path);
+
+/* The verdict for a clean path, by access_map_find() and `restricted`. */
+enum access access_map_check(const struct access_map *map, const char *path);
+
+/* The whole tree is readable (no deny at all) / writable (nothing narrower than write). */
+bool access_map_full_read(const struct access_map *map);
+bool access_map_full_write(const struct access_map *map);
+
+const char *access_name(enum access access);                  /* "deny", "read", "write" */
+const char *network_access_name(enum network_access network); /* "restricted", ... */

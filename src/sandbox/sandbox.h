@@ -1,0 +1,142 @@
+/* The sandbox as the upper layers see it: make one for a profile, launch commands in it.
+ *
+ *     sandbox_new()       compile the plan for an access map on this host (probing by doing)
+ *     sandbox_launch()    start one command in it; as often as wanted, several at a time
+ *     launch_read()       what the launcher says: started, or failed, or how the command ended
+ *     launch_done()       close it; a command that still runs is killed with everything it started
+ *     sandbox_free()
+ *
+ * Nothing here blocks longer than the start of a process takes, except where said.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "policy/access.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+struct sandbox;
+struct plan;
+struct buf;
+
+enum sandbox_mode {
+    SANDBOX_AUTO,     /* the strongest layers that this host has; never silent about a lack */
+    SANDBOX_REQUIRE,  /* every layer, or an error */
+    SANDBOX_DISABLED, /* none, on the user's word */
+};
+
+/* Each layer is reported; none is dropped silently. */
+enum layer {
+    LAYER_USER_NAMESPACE,
+    LAYER_MOUNT_NAMESPACE,
+    LAYER_PID_NAMESPACE,
+    LAYER_IPC_NAMESPACE,
+    LAYER_NET_NAMESPACE, /* not needed when the network is enabled */
+    LAYER_UTS_NAMESPACE,
+    LAYER_CGROUP_NAMESPACE,
+    LAYER_LANDLOCK,
+    LAYER_SECCOMP,
+    LAYER_NO_NEW_PRIVS,
+    LAYER_CAPABILITIES, /* all sets empty */
+    LAYER_COUNT,
+};
+
+enum layer_state { LAYER_ENFORCED, LAYER_PARTIAL, LAYER_ABSENT, LAYER_NOT_NEEDED };
+
+struct layer_report {
+    enum layer_state state;
+    char why[200]; /* for partial and absent: what is missing and what to do about it */
+};
+
+const char *layer_name(enum layer layer);             /* "user-namespace", ... */
+const char *layer_state_name(enum layer_state state); /* "enforced", "partial", "absent", ... */
+
+struct sandbox_options {
+    enum sandbox_mode mode;
+    const struct access_map *access; /* borrowed during the call only */
+    bool allow_nested_namespaces;    /* the command may make namespaces of its own */
+    bool recycle_network; /* library hosts: keep network namespaces for the next command */
+    const char *launcher; /* path of cordon-linux-sandbox; NULL: found as design.md 2 says */
+};
+
+/* A profile that the layers of this host cannot express, and any lack in mode require, is
+ * ERR_UNSUPPORTED with the reason and the remedy. NULL on failure. */
+struct sandbox *sandbox_new(const struct sandbox_options *options, struct err *err);
+void sandbox_free(struct sandbox *sandbox); /* no launch of it may be open any more */
+
+const struct layer_report *sandbox_layer(const struct sandbox *sandbox, enum layer layer);
+bool sandbox_is_degraded(const struct sandbox *sandbox); /* a needed layer is partial or absent */
+const struct plan *sandbox_plan(const struct sandbox *sandbox);
+
+/* Limits set inside by rlimits; 0 means none. */
+struct sandbox_limits {
+    uint64_t memory;    /* bytes of address space */
+    uint64_t cpu_time;  /* seconds */
+    uint64_t processes; /* count */
+    uint64_t file_size; /* bytes */
+};
+
+struct launch_options {
+    char *const *argv;    /* argv[0] is looked up on the PATH of `env` when it has no slash */
+    const char *program;  /* what to execute when it is not argv[0]; may be NULL */
+    char *const *env;     /* complete, "NAME=value" */
+    const char *cwd;      /* absolute */
+    int stdio[3];         /* borrowed; become the command's 0, 1, 2; never the caller's files */
+    bool controlling_tty; /* stdio[0] is a PTY slave: make it the controlling terminal */
+    struct sandbox_limits limits;
+    int cgroup; /* descriptor of a cgroup v2 folder to start in, or -1 */
+};
+
+/* How the launcher reports; each message is one packet. */
+enum launch_event {
+    LAUNCH_NOTHING, /* no message yet (the descriptor would block) */
+    LAUNCH_STARTED, /* the command's program was executed */
+    LAUNCH_FAILED,  /* it was not: `failure` tells why; the launch is over */
+    LAUNCH_EXITED,  /* the command ended; everything it left behind has been killed and reaped */
+    LAUNCH_GONE,    /* the launcher died without a word (killed from outside); the launch is over */
+};
+
+/* What failed. Expected outcomes of the command itself (126, 127) are told apart from ours. */
+enum launch_stage {
+    LAUNCH_STAGE_SANDBOX, /* the sandbox could not be set up; `operation` names the step */
+    LAUNCH_STAGE_CWD,     /* the working folder cannot be entered inside */
+    LAUNCH_STAGE_EXEC,    /* the program cannot be executed: ENOENT -> 127, else 126 */
+};
+
+struct launch_report {
+    enum launch_event event;
+    pid_t pid;               /* STARTED: the command's pid as seen from here, 0 when not known */
+    int wait_status;         /* EXITED: as from waitpid(2) */
+    struct rusage usage;     /* EXITED: the command and all it waited for */
+    uint64_t bytes_written;  /* EXITED: bytes sent to storage, from rusage blocks */
+    enum launch_stage stage; /* FAILED */
+    struct err failure;      /* FAILED */
+};
+
+struct launch {
+    int status; /* readable when launch_read() has something to say; non-blocking; owned */
+    int pidfd;  /* of the command's init (or of the command when there is no sandbox); owned */
+    pid_t init; /* its pid, a child of this process until launch_done() reaps it */
+    struct sandbox *sandbox;
+    struct standins *standins; /* what was put on the host for the time of the command */
+    struct netns *netns;
+};
+
+/* Starts one command. When it returns 0 the launcher runs; whether the command could be executed
+ * comes as the first report. */
+int sandbox_launch(struct sandbox *sandbox, const struct launch_options *options,
+                   struct launch *ret, struct err *err);
+
+/* The next report. -1 only for failures of our own. */
+int launch_read(struct launch *launch, struct launch_report *ret, struct err *err);
+
+/* Sends `signal` to the command (by way of its init, which passes it to the command's process, or
+ * with `everything` to every process of the sandbox). A command that has ended is not an error. */
+int launch_signal(struct launch *launch, int signal, bool everything, struct err *err);
+
+/* Kills what still runs, waits for it (milliseconds), takes away everything that was put on the
+ * host. Safe on a zeroed or failed launch. */
+void launch_done(struct launch *launch);
