@@ -2,6 +2,7 @@
 #include "base/buf.h"
 
 #include "base/alloc.h"
+#include "base/sys.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -100,7 +101,7 @@ int buf_read_fd(struct buf *buf, int fd, struct err *err)
     char chunk[16384];
 
     for (;;) {
-        ssize_t n = read(fd, chunk, sizeof chunk);
+        ssize_t n = sys_fault() ? -1 : read(fd, chunk, sizeof chunk);
 
         if (n < 0 && errno == EINTR)
             continue;

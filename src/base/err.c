@@ -7,6 +7,9 @@
 #include <string.h>
 
 static void err_fill(struct err *err, enum err_code code, int sys, const char *fmt, va_list args)
+    __attribute__((format(printf, 4, 0)));
+
+static void err_fill(struct err *err, enum err_code code, int sys, const char *fmt, va_list args)
 {
     err->code = code;
     err->sys = sys;

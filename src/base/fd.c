@@ -42,7 +42,8 @@ int fd_kind_at(int dir, const char *path, enum fd_kind *ret_kind, struct err *er
 int fd_open_path_strict(const char *path, struct err *err)
 {
     struct sys_open_how how = {
-        .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+        /* without O_NOFOLLOW, which would open a link in the last place instead of refusing it */
+        .flags = O_PATH | O_CLOEXEC,
         .resolve = SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS,
     };
     int fd = sys_openat2(AT_FDCWD, path, &how);
@@ -52,11 +53,17 @@ int fd_open_path_strict(const char *path, struct err *err)
     return fd;
 }
 
+/* openat2(2) refuses a mode where no file can be made. */
+static bool fd_flags_create(int flags)
+{
+    return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
+}
+
 int fd_open_beneath(int dir, const char *path, int flags, mode_t mode, struct err *err)
 {
     struct sys_open_how how = {
         .flags = (uint64_t)(unsigned)flags | O_CLOEXEC,
-        .mode = (flags & (O_CREAT | __O_TMPFILE)) ? mode : 0,
+        .mode = fd_flags_create(flags) ? mode : 0,
         .resolve = SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS,
     };
     int fd = sys_openat2(dir, path, &how);
@@ -69,14 +76,15 @@ int fd_open_beneath(int dir, const char *path, int flags, mode_t mode, struct er
 int fd_read_file(const char *path, size_t max, struct buf *ret, struct err *err)
 {
     AUTO_CLOSE int fd = sys_fault() ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    AUTO(buf_done) struct buf text;
 
+    buf_init(&text, max);
     if (fd < 0)
         return err_sys(err, "opening %s", path);
-    buf_init(ret, max);
-    if (buf_read_fd(ret, fd, err)) {
-        buf_done(ret);
+    if (buf_read_fd(&text, fd, err))
         return err_wrap(err, "%s", path);
-    }
+    *ret = text;
+    text = (struct buf){0};
     return 0;
 }
 

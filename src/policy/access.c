@@ -2,6 +2,7 @@
 #include "policy/access.h"
 
 #include "base/alloc.h"
+#include "base/auto.h"
 #include "base/path.h"
 
 #include <stdlib.h>
@@ -36,6 +37,42 @@ struct access_entry *access_map_add(struct access_map *map, const char *path, en
     *entry = (struct access_entry){
         .path = alloc_str(path), .access = access, .kind = kind, .origin = alloc_str(origin)};
     return entry;
+}
+
+void access_map_add_all(struct access_map *map, const struct access_map *more)
+{
+    for (size_t i = 0; i < more->len; i++) {
+        const struct access_entry *entry = &more->entries[i];
+
+        access_map_add(map, entry->path, entry->access, entry->kind, entry->origin)->is_protected =
+            entry->is_protected;
+    }
+}
+
+void access_map_add_link(struct access_map *map, const char *path, const char *target)
+{
+    for (size_t i = 0; i < map->links_len; i++)
+        if (strcmp(map->links[i].path, path) == 0)
+            return;
+    map->links = alloc_grow(map->links, map->links_len, &map->links_cap, sizeof *map->links);
+    map->links[map->links_len++] =
+        (struct access_link){.path = alloc_str(path), .target = alloc_str(target)};
+}
+
+void access_map_copy(struct access_map *ret, const struct access_map *map)
+{
+    *ret = (struct access_map){.restricted = map->restricted, .network = map->network};
+    for (size_t i = 0; i < map->len; i++) {
+        const struct access_entry *entry = &map->entries[i];
+
+        access_map_add(ret, entry->path, entry->access, entry->kind, entry->origin)->is_protected =
+            entry->is_protected;
+    }
+    for (size_t i = 0; i < map->links_len; i++) {
+        ret->links = alloc_grow(ret->links, ret->links_len, &ret->links_cap, sizeof *ret->links);
+        ret->links[ret->links_len++] = (struct access_link){
+            .path = alloc_str(map->links[i].path), .target = alloc_str(map->links[i].target)};
+    }
 }
 
 /* deny > write > read */
@@ -85,14 +122,33 @@ void access_map_sort(struct access_map *map)
     map->len = kept + 1;
 }
 
+static int access_path_compare(const void *path, const void *entry)
+{
+    return path_compare(path, ((const struct access_entry *)entry)->path);
+}
+
+struct access_entry *access_map_exact(const struct access_map *map, const char *path)
+{
+    if (!map->len)
+        return NULL;
+    return bsearch(path, map->entries, map->len, sizeof *map->entries, access_path_compare);
+}
+
 const struct access_entry *access_map_find(const struct access_map *map, const char *path)
 {
-    const struct access_entry *best = NULL;
+    AUTO_FREE char *at = alloc_str(path);
+    size_t len = strlen(at);
 
-    for (size_t i = 0; i < map->len; i++)
-        if (path_is_within(path, map->entries[i].path))
-            best = &map->entries[i]; /* parents come first, so the last hit is the longest */
-    return best;
+    for (;;) {
+        const struct access_entry *entry = access_map_exact(map, at);
+
+        if (entry || len <= 1)
+            return entry;
+        while (at[--len] != '/')
+            ;
+        len += len == 0; /* the root keeps its slash */
+        at[len] = '\0';
+    }
 }
 
 enum access access_map_check(const struct access_map *map, const char *path)
@@ -131,6 +187,19 @@ const char *access_name(enum access access)
     static const char *const names[] = {"deny", "read", "write"};
 
     return names[access];
+}
+
+bool access_parse(const char *word, enum access *ret)
+{
+    if (strcmp(word, "read") == 0)
+        *ret = ACCESS_READ;
+    else if (strcmp(word, "write") == 0)
+        *ret = ACCESS_WRITE;
+    else if (strcmp(word, "deny") == 0 || strcmp(word, "none") == 0)
+        *ret = ACCESS_DENY;
+    else
+        return false;
+    return true;
 }
 
 const char *network_access_name(enum network_access network)

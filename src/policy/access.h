@@ -58,14 +58,24 @@ struct access_map {
 };
 
 void access_map_done(struct access_map *map);
+void access_map_copy(struct access_map *ret, const struct access_map *map);
 
 /* Takes nothing over; keeps no order (access_map_sort() does). Returns the new entry. */
 struct access_entry *access_map_add(struct access_map *map, const char *path, enum access access,
                                     enum access_kind kind, const char *origin);
 
+/* Adds copies of all entries of `more`. */
+void access_map_add_all(struct access_map *map, const struct access_map *more);
+
+/* Adds a copy of a link, unless there is one at that path. */
+void access_map_add_link(struct access_map *map, const char *path, const char *target);
+
 /* Brings the entries and links into order. Among equal paths the user's entry beats a protected
  * one, then deny > write > read; the others go. */
 void access_map_sort(struct access_map *map);
+
+/* The entry of a sorted map at just this path, NULL when there is none. */
+struct access_entry *access_map_exact(const struct access_map *map, const char *path);
 
 /* The entry that decides about a clean path; NULL when none does. */
 const struct access_entry *access_map_find(const struct access_map *map, const char *path);
@@ -78,4 +88,5 @@ bool access_map_full_read(const struct access_map *map);
 bool access_map_full_write(const struct access_map *map);
 
 const char *access_name(enum access access);                  /* "deny", "read", "write" */
+bool access_parse(const char *word, enum access *ret);        /* those, and "none" for deny */
 const char *network_access_name(enum network_access network); /* "restricted", ... */

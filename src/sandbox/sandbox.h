@@ -58,7 +58,10 @@ struct sandbox_options {
     enum sandbox_mode mode;
     const struct access_map *access; /* borrowed during the call only */
     bool allow_nested_namespaces;    /* the command may make namespaces of its own */
-    bool recycle_network; /* library hosts: keep network namespaces for the next command */
+    bool keep_warm; /* for hosts that run many commands: keep network namespaces and stand-ins for
+                       the next command until sandbox_free() */
+    const char *const *own_paths; /* NULL-terminated, canonical: what belongs to Cordon or its host,
+                                     read-only to every command; may be NULL */
     const char *launcher; /* path of cordon-linux-sandbox; NULL: found as design.md 2 says */
 };
 
@@ -67,8 +70,16 @@ struct sandbox_options {
 struct sandbox *sandbox_new(const struct sandbox_options *options, struct err *err);
 void sandbox_free(struct sandbox *sandbox); /* no launch of it may be open any more */
 
+/* Sets a sandbox up with nothing in it, so that the layers below are what this host really gives.
+ * The first launch does the same on the way. Blocks for about a millisecond. */
+int sandbox_probe(struct sandbox *sandbox, struct err *err);
+
+/* What the command will be held to: the map given, and what was added for Cordon's own paths. */
+const struct access_map *sandbox_access(const struct sandbox *sandbox);
+
 const struct layer_report *sandbox_layer(const struct sandbox *sandbox, enum layer layer);
 bool sandbox_is_degraded(const struct sandbox *sandbox); /* a needed layer is partial or absent */
+const char *sandbox_degradation(const struct sandbox *sandbox); /* why, in words; "" when not */
 const struct plan *sandbox_plan(const struct sandbox *sandbox);
 
 /* Limits set inside by rlimits; 0 means none. */
@@ -87,7 +98,8 @@ struct launch_options {
     int stdio[3];         /* borrowed; become the command's 0, 1, 2; never the caller's files */
     bool controlling_tty; /* stdio[0] is a PTY slave: make it the controlling terminal */
     struct sandbox_limits limits;
-    int cgroup; /* descriptor of a cgroup v2 folder to start in, or -1 */
+    int cgroup;    /* descriptor of a cgroup v2 folder to start in, or -1 */
+    bool is_probe; /* set the sandbox up, execute nothing, exit with 0 */
 };
 
 /* How the launcher reports; each message is one packet. */
@@ -117,16 +129,18 @@ struct launch_report {
 };
 
 struct launch {
-    int status; /* readable when launch_read() has something to say; non-blocking; owned */
-    int pidfd;  /* of the command's init (or of the command when there is no sandbox); owned */
-    pid_t init; /* its pid, a child of this process until launch_done() reaps it */
+    int status;   /* readable when launch_read() has something to say; non-blocking; owned */
+    int pidfd;    /* of the command's init (or of the command when there is no sandbox); owned */
+    pid_t init;   /* its pid, a child of this process until launch_done() reaps it */
+    bool is_over; /* every process of the command is gone */
     struct sandbox *sandbox;
     struct standins *standins; /* what was put on the host for the time of the command */
     struct netns *netns;
 };
 
 /* Starts one command. When it returns 0 the launcher runs; whether the command could be executed
- * comes as the first report. */
+ * comes as the first report. The first launch of a sandbox waits until the sandbox stands (and in
+ * mode auto steps down a layer that turns out not to be had); the report is then ready at once. */
 int sandbox_launch(struct sandbox *sandbox, const struct launch_options *options,
                    struct launch *ret, struct err *err);
 
@@ -137,6 +151,8 @@ int launch_read(struct launch *launch, struct launch_report *ret, struct err *er
  * with `everything` to every process of the sandbox). A command that has ended is not an error. */
 int launch_signal(struct launch *launch, int signal, bool everything, struct err *err);
 
-/* Kills what still runs, waits for it (milliseconds), takes away everything that was put on the
- * host. Safe on a zeroed or failed launch. */
+/* Kills what still runs, and takes away everything that was put on the host (unless it is kept
+ * warm). After LAUNCH_EXITED or LAUNCH_FAILED it does not block: what is left of the init is
+ * reaped by the next launch or by sandbox_free(); otherwise it waits for the end (milliseconds).
+ * Safe on a zeroed or failed launch. */
 void launch_done(struct launch *launch);

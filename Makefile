@@ -1,0 +1,23 @@
+# Thin wrappers around meson and scripts/; what takes more than a line is there.
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 300
+
+.PHONY: build deps demo test check format bench fuzz install
+build:
+	scripts/build
+deps:
+	scripts/deps
+demo: deps build
+	scripts/demo
+test: deps
+	scripts/test
+check:
+	scripts/check
+format:
+	scripts/format
+bench: deps build
+	scripts/bench
+fuzz: deps
+	scripts/fuzz $(FUZZ_SECONDS)
+install:
+	scripts/install $(PREFIX)

@@ -1,0 +1,13 @@
+/* file: URIs of local paths, RFC 8089 with the escapes of RFC 3986. */
+#pragma once
+
+#include "base/err.h"
+
+/* The path of "file:///path", "file://localhost/path" or "file:/path"; absolute, not cleaned.
+ * Caller frees. NULL (ERR_INVALID) for another scheme or host, a query or fragment, a bad escape,
+ * or one that stands for NUL. */
+char *file_uri_parse(const char *uri, struct err *err);
+
+/* "file:///path" for an absolute path; every byte but letters, digits and "-._~/" is escaped, so
+ * that any path survives. Caller frees. */
+char *file_uri_format(const char *path);

@@ -1,0 +1,33 @@
+/* UTF-8 as the Unicode Standard defines it (table 3-7: no surrogates, nothing above U+10FFFF, no
+ * overlong forms). Texts are given with their length and may hold NUL bytes. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct buf;
+
+enum utf8_kind {
+    UTF8_VALID,      /* a whole character */
+    UTF8_INVALID,    /* can not become one, whatever follows */
+    UTF8_INCOMPLETE, /* the text ends inside a character that is well-formed so far */
+};
+
+/* The sequence that `text` (not empty) begins with. `*ret_len` is its length: of the character, or
+ * of the "maximal subpart" that one U+FFFD stands for (Unicode 3.9, as WHATWG's decoder does). */
+enum utf8_kind utf8_next(const char *text, size_t len, size_t *ret_len);
+
+/* Bytes of the longest valid beginning. `*ret_tail` (may be NULL) is the number of bytes behind it,
+ * 1 to 3, when the text only ends inside a character, else 0: a reader of a stream keeps so many
+ * bytes for later. */
+size_t utf8_valid_len(const char *text, size_t len, size_t *ret_tail);
+
+bool utf8_is_valid(const char *text, size_t len);
+
+/* Appends the text with U+FFFD for every maximal ill-formed subpart, an incomplete end included.
+ * false when the buffer's limit would be passed; nothing is appended then. */
+bool utf8_append_lossy(struct buf *buf, const char *text, size_t len);
+
+/* Where to cut so that at most `max` bytes stay and no valid character is torn. In ill-formed
+ * places the cut is at `max` itself. */
+size_t utf8_cut(const char *text, size_t len, size_t max);

@@ -1,0 +1,50 @@
+/* Our ends of a command's stdin, stdout and stderr: pipes, a PTY, or none. Internal to exec;
+ * process.h is the interface. */
+#pragma once
+
+#include "base/err.h"
+#include "exec/input.h"
+#include "exec/pty.h"
+#include "exec/stream.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct channels;
+struct loop;
+struct loop_watch;
+struct process_options;
+
+struct reader {
+    struct channels *channels;
+    enum stream stream;
+    int fd; /* of a pipe: owned; of a PTY: its master, borrowed; -1: read to its end */
+    struct loop_watch *watch;
+};
+
+struct channels {
+    struct pty pty; /* master -1 without one */
+    struct reader readers[STREAM_COUNT];
+    struct input input;
+    void (*on_bytes)(void *data, enum stream stream, const char *bytes, size_t len);
+    /* Everything is read to its end; the last thing that is done before going back to the loop. */
+    void (*on_read_out)(void *data);
+    void *data;
+};
+
+/* What the command gets; closed by channels_child_done() once it has it. */
+struct channels_child {
+    int fds[3];
+    bool is_owned;
+};
+
+void channels_init(struct channels *channels);
+int channels_open(struct channels *channels, const struct process_options *options,
+                  struct channels_child *ret_child, struct err *err);
+void channels_child_done(struct channels_child *child);
+
+/* Begins to read. */
+int channels_watch(struct channels *channels, struct loop *loop, struct err *err);
+
+bool channels_are_read_out(const struct channels *channels);
+void channels_close(struct channels *channels);

@@ -1,0 +1,52 @@
+/* The result of a command as JSON. The names below are stable.
+ *
+ *   {
+ *     "end": "exited" | "signaled" | "timed-out" | "cancelled" | "denied" | "failed-to-start",
+ *     "exit_code": 0,                  number, or null when the command has none
+ *     "signal": null,                  or its name, "SIGKILL"
+ *     "signal_number": null,           or 9
+ *     "timed_out": false,
+ *     "shell_exit_code": 0,            what `cordon run` exits with (124, 125, 128+n, ...)
+ *     "pid": 4711,                     as seen from outside; null when not known
+ *     "wall_time_ns": 1200000,
+ *     "failure": null,                 or {"stage": "sandbox"|"cwd"|"exec", "code": "system",
+ *                                          "errno": "ENOENT" or null, "message": "..."}
+ *     "usage": {                       null when not known
+ *       "user_time_ns", "system_time_ns", "memory_peak_kb", "voluntary_context_switches",
+ *       "involuntary_context_switches", "bytes_written"
+ *     },
+ *     "limits": {                      only those that were asked
+ *       "memory": {"value": 536870912, "by": "rlimit" | "cgroup", "hit": true},
+ *       "cpu-time": ..., "pids": ..., "file-size": ...          cpu-time in ns
+ *     },
+ *     "tty": false,
+ *     "stdout": "text",                invalid UTF-8 becomes U+FFFD; what is left out in the middle
+ *                                      becomes a line "... N bytes omitted ..."
+ *     "stdout_base64": "...",          only when not valid UTF-8: the retained bytes
+ *     "stdout_bytes": 4,               that came in all
+ *     "stdout_omitted_bytes": 0,       of these, left out in the middle
+ *     "stdout_omitted_at": 524288,     offset of the gap; only when there is one
+ *     "stderr"...                      the same; not with a tty
+ *     "order": [                       segments in order of arrival
+ *       {"stream": "stdout", "offset": 0, "at": 0, "len": 4}, ...
+ *     ],
+ *     "order_omitted_bytes": 0,        bytes whose order was not kept
+ *     "output_cut": false,             a background child held the output open at the end
+ *     "denials": [
+ *       {"operation": "write", "evidence": "fact" | "heuristic",
+ *        "source": "sandbox" | "host" | "unknown", "path": "/etc/x" or null,
+ *        "host": null, "errno": "EROFS" or null, "decided_by": "..." or null, "remedy": "..."}
+ *     ],
+ *     "sandbox": {                     null when not known
+ *       "degraded": false,
+ *       "layers": {"user-namespace": {"state": "enforced", "why": null}, ...}
+ *     }
+ *   }
+ */
+#pragma once
+
+struct json_t;
+struct oneshot_result;
+
+/* A new reference, owned by the caller (json_decref()). */
+struct json_t *result_to_json(const struct oneshot_result *result);

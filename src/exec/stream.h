@@ -1,0 +1,6 @@
+/* The output streams of a command. A command on a PTY has only the first. */
+#pragma once
+
+enum stream { STREAM_STDOUT, STREAM_STDERR, STREAM_COUNT };
+
+const char *stream_name(enum stream stream); /* "stdout", "stderr" */

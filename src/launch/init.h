@@ -1,0 +1,19 @@
+/* The init of the sandbox: waits for the command, passes signals on, reports how it ended, and
+ * leaves nothing behind. */
+#pragma once
+
+#include "launch/plan_format.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Reports over PLAN_STATUS_FD. Nobody listening any more is not an error. */
+void init_report(const struct plan_message *message);
+
+/* Until `command` ends or the other end of the status socket closes, whichever is first; then
+ * kills whatever is left and reports. `has_namespace`: this process is pid 1 of its own pid
+ * namespace, otherwise it is the subreaper of its descendants. */
+void init_run(pid_t command, bool has_namespace);
+
+/* Blocks every signal and returns a descriptor that delivers them. */
+int init_signals(struct err *err);

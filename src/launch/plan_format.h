@@ -1,0 +1,146 @@
+/* The plan as the launcher reads it: what the compiler (sandbox/linux/plan.c) writes into a sealed
+ * anonymous file, and nothing else. Both programs are built together, so there is no versioning
+ * beyond a number that has to match.
+ *
+ *     struct plan_header
+ *     struct plan_record[header.records]     carried out in order
+ *     struct plan_filter[header.filters]     classic BPF, as struct sock_filter
+ *     char strings[header.strings]           NUL-terminated; offset 0 is the empty string
+ *
+ * A record names strings by their offset. argv and the environment are `argc` and `envc` strings
+ * that follow each other from `argv` and `envp` on.
+ */
+#pragma once
+
+#include "base/err.h"
+
+#include <stdint.h>
+#include <sys/resource.h>
+
+enum { PLAN_MAGIC = 0x4e4c5043, PLAN_VERSION = 1 };
+
+/* Upper bounds that the reader enforces before it touches anything. */
+enum {
+    PLAN_MAX_BYTES = 16 << 20,
+    PLAN_MAX_RECORDS = 32768,
+    PLAN_MAX_FILTERS = 4096, /* BPF_MAXINSNS */
+    PLAN_MAX_SLOTS = 512,
+    PLAN_MAX_ARGS = 262144,
+};
+
+enum plan_op {
+    /* Done by whoever makes the process (sandbox/linux/spawn.c); the launcher skips them. */
+    PLAN_NAMESPACES, /* value: CLONE_NEW* flags */
+    PLAN_IDENTITY,   /* the user and group ids are kept, and nothing else is mapped */
+
+    /* File system, in the new mount namespace. Paths are below the tree being built, sources are
+     * in the tree as the host has it; no symlink is followed in either. */
+    PLAN_TREE_PRIVATE,   /* no mount event goes in or out */
+    PLAN_HOLD_DEVICES,   /* take the harmless device nodes aside */
+    PLAN_HOLD,           /* take a copy of the mounts at `path` aside, in `slot` */
+    PLAN_TREE_HARDEN,    /* no devices, no set-user-id, on every mount */
+    PLAN_TREE_READ_ONLY, /* every mount */
+    PLAN_EMPTY_ROOT,     /* from here on a new, empty root is built */
+    PLAN_MASKS,          /* get the empty things ready that PLAN_MASK covers paths with */
+    PLAN_DEV,            /* /dev: null zero full random urandom tty ptmx pts shm */
+    PLAN_PROC,           /* a /proc of our own pid namespace */
+    PLAN_DIR,            /* make a folder `path` with mode `value` (it may exist) */
+    PLAN_FILE,           /* make an empty file `path` with mode `value` (it may exist) */
+    PLAN_LINK,           /* make a symlink `path` to the text `other` */
+    PLAN_PLACE,          /* mount what `slot` holds at `path`; PLAN_FLAG_READ_ONLY applies */
+    PLAN_BIND,           /* mount the host's `path` at `path`; PLAN_FLAG_READ_ONLY applies */
+    PLAN_PIN,            /* mount the folder `path` on itself, so that it cannot be renamed */
+    PLAN_READ_ONLY,      /* `path` and below, in place */
+    PLAN_MASK,           /* cover `path` with nothing; PLAN_FLAG_FILE: it is not a folder */
+    PLAN_MASK_TREE,      /* cover the folder `path` with a folder of ours that gets mount points */
+    PLAN_SEAL,           /* make the one mount at `path` read-only */
+    PLAN_ENTER_ROOT,     /* the tree built so far becomes the root; the host's is gone */
+
+    /* The rest of the world */
+    PLAN_LOOPBACK,        /* lo up in the new network namespace */
+    PLAN_SESSION_KEYRING, /* a new, empty one */
+    PLAN_DROP,            /* all capability sets empty, no_new_privs */
+
+    /* Put on in the command's own process, right before it is executed */
+    PLAN_LIMIT,         /* resource `other` = `value` */
+    PLAN_LANDLOCK,      /* handled file rights `value`, network rights `other`, scopes `flags` */
+    PLAN_LANDLOCK_RULE, /* rights `value` at and below `path`; a missing path is skipped */
+    PLAN_SECCOMP,       /* the filter */
+    PLAN_OP_COUNT,
+};
+
+enum plan_flag {
+    PLAN_FLAG_READ_ONLY = 1,
+    PLAN_FLAG_FILE = 2,
+};
+
+struct plan_record {
+    uint32_t op;
+    uint32_t flags;
+    uint32_t path;
+    uint32_t other;
+    uint64_t value;
+    uint32_t slot;
+    uint32_t standin; /* 1 + the index of the stand-in it needs; zero in the launcher's file */
+};
+
+struct plan_filter {
+    uint16_t code;
+    uint8_t jt;
+    uint8_t jf;
+    uint32_t k;
+};
+
+enum plan_command_flag {
+    PLAN_COMMAND_TTY = 1,           /* standard input is a terminal; make it the controlling one */
+    PLAN_COMMAND_CONSOLE = 2,       /* and show it as /dev/console */
+    PLAN_COMMAND_PID_NAMESPACE = 4, /* the launcher is pid 1 of its own pid namespace */
+    PLAN_COMMAND_PROBE = 8,         /* execute nothing: exit with 0 where the command would start */
+};
+
+struct plan_header {
+    uint32_t magic;
+    uint32_t version;
+    uint32_t bytes; /* of the whole file */
+    uint32_t records;
+    uint32_t filters;
+    uint32_t strings; /* bytes */
+    uint32_t flags;   /* enum plan_command_flag */
+    uint32_t program; /* string; empty: look argv[0] up */
+    uint32_t cwd;
+    uint32_t argv;
+    uint32_t argc;
+    uint32_t envp;
+    uint32_t envc;
+    uint32_t reserved; /* zero */
+};
+
+/* Descriptors that the launcher finds open beside 0, 1 and 2. */
+enum { PLAN_STATUS_FD = 3, PLAN_FILE_FD = 4 };
+
+/* What goes over the status socket (SOCK_SEQPACKET), one struct a packet. */
+enum plan_message_kind {
+    PLAN_MESSAGE_STARTED = 1,
+    PLAN_MESSAGE_FAILED,
+    PLAN_MESSAGE_EXITED,
+};
+
+enum plan_stage { PLAN_STAGE_SETUP, PLAN_STAGE_CWD, PLAN_STAGE_EXEC };
+
+struct plan_message {
+    uint32_t kind;
+    uint32_t stage;      /* FAILED */
+    uint32_t op;         /* FAILED in set-up: the enum plan_op that failed */
+    int32_t wait_status; /* EXITED */
+    struct rusage usage; /* EXITED: every process of the sandbox but the init */
+    struct err failure;  /* FAILED */
+};
+
+/* The other way: a signal for the command (or for all). */
+struct plan_signal {
+    int32_t signal;
+    uint32_t everything;
+};
+
+/* argv[0] of a launcher that is given a plan, and its only argument. */
+#define PLAN_LAUNCHER_NAME "cordon-init"

@@ -1,0 +1,264 @@
+/* See loop.h. What libevent gives is kept: its epoll backend, its timer heap. What it does not
+ * give is a rule on who may free what and when; here every watch owns exactly one event, and
+ * event_del() in a program without threads is immediate: nothing that was pending comes after it.
+ *
+ * Only epoll is allowed as a backend and the environment is not asked (EVENT_NOEPOLL and friends
+ * would change what works), so that a loop costs an epoll descriptor and two of libevent's pipes.
+ * Time is not cached, or a timer set at the end of a long callback would be short by its length.
+ *
+ * Signals come by signalfd and not by libevent's handlers: those are one set per program, and run
+ * on whatever stack is there. */
+#include "loop/loop.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+
+#include <event2/event.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct loop {
+    struct event_base *base;
+};
+
+struct loop_watch {
+    struct event *event;
+    struct loop *loop;
+    int fd;
+    unsigned interest;
+    loop_watch_fn *on_ready;
+    void *data;
+};
+
+struct loop_timer {
+    struct event *event;
+    loop_timer_fn *on_time;
+    void *data;
+};
+
+struct loop_signals {
+    struct loop_watch *watch;
+    int fd;
+    sigset_t before; /* the mask to go back to */
+    loop_signal_fn *on_signal;
+    void *data;
+};
+
+static void loop_config_free(struct event_config **config)
+{
+    if (*config)
+        event_config_free(*config);
+}
+
+struct loop *loop_new(struct err *err)
+{
+    AUTO(loop_config_free) struct event_config *config = event_config_new();
+    struct event_base *base = NULL;
+    struct loop *loop;
+
+    if (config) {
+        event_config_avoid_method(config, "select");
+        event_config_avoid_method(config, "poll");
+        event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+        event_config_set_flag(config, EVENT_BASE_FLAG_IGNORE_ENV);
+        event_config_set_flag(config, EVENT_BASE_FLAG_NO_CACHE_TIME);
+        base = event_base_new_with_config(config);
+    }
+    if (!base) {
+        err_sys(err, "making an event loop");
+        return NULL;
+    }
+    loop = alloc_zero(1, sizeof *loop);
+    loop->base = base;
+    return loop;
+}
+
+void loop_free(struct loop *loop)
+{
+    if (!loop)
+        return;
+    event_base_free(loop->base);
+    free(loop);
+}
+
+int loop_run(struct loop *loop, const bool *until, struct err *err)
+{
+    while (!*until) {
+        int rc = event_base_loop(loop->base, EVLOOP_ONCE);
+
+        if (rc < 0)
+            return err_sys(err, "waiting for events");
+        if (rc > 0 && !*until)
+            return err_set(err, ERR_BUG, "the event loop has nothing left to wait for");
+    }
+    return 0;
+}
+
+static void loop_watch_ready(evutil_socket_t fd, short what, void *data)
+{
+    struct loop_watch *watch = data;
+    unsigned ready = 0;
+
+    if (what & EV_READ)
+        ready |= LOOP_READ;
+    if (what & EV_WRITE)
+        ready |= LOOP_WRITE;
+    watch->on_ready(watch->data, fd, ready);
+}
+
+static int loop_watch_arm(struct loop_watch *watch, unsigned interest)
+{
+    short what = EV_PERSIST;
+
+    if (interest & LOOP_READ)
+        what |= EV_READ;
+    if (interest & LOOP_WRITE)
+        what |= EV_WRITE;
+    event_del(watch->event);
+    watch->interest = interest;
+    if (interest == LOOP_NOTHING)
+        return 0;
+    event_assign(watch->event, watch->loop->base, watch->fd, what, loop_watch_ready, watch);
+    return event_add(watch->event, NULL);
+}
+
+struct loop_watch *loop_watch_new(struct loop *loop, int fd, unsigned interest,
+                                  loop_watch_fn *on_ready, void *data, struct err *err)
+{
+    struct loop_watch *watch;
+    struct stat st;
+
+    /* Asked first, because libevent writes to stderr about what epoll refuses. */
+    if (fstat(fd, &st)) {
+        err_sys(err, "looking at descriptor %d", fd);
+        return NULL;
+    }
+    if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) {
+        err_set(err, ERR_UNSUPPORTED, "descriptor %d is a file and always ready", fd);
+        return NULL;
+    }
+    watch = alloc_zero(1, sizeof *watch);
+    *watch = (struct loop_watch){
+        .event = event_new(loop->base, fd, EV_PERSIST | EV_READ, loop_watch_ready, watch),
+        .loop = loop,
+        .fd = fd,
+        .on_ready = on_ready,
+        .data = data,
+    };
+    if (!watch->event || loop_watch_arm(watch, interest)) {
+        err_sys(err, "watching descriptor %d", fd);
+        loop_watch_free(watch);
+        return NULL;
+    }
+    return watch;
+}
+
+void loop_watch_set(struct loop_watch *watch, unsigned interest)
+{
+    if (interest != watch->interest)
+        loop_watch_arm(watch, interest);
+}
+
+void loop_watch_free(struct loop_watch *watch)
+{
+    if (!watch)
+        return;
+    if (watch->event)
+        event_free(watch->event);
+    free(watch);
+}
+
+static void loop_timer_ready(evutil_socket_t fd, short what, void *data)
+{
+    struct loop_timer *timer = data;
+
+    timer->on_time(timer->data);
+}
+
+struct loop_timer *loop_timer_new(struct loop *loop, loop_timer_fn *on_time, void *data)
+{
+    struct loop_timer *timer = alloc_zero(1, sizeof *timer);
+
+    timer->on_time = on_time;
+    timer->data = data;
+    timer->event = event_new(loop->base, -1, 0, loop_timer_ready, timer);
+    if (!timer->event)
+        abort(); /* only memory can be missing; see alloc.h */
+    return timer;
+}
+
+void loop_timer_start(struct loop_timer *timer, uint64_t delay_ns)
+{
+    uint64_t us = delay_ns / 1000 + (delay_ns % 1000 != 0);
+    struct timeval delay = {
+        .tv_sec = us / 1000000 < INT_MAX ? (time_t)(us / 1000000) : INT_MAX,
+        .tv_usec = (suseconds_t)(us % 1000000),
+    };
+
+    event_add(timer->event, &delay);
+}
+
+void loop_timer_stop(struct loop_timer *timer)
+{
+    event_del(timer->event);
+}
+
+void loop_timer_free(struct loop_timer *timer)
+{
+    if (!timer)
+        return;
+    event_free(timer->event);
+    free(timer);
+}
+
+/* One signal per turn: the callback may free the watch, and what is left stays readable. */
+static void loop_signals_ready(void *data, int fd, unsigned ready)
+{
+    struct loop_signals *signals = data;
+    struct signalfd_siginfo info;
+
+    if (read(fd, &info, sizeof info) == (ssize_t)sizeof info)
+        signals->on_signal(signals->data, (int)info.ssi_signo);
+}
+
+struct loop_signals *loop_signals_new(struct loop *loop, const int *list, loop_signal_fn *on_signal,
+                                      void *data, struct err *err)
+{
+    AUTO_CLOSE int fd = -1;
+    struct loop_signals *signals;
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (; *list; list++)
+        sigaddset(&set, *list);
+    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0) {
+        err_sys(err, "making a signal descriptor");
+        return NULL;
+    }
+    signals = alloc_zero(1, sizeof *signals);
+    signals->on_signal = on_signal;
+    signals->data = data;
+    signals->watch = loop_watch_new(loop, fd, LOOP_READ, loop_signals_ready, signals, err);
+    if (!signals->watch) {
+        free(signals);
+        return NULL;
+    }
+    signals->fd = TAKE_FD(fd);
+    sigprocmask(SIG_BLOCK, &set, &signals->before);
+    return signals;
+}
+
+void loop_signals_free(struct loop_signals *signals)
+{
+    if (!signals)
+        return;
+    loop_watch_free(signals->watch);
+    close(signals->fd);
+    sigprocmask(SIG_SETMASK, &signals->before, NULL);
+    free(signals);
+}

@@ -1,0 +1,100 @@
+/* config.toml: Cordon's own, or a Codex one. Two steps, so that a command pays only for the profile
+ * that it uses:
+ *
+ *     config_load()       text -> struct config; syntax, types of the general keys, warnings
+ *     config_profile()    one profile with everything it extends; errors of that chain
+ *     config_free()
+ *
+ * Pure: reading the file is the caller's business (no file: no call, no cost). Every error message
+ * starts with "FILE:LINE: ". Source of keys: spec/sandboxing.md 6.1, spec/exec-core.md 3.2. */
+#pragma once
+
+#include "base/err.h"
+#include "base/strv.h"
+#include "policy/environment.h"
+#include "policy/profile.h"
+
+#include <stddef.h>
+
+struct config;
+
+enum { CONFIG_SIZE_MAX = 1 << 20 }; /* bytes of text that config_load() takes */
+
+/* Something that is probably a mistake, but does not stop anything. */
+struct config_warning {
+    char *file;
+    unsigned line;
+    char *key;           /* dotted: "permissions.dev.filesytem" */
+    const char *nearest; /* the known key that was probably meant, NULL when none is near; static */
+    char *text;          /* the whole thing as a sentence, without file and line */
+};
+
+/* `file` is only used in messages. NULL on failure. */
+struct config *config_load(const char *text, size_t len, const char *file, struct err *err);
+void config_free(struct config *config);
+
+const struct config_warning *config_warnings(const struct config *config, size_t *ret_len);
+
+/* [shell_environment_policy]; the default policy when there is none. Owned by the config. */
+const struct environment_policy *config_environment(const struct config *config);
+
+/* Names of the [permissions.NAME] tables, in file order. */
+void config_profile_names(const struct config *config, struct strv *ret);
+
+/* The name that config_profile() takes when asked with NULL: the `sandbox_mode` ("read-only",
+ * "workspace-write", "danger-full-access") if that is set, else `default_permissions`, else NULL
+ * (the caller has to choose). */
+const char *config_default_profile(const struct config *config);
+
+/* --- network settings of a profile, data for the managed proxy: spec/network-proxy.md A2 --- */
+
+enum network_mode { NETWORK_MODE_FULL, NETWORK_MODE_LIMITED };
+enum network_verdict { NETWORK_ALLOW, NETWORK_DENY };
+
+enum network_flag {
+    NETWORK_SOCKS5 = 1 << 0,             /* enable_socks5, default on */
+    NETWORK_SOCKS5_UDP = 1 << 1,         /* enable_socks5_udp, default on */
+    NETWORK_UPSTREAM_PROXY = 1 << 2,     /* allow_upstream_proxy, default on */
+    NETWORK_LOCAL_BINDING = 1 << 3,      /* allow_local_binding */
+    NETWORK_NON_LOOPBACK_PROXY = 1 << 4, /* dangerously_allow_non_loopback_proxy */
+    NETWORK_ALL_UNIX_SOCKETS = 1 << 5,   /* dangerously_allow_all_unix_sockets */
+};
+
+struct network_rule {
+    char *pattern; /* domain pattern, or absolute path of a socket */
+    enum network_verdict verdict;
+    char *origin; /* "config.toml:12" */
+};
+
+struct network_rules {
+    struct network_rule *items;
+    size_t len;
+    size_t cap;
+};
+
+struct network_settings {
+    enum network_mode mode;
+    unsigned flags; /* of enum network_flag */
+    struct network_rules domains;
+    struct network_rules unix_sockets;
+    char *proxy_url; /* NULL: default */
+    char *socks_url; /* NULL: default */
+};
+
+/* What config_profile() gives; a zeroed one is empty. */
+struct config_profile {
+    struct profile profile;      /* id and extends set */
+    struct strv workspace_roots; /* additional ones, absolute, "~/" expanded */
+    struct network_settings network;
+};
+
+void config_profile_done(struct config_profile *profile);
+
+/* The profile `name` (NULL: config_default_profile(), an error when that is NULL): a
+ * [permissions.NAME] table, else a built-in by ":name" or by sandbox mode. The mode
+ * "workspace-write" takes [sandbox_workspace_write] into account, ":workspace" does not.
+ * `config` may be NULL (no file): built-ins only. `home` expands "~/"; NULL makes that an error.
+ * The network is enabled by `network.enabled = true`; with domain rules, Unix sockets or mode
+ * "limited" beside it, it is proxied. `ret` is overwritten. */
+int config_profile(const struct config *config, const char *name, const char *home,
+                   struct config_profile *ret, struct err *err);

@@ -1,0 +1,271 @@
+/* See environment.h.
+ *
+ * The one idea: every variable that there is or that is asked for becomes a candidate with a rank
+ * (a later layer outranks an earlier one); after one sort by name and rank, the first candidate of
+ * each name is the one that counts, and why it is kept or dropped is a property of it. So the cost
+ * is one sort plus patterns times names, and the report comes for free.
+ *
+ *     layers, weakest first:  inherited   `set`   thread id   sandbox markers
+ *
+ * Invariants: include_only is asked of inherited and set variables, the reserved names of all but
+ * the markers, which are ours. */
+#include "policy/environment.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* spec/exec-core.md 3.3, step 1 (Unix) */
+static const char *const core_names[] = {"PATH", "SHELL",  "TMPDIR",   "TEMP",    "TMP", "HOME",
+                                         "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "USER"};
+
+/* step 2, and two of ours */
+static const char *const default_excludes[] = {"*KEY*", "*SECRET*", "*TOKEN*", "*PASSWORD*",
+                                               "*CREDENTIAL*"};
+
+/* step 7: what lets one into Cordon itself, or names its helper */
+static const char *const reserved_names[] = {"CORDON_TOKEN", "CORDON_BEARER_TOKEN",
+                                             "CORDON_LINUX_SANDBOX_EXE"};
+
+#define LENGTH(array) (sizeof(array) / sizeof *(array))
+
+static const struct environment_policy default_policy;
+
+struct candidate {
+    char *name;
+    const char *value; /* borrowed */
+    size_t rank;
+    enum environment_reason reason;
+    const char *pattern; /* borrowed */
+};
+
+struct candidates {
+    struct candidate *items;
+    size_t len;
+    size_t cap;
+};
+
+void environment_policy_done(struct environment_policy *policy)
+{
+    strv_done(&policy->exclude);
+    strv_done(&policy->include_only);
+    strv_done(&policy->set);
+    *policy = (struct environment_policy){0};
+}
+
+void environment_report_done(struct environment_report *report)
+{
+    for (size_t i = 0; i < report->len; i++) {
+        free(report->notes[i].name);
+        free(report->notes[i].pattern);
+    }
+    free(report->notes);
+    *report = (struct environment_report){0};
+}
+
+bool environment_reason_is_drop(enum environment_reason reason)
+{
+    return reason > ENVIRONMENT_ADDED;
+}
+
+const char *environment_reason_name(enum environment_reason reason)
+{
+    static const char *const names[] = {
+        [ENVIRONMENT_INHERITED] = "inherited",
+        [ENVIRONMENT_SET] = "set",
+        [ENVIRONMENT_ADDED] = "added",
+        [ENVIRONMENT_NOT_CORE] = "not-core",
+        [ENVIRONMENT_DEFAULT_EXCLUDE] = "default-exclude",
+        [ENVIRONMENT_EXCLUDE] = "exclude",
+        [ENVIRONMENT_NOT_INCLUDED] = "not-included",
+        [ENVIRONMENT_RESERVED] = "reserved",
+    };
+
+    return names[reason];
+}
+
+bool environment_is_reserved(const char *name)
+{
+    for (size_t i = 0; i < LENGTH(reserved_names); i++)
+        if (str_eq(reserved_names[i], name))
+            return true;
+    return false;
+}
+
+static void candidates_done(struct candidates *list)
+{
+    for (size_t i = 0; i < list->len; i++)
+        free(list->items[i].name);
+    free(list->items);
+}
+
+static struct candidate *candidates_add(struct candidates *list, char *name, const char *value,
+                                        enum environment_reason reason)
+{
+    struct candidate *candidate;
+
+    list->items = alloc_grow(list->items, list->len, &list->cap, sizeof *list->items);
+    candidate = &list->items[list->len];
+    *candidate =
+        (struct candidate){.name = name, .value = value, .rank = list->len++, .reason = reason};
+    return candidate;
+}
+
+/* Adds a "NAME=value"; NULL when it is none. */
+static struct candidate *candidates_add_pair(struct candidates *list, const char *pair,
+                                             enum environment_reason reason)
+{
+    const char *equals = strchr(pair, '=');
+
+    if (!equals || equals == pair)
+        return NULL;
+    return candidates_add(list, alloc_strn(pair, (size_t)(equals - pair)), equals + 1, reason);
+}
+
+static bool is_core(const char *name)
+{
+    for (size_t i = 0; i < LENGTH(core_names); i++)
+        if (strcasecmp(core_names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* The first of `len` patterns that matches, or NULL. */
+static const char *find_pattern(const char *const *patterns, size_t len, const char *name)
+{
+    for (size_t i = 0; i < len; i++)
+        if (str_match_nocase(patterns[i], name))
+            return patterns[i];
+    return NULL;
+}
+
+static const char *find_pattern_in(const struct strv *patterns, const char *name)
+{
+    return find_pattern((const char *const *)patterns->items, patterns->len, name);
+}
+
+/* Steps 1 to 3 for one inherited variable. */
+static void judge_inherited(const struct environment_policy *policy, struct candidate *candidate)
+{
+    const char *name = candidate->name;
+
+    if (policy->inherit == ENVIRONMENT_NONE ||
+        (policy->inherit == ENVIRONMENT_CORE && !is_core(name))) {
+        candidate->reason = ENVIRONMENT_NOT_CORE;
+        return;
+    }
+    if (policy->defaults == ENVIRONMENT_DEFAULTS_ON) {
+        candidate->pattern = find_pattern(default_excludes, LENGTH(default_excludes), name);
+        candidate->reason =
+            candidate->pattern ? ENVIRONMENT_DEFAULT_EXCLUDE : ENVIRONMENT_INHERITED;
+    }
+    if (candidate->reason == ENVIRONMENT_INHERITED) {
+        candidate->pattern = find_pattern_in(&policy->exclude, name);
+        candidate->reason = candidate->pattern ? ENVIRONMENT_EXCLUDE : ENVIRONMENT_INHERITED;
+    }
+}
+
+/* Of two variables with the same name, getenv() sees the first: later ones get a lower rank by
+ * being added earlier. */
+static void collect_inherited(const struct environment_policy *policy, char *const *base,
+                              struct candidates *list)
+{
+    size_t len = 0;
+
+    while (base && base[len])
+        len++;
+    while (len) {
+        struct candidate *candidate = candidates_add_pair(list, base[--len], ENVIRONMENT_INHERITED);
+
+        if (candidate)
+            judge_inherited(policy, candidate);
+    }
+}
+
+/* Steps 5 and 7. */
+static void judge_all(const struct environment_policy *policy, struct candidates *list)
+{
+    for (size_t i = 0; i < list->len; i++) {
+        struct candidate *candidate = &list->items[i];
+
+        if (environment_reason_is_drop(candidate->reason))
+            continue;
+        if (policy->include_only.len && candidate->reason != ENVIRONMENT_ADDED &&
+            !find_pattern_in(&policy->include_only, candidate->name))
+            candidate->reason = ENVIRONMENT_NOT_INCLUDED;
+        if (environment_is_reserved(candidate->name))
+            candidate->reason = ENVIRONMENT_RESERVED;
+    }
+}
+
+static void add_markers(const struct environment_request *request, struct candidates *list)
+{
+    if (request->sandbox == ENVIRONMENT_SANDBOXED)
+        candidates_add_pair(list, "CORDON_SANDBOX=linux", ENVIRONMENT_ADDED);
+    if (request->network == NETWORK_RESTRICTED) {
+        candidates_add_pair(list, "CORDON_SANDBOX_NETWORK_DISABLED=1", ENVIRONMENT_ADDED);
+        candidates_add_pair(list, "CODEX_SANDBOX_NETWORK_DISABLED=1", ENVIRONMENT_ADDED);
+    }
+}
+
+static int candidate_compare(const void *left, const void *right)
+{
+    const struct candidate *a = left;
+    const struct candidate *b = right;
+    int order = strcmp(a->name, b->name);
+
+    if (order)
+        return order;
+    return a->rank > b->rank ? -1 : 1;
+}
+
+static void report_add(struct environment_report *report, const struct candidate *candidate)
+{
+    report->notes = alloc_grow(report->notes, report->len, &report->cap, sizeof *report->notes);
+    report->notes[report->len++] = (struct environment_note){
+        .name = alloc_str(candidate->name),
+        .reason = candidate->reason,
+        .pattern = alloc_str(candidate->pattern),
+    };
+}
+
+/* The first of each name counts. */
+static void candidates_emit(const struct candidates *list, struct strv *env,
+                            struct environment_report *report)
+{
+    for (size_t i = 0; i < list->len; i++) {
+        const struct candidate *candidate = &list->items[i];
+
+        if (i && str_eq(candidate->name, list->items[i - 1].name))
+            continue;
+        if (!environment_reason_is_drop(candidate->reason))
+            strv_pushf(env, "%s=%s", candidate->name, candidate->value);
+        if (report)
+            report_add(report, candidate);
+    }
+}
+
+void environment_build(const struct environment_request *request, struct strv *ret_env,
+                       struct environment_report *ret_report)
+{
+    const struct environment_policy *policy = request->policy ? request->policy : &default_policy;
+    AUTO(candidates_done) struct candidates list = {0};
+
+    collect_inherited(policy, request->base, &list);
+    for (size_t i = 0; i < policy->set.len; i++)
+        candidates_add_pair(&list, policy->set.items[i], ENVIRONMENT_SET);
+    if (request->thread_id)
+        candidates_add(&list, alloc_str("CODEX_THREAD_ID"), request->thread_id, ENVIRONMENT_ADDED);
+    judge_all(policy, &list);
+    add_markers(request, &list);
+    if (list.len)
+        qsort(list.items, list.len, sizeof *list.items, candidate_compare);
+    *ret_env = (struct strv){0};
+    if (ret_report)
+        *ret_report = (struct environment_report){0};
+    candidates_emit(&list, ret_env, ret_report);
+}

@@ -1,0 +1,184 @@
+/* See host_view.h: the real host. Each function is one bounded look; nothing is kept. */
+#include "policy/host_view.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "base/sys.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void host_listing_done(struct host_listing *listing)
+{
+    for (size_t i = 0; i < listing->len; i++)
+        free(listing->items[i].name);
+    free(listing->items);
+    *listing = (struct host_listing){0};
+}
+
+static enum host_kind host_kind_of(mode_t mode)
+{
+    if (S_ISDIR(mode))
+        return HOST_DIR;
+    if (S_ISREG(mode))
+        return HOST_FILE;
+    if (S_ISLNK(mode))
+        return HOST_SYMLINK;
+    return HOST_OTHER;
+}
+
+static int host_real_kind(const struct host_view *view, const char *path, enum host_kind *ret,
+                          struct err *err)
+{
+    struct stat st;
+
+    if (!sys_fault() && fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        *ret = host_kind_of(st.st_mode);
+    else if (errno == ENOENT || errno == ENOTDIR)
+        *ret = HOST_MISSING;
+    else if (errno == EACCES)
+        *ret = HOST_HIDDEN;
+    else
+        return err_sys(err, "looking at %s", path);
+    return 0;
+}
+
+static char *host_real_link(const struct host_view *view, const char *path, struct err *err)
+{
+    char target[PATH_MAX];
+    ssize_t len = sys_fault() ? -1 : readlink(path, target, sizeof target);
+
+    if (len < 0) {
+        err_sys(err, "reading the symlink %s", path);
+        return NULL;
+    }
+    if (len == 0 || (size_t)len == sizeof target) {
+        err_set(err, ERR_INVALID, "the symlink %s has %s target", path,
+                len ? "an overlong" : "an empty");
+        return NULL;
+    }
+    return alloc_strn(target, (size_t)len);
+}
+
+static enum host_kind host_item_kind(int dir, const struct dirent *item)
+{
+    struct stat st;
+
+    switch (item->d_type) {
+    case DT_DIR:
+        return HOST_DIR;
+    case DT_REG:
+        return HOST_FILE;
+    case DT_LNK:
+        return HOST_SYMLINK;
+    case DT_UNKNOWN: /* a file system that does not tell */
+        if (sys_fault() || fstatat(dir, item->d_name, &st, AT_SYMLINK_NOFOLLOW))
+            return HOST_HIDDEN;
+        return host_kind_of(st.st_mode);
+    default:
+        return HOST_OTHER;
+    }
+}
+
+static int host_item_compare(const void *left, const void *right)
+{
+    const struct host_item *a = left;
+    const struct host_item *b = right;
+
+    return strcmp(a->name, b->name);
+}
+
+static void host_dir_close(DIR **slot)
+{
+    if (*slot)
+        closedir(*slot);
+}
+
+static int host_list_add(struct host_listing *listing, DIR *dir, const struct dirent *item,
+                         struct err *err)
+{
+    if (str_eq(item->d_name, ".") || str_eq(item->d_name, ".."))
+        return 0;
+    if (listing->len == HOST_LISTING_MAX)
+        return err_set(err, ERR_LIMIT, "more than %d entries", HOST_LISTING_MAX);
+    listing->items =
+        alloc_grow(listing->items, listing->len, &listing->cap, sizeof *listing->items);
+    listing->items[listing->len++] = (struct host_item){.name = alloc_str(item->d_name),
+                                                        .kind = host_item_kind(dirfd(dir), item)};
+    return 0;
+}
+
+static int host_open_failed(const char *path, struct err *err)
+{
+    enum err_code code = errno == EACCES ? ERR_FORBIDDEN : ERR_SYSTEM;
+
+    err_sys(err, "opening the folder %s", path);
+    err->code = code;
+    return -1;
+}
+
+static int host_real_list(const struct host_view *view, const char *path, struct host_listing *ret,
+                          struct err *err)
+{
+    AUTO(host_listing_done) struct host_listing listing = {0};
+    AUTO(host_dir_close) DIR *dir = NULL;
+    AUTO_CLOSE int fd = -1;
+    const struct dirent *item;
+
+    *ret = listing;
+    fd = sys_fault() ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return 0;
+    if (fd < 0)
+        return host_open_failed(path, err);
+    dir = fdopendir(fd);
+    if (!dir)
+        return host_open_failed(path, err);
+    (void)TAKE_FD(fd);
+    while ((void)(errno = 0), (item = readdir(dir)))
+        if (host_list_add(&listing, dir, item, err))
+            return err_wrap(err, "listing %s", path);
+    if (errno)
+        return err_sys(err, "listing %s", path);
+    if (listing.len)
+        qsort(listing.items, listing.len, sizeof *listing.items, host_item_compare);
+    *ret = listing;
+    listing = (struct host_listing){0};
+    return 0;
+}
+
+/* O_NONBLOCK, because the name may have become a fifo since somebody looked. */
+static int host_real_text(const struct host_view *view, const char *path, size_t max,
+                          struct buf *ret, struct err *err)
+{
+    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    AUTO_CLOSE int fd = sys_fault() ? -1 : open(path, flags);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st))
+        return err_sys(err, "opening %s", path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, ERR_INVALID, "%s is not a regular file", path);
+    buf_init(ret, max);
+    if (buf_read_fd(ret, fd, err)) {
+        buf_done(ret);
+        return err_wrap(err, "reading %s", path);
+    }
+    return 0;
+}
+
+const struct host_view host_view_real = {
+    .kind = host_real_kind,
+    .link = host_real_link,
+    .list = host_real_list,
+    .text = host_real_text,
+};

@@ -1,0 +1,54 @@
+/* Everything that resolving a profile needs to know about the host, behind four functions, so that
+ * the rest of src/policy is pure: tests pass a host made of JSON (tests/unit/policy/fake_host.h).
+ *
+ * Paths are absolute and clean. No function follows a symlink in the last component; the resolver
+ * walks component by component, so none occurs in the others either. */
+#pragma once
+
+#include "base/err.h"
+
+#include <stddef.h>
+
+struct buf;
+
+enum host_kind {
+    HOST_MISSING,
+    HOST_DIR,
+    HOST_FILE, /* regular file */
+    HOST_SYMLINK,
+    HOST_OTHER,  /* socket, fifo, device */
+    HOST_HIDDEN, /* the folder above does not let us look (EACCES) */
+};
+
+struct host_item {
+    char *name;
+    enum host_kind kind; /* never HOST_MISSING; HOST_HIDDEN when the kind cannot be had */
+};
+
+struct host_listing {
+    struct host_item *items; /* ordered by name, bytewise; without "." and ".." */
+    size_t len;
+    size_t cap;
+};
+
+struct host_view {
+    int (*kind)(const struct host_view *view, const char *path, enum host_kind *ret,
+                struct err *err);
+    /* Text of a symlink, not empty; caller frees. NULL on failure. */
+    char *(*link)(const struct host_view *view, const char *path, struct err *err);
+    /* Entries of a folder; none when it has vanished meanwhile. A folder that cannot be read is
+     * ERR_FORBIDDEN; more than HOST_LISTING_MAX entries are ERR_LIMIT. */
+    int (*list)(const struct host_view *view, const char *path, struct host_listing *ret,
+                struct err *err);
+    /* Whole text of a regular file; ERR_LIMIT when longer than `max` bytes. `ret` is initialised
+     * by the call. */
+    int (*text)(const struct host_view *view, const char *path, size_t max, struct buf *ret,
+                struct err *err);
+};
+
+enum { HOST_LISTING_MAX = 1000000 };
+
+void host_listing_done(struct host_listing *listing);
+
+/* This machine. Never blocks on fifos or devices, changes nothing. */
+extern const struct host_view host_view_real;

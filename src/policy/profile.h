@@ -1,0 +1,102 @@
+/* A permission profile as a value: what a command may do, in the user's words. Nothing in here
+ * looks at the host; policy/resolve.h turns a profile into literal paths.
+ *
+ *     profile_init_*() or profile_from_json() or config_profile()      make one
+ *     profile_add(), profile_add_text(), profile_overlay_apply()       change it
+ *     profile_resolve()                                                what it means on this host
+ *     profile_done()
+ *
+ * A zeroed struct is a valid profile: managed, restricted, no entries (everything denied), network
+ * restricted. Source of words and shapes: spec/sandboxing.md 1. */
+#pragma once
+
+#include "base/err.h"
+#include "policy/access.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum profile_kind {
+    PROFILE_MANAGED,  /* Cordon builds the sandbox */
+    PROFILE_DISABLED, /* no sandbox, network open; files and network below do not matter */
+    PROFILE_EXTERNAL, /* somebody else isolates the files; only the network is ours */
+};
+
+enum profile_files {
+    PROFILE_FILES_RESTRICTED,   /* the entries decide, everything else is denied */
+    PROFILE_FILES_UNRESTRICTED, /* the whole disk may be written; there are no entries */
+};
+
+enum profile_path_kind {
+    PROFILE_PATH_LITERAL,       /* `path`: absolute */
+    PROFILE_PATH_GLOB,          /* `path`: pattern (policy/glob.h), deny only; a relative one counts
+                                   from every workspace root */
+    PROFILE_PATH_ROOT,          /* "/" */
+    PROFILE_PATH_MINIMAL,       /* what programs need to start: /usr, /bin, /lib, ... */
+    PROFILE_PATH_PROJECT_ROOTS, /* every workspace root, or `subpath` below each */
+    PROFILE_PATH_TMPDIR,        /* $TMPDIR, when set */
+    PROFILE_PATH_SLASH_TMP,     /* /tmp */
+    PROFILE_PATH_UNKNOWN,       /* a special path of a newer program: `path` names it; kept, and
+                                   ignored when the profile is resolved */
+};
+
+enum profile_missing {
+    PROFILE_MISSING_DEFAULT, /* a missing path is still protected or denied */
+    PROFILE_MISSING_SKIP,    /* no entry when nothing is there */
+};
+
+struct profile_entry {
+    enum profile_path_kind path_kind;
+    enum access access;
+    enum profile_missing missing;
+    char *path;    /* literal, glob, unknown; else NULL */
+    char *subpath; /* project roots, unknown; NULL for none; relative, no "." or ".." component */
+    char *origin;  /* who wrote it, for people: "config.toml:12", "--deny", "built-in read-only" */
+};
+
+struct profile_entries {
+    struct profile_entry *items; /* owned, with all strings */
+    size_t len;
+    size_t cap;
+};
+
+struct profile {
+    enum profile_kind kind;
+    enum profile_files files;
+    struct profile_entries entries;
+    unsigned glob_scan_max_depth; /* levels below a glob's fixed part; 0: no limit */
+    enum network_access network;
+    bool allow_nested_namespaces; /* the command may make namespaces of its own */
+    char *id;                     /* name it was asked for by, NULL when it has none */
+    char *extends;                /* name of its parent, NULL when it has none */
+};
+
+/* A list of entries by itself. */
+void profile_entries_done(struct profile_entries *entries);
+void profile_entries_add(struct profile_entries *entries, const struct profile_entry *entry);
+
+void profile_done(struct profile *profile);
+void profile_copy(const struct profile *profile, struct profile *ret);
+
+/* Adds a copy of `entry`; an origin of NULL becomes "permission profile". */
+void profile_add(struct profile *profile, const struct profile_entry *entry);
+
+/* The built-in profiles, spec/sandboxing.md 1.1 and 1.4. `ret` is overwritten. */
+enum profile_exclude { PROFILE_EXCLUDE_TMPDIR = 1, PROFILE_EXCLUDE_SLASH_TMP = 2 };
+
+struct profile_workspace {
+    enum network_access network;
+    unsigned exclude;         /* of enum profile_exclude */
+    char *const *extra_roots; /* absolute, writable; NULL-terminated; NULL for none */
+    const char *origin;       /* NULL: "built-in workspace-write" */
+};
+void profile_init_read_only(struct profile *ret, enum network_access network);
+void profile_init_workspace_write(struct profile *ret, const struct profile_workspace *options);
+void profile_init_danger_full_access(struct profile *ret);
+
+/* ":read-only", ":workspace", ":danger-full-access", and the sandbox modes "read-only",
+ * "workspace-write", "danger-full-access". false for any other name; `ret` is untouched then. */
+bool profile_init_builtin(struct profile *ret, const char *name);
+
+/* Origins do not count. */
+bool profile_entry_equal(const struct profile_entry *a, const struct profile_entry *b);

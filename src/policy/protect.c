@@ -1,0 +1,290 @@
+/* See protect.h.
+ *
+ * Two passes over the writable roots. The first makes the names themselves read-only; the second
+ * follows git's pointers (`.git` file -> git folder -> common folder), and judges the symlinks on
+ * that way by what is writable after the first. The result depends only on the set of entries in
+ * the map, not on the order in which they were written, because the map is sorted and the roots are
+ * found before anything is added.
+ *
+ * What it does not do: look for repositories deeper in a root, or guard names in a folder that is
+ * only writable because the whole disk is. */
+#include "policy/protect.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "policy/host_view.h"
+#include "policy/path_walk.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* git itself reads a `.git` file up to this size */
+enum { POINTER_SIZE_MAX = 1 << 20 };
+
+const char *const protect_names[] = {".git", ".agents", ".codex", ".aws", ".cordon", NULL};
+
+bool protect_is_name(const char *name)
+{
+    for (size_t i = 0; protect_names[i]; i++)
+        if (str_eq(protect_names[i], name))
+            return true;
+    return false;
+}
+
+struct protect_run {
+    struct access_map *map;
+    const struct host_view *view;
+    const struct strv *reopened;
+};
+
+int protect_check_links(const struct access_map *map, const char *path,
+                        const struct access_link *links, size_t len, struct err *err)
+{
+    for (size_t i = 0; i < len; i++)
+        if (access_map_check(map, links[i].path) == ACCESS_WRITE)
+            return err_set(err, ERR_FORBIDDEN,
+                           "%s leads through the symlink %s (to %s), which the command could "
+                           "replace, because it lies in a writable folder",
+                           path, links[i].path, links[i].target);
+    return 0;
+}
+
+/* --- the roots --- */
+
+/* `path` is at or below a protected name directly in `root`. */
+static bool is_below_name(const char *path, const char *root)
+{
+    const char *rest = path + (root[1] ? strlen(root) : 0);
+    AUTO_FREE char *name = NULL;
+
+    if (!path_is_within(path, root) || *rest != '/')
+        return false;
+    rest++;
+    name = alloc_strn(rest, strcspn(rest, "/"));
+    return protect_is_name(name);
+}
+
+static bool is_writable_folder(const struct access_entry *entry)
+{
+    return entry->access == ACCESS_WRITE && entry->kind == ACCESS_DIR;
+}
+
+/* The nearest writable folders above decide; a chain of them is as long as the path is deep. */
+static bool is_reopened_name(const struct access_map *map, const struct access_entry *entry)
+{
+    AUTO_FREE char *above = alloc_str(entry->path);
+
+    while (above[1]) {
+        const struct access_entry *root;
+        char *parent = path_parent(above);
+
+        free(above);
+        above = parent;
+        root = access_map_exact(map, above);
+        if (root && is_writable_folder(root) && is_below_name(entry->path, above))
+            return true;
+    }
+    return false;
+}
+
+static void protect_find_roots(const struct access_map *map, struct strv *ret_roots)
+{
+    for (size_t i = 0; i < map->len; i++)
+        if (is_writable_folder(&map->entries[i]) && !is_reopened_name(map, &map->entries[i]))
+            strv_push(ret_roots, map->entries[i].path);
+}
+
+/* --- first pass: the names --- */
+
+static enum access_kind protect_kind(enum host_kind kind)
+{
+    if (kind == HOST_MISSING)
+        return ACCESS_MISSING;
+    return kind == HOST_DIR ? ACCESS_DIR : ACCESS_FILE;
+}
+
+static int protect_symlink(const struct protect_run *run, const char *path, struct err *err)
+{
+    AUTO_FREE char *target = NULL;
+
+    if (strv_has(run->reopened, path))
+        return 0;
+    target = run->view->link(run->view, path, err);
+    if (!target)
+        return -1;
+    return err_set(err, ERR_FORBIDDEN,
+                   "%s is a symlink (to %s): a protected name in a writable folder has to be real, "
+                   "or to be opened with an entry of its own",
+                   path, target);
+}
+
+static int protect_name(const struct protect_run *run, const char *root, const char *name,
+                        struct access_map *added, struct err *err)
+{
+    AUTO_FREE char *path = path_join(root, name);
+    AUTO_FREE char *origin = NULL;
+    struct access_entry *entry = access_map_exact(run->map, path);
+    enum host_kind kind;
+
+    if (entry) {
+        entry->is_protected = entry->access == ACCESS_READ;
+        return 0;
+    }
+    if (run->view->kind(run->view, path, &kind, err))
+        return -1;
+    if (kind == HOST_SYMLINK)
+        return protect_symlink(run, path, err);
+    if (kind == HOST_HIDDEN) {
+        /* a root that does not let us look inside cannot be guarded, so it is not writable */
+        access_map_exact(run->map, root)->access = ACCESS_READ;
+        return 0;
+    }
+    origin = alloc_strf("protected name %s", name);
+    access_map_add(added, path, ACCESS_READ, protect_kind(kind), origin)->is_protected = true;
+    return 0;
+}
+
+static int protect_add_names(const struct protect_run *run, const struct strv *roots,
+                             struct err *err)
+{
+    AUTO(access_map_done) struct access_map added = {0};
+
+    for (size_t i = 0; i < roots->len; i++)
+        for (size_t j = 0; protect_names[j]; j++)
+            if (protect_name(run, roots->items[i], protect_names[j], &added, err))
+                return -1;
+    access_map_add_all(run->map, &added);
+    access_map_sort(run->map);
+    return 0;
+}
+
+/* --- second pass: what .git points to --- */
+
+/* Guards `path`, named by the file `named_by`, and gives the canonical path (caller frees). */
+static int protect_pointer(const struct protect_run *run, const char *path, const char *named_by,
+                           char **ret_path, struct err *err)
+{
+    AUTO(path_walk_done) struct path_walk walk = {0};
+    const struct access_entry *exact;
+
+    if (path_walk(run->view, path, &walk, err) ||
+        protect_check_links(run->map, path, walk.links, walk.links_len, err))
+        return err_wrap(err, "the git folder named by %s", named_by);
+    exact = access_map_exact(run->map, walk.path);
+    if (!exact && access_map_check(run->map, walk.path) == ACCESS_WRITE) {
+        AUTO_FREE char *origin = alloc_strf("git folder named by %s", named_by);
+
+        access_map_add(run->map, walk.path, ACCESS_READ, walk.kind, origin)->is_protected = true;
+        access_map_sort(run->map);
+    }
+    *ret_path = TAKE_PTR(walk.path);
+    return 0;
+}
+
+/* Text of the file that a path leads to, trimmed; NULL in `*ret` when there is no such regular
+ * file, or nobody with our rights can read it. */
+static int protect_read(const struct protect_run *run, const char *path, char **ret,
+                        struct err *err)
+{
+    AUTO(path_walk_done) struct path_walk walk = {0};
+    AUTO(buf_done) struct buf text = {0};
+    struct err read_err;
+    enum host_kind kind;
+    size_t start;
+
+    *ret = NULL;
+    if (path_walk(run->view, path, &walk, err) ||
+        protect_check_links(run->map, path, walk.links, walk.links_len, err))
+        return -1;
+    if (walk.end != PATH_FOUND || walk.kind != ACCESS_FILE)
+        return 0;
+    if (run->view->kind(run->view, walk.path, &kind, err))
+        return -1;
+    if (kind != HOST_FILE)
+        return 0;
+    if (run->view->text(run->view, walk.path, POINTER_SIZE_MAX, &text, &read_err)) {
+        if (read_err.sys == EACCES)
+            return 0;
+        *err = read_err;
+        return -1;
+    }
+    while (text.len && isspace((unsigned char)text.data[text.len - 1]))
+        text.data[--text.len] = '\0';
+    for (start = 0; start < text.len && isspace((unsigned char)text.data[start]); start++)
+        ;
+    *ret = alloc_strn(text.len ? text.data + start : "", text.len - start);
+    return 0;
+}
+
+static int protect_common_folder(const struct protect_run *run, const char *git_folder,
+                                 struct err *err)
+{
+    AUTO_FREE char *file = path_join(git_folder, "commondir");
+    AUTO_FREE char *text = NULL;
+    AUTO_FREE char *path = NULL;
+    AUTO_FREE char *common = NULL;
+
+    if (protect_read(run, file, &text, err))
+        return -1;
+    if (!text || !*text)
+        return 0;
+    path = path_clean(git_folder, text);
+    return protect_pointer(run, path, file, &common, err);
+}
+
+static int protect_git_file(const struct protect_run *run, const char *root, const char *file,
+                            struct err *err)
+{
+    static const char tag[] = "gitdir:";
+    AUTO_FREE char *text = NULL;
+    AUTO_FREE char *path = NULL;
+    AUTO_FREE char *git_folder = NULL;
+    const char *target;
+
+    if (protect_read(run, file, &text, err))
+        return -1;
+    if (!text || !str_starts(text, tag))
+        return 0;
+    target = text + strlen(tag);
+    target += strspn(target, " \t\r\n\v\f");
+    if (!*target)
+        return 0;
+    path = path_clean(root, target);
+    if (protect_pointer(run, path, file, &git_folder, err))
+        return -1;
+    return protect_common_folder(run, git_folder, err);
+}
+
+static int protect_add_pointers(const struct protect_run *run, const char *root, struct err *err)
+{
+    AUTO_FREE char *git = path_join(root, ".git");
+    const struct access_entry *entry = access_map_exact(run->map, git);
+
+    if (!entry || entry->access == ACCESS_WRITE)
+        return 0;
+    if (entry->kind == ACCESS_DIR)
+        return protect_common_folder(run, git, err);
+    if (entry->kind == ACCESS_FILE)
+        return protect_git_file(run, root, git, err);
+    return 0;
+}
+
+int protect_add(struct access_map *map, const struct protect_options *options, struct err *err)
+{
+    const struct protect_run run = {
+        .map = map, .view = options->view, .reopened = options->reopened};
+    AUTO(strv_done) struct strv roots = {0};
+
+    protect_find_roots(map, &roots);
+    if (protect_add_names(&run, &roots, err))
+        return -1;
+    for (size_t i = 0; i < roots.len; i++)
+        if (protect_add_pointers(&run, roots.items[i], err))
+            return -1;
+    return 0;
+}

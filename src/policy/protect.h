@@ -1,0 +1,40 @@
+/* Protected metadata: names in a writable folder whose content is run or trusted outside of the
+ * sandbox, by git hooks and by agents' own configuration (spec/sandboxing.md 1.5 and
+ * spec/containment.md 5). They become read-only, whether they exist or not. */
+#pragma once
+
+#include "base/err.h"
+#include "base/strv.h"
+#include "policy/access.h"
+
+#include <stdbool.h>
+
+struct host_view;
+
+/* ".git", ".agents", ".codex", ".aws", ".cordon"; NULL-terminated */
+extern const char *const protect_names[];
+
+bool protect_is_name(const char *name);
+
+struct protect_options {
+    const struct host_view *view;
+    const struct strv *reopened; /* symlinks that a write entry of the user names */
+};
+
+/* Adds the protected entries for every writable root of the sorted `map`, and leaves it sorted.
+ *
+ * A root is every folder with an entry that allows writing, but not one at or below a protected
+ * name of another root: that is a name which the user opened again. For each, the direct children
+ * of the names above; for a `.git` file what it points to, and what a `commondir` file of the git
+ * folder points to, as far as they lie in a writable place. An entry of the user at exactly such a
+ * path stays: with write it opens the name again (and what it points to is left alone), with read
+ * it becomes the protected entry.
+ *
+ * ERR_FORBIDDEN, with both paths, when a name is a symlink, or a pointer leads through a symlink in
+ * a writable place. */
+int protect_add(struct access_map *map, const struct protect_options *options, struct err *err);
+
+/* ERR_FORBIDDEN when one of the `len` symlinks lies where `map` allows writing, so that the command
+ * could point it elsewhere. `path` (what is to be guarded) and the symlink are both named. */
+int protect_check_links(const struct access_map *map, const char *path,
+                        const struct access_link *links, size_t len, struct err *err);

@@ -1,0 +1,374 @@
+/* See resolve.h.
+ *
+ *     entries -> targets: literal paths, followed through symlinks            resolve_entries
+ *             -> what each grants or narrows, sorted                          the access map
+ *             -> platform folders for "minimal"                               resolve_minimal
+ *             -> protected names                                              policy/protect.h
+ *             -> are the symlinks on the way out of the command's reach?      resolve_check_targets
+ *             -> what globs match, denied                                     policy/deny_glob.h
+ *             -> symlinks that a restricted root needs                        resolve_finish
+ *
+ * The order of the steps is fixed and each works on the sorted result of the one before, so the
+ * order of the entries in the profile does not matter.
+ *
+ * Invariants: a grant is only made for a path that exists, and only an entry of the user makes one;
+ * everything else narrows. When a path that is to be guarded cannot be looked at, what is guarded
+ * moves up to the last folder that can.
+ *
+ * What it does not do: judge whether the host can enforce the result (src/sandbox). */
+#include "policy/resolve.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "base/strv.h"
+#include "policy/deny_glob.h"
+#include "policy/glob.h"
+#include "policy/glob_name.h"
+#include "policy/host_view.h"
+#include "policy/path_walk.h"
+#include "policy/platform.h"
+#include "policy/protect.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct target {
+    char *asked; /* clean */
+    struct path_walk walk;
+    enum access access;
+    enum profile_missing missing;
+    char *origin;
+};
+
+struct resolution {
+    const struct profile *profile;
+    const struct resolve_context *context;
+    struct access_map map;
+    struct target *targets;
+    size_t targets_len;
+    size_t targets_cap;
+    struct deny_globs globs;
+    struct strv reopened; /* symlinks that write entries name */
+};
+
+static void target_done(struct target *target)
+{
+    free(target->asked);
+    free(target->origin);
+    path_walk_done(&target->walk);
+}
+
+static void resolution_done(struct resolution *run)
+{
+    for (size_t i = 0; i < run->targets_len; i++)
+        target_done(&run->targets[i]);
+    free(run->targets);
+    deny_globs_done(&run->globs);
+    access_map_done(&run->map);
+    strv_done(&run->reopened);
+}
+
+/* --- entries to targets --- */
+
+static int resolve_add_target(struct resolution *run, const struct profile_entry *entry,
+                              const char *path, struct err *err)
+{
+    struct target target = {.access = entry->access, .missing = entry->missing};
+
+    if (path[0] != '/')
+        return err_set(err, ERR_INVALID, "%s: \"%s\" is not an absolute path", entry->origin, path);
+    target.asked = path_clean("/", path);
+    if (path_walk(run->context->view, target.asked, &target.walk, err)) {
+        free(target.asked);
+        return err_wrap(err, "%s", entry->origin);
+    }
+    target.origin = alloc_str(entry->origin);
+    run->targets =
+        alloc_grow(run->targets, run->targets_len, &run->targets_cap, sizeof *run->targets);
+    run->targets[run->targets_len++] = target;
+    return 0;
+}
+
+static struct target *resolve_last_target(struct resolution *run)
+{
+    return &run->targets[run->targets_len - 1];
+}
+
+static void resolve_drop_last_target(struct resolution *run)
+{
+    target_done(&run->targets[--run->targets_len]);
+}
+
+/* A workspace root inside of a git folder is not writable just for being the workspace, because
+ * hooks and configuration would be. A worktree that somebody put there is. */
+static int resolve_guard_git_interior(struct resolution *run, struct err *err)
+{
+    const struct host_view *view = run->context->view;
+    struct target *target = resolve_last_target(run);
+    AUTO_FREE char *slashed = alloc_strf("%s/", target->walk.path);
+    AUTO_FREE char *git = path_join(target->walk.path, ".git");
+    enum host_kind kind;
+
+    if (target->access != ACCESS_WRITE || !strstr(slashed, "/.git/"))
+        return 0;
+    if (view->kind(view, git, &kind, err))
+        return -1;
+    if (kind == HOST_MISSING) {
+        char *origin = alloc_strf("%s, read-only inside of a git folder", target->origin);
+
+        free(target->origin);
+        target->origin = origin;
+        target->access = ACCESS_READ;
+    }
+    return 0;
+}
+
+static int resolve_project_roots(struct resolution *run, const struct profile_entry *entry,
+                                 struct err *err)
+{
+    char *const *roots = run->context->workspace_roots;
+
+    for (size_t i = 0; roots && roots[i]; i++) {
+        AUTO_FREE char *path =
+            entry->subpath ? path_join(roots[i], entry->subpath) : alloc_str(roots[i]);
+
+        if (resolve_add_target(run, entry, path, err))
+            return -1;
+        if (!entry->subpath && resolve_guard_git_interior(run, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* $TMPDIR is taken from an environment, not from the policy: a value that is no use, or that would
+ * open the whole disk, is no entry. */
+static int resolve_tmpdir(struct resolution *run, const struct profile_entry *entry,
+                          struct err *err)
+{
+    const char *tmpdir = run->context->tmpdir;
+
+    if (!tmpdir || tmpdir[0] != '/')
+        return 0;
+    if (resolve_add_target(run, entry, tmpdir, err))
+        return -1;
+    if (str_eq(resolve_last_target(run)->walk.path, "/"))
+        resolve_drop_last_target(run);
+    return 0;
+}
+
+static int resolve_slash_tmp(struct resolution *run, const struct profile_entry *entry,
+                             struct err *err)
+{
+    if (resolve_add_target(run, entry, "/tmp", err))
+        return -1;
+    if (resolve_last_target(run)->walk.kind != ACCESS_DIR)
+        resolve_drop_last_target(run);
+    return 0;
+}
+
+/* A pattern for a folder and everything below it becomes a plain deny of the folder, which also
+ * holds for what comes into being later. */
+static int resolve_pattern(struct resolution *run, const struct profile_entry *entry,
+                           const char *pattern, struct err *err)
+{
+    AUTO(deny_globs_done) struct deny_globs one = {0};
+
+    if (deny_globs_add(&one, pattern, entry->origin, err))
+        return err_wrap(err, "%s", entry->origin);
+    if (glob_is_tree(one.items[0].glob))
+        return resolve_add_target(run, entry, glob_prefix(one.items[0].glob), err);
+    return deny_globs_add(&run->globs, pattern, entry->origin, err);
+}
+
+static int resolve_glob(struct resolution *run, const struct profile_entry *entry, struct err *err)
+{
+    char *const *roots = run->context->workspace_roots;
+
+    if (entry->access != ACCESS_DENY)
+        return err_set(err, ERR_INVALID, "%s: the pattern %s can only deny", entry->origin,
+                       entry->path);
+    if (entry->path[0] == '/')
+        return resolve_pattern(run, entry, entry->path, err);
+    for (size_t i = 0; roots && roots[i]; i++) {
+        AUTO_FREE char *root = glob_escape(roots[i]);
+        AUTO_FREE char *pattern = path_join(root, entry->path);
+
+        if (resolve_pattern(run, entry, pattern, err))
+            return -1;
+    }
+    return 0;
+}
+
+static int resolve_entry(struct resolution *run, const struct profile_entry *entry, struct err *err)
+{
+    switch (entry->path_kind) {
+    case PROFILE_PATH_LITERAL:
+        return resolve_add_target(run, entry, entry->path, err);
+    case PROFILE_PATH_GLOB:
+        return resolve_glob(run, entry, err);
+    case PROFILE_PATH_ROOT:
+        return resolve_add_target(run, entry, "/", err);
+    case PROFILE_PATH_PROJECT_ROOTS:
+        return resolve_project_roots(run, entry, err);
+    case PROFILE_PATH_TMPDIR:
+        return resolve_tmpdir(run, entry, err);
+    case PROFILE_PATH_SLASH_TMP:
+        return resolve_slash_tmp(run, entry, err);
+    case PROFILE_PATH_MINIMAL: /* resolve_minimal() */
+    case PROFILE_PATH_UNKNOWN:
+        break;
+    }
+    return 0;
+}
+
+/* --- targets to the map --- */
+
+/* What a target that is there (or is missing for good) says by itself. */
+static void resolve_map_target(struct resolution *run, const struct target *target)
+{
+    const struct path_walk *walk = &target->walk;
+    bool is_found = walk->end == PATH_FOUND;
+    bool is_kept = walk->end == PATH_MISSING && target->access != ACCESS_WRITE &&
+                   target->missing == PROFILE_MISSING_DEFAULT;
+
+    if (is_found || is_kept)
+        access_map_add(&run->map, walk->path, target->access, walk->kind, target->origin);
+    if (is_found && target->access == ACCESS_WRITE && walk->name_link)
+        strv_push(&run->reopened, walk->links[walk->name_link - 1].path);
+    if (is_found && target->access != ACCESS_DENY)
+        for (size_t i = 0; i < walk->links_len; i++)
+            access_map_add_link(&run->map, walk->links[i].path, walk->links[i].target);
+}
+
+/* A guarded path that ends early narrows the place where it ends, and never grants anything there:
+ * a folder that hides it gets its access; a file in its way becomes read-only, so that it cannot be
+ * replaced by a folder. */
+static void resolve_narrow_target(const struct resolution *run, const struct target *target,
+                                  struct access_map *narrowed)
+{
+    const struct path_walk *walk = &target->walk;
+    enum access access = walk->end == PATH_HIDDEN ? target->access : ACCESS_READ;
+
+    if (walk->end != PATH_HIDDEN && walk->end != PATH_BLOCKED)
+        return;
+    if (target->access != ACCESS_WRITE && access_map_check(&run->map, walk->path) > access)
+        access_map_add(narrowed, walk->path, access, walk->kind, target->origin);
+}
+
+/* Denied is what "restricted" says anyway. */
+static void resolve_drop_root_deny(struct access_map *map)
+{
+    if (!map->len || !str_eq(map->entries[0].path, "/") || map->entries[0].access != ACCESS_DENY)
+        return;
+    free(map->entries[0].path);
+    free(map->entries[0].origin);
+    memmove(map->entries, map->entries + 1, --map->len * sizeof *map->entries);
+}
+
+static int resolve_entries(struct resolution *run, struct err *err)
+{
+    const struct profile_entries *entries = &run->profile->entries;
+    AUTO(access_map_done) struct access_map narrowed = {0};
+
+    for (size_t i = 0; i < entries->len; i++)
+        if (resolve_entry(run, &entries->items[i], err))
+            return -1;
+    for (size_t i = 0; i < run->targets_len; i++)
+        resolve_map_target(run, &run->targets[i]);
+    access_map_sort(&run->map);
+    for (size_t i = 0; i < run->targets_len; i++)
+        resolve_narrow_target(run, &run->targets[i], &narrowed);
+    access_map_add_all(&run->map, &narrowed);
+    access_map_sort(&run->map);
+    resolve_drop_root_deny(&run->map);
+    return 0;
+}
+
+/* --- minimal --- */
+
+static const struct profile_entry *resolve_find_minimal(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->entries.len; i++) {
+        const struct profile_entry *entry = &profile->entries.items[i];
+
+        if (entry->path_kind == PROFILE_PATH_MINIMAL && entry->access != ACCESS_DENY)
+            return entry;
+    }
+    return NULL;
+}
+
+static int resolve_minimal(struct resolution *run, struct err *err)
+{
+    const struct profile_entry *minimal = resolve_find_minimal(run->profile);
+
+    if (!minimal || access_map_full_read(&run->map))
+        return 0;
+    return platform_add_roots(&run->map, run->context->view, minimal->origin, err);
+}
+
+/* --- guards --- */
+
+static int resolve_protect(struct resolution *run, struct err *err)
+{
+    struct protect_options options = {.view = run->context->view, .reopened = &run->reopened};
+
+    /* any glob narrows, also one that matches nothing today */
+    if (run->globs.len == 0 && access_map_full_write(&run->map))
+        return 0;
+    return protect_add(&run->map, &options, err);
+}
+
+static int resolve_check_targets(const struct resolution *run, struct err *err)
+{
+    for (size_t i = 0; i < run->targets_len; i++) {
+        const struct target *target = &run->targets[i];
+
+        if (target->access != ACCESS_WRITE &&
+            protect_check_links(&run->map, target->asked, target->walk.links,
+                                target->walk.links_len, err))
+            return err_wrap(err, "%s", target->origin);
+    }
+    return 0;
+}
+
+/* Symlinks that an entry covers are shown, or hidden, by it. */
+static void resolve_finish(struct access_map *map)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < map->links_len; i++) {
+        if (!access_map_find(map, map->links[i].path)) {
+            map->links[kept++] = map->links[i];
+            continue;
+        }
+        free(map->links[i].path);
+        free(map->links[i].target);
+    }
+    map->links_len = kept;
+    access_map_sort(map);
+}
+
+int profile_resolve(const struct profile *profile, const struct resolve_context *context,
+                    struct access_map *ret, struct err *err)
+{
+    AUTO(resolution_done) struct resolution run = {.profile = profile, .context = context};
+
+    if (profile->kind != PROFILE_MANAGED || profile->files == PROFILE_FILES_UNRESTRICTED) {
+        bool is_disabled = profile->kind == PROFILE_DISABLED;
+
+        *ret = (struct access_map){.network = is_disabled ? NETWORK_ENABLED : profile->network};
+        return 0;
+    }
+    run.map.restricted = true;
+    run.map.network = profile->network;
+    if (resolve_entries(&run, err) || resolve_minimal(&run, err) || resolve_protect(&run, err) ||
+        resolve_check_targets(&run, err) ||
+        deny_globs_apply(&run.globs, context->view, profile->glob_scan_max_depth, &run.map, err))
+        return -1;
+    resolve_finish(&run.map);
+    *ret = run.map;
+    run.map = (struct access_map){0};
+    return 0;
+}

@@ -1,0 +1,31 @@
+/* What a profile means on one host: special paths, globs and symlinks become literal, canonical
+ * paths with one access each, and the protected metadata names are added. Pure but for the
+ * host_view. */
+#pragma once
+
+#include "base/err.h"
+#include "policy/access.h"
+#include "policy/profile.h"
+
+struct host_view;
+
+struct resolve_context {
+    const struct host_view *view;
+    char *const *workspace_roots; /* absolute; NULL-terminated; NULL for none. Fixed by the user:
+                                     the folder that a model names never becomes a root by itself */
+    const char *tmpdir; /* value of $TMPDIR as the command will see it; NULL or "": none */
+};
+
+/* Fills `ret` (overwritten; access_map_done() by the caller). The rules, besides those of
+ * policy/access.h:
+ *  - a writable root that does not exist is left out; a missing path that is to be read-only or
+ *    denied stays, with kind ACCESS_MISSING, unless its entry says to skip it;
+ *  - a workspace root or other path that a symlink names is used by its canonical target, and the
+ *    symlinks on the way become `links`;
+ *  - ERR_FORBIDDEN, naming both paths, when a path that is to be protected, read-only or denied
+ *    crosses a symlink that the command itself could retarget (it lies in a writable place), or
+ *    when a protected name is itself a symlink;
+ *  - ERR_INVALID for a bad glob or a path that is not absolute, ERR_LIMIT for a glob with too many
+ *    matches; messages name the origin of the entry. */
+int profile_resolve(const struct profile *profile, const struct resolve_context *context,
+                    struct access_map *ret, struct err *err);

@@ -1,0 +1,159 @@
+/* Layers are probed by using them: no error text is parsed, no version compared. A launch that
+ * fails at a step which needs a layer takes that layer away, and the next plan does without.
+ *
+ *     all namespaces -> (root only) all but the user namespace -> none, Landlock and seccomp alone
+ *     with its own /proc -> without, where a container hides parts of /proc
+ */
+#include "sandbox/linux/host.h"
+
+#include "base/str.h"
+#include "launch/kernel.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ALL_NAMESPACES                                                                             \
+    (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWUTS |     \
+     CLONE_NEWCGROUP)
+
+static const struct {
+    enum layer layer;
+    uint32_t flag;
+    const char *loss;
+} namespace_layers[] = {
+    {LAYER_USER_NAMESPACE, CLONE_NEWUSER,
+     "the command is root to the kernel, without capabilities"},
+    {LAYER_MOUNT_NAMESPACE, CLONE_NEWNS, "files are guarded by Landlock and seccomp alone"},
+    {LAYER_PID_NAMESPACE, CLONE_NEWPID, "other processes can be seen; tracing them is refused"},
+    {LAYER_IPC_NAMESPACE, CLONE_NEWIPC, "System V and POSIX IPC is the host's"},
+    {LAYER_NET_NAMESPACE, CLONE_NEWNET, "no sockets at all, not even to localhost"},
+    {LAYER_UTS_NAMESPACE, CLONE_NEWUTS, "the host's name is seen"},
+    {LAYER_CGROUP_NAMESPACE, CLONE_NEWCGROUP, "the host's control groups are seen"},
+};
+
+static int landlock_abi(void)
+{
+    long abi = syscall(K_SYS_LANDLOCK_CREATE_RULESET, NULL, 0, K_LANDLOCK_CREATE_RULESET_VERSION);
+
+    return abi < 0 ? 0 : (int)abi;
+}
+
+/* Those of plan_proc_paths that this kernel has. */
+static const char *const *existing_proc_paths(void)
+{
+    static const char *found[32];
+    size_t len = 0;
+
+    for (size_t i = 0; plan_proc_paths[i] && len + 1 < sizeof found / sizeof *found; i++)
+        if (access(plan_proc_paths[i], F_OK) == 0)
+            found[len++] = plan_proc_paths[i];
+    found[len] = NULL;
+    return found;
+}
+
+void host_init(struct host *host)
+{
+    *host = (struct host){
+        .facts =
+            {
+                .namespaces = ALL_NAMESPACES,
+                .is_root = geteuid() == 0,
+                .has_proc = true,
+                .landlock = landlock_abi(),
+                .arch = seccomp_native(),
+            },
+        .why = "",
+    };
+    if (host->facts.is_root)
+        host->facts.proc_read_only = existing_proc_paths();
+}
+
+void host_init_bare(struct host *host)
+{
+    *host = (struct host){.facts = {.arch = seccomp_native()}, .why = ""};
+}
+
+static bool is_refusal(int error)
+{
+    return error == EPERM || error == EACCES || error == ENOSPC || error == EUSERS ||
+           error == EINVAL || error == ENOSYS;
+}
+
+bool host_step_down(struct host *host, enum plan_op op, const struct err *failure)
+{
+    bool is_namespace_step = op == PLAN_OP_COUNT || op == PLAN_TREE_PRIVATE;
+
+    if (!host->facts.namespaces || !is_refusal(failure->sys))
+        return false;
+    if (op == PLAN_PROC && host->facts.has_proc) {
+        host->facts.has_proc = false;
+        host->why = "a /proc of its own cannot be mounted here (a container that hides parts of "
+                    "/proc)";
+    } else if (is_namespace_step && host->facts.is_root &&
+               (host->facts.namespaces & CLONE_NEWUSER)) {
+        host->facts.namespaces &= ~(uint32_t)CLONE_NEWUSER;
+        host->why = "user namespaces cannot be made here";
+    } else if (is_namespace_step) {
+        host->facts.namespaces = 0;
+        host->why = "namespaces cannot be made here";
+    } else {
+        return false;
+    }
+    host->refusal = *failure;
+    return true;
+}
+
+static void report(struct layer_report *ret, enum layer_state state, const char *why)
+{
+    ret->state = state;
+    snprintf(ret->why, sizeof ret->why, "%s", why);
+}
+
+static void report_namespaces(const struct host *host, const struct access_map *map,
+                              struct layer_report ret[LAYER_COUNT])
+{
+    for (size_t i = 0; i < sizeof namespace_layers / sizeof *namespace_layers; i++) {
+        struct layer_report *layer = &ret[namespace_layers[i].layer];
+
+        if (namespace_layers[i].flag == CLONE_NEWNET && map->network == NETWORK_ENABLED)
+            report(layer, LAYER_NOT_NEEDED, "the network is enabled");
+        else if (host->facts.namespaces & namespace_layers[i].flag)
+            report(layer, LAYER_ENFORCED, "");
+        else
+            report(layer, LAYER_ABSENT, namespace_layers[i].loss);
+    }
+    if ((host->facts.namespaces & CLONE_NEWPID) && !host->facts.has_proc)
+        report(&ret[LAYER_PID_NAMESPACE], LAYER_PARTIAL,
+               "a /proc of its own cannot be mounted: the host's processes are listed, read-only");
+}
+
+static void report_landlock(const struct host *host, const struct access_map *map,
+                            bool allow_nested_namespaces, struct layer_report *ret)
+{
+    if (host->facts.landlock == 0)
+        report(ret, LAYER_ABSENT,
+               "this kernel has no Landlock, or it is not enabled (lsm=landlock)");
+    else if (host->facts.landlock < 6)
+        report(ret, LAYER_PARTIAL, "signals and abstract sockets need Landlock ABI 6 (Linux 6.12)");
+    else if (allow_nested_namespaces)
+        report(ret, LAYER_PARTIAL,
+               "not on files, because it would forbid mounts in namespaces that "
+               "the command makes");
+    else if (access_map_check(map, "/") == ACCESS_WRITE && map->len > 1)
+        report(ret, LAYER_PARTIAL, "not on files, because / is writable");
+    else
+        report(ret, LAYER_ENFORCED, "");
+}
+
+void host_report(const struct host *host, const struct plan *plan, const struct access_map *map,
+                 bool allow_nested_namespaces, struct layer_report ret[LAYER_COUNT])
+{
+    report_namespaces(host, map, ret);
+    report_landlock(host, map, allow_nested_namespaces, &ret[LAYER_LANDLOCK]);
+    report(&ret[LAYER_SECCOMP], plan->filters_len ? LAYER_ENFORCED : LAYER_ABSENT, "");
+    report(&ret[LAYER_NO_NEW_PRIVS], LAYER_ENFORCED, "");
+    report(&ret[LAYER_CAPABILITIES], LAYER_ENFORCED, "");
+}

@@ -1,0 +1,28 @@
+/* What this host can do, as far as is known: optimistic at first, corrected by what launches run
+ * into. One per process, because the host is the same for all sandboxes. */
+#pragma once
+
+#include "launch/plan_format.h"
+#include "sandbox/linux/plan.h"
+#include "sandbox/sandbox.h"
+
+struct host {
+    struct plan_host facts;
+    const char *why;    /* what was found missing last, for people; "" when nothing was */
+    struct err refusal; /* the kernel's word on it */
+    bool is_proven;     /* a sandbox with these facts stood once */
+};
+
+/* All layers, ABI read from the kernel. */
+void host_init(struct host *host);
+
+/* No namespaces to be used for a command that is to run bare. */
+void host_init_bare(struct host *host);
+
+/* A set-up failed at `op` (PLAN_OP_COUNT: before the launcher ran) with `failure`. Takes the layer
+ * away that this shows to be missing; false when it shows no such thing. */
+bool host_step_down(struct host *host, enum plan_op op, const struct err *failure);
+
+/* Fills the report of every layer for a plan that was compiled with these facts. */
+void host_report(const struct host *host, const struct plan *plan, const struct access_map *map,
+                 bool allow_nested_namespaces, struct layer_report ret[LAYER_COUNT]);

@@ -1,0 +1,290 @@
+/* One command in a sandbox: what it needs on the host, the launcher's file, the launcher, and what
+ * the launcher says.
+ *
+ * The first launch waits for the sandbox to stand. When it does not because the host lacks a layer,
+ * nothing of the command has run, and mode auto starts over with the next weaker plan.
+ */
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/fd.h"
+#include "base/sys.h"
+#include "sandbox/linux/sandbox_state.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LIMITS_MAX = 4 };
+
+/* Fills `ret` with the limits that are set; returns how many. */
+static size_t limit_records(const struct sandbox_limits *limits, struct plan_record ret[LIMITS_MAX])
+{
+    const struct {
+        uint64_t value;
+        int resource;
+    } all[LIMITS_MAX] = {
+        {limits->memory, RLIMIT_AS},
+        {limits->cpu_time, RLIMIT_CPU},
+        {limits->processes, RLIMIT_NPROC},
+        {limits->file_size, RLIMIT_FSIZE},
+    };
+    size_t len = 0;
+
+    for (size_t i = 0; i < LIMITS_MAX; i++)
+        if (all[i].value)
+            ret[len++] = (struct plan_record){
+                .op = PLAN_LIMIT, .other = (uint32_t)all[i].resource, .value = all[i].value};
+    return len;
+}
+
+/* The launcher's file for one command; a descriptor. */
+static int launch_plan(const struct sandbox *sandbox, const struct launch_options *options,
+                       const struct launch *launch, struct err *err)
+{
+    AUTO(buf_done) struct buf file = {0};
+    struct plan_record limits[LIMITS_MAX];
+    struct plan_command command = {
+        .argv = options->argv,
+        .env = options->env,
+        .program = options->program,
+        .cwd = options->cwd,
+        .absent = standins_absent(sandbox->keep_warm ? sandbox->warm : launch->standins),
+        .skip_loopback = launch->netns,
+        .limits = limits,
+        .limits_len = limit_records(&options->limits, limits),
+    };
+
+    if (options->is_probe)
+        command.flags |= PLAN_COMMAND_PROBE;
+    if (options->controlling_tty)
+        command.flags |= PLAN_COMMAND_TTY;
+    if (options->controlling_tty && (sandbox->plan->namespaces & CLONE_NEWNS))
+        command.flags |= PLAN_COMMAND_CONSOLE;
+    if (sandbox->plan->namespaces & CLONE_NEWPID)
+        command.flags |= PLAN_COMMAND_PID_NAMESPACE;
+    if (plan_encode(sandbox->plan, &command, &file, err))
+        return -1;
+    return fd_sealed_memory("cordon-plan", file.data, file.len, err);
+}
+
+static int launch_network(struct sandbox *sandbox, struct launch *launch, struct err *err)
+{
+    uint32_t both = CLONE_NEWUSER | CLONE_NEWNET;
+
+    if (!sandbox->keep_warm || (sandbox->plan->namespaces & both) != both)
+        return 0;
+    if (!sandbox->spare) {
+        launch->netns = netns_new(err);
+        return launch->netns ? 0 : -1;
+    }
+    launch->netns = sandbox->spare;
+    sandbox->spare = launch->netns->next;
+    sandbox->spare_len--;
+    return 0;
+}
+
+static int launch_spawn(struct sandbox *sandbox, const struct launch_options *options,
+                        struct launch *launch, struct err *err)
+{
+    struct spawn_request request = {
+        .launcher = sandbox->launcher,
+        .namespaces = sandbox->plan->namespaces,
+        .stdio = {options->stdio[0], options->stdio[1], options->stdio[2]},
+        .netns = launch->netns,
+        .cgroup = options->cgroup,
+    };
+    AUTO_CLOSE int plan = launch_plan(sandbox, options, launch, err);
+    AUTO_CLOSE int theirs = -1;
+    int pair[2];
+
+    if (plan < 0)
+        return -1;
+    if (sys_fault() || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+        return err_sys(err, "making the status socket");
+    launch->status = pair[0];
+    theirs = pair[1];
+    request.plan = plan;
+    request.status = theirs;
+    return spawn_launcher(&request, &launch->init, &launch->pidfd, err);
+}
+
+/* Fresh ones for this launch, or the ones kept warm, renewed when somebody removed one. */
+static int launch_standins(struct sandbox *sandbox, struct launch *launch, struct err *err)
+{
+    const struct plan *plan = sandbox->plan;
+    struct standins **slot = sandbox->keep_warm ? &sandbox->warm : &launch->standins;
+
+    if (*slot && standins_are_valid(*slot))
+        return 0;
+    standins_release(*slot);
+    return standins_acquire(plan->standins, plan->standins_len, slot, err);
+}
+
+static int launch_once(struct sandbox *sandbox, const struct launch_options *options,
+                       struct launch *ret, struct err *err)
+{
+    struct launch launch = {.status = -1, .pidfd = -1, .sandbox = sandbox};
+
+    sandbox_reap(sandbox, WNOHANG);
+    if (launch_standins(sandbox, &launch, err) || launch_network(sandbox, &launch, err) ||
+        launch_spawn(sandbox, options, &launch, err)) {
+        launch_done(&launch);
+        return -1;
+    }
+    *ret = launch;
+    return 0;
+}
+
+bool launch_peek(const struct launch *launch, struct plan_message *ret)
+{
+    struct pollfd fd = {.fd = launch->status, .events = POLLIN};
+    ssize_t len;
+
+    while (poll(&fd, 1, -1) < 0 && errno == EINTR)
+        ;
+    len = recv(launch->status, ret, sizeof *ret, MSG_PEEK);
+    return len == (ssize_t)sizeof *ret;
+}
+
+/* Looks how the first launch went. true when it has to be started over with a weaker plan (or, with
+ * `ret_status` -1, when there is none). */
+static bool launch_must_retry(struct sandbox *sandbox, struct launch *launch, int *ret_status,
+                              struct err *err)
+{
+    struct plan_message first;
+
+    *ret_status = 0;
+    if (sandbox->host.is_proven || !launch_peek(launch, &first))
+        return false;
+    if (first.kind == PLAN_MESSAGE_FAILED && first.stage == PLAN_STAGE_SETUP &&
+        sandbox_step_down(sandbox, (enum plan_op)first.op, &first.failure, ret_status, err)) {
+        launch_done(launch);
+        return true;
+    }
+    if (first.kind != PLAN_MESSAGE_FAILED || first.stage != PLAN_STAGE_SETUP)
+        sandbox_set_proven(sandbox);
+    return false;
+}
+
+int sandbox_launch(struct sandbox *sandbox, const struct launch_options *options,
+                   struct launch *ret, struct err *err)
+{
+    for (;;) {
+        struct launch launch;
+        struct err failure = {0};
+        int status = 0;
+
+        if (launch_once(sandbox, options, &launch, &failure)) {
+            if (!sandbox_step_down(sandbox, PLAN_OP_COUNT, &failure, &status, err)) {
+                *err = failure;
+                return -1;
+            }
+        } else if (!launch_must_retry(sandbox, &launch, &status, err)) {
+            *ret = launch;
+            return 0;
+        }
+        if (status)
+            return -1;
+    }
+}
+
+static void report_failure(const struct plan_message *message, struct launch_report *ret)
+{
+    static const enum launch_stage stages[] = {
+        [PLAN_STAGE_SETUP] = LAUNCH_STAGE_SANDBOX,
+        [PLAN_STAGE_CWD] = LAUNCH_STAGE_CWD,
+        [PLAN_STAGE_EXEC] = LAUNCH_STAGE_EXEC,
+    };
+
+    ret->event = LAUNCH_FAILED;
+    ret->stage = message->stage <= PLAN_STAGE_EXEC ? stages[message->stage] : LAUNCH_STAGE_SANDBOX;
+    ret->failure = message->failure;
+    ret->failure.msg[sizeof ret->failure.msg - 1] = '\0';
+    if (message->stage == PLAN_STAGE_SETUP && message->op < PLAN_OP_COUNT)
+        err_wrap(&ret->failure, "setting the sandbox up (%s)",
+                 plan_op_name((enum plan_op)message->op));
+}
+
+int launch_read(struct launch *launch, struct launch_report *ret, struct err *err)
+{
+    struct plan_message message;
+    ssize_t len = recv(launch->status, &message, sizeof message, MSG_DONTWAIT);
+
+    *ret = (struct launch_report){.event = LAUNCH_NOTHING};
+    if (len < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (len < 0 && errno != ECONNRESET)
+        return err_sys(err, "reading what the launcher says");
+    if (len != (ssize_t)sizeof message) {
+        ret->event = LAUNCH_GONE;
+    } else if (message.kind == PLAN_MESSAGE_STARTED) {
+        ret->event = LAUNCH_STARTED;
+    } else if (message.kind == PLAN_MESSAGE_EXITED) {
+        launch->is_over = true;
+        ret->event = LAUNCH_EXITED;
+        ret->wait_status = message.wait_status;
+        ret->usage = message.usage;
+        ret->bytes_written = (uint64_t)message.usage.ru_oublock * 512; /* getrusage(2) */
+    } else {
+        launch->is_over = true;
+        report_failure(&message, ret);
+    }
+    return 0;
+}
+
+int launch_signal(struct launch *launch, int signal, bool everything, struct err *err)
+{
+    struct plan_signal request = {.signal = signal, .everything = everything};
+
+    if (send(launch->status, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+        return 0;
+    if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN)
+        return 0;
+    return err_sys(err, "sending signal %d to the command", signal);
+}
+
+/* Leaves the init, which has nothing more to do than to end, to sandbox_reap(). */
+static void launch_leave(struct launch *launch)
+{
+    struct ending *ending = alloc_zero(1, sizeof *ending);
+
+    *ending = (struct ending){
+        .next = launch->sandbox->endings, .pid = launch->init, .netns = launch->netns};
+    launch->sandbox->endings = ending;
+}
+
+/* The init of a pid namespace takes everything along when it is killed. Any other one does so when
+ * it finds the status socket closed. */
+static void launch_end(struct launch *launch)
+{
+    if ((launch->sandbox->plan->namespaces & CLONE_NEWPID) && launch->pidfd >= 0)
+        sys_pidfd_send_signal(launch->pidfd, SIGKILL);
+    close(launch->status);
+    launch->status = -1;
+    while (waitpid(launch->init, NULL, __WALL) < 0 && errno == EINTR)
+        ;
+    sandbox_give_network(launch->sandbox, launch->netns);
+}
+
+void launch_done(struct launch *launch)
+{
+    if (!launch->sandbox)
+        return;
+    if (launch->init <= 0)
+        netns_free(launch->netns);
+    else if (launch->is_over)
+        launch_leave(launch);
+    else
+        launch_end(launch);
+    if (launch->status >= 0)
+        close(launch->status);
+    if (launch->pidfd >= 0)
+        close(launch->pidfd);
+    standins_release(launch->standins);
+    *launch = (struct launch){.status = -1, .pidfd = -1};
+}

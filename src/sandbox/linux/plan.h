@@ -1,0 +1,85 @@
+/* The plan: what has to be done on Linux to enforce an access map, as an ordered list of typed
+ * operations. Pure: an access map and facts about the host go in, a value comes out; `explain`
+ * prints it, golden files pin it, the launcher carries it out. */
+#pragma once
+
+#include "base/buf.h"
+#include "launch/plan_format.h"
+#include "policy/access.h"
+#include "sandbox/linux/seccomp.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What the compiler has to know of the host. */
+struct plan_host {
+    uint32_t namespaces; /* CLONE_NEW* flags that can be had; 0 when there is no mount namespace */
+    bool is_root;        /* the command's user id is the host's root: sysctl files look writable */
+    bool has_proc;       /* a /proc of our own can be mounted in a pid namespace of our own */
+    int landlock;        /* ABI, 0 without */
+    enum seccomp_arch arch;
+    const char *const *proc_read_only; /* NULL-terminated: which of plan_proc_paths exist */
+};
+
+/* What root could write in a fresh /proc without any capability; NULL-terminated. */
+extern const char *const plan_proc_paths[];
+
+/* Something that has to exist on the host for as long as the command runs, so that it can be
+ * covered: standin.h makes it when it is missing, and holds it when it is another's stand-in. */
+struct plan_standin {
+    char *path;
+    bool is_file;
+};
+
+struct plan {
+    struct plan_record *records;
+    size_t len;
+    size_t cap;
+    struct buf strings;
+    struct plan_filter filters[SECCOMP_MAX];
+    size_t filters_len;
+    struct plan_standin *standins;
+    size_t standins_len;
+    size_t standins_cap;
+    uint32_t namespaces;
+};
+
+struct plan_options {
+    bool allow_nested_namespaces;
+};
+
+/* ERR_UNSUPPORTED when the host's layers cannot express the map: the message says what, why and
+ * what to do. The result is freed with plan_free(). */
+struct plan *plan_compile(const struct access_map *map, const struct plan_host *host,
+                          const struct plan_options *options, struct err *err);
+/* A plan without any operation. */
+struct plan *plan_new_bare(void);
+
+void plan_free(struct plan *plan);
+
+/* One operation a line, e.g. "read-only /work/.git". */
+void plan_print(const struct plan *plan, struct buf *ret);
+
+/* [{"op": "hold", "path": "/work", "slot": 0}, ...]; a new reference. */
+json_t *plan_to_json(const struct plan *plan);
+
+const char *plan_op_name(enum plan_op op);
+
+/* The command that a plan is to be carried out for. */
+struct plan_command {
+    char *const *argv;
+    char *const *env;
+    const char *program; /* NULL: argv[0] is looked up */
+    const char *cwd;
+    uint32_t flags;                   /* enum plan_command_flag */
+    const bool *absent;               /* by stand-in: there is nothing to cover; may be NULL */
+    bool skip_loopback;               /* the network namespace has its loopback device up already */
+    const struct plan_record *limits; /* PLAN_LIMIT records */
+    size_t limits_len;
+};
+
+/* Writes the launcher's file: plan and command. ERR_LIMIT when it is too large for it. */
+int plan_encode(const struct plan *plan, const struct plan_command *command, struct buf *ret,
+                struct err *err);

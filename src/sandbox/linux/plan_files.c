@@ -1,0 +1,293 @@
+/* Compiling the file-system part of a plan.
+ *
+ * The access map is ordered so that a folder comes before everything below it; the compiler walks
+ * it once and emits an operation wherever an entry differs from what is around it:
+ *
+ *     around   entry    operation
+ *     read     write    place a copy of the host's mounts, taken before all became read-only
+ *     write    read     make it read-only in place
+ *     any      deny     cover it; with a folder of ours if something below it is to be seen again
+ *     deny     other    make the mount point in the cover, and place
+ *
+ * Around the topmost entries is the base: the whole tree read-only (or writable) in place when
+ * there is an entry for "/", or an empty root. Operations that have to come first because they
+ * need the host's tree as it was (`held`) are collected apart and put in front.
+ */
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "sandbox/linux/compiler.h"
+
+#include <string.h>
+
+const char *const plan_proc_paths[] = {
+    "/proc/acpi", "/proc/asound", "/proc/bus",           "/proc/fs",   "/proc/irq",
+    "/proc/scsi", "/proc/sys",    "/proc/sysrq-trigger", "/proc/mtrr", NULL,
+};
+
+static bool is_device_path(const char *path)
+{
+    return path_is_within(path, "/dev") && !str_eq(path, "/dev");
+}
+
+/* /dev and /proc are always ours; what the map grants of them is granted by what ours hold. */
+static bool is_ignored(const struct access_entry *entry)
+{
+    const char *path = entry->path;
+
+    if (entry->access == ACCESS_DENY)
+        return false;
+    return path_is_within(path, "/proc") || str_eq(path, "/dev") ||
+           path_is_within(path, "/dev/shm") || path_is_within(path, "/dev/pts");
+}
+
+/* Nothing is in our /dev but what is put there. */
+enum access compiler_access_around(const struct compiler *compiler, size_t index)
+{
+    const struct access_map *map = compiler->map;
+    const char *path = map->entries[index].path;
+
+    if (is_device_path(path))
+        return ACCESS_DENY;
+    while (index-- > 0)
+        if (path_is_within(path, map->entries[index].path))
+            return map->entries[index].access;
+    return compiler->base;
+}
+
+static bool has_visible_descendant(const struct compiler *compiler, size_t index)
+{
+    const struct access_map *map = compiler->map;
+    const char *path = map->entries[index].path;
+
+    for (size_t i = index + 1; i < map->len && path_is_within(map->entries[i].path, path); i++)
+        if (map->entries[i].access != ACCESS_DENY && map->entries[i].kind != ACCESS_MISSING)
+            return true;
+    return false;
+}
+
+/* Was `path` (or something below it) the mount point made last? Then it exists. */
+static bool is_made(const struct compiler *compiler, const char *path)
+{
+    return compiler->last_dir && path_is_within(compiler->last_dir, path);
+}
+
+/* Makes the folders between the cover (or the empty root) `top` and `path`, which excludes both. */
+static void compile_parents(struct compiler *compiler, const char *top, const char *path)
+{
+    size_t from = top[1] ? strlen(top) + 1 : 1;
+    const char *slash = path + from;
+
+    while ((slash = strchr(slash, '/'))) {
+        AUTO_FREE char *parent = alloc_strn(path, (size_t)(slash - path));
+
+        if (!is_made(compiler, parent))
+            compiler_push(compiler, compiler->body, PLAN_DIR, parent)->value = top[1] ? 0111 : 0755;
+        slash++;
+    }
+}
+
+/* The nearest entry (or the root) whose access differs from the entry's own region: what `path`
+ * hangs below. */
+static const char *parent_path(const struct compiler *compiler, size_t index)
+{
+    const char *path = compiler->map->entries[index].path;
+
+    if (is_device_path(path))
+        return "/dev";
+    while (index-- > 0)
+        if (path_is_within(path, compiler->map->entries[index].path))
+            return compiler->map->entries[index].path;
+    return "/";
+}
+
+/* Makes something visible (again) at the entry's path. */
+static void compile_show(struct compiler *compiler, size_t index, bool is_covered)
+{
+    const struct access_entry *entry = &compiler->map->entries[index];
+    bool is_device = is_device_path(entry->path);
+    uint32_t flags = entry->access == ACCESS_READ ? PLAN_FLAG_READ_ONLY : 0;
+    struct plan_record *record;
+
+    if (is_covered) {
+        compile_parents(compiler, parent_path(compiler, index), entry->path);
+        compiler_push(compiler, compiler->body, entry->kind == ACCESS_FILE ? PLAN_FILE : PLAN_DIR,
+                      entry->path)
+            ->value = entry->kind == ACCESS_FILE ? 0444 : 0755;
+        compiler->last_dir = entry->path;
+    }
+    if (!compiler->in_place && !is_device) {
+        compiler_push(compiler, compiler->body, PLAN_BIND, entry->path)->flags = flags;
+        return;
+    }
+    compiler_push(compiler, is_device ? compiler->held_devices : compiler->held, PLAN_HOLD,
+                  entry->path)
+        ->slot = compiler->slots;
+    record = compiler_push(compiler, compiler->body, PLAN_PLACE, entry->path);
+    record->flags = flags;
+    record->slot = compiler->slots++;
+}
+
+/* The topmost folder of the writable region that entry `index` lies in: where a mount of ours is,
+ * or the root. */
+static const char *region_path(const struct compiler *compiler, size_t index)
+{
+    const struct access_map *map = compiler->map;
+    const char *path = map->entries[index].path;
+    const char *top = "/";
+
+    while (index-- > 0) {
+        if (!path_is_within(path, map->entries[index].path))
+            continue;
+        if (map->entries[index].access != ACCESS_WRITE)
+            break;
+        top = map->entries[index].path;
+    }
+    return top;
+}
+
+/* A folder between a writable folder and something that is narrower below it must not be renamed,
+ * or the next command would find the narrower thing under a name that nothing says anything about.
+ * A mount point cannot be renamed. */
+static void compile_pins(struct compiler *compiler, size_t index)
+{
+    const char *top = region_path(compiler, index);
+    const char *path = compiler->map->entries[index].path;
+    const char *slash = path + (top[1] ? strlen(top) + 1 : 1);
+
+    while ((slash = strchr(slash, '/'))) {
+        AUTO_FREE char *parent = alloc_strn(path, (size_t)(slash - path));
+
+        if (!is_made(compiler, parent))
+            compiler_push(compiler, compiler->body, PLAN_PIN, parent);
+        slash++;
+    }
+    compiler->last_dir = path;
+}
+
+/* A file is made and removed in a tenth of the time that a folder takes (ext4, measured). But
+ * `.git` has to be a folder: git takes an empty one for nothing and goes on to the folders above,
+ * while a file of that name is an error to it. */
+static void compile_standin(struct compiler *compiler, const struct access_entry *entry)
+{
+    struct plan *plan = compiler->plan;
+
+    plan->standins =
+        alloc_grow(plan->standins, plan->standins_len, &plan->standins_cap, sizeof *plan->standins);
+    plan->standins[plan->standins_len++] = (struct plan_standin){
+        .path = alloc_str(entry->path),
+        .is_file = entry->kind == ACCESS_MISSING && !str_eq(path_name(entry->path), ".git"),
+    };
+}
+
+/* Returns the last record that covers the entry. */
+static struct plan_record *compile_deny(struct compiler *compiler, size_t index)
+{
+    const struct access_entry *entry = &compiler->map->entries[index];
+    struct plan_record *record;
+
+    if (entry->kind == ACCESS_DIR && has_visible_descendant(compiler, index)) {
+        compiler_push(compiler, compiler->seals, PLAN_SEAL, entry->path);
+        compiler->last_dir = NULL;
+        return compiler_push(compiler, compiler->body, PLAN_MASK_TREE, entry->path);
+    }
+    compiler->has_masks = true;
+    record = compiler_push(compiler, compiler->body, PLAN_MASK, entry->path);
+    record->flags = entry->kind == ACCESS_DIR ? 0 : PLAN_FLAG_FILE;
+    return record;
+}
+
+/* Narrower than what is around it, which is writable: the path has to exist to be covered, and to
+ * stay where it is. */
+static void compile_below_writable(struct compiler *compiler, size_t index)
+{
+    const struct access_entry *entry = &compiler->map->entries[index];
+    struct plan_record *record;
+
+    compile_pins(compiler, index);
+    compile_standin(compiler, entry);
+    if (entry->access == ACCESS_DENY)
+        record = compile_deny(compiler, index);
+    else
+        record = compiler_push(compiler, compiler->body, PLAN_READ_ONLY, entry->path);
+    record->standin = (uint32_t)compiler->plan->standins_len;
+}
+
+static void compile_entry(struct compiler *compiler, size_t index)
+{
+    const struct access_entry *entry = &compiler->map->entries[index];
+    enum access parent = compiler_access_around(compiler, index);
+
+    if (str_eq(entry->path, "/") || is_ignored(entry) || entry->access == parent)
+        return;
+    if (parent == ACCESS_WRITE) {
+        compile_below_writable(compiler, index);
+        return;
+    }
+    if (entry->kind == ACCESS_MISSING)
+        return; /* nothing to show, and it cannot be made in a folder that is not writable */
+    if (entry->access == ACCESS_DENY)
+        compile_deny(compiler, index);
+    else
+        compile_show(compiler, index, parent == ACCESS_DENY);
+}
+
+static void compile_links(struct compiler *compiler)
+{
+    for (size_t i = 0; i < compiler->map->links_len; i++) {
+        const struct access_link *link = &compiler->map->links[i];
+        const struct access_entry *entry = access_map_find(compiler->map, link->path);
+        struct plan_record *record;
+        uint32_t target;
+
+        if (entry ? entry->access != ACCESS_DENY : compiler->base != ACCESS_DENY)
+            continue; /* it is there with the folder that holds it */
+        compile_parents(compiler, entry ? entry->path : "/", link->path);
+        target = plan_intern(compiler->plan, link->target);
+        record = compiler_push(compiler, compiler->body, PLAN_LINK, link->path);
+        record->other = target;
+    }
+}
+
+static void list_append(struct plan *to, const struct plan *from)
+{
+    for (size_t i = 0; i < from->len; i++)
+        *plan_push(to, (enum plan_op)from->records[i].op) = from->records[i];
+}
+
+/* What does not depend on the entries, around what does. */
+void compile_file_system(struct compiler *compiler)
+{
+    struct plan *plan = compiler->plan;
+    const struct plan_host *host = compiler->host;
+
+    for (size_t i = 0; i < compiler->map->len; i++)
+        compile_entry(compiler, i);
+    compiler_push(compiler, plan, PLAN_TREE_PRIVATE, "");
+    compiler_push(compiler, plan, PLAN_HOLD_DEVICES, "");
+    list_append(plan, compiler->held_devices);
+    compiler_push(compiler, plan, PLAN_TREE_HARDEN, "");
+    list_append(plan, compiler->held);
+    if (compiler->in_place && compiler->base == ACCESS_READ)
+        compiler_push(compiler, plan, PLAN_TREE_READ_ONLY, "");
+    if (!compiler->in_place) {
+        compiler_push(compiler, plan, PLAN_EMPTY_ROOT, "");
+        compiler_push(compiler, plan, PLAN_DIR, "/dev")->value = 0755;
+        compiler_push(compiler, plan, PLAN_DIR, "/proc")->value = 0755;
+        compile_links(compiler);
+    }
+    if (compiler->has_masks)
+        compiler_push(compiler, plan, PLAN_MASKS, "");
+    compiler_push(compiler, plan, PLAN_DEV, "");
+    if (host->has_proc)
+        compiler_push(compiler, plan, PLAN_PROC, "");
+    for (size_t i = 0; host->has_proc && host->is_root && host->proc_read_only[i]; i++)
+        compiler_push(compiler, plan, PLAN_READ_ONLY, host->proc_read_only[i]);
+    list_append(plan, compiler->body);
+    list_append(plan, compiler->seals);
+    if (!compiler->in_place) {
+        compiler_push(compiler, plan, PLAN_SEAL, "/");
+        compiler_push(compiler, plan, PLAN_ENTER_ROOT, "");
+    }
+}

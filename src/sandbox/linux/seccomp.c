@@ -1,0 +1,369 @@
+/* What the command may not ask of the kernel.
+ *
+ * The program: check the architecture (another one, or x32, kills the process: their numbers mean
+ * other calls), then a binary search over the call number, whose leaves are verdicts; calls that
+ * depend on an argument have a short block each behind the tree. Arguments that the kernel reads as
+ * 32 bits are compared as 32 bits (CVE-2019-10063: the upper half must not matter).
+ *
+ *     arch -> number -> tree -> [allow] [EPERM] [ENOSYS] [kill]
+ *                          [one check per call with arguments]
+ *
+ * clone3(2) passes its flags in memory, where a filter cannot look: it does not exist here, and
+ * every C library then uses clone(2).
+ */
+#include "sandbox/linux/seccomp.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* linux/bpf_common.h */
+enum {
+    BPF_LOAD = 0x20, /* LD | W | ABS */
+    BPF_JEQ = 0x15,  /* JMP | JEQ | K */
+    BPF_JGE = 0x35,
+    BPF_JSET = 0x45,
+    BPF_AND = 0x54, /* ALU | AND | K */
+    BPF_RET = 0x06,
+};
+
+/* linux/seccomp.h */
+#define RET_ALLOW 0x7fff0000u
+#define RET_ERRNO 0x00050000u
+#define RET_KILL_PROCESS 0x80000000u
+
+/* Offsets in struct seccomp_data; low halves of the arguments (both architectures are little
+ * endian). */
+enum { DATA_NR = 0, DATA_ARCH = 4, DATA_ARG0 = 16, DATA_ARG1 = 24, DATA_ARG2 = 32 };
+
+#define X32_BIT 0x40000000u
+
+/* CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. In clone(2), what would be
+ * CLONE_NEWTIME is part of the exit signal. */
+#define NAMESPACE_FLAGS 0x7e020000u
+#define NEWTIME_FLAG 0x80u
+
+/* asm-generic/ioctls.h */
+#define IOCTL_TIOCSTI 0x5412u
+#define IOCTL_TIOCLINUX 0x541cu
+
+/* linux/fs.h: attributes of files, and their 32-bit twin */
+#define IOCTL_FS_SETFLAGS 0x40086602u
+#define IOCTL_FS32_SETFLAGS 0x40046602u
+#define IOCTL_FS_FSSETXATTR 0x401c5820u
+
+enum { FAMILY_UNIX = 1, FAMILY_INET = 2, FAMILY_INET6 = 10, FAMILY_NETLINK = 16 };
+
+enum verdict {
+    ALLOW,
+    DENY,
+    MISSING,
+    KILL,
+    CHECK_CLONE,
+    CHECK_UNSHARE,
+    CHECK_IOCTL,
+    CHECK_SOCKET,
+    CHECK_SOCKETPAIR,
+    CHECK_PRLIMIT,
+};
+
+enum condition { ALWAYS, NO_NESTING, NO_PID_NAMESPACE, NO_MOUNT_NAMESPACE };
+
+/* Numbers from the kernel's syscall tables (arch/x86/entry/syscalls/syscall_64.tbl, and
+ * scripts/syscall.tbl for aarch64). */
+static const struct call {
+    int nr[SECCOMP_ARCH_COUNT];
+    enum verdict verdict;
+    enum condition condition;
+} calls[] = {
+    {{16, 29}, CHECK_IOCTL, ALWAYS},
+    {{41, 198}, CHECK_SOCKET, ALWAYS},
+    {{53, 199}, CHECK_SOCKETPAIR, ALWAYS},
+    {{56, 220}, CHECK_CLONE, NO_NESTING},
+    {{101, 117}, DENY, NO_PID_NAMESPACE}, /* ptrace */
+    {{155, 41}, DENY, NO_NESTING},        /* pivot_root */
+    {{163, 89}, DENY, ALWAYS},            /* acct */
+    {{165, 40}, DENY, NO_NESTING},        /* mount */
+    {{166, 39}, DENY, NO_NESTING},        /* umount2 */
+    {{167, 224}, DENY, ALWAYS},           /* swapon */
+    {{168, 225}, DENY, ALWAYS},           /* swapoff */
+    {{169, 142}, DENY, ALWAYS},           /* reboot */
+    {{175, 105}, DENY, ALWAYS},           /* init_module */
+    {{176, 106}, DENY, ALWAYS},           /* delete_module */
+    {{179, 60}, DENY, ALWAYS},            /* quotactl */
+    {{246, 104}, DENY, ALWAYS},           /* kexec_load */
+    {{248, 217}, DENY, ALWAYS},           /* add_key */
+    {{249, 218}, DENY, ALWAYS},           /* request_key */
+    {{250, 219}, DENY, ALWAYS},           /* keyctl */
+    {{272, 97}, CHECK_UNSHARE, NO_NESTING},
+    {{298, 241}, DENY, ALWAYS},           /* perf_event_open */
+    {{304, 265}, DENY, ALWAYS},           /* open_by_handle_at */
+    {{308, 268}, DENY, NO_NESTING},       /* setns */
+    {{310, 270}, DENY, NO_PID_NAMESPACE}, /* process_vm_readv */
+    {{311, 271}, DENY, NO_PID_NAMESPACE}, /* process_vm_writev */
+    {{312, 272}, DENY, NO_PID_NAMESPACE}, /* kcmp */
+    {{313, 273}, DENY, ALWAYS},           /* finit_module */
+    {{320, 294}, DENY, ALWAYS},           /* kexec_file_load */
+    {{321, 280}, DENY, ALWAYS},           /* bpf */
+    {{323, 282}, DENY, ALWAYS},           /* userfaultfd */
+    {{425, 425}, DENY, ALWAYS},           /* io_uring_setup */
+    {{426, 426}, DENY, ALWAYS},           /* io_uring_enter */
+    {{427, 427}, DENY, ALWAYS},           /* io_uring_register */
+    {{428, 428}, DENY, NO_NESTING},       /* open_tree */
+    {{429, 429}, DENY, NO_NESTING},       /* move_mount */
+    {{430, 430}, DENY, NO_NESTING},       /* fsopen */
+    {{431, 431}, DENY, NO_NESTING},       /* fsconfig */
+    {{432, 432}, DENY, NO_NESTING},       /* fsmount */
+    {{433, 433}, DENY, NO_NESTING},       /* fspick */
+    {{435, 435}, MISSING, NO_NESTING},    /* clone3 */
+    {{438, 438}, DENY, NO_PID_NAMESPACE}, /* pidfd_getfd */
+    {{302, 261}, CHECK_PRLIMIT, NO_PID_NAMESPACE},
+    {{141, 140}, DENY, NO_PID_NAMESPACE},   /* setpriority */
+    {{142, 118}, DENY, NO_PID_NAMESPACE},   /* sched_setparam */
+    {{144, 119}, DENY, NO_PID_NAMESPACE},   /* sched_setscheduler */
+    {{203, 122}, DENY, NO_PID_NAMESPACE},   /* sched_setaffinity */
+    {{251, 30}, DENY, NO_PID_NAMESPACE},    /* ioprio_set */
+    {{256, 238}, DENY, NO_PID_NAMESPACE},   /* migrate_pages */
+    {{279, 239}, DENY, NO_PID_NAMESPACE},   /* move_pages */
+    {{314, 274}, DENY, NO_PID_NAMESPACE},   /* sched_setattr */
+    {{440, 440}, DENY, NO_PID_NAMESPACE},   /* process_madvise */
+    {{448, 448}, DENY, NO_PID_NAMESPACE},   /* process_mrelease */
+    {{90, -1}, DENY, NO_MOUNT_NAMESPACE},   /* chmod */
+    {{91, 52}, DENY, NO_MOUNT_NAMESPACE},   /* fchmod */
+    {{92, -1}, DENY, NO_MOUNT_NAMESPACE},   /* chown */
+    {{93, 55}, DENY, NO_MOUNT_NAMESPACE},   /* fchown */
+    {{94, -1}, DENY, NO_MOUNT_NAMESPACE},   /* lchown */
+    {{132, -1}, DENY, NO_MOUNT_NAMESPACE},  /* utime */
+    {{188, 5}, DENY, NO_MOUNT_NAMESPACE},   /* setxattr */
+    {{189, 6}, DENY, NO_MOUNT_NAMESPACE},   /* lsetxattr */
+    {{190, 7}, DENY, NO_MOUNT_NAMESPACE},   /* fsetxattr */
+    {{197, 14}, DENY, NO_MOUNT_NAMESPACE},  /* removexattr */
+    {{198, 15}, DENY, NO_MOUNT_NAMESPACE},  /* lremovexattr */
+    {{199, 16}, DENY, NO_MOUNT_NAMESPACE},  /* fremovexattr */
+    {{235, -1}, DENY, NO_MOUNT_NAMESPACE},  /* utimes */
+    {{260, 54}, DENY, NO_MOUNT_NAMESPACE},  /* fchownat */
+    {{261, -1}, DENY, NO_MOUNT_NAMESPACE},  /* futimesat */
+    {{268, 53}, DENY, NO_MOUNT_NAMESPACE},  /* fchmodat */
+    {{280, 88}, DENY, NO_MOUNT_NAMESPACE},  /* utimensat */
+    {{452, 452}, DENY, NO_MOUNT_NAMESPACE}, /* fchmodat2 */
+    {{463, 463}, DENY, NO_MOUNT_NAMESPACE}, /* setxattrat */
+    {{466, 466}, DENY, NO_MOUNT_NAMESPACE}, /* removexattrat */
+    {{469, 469}, DENY, NO_MOUNT_NAMESPACE}, /* file_setattr */
+    {{442, 442}, DENY, NO_NESTING},         /* mount_setattr */
+    {{443, 443}, DENY, ALWAYS},             /* quotactl_fd */
+    {{467, 467}, DENY, NO_NESTING},         /* open_tree_attr */
+};
+
+enum { CALLS = sizeof calls / sizeof *calls };
+
+static const uint32_t audit_arch[] = {0xc000003eu, 0xc00000b7u}; /* linux/audit.h */
+
+/* From `start` on, up to the start of the next span, every call has the same verdict. */
+struct span {
+    uint32_t start;
+    enum verdict verdict;
+};
+
+struct program {
+    struct plan_filter *code;
+    size_t len;
+    /* jumps to a verdict, to be filled in when the block of the verdict has its place */
+    struct {
+        size_t at;
+        bool if_true;
+        enum verdict verdict;
+    } fixes[2 * SECCOMP_MAX];
+    size_t fixes_len;
+};
+
+enum seccomp_arch seccomp_native(void)
+{
+#if defined(__aarch64__)
+    return SECCOMP_AARCH64;
+#else
+    return SECCOMP_X86_64;
+#endif
+}
+
+static size_t emit(struct program *program, uint16_t code, uint32_t k)
+{
+    program->code[program->len] = (struct plan_filter){.code = code, .k = k};
+    return program->len++;
+}
+
+static void jump_to(struct program *program, size_t at, bool if_true, enum verdict verdict)
+{
+    program->fixes[program->fixes_len].at = at;
+    program->fixes[program->fixes_len].if_true = if_true;
+    program->fixes[program->fixes_len].verdict = verdict;
+    program->fixes_len++;
+}
+
+/* Jumps to `verdict` when the accumulator compares true with `k`; goes on otherwise. */
+static void emit_branch(struct program *program, uint16_t code, uint32_t k, enum verdict verdict)
+{
+    jump_to(program, emit(program, code, k), true, verdict);
+}
+
+/* The search over spans [low, high]; there are at least two. */
+static void emit_tree(struct program *program, const struct span *spans, size_t low, size_t high)
+{
+    size_t middle = (low + high + 1) / 2;
+    size_t node = emit(program, BPF_JGE, spans[middle].start);
+
+    if (low + 1 == middle)
+        jump_to(program, node, false, spans[low].verdict);
+    else
+        emit_tree(program, spans, low, middle - 1);
+    program->code[node].jt = (uint8_t)(program->len - node - 1);
+    if (middle == high)
+        jump_to(program, node, true, spans[high].verdict);
+    else
+        emit_tree(program, spans, middle, high);
+}
+
+static void place(struct program *program, enum verdict verdict)
+{
+    for (size_t i = 0; i < program->fixes_len; i++) {
+        size_t at = program->fixes[i].at;
+        uint8_t distance = (uint8_t)(program->len - at - 1);
+
+        if (program->fixes[i].verdict != verdict)
+            continue;
+        if (program->fixes[i].if_true)
+            program->code[at].jt = distance;
+        else
+            program->code[at].jf = distance;
+    }
+}
+
+static void emit_checks(struct program *program, const struct seccomp_spec *spec)
+{
+    place(program, CHECK_CLONE);
+    emit(program, BPF_LOAD, DATA_ARG0);
+    emit_branch(program, BPF_JSET, NAMESPACE_FLAGS, DENY);
+    emit(program, BPF_RET, RET_ALLOW);
+
+    place(program, CHECK_UNSHARE);
+    emit(program, BPF_LOAD, DATA_ARG0);
+    emit_branch(program, BPF_JSET, NAMESPACE_FLAGS | NEWTIME_FLAG, DENY);
+    emit(program, BPF_RET, RET_ALLOW);
+
+    place(program, CHECK_IOCTL);
+    emit(program, BPF_LOAD, DATA_ARG1);
+    emit_branch(program, BPF_JEQ, IOCTL_TIOCSTI, DENY);
+    emit_branch(program, BPF_JEQ, IOCTL_TIOCLINUX, DENY);
+    if (!spec->has_mount_namespace) {
+        emit_branch(program, BPF_JEQ, IOCTL_FS_SETFLAGS, DENY);
+        emit_branch(program, BPF_JEQ, IOCTL_FS32_SETFLAGS, DENY);
+        emit_branch(program, BPF_JEQ, IOCTL_FS_FSSETXATTR, DENY);
+    }
+    emit(program, BPF_RET, RET_ALLOW);
+
+    /* One end of a datagram pair can be connected to, or send to, any socket that has a path; and
+     * SOCK_RAW is another name for datagrams here (net/unix/af_unix.c). */
+    place(program, CHECK_SOCKETPAIR);
+    emit(program, BPF_LOAD, DATA_ARG0);
+    jump_to(program, emit(program, BPF_JEQ, FAMILY_UNIX), false, DENY);
+    if (spec->sockets != SECCOMP_SOCKETS_UNIX) {
+        emit(program, BPF_LOAD, DATA_ARG1);
+        emit(program, BPF_AND, 0xf); /* SOCK_TYPE_MASK of linux/net.h */
+        emit_branch(program, BPF_JEQ, 1 /* SOCK_STREAM */, ALLOW);
+        jump_to(program, emit(program, BPF_JEQ, 5 /* SOCK_SEQPACKET */), false, DENY);
+    }
+    emit(program, BPF_RET, RET_ALLOW);
+
+    /* Of another process; 0 is the caller. */
+    place(program, CHECK_PRLIMIT);
+    emit(program, BPF_LOAD, DATA_ARG0);
+    emit_branch(program, BPF_JEQ, 0, ALLOW);
+    emit(program, BPF_RET, RET_ERRNO | EPERM);
+
+    place(program, CHECK_SOCKET);
+    emit(program, BPF_LOAD, DATA_ARG0);
+    if (spec->sockets == SECCOMP_SOCKETS_UNIX)
+        emit_branch(program, BPF_JEQ, FAMILY_UNIX, ALLOW);
+    if (spec->sockets >= SECCOMP_SOCKETS_INTERNET) {
+        emit_branch(program, BPF_JEQ, FAMILY_INET, ALLOW);
+        emit_branch(program, BPF_JEQ, FAMILY_INET6, ALLOW);
+        jump_to(program, emit(program, BPF_JEQ, FAMILY_NETLINK), false, DENY);
+        emit(program, BPF_LOAD, DATA_ARG2);
+        emit_branch(program, BPF_JEQ, 0 /* NETLINK_ROUTE */, ALLOW);
+    }
+    place(program, DENY);
+    emit(program, BPF_RET, RET_ERRNO | EPERM);
+    place(program, ALLOW);
+    emit(program, BPF_RET, RET_ALLOW);
+    place(program, MISSING);
+    emit(program, BPF_RET, RET_ERRNO | ENOSYS);
+    place(program, KILL);
+    emit(program, BPF_RET, RET_KILL_PROCESS);
+}
+
+static bool applies(const struct call *call, const struct seccomp_spec *spec)
+{
+    switch (call->condition) {
+    case NO_NESTING:
+        return !spec->allow_nested_namespaces;
+    case NO_PID_NAMESPACE:
+        return !spec->has_pid_namespace;
+    case NO_MOUNT_NAMESPACE:
+        return !spec->has_mount_namespace && call->nr[spec->arch] >= 0;
+    case ALWAYS:
+        break;
+    }
+    return true;
+}
+
+static int span_compare(const void *a, const void *b)
+{
+    const struct span *left = a;
+    const struct span *right = b;
+
+    return left->start < right->start ? -1 : left->start > right->start;
+}
+
+static void spans_add(struct span *spans, size_t *len, uint32_t start, enum verdict verdict)
+{
+    if (*len && spans[*len - 1].start == start)
+        --*len;
+    if (*len && spans[*len - 1].verdict == verdict)
+        return;
+    spans[(*len)++] = (struct span){start, verdict};
+}
+
+/* Turns the table into spans that cover every number; returns how many. */
+static size_t spans_make(const struct seccomp_spec *spec, struct span *ret)
+{
+    struct span single[CALLS];
+    size_t count = 0;
+    size_t len = 0;
+
+    for (size_t i = 0; i < CALLS; i++)
+        if (applies(&calls[i], spec))
+            single[count++] = (struct span){(uint32_t)calls[i].nr[spec->arch], calls[i].verdict};
+    qsort(single, count, sizeof *single, span_compare);
+    spans_add(ret, &len, 0, ALLOW);
+    for (size_t i = 0; i < count; i++) {
+        spans_add(ret, &len, single[i].start, single[i].verdict);
+        spans_add(ret, &len, single[i].start + 1, ALLOW);
+    }
+    if (spec->arch == SECCOMP_X86_64)
+        spans_add(ret, &len, X32_BIT, KILL);
+    return len;
+}
+
+size_t seccomp_compile(const struct seccomp_spec *spec, struct plan_filter ret[SECCOMP_MAX])
+{
+    struct span spans[2 * CALLS + 2];
+    struct program program = {.code = ret};
+    size_t count = spans_make(spec, spans);
+
+    emit(&program, BPF_LOAD, DATA_ARCH);
+    jump_to(&program, emit(&program, BPF_JEQ, audit_arch[spec->arch]), false, KILL);
+    emit(&program, BPF_LOAD, DATA_NR);
+    emit_tree(&program, spans, 0, count - 1);
+    emit_checks(&program, spec);
+    return program.len;
+}

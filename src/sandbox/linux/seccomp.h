@@ -1,0 +1,36 @@
+/* The seccomp filter of a sandbox, as classic BPF. Pure: the same input gives the same program on
+ * every host, so tests run the programs of all architectures.
+ *
+ * Written by hand rather than with libseccomp (docs/decisions/0004-seccomp-by-hand.md): it has to
+ * compare the low 32 bits of an argument against ranges and masks, which libseccomp cannot say,
+ * and the kernel's cost of loading a filter grows with its length, for every command. */
+#pragma once
+
+#include "launch/plan_format.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum seccomp_arch { SECCOMP_X86_64, SECCOMP_AARCH64, SECCOMP_ARCH_COUNT };
+
+/* The architecture this was compiled for. */
+enum seccomp_arch seccomp_native(void);
+
+enum seccomp_sockets {
+    SECCOMP_SOCKETS_NONE,     /* no network namespace to hold them: only socketpair(2) */
+    SECCOMP_SOCKETS_INTERNET, /* IPv4, IPv6, route netlink */
+    SECCOMP_SOCKETS_UNIX,     /* and Unix sockets */
+};
+
+struct seccomp_spec {
+    enum seccomp_arch arch;
+    enum seccomp_sockets sockets;
+    bool has_pid_namespace;       /* without one, reaching into other processes is refused */
+    bool has_mount_namespace;     /* without one, changing modes, owners and times is refused */
+    bool allow_nested_namespaces; /* and the mount calls that they are for */
+};
+
+enum { SECCOMP_MAX = 256 }; /* instructions; jumps are 8 bits wide */
+
+/* Fills `ret` and returns the number of instructions. */
+size_t seccomp_compile(const struct seccomp_spec *spec, struct plan_filter ret[SECCOMP_MAX]);

@@ -1,0 +1,75 @@
+/* What makes a file a stand-in is that it is empty and has the sticky bit and nobody's right to
+ * write, with which it is born: there is no moment at which it could be left behind unrecognised.
+ * Removal is rmdir(2) or unlink(2) of an empty file with these marks, under an exclusive lock, so
+ * at worst nothing of value goes.
+ */
+#include "sandbox/linux/standin_file.h"
+
+#include "base/auto.h"
+#include "base/fd.h"
+#include "base/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MARK_MODE 01000 /* the sticky bit, and nobody may write; who may read is the umask's */
+#define MARK_MODE_MASK 07222
+
+static bool has_marks(const struct stat *st)
+{
+    if ((st->st_mode & MARK_MODE_MASK) != MARK_MODE)
+        return false;
+    return S_ISDIR(st->st_mode) || (S_ISREG(st->st_mode) && st->st_size == 0);
+}
+
+int standin_file_open_parent(const char *path, const char **ret_name, struct err *err)
+{
+    AUTO_FREE char *parent = path_parent(path);
+
+    *ret_name = path_name(path);
+    return fd_open_path_strict(parent, err);
+}
+
+void standin_file_remove(int parent, const char *name, int fd)
+{
+    struct stat by_fd;
+    struct stat by_name;
+
+    if (flock(fd, LOCK_EX | LOCK_NB) || fstat(fd, &by_fd) ||
+        fstatat(parent, name, &by_name, AT_SYMLINK_NOFOLLOW))
+        return;
+    if (by_fd.st_ino != by_name.st_ino || by_fd.st_dev != by_name.st_dev || !has_marks(&by_fd))
+        return;
+    unlinkat(parent, name, S_ISDIR(by_fd.st_mode) ? AT_REMOVEDIR : 0);
+}
+
+int standin_file_open(int parent, const char *name)
+{
+    struct stat st;
+    int fd;
+
+    errno = 0;
+    if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) || !has_marks(&st))
+        return -1;
+    fd = openat(parent, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd >= 0 && (fstat(fd, &st) || !has_marks(&st))) {
+        close(fd);
+        fd = -1;
+        errno = 0;
+    }
+    return fd;
+}
+
+int standin_file_make(int parent, const char *name, bool is_file)
+{
+    const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW;
+
+    if (is_file)
+        return openat(parent, name, flags | O_CREAT | O_EXCL, 01444);
+    if (mkdirat(parent, name, 01555))
+        return -1;
+    return openat(parent, name, flags | O_DIRECTORY);
+}

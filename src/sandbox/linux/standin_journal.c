@@ -1,0 +1,136 @@
+/* A journal is a file in the registry folder that its process keeps locked, a run of NUL-terminated
+ * paths. One that nobody locks belongs to a dead process, however that ended.
+ */
+#include "sandbox/linux/standin_journal.h"
+
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "sandbox/linux/standin.h"
+#include "sandbox/linux/standin_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { JOURNAL_MAX = 16 << 20 };
+
+static struct {
+    char registry[PATH_MAX];
+    char path[PATH_MAX];
+    int fd;
+} journal = {.fd = -1};
+
+static void recover_path(const char *path)
+{
+    struct err ignored;
+    const char *name;
+    AUTO_CLOSE int parent = standin_file_open_parent(path, &name, &ignored);
+    AUTO_CLOSE int fd = parent < 0 ? -1 : standin_file_open(parent, name);
+
+    if (fd >= 0)
+        standin_file_remove(parent, name, fd);
+}
+
+/* A journal is a run of NUL-terminated paths; a last one without its end was never acted on. */
+static void recover_journal(int registry, const char *name)
+{
+    AUTO(buf_done) struct buf text = {.max = JOURNAL_MAX};
+    AUTO_CLOSE int fd = openat(registry, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct err ignored;
+    size_t at = 0;
+
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) || buf_read_fd(&text, fd, &ignored))
+        return;
+    while (at < text.len && memchr(text.data + at, '\0', text.len - at)) {
+        if (path_is_clean(text.data + at))
+            recover_path(text.data + at);
+        at += strlen(text.data + at) + 1;
+    }
+    unlinkat(registry, name, 0);
+}
+
+void journal_recover(void)
+{
+    struct err ignored;
+    const char *registry = standins_registry(&ignored);
+    DIR *dir = registry ? opendir(registry) : NULL;
+    const struct dirent *entry;
+
+    if (!dir)
+        return;
+    while ((entry = readdir(dir)))
+        if (entry->d_name[0] != '.')
+            recover_journal(dirfd(dir), entry->d_name);
+    closedir(dir);
+}
+
+/* Ours, and nobody else's to write to. */
+static bool is_own_folder(const char *path)
+{
+    struct stat st;
+
+    if (lstat(path, &st) && (errno != ENOENT || mkdir(path, 0700) || lstat(path, &st)))
+        return false;
+    return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022);
+}
+
+const char *standins_registry(struct err *err)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+    if (journal.registry[0])
+        return journal.registry;
+    if (runtime && path_is_clean(runtime) && strlen(runtime) < PATH_MAX - 8)
+        snprintf(journal.registry, sizeof journal.registry, "%s/cordon", runtime);
+    else if (geteuid() == 0)
+        snprintf(journal.registry, sizeof journal.registry, "/run/cordon");
+    if (journal.registry[0] && is_own_folder(journal.registry))
+        return journal.registry;
+    snprintf(journal.registry, sizeof journal.registry, "/tmp/cordon-%u", (unsigned)geteuid());
+    if (is_own_folder(journal.registry))
+        return journal.registry;
+    err_set(err, ERR_FORBIDDEN, "%s is not a folder that only this user can write to: remove it",
+            journal.registry);
+    journal.registry[0] = '\0';
+    return NULL;
+}
+
+static int journal_open(struct err *err)
+{
+    const char *registry = standins_registry(err);
+
+    if (!registry)
+        return -1;
+    snprintf(journal.path, sizeof journal.path, "%.*s/XXXXXX", PATH_MAX - 8, registry);
+    journal.fd = mkostemp(journal.path, O_CLOEXEC);
+    if (journal.fd < 0 || flock(journal.fd, LOCK_EX))
+        return err_sys(err, "making a journal in %s", registry);
+    return 0;
+}
+
+void journal_close(void)
+{
+    if (journal.fd < 0)
+        return;
+    unlink(journal.path);
+    close(journal.fd);
+    journal.fd = -1;
+}
+
+int journal_add(const char *path, struct err *err)
+{
+    if (journal.fd < 0 && journal_open(err))
+        return -1;
+    if (fd_write_all(journal.fd, path, strlen(path) + 1, err))
+        return err_wrap(err, "the journal of stand-ins");
+    return 0;
+}

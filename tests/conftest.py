@@ -1,0 +1,31 @@
+"""Rules for all tests that run the real programs."""
+
+import os
+
+import pytest
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers",
+        "no_userns: also run in the pass of `make test` in which user namespaces are forbidden",
+    )
+
+
+def fail_instead_of_skip(report):
+    """With CORDON_MUST_WORK=1 (CI) a skip or an expected failure hides a defect: it fails."""
+    if report.skipped and os.environ.get("CORDON_MUST_WORK") == "1":
+        report.outcome = "failed"
+        report.longrepr = f"{report.nodeid}: CORDON_MUST_WORK=1, but skipped: {report.longrepr}"
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport():
+    outcome = yield
+    fail_instead_of_skip(outcome.get_result())
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report():
+    outcome = yield
+    fail_instead_of_skip(outcome.get_result())

@@ -1,0 +1,41 @@
+"""Limits that the person set for the command."""
+
+from catalogue import attack
+
+
+@attack(unheld="as root only a cgroup counts processes")
+def fork_without_end(stage):
+    return stage.attack("forks", 200, cordon=["--max-pids", "50"]).won
+
+
+@attack()
+def use_more_memory(stage):
+    return stage.attack("memory", 512, cordon=["--max-memory", "128M"]).won
+
+
+@attack()
+def use_more_cpu(stage):
+    return stage.attack("cpu", 2, cordon=["--max-cpu-time", "1s"]).won
+
+
+@attack()
+def write_a_larger_file(stage):
+    stage.attack("file", stage.ws / "large", 64, cordon=["--max-file-size", "1M"])
+    large = stage.ws / "large"
+    return large.exists() and large.stat().st_size > 1 << 20
+
+
+@attack()
+def raise_the_limit_again(stage):
+    """RLIMIT_FSIZE back to 64 MiB, by who is root in a namespace of its own."""
+    flags = ["--max-file-size", "1M"]
+    if stage.inside:
+        return stage.attack("raise", 1, 64 << 20, cordon=flags).won
+    return stage.attack("raise", 1, 64 << 20).won
+
+
+@attack()
+def run_longer(stage):
+    ran = stage.run("/bin/sh", "-c", "echo @start; sleep 5; echo @won", timeout=8,
+                    cordon=["--timeout", "200ms"])
+    return "@won" in ran.out

@@ -1,0 +1,106 @@
+"""Cordon's own files: what rules the next run must not be written by this one."""
+
+import os
+import shutil
+
+from catalogue import attack
+from stage import CORDON, LAUNCHER
+
+DANGER = 'sandbox_mode = \\"danger-full-access\\"'
+
+
+def next_run_writes_outside(stage):
+    """Whether a later plain run is no longer held."""
+    file = stage.victim_file()
+    if stage.inside:
+        stage.attack("write", file)
+    elif not (stage.ws / ".config/cordon/config.toml").exists():
+        return False
+    else:
+        stage.attack("write", file)
+    return stage.is_changed(file)
+
+
+@attack()
+def configure_the_next_run(stage):
+    """The workspace is the home folder: the configuration lies inside."""
+    stage.env["HOME"] = str(stage.ws)
+    stage.file("ws/.config/cordon/config.toml", "# mine\n")
+    stage.shell(f'echo "{DANGER}" > .config/cordon/config.toml')
+    return next_run_writes_outside(stage)
+
+
+@attack()
+def make_the_missing_configuration(stage):
+    stage.env["HOME"] = str(stage.ws)
+    stage.shell(f'mkdir -p .config/cordon && echo "{DANGER}" > .config/cordon/config.toml')
+    return next_run_writes_outside(stage)
+
+
+@attack()
+def make_the_missing_configuration_in_cordon_home(stage):
+    """$CORDON_HOME below the workspace under an innocent name."""
+    stage.env["CORDON_HOME"] = str(stage.ws / "settings")
+    stage.shell(f'mkdir -p settings && echo "{DANGER}" > settings/config.toml')
+    if stage.inside:
+        return next_run_writes_outside(stage)
+    return (stage.ws / "settings/config.toml").exists()
+
+
+@attack()
+def move_the_configuration_by_its_parent(stage):
+    stage.env["HOME"] = str(stage.ws)
+    stage.file("ws/.config/cordon/config.toml", "# mine\n")
+    stage.shell(f'mv .config old; mkdir -p .config/cordon;'
+                f'echo "{DANGER}" > .config/cordon/config.toml')
+    return next_run_writes_outside(stage)
+
+
+@attack()
+def replace_the_launcher(stage):
+    """A build of Cordon lies in the workspace, as it does for us who build it."""
+    marker = stage.out / "ran-outside"
+    fake = f"#!/bin/sh\ntouch {marker}\n"
+    stage.file("ws/fake", fake, 0o755)
+    launcher = stage.file("ws/build/cordon-linux-sandbox", "", 0o755)
+    cordon = stage.file("ws/build/cordon", "", 0o755)
+    if CORDON.exists():
+        shutil.copy(LAUNCHER, launcher)
+        shutil.copy(CORDON, cordon)
+    stage.env["CORDON_LINUX_SANDBOX_EXE"] = str(launcher)
+    stage.shell("cp -f fake build/cordon-linux-sandbox; mv -f fake build/cordon-linux-sandbox")
+    if stage.inside:
+        stage.shell("true")
+        return marker.exists()
+    return launcher.read_text(errors="replace") == fake
+
+
+@attack(silent=True)
+def mislead_the_clean_up(stage):
+    """What Cordon removes after a run is named by its registry: no file of ours may be added to it,
+    whatever the command writes to the folders it may write to. An empty file outside, and one in
+    the workspace, must both live."""
+    keep = [stage.file("outside/empty", ""), stage.file("ws/empty", "")]
+    (stage.out / "folder").mkdir()
+    if not stage.inside:
+        stage.shell('rm "$1/empty"', stage.out)
+        return not keep[0].exists()
+    stage.shell('find / -xdev -name "*cordon*" -writable -not -path "/proc/*" 2>/dev/null'
+                ' | while read -r found; do [ -d "$found" ] && echo "$1/empty" > "$found/1"; done; true',
+                stage.out)
+    stage.run("/bin/true")
+    return not all(os.path.exists(path) for path in [*keep, stage.out / "folder"])
+
+
+@attack()
+def find_writable_files_of_cordon(stage):
+    """Nothing that Cordon keeps for itself may be written inside: not its registry, not its locks,
+    not what stands in for missing names."""
+    script = ('for d in /tmp "$TMPDIR" /dev/shm /run "$HOME"; do '
+              'find "$d" -xdev -iname "*cordon*" -writable -not -name "cordon-escape-*" 2>/dev/null; '
+              'done; true')
+    if not stage.inside:
+        stage.file("tmp/cordon-registry/lock")
+    out = stage.shell(script).out.replace("@start shell", "").strip()
+    return [line for line in out.splitlines() if str(stage.base) in line or "registry" in line
+            or "standin" in line]

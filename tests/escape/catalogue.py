@@ -1,0 +1,34 @@
+"""The list of attacks. A case is one function that takes a Stage, sets the scene, runs the attack
+by stage.attack(), stage.shell() or stage.run(), and returns whether it succeeded (any true value
+is shown as the evidence). The same function plays bare and inside Cordon."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Attack:
+    name: str  # area/what
+    play: Callable
+    holes: tuple  # numbers of the holes of spec/containment.md that it stands for
+    users: tuple  # the identities for which it works on the bare host
+    private_tmp: bool  # plays with a /tmp of its own
+    refusal_holds: bool  # Cordon may refuse to start (125): that, too, stops the attack
+    unheld: str  # why it is not claimed without namespaces; "" when it is
+    silent: bool  # the command tried need not say "@start"
+
+
+ATTACKS = {}
+
+
+def attack(*, holes=(), users=("root", "user"), private_tmp=False, refusal_holds=False, unheld="",
+           silent=False):
+    def register(play):
+        area = play.__module__.rpartition(".")[2]
+        name = f"{area}/{play.__name__.replace('_', '-').strip('-')}"
+        assert name not in ATTACKS, f"two attacks are called {name}"
+        ATTACKS[name] = Attack(name, play, tuple(holes), tuple(users), private_tmp, refusal_holds,
+                               unheld, silent)
+        return play
+
+    return register

@@ -1,0 +1,52 @@
+"""The escape suite: attacks on the sandbox, each shown to succeed bare and to fail inside.
+
+    CORDON_BUILD=build /usr/bin/python3 -m pytest tests/escape        as root or as anybody
+
+identity.py says who plays, stage.py where, catalogue.py what a case is; the cases are in cases/,
+one file per area, and the programs that they run in attacks/. As root, every case plays as root
+and as an ordinary user; and for both once more where no user namespace is to be had.
+"""
+
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+for case in sorted((HERE / "cases").glob("[a-z]*.py")):
+    importlib.import_module(f"cases.{case.stem}")
+
+MUST_WORK = os.environ.get("CORDON_MUST_WORK") == "1"
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "escape: an attack on the sandbox")
+
+
+@pytest.fixture(scope="session")
+def tools():
+    """Folder with the attack program, outside everything that a sandbox may write."""
+    folder = Path(tempfile.mkdtemp(prefix="cordon-attacks-", dir="/var/tmp"))
+    folder.chmod(0o755)
+    sources = sorted((HERE / "attacks").glob("*.c"))
+    subprocess.run([os.environ.get("CC", "cc"), "-D_GNU_SOURCE", "-std=gnu17", "-O1", "-Wall",
+                    "-Wextra", "-o", folder / "attacks", *sources, "-lrt"], check=True)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def lack():
+    """Skips with a reason, or fails where everything must work."""
+    def say(reason):
+        if MUST_WORK:
+            pytest.fail(f"{reason} (CORDON_MUST_WORK=1)")
+        pytest.skip(reason)
+    return say

@@ -1,0 +1,175 @@
+"""Who plays an attack: the harness forks, the child becomes that identity, plays, and sends back
+what it found. Four identities:
+
+    root                  as the harness was started (only when that was root)
+    user                  an account-less uid without groups or capabilities
+    root-no-namespaces    root, and
+    user-no-namespaces    user, in a user namespace that may make no further one and in which no
+                          capability is left: what a locked-down container offers
+
+Every process that an attack leaves behind becomes a child of the forked child (subreaper), which
+kills and reaps them all before it ends: no attack outlives its test, and nothing that the harness
+did not start is ever signalled.
+"""
+
+import ctypes
+import os
+import pickle
+import select
+import signal
+import sys
+import time
+import traceback
+
+USER = 64999
+TIMEOUT = 120
+
+CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
+MS_REC, MS_PRIVATE = 0x4000, 0x40000
+PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_CAP_AMBIENT = 4, 24, 36, 47
+PR_CAP_AMBIENT_CLEAR_ALL = 4
+SYS_CAPSET = {"x86_64": 126, "aarch64": 91}[os.uname().machine]
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Failed(Exception):
+    """The child ended without a result; the text is its traceback."""
+
+
+def here():
+    """The identities that this harness can take."""
+    names = ["root", "root-no-namespaces"] if os.geteuid() == 0 else []
+    return names + ["user", "user-no-namespaces"]
+
+
+def has_namespaces(name):
+    return not name.endswith("no-namespaces")
+
+
+def is_root(name):
+    return name.startswith("root")
+
+
+def check(result, what):
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def own_user_namespace():
+    uid, gid = os.getuid(), os.getgid()
+    check(libc.unshare(CLONE_NEWUSER), "unshare")
+    for name, text in (("setgroups", "deny"), ("gid_map", f"{gid} {gid} 1"),
+                       ("uid_map", f"{uid} {uid} 1")):
+        with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+            file.write(text)
+
+
+def own_tmp():
+    """A /tmp of its own, so that what is planted there harms nobody else's run."""
+    if os.geteuid() != 0:
+        own_user_namespace()
+    check(libc.unshare(CLONE_NEWNS), "unshare")
+    check(libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None), "private mounts")
+    check(libc.mount(b"tmpfs", b"/tmp", b"tmpfs", 0, b"mode=1777"), "mounting /tmp")
+
+
+def forbid_namespaces():
+    own_user_namespace()
+    with open("/proc/sys/user/max_user_namespaces", "w", encoding="ascii") as file:
+        file.write("0")
+    capability = 0
+    while libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
+        capability += 1
+    libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    check(libc.syscall(SYS_CAPSET, header, (ctypes.c_uint32 * 6)()), "capset")
+
+
+def become(name, private_tmp):
+    check(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "subreaper")
+    if private_tmp:
+        own_tmp()
+    if not is_root(name) and os.geteuid() == 0:
+        os.setgroups([])
+        os.setresgid(USER, USER, USER)
+        os.setresuid(USER, USER, USER)
+        check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "dumpable")
+    if not has_namespaces(name):
+        forbid_namespaces()
+
+
+def own_children():
+    """Processes whose parent is this one."""
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as file:
+                if entry.isdigit() and int(file.read().rpartition(")")[2].split()[1]) == os.getpid():
+                    found.append(int(entry))
+        except (OSError, ValueError, IndexError):
+            continue
+    return found
+
+
+def bury():
+    """Kills and reaps every descendant; grandchildren come to us when their parents die."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        for pid in own_children():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            except PermissionError:
+                return  # a setuid program that outlived its parent; it ends with its stdin
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+def child_main(name, private_tmp, function, pipe):
+    os.setsid()
+    for number in (signal.SIGUSR1, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # attacks on the process group reach us, too
+    try:
+        become(name, private_tmp)
+        result = (True, function())
+    except BaseException:  # whatever it is, the parent shows it
+        result = (False, traceback.format_exc())
+    try:
+        bury()
+    finally:
+        with os.fdopen(pipe, "wb") as file:
+            pickle.dump(result, file)
+        os._exit(0)
+
+
+def play(name, function, private_tmp=False):
+    """What `function()` returns when it runs as that identity in a process of its own."""
+    reading, writing = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reading)
+        child_main(name, private_tmp, function, writing)
+    os.close(writing)
+    data = b""
+    with os.fdopen(reading, "rb", buffering=0) as pipe:
+        while select.select([pipe], [], [], TIMEOUT)[0]:
+            block = pipe.read(65536)
+            if not block:
+                break
+            data += block
+        else:
+            os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    if not data:
+        raise Failed(f"no result within {TIMEOUT} s, or the playing process died")
+    worked, value = pickle.loads(data)
+    if not worked:
+        raise Failed(value)
+    return value

@@ -1,0 +1,316 @@
+"""The stage on which one attack plays: folders, files, victims and services that belong to this
+attack alone, and the one way to run a command - bare or inside Cordon.
+
+    base/ws        the workspace, current folder of every command; writable inside
+    base/tmp       $TMPDIR; writable inside
+    base/outside   what the attacks are after; not writable inside
+    base/home      $HOME; not writable inside
+
+Whether an attack succeeded is judged from here, outside, by its effect wherever it has one.
+"""
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+BUILD = Path(os.environ.get("CORDON_BUILD", Path(__file__).parents[2] / "build"))
+CORDON = BUILD / "src/cli/cordon"
+LAUNCHER = BUILD / "src/launch/cordon-linux-sandbox"
+WAIT = 20  # seconds for anything that must happen
+
+
+class Unavailable(Exception):
+    """This host lacks what the attack needs; the text says what."""
+
+
+@dataclass
+class Ran:
+    """How one command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def started(self):
+        return "@start" in self.out
+
+    @property
+    def won(self):
+        """What the attack says it achieved; empty when it says that it failed."""
+        return "\n".join(line for line in self.out.splitlines() if line.startswith("@won"))
+
+    @property
+    def refused(self):
+        return self.code == 125
+
+
+class Victim:
+    """A process of the same user outside the sandbox."""
+
+    def __init__(self, stage, secret):
+        self.secret = secret
+        self.process = subprocess.Popen([stage.tools / "attacks", "victim", secret],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        cwd=stage.out, env=stage.env)
+        stage.cleanup.callback(self.process.kill)
+        self.pid = self.process.pid
+        self.process.stdout.readline()
+        self.address = self.process.stdout.readline().split()[1]
+
+    def lines(self):
+        """What it said since the last time. A signal sent before is always seen by now: its
+        handler runs before the read returns that our byte ends."""
+        if self.process.poll() is not None:
+            return ["@dead"]
+        self.process.stdin.write("?")
+        self.process.stdin.flush()
+        said = []
+        while not said or not said[-1].startswith("@still"):
+            said.append(self.process.stdout.readline().strip())
+            if said[-1] == "":
+                return said
+        return said
+
+    def was_hit(self):
+        return "@hit" in self.lines()
+
+    def is_changed(self):
+        return self.lines()[-1] != f"@still {self.secret}"
+
+
+class Service:
+    """A socket on the host that knows whether the attack's word reached it."""
+
+    def __init__(self, stage, family=socket.AF_INET, kind=socket.SOCK_STREAM, address=None,
+                 protocol=0):
+        self.socket = socket.socket(family, kind, protocol)
+        stage.cleanup.callback(self.socket.close)
+        loopback = "::1" if family == socket.AF_INET6 else "127.0.0.1"
+        self.socket.bind(address or (loopback, 0))
+        self.is_stream = kind != socket.SOCK_DGRAM
+        if self.is_stream:
+            self.socket.listen(4)
+        self.socket.setblocking(False)
+        self.port = None if family == socket.AF_UNIX else self.socket.getsockname()[1]
+
+    def was_reached(self):
+        try:
+            if not self.is_stream:
+                return self.socket.recv(64) == b"attack"
+            peer = self.socket.accept()[0]
+        except BlockingIOError:
+            return False
+        with peer:
+            peer.settimeout(WAIT)
+            return peer.recv(64) == b"attack"
+
+
+class Stage:
+    def __init__(self, identity, inside, tools, flags=()):
+        self.identity = identity
+        self.inside = inside  # False: the attack runs bare
+        self.tools = Path(tools)
+        self.flags = list(flags)  # for every `cordon run`
+        self.cleanup = contextlib.ExitStack()
+        self.runs = []
+        self.base = Path(tempfile.mkdtemp(prefix="cordon-escape-", dir="/var/tmp"))
+        self.cleanup.callback(self.remove_base)
+        self.ws, self.out = self.base / "ws", self.base / "outside"
+        self.tmp, self.home = self.base / "tmp", self.base / "home"
+        for folder in (self.ws, self.out, self.tmp, self.home):
+            folder.mkdir()
+        self.env = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C",
+                    "HOME": str(self.home), "TMPDIR": str(self.tmp),
+                    "CORDON_LINUX_SANDBOX_EXE": str(LAUNCHER)}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.cleanup.close()
+
+    def remove_base(self):
+        shutil.rmtree(self.base, ignore_errors=True)
+
+    @property
+    def is_root(self):
+        return self.identity.startswith("root")
+
+    # -- things to attack
+
+    def file(self, name, text="original\n", mode=0o644):
+        """A file below the base; its folders are made."""
+        path = self.base / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        path.chmod(mode)
+        return path
+
+    def victim_file(self):
+        return self.file("outside/victim")
+
+    def victim(self, secret="victim-secret"):
+        return Victim(self, secret)
+
+    def service(self, *args, **kwargs):
+        return Service(self, *args, **kwargs)
+
+    def unix_service(self, kind=socket.SOCK_STREAM, path="outside/service.sock"):
+        path = self.base / path
+        service = self.service(socket.AF_UNIX, kind, str(path))
+        service.path = path
+        return service
+
+    def open(self, path, flags=os.O_RDONLY):
+        """A descriptor of the caller's; it may be handed to a command."""
+        fd = os.open(path, flags)
+        self.cleanup.callback(os.close, fd)
+        return fd
+
+    def git(self, *words, cwd=None, **kwargs):
+        """The host's git, as the person uses it after the command."""
+        env = dict(self.env, GIT_CONFIG_NOSYSTEM="1", GIT_AUTHOR_NAME="a", GIT_AUTHOR_EMAIL="a@b",
+                   GIT_COMMITTER_NAME="a", GIT_COMMITTER_EMAIL="a@b")
+        return subprocess.run(["git", *words], cwd=cwd or self.ws, env=env, text=True,
+                              capture_output=True, check=False, timeout=WAIT, **kwargs)
+
+    # -- running
+
+    def command(self, argv, cordon=(), bare=()):
+        argv = [str(word) for word in argv]
+        if not self.inside:
+            return [str(word) for word in bare] + argv
+        flags = [str(flag) for flag in [*self.flags, *cordon]]
+        return [str(CORDON), "run", *flags, "--", *argv]
+
+    def start(self, *argv, cordon=(), bare=(), env=None, fds=(), cwd=None, **kwargs):
+        """Starts a command; the caller reads its pipes and ends it."""
+        kwargs.setdefault("stdin", subprocess.DEVNULL)
+        kwargs.setdefault("stdout", subprocess.PIPE)
+        kwargs.setdefault("stderr", subprocess.PIPE)
+        process = subprocess.Popen(self.command(argv, cordon, bare), cwd=cwd or self.ws, text=True,
+                                   env={**self.env, **(env or {})}, pass_fds=fds, errors="replace",
+                                   **kwargs)
+        self.cleanup.callback(self.stop, process)
+        return process
+
+    def stop(self, process):
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+    def run(self, *argv, timeout=WAIT, **kwargs):
+        """Runs a command to its end. One that hangs is an attack that did not work - and is killed;
+        `code` is None then."""
+        process = self.start(*argv, **kwargs)
+        return self.finish(process, timeout=timeout)
+
+    def finish(self, process, text=None, timeout=WAIT):
+        try:
+            out, err = process.communicate(text, timeout=timeout)
+            code = process.returncode
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            code = None
+        return self.note_run(code, out or "", err or "")
+
+    def note_run(self, code, out, err):
+        """For a case that reads the streams itself: what came."""
+        self.runs.append(Ran(code, out, err))
+        return self.runs[-1]
+
+    def note_start(self, process):
+        """For a case that saw the attack's first words: it runs (unless it is over already)."""
+        if process.poll() is None:
+            self.note_run(0, "@start", "")
+        else:
+            self.finish(process)
+
+    def attack(self, *words, **kwargs):
+        return self.run(self.tools / "attacks", *words, **kwargs)
+
+    def shell(self, script, *words, **kwargs):
+        """A shell script as the attack; its first line counts as the start."""
+        return self.run("/bin/sh", "-c", f"echo '@start shell'; {script}", "sh", *words, **kwargs)
+
+    def tool(self, *words):
+        """The output of the attack program run outside, as a help for the harness."""
+        return subprocess.run([self.tools / "attacks", *map(str, words)], text=True, check=True,
+                              capture_output=True, timeout=WAIT).stdout
+
+    def tool_process(self, *words, **kwargs):
+        """The same, left running."""
+        process = subprocess.Popen([self.tools / "attacks", *map(str, words)], text=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **kwargs)
+        self.cleanup.callback(self.stop, process)
+        process.stdout.readline()
+        return process
+
+    # -- judging
+
+    @staticmethod
+    def is_changed(path, text="original\n"):
+        """Whether a file is no longer what file() made."""
+        try:
+            return Path(path).read_text(encoding="utf-8", errors="replace") != text
+        except OSError:
+            return True
+
+    @staticmethod
+    def processes(mark):
+        """Living processes that carry the mark in their arguments."""
+        found = []
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit() or int(entry) == os.getpid():
+                continue
+            try:
+                command = Path(f"/proc/{entry}/cmdline").read_bytes()
+                state = Path(f"/proc/{entry}/stat").read_text("utf-8", "replace")
+            except OSError:
+                continue
+            words = command.split(b"\0")
+            if mark.encode() in words and b"run" not in words:
+                if state.rpartition(")")[2].split()[0] not in "ZX":
+                    found.append(int(entry))
+        return found
+
+    def wait_for(self, condition, what):
+        """Waits until the condition holds; what it returned then."""
+        deadline = time.monotonic() + WAIT
+        while time.monotonic() < deadline:
+            value = condition()
+            if value:
+                return value
+            time.sleep(0.005)
+        raise AssertionError(f"not within {WAIT} s: {what}")
+
+    def outlives(self, mark, end):
+        """Runs `end()` and tells whether a process with the mark is still alive after it. Each is
+        watched by a pidfd; those that die in time are gone."""
+        watched = [(pid, os.pidfd_open(pid)) for pid in
+                   self.wait_for(lambda: self.processes(mark), f"a process with {mark}")]
+        end()
+        alive = []
+        for pid, pidfd in watched:
+            with open(pidfd, "rb", buffering=0) as file:
+                if not select.select([file], [], [], WAIT / 2 if self.inside else 0.2)[0]:
+                    alive.append(pid)
+        return alive or self.processes(mark)
+
+    @staticmethod
+    def send(pid, number=signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)

@@ -1,0 +1,103 @@
+"""Every attack of the catalogue: bare it must succeed, inside it must fail - and must have run."""
+
+from typing import NamedTuple
+
+import pytest
+
+import identity
+from catalogue import ATTACKS
+from stage import CORDON, Stage, Unavailable
+
+HOLES = range(1, 18)  # spec/containment.md
+
+
+class Outcome(NamedTuple):
+    evidence: object  # what the attack achieved; false when nothing
+    started: bool
+    refused: bool
+    missing: str  # why the host cannot show this attack
+    runs: str
+
+
+def play(case, name, inside, tools, flags=()):
+    """Plays one case as one identity."""
+    def scene():
+        with Stage(name, inside, tools, flags) as stage:
+            evidence, missing = None, ""
+            try:
+                evidence = case.play(stage)
+            except Unavailable as lack:
+                missing = str(lack)
+            return Outcome(evidence, any(run.started for run in stage.runs),
+                           any(run.refused for run in stage.runs), missing,
+                           "\n".join(str(run) for run in stage.runs))
+    return identity.play(name, scene, private_tmp=case.private_tmp)
+
+
+def pairs(wanted):
+    """(identity, case) for every identity that the harness can take and `wanted` accepts."""
+    return [pytest.param(name, case, id=f"{name}-{case.name}") for case in ATTACKS.values()
+            for name in identity.here() if wanted(name, case)]
+
+
+def applies(name, case):
+    return name.split("-")[0] in case.users
+
+
+def with_namespaces(name, case):
+    return applies(name, case) and identity.has_namespaces(name)
+
+
+def held_without_namespaces(name, case):
+    return applies(name, case) and not identity.has_namespaces(name) and not case.unheld
+
+
+def need_cordon(lack):
+    if not CORDON.exists():
+        lack(f"{CORDON} is not built")
+
+
+@pytest.mark.parametrize("name,case", pairs(with_namespaces))
+def test_succeeds_bare(name, case, tools, lack):
+    outcome = play(case, name, False, tools)
+    if outcome.missing:
+        lack(outcome.missing)
+    assert outcome.evidence, f"the attack is not real here:\n{outcome.runs}"
+
+
+@pytest.mark.parametrize("name,case", pairs(with_namespaces))
+def test_fails_inside(name, case, tools, lack):
+    need_cordon(lack)
+    outcome = play(case, name, True, tools)
+    if outcome.missing:
+        lack(outcome.missing)
+    assert not outcome.evidence, f"ESCAPE: {outcome.evidence}\n{outcome.runs}"
+    if outcome.refused:
+        assert case.refusal_holds, f"Cordon refused to run the attack:\n{outcome.runs}"
+    else:
+        assert outcome.started or case.silent, f"the attack never ran:\n{outcome.runs}"
+
+
+@pytest.mark.parametrize("name,case", pairs(held_without_namespaces))
+def test_fails_without_namespaces(name, case, tools, lack):
+    """What is left (Landlock, seccomp) holds what it claims; what it cannot express is refused."""
+    need_cordon(lack)
+    outcome = play(case, name, True, tools, flags=["--profile", "read-only"])
+    if outcome.missing:
+        lack(outcome.missing)
+    assert not outcome.evidence, f"ESCAPE: {outcome.evidence}\n{outcome.runs}"
+    assert outcome.started or outcome.refused or case.silent, \
+        f"the attack never ran:\n{outcome.runs}"
+
+
+def test_enough_attacks():
+    assert len(ATTACKS) >= 90
+
+
+def test_every_hole_has_an_attack():
+    covered = {hole for case in ATTACKS.values() for hole in case.holes}
+    assert covered == set(HOLES), f"without an attack: {sorted(set(HOLES) - covered)}"
+
+
+def test_every_attack_has_a_user():
+    assert all(case.users for case in ATTACKS.values())

@@ -1,0 +1,157 @@
+/* str: wildcards, edit distance, the nearest name. */
+#include "support.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+static void starts_and_ends(void **state)
+{
+    assert_true(str_eq("", ""));
+    assert_false(str_eq("a", "A"));
+    assert_true(str_starts("abc", ""));
+    assert_true(str_starts("abc", "abc"));
+    assert_false(str_starts("ab", "abc"));
+    assert_true(str_ends("abc", ""));
+    assert_true(str_ends("abc", "bc"));
+    assert_false(str_ends("bc", "abc"));
+    assert_false(str_ends("abcd", "abc"));
+}
+
+static void wildcards(void **state)
+{
+    static const struct {
+        const char *pattern, *text;
+        bool matches;
+    } cases[] = {
+        {"", "", true},
+        {"", "a", false},
+        {"*", "", true},
+        {"*", "anything", true},
+        {"***", "", true},
+        {"?", "", false},
+        {"?", "a", true},
+        {"??", "a", false},
+        {"a", "ab", false},
+        {"ab", "a", false},
+        {"*KEY*", "AWS_ACCESS_KEY_ID", true},
+        {"*key*", "MONKEY", true},
+        {"*KEY*", "KE_Y", false},
+        {"PATH", "path", true},
+        {"PATH", "PATHS", false},
+        {"LC_*", "LC_", true},
+        {"LC_*", "xLC_ALL", false},
+        {"*a*b*c", "xxaxxbxxbc", true},
+        {"*a*b*c", "xxaxxbxxcb", false},
+        {"a?c*e", "abcde", true},
+        {"*?", "", false},
+        {"*.c", "x.c.c", true},
+        {"[a]", "[a]", true},
+        {"[a]", "a", false},
+        {"a*", "*a", false},
+        {"*\xc3\xa4*", "B\xc3\xa4R", true},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (str_match_nocase(cases[i].pattern, cases[i].text) != cases[i].matches)
+            fail_msg("\"%s\" on \"%s\"", cases[i].pattern, cases[i].text);
+}
+
+/* Would take longer than the universe lasts if the stars were tried in all combinations. */
+static void many_stars_end_soon(void **state)
+{
+    char pattern[201], text[2001];
+
+    for (size_t i = 0; i < 200; i += 2) {
+        pattern[i] = '*';
+        pattern[i + 1] = 'a';
+    }
+    pattern[199] = 'b';
+    pattern[200] = '\0';
+    memset(text, 'a', 2000);
+    text[2000] = '\0';
+    assert_false(str_match_nocase(pattern, text));
+    text[1999] = 'b';
+    assert_true(str_match_nocase(pattern, text));
+}
+
+static void distance(void **state)
+{
+    static const struct {
+        const char *a, *b;
+        size_t distance;
+    } cases[] = {
+        {"", "", 0},
+        {"", "abc", 3},
+        {"same", "same", 0},
+        {"a", "b", 1},
+        {"abc", "ab", 1},
+        {"ab", "ba", 1},
+        {"kitten", "sitting", 3},
+        {"ca", "abc", 3},
+        {"wirte", "write", 1},
+        {"netwrok", "network", 1},
+        {"Read", "read", 1},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(str_distance(cases[i].a, cases[i].b), cases[i].distance);
+        assert_int_equal(str_distance(cases[i].b, cases[i].a), cases[i].distance);
+    }
+}
+
+static void distance_of_long_texts_is_far(void **state)
+{
+    char a[66], b[66];
+
+    memset(a, 'a', 65);
+    memset(b, 'a', 65);
+    a[64] = b[64] = '\0';
+    assert_int_equal(str_distance(a, b), 0);
+    b[0] = 'b';
+    assert_int_equal(str_distance(a, b), 1);
+    a[64] = 'a';
+    a[65] = '\0';
+    assert_int_equal(str_distance(a, a), 64);
+    assert_int_equal(str_distance(a, ""), 64);
+}
+
+static void nearest_name(void **state)
+{
+    static const char *const names[] = {"writable_roots", "network_access", "exclude_slash_tmp",
+                                        NULL};
+    static const char *const none[] = {NULL};
+
+    assert_string_equal(str_nearest("writeable_roots", names), "writable_roots");
+    assert_string_equal(str_nearest("network-access", names), "network_access");
+    assert_string_equal(str_nearest("network_access", names), "network_access");
+    assert_null(str_nearest("inherit", names));
+    assert_null(str_nearest("", names));
+    assert_null(str_nearest("x", none));
+}
+
+/* "within a third of its length (at least 2)" */
+static void nearest_name_has_a_limit(void **state)
+{
+    static const char *const names[] = {"abcdefghi", NULL};
+
+    assert_non_null(str_nearest("abcdefxyz", names)); /* 9 / 3: three letters may differ */
+    assert_null(str_nearest("abcdewxyz", names));
+    assert_non_null(str_nearest("de", (const char *const[]){"deny", NULL})); /* but always two */
+    assert_null(str_nearest("de", (const char *const[]){"denyy", NULL}));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(starts_and_ends),
+        cmocka_unit_test(wildcards),
+        cmocka_unit_test(many_stars_end_soon),
+        cmocka_unit_test(distance),
+        cmocka_unit_test(distance_of_long_texts_is_far),
+        cmocka_unit_test(nearest_name),
+        cmocka_unit_test(nearest_name_has_a_limit),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

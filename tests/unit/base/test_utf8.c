@@ -1,0 +1,281 @@
+/* utf8: against a slow decoder written from the definition, and against the examples that the
+ * standard and WHATWG give. */
+#include "support.h"
+
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/utf8.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define R "\xef\xbf\xbd"
+
+/* The code point's bytes; 0 for what has none. */
+static size_t encode(uint32_t c, char *out)
+{
+    if (c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+        return 0;
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        out[0] = (char)(0xc0 | c >> 6);
+        out[1] = (char)(0x80 | (c & 63));
+        return 2;
+    }
+    if (c < 0x10000) {
+        out[0] = (char)(0xe0 | c >> 12);
+        out[1] = (char)(0x80 | (c >> 6 & 63));
+        out[2] = (char)(0x80 | (c & 63));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | c >> 18);
+    out[1] = (char)(0x80 | (c >> 12 & 63));
+    out[2] = (char)(0x80 | (c >> 6 & 63));
+    out[3] = (char)(0x80 | (c & 63));
+    return 4;
+}
+
+/* In a block of its own size, so that a sanitizer sees reads behind the end. */
+static enum utf8_kind next_exact(const char *text, size_t len, size_t *ret_len)
+{
+    AUTO_FREE char *exact = malloc(len);
+
+    memcpy(exact, text, len);
+    return utf8_next(exact, len, ret_len);
+}
+
+static void every_character_is_valid_and_its_beginning_incomplete(void **state)
+{
+    for (uint32_t c = 0; c <= 0x10ffff; c++) {
+        char text[4];
+        size_t len = encode(c, text);
+        size_t step = 0;
+
+        if (!len)
+            continue;
+        if (utf8_next(text, len, &step) != UTF8_VALID || step != len)
+            fail_msg("U+%04X", c);
+        for (size_t part = 1; part < len; part++)
+            if (utf8_next(text, part, &step) != UTF8_INCOMPLETE || step != part)
+                fail_msg("U+%04X cut at %zu", c, part);
+    }
+}
+
+/* All texts of two bytes are valid if and only if some code point is encoded so. */
+static void all_pairs_of_bytes(void **state)
+{
+    static bool is_char[65536];
+
+    for (uint32_t c = 0x80; c < 0x800; c++) {
+        char text[4];
+
+        encode(c, text);
+        is_char[(unsigned char)text[0] << 8 | (unsigned char)text[1]] = true;
+    }
+    for (unsigned i = 0; i < 65536; i++) {
+        char text[2] = {(char)(i >> 8), (char)i};
+        bool both_ascii = i >> 8 < 0x80 && (i & 255) < 0x80;
+
+        assert_int_equal(utf8_is_valid(text, 2), is_char[i] || both_ascii);
+    }
+}
+
+static void ill_formed_sequences(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t len;
+        enum utf8_kind kind;
+        size_t step;
+    } cases[] = {
+        {"\x80", 1, UTF8_INVALID, 1},     /* continuation alone */
+        {"\xc0\x80", 2, UTF8_INVALID, 1}, /* overlong NUL */
+        {"\xc1\xbf", 2, UTF8_INVALID, 1}, /* overlong */
+        {"\xc2", 1, UTF8_INCOMPLETE, 1},  /* */
+        {"\xc2"
+         "A",
+         2, UTF8_INVALID, 1},                 /* */
+        {"\xe0\x9f\xbf", 3, UTF8_INVALID, 1}, /* overlong */
+        {"\xe0\xa0", 2, UTF8_INCOMPLETE, 2},  /* */
+        {"\xed\xa0\x80", 3, UTF8_INVALID, 1}, /* surrogate */
+        {"\xed\x9f\xbf", 3, UTF8_VALID, 3},   /* the last before them */
+        {"\xe2\x82"
+         "A",
+         3, UTF8_INVALID, 2},                     /* */
+        {"\xf0\x8f\xbf\xbf", 4, UTF8_INVALID, 1}, /* overlong */
+        {"\xf0\x9f\x98", 3, UTF8_INCOMPLETE, 3},  /* */
+        {"\xf0\x9f\x98"
+         "A",
+         4, UTF8_INVALID, 3}, /* */
+        {"\xf0\x9f"
+         "AB",
+         4, UTF8_INVALID, 2},                     /* */
+        {"\xf4\x8f\xbf\xbf", 4, UTF8_VALID, 4},   /* U+10FFFF */
+        {"\xf4\x90\x80\x80", 4, UTF8_INVALID, 1}, /* above it */
+        {"\xf5\x80\x80\x80", 4, UTF8_INVALID, 1}, /* */
+        {"\xff", 1, UTF8_INVALID, 1},             /* */
+        {"\0", 1, UTF8_VALID, 1},                 /* NUL is a character */
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t step = 0;
+        enum utf8_kind kind = next_exact(cases[i].text, cases[i].len, &step);
+
+        if (kind != cases[i].kind || step != cases[i].step)
+            fail_msg("case %zu: kind %d, %zu bytes", i, kind, step);
+    }
+}
+
+static void valid_length_and_tail(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t valid, tail;
+    } cases[] = {
+        {"", 0, 0},
+        {"plain ascii, longer than a word", 31, 0},
+        {"caf\xc3\xa9", 5, 0},
+        {"caf\xc3", 3, 1},
+        {"12345678\xf0\x9f\x98", 8, 3},
+        {"1234567\xf0\x9f", 7, 2},
+        {"abc\xff"
+         "def",
+         3, 0},
+        {"abc\xc3"
+         "def",
+         3, 0},
+        {"abc\xe2\x82", 3, 2},
+        {"\xe2\x82\xac\xe2\x82\xac\x80", 6, 0},
+        {"123456789\xc3\xa9"
+         "123456789\x80",
+         20, 0},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t tail = 99;
+        size_t len = strlen(cases[i].text);
+
+        assert_int_equal(utf8_valid_len(cases[i].text, len, &tail), cases[i].valid);
+        assert_int_equal(tail, cases[i].tail);
+        assert_int_equal(utf8_valid_len(cases[i].text, len, NULL), cases[i].valid);
+        assert_int_equal(utf8_is_valid(cases[i].text, len), cases[i].valid == len);
+    }
+    assert_int_equal(utf8_valid_len(NULL, 0, NULL), 0);
+}
+
+static void lossy_replaces_each_maximal_subpart_once(void **state)
+{
+    static const char *const cases[][2] = {
+        {"", ""},
+        {"abc", "abc"},
+        {"\xff", R},
+        {"a\xff\xfe"
+         "b",
+         "a" R R "b"},
+        /* Unicode 15, table 3-8 */
+        {"\xc0\xaf\xe0\x80\xbf\xf0\x81\x82\x41", R R R R R R R R "A"},
+        /* table 3-9 */
+        {"\xed\xa0\x80\xed\xbf\xbf\xed\xaf\x41", R R R R R R R R "A"},
+        /* table 3-10 */
+        {"\xf4\x91\x92\x93\xff\x41\x80\xbf\x42", R R R R R "A" R R "B"},
+        /* table 3-11 */
+        {"\xe1\x80\xe2\xf0\x91\x92\xf1\xbf\x41", R R R R "A"},
+        /* the end inside a character */
+        {"\xe2\x82\xac\xe2\x82", "\xe2\x82\xac" R},
+        {"\xf0\x9f\x98", R},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        AUTO(buf_done) struct buf buf;
+
+        buf_init(&buf, 100);
+        buf_append_str(&buf, "<");
+        assert_true(utf8_append_lossy(&buf, cases[i][0], strlen(cases[i][0])));
+        assert_string_equal(buf.data + 1, cases[i][1]);
+        assert_true(utf8_is_valid(buf.data, buf.len));
+    }
+}
+
+static void lossy_keeps_the_limit(void **state)
+{
+    AUTO(buf_done) struct buf buf;
+
+    buf_init(&buf, 5);
+    assert_false(utf8_append_lossy(&buf, "\xff\xff", 2));
+    assert_int_equal(buf.len, 0);
+    assert_true(utf8_append_lossy(&buf, "ab\xff", 3));
+    assert_false(utf8_append_lossy(&buf, "x", 1));
+    assert_string_equal(buf.data, "ab" R);
+    assert_true(utf8_append_lossy(&buf, NULL, 0));
+    buf_clear(&buf);
+    assert_false(utf8_append_lossy(&buf, "abc\xff", 4));
+    assert_string_equal(buf.data, "");
+}
+
+static void cut_tears_no_character(void **state)
+{
+    const char text[] = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80z"; /* a, 2, 3, 4 bytes, z */
+    static const size_t cuts[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11, 11};
+
+    for (size_t max = 0; max < sizeof cuts / sizeof *cuts; max++)
+        assert_int_equal(utf8_cut(text, sizeof text - 1, max), cuts[max]);
+}
+
+static void cut_of_ill_formed_text_is_at_the_limit(void **state)
+{
+    assert_int_equal(utf8_cut("\x80\x80\x80\x80\x80\x80", 6, 5), 5);
+    assert_int_equal(utf8_cut("\xff\xff\xff", 3, 2), 2);
+    assert_int_equal(utf8_cut("\xe2\x82 x", 4, 1), 1);       /* no character begins there */
+    assert_int_equal(utf8_cut("\xe2\x82\xac\xac", 4, 3), 3); /* behind a whole one */
+    assert_int_equal(utf8_cut("\xf0\x9f\x98", 3, 2), 2);     /* the text itself is cut short */
+}
+
+/* On any bytes: what comes out is valid, and valid parts come through unchanged. */
+static void random_bytes(void **state)
+{
+    static const unsigned char bytes[] = {0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f,
+                                          0xa0, 0xbf, 0xc1, 0xc2, 0xe0, 0xe1, 0xed,
+                                          0xef, 0xf0, 0xf1, 0xf4, 0xf5};
+    unsigned seed = 7;
+
+    for (int round = 0; round < 50000; round++) {
+        AUTO(buf_done) struct buf buf;
+        char text[12];
+        size_t tail, valid;
+
+        for (size_t i = 0; i < sizeof text; i++) {
+            seed = seed * 1103515245 + 12345;
+            text[i] = (char)bytes[(seed >> 16) % sizeof bytes];
+        }
+        valid = utf8_valid_len(text, sizeof text, &tail);
+        assert_true(valid + tail <= sizeof text);
+        assert_true(tail == 0 || valid + tail == sizeof text);
+        buf_init(&buf, 100);
+        assert_true(utf8_append_lossy(&buf, text, sizeof text));
+        assert_true(utf8_is_valid(buf.data, buf.len));
+        assert_memory_equal(buf.data, text, valid);
+        for (size_t max = 0; max <= valid; max++)
+            assert_true(utf8_is_valid(text, utf8_cut(text, sizeof text, max)));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_character_is_valid_and_its_beginning_incomplete),
+        cmocka_unit_test(all_pairs_of_bytes),
+        cmocka_unit_test(ill_formed_sequences),
+        cmocka_unit_test(valid_length_and_tail),
+        cmocka_unit_test(lossy_replaces_each_maximal_subpart_once),
+        cmocka_unit_test(lossy_keeps_the_limit),
+        cmocka_unit_test(cut_tears_no_character),
+        cmocka_unit_test(cut_of_ill_formed_text_is_at_the_limit),
+        cmocka_unit_test(random_bytes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

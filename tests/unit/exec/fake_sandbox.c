@@ -1,0 +1,255 @@
+/* See fake_sandbox.h. The init is forked, forks the command, tells what happened over the packet
+ * socket in the same struct that launch_read() gives out, and takes signals from it. */
+#include "fake_sandbox.h"
+
+#include "base/auto.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct sandbox {
+    struct layer_report reports[LAYER_COUNT];
+};
+
+struct request {
+    int signal;
+    bool everything;
+};
+
+struct fake fake;
+
+struct sandbox *fake_sandbox(void)
+{
+    static struct sandbox sandbox;
+
+    return &sandbox;
+}
+
+const struct layer_report *sandbox_layer(const struct sandbox *sandbox, enum layer layer)
+{
+    static const struct layer_report partial = {LAYER_PARTIAL, "the fake has none"};
+    static const struct layer_report whole = {LAYER_ENFORCED, ""};
+
+    return fake.is_degraded && layer == LAYER_LANDLOCK ? &partial : &whole;
+}
+
+bool sandbox_is_degraded(const struct sandbox *sandbox)
+{
+    return fake.is_degraded;
+}
+
+const char *layer_name(enum layer layer)
+{
+    static const char *const names[LAYER_COUNT] = {
+        "user-namespace", "mount-namespace",  "pid-namespace", "ipc-namespace",
+        "net-namespace",  "uts-namespace",    "cgroup-namespace", "landlock",
+        "seccomp",        "no-new-privs",     "capabilities",
+    };
+
+    return names[layer];
+}
+
+const char *layer_state_name(enum layer_state state)
+{
+    static const char *const names[] = {"enforced", "partial", "absent", "not-needed"};
+
+    return names[state];
+}
+
+static void say(int status, const struct launch_report *report)
+{
+    while (send(status, report, sizeof *report, MSG_NOSIGNAL) < 0 && errno == EINTR)
+        continue;
+}
+
+static void say_failed(int status, enum launch_stage stage, const char *what)
+{
+    struct launch_report report = {.event = LAUNCH_FAILED, .stage = stage};
+
+    err_sys(&report.failure, "%s", what);
+    say(status, &report);
+    _exit(0);
+}
+
+/* In the command's process; only comes back to the caller's eyes as an error on `complain`. */
+static void run_command(const struct launch_options *options, int complain)
+{
+    const char *program = options->program ? options->program : options->argv[0];
+    struct err err;
+    sigset_t none;
+
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    for (int i = 1; i < 32; i++)
+        signal(i, SIG_DFL);
+    for (int i = 0; i < 3; i++)
+        dup2(options->stdio[i], i);
+    setsid();
+    if (options->controlling_tty)
+        ioctl(0, TIOCSCTTY, 0);
+    environ = (char **)options->env;
+    if (chdir(options->cwd))
+        err_sys(&err, "cwd");
+    else if (execvp(program, options->argv))
+        err_sys(&err, "exec");
+    if (write(complain, &err, sizeof err) < 0)
+        _exit(126);
+    _exit(127);
+}
+
+static void pass_on(pid_t command, const struct request *request)
+{
+    kill(request->everything ? -command : command, request->signal);
+}
+
+static void fill_rlimits(const struct sandbox_limits *limits)
+{
+    const struct rlimit cpu = {limits->cpu_time, limits->cpu_time + 1};
+    const struct rlimit size = {limits->file_size, limits->file_size};
+
+    if (limits->cpu_time)
+        setrlimit(RLIMIT_CPU, &cpu);
+    if (limits->file_size)
+        setrlimit(RLIMIT_FSIZE, &size);
+}
+
+/* Waits for the command, passing on what comes; the caller's end of the socket closing kills. */
+static int supervise(int status, int signals, pid_t command)
+{
+    struct pollfd fds[] = {{.fd = status, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+    struct signalfd_siginfo info;
+    struct request request;
+    int wait_status;
+
+    for (;;) {
+        poll(fds, 2, -1);
+        if (fds[1].revents && read(signals, &info, sizeof info) > 0)
+            for (pid_t pid; (pid = waitpid(-1, &wait_status, WNOHANG)) > 0;)
+                if (pid == command)
+                    return wait_status;
+        if (!fds[0].revents)
+            continue;
+        if (recv(status, &request, sizeof request, MSG_DONTWAIT) == (ssize_t)sizeof request)
+            pass_on(command, &request);
+        else
+            pass_on(command, &(struct request){SIGKILL, true});
+    }
+}
+
+static void run_init(const struct launch_options *options, int status)
+{
+    struct launch_report report = {.event = LAUNCH_STARTED};
+    int complain[2];
+    int signals;
+    sigset_t child;
+    struct err err;
+    pid_t command;
+
+    if (fake.dies_early)
+        raise(SIGKILL);
+    errno = EPERM;
+    if (fake.breaks_setup)
+        say_failed(status, LAUNCH_STAGE_SANDBOX, "unsharing");
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, NULL);
+    signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    fill_rlimits(&options->limits);
+    if (pipe2(complain, O_CLOEXEC))
+        _exit(1);
+    command = fork();
+    if (command == 0)
+        run_command(options, complain[1]);
+    close(complain[1]);
+    if (read(complain[0], &err, sizeof err) == (ssize_t)sizeof err) {
+        errno = err.sys;
+        say_failed(status, strstr(err.msg, "cwd") ? LAUNCH_STAGE_CWD : LAUNCH_STAGE_EXEC,
+                   options->argv[0]);
+    }
+    report.pid = command;
+    say(status, &report);
+    for (int i = 0; i < 3; i++)
+        close(options->stdio[i]);
+    report = (struct launch_report){.event = LAUNCH_EXITED};
+    report.wait_status = supervise(status, signals, command);
+    if (!fake.leaves_children) {
+        kill(-command, SIGKILL);
+        while (waitpid(-command, NULL, 0) > 0)
+            continue;
+    }
+    getrusage(RUSAGE_CHILDREN, &report.usage);
+    report.bytes_written = (uint64_t)report.usage.ru_oublock * 512;
+    say(status, &report);
+    _exit(0);
+}
+
+int sandbox_launch(struct sandbox *sandbox, const struct launch_options *options,
+                   struct launch *ret, struct err *err)
+{
+    int ends[2];
+    pid_t init;
+
+    fake.launches++;
+    fake.limits = options->limits;
+    fake.cgroup = options->cgroup;
+    if (fake.fails)
+        return err_set(err, ERR_UNSUPPORTED, "the fake was told to fail");
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
+        return err_sys(err, "socketpair");
+    init = fork();
+    if (init == 0) {
+        close(ends[0]);
+        run_init(options, ends[1]);
+    }
+    close(ends[1]);
+    fake.init = init;
+    *ret = (struct launch){
+        .status = ends[0],
+        .pidfd = sys_pidfd_open(init, 0),
+        .init = init,
+        .sandbox = sandbox,
+    };
+    return 0;
+}
+
+int launch_read(struct launch *launch, struct launch_report *ret, struct err *err)
+{
+    ssize_t n = recv(launch->status, ret, sizeof *ret, 0);
+
+    if (n == (ssize_t)sizeof *ret)
+        return 0;
+    if (n < 0 && errno != EAGAIN && errno != ECONNRESET)
+        return err_sys(err, "reading the launcher's status");
+    ret->event = n < 0 && errno == EAGAIN ? LAUNCH_NOTHING : LAUNCH_GONE;
+    return 0;
+}
+
+int launch_signal(struct launch *launch, int signal, bool everything, struct err *err)
+{
+    struct request request = {signal, everything};
+
+    if (send(launch->status, &request, sizeof request, MSG_NOSIGNAL) < 0 && errno != EPIPE)
+        return err_sys(err, "sending a signal");
+    return 0;
+}
+
+void launch_done(struct launch *launch)
+{
+    fake.done++;
+    close(launch->status);
+    waitpid(launch->init, NULL, 0);
+    close(launch->pidfd);
+    *launch = (struct launch){.status = -1, .pidfd = -1};
+}

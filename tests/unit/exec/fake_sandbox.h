@@ -1,0 +1,22 @@
+/* A double of src/sandbox/sandbox.h: the same interface, plain fork and exec, no layers. */
+#pragma once
+
+#include "sandbox/sandbox.h"
+
+/* What the next launches do. Zeroed: as the real one does. */
+struct fake {
+    bool leaves_children; /* what the command started lives on, as without a pid namespace */
+    bool fails;           /* sandbox_launch() itself fails */
+    bool breaks_setup;    /* the launcher reports LAUNCH_FAILED, stage sandbox */
+    bool dies_early;      /* the launcher dies without a word */
+    bool is_degraded;
+    unsigned launches;                /* counted */
+    unsigned done;                    /* counted: launch_done() of a real launch */
+    pid_t init;                       /* of the last launch */
+    struct sandbox_limits limits;     /* of the last launch */
+    int cgroup;                       /* of the last launch */
+};
+
+extern struct fake fake;
+
+struct sandbox *fake_sandbox(void); /* the only one; no sandbox_new() needed */

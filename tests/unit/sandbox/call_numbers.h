@@ -1,0 +1,103 @@
+/* Numbers of system calls by name, as the kernel's own headers have them: what test_seccomp.c
+ * holds the filters against, so that a slip in the table of seccomp.c cannot hide in the test. */
+#pragma once
+
+struct call_number {
+    const char *name;
+    int nr;
+};
+
+/* Both end with a NULL name. */
+extern const struct call_number call_numbers_x86_64[];
+extern const struct call_number call_numbers_aarch64[];
+
+/* On both architectures. */
+#define CALLS_COMMON(X)                                                                            \
+    X(acct)                                                                                        \
+    X(add_key)                                                                                     \
+    X(bpf)                                                                                         \
+    X(clone)                                                                                       \
+    X(clone3)                                                                                      \
+    X(delete_module)                                                                               \
+    X(fchmod)                                                                                      \
+    X(fchmodat)                                                                                    \
+    X(fchmodat2)                                                                                   \
+    X(fchown)                                                                                      \
+    X(fchownat)                                                                                    \
+    X(file_setattr)                                                                                \
+    X(finit_module)                                                                                \
+    X(fremovexattr)                                                                                \
+    X(fsconfig)                                                                                    \
+    X(fsetxattr)                                                                                   \
+    X(fsmount)                                                                                     \
+    X(fsopen)                                                                                      \
+    X(fspick)                                                                                      \
+    X(init_module)                                                                                 \
+    X(io_uring_enter)                                                                              \
+    X(io_uring_register)                                                                           \
+    X(io_uring_setup)                                                                              \
+    X(ioctl)                                                                                       \
+    X(ioprio_set)                                                                                  \
+    X(kcmp)                                                                                        \
+    X(kexec_file_load)                                                                             \
+    X(kexec_load)                                                                                  \
+    X(keyctl)                                                                                      \
+    X(lremovexattr)                                                                                \
+    X(lsetxattr)                                                                                   \
+    X(migrate_pages)                                                                               \
+    X(mount)                                                                                       \
+    X(mount_setattr)                                                                               \
+    X(move_mount)                                                                                  \
+    X(move_pages)                                                                                  \
+    X(open_by_handle_at)                                                                           \
+    X(open_tree)                                                                                   \
+    X(open_tree_attr)                                                                              \
+    X(perf_event_open)                                                                             \
+    X(pidfd_getfd)                                                                                 \
+    X(pivot_root)                                                                                  \
+    X(prlimit64)                                                                                   \
+    X(process_madvise)                                                                             \
+    X(process_mrelease)                                                                            \
+    X(process_vm_readv)                                                                            \
+    X(process_vm_writev)                                                                           \
+    X(ptrace)                                                                                      \
+    X(quotactl)                                                                                    \
+    X(quotactl_fd)                                                                                 \
+    X(reboot)                                                                                      \
+    X(removexattr)                                                                                 \
+    X(removexattrat)                                                                               \
+    X(request_key)                                                                                 \
+    X(sched_setaffinity)                                                                           \
+    X(sched_setattr)                                                                               \
+    X(sched_setparam)                                                                              \
+    X(sched_setscheduler)                                                                          \
+    X(setns)                                                                                       \
+    X(setpriority)                                                                                 \
+    X(setxattr)                                                                                    \
+    X(setxattrat)                                                                                  \
+    X(socket)                                                                                      \
+    X(socketpair)                                                                                  \
+    X(swapoff)                                                                                     \
+    X(swapon)                                                                                      \
+    X(umount2)                                                                                     \
+    X(unshare)                                                                                     \
+    X(userfaultfd)                                                                                 \
+    X(utimensat)
+
+/* Only on x86_64; aarch64 never had them. */
+#define CALLS_X86_64(X)                                                                            \
+    X(chmod)                                                                                       \
+    X(chown)                                                                                       \
+    X(futimesat)                                                                                   \
+    X(lchown)                                                                                      \
+    X(utime)                                                                                       \
+    X(utimes)
+
+/* Newer than the headers of Debian 12 (Linux 6.1): include/uapi/asm-generic/unistd.h of Linux 6.17.
+ * From 424 on, numbers are the same on every architecture. */
+#define CALLS_NEWER(X)                                                                             \
+    X(fchmodat2, 452)                                                                              \
+    X(setxattrat, 463)                                                                             \
+    X(removexattrat, 466)                                                                          \
+    X(open_tree_attr, 467)                                                                         \
+    X(file_setattr, 469)
