@@ -68,7 +68,7 @@ static int glob_add_parts(struct glob *glob, const char *pattern, struct err *er
         AUTO_FREE char *part = alloc_strn(at, len);
 
         if (glob_name_check(part, err))
-            return -1;
+            return err_wrap(err, "pattern %s", pattern);
         glob_add_part(glob, TAKE_PTR(part));
         if (glob->len > GLOB_COMPONENTS_MAX)
             return err_set(err, ERR_INVALID, "pattern %s: more than %d components", pattern,

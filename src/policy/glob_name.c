@@ -3,6 +3,7 @@
 #include "policy/glob_name.h"
 
 #include "base/alloc.h"
+#include "base/auto.h"
 #include "base/str.h"
 
 #include <stdint.h>
@@ -155,8 +156,10 @@ static int glob_check_class(const char *class, const char *end, struct err *err)
 
 int glob_name_check(const char *part, struct err *err)
 {
-    if (str_eq(part, ".") || str_eq(part, ".."))
-        return err_set(err, ERR_INVALID, "has a \"%s\" component", part);
+    AUTO_FREE char *plain = glob_unescape(part);
+
+    if (str_eq(plain, ".") || str_eq(plain, ".."))
+        return err_set(err, ERR_INVALID, "has a \"%s\" component", plain);
     for (const char *at = part; *at; at++) {
         const char *end = *at == '[' ? glob_class_end(at) : NULL;
 

@@ -12,6 +12,7 @@ kills and reaps them all before it ends: no attack outlives its test, and nothin
 did not start is ever signalled.
 """
 
+import contextlib
 import ctypes
 import os
 import pickle
@@ -118,37 +119,44 @@ def bury():
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         for pid in own_children():
-            try:
+            with contextlib.suppress(OSError):
+                group = os.getpgid(pid)  # whole groups: a process that keeps forking is not met
+                if group != os.getpgrp():
+                    os.killpg(group, signal.SIGKILL)
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            except PermissionError:
-                return  # a setuid program that outlived its parent; it ends with its stdin
         try:
-            os.waitpid(-1, 0)
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
         except ChildProcessError:
             return
+        time.sleep(0.001)
 
 
 def child_main(name, private_tmp, function, pipe):
+    """Never returns: no child may go on as the harness."""
+    try:
+        data = pickle.dumps(child_result(name, private_tmp, function))
+        bury()
+        with os.fdopen(pipe, "wb") as file:
+            file.write(data)
+    finally:
+        os._exit(0)
+
+
+def child_result(name, private_tmp, function):
     os.setsid()
-    for number in (signal.SIGUSR1, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # attacks on the process group reach us, too
+    for number in (signal.SIGUSR1, signal.SIGHUP):  # attacks on the process group reach us, too;
+        signal.signal(number, lambda *_: None)  # a handler, because what we start inherits SIG_IGN
     try:
         become(name, private_tmp)
-        result = (True, function())
+        return True, function()
     except BaseException:  # whatever it is, the parent shows it
-        result = (False, traceback.format_exc())
-    try:
-        bury()
-    finally:
-        with os.fdopen(pipe, "wb") as file:
-            pickle.dump(result, file)
-        os._exit(0)
+        return False, traceback.format_exc()
 
 
 def play(name, function, private_tmp=False):
     """What `function()` returns when it runs as that identity in a process of its own."""
+    check(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "subreaper")  # if the child dies early
     reading, writing = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -167,6 +175,7 @@ def play(name, function, private_tmp=False):
         else:
             os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
+    bury()
     if not data:
         raise Failed(f"no result within {TIMEOUT} s, or the playing process died")
     worked, value = pickle.loads(data)

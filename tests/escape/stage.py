@@ -223,8 +223,13 @@ class Stage:
             code = process.returncode
         except subprocess.TimeoutExpired:
             process.kill()
-            out, err = process.communicate()
             code = None
+            try:
+                out, err = process.communicate(timeout=1)
+            except subprocess.TimeoutExpired as late:  # somebody else holds the pipe
+                out, err = late.output, late.stderr
+                out = out.decode(errors="replace") if isinstance(out, bytes) else out
+                err = err.decode(errors="replace") if isinstance(err, bytes) else err
         return self.note_run(code, out or "", err or "")
 
     def note_run(self, code, out, err):

@@ -28,7 +28,7 @@ static const struct {
      "the command is root to the kernel, without capabilities"},
     {LAYER_MOUNT_NAMESPACE, CLONE_NEWNS, "files are guarded by Landlock and seccomp alone"},
     {LAYER_PID_NAMESPACE, CLONE_NEWPID, "other processes can be seen; tracing them is refused"},
-    {LAYER_IPC_NAMESPACE, CLONE_NEWIPC, "System V and POSIX IPC is the host's"},
+    {LAYER_IPC_NAMESPACE, CLONE_NEWIPC, "no System V IPC and no message queues"},
     {LAYER_NET_NAMESPACE, CLONE_NEWNET, "no sockets at all, not even to localhost"},
     {LAYER_UTS_NAMESPACE, CLONE_NEWUTS, "the host's name is seen"},
     {LAYER_CGROUP_NAMESPACE, CLONE_NEWCGROUP, "the host's control groups are seen"},

@@ -76,6 +76,7 @@ static void compile_seccomp(struct compiler *compiler, const struct plan_options
         .sockets = SECCOMP_SOCKETS_INTERNET,
         .has_pid_namespace = host->namespaces & CLONE_NEWPID,
         .has_mount_namespace = host->namespaces & CLONE_NEWNS,
+        .has_ipc_namespace = host->namespaces & CLONE_NEWIPC,
         .allow_nested_namespaces = options->allow_nested_namespaces,
     };
 
@@ -124,6 +125,11 @@ static int compile_all(struct compiler *compiler, const struct plan_options *opt
     struct plan *plan = compiler->plan;
     const struct plan_host *host = compiler->host;
 
+    if (compiler->map->network == NETWORK_PROXIED)
+        return err_set(
+            err, ERR_UNSUPPORTED,
+            "a proxied network needs the managed proxy, which this version does not have: "
+            "use restricted or enabled");
     compiler->base = base_access(compiler->map);
     compiler->in_place = compiler->base != ACCESS_DENY;
     plan->namespaces = host->namespaces;

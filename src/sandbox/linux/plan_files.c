@@ -23,7 +23,7 @@
 
 const char *const plan_proc_paths[] = {
     "/proc/acpi", "/proc/asound", "/proc/bus",           "/proc/fs",   "/proc/irq",
-    "/proc/scsi", "/proc/sys",    "/proc/sysrq-trigger", "/proc/mtrr", NULL,
+    "/proc/scsi", "/proc/sys",    "/proc/sysrq-trigger", NULL,
 };
 
 static bool is_device_path(const char *path)

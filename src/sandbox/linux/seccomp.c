@@ -68,7 +68,7 @@ enum verdict {
     CHECK_PRLIMIT,
 };
 
-enum condition { ALWAYS, NO_NESTING, NO_PID_NAMESPACE, NO_MOUNT_NAMESPACE };
+enum condition { ALWAYS, NO_NESTING, NO_PID_NAMESPACE, NO_MOUNT_NAMESPACE, NO_IPC_NAMESPACE };
 
 /* Numbers from the kernel's syscall tables (arch/x86/entry/syscalls/syscall_64.tbl, and
  * scripts/syscall.tbl for aarch64). */
@@ -129,6 +129,19 @@ static const struct call {
     {{314, 274}, DENY, NO_PID_NAMESPACE},   /* sched_setattr */
     {{440, 440}, DENY, NO_PID_NAMESPACE},   /* process_madvise */
     {{448, 448}, DENY, NO_PID_NAMESPACE},   /* process_mrelease */
+    {{29, 194}, DENY, NO_IPC_NAMESPACE},    /* shmget */
+    {{30, 196}, DENY, NO_IPC_NAMESPACE},    /* shmat */
+    {{31, 195}, DENY, NO_IPC_NAMESPACE},    /* shmctl */
+    {{64, 190}, DENY, NO_IPC_NAMESPACE},    /* semget */
+    {{65, 193}, DENY, NO_IPC_NAMESPACE},    /* semop */
+    {{66, 191}, DENY, NO_IPC_NAMESPACE},    /* semctl */
+    {{68, 186}, DENY, NO_IPC_NAMESPACE},    /* msgget */
+    {{69, 189}, DENY, NO_IPC_NAMESPACE},    /* msgsnd */
+    {{70, 188}, DENY, NO_IPC_NAMESPACE},    /* msgrcv */
+    {{71, 187}, DENY, NO_IPC_NAMESPACE},    /* msgctl */
+    {{220, 192}, DENY, NO_IPC_NAMESPACE},   /* semtimedop */
+    {{240, 180}, DENY, NO_IPC_NAMESPACE},   /* mq_open */
+    {{241, 181}, DENY, NO_IPC_NAMESPACE},   /* mq_unlink */
     {{90, -1}, DENY, NO_MOUNT_NAMESPACE},   /* chmod */
     {{91, 52}, DENY, NO_MOUNT_NAMESPACE},   /* fchmod */
     {{92, -1}, DENY, NO_MOUNT_NAMESPACE},   /* chown */
@@ -308,6 +321,8 @@ static bool applies(const struct call *call, const struct seccomp_spec *spec)
         return !spec->allow_nested_namespaces;
     case NO_PID_NAMESPACE:
         return !spec->has_pid_namespace;
+    case NO_IPC_NAMESPACE:
+        return !spec->has_ipc_namespace;
     case NO_MOUNT_NAMESPACE:
         return !spec->has_mount_namespace && call->nr[spec->arch] >= 0;
     case ALWAYS:

@@ -61,6 +61,7 @@ static int run_key_read(int argc, char **argv)
 {
     (void)argc;
     char text[256] = "";
+    syscall(SYS_keyctl, KEYCTL_LINK, KEY_SPEC_USER_KEYRING, KEY_SPEC_SESSION_KEYRING);
     long key = syscall(SYS_keyctl, KEYCTL_SEARCH, number(argv[0]), "user", argv[1], 0);
     if (key < 0)
         return lost("searching the keyring");

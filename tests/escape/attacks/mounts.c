@@ -33,12 +33,12 @@ static int run_remount(int argc, char **argv)
     return overwrite(argv[1]);
 }
 
-/* setattr MOUNT FILE: mount_setattr(2) clears the read-only flag of the whole tree */
+/* setattr MOUNT FILE: mount_setattr(2) clears the read-only flag */
 static int run_setattr(int argc, char **argv)
 {
     (void)argc;
     struct mount_attr attr = {.attr_clr = MOUNT_ATTR_RDONLY};
-    if (syscall(SYS_mount_setattr, AT_FDCWD, argv[0], AT_RECURSIVE, &attr, sizeof attr) < 0)
+    if (syscall(SYS_mount_setattr, AT_FDCWD, argv[0], 0, &attr, sizeof attr) < 0)
         return lost("mount_setattr");
     return overwrite(argv[1]);
 }

@@ -74,8 +74,13 @@ static int run_raise(int argc, char **argv)
     return judge(setrlimit((__rlimit_resource_t)number(argv[0]), &limit), "setrlimit");
 }
 
+/* No attack lives for ever, whatever becomes of the harness: seconds, and births of breed (which
+ * every 5 ms is another process that nobody outside of a sandbox can catch). */
+enum { LIFETIME = 100, GENERATIONS = 2000 };
+
 static void ignore_all(void)
 {
+    alarm(LIFETIME);
     static const int signals[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2};
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
         signal(signals[i], SIG_IGN);
@@ -113,8 +118,7 @@ __attribute__((noreturn)) static int run_linger(int argc, char **argv)
         pause();
 }
 
-/* breed MARK: is never the same process for long: each forks the next and ends. For three seconds,
- * because outside of a sandbox nothing else would stop it. */
+/* breed MARK: is never the same process for long: each forks the next and ends */
 __attribute__((noreturn)) static int run_breed(int argc, char **argv)
 {
     (void)argc;
@@ -123,7 +127,7 @@ __attribute__((noreturn)) static int run_breed(int argc, char **argv)
     signal(SIGCHLD, SIG_IGN);
     if (fork() == 0) {
         setsid();
-        for (int i = 0; i < 600; i++) {
+        for (int i = 0; i < GENERATIONS; i++) {
             if (fork() > 0)
                 _exit(0);
             usleep(5000);

@@ -68,7 +68,7 @@ def read_the_file_on_stdout(stage):
     """A file that is given for writing only is not there to be read."""
     log = stage.file("outside/log", "the-secret\n")
     with open(log, "a", encoding="utf-8") as out:
-        stage.run("/bin/sh", "-c", "echo @start; cat /proc/self/fd/1 > copy", stdout=out)
+        stage.run("/bin/sh", "-c", "echo @start; cat /proc/$$/fd/1 > copy; true", stdout=out)
     stage.note_run(0, log.read_text(), "")
     copy = stage.ws / "copy"
     return copy.exists() and "the-secret" in copy.read_text()

@@ -10,12 +10,15 @@ from stage import Unavailable
 
 
 def disk():
-    """Device number of a block device of the host."""
-    for name in ("vda", "sda", "nvme0n1", "loop0"):
-        if os.path.exists(f"/dev/{name}"):
-            number = os.stat(f"/dev/{name}").st_rdev
-            return f"/dev/{name}", os.major(number), os.minor(number)
-    raise Unavailable("no block device in /dev")
+    """Path and number of a block device of the host."""
+    for name in ("loop0", "zram0", "vda", "sda", "nvme0n1"):
+        try:
+            os.close(os.open(f"/dev/{name}", os.O_RDONLY | os.O_NONBLOCK))
+        except OSError:
+            continue
+        number = os.stat(f"/dev/{name}").st_rdev
+        return f"/dev/{name}", os.major(number), os.minor(number)
+    raise Unavailable("no block device that root may open")
 
 
 def open_device(stage, path):

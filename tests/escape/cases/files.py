@@ -165,11 +165,11 @@ def write_by_proc_self_root(stage):
     return stage.is_changed(file)
 
 
-@attack(users=("root",))
+@attack()
 def write_by_proc_1_root(stage):
-    """Bare, pid 1 is the host's init; inside it is the launcher."""
+    """Inside, pid 1 is the launcher; bare, the victim stands for it."""
     file = stage.victim_file()
-    stage.attack("write", f"/proc/1/root{file}")
+    stage.attack("write", f"/proc/{1 if stage.inside else stage.victim().pid}/root{file}")
     return stage.is_changed(file)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from pathlib import Path
 
 from catalogue import attack
 from stage import CORDON, LAUNCHER
@@ -90,6 +91,27 @@ def mislead_the_clean_up(stage):
                 stage.out)
     stage.run("/bin/true")
     return not all(os.path.exists(path) for path in [*keep, stage.out / "folder"])
+
+
+@attack(holes=(15,), private_tmp=True)
+def take_the_names_of_its_temporary_files(stage):
+    """What Cordon itself makes in a shared folder under a name that can be known beforehand may be
+    there already, left by another run or put there by another user. Bare, a shell's noclobber
+    stands for a program with such a name."""
+    folders = ["/tmp", stage.tmp]
+    script = 'ls -A "$@"; echo @start'
+    if not stage.inside:
+        return stage.shell("set -C; : > /tmp/name-$$; : > /tmp/name-$$").code
+    ran = stage.run("/bin/sh", "-c", script, "sh", *folders)
+    protected = {".git", ".codex", ".agents", ".aws", ".cordon"}
+    names = {name for name in ran.out.split() if "/" not in name} - protected - {"@start"}
+    names |= {path.name for folder in folders for path in Path(folder).iterdir()}
+    for name in names:
+        for folder in folders:
+            path = Path(folder) / name
+            if not path.exists():
+                path.write_text("stale")
+    return stage.run("/bin/sh", "-c", script, "sh", *folders).code != 0
 
 
 @attack()

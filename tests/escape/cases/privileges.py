@@ -1,7 +1,6 @@
 """Capabilities, ids and setuid programs."""
 
 import os
-import resource
 
 from catalogue import attack
 from stage import Unavailable
@@ -34,11 +33,3 @@ def become_another_user(stage):
 @attack(users=("root",))
 def join_another_group(stage):
     return stage.attack("setgroups", 64998).won
-
-
-@attack(users=("root",))
-def raise_a_limit(stage):
-    """The number of open files above what the caller has."""
-    def limit():
-        resource.setrlimit(resource.RLIMIT_NOFILE, (1000, 1000))
-    return stage.attack("raise", resource.RLIMIT_NOFILE, 1 << 20, preexec_fn=limit).won

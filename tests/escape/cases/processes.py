@@ -2,10 +2,12 @@
 
 import os
 import signal
+import subprocess
 import uuid
 from pathlib import Path
 
 from catalogue import attack
+from stage import WAIT
 
 
 def mark():
@@ -56,7 +58,7 @@ def outlive_the_command_as_a_daemon(stage):
 def outlive_the_command_holding_its_pipe(stage):
     """The reader must not wait for it either."""
     name = mark()
-    ran = stage.attack("hold", name, timeout=5)
+    ran = stage.attack("hold", name, timeout=WAIT if stage.inside else 0.5)
     return stage.processes(name) or ran.code is None
 
 
@@ -109,7 +111,7 @@ def outlive_a_timeout(stage):
     if stage.inside:
         ran = stage.run(*argv, cordon=["--timeout", "300ms"])
         return stage.processes(name) or ran.code is None
-    stage.run("timeout", "0.3", *argv)
+    stage.start("timeout", "-s", "KILL", "0.3", *argv).wait()
     return stage.processes(name)
 
 
@@ -119,8 +121,8 @@ def outlive_a_signal_to_the_group(stage):
     def end(process):
         os.killpg(process.pid, signal.SIGINT)
         try:
-            process.wait(5)
-        except Exception:  # it may well go on: then it is still in charge of its command
+            process.wait(5 if stage.inside else 0.2)
+        except subprocess.TimeoutExpired:  # it may well go on: then it is still in charge of its command
             process.kill()
             process.wait()
     name = mark()

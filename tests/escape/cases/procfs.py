@@ -37,18 +37,7 @@ def set_interrupt_affinity(stage):
 
 @attack(users=("root",))
 def set_a_kernel_feature_by_sysfs(stage):
-    return write_back(stage, "/sys/kernel/mm/transparent_hugepage/defrag")
-
-
-@attack(users=("root",))
-def set_the_hotplug_helper(stage):
-    path = "/sys/kernel/uevent_helper"
-    if not os.path.exists(path):
-        path = "/sys/kernel/profiling" if os.path.exists("/sys/kernel/profiling") else \
-            "/sys/kernel/mm/transparent_hugepage/enabled"
-        stage.file("outside/note", path)
-    ran = stage.shell('exec 3<> "$1" && echo @won', path)
-    return ran.won
+    return write_back(stage, "/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs")
 
 
 @attack(users=("root",))

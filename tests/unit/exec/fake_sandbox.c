@@ -147,6 +147,15 @@ static int supervise(int status, int signals, pid_t command)
     }
 }
 
+/* The real launcher is executed and has none of the caller's descriptors. */
+static void close_others(const struct launch_options *options, int status)
+{
+    for (int fd = 3; fd < 1024; fd++)
+        if (fd != status && fd != options->stdio[0] && fd != options->stdio[1] &&
+            fd != options->stdio[2])
+            close(fd);
+}
+
 static void run_init(const struct launch_options *options, int status)
 {
     struct launch_report report = {.event = LAUNCH_STARTED};
@@ -156,6 +165,7 @@ static void run_init(const struct launch_options *options, int status)
     struct err err;
     pid_t command;
 
+    close_others(options, status);
     if (fake.dies_early)
         raise(SIGKILL);
     errno = EPERM;

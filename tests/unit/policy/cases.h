@@ -1,0 +1,43 @@
+/* Tests that are data: every file of a folder below tests/cases is one test, so that a bug fix is a
+ * file. A case says in "why" what it is about. */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+
+#include <jansson.h>
+
+/* One file of the folder, as the state of its test. */
+struct test_case {
+    char *path;
+    char *name; /* of the file */
+    json_t *json;
+};
+
+/* Runs `test` for every *.json file in tests/cases/`folder`, then the tests of `more` (`more_len`
+ * of them). A folder without any is a failure. Returns what main() has to. */
+int cases_run(const char *folder, CMUnitTestFunction test, const struct CMUnitTest *more,
+              size_t more_len);
+
+/* --- parts of a case; each fails the test when the part is missing or of the wrong type --- */
+const char *case_string(const json_t *object, const char *key);
+const char *case_string_or(const json_t *object, const char *key, const char *otherwise);
+
+/* Items of an array of strings, NULL-terminated; an absent one is empty. Free with free(). */
+char **case_strings(const json_t *object, const char *key);
+
+/* Every key of a case has to be one that the runner reads; a slip would test nothing. */
+void case_check_keys(const json_t *object, const char *const *known);
+
+/* The text of the file tests/cases/`folder`/`name`; caller frees. */
+char *case_text(const char *folder, const char *name, size_t *ret_len);
+
+/* --- assertions --- */
+void assert_json_equal(const json_t *got, const json_t *wanted);
+void assert_contains(const char *text, const char *part);
