@@ -25,6 +25,10 @@ enum { JSON_DEPTH_MAX = 128 }; /* nested arrays and objects */
  * "line L, column C: ". */
 json_t *json_parse(const char *text, size_t len, struct err *err);
 
+/* A string value for a text of any bytes: ill-formed UTF-8 becomes U+FFFD; NULL becomes null. New
+ * reference. */
+json_t *json_lossy(const char *text);
+
 static inline void json_auto(json_t **slot)
 {
     json_decref(*slot);

@@ -170,7 +170,7 @@ static int op_file(struct mounts *mounts, const struct plan_record *record, cons
 
     if (dir < 0)
         return -1;
-    if (tree_make_file(dir, name, (mode_t)record->value))
+    if (tree_make_file(dir, name, (mode_t)record->value) && errno != EEXIST)
         return err_sys(err, "making the file %s", path);
     return 0;
 }

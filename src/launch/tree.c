@@ -8,6 +8,7 @@
 #include "launch/kernel.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int tree_copy(int dir, const char *path, unsigned flags)
@@ -110,9 +111,5 @@ int tree_new(const char *type, const char *key, const char *value, uint64_t attr
 
 int tree_make_file(int dir, const char *name, mode_t mode)
 {
-    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
-
-    if (fd < 0)
-        return -1;
-    return close(fd);
+    return mknodat(dir, name, S_IFREG | mode, 0);
 }

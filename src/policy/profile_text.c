@@ -6,6 +6,7 @@
 #include "base/auto.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "policy/glob.h"
 #include "policy/glob_name.h"
 
@@ -65,7 +66,7 @@ static bool is_pattern(const char *text)
     return glob_has_meta(text) || glob_has_escape(text);
 }
 
-/* "DIR/" and two stars becomes DIR, for accesses other than deny. Takes `text`. */
+/* "DIR/" and two stars becomes DIR, for accesses other than deny. Changes and returns `text`. */
 static char *strip_tree(char *text, enum access access)
 {
     if (access != ACCESS_DENY && str_ends(text, "/**"))
@@ -73,68 +74,80 @@ static char *strip_tree(char *text, enum access access)
     return text;
 }
 
-/* Whether a pattern is a good one can be said at once; where it starts does not matter for that. */
+/* Whether a pattern is a good one can be said at once; where it starts does not matter for that.
+ * It has to be UTF-8, because JSON could not carry it otherwise. */
 static int check_pattern(const char *pattern, struct err *err)
 {
     AUTO_FREE char *absolute = pattern[0] == '/' ? alloc_str(pattern) : path_join("/-", pattern);
-    struct glob *glob = glob_compile(absolute, err);
+    struct glob *glob = NULL;
 
+    if (!utf8_is_valid(pattern, strlen(pattern)))
+        return err_set(err, ERR_INVALID, "a pattern is not UTF-8");
+    glob = glob_compile(absolute, err);
     glob_free(glob);
     return glob ? 0 : -1;
 }
 
-/* Adds a path that is absolute, or a pattern, which may also be relative to the workspace. */
-static int profile_add_path(struct profile *profile, const struct profile_text *options, char *path,
-                            struct err *err)
+static void add_literal(struct profile *profile, const struct profile_text *options, char *path)
 {
-    AUTO_FREE char *text = strip_tree(path, options->access);
     struct profile_entry entry = {.path_kind = PROFILE_PATH_LITERAL,
                                   .access = options->access,
-                                  .path = text[0] ? text : (char *)"/",
+                                  .path = path,
                                   .origin = (char *)options->origin};
-    AUTO_FREE char *literal = NULL;
 
-    if (glob_has_meta(text)) {
-        if (options->access != ACCESS_DENY)
-            return err_set(err, ERR_INVALID,
-                           "the pattern \"%s\" can only deny; to allow a whole folder, name the "
-                           "folder",
-                           options->text);
-        if (check_pattern(text, err))
-            return -1;
-        entry.path_kind = PROFILE_PATH_GLOB;
-    } else if (glob_has_escape(text)) {
-        entry.path = literal = glob_unescape(text);
+    profile_add(profile, &entry);
+}
+
+/* Adds a pattern, absolute or relative to the workspace; one without a live character is the path
+ * that it escapes. */
+static int add_pattern(struct profile *profile, const struct profile_text *options, char *pattern,
+                       struct err *err)
+{
+    struct profile_entry entry = {.path_kind = PROFILE_PATH_GLOB,
+                                  .access = options->access,
+                                  .path = strip_tree(pattern, options->access),
+                                  .origin = (char *)options->origin};
+
+    if (!glob_has_meta(pattern)) {
+        AUTO_FREE char *plain = glob_unescape(pattern);
+        AUTO_FREE char *path = path_clean("/", plain);
+
+        add_literal(profile, options, path);
+        return 0;
     }
+    if (options->access != ACCESS_DENY)
+        return err_set(err, ERR_INVALID,
+                       "the pattern \"%s\" can only deny; to allow a whole folder, name the folder",
+                       options->text);
+    if (check_pattern(pattern, err))
+        return -1;
     profile_add(profile, &entry);
     return 0;
 }
 
 /* A subpath of the workspace roots; a pattern in it makes a pattern relative to each of them. */
-static int profile_add_workspace(struct profile *profile, const struct profile_text *options,
-                                 const char *subpath, struct err *err)
+static int add_workspace(struct profile *profile, const struct profile_text *options,
+                         const char *subpath, struct err *err)
 {
     AUTO_FREE char *text = strip_tree(alloc_strf("/%s", subpath), options->access);
+    AUTO_FREE char *plain = is_pattern(text) ? glob_unescape(text) : alloc_str(text);
     struct profile_entry entry = {.path_kind = PROFILE_PATH_PROJECT_ROOTS,
                                   .access = options->access,
+                                  .subpath = plain[0] ? plain + 1 : NULL,
                                   .origin = (char *)options->origin};
-    AUTO_FREE char *literal = NULL;
 
-    if (text[0] && !profile_subpath_is_valid(text + 1))
+    if (entry.subpath && !profile_subpath_is_valid(entry.subpath))
         return err_set(err, ERR_INVALID,
                        "\"%s\" is not a path below the workspace: no empty, \".\" or \"..\" "
                        "component may be in it",
                        options->text);
-    if (text[0] && glob_has_meta(text))
-        return profile_add_path(profile, options, alloc_str(text + 1), err);
-    if (text[0])
-        entry.subpath = literal = is_pattern(text) ? glob_unescape(text + 1) : alloc_str(text + 1);
+    if (glob_has_meta(text))
+        return add_pattern(profile, options, text + 1, err);
     profile_add(profile, &entry);
     return 0;
 }
 
-static int profile_add_token(struct profile *profile, const struct profile_text *options,
-                             struct err *err)
+static int add_token(struct profile *profile, const struct profile_text *options, struct err *err)
 {
     const char *slash = strchr(options->text, '/');
     AUTO_FREE char *name =
@@ -143,8 +156,10 @@ static int profile_add_token(struct profile *profile, const struct profile_text 
     struct profile_entry entry = {
         .path_kind = special->kind, .access = options->access, .origin = (char *)options->origin};
 
+    if (!utf8_is_valid(options->text, strlen(options->text)))
+        return err_set(err, ERR_INVALID, "a name that starts with \":\" is not UTF-8");
     if (slash && special->kind == PROFILE_PATH_PROJECT_ROOTS)
-        return profile_add_workspace(profile, options, slash + 1, err);
+        return add_workspace(profile, options, slash + 1, err);
     if (slash && special->kind != PROFILE_PATH_UNKNOWN)
         return err_set(err, ERR_INVALID, "%s takes no path below it; write the path itself", name);
     if (special->kind == PROFILE_PATH_UNKNOWN && options->unknown == PROFILE_UNKNOWN_REFUSE)
@@ -159,15 +174,21 @@ static int profile_add_token(struct profile *profile, const struct profile_text 
     return 0;
 }
 
-/* `text` below `dir`, as a pattern when `text` is one. */
-static char *join_below(const char *dir, const char *text)
+/* Adds the path `text` below `dir`, or the pattern. An absolute one needs no `dir`. */
+static int add_below(struct profile *profile, const struct profile_text *options, const char *dir,
+                     const char *text, struct err *err)
 {
     AUTO_FREE char *escaped = NULL;
+    AUTO_FREE char *path = NULL;
 
-    if (!is_pattern(text))
-        return path_clean(dir, text);
+    if (!is_pattern(text)) {
+        path = path_clean(dir, text);
+        add_literal(profile, options, path);
+        return 0;
+    }
     escaped = glob_escape(dir);
-    return path_join(escaped, text);
+    path = text[0] == '/' ? alloc_str(text) : path_join(escaped, text);
+    return add_pattern(profile, options, path, err);
 }
 
 int profile_add_text(struct profile *profile, const struct profile_text *options, struct err *err)
@@ -175,20 +196,18 @@ int profile_add_text(struct profile *profile, const struct profile_text *options
     const char *text = options->text;
 
     if (text[0] == ':')
-        return profile_add_token(profile, options, err);
+        return add_token(profile, options, err);
     if (text[0] == '/')
-        return profile_add_path(profile, options,
-                                is_pattern(text) ? alloc_str(text) : path_clean("/", text), err);
+        return add_below(profile, options, "/", text, err);
     if (text[0] == '~' && (text[1] == '/' || text[1] == '\0')) {
         if (!options->home)
             return err_set(err, ERR_INVALID, "\"%s\": the home folder is not known", text);
-        return profile_add_path(profile, options,
-                                join_below(options->home, text + 1 + (text[1] == '/')), err);
+        return add_below(profile, options, options->home, text[1] ? text + 2 : "", err);
     }
     if (!options->base || !text[0])
         return err_set(err, ERR_INVALID,
                        "\"%s\" is neither an absolute path, nor \"~/...\", nor a name like "
                        ":workspace_roots",
                        text);
-    return profile_add_path(profile, options, join_below(options->base, text), err);
+    return add_below(profile, options, options->base, text, err);
 }

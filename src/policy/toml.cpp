@@ -7,9 +7,9 @@
  *
  * No exception leaves: parse errors are values (TOML_EXCEPTIONS=0), and the only other thing that
  * can be thrown, for want of memory, ends the program like everywhere else (base/alloc.h). */
+extern "C" {
 #include "policy/toml.h"
 
-extern "C" {
 #include "base/alloc.h"
 #include "policy/toml_depth.h"
 }

@@ -8,10 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum toml_kind {
     TOML_TABLE,
     TOML_ARRAY,
@@ -46,7 +42,3 @@ void toml_free(struct toml_node *root);
 const struct toml_node *toml_find(const struct toml_node *table, const char *key);
 
 const char *toml_kind_name(enum toml_kind kind); /* "a table", "a string", ... */
-
-#ifdef __cplusplus
-}
-#endif

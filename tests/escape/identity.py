@@ -26,7 +26,7 @@ USER = 64999
 TIMEOUT = 120
 
 CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
-MS_REC, MS_PRIVATE = 0x4000, 0x40000
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_CAP_AMBIENT = 4, 24, 36, 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 SYS_CAPSET = {"x86_64": 126, "aarch64": 91}[os.uname().machine]
@@ -73,7 +73,14 @@ def own_tmp():
         own_user_namespace()
     check(libc.unshare(CLONE_NEWNS), "unshare")
     check(libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None), "private mounts")
+    build = os.environ.get("CORDON_BUILD", "")
+    kept = os.open(build, os.O_PATH) if build.startswith("/tmp/") else None
     check(libc.mount(b"tmpfs", b"/tmp", b"tmpfs", 0, b"mode=1777"), "mounting /tmp")
+    if kept is not None:
+        os.makedirs(build)
+        source = f"/proc/self/fd/{kept}".encode()
+        check(libc.mount(source, build.encode(), None, MS_BIND, None), "keeping the build")
+        os.close(kept)
 
 
 def forbid_namespaces():
@@ -154,8 +161,9 @@ def child_result(name, private_tmp, function):
         return False, traceback.format_exc()
 
 
-def play(name, function, private_tmp=False):
-    """What `function()` returns when it runs as that identity in a process of its own."""
+def play(name, function, private_tmp=False, timeout=TIMEOUT):
+    """What `function()` returns when it runs as that identity in a process of its own; `timeout`
+    in seconds."""
     check(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "subreaper")  # if the child dies early
     reading, writing = os.pipe()
     sys.stdout.flush()
@@ -167,7 +175,7 @@ def play(name, function, private_tmp=False):
     os.close(writing)
     data = b""
     with os.fdopen(reading, "rb", buffering=0) as pipe:
-        while select.select([pipe], [], [], TIMEOUT)[0]:
+        while select.select([pipe], [], [], timeout)[0]:
             block = pipe.read(65536)
             if not block:
                 break
@@ -177,7 +185,7 @@ def play(name, function, private_tmp=False):
     os.waitpid(pid, 0)
     bury()
     if not data:
-        raise Failed(f"no result within {TIMEOUT} s, or the playing process died")
+        raise Failed(f"no result within {timeout} s, or the playing process died")
     worked, value = pickle.loads(data)
     if not worked:
         raise Failed(value)

@@ -313,7 +313,16 @@ class Stage:
             with open(pidfd, "rb", buffering=0) as file:
                 if not select.select([file], [], [], WAIT / 2 if self.inside else 0.2)[0]:
                     alive.append(pid)
-        return alive or self.processes(mark)
+        return alive or self.remains(mark)
+
+    def remains(self, mark):
+        """Living processes with the mark; looks again and again, because one that forks and ends
+        all the time is easily missed by a listing."""
+        for _ in range(20):
+            found = self.processes(mark)
+            if found:
+                return found
+        return []
 
     @staticmethod
     def send(pid, number=signal.SIGKILL):

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { LANDLOCK_SCOPES_ABI = 6 };
+
 #define ALL_NAMESPACES                                                                             \
     (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWUTS |     \
      CLONE_NEWCGROUP)
@@ -106,6 +108,17 @@ bool host_step_down(struct host *host, enum plan_op op, const struct err *failur
     return true;
 }
 
+const char *host_degradation(const struct host *host)
+{
+    if (*host->why)
+        return host->why;
+    if (host->facts.landlock == 0)
+        return "this kernel has no Landlock, or it is not enabled";
+    if (host->facts.landlock < LANDLOCK_SCOPES_ABI)
+        return "this kernel's Landlock does not stop signals and abstract sockets";
+    return "";
+}
+
 static void report(struct layer_report *ret, enum layer_state state, const char *why)
 {
     ret->state = state;
@@ -136,7 +149,7 @@ static void report_landlock(const struct host *host, const struct access_map *ma
     if (host->facts.landlock == 0)
         report(ret, LAYER_ABSENT,
                "this kernel has no Landlock, or it is not enabled (lsm=landlock)");
-    else if (host->facts.landlock < 6)
+    else if (host->facts.landlock < LANDLOCK_SCOPES_ABI)
         report(ret, LAYER_PARTIAL, "signals and abstract sockets need Landlock ABI 6 (Linux 6.12)");
     else if (allow_nested_namespaces)
         report(ret, LAYER_PARTIAL,

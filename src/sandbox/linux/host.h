@@ -23,6 +23,9 @@ void host_init_bare(struct host *host);
  * away that this shows to be missing; false when it shows no such thing. */
 bool host_step_down(struct host *host, enum plan_op op, const struct err *failure);
 
+/* What this host lacks, in words; "" when it gives every layer in full. */
+const char *host_degradation(const struct host *host);
+
 /* Fills the report of every layer for a plan that was compiled with these facts. */
 void host_report(const struct host *host, const struct plan *plan, const struct access_map *map,
                  bool allow_nested_namespaces, struct layer_report ret[LAYER_COUNT]);

@@ -23,10 +23,11 @@
     (K_LANDLOCK_EXECUTE | K_LANDLOCK_WRITE_FILE | K_LANDLOCK_READ_FILE | K_LANDLOCK_TRUNCATE |     \
      K_LANDLOCK_IOCTL_DEV)
 
-/* Devices that stay usable when /dev is the host's. */
+/* Devices that are usable in every sandbox. Each by itself, not by way of /dev: another device that
+ * an entry shows there stays read-only, because a read-only mount does not make a device so. */
 static const char *const harmless_devices[] = {
-    "/dev/null",    "/dev/zero", "/dev/full", "/dev/random",
-    "/dev/urandom", "/dev/tty",  "/dev/ptmx", "/dev/pts",
+    "/dev/null",    "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
+    "/dev/console", "/dev/tty",  "/dev/ptmx", "/dev/pts",
 };
 
 void landlock_rules_done(struct landlock_rules *rules)
@@ -85,14 +86,12 @@ static void rules_for_devices(struct landlock_rules *rules, bool is_ours)
     const uint64_t use =
         K_LANDLOCK_WRITE_FILE | K_LANDLOCK_IOCTL_DEV | K_LANDLOCK_READ_FILE | K_LANDLOCK_TRUNCATE;
 
-    if (is_ours) {
-        rules_add(rules, "/dev", use);
-        rules_add(rules, "/dev/shm", WRITE_RIGHTS | K_LANDLOCK_REFER);
-        rules_add(rules, "/proc", K_LANDLOCK_WRITE_FILE);
-        return;
-    }
     for (size_t i = 0; i < sizeof harmless_devices / sizeof *harmless_devices; i++)
         rules_add(rules, harmless_devices[i], use);
+    if (!is_ours)
+        return;
+    rules_add(rules, "/dev/shm", WRITE_RIGHTS | K_LANDLOCK_REFER);
+    rules_add(rules, "/proc", K_LANDLOCK_WRITE_FILE);
 }
 
 bool landlock_compile(const struct access_map *map, const struct landlock_spec *spec,

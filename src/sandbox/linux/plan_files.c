@@ -22,7 +22,7 @@
 #include <string.h>
 
 const char *const plan_proc_paths[] = {
-    "/proc/acpi", "/proc/asound", "/proc/bus",           "/proc/fs",   "/proc/irq",
+    "/proc/acpi", "/proc/asound", "/proc/bus",           "/proc/fs", "/proc/irq",
     "/proc/scsi", "/proc/sys",    "/proc/sysrq-trigger", NULL,
 };
 
@@ -76,14 +76,14 @@ static bool is_made(const struct compiler *compiler, const char *path)
 /* Makes the folders between the cover (or the empty root) `top` and `path`, which excludes both. */
 static void compile_parents(struct compiler *compiler, const char *top, const char *path)
 {
-    size_t from = top[1] ? strlen(top) + 1 : 1;
-    const char *slash = path + from;
+    uint64_t mode = top[1] && !str_eq(top, "/dev") ? 0111 : 0755; /* a cover shows nothing */
+    const char *slash = path + (top[1] ? strlen(top) + 1 : 1);
 
     while ((slash = strchr(slash, '/'))) {
         AUTO_FREE char *parent = alloc_strn(path, (size_t)(slash - path));
 
         if (!is_made(compiler, parent))
-            compiler_push(compiler, compiler->body, PLAN_DIR, parent)->value = top[1] ? 0111 : 0755;
+            compiler_push(compiler, compiler->body, PLAN_DIR, parent)->value = mode;
         slash++;
     }
 }
@@ -214,11 +214,28 @@ static void compile_below_writable(struct compiler *compiler, size_t index)
     record->standin = (uint32_t)compiler->plan->standins_len;
 }
 
+/* Denied although it is one of ours, which every command gets. */
+static bool is_own_device(const char *path)
+{
+    static const char *const names[] = {"null", "zero",    "full", "random", "urandom",
+                                        "tty",  "console", "pts",  "shm"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (str_eq(path + strlen("/dev/"), names[i]))
+            return true;
+    return false;
+}
+
 static void compile_entry(struct compiler *compiler, size_t index)
 {
     const struct access_entry *entry = &compiler->map->entries[index];
     enum access parent = compiler_access_around(compiler, index);
 
+    if (entry->access == ACCESS_DENY && is_device_path(entry->path)) {
+        if (is_own_device(entry->path))
+            compile_deny(compiler, index);
+        return;
+    }
     if (str_eq(entry->path, "/") || is_ignored(entry) || entry->access == parent)
         return;
     if (parent == ACCESS_WRITE) {

@@ -102,11 +102,11 @@ static int sandbox_compile(struct sandbox *sandbox, struct err *err)
 {
     struct plan *plan;
 
-    if (sandbox->mode == SANDBOX_REQUIRE && *sandbox->host.why)
+    if (sandbox->mode == SANDBOX_REQUIRE && *host_degradation(&sandbox->host))
         return err_set(err, ERR_UNSUPPORTED,
                        "%s, and --sandbox require accepts nothing less: "
                        "`cordon doctor` tells what to do",
-                       sandbox->host.why);
+                       host_degradation(&sandbox->host));
     plan = plan_compile(&sandbox->access, &sandbox->host.facts, &sandbox->options, err);
     if (!plan)
         return -1;
@@ -222,12 +222,12 @@ const struct layer_report *sandbox_layer(const struct sandbox *sandbox, enum lay
 
 bool sandbox_is_degraded(const struct sandbox *sandbox)
 {
-    return *sandbox->host.why || (is_managed(sandbox) && sandbox->host.facts.landlock == 0);
+    return *sandbox_degradation(sandbox) != '\0';
 }
 
 const char *sandbox_degradation(const struct sandbox *sandbox)
 {
-    return sandbox->host.why;
+    return is_managed(sandbox) ? host_degradation(&sandbox->host) : "";
 }
 
 const struct plan *sandbox_plan(const struct sandbox *sandbox)

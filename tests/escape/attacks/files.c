@@ -209,6 +209,36 @@ static int run_fd_reopen(int argc, char **argv)
     return overwrite(path);
 }
 
+/* The calls that change a file by its descriptor, or by the name that /proc has for it; each of
+ * them needs no descriptor for writing. */
+static int run_fd_truncate(int argc, char **argv)
+{
+    (void)argc;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%ld", number(argv[0]));
+    return judge(truncate(path, 0), "truncate");
+}
+
+static int run_fd_chmod(int argc, char **argv)
+{
+    (void)argc;
+    return judge(fchmod((int)number(argv[0]), 0777), "fchmod");
+}
+
+static int run_fd_utimes(int argc, char **argv)
+{
+    (void)argc;
+    const struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    return judge(futimens((int)number(argv[0]), times), "futimens");
+}
+
+static int run_fd_setxattr(int argc, char **argv)
+{
+    (void)argc;
+    return judge(fsetxattr((int)number(argv[0]), "user.attack", mark, sizeof mark - 1, 0),
+                 "fsetxattr");
+}
+
 static int run_fd_create(int argc, char **argv)
 {
     (void)argc;
@@ -313,6 +343,10 @@ const struct attack file_attacks[] = {
     {"swap-race", 3, run_swap_race},
     {"fd-write", 1, run_fd_write},
     {"fd-reopen", 1, run_fd_reopen},
+    {"fd-truncate", 1, run_fd_truncate},
+    {"fd-chmod", 1, run_fd_chmod},
+    {"fd-utimes", 1, run_fd_utimes},
+    {"fd-setxattr", 1, run_fd_setxattr},
     {"fd-create", 2, run_fd_create},
     {"fd-chdir", 2, run_fd_chdir},
     {"openat2", 3, run_openat2},

@@ -14,6 +14,35 @@ def reopen_stdin_for_writing(stage):
 
 
 @attack(holes=(6,))
+def truncate_stdin(stage):
+    """truncate(2) by the name that /proc has for it."""
+    file = stage.victim_file()
+    stage.attack("fd-truncate", 0, stdin=stage.open(file))
+    return stage.is_changed(file)
+
+
+@attack(holes=(6,))
+def change_the_mode_of_stdin(stage):
+    file = stage.victim_file()
+    stage.attack("fd-chmod", 0, stdin=stage.open(file))
+    return file.stat().st_mode & 0o777 == 0o777
+
+
+@attack(holes=(6,))
+def change_the_times_of_stdin(stage):
+    file = stage.victim_file()
+    stage.attack("fd-utimes", 0, stdin=stage.open(file))
+    return file.stat().st_mtime == 1000
+
+
+@attack(holes=(6,))
+def set_an_attribute_of_stdin(stage):
+    file = stage.victim_file()
+    stage.attack("fd-setxattr", 0, stdin=stage.open(file))
+    return "user.attack" in os.listxattr(file)
+
+
+@attack(holes=(6,))
 def reopen_an_inherited_file_for_writing(stage):
     file = stage.victim_file()
     fd = stage.open(file)
@@ -68,7 +97,7 @@ def read_the_file_on_stdout(stage):
     """A file that is given for writing only is not there to be read."""
     log = stage.file("outside/log", "the-secret\n")
     with open(log, "a", encoding="utf-8") as out:
-        stage.run("/bin/sh", "-c", "echo @start; cat /proc/$$/fd/1 > copy; true", stdout=out)
+        stage.run("/bin/sh", "-c", "echo @start; exec 4>&1; cat /proc/self/fd/4 > copy", stdout=out)
     stage.note_run(0, log.read_text(), "")
     copy = stage.ws / "copy"
     return copy.exists() and "the-secret" in copy.read_text()

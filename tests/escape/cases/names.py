@@ -247,6 +247,43 @@ def rename_the_folder_of_a_nested_root(stage):
     return not file.exists() or stage.is_changed(file)
 
 
+@attack(refusal_holds=True)
+def make_the_missing_target_of_a_git_file(stage):
+    """The pointer is protected, and leads to a folder that is not there yet."""
+    stage.file("ws/.git", "gitdir: later\n")
+    program, mark = trap(stage)
+    stage.shell('git init -q other && mv other/.git later && git --git-dir=later config '
+                'core.fsmonitor "$1"', program)
+    return git_is_trapped(stage, mark)
+
+
+@attack(refusal_holds=True)
+def rewrite_the_git_file_of_a_submodule(stage):
+    """git status outside goes into every submodule, and obeys the configuration there."""
+    repository(stage, "outside/library")
+    stage.git("commit", "-q", "-m", "first", cwd=stage.out / "library")
+    repository(stage)
+    added = stage.git("-c", "protocol.file.allow=always", "submodule", "add", "-q",
+                      str(stage.out / "library"), "part")
+    assert added.returncode == 0, added.stderr
+    stage.git("commit", "-q", "-m", "first")
+    program, mark = trap(stage)
+    stage.shell('cp -r .git/modules/part evil && git config -f evil/config core.worktree "$PWD/part"'
+                ' && git config -f evil/config core.fsmonitor "$1" && echo "gitdir: ../evil" '
+                '> part/.git', program)
+    return git_is_trapped(stage, mark)
+
+
+@attack()
+def rename_the_workspace_in_tmpdir(stage):
+    """The workspace lies in another writable root; moved away, its names would be free."""
+    project = stage.tmp / "project"
+    project.mkdir()
+    stage.shell('cd .. && mv project other; mkdir -p project/.git && echo planted > '
+                'project/.git/config', cordon=["-C", project], cwd=project)
+    return (project / ".git/config").exists()
+
+
 def planted_link(stage, target, name=".codex", folder="ws"):
     """CVE-2026-87766, CVE-2026-39861: a launcher that makes its mount points by path follows the
     link and makes folders outside. Bare, mkdir stands for that launcher."""

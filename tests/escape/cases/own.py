@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from catalogue import attack
-from stage import CORDON, LAUNCHER
+from stage import BUILD, CORDON, LAUNCHER
 
 DANGER = 'sandbox_mode = \\"danger-full-access\\"'
 
@@ -76,7 +76,37 @@ def replace_the_launcher(stage):
     return launcher.read_text(errors="replace") == fake
 
 
-@attack(silent=True)
+@attack()
+def replace_the_launcher_behind_a_link(stage):
+    """The person names it by a path outside that leads into the workspace."""
+    marker = stage.out / "ran-outside"
+    fake = f"#!/bin/sh\ntouch {marker}\n"
+    stage.file("ws/fake", fake, 0o755)
+    launcher = stage.file("ws/build/cordon-linux-sandbox", "", 0o755)
+    if LAUNCHER.exists():
+        shutil.copy(LAUNCHER, launcher)
+    (stage.out / "link").symlink_to(stage.ws / "build")
+    stage.env["CORDON_LINUX_SANDBOX_EXE"] = str(stage.out / "link/cordon-linux-sandbox")
+    stage.shell("cp -f fake build/cordon-linux-sandbox; mv -f fake build/cordon-linux-sandbox")
+    if stage.inside:
+        stage.shell("true")
+        return marker.exists()
+    return launcher.read_text(errors="replace") == fake
+
+
+@attack()
+def make_the_missing_configuration_behind_a_link(stage):
+    """$CORDON_HOME by a path outside that leads into the workspace."""
+    (stage.ws / "settings").mkdir()
+    (stage.out / "link").symlink_to(stage.ws / "settings")
+    stage.env["CORDON_HOME"] = str(stage.out / "link")
+    stage.shell(f'echo "{DANGER}" > settings/config.toml')
+    if stage.inside:
+        return next_run_writes_outside(stage)
+    return (stage.ws / "settings/config.toml").exists()
+
+
+@attack(silent=True, private_tmp=True)
 def mislead_the_clean_up(stage):
     """What Cordon removes after a run is named by its registry: no file of ours may be added to it,
     whatever the command writes to the folders it may write to. An empty file outside, and one in
@@ -106,15 +136,15 @@ def take_the_names_of_its_temporary_files(stage):
     protected = {".git", ".codex", ".agents", ".aws", ".cordon"}
     names = {name for name in ran.out.split() if "/" not in name} - protected - {"@start"}
     names |= {path.name for folder in folders for path in Path(folder).iterdir()}
-    for name in names:
-        for folder in folders:
-            path = Path(folder) / name
-            if not path.exists():
-                path.write_text("stale")
+    for name in names - {Path(BUILD).name}:
+        for path in (Path(folder) / name for folder in folders):
+            if path.is_dir():
+                shutil.rmtree(path)
+            path.write_text("stale")
     return stage.run("/bin/sh", "-c", script, "sh", *folders).code != 0
 
 
-@attack()
+@attack(private_tmp=True)
 def find_writable_files_of_cordon(stage):
     """Nothing that Cordon keeps for itself may be written inside: not its registry, not its locks,
     not what stands in for missing names."""

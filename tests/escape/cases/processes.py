@@ -51,7 +51,7 @@ def kill_all(process, number):
 def outlive_the_command_as_a_daemon(stage):
     name = mark()
     stage.attack("daemon", name, stage.ws / "up")
-    return stage.processes(name)
+    return stage.remains(name)
 
 
 @attack()
@@ -59,7 +59,7 @@ def outlive_the_command_holding_its_pipe(stage):
     """The reader must not wait for it either."""
     name = mark()
     ran = stage.attack("hold", name, timeout=WAIT if stage.inside else 0.5)
-    return stage.processes(name) or ran.code is None
+    return stage.remains(name) or ran.code is None
 
 
 @attack(holes=(4,))
@@ -110,9 +110,9 @@ def outlive_a_timeout(stage):
     argv = [stage.tools / "attacks", "breed", name]
     if stage.inside:
         ran = stage.run(*argv, cordon=["--timeout", "300ms"])
-        return stage.processes(name) or ran.code is None
+        return stage.remains(name) or ran.code is None
     stage.start("timeout", "-s", "KILL", "0.3", *argv).wait()
-    return stage.processes(name)
+    return stage.remains(name)
 
 
 @attack()

@@ -124,9 +124,10 @@ def read_the_kernel_log_by_proc(stage):
 
 
 @attack(users=("root",))
-def read_kernel_memory_pages(stage):
-    """/proc/kpagecount and its like tell where memory lies."""
-    return stage.attack("open", "/proc/kpagecount").won
+def read_what_only_root_may_of_the_kernel(stage):
+    """Where memory lies, who waits for which timer: closed to users, and so to a command."""
+    names = ("kpagecount", "kpageflags", "vmallocinfo", "slabinfo", "timer_list")
+    return [name for name in names if stage.attack("read", f"/proc/{name}").won]
 
 
 @attack()

@@ -161,17 +161,54 @@ static void test_input_with_backpressure(void **state)
     run_done(&run);
 }
 
+/* A FIFO that a command reads from, so that the test says when it goes on. */
+struct gate {
+    char *folder;
+    char *path;
+};
+
+static void gate_init(struct gate *gate)
+{
+    gate->folder = support_scratch_new();
+    assert_true(asprintf(&gate->path, "%s/gate", gate->folder) > 0);
+    assert_int_equal(mkfifo(gate->path, 0600), 0);
+}
+
+static void gate_open(const struct gate *gate)
+{
+    int fd = open(gate->path, O_WRONLY | O_CLOEXEC);
+
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+static void gate_done(struct gate *gate)
+{
+    support_scratch_remove(gate->folder);
+    free(gate->path);
+}
+
+static void gate_script(const struct gate *gate, char *script, size_t size, const char *fmt)
+{
+    const char *mark = strstr(fmt, "GATE");
+
+    snprintf(script, size, "%.*s%s%s", (int)(mark - fmt), fmt, gate->path, mark + 4);
+}
+
 /* Writing to a closed stdin drops the input, says so once, and raises no SIGPIPE. */
 static void test_command_closes_input(void **state)
 {
+    char script[512];
+    struct gate gate;
     struct run run;
 
+    gate_init(&gate);
     run_init(&run);
     run.options.input = PROCESS_STDIN_PIPE;
-    run_start(&run, "exec 0<&-; echo closed; kill -STOP $$; echo woken");
+    gate_script(&gate, script, sizeof script, "exec 0<&-; echo closed; cat GATE; echo woken");
+    run_start(&run, script);
     run_until_text(&run, "closed");
     assert_int_equal(process_write(run.process, "lost", 4), 4);
-    run.has_come = false;
     while (!run.closed) {
         struct err err;
 
@@ -179,12 +216,13 @@ static void test_command_closes_input(void **state)
         assert_int_equal(loop_run(run.loop, &run.has_come, &err), 0);
     }
     assert_int_equal(process_write(run.process, "dropped", 7), 7);
-    assert_int_equal(process_signal(run.process, SIGCONT, &(struct err){0}), 0);
+    gate_open(&gate);
     run_until_end(&run);
     assert_int_equal(run.closed, 1);
     assert_int_equal(run.room, 0);
     assert_contains(run_text(&run, STREAM_STDOUT), "woken");
     run_done(&run);
+    gate_done(&gate);
 }
 
 static void test_terminal_is_one(void **state)
@@ -265,7 +303,7 @@ static void test_interrupt(void **state)
         run_init(&run);
         run.options.stdio = kinds[i];
         run.options.input = PROCESS_STDIN_PIPE;
-        run_start(&run, "trap 'echo caught; exit 5' INT; echo ready; while :; do cat; done");
+        run_start(&run, "trap 'echo caught; exit 5' INT; echo ready; while :; do :; done");
         run_until_text(&run, "ready");
         assert_int_equal(process_interrupt(run.process, &err), 0);
         run_until_end(&run);
@@ -302,8 +340,9 @@ static void test_terminate_stopped(void **state)
     struct run run;
 
     run_init(&run);
-    run_start(&run, "trap 'echo bye; exit 9' TERM; echo ready; kill -STOP $$; echo no");
+    run_start(&run, "trap 'echo bye; exit 9' TERM; echo ready; while :; do :; done");
     run_until_text(&run, "ready");
+    assert_int_equal(process_signal(run.process, SIGSTOP, &err), 0);
     assert_int_equal(process_terminate(run.process, FAR_NS, &err), 0);
     run_until_end(&run);
     assert_int_equal(run.end.how, PROCESS_EXITED);
@@ -407,40 +446,6 @@ static void test_tail_never_lost(void **state)
     }
 }
 
-/* A FIFO that a background child reads from, so that the test says when it goes. */
-struct gate {
-    char *folder;
-    char *path;
-};
-
-static void gate_init(struct gate *gate)
-{
-    gate->folder = support_scratch_new();
-    assert_true(asprintf(&gate->path, "%s/gate", gate->folder) > 0);
-    assert_int_equal(mkfifo(gate->path, 0600), 0);
-}
-
-static void gate_open(const struct gate *gate)
-{
-    int fd = open(gate->path, O_WRONLY | O_CLOEXEC);
-
-    assert_true(fd >= 0);
-    close(fd);
-}
-
-static void gate_done(struct gate *gate)
-{
-    support_scratch_remove(gate->folder);
-    free(gate->path);
-}
-
-static void gate_script(const struct gate *gate, char *script, size_t size, const char *fmt)
-{
-    const char *mark = strstr(fmt, "GATE");
-
-    snprintf(script, size, "%.*s%s%s", (int)(mark - fmt), fmt, gate->path, mark + 4);
-}
-
 /* The command is over, a child of its holds the pipe and says nothing: a short drain, and all that
  * was read stays. */
 static void check_held_output(enum process_stdio stdio)
@@ -455,7 +460,9 @@ static void check_held_output(enum process_stdio stdio)
     run.options.stdio = stdio;
     run.options.drain = (struct process_drain){CLOCK_NS_PER_MS, FAR_NS};
     gate_script(&gate, script, sizeof script,
-                "setsid sh -c 'trap \"\" HUP; echo held; exec cat GATE' & echo early; exit 4");
+                "trap 'exit 4' USR1; me=$$; "
+                "(trap '' HUP; echo held; kill -USR1 $me; exec setsid cat GATE) & "
+                "echo early; while :; do :; done");
     run_start(&run, script);
     run_until_text(&run, "held");
     run_until_end(&run);

@@ -38,9 +38,9 @@ static bool is_below_hidden(const json_t *paths, const char *path)
     const char *at;
     json_t *item;
 
-    json_object_foreach ((json_t *)paths, at, item)
-        if (is_word(item, "hidden") && path_is_within(path, at) && !str_eq(path, at))
-            return true;
+    json_object_foreach((json_t *)paths, at, item) if (is_word(item, "hidden") &&
+                                                       path_is_within(path, at) &&
+                                                       !str_eq(path, at)) return true;
     return false;
 }
 
@@ -69,9 +69,8 @@ static int fake_kind(const struct host_view *view, const char *path, enum host_k
     else if (is_numbered(paths, path))
         *ret = HOST_FILE;
     if (*ret == HOST_MISSING)
-        json_object_foreach ((json_t *)paths, at, other)
-            if (path_is_within(at, path))
-                *ret = HOST_DIR;
+        json_object_foreach((json_t *)paths, at, other) if (path_is_within(at, path)) *ret =
+            HOST_DIR;
     if (str_eq(path, "/"))
         *ret = HOST_DIR;
     return 0;
@@ -133,9 +132,9 @@ static int fake_list(const struct host_view *view, const char *path, struct host
     if (is_word(own, "unreadable") || is_word(own, "hidden"))
         return err_set(err, ERR_FORBIDDEN, "opening the folder %s", path);
     fake_list_numbered(json_integer_value(json_object_get(own, "files")), ret);
-    json_object_foreach ((json_t *)paths, at, item)
-        if (path_is_within(at, path) && !str_eq(at, path))
-            fake_add(view, path, alloc_strn(at + skip, strcspn(at + skip, "/")), ret);
+    json_object_foreach((json_t *)paths, at,
+                        item) if (path_is_within(at, path) && !str_eq(at, path))
+        fake_add(view, path, alloc_strn(at + skip, strcspn(at + skip, "/")), ret);
     if (ret->len)
         qsort(ret->items, ret->len, sizeof *ret->items, fake_item_compare);
     return 0;

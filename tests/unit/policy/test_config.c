@@ -108,11 +108,10 @@ static json_t *rules_json(const struct network_rules *rules)
 
 static json_t *settings_json(const struct network_settings *settings)
 {
-    json_t *json = json_pack(
-        "{s:s, s:i, s:o, s:o}", "mode",
-        settings->mode == NETWORK_MODE_LIMITED ? "limited" : "full", "flags", (int)settings->flags,
-        "domains", rules_json(&settings->domains), "unix_sockets",
-        rules_json(&settings->unix_sockets));
+    json_t *json = json_pack("{s:s, s:i, s:o, s:o}", "mode",
+                             settings->mode == NETWORK_MODE_LIMITED ? "limited" : "full", "flags",
+                             (int)settings->flags, "domains", rules_json(&settings->domains),
+                             "unix_sockets", rules_json(&settings->unix_sockets));
 
     if (settings->proxy_url)
         json_object_set_new(json, "proxy_url", json_string(settings->proxy_url));
@@ -171,8 +170,8 @@ static void check_ask(const json_t *ask, const struct config *config)
 
 static void config_case(void **state)
 {
-    static const char *const keys[] = {"why",   "toml",    "error",       "warnings",
-                                       "names", "default", "environment", "ask", NULL};
+    static const char *const keys[] = {"why",     "toml",        "error", "warnings", "names",
+                                       "default", "environment", "ask",   NULL};
     const struct test_case *test = *state;
     const json_t *json = test->json;
     AUTO_FREE char *usual = alloc_strf("%.*s.toml", (int)strlen(test->name) - 5, test->name);
@@ -195,8 +194,7 @@ static void config_case(void **state)
     if (!config)
         fail_msg("%s", err.msg);
     check_general(json, config);
-    json_array_foreach (json_object_get(json, "ask"), i, ask)
-        check_ask(ask, config);
+    json_array_foreach(json_object_get(json, "ask"), i, ask) check_ask(ask, config);
 }
 
 static void without_a_file(void **state)

@@ -52,8 +52,8 @@ static void check_hits(const json_t *wanted, struct glob_hits *hits)
 
 static void check_expand(const json_t *json, const struct glob *glob)
 {
-    static const char *const keys[] = {"host", "max_depth", "hits", "error", "matches_max",
-                                       "visits_max", NULL};
+    static const char *const keys[] = {"host",        "max_depth",  "hits", "error",
+                                       "matches_max", "visits_max", NULL};
     struct fake_host host = fake_host_make(json_object_get(json, "host"));
     AUTO(glob_hits_done) struct glob_hits hits = {0};
     const json_t *matches_max = json_object_get(json, "matches_max");
@@ -79,7 +79,7 @@ static void check_expand(const json_t *json, const struct glob *glob)
 
 static void glob_case(void **state)
 {
-    static const char *const keys[] = {"why",   "pattern", "match", "no_match",
+    static const char *const keys[] = {"why",   "pattern", "match",  "no_match",
                                        "error", "prefix",  "expand", NULL};
     const json_t *json = ((const struct test_case *)*state)->json;
     const char *error = case_string_or(json, "error", NULL);

@@ -38,7 +38,7 @@ static void check_ignored(const json_t *json, const struct strv *ignored)
 
 static void profile_case(void **state)
 {
-    static const char *const keys[] = {"why",   "in", "text",    "out",
+    static const char *const keys[] = {"why",   "in",     "text",    "out",
                                        "error", "strict", "ignored", NULL};
     const json_t *json = ((const struct test_case *)*state)->json;
     const char *wanted_error = case_string_or(json, "error", NULL);

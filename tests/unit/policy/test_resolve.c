@@ -35,11 +35,10 @@ static json_t *host_of(const json_t *json)
     const char *path;
     json_t *item;
 
-    json_object_foreach (json_object_get(json, "host"), path, item)
+    json_object_foreach(json_object_get(json, "host"), path, item)
         json_object_set(host, path, item);
-    json_object_foreach (json_object_get(json, "host"), path, item)
-        if (json_is_null(item))
-            json_object_del(host, path);
+    json_object_foreach(json_object_get(json, "host"), path, item) if (json_is_null(item))
+        json_object_del(host, path);
     return host;
 }
 
@@ -107,8 +106,8 @@ static json_t *link_lines(const struct access_map *map)
     json_t *lines = json_array();
 
     for (size_t i = 0; i < map->links_len; i++)
-        json_array_append_new(
-            lines, json_sprintf("%s -> %s", map->links[i].path, map->links[i].target));
+        json_array_append_new(lines,
+                              json_sprintf("%s -> %s", map->links[i].path, map->links[i].target));
     return lines;
 }
 
@@ -144,7 +143,8 @@ static void check_origins(const json_t *wanted, const struct access_map *map)
     const char *path;
     json_t *origin;
 
-    json_object_foreach ((json_t *)wanted, path, origin) {
+    json_object_foreach((json_t *)wanted, path, origin)
+    {
         const struct access_entry *entry = access_map_exact(map, path);
 
         if (!entry)
@@ -159,10 +159,11 @@ static void check_paths(const json_t *wanted, const struct access_map *map)
     const char *path;
     json_t *access;
 
-    json_object_foreach ((json_t *)wanted, path, access)
-        if (!str_eq(access_name(access_map_check(map, path)), json_string_value(access)))
-            fail_msg("%s: %s, wanted %s", path, access_name(access_map_check(map, path)),
-                     json_string_value(access));
+    json_object_foreach(
+        (json_t *)wanted, path,
+        access) if (!str_eq(access_name(access_map_check(map, path)), json_string_value(access)))
+        fail_msg("%s: %s, wanted %s", path, access_name(access_map_check(map, path)),
+                 json_string_value(access));
 }
 
 static void check_list(const json_t *wanted, json_t *got)
@@ -198,7 +199,7 @@ static void check_error(const json_t *json, const struct err *err)
 
 static void resolve_case(void **state)
 {
-    static const char *const keys[] = {"why",  "host",    "profile", "builtin",      "roots",
+    static const char *const keys[] = {"why",    "host",    "profile", "builtin",      "roots",
                                        "tmpdir", "entries", "links",   "network",      "origins",
                                        "checks", "error",   "code",    "unrestricted", NULL};
     static char *default_roots[] = {(char *)"/w", NULL};

@@ -1,0 +1,43 @@
+/* The subcommands of `cordon`: one file each, which defines one `struct command`; main.c lists them.
+ */
+#pragma once
+
+#include "cli/options.h"
+
+#include <stdbool.h>
+
+/* What `cordon` exits with when it speaks for itself; `run` otherwise exits with what the command
+ * says. 125 as env(1) and timeout(1): a program's own 2 or 64 could not be told from ours. */
+enum exit_status {
+    EXIT_OK = 0,
+    EXIT_NO = 1,       /* asked a question: no; doctor: degraded */
+    EXIT_CANNOT = 2,   /* doctor: no sandbox at all */
+    EXIT_FAILED = 125, /* Cordon was called wrongly, or could not do it */
+};
+
+struct command {
+    const char *name;
+    const char *summary; /* half a line */
+    const char *usage;   /* behind "cordon NAME " */
+    const char *about;   /* paragraphs, wrapped on printing */
+    const char *examples;
+    const struct option_group *groups; /* ended by one without options */
+    int (*run)(char **argv);           /* argv[0] is the command's name; returns the exit status */
+};
+
+extern const struct command command_run;
+extern const struct command command_explain;
+extern const struct command command_doctor;
+extern const struct command command_version;
+extern const struct command command_help;
+
+/* All of them, in the order in which help lists them; NULL-terminated. */
+extern const struct command *const commands[];
+
+/* Reads the options of `command` into `data`. False when there is nothing more to do: help was
+ * printed, or a wrong option complained about; `*ret_status` is to be returned then. */
+bool command_parse(const struct command *command, char **argv, void *data, char ***ret_rest,
+                   int *ret_status);
+
+/* For commands that take no arguments: complains about the first one, if there is one. */
+bool command_has_no_arguments(const struct command *command, char **rest, int *ret_status);

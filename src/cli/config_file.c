@@ -1,0 +1,130 @@
+/* See config_file.h. Without a file nothing is parsed and no TOML code is touched. */
+#include "cli/config_file.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "policy/config.h"
+#include "policy/host_view.h"
+#include "policy/path_walk.h"
+#include "policy/protect.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void config_file_done(struct config_file *file)
+{
+    config_free(file->config);
+    free(file->path);
+    free(file->home);
+    strv_done(&file->own_paths);
+    *file = (struct config_file){0};
+}
+
+/* The user database is asked only when the environment does not say it: that loads modules. Caller
+ * frees; NULL when nobody knows. */
+static char *home_folder(void)
+{
+    const char *home = getenv("HOME");
+    const struct passwd *user;
+
+    if (home && home[0] == '/')
+        return path_clean("/", home);
+    user = getpwuid(geteuid());
+    return user && user->pw_dir[0] == '/' ? path_clean("/", user->pw_dir) : NULL;
+}
+
+/* Caller frees; NULL without a home folder. */
+static int config_folder(const char *home, char **ret, struct err *err)
+{
+    const char *named = getenv("CORDON_HOME");
+
+    *ret = NULL;
+    if (named && *named && *named != '/')
+        return err_set(err, ERR_INVALID, "CORDON_HOME is \"%s\", which is not an absolute path",
+                       named);
+    if (named && *named)
+        *ret = path_clean("/", named);
+    else if (home)
+        *ret = path_join(home, ".config/cordon");
+    return 0;
+}
+
+static bool is_missing(const struct err *err)
+{
+    return err->sys == ENOENT || err->sys == ENOTDIR;
+}
+
+/* Reads and parses `path`, which is given up to the file. */
+static int load(struct config_file *file, char *path, struct err *err)
+{
+    AUTO(buf_done) struct buf text = {0};
+
+    file->path = path;
+    if (fd_read_file(path, CONFIG_SIZE_MAX, &text, err))
+        return -1;
+    file->config = config_load(text.data ? text.data : "", text.len, path, err);
+    return file->config ? 0 : -1;
+}
+
+static int load_named(struct config_file *file, const char *named, const char *base,
+                      struct err *err)
+{
+    char *path = path_clean(base, named);
+
+    strv_push(&file->own_paths, path);
+    return load(file, path, err) ? err_wrap(err, "--config") : 0;
+}
+
+static int load_default(struct config_file *file, const char *folder, struct err *err)
+{
+    char *path = path_join(folder, "config.toml");
+
+    strv_push(&file->own_paths, path);
+    if (load(file, path, err)) {
+        if (!is_missing(err))
+            return -1;
+        free(TAKE_PTR(file->path));
+    }
+    return 0;
+}
+
+int config_file_load(const char *named, const char *base, struct config_file *ret, struct err *err)
+{
+    AUTO(config_file_done) struct config_file file = {.home = home_folder()};
+    AUTO_FREE char *folder = NULL;
+
+    if (config_folder(file.home, &folder, err))
+        return -1;
+    if (folder)
+        strv_push(&file.own_paths, folder);
+    if (named ? load_named(&file, named, base, err)
+              : folder && load_default(&file, folder, err))
+        return -1;
+    *ret = file;
+    file = (struct config_file){0};
+    return 0;
+}
+
+int config_file_guard(const struct config_file *file, const struct access_map *map,
+                      struct strv *ret_paths, struct err *err)
+{
+    AUTO(strv_done) struct strv paths = {0};
+
+    for (size_t i = 0; i < file->own_paths.len; i++) {
+        const char *path = file->own_paths.items[i];
+        AUTO(path_walk_done) struct path_walk walk = {0};
+
+        if (path_walk(&host_view_real, path, &walk, err) ||
+            protect_check_links(map, path, walk.links, walk.links_len, err))
+            return err_wrap(err, "Cordon's configuration");
+        strv_push(&paths, walk.path);
+    }
+    *ret_paths = paths;
+    paths = (struct strv){0};
+    return 0;
+}

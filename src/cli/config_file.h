@@ -1,0 +1,26 @@
+/* Which config file counts, and which paths of this host belong to Cordon because they rule the
+ * next run: no command may write them, whatever its profile says. */
+#pragma once
+
+#include "base/err.h"
+#include "base/strv.h"
+
+struct access_map;
+struct config;
+
+struct config_file {
+    char *path;            /* absolute; NULL when there is no file */
+    struct config *config; /* NULL when there is no file */
+    char *home;            /* the user's home folder, for "~/"; NULL when not known */
+    struct strv own_paths; /* clean: the config folder and the file, there or not */
+};
+
+/* Reads `named` (relative: counts from `base`), which has to be there; with NULL, the config.toml
+ * of $CORDON_HOME or else of ~/.config/cordon, if it is. */
+int config_file_load(const char *named, const char *base, struct config_file *ret, struct err *err);
+void config_file_done(struct config_file *file);
+
+/* Canonical forms of `own_paths`, to be given to the sandbox. ERR_FORBIDDEN when one leads through
+ * a symlink that the command could point elsewhere, because `map` lets it write there. */
+int config_file_guard(const struct config_file *file, const struct access_map *map,
+                      struct strv *ret_paths, struct err *err);

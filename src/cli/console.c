@@ -1,0 +1,75 @@
+/* See console.h. Lines are put together first and written by one write(2), so that they do not mix
+ * with the output of a command on the same terminal. */
+#include "cli/console.h"
+
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/fd.h"
+#include "cli/command.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINE_MAX_BYTES = 4096 };
+
+static bool is_terminal_raw;
+
+void console_set_raw(bool is_raw)
+{
+    is_terminal_raw = is_raw;
+}
+
+void console_say(const char *fmt, ...)
+{
+    static const char prefix[] = "cordon: ";
+    char line[LINE_MAX_BYTES];
+    size_t len = sizeof prefix - 1;
+    struct err ignored; /* there is nobody else to tell */
+    va_list args;
+
+    memcpy(line, prefix, sizeof prefix);
+    va_start(args, fmt);
+    vsnprintf(line + len, sizeof line - len - 2, fmt, args);
+    va_end(args);
+    for (; line[len]; len++)
+        if ((unsigned char)line[len] < ' ' || line[len] == 0x7f)
+            line[len] = line[len] == '\n' ? ' ' : '?';
+    if (is_terminal_raw)
+        line[len++] = '\r';
+    line[len++] = '\n';
+    fd_write_all(STDERR_FILENO, line, len, &ignored);
+}
+
+int console_fail(const struct err *err)
+{
+    console_say("%s", err->msg);
+    return EXIT_FAILED;
+}
+
+int console_print(const struct buf *text)
+{
+    struct err err;
+
+    if (fd_write_all(STDOUT_FILENO, text->data, text->len, &err)) {
+        err_wrap(&err, "stdout");
+        return console_fail(&err);
+    }
+    return EXIT_OK;
+}
+
+int console_print_json(const struct json_t *json)
+{
+    AUTO_FREE char *text = json_dumps(json, JSON_INDENT(2));
+    struct buf line = {.data = text, .len = text ? strlen(text) : 0};
+    struct err err;
+
+    if (!text) {
+        err_set(&err, ERR_BUG, "a value cannot be written as JSON");
+        return console_fail(&err);
+    }
+    text[line.len++] = '\n'; /* in place of the NUL */
+    return console_print(&line);
+}

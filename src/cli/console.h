@@ -1,0 +1,24 @@
+/* What Cordon itself says to a person: lines on stderr that begin with "cordon: ", and whole texts
+ * on stdout. */
+#pragma once
+
+#include "base/err.h"
+
+#include <stdbool.h>
+
+struct buf;
+struct json_t;
+
+/* One line; a line feed is added. Line feeds inside become spaces, so that nobody who has a say in
+ * a path can forge a line of ours; other control characters are shown as "?". */
+void console_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same for an error; returns EXIT_FAILED. */
+int console_fail(const struct err *err);
+
+/* While the terminal is raw, lines have to bring their own carriage return. */
+void console_set_raw(bool is_raw);
+
+/* Writes to stdout. EXIT_OK, or EXIT_FAILED when it cannot be written (said on stderr). */
+int console_print(const struct buf *text);
+int console_print_json(const struct json_t *json); /* indented, and a line feed */

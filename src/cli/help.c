@@ -1,0 +1,176 @@
+/* `cordon help`, `cordon help COMMAND`, `cordon COMMAND --help`: all from the commands' tables.
+ * `cordon help --json` gives the tables themselves; the tests hold man pages and completions
+ * against it, and other programs may, too. */
+#include "cli/help.h"
+
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/strv.h"
+#include "cli/command.h"
+#include "cli/console.h"
+
+#include <stdint.h>
+#include <string.h>
+
+static const char about_cordon[] =
+    "Cordon runs a command in a sandbox: it may read what you can read, write only below the "
+    "current folder and in the temporary folders, and reach no network but its own localhost. "
+    "What was refused is said, with the option that would allow it.\n";
+
+static const char examples_cordon[] =
+    "  cordon run -- make test               build and test here; nothing else is written\n"
+    "  cordon run --network enabled -- npm install\n"
+    "  cordon run --profile read-only -- grep -r secret /etc\n"
+    "  cordon explain --path ~/.ssh/id_ed25519        may a command read this, and why\n"
+    "  cordon doctor                         what this machine can enforce, and what to fix\n";
+
+static const struct command *command_find(const char *name)
+{
+    for (size_t i = 0; commands[i]; i++)
+        if (str_eq(commands[i]->name, name))
+            return commands[i];
+    return NULL;
+}
+
+const struct command *help_find_command(const char *name)
+{
+    const struct command *command = command_find(name);
+    AUTO(strv_done) struct strv names = {0};
+    const char *nearest;
+
+    if (command)
+        return command;
+    for (size_t i = 0; commands[i]; i++)
+        strv_push(&names, commands[i]->name);
+    nearest = str_nearest(name, (const char *const *)strv_view(&names));
+    if (nearest)
+        console_say("there is no command \"%s\"; did you mean \"%s\"? (\"cordon help\" lists them)",
+                    name, nearest);
+    else
+        console_say("there is no command \"%s\" (\"cordon help\" lists them; to run a program: "
+                    "cordon run -- %s)",
+                    name, name);
+    return NULL;
+}
+
+int help_print_command(const struct command *command)
+{
+    AUTO(buf_done) struct buf text;
+
+    buf_init(&text, SIZE_MAX / 2);
+    buf_appendf(&text, "Usage: cordon %s%s%s\n\n", command->name, *command->usage ? " " : "",
+                command->usage);
+    options_print_text(command->about, 0, &text);
+    options_print(command->groups, &text);
+    buf_append_str(&text, "\nExamples:\n");
+    options_print_text(command->examples, 0, &text);
+    buf_appendf(&text, "\nMore: man cordon-%s, man cordon\n", command->name);
+    return console_print(&text);
+}
+
+int help_print(void)
+{
+    AUTO(buf_done) struct buf text;
+
+    buf_init(&text, SIZE_MAX / 2);
+    buf_append_str(&text, "Usage: cordon COMMAND [OPTION]... [ARGUMENT]...\n\n");
+    options_print_text(about_cordon, 0, &text);
+    buf_append_str(&text, "\nCommands:\n");
+    for (size_t i = 0; commands[i]; i++)
+        buf_appendf(&text, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+    buf_append_str(&text, "\nExamples:\n");
+    options_print_text(examples_cordon, 0, &text);
+    buf_append_str(&text, "\nMore: cordon help COMMAND, man cordon\n");
+    return console_print(&text);
+}
+
+static json_t *words_to_json(const char *const *words)
+{
+    json_t *json = words ? json_array() : json_null();
+
+    for (size_t i = 0; words && words[i]; i++)
+        json_array_append_new(json, json_string(words[i]));
+    return json;
+}
+
+static json_t *option_to_json(const struct option *option)
+{
+    const char letter[] = {option->letter, '\0'};
+
+    return json_pack("{s:s, s:o, s:o, s:o, s:s}", "name", option->name, "letter",
+                     *letter ? json_string(letter) : json_null(), "value",
+                     option->value ? json_string(option->value) : json_null(), "words",
+                     words_to_json(option->words), "help", option->help);
+}
+
+static json_t *command_to_json(const struct command *command)
+{
+    json_t *options = json_array();
+
+    for (const struct option_group *group = command->groups; group->options; group++)
+        for (const struct option *option = group->options; option->name; option++)
+            json_array_append_new(options, option_to_json(option));
+    return json_pack("{s:s, s:s, s:s, s:o}", "name", command->name, "summary", command->summary,
+                     "usage", command->usage, "options", options);
+}
+
+static int help_print_json(void)
+{
+    AUTO_JSON json_t *json = json_object();
+    json_t *list = json_array();
+
+    for (size_t i = 0; commands[i]; i++)
+        json_array_append_new(list, command_to_json(commands[i]));
+    json_object_set_new(json, "commands", list);
+    return console_print_json(json);
+}
+
+/* --- the command --- */
+
+struct help_options {
+    bool wants_json;
+};
+
+static int set_json(void *data, const char *value, struct err *err)
+{
+    ((struct help_options *)data)->wants_json = true;
+    return 0;
+}
+
+static const struct option help_options[] = {
+    {.name = "json",
+     .help = "Prints the commands and their options as one JSON value.",
+     .set = set_json},
+    {.name = NULL},
+};
+
+static const struct option_group help_groups[] = {{"Options", help_options}, {NULL, NULL}};
+
+static int help_run(char **argv)
+{
+    struct help_options options = {0};
+    const struct command *command;
+    char **rest;
+    int status;
+
+    if (!command_parse(&command_help, argv, &options, &rest, &status))
+        return status;
+    if (options.wants_json)
+        return help_print_json();
+    if (!*rest)
+        return help_print();
+    command = help_find_command(*rest);
+    return command ? help_print_command(command) : EXIT_FAILED;
+}
+
+const struct command command_help = {
+    .name = "help",
+    .summary = "explain a command",
+    .usage = "[--json] [COMMAND]",
+    .about = "Explains Cordon, or one of its commands.\n",
+    .examples = "  cordon help run\n",
+    .groups = help_groups,
+    .run = help_run,
+};

@@ -1,0 +1,100 @@
+/* `cordon`: which program is this, and which of its commands is asked for.
+ *
+ *     argv[0]                   what it is
+ *     cordon-init               the launcher, in place of a missing cordon-linux-sandbox
+ *     codex-linux-sandbox,      the helper with Codex's flags (helper.h)
+ *     cordon-linux-sandbox
+ *     anything else             a command line for people
+ *
+ * One table entry per command, one file per command. Nothing is initialised here that not every
+ * command needs: `cordon run` is measured in microseconds. In particular the locale stays "C". */
+#include "base/path.h"
+#include "base/str.h"
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/help.h"
+#include "cli/helper.h"
+#include "launch/launcher.h"
+#include "launch/plan_format.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <unistd.h>
+
+const struct command *const commands[] = {
+    &command_run, &command_explain, &command_doctor, &command_version, &command_help, NULL,
+};
+
+/* Three descriptors that a caller closed would otherwise be given to the next things that are
+ * opened, and output would go there. */
+static void open_missing_stdio(void)
+{
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            /* allow open: it takes the place of stdin, stdout or stderr, and is to be inherited */
+            (void)!open("/dev/null", O_RDWR);
+}
+
+bool command_parse(const struct command *command, char **argv, void *data, char ***ret_rest,
+                   int *ret_status)
+{
+    struct options_rest rest;
+    struct err err;
+
+    if (options_parse(command->groups, argv + 1, data, &rest, &err)) {
+        console_say("%s (\"cordon help %s\" lists all)", err.msg, command->name);
+        *ret_status = EXIT_FAILED;
+        return false;
+    }
+    if (rest.wants_help) {
+        *ret_status = help_print_command(command);
+        return false;
+    }
+    *ret_rest = rest.argv;
+    return true;
+}
+
+bool command_has_no_arguments(const struct command *command, char **rest, int *ret_status)
+{
+    if (!*rest)
+        return true;
+    console_say("cordon %s takes no argument like \"%s\"", command->name, *rest);
+    *ret_status = EXIT_FAILED;
+    return false;
+}
+
+static int run_command(char **argv)
+{
+    static char version[] = "version";
+    char *as_version[] = {version, NULL};
+    const struct command *command;
+
+    if (!*argv) {
+        help_print();
+        return EXIT_FAILED;
+    }
+    if (str_eq(*argv, "--help") || str_eq(*argv, "-h"))
+        return help_print();
+    if (str_eq(*argv, "--version") || str_eq(*argv, "-V"))
+        return command_version.run(as_version);
+    if (**argv == '-') {
+        console_say("options come behind a command: cordon COMMAND %s (\"cordon help\" lists the "
+                    "commands)",
+                    *argv);
+        return EXIT_FAILED;
+    }
+    command = help_find_command(*argv);
+    return command ? command->run(argv) : EXIT_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 0 ? path_name(argv[0]) : "";
+
+    if (argc == 1 && str_eq(argv[0], PLAN_LAUNCHER_NAME))
+        return launcher_main();
+    open_missing_stdio();
+    if (str_eq(name, "codex-linux-sandbox") || str_eq(name, "cordon-linux-sandbox"))
+        return helper_main(argv + 1);
+    return run_command(argc > 0 ? argv + 1 : argv);
+}

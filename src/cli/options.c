@@ -1,0 +1,234 @@
+/* See options.h. Of our own and not getopt_long(3), because that has its state in globals, guesses
+ * at abbreviations (so that a new option can break old scripts), and can neither say what was
+ * probably meant nor print the table that it is given. */
+#include "cli/options.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/strv.h"
+
+#include <string.h>
+
+enum { COLUMNS = 80, HELP_INDENT = 10 };
+
+static const struct option help_option = {
+    .name = "help", .letter = 'h', .help = "Shows this text and does nothing else."};
+
+/* An option as it was found on the command line. */
+struct given {
+    const struct option *option;
+    const char *spelled; /* "--name" or "-n", for messages; of the length below */
+    size_t spelled_len;
+    const char *value; /* attached to it; NULL for none */
+};
+
+/* Walks all options of all groups: the one behind `group` and `option`, NULL at the end. */
+static const struct option *option_next(const struct option_group **group,
+                                        const struct option *option)
+{
+    option = option ? option + 1 : (*group)->options;
+    while (option && !option->name) {
+        (*group)++;
+        option = (*group)->options;
+    }
+    return option;
+}
+
+static const struct option *option_by_name(const struct option_group *groups, const char *name,
+                                           size_t len)
+{
+    const struct option *option = NULL;
+
+    if (len == 4 && memcmp(name, help_option.name, len) == 0)
+        return &help_option;
+    while ((option = option_next(&groups, option)))
+        if (strlen(option->name) == len && memcmp(option->name, name, len) == 0)
+            return option;
+    return NULL;
+}
+
+static const struct option *option_by_letter(const struct option_group *groups, char letter)
+{
+    const struct option *option = NULL;
+
+    if (letter == help_option.letter)
+        return &help_option;
+    while ((option = option_next(&groups, option)))
+        if (option->letter == letter)
+            return option;
+    return NULL;
+}
+
+static int unknown_option(const struct option_group *groups, const char *argument, size_t len,
+                          struct err *err)
+{
+    AUTO_FREE char *name = alloc_strn(argument + 2, len - 2);
+    AUTO(strv_done) struct strv names = {0};
+    const struct option *option = NULL;
+    const char *nearest;
+
+    strv_push(&names, help_option.name);
+    while ((option = option_next(&groups, option)))
+        strv_push(&names, option->name);
+    nearest = str_nearest(name, (const char *const *)strv_view(&names));
+    if (nearest)
+        return err_set(err, ERR_INVALID, "there is no option --%s; did you mean --%s?", name,
+                       nearest);
+    return err_set(err, ERR_INVALID, "there is no option --%s", name);
+}
+
+static int find_long(const struct option_group *groups, const char *argument, struct given *ret,
+                     struct err *err)
+{
+    size_t len = strcspn(argument, "=");
+
+    ret->spelled = argument;
+    ret->spelled_len = len;
+    ret->option = option_by_name(groups, argument + 2, len - 2);
+    ret->value = argument[len] ? argument + len + 1 : NULL;
+    return ret->option ? 0 : unknown_option(groups, argument, len, err);
+}
+
+static int find_short(const struct option_group *groups, const char *argument, struct given *ret,
+                      struct err *err)
+{
+    ret->spelled = argument;
+    ret->spelled_len = 2;
+    ret->option = option_by_letter(groups, argument[1]);
+    ret->value = argument[2] ? argument + 2 : NULL;
+    if (!ret->option)
+        return err_set(err, ERR_INVALID, "there is no option -%c", argument[1]);
+    return 0;
+}
+
+/* "a, b or c"; caller frees. */
+static char *words_text(const char *const *words)
+{
+    struct buf text;
+
+    buf_init(&text, SIZE_MAX / 2);
+    for (size_t i = 0; words[i]; i++)
+        buf_appendf(&text, "%s%s", !i ? "" : words[i + 1] ? ", " : " or ", words[i]);
+    return buf_take(&text);
+}
+
+static int check_word(const struct option *option, const char *value, struct err *err)
+{
+    AUTO_FREE char *words = NULL;
+    const char *nearest;
+
+    for (const char *const *word = option->words; word && *word; word++)
+        if (str_eq(*word, value))
+            return 0;
+    if (!option->words)
+        return 0;
+    words = words_text(option->words);
+    nearest = str_nearest(value, option->words);
+    if (nearest)
+        return err_set(err, ERR_INVALID, "\"%s\" is not one of %s; did you mean %s?", value, words,
+                       nearest);
+    return err_set(err, ERR_INVALID, "\"%s\" is not one of %s", value, words);
+}
+
+static int given_check(const struct given *given, struct err *err)
+{
+    const struct option *option = given->option;
+    AUTO_FREE char *words = option->words ? words_text(option->words) : NULL;
+
+    if (!option->value && given->value)
+        return err_set(err, ERR_INVALID, "takes no value");
+    if (option->value && !given->value)
+        return err_set(err, ERR_INVALID, "needs a value: %s", words ? words : option->value);
+    return option->value ? check_word(option, given->value, err) : 0;
+}
+
+static int given_apply(const struct given *given, void *data, struct err *err)
+{
+    if (given_check(given, err) || given->option->set(data, given->value, err))
+        return err_wrap(err, "%.*s", (int)given->spelled_len, given->spelled);
+    return 0;
+}
+
+int options_parse(const struct option_group *groups, char **argv, void *data,
+                  struct options_rest *ret, struct err *err)
+{
+    struct options_rest rest = {.argv = argv};
+
+    while (*rest.argv && rest.argv[0][0] == '-' && rest.argv[0][1]) {
+        const char *argument = *rest.argv++;
+        struct given given;
+
+        if (str_eq(argument, "--"))
+            break;
+        if (argument[1] == '-' ? find_long(groups, argument, &given, err)
+                               : find_short(groups, argument, &given, err))
+            return -1;
+        rest.wants_help = given.option == &help_option;
+        if (rest.wants_help)
+            break;
+        if (given.option->value && !given.value && *rest.argv)
+            given.value = *rest.argv++;
+        if (given_apply(&given, data, err))
+            return -1;
+    }
+    *ret = rest;
+    return 0;
+}
+
+/* --- texts --- */
+
+/* The length of the line that begins at `text` and has room for `width` characters: to the last
+ * space that fits, or to the end of the first word. */
+static size_t line_len(const char *text, size_t width)
+{
+    size_t end = strcspn(text, "\n");
+    size_t len = 0;
+
+    while (len < end) {
+        size_t word = len + strspn(text + len, " ");
+
+        word += strcspn(text + word, " \n");
+        if (word > width && len)
+            break;
+        len = word;
+    }
+    return len;
+}
+
+void options_print_text(const char *text, unsigned indent, struct buf *ret)
+{
+    while (*text) {
+        bool is_fixed = *text == ' ' || *text == '\n';
+        size_t len = is_fixed ? strcspn(text, "\n") : line_len(text, COLUMNS - indent);
+
+        buf_appendf(ret, "%*s%.*s\n", len ? (int)indent : 0, "", (int)len, text);
+        text += len;
+        if (*text == '\n')
+            text++;
+        else
+            text += strspn(text, " ");
+    }
+}
+
+static void option_print(const struct option *option, struct buf *ret)
+{
+    buf_append_str(ret, "  ");
+    if (option->letter)
+        buf_appendf(ret, "-%c, ", option->letter);
+    buf_appendf(ret, "--%s%s%s\n", option->name, option->value ? " " : "",
+                option->value ? option->value : "");
+    options_print_text(option->help, HELP_INDENT, ret);
+}
+
+void options_print(const struct option_group *groups, struct buf *ret)
+{
+    for (; groups->options; groups++) {
+        buf_appendf(ret, "\n%s:\n", groups->title);
+        for (const struct option *option = groups->options; option->name; option++)
+            option_print(option, ret);
+    }
+    buf_append_str(ret, "\n");
+    option_print(&help_option, ret);
+}

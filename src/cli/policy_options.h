@@ -1,0 +1,39 @@
+/* The options that say what a command may do, shared by `run` and `explain`, as they were given.
+ * settings.h makes something of them. */
+#pragma once
+
+#include "base/strv.h"
+#include "cli/options.h"
+#include "policy/access.h"
+#include "sandbox/sandbox.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* --writable, --readable, --deny */
+struct path_request {
+    enum access access;
+    const char *text;
+};
+
+/* Texts are borrowed from argv. Zeroed is what is meant when nothing is given. */
+struct policy_options {
+    enum sandbox_mode mode;
+    const char *profile;   /* NULL: what the config says */
+    const char *config;    /* NULL: the file in the config folder, if there is one */
+    const char *directory; /* NULL: the current folder */
+    struct path_request *paths;
+    size_t paths_len;
+    size_t paths_cap;
+    const char *network; /* "restricted", "enabled"; NULL: what the profile says */
+    const char *inherit; /* "core", "all", "none"; NULL: what the config says */
+    struct strv env;     /* "NAME=VALUE" or "NAME" */
+    struct strv env_include;
+    struct strv env_exclude;
+};
+
+void policy_options_done(struct policy_options *options);
+
+/* Tables for commands whose data begins with a struct policy_options. */
+extern const struct option policy_permission_options[];
+extern const struct option policy_environment_options[];

@@ -1,0 +1,225 @@
+/* `cordon run`: settings, sandbox, one command to its end, and what is to be said about it.
+ *
+ *     stdout, stderr   the command's own, live; with --json one JSON value at the end instead
+ *     stderr           lines of ours, "cordon: ...", unless --quiet
+ *
+ * The command never gets a descriptor of the caller's: pipes or a terminal of its own stand
+ * between, and bytes are passed on. The exit status is the command's (exec/oneshot.h). */
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/run_options.h"
+#include "cli/run_report.h"
+#include "cli/settings.h"
+
+#include "base/auto.h"
+#include "base/fd.h"
+#include "exec/oneshot.h"
+#include "sandbox/sandbox.h"
+
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+static void settings_auto(struct settings *settings)
+{
+    settings_done(settings);
+}
+
+static void sandbox_auto(struct sandbox **slot)
+{
+    sandbox_free(*slot);
+}
+
+/* --- which streams --- */
+
+/* A terminal that we may read from and change: a job in the background would be stopped for it. */
+static bool is_own_terminal(int fd)
+{
+    return isatty(fd) && tcgetpgrp(fd) == getpgrp();
+}
+
+static bool is_null_device(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3);
+}
+
+/* All three, because on a terminal of its own stdout and stderr become one stream, and stdin is no
+ * longer just bytes: neither must happen to a file or a pipe that somebody put there. */
+static bool wants_terminal(const struct run_options *options)
+{
+    if (options->terminal != RUN_TERMINAL_AUTO)
+        return options->terminal == RUN_TERMINAL_YES;
+    return !(options->flags & (RUN_JSON | RUN_NO_STDIN)) && isatty(STDOUT_FILENO) &&
+           isatty(STDERR_FILENO) && is_own_terminal(STDIN_FILENO);
+}
+
+static bool wants_input(const struct run_options *options)
+{
+    if ((options->flags & RUN_NO_STDIN) || is_null_device(STDIN_FILENO))
+        return false;
+    return !isatty(STDIN_FILENO) || is_own_terminal(STDIN_FILENO);
+}
+
+static void choose_streams(const struct run_options *options, struct oneshot_options *job)
+{
+    job->stdio = wants_terminal(options) ? ONESHOT_TTY : ONESHOT_PIPES;
+    job->input = wants_input(options) ? ONESHOT_INPUT_FD : ONESHOT_INPUT_NULL;
+    job->input_fd = STDIN_FILENO;
+    if (job->stdio == ONESHOT_TTY && job->input == ONESHOT_INPUT_FD &&
+        !(options->flags & RUN_JSON) && is_own_terminal(STDIN_FILENO))
+        job->terminal_fd = STDIN_FILENO;
+}
+
+/* --- while it runs --- */
+
+struct run {
+    const struct run_options *options;
+    struct settings *settings;
+    struct sandbox *sandbox;
+    bool has_warned;
+};
+
+static bool is_quiet(const struct run *run)
+{
+    return run->options->flags & RUN_QUIET;
+}
+
+/* Once the sandbox stands, since which layers this host has is only known then; and before any
+ * output of the command. */
+static void run_warn(struct run *run)
+{
+    if (run->has_warned)
+        return;
+    run->has_warned = true;
+    run_report_degradation(run->sandbox, &run->settings->warnings);
+    for (size_t i = 0; !is_quiet(run) && i < run->settings->warnings.len; i++)
+        console_say("%s", run->settings->warnings.items[i]);
+}
+
+static void on_started(void *data, pid_t pid)
+{
+    run_warn(data);
+}
+
+static void on_output(void *data, enum stream stream, const char *bytes, size_t len,
+                      uint64_t offset)
+{
+    struct err ignored;
+
+    fd_write_all(stream == STREAM_STDERR ? STDERR_FILENO : STDOUT_FILENO, bytes, len, &ignored);
+}
+
+/* --- the command --- */
+
+static int run_job(struct run *run, char **argv, struct oneshot_result *ret, struct err *err)
+{
+    const struct run_options *options = run->options;
+    struct oneshot_options job;
+    int status;
+
+    oneshot_defaults(&job);
+    job.sandbox = run->sandbox;
+    job.access = run->settings->mode == SANDBOX_DISABLED ? NULL : sandbox_access(run->sandbox);
+    job.argv = argv;
+    job.env = strv_view(&run->settings->env);
+    job.cwd = run->settings->folder;
+    job.timeout_ns = options->timeout_ns;
+    job.kill_after_ns = options->kill_after_ns;
+    job.max_output = options->max_output;
+    job.limits = options->limits;
+    job.signals = ONESHOT_SIGNALS_HANDLE;
+    job.on_started = on_started;
+    job.on_output = options->flags & RUN_JSON ? NULL : on_output;
+    job.data = run;
+    choose_streams(options, &job);
+    console_set_raw(job.terminal_fd >= 0);
+    status = oneshot_run(&job, ret, err);
+    console_set_raw(false);
+    run_warn(run);
+    return status;
+}
+
+static int run_report(const struct run *run, const struct oneshot_result *result)
+{
+    int status = oneshot_exit_code(result);
+
+    if (run->options->flags & RUN_JSON) {
+        int printed = run_report_json(run->settings, result);
+
+        return printed == EXIT_OK ? status : printed;
+    }
+    if (result->failed)
+        console_say("%s", result->failure.msg);
+    if (!is_quiet(run))
+        run_report_notes(result);
+    return status;
+}
+
+/* A failure of our own. */
+static int run_fail(const struct run_options *options, const struct err *err)
+{
+    if (options->flags & RUN_JSON)
+        run_report_failure_json(err);
+    return console_fail(err);
+}
+
+static int run_with(const struct run_options *options, char **argv)
+{
+    AUTO(settings_auto) struct settings settings = {0};
+    AUTO(sandbox_auto) struct sandbox *sandbox = NULL;
+    struct run run = {.options = options, .settings = &settings};
+    struct oneshot_result result;
+    struct err err;
+    int status;
+
+    if (settings_init(&settings, &options->policy, &err))
+        return run_fail(options, &err);
+    run_report_no_sandbox(&settings);
+    run.sandbox = sandbox = settings_sandbox(&settings, &err);
+    if (!sandbox || run_job(&run, argv, &result, &err))
+        return run_fail(options, &err);
+    status = run_report(&run, &result);
+    oneshot_result_done(&result);
+    return status;
+}
+
+static int run_main(char **argv)
+{
+    AUTO(run_options_done) struct run_options options;
+    struct err err;
+    char **command;
+    int status;
+
+    run_options_init(&options);
+    if (!command_parse(&command_run, argv, &options, &command, &status))
+        return status;
+    if (*command)
+        return run_with(&options, command);
+    err_set(&err, ERR_INVALID, "there is no command to run: cordon run [OPTION]... -- COMMAND");
+    return run_fail(&options, &err);
+}
+
+const struct command command_run = {
+    .name = "run",
+    .summary = "run a command in a sandbox",
+    .usage = "[OPTION]... [--] COMMAND [ARGUMENT]...",
+    .about = "Runs COMMAND in a sandbox. Unless something else is said it may read every file that "
+             "you can read, write below the current folder and in /tmp and $TMPDIR, and reach "
+             "nothing but a localhost of its own; .git, .agents, .codex, .aws and .cordon stay "
+             "read-only. What it leaves running is ended with it.\n"
+             "\n"
+             "The exit status is that of COMMAND; 124 when it ran out of time, 125 when Cordon "
+             "failed or was called wrongly, 126 when COMMAND cannot be executed, 127 when it is "
+             "not found, 128+N when signal N ended it.\n",
+    .examples = "  cordon run -- make test\n"
+                "  cordon run --timeout 5m --max-memory 2G -- pytest -q\n"
+                "  cordon run --network enabled --writable ~/.npm -- npm install\n"
+                "  cordon run --writable .git -- git commit -am 'a commit'\n"
+                "  cordon run --deny '**/.env' --deny ~/.ssh -- ./agent-step\n"
+                "  cordon run -C build --env CC=clang -- cmake ..\n"
+                "  cordon run --json -- ls /root | jq .denials\n",
+    .groups = run_option_groups,
+    .run = run_main,
+};

@@ -1,0 +1,187 @@
+/* See run_report.h. Lines are short and each stands for itself, because they come behind output
+ * that a person really wanted to see. */
+#include "cli/run_report.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/json.h"
+#include "base/strv.h"
+#include "cli/console.h"
+#include "cli/settings.h"
+#include "exec/oneshot.h"
+#include "exec/result_json.h"
+#include "sandbox/sandbox.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DENIALS_SHOWN = 3 };
+
+/* --- before --- */
+
+/* The first layer that is not whole; NULL when all are. */
+static const struct layer_report *weakest_layer(const struct sandbox *sandbox, enum layer *ret)
+{
+    for (int i = 0; i < LAYER_COUNT; i++) {
+        const struct layer_report *report = sandbox_layer(sandbox, (enum layer)i);
+
+        *ret = (enum layer)i;
+        if (report->state == LAYER_ABSENT || report->state == LAYER_PARTIAL)
+            return report;
+    }
+    return NULL;
+}
+
+void run_report_degradation(const struct sandbox *sandbox, struct strv *warnings)
+{
+    static const char remedy[] = "(cordon doctor tells what to do)";
+    const char *why = sandbox_degradation(sandbox);
+    const struct layer_report *report;
+    enum layer layer;
+
+    if (!sandbox_is_degraded(sandbox))
+        return;
+    report = weakest_layer(sandbox, &layer);
+    if (*why)
+        strv_pushf(warnings, "the sandbox is weaker than it should be: %s %s", why, remedy);
+    else if (report)
+        strv_pushf(warnings, "the sandbox is weaker than it should be: %s is %s: %s %s",
+                   layer_name(layer), layer_state_name(report->state), report->why, remedy);
+}
+
+void run_report_no_sandbox(struct settings *settings)
+{
+    if (settings->mode != SANDBOX_DISABLED)
+        return;
+    if (settings->chosen.profile.kind == PROFILE_DISABLED)
+        strv_pushf(&settings->warnings, "no sandbox: the profile is %s (from %s)",
+                   settings->profile_name, settings->profile_origin);
+    else
+        strv_push(&settings->warnings, "no sandbox: --sandbox disabled");
+}
+
+/* --- after --- */
+
+static const char *operation_text(enum denial_operation operation)
+{
+    static const char *const texts[] = {
+        [DENIAL_READ] = "reading",
+        [DENIAL_WRITE] = "writing",
+        [DENIAL_EXECUTE] = "executing",
+        [DENIAL_CONNECT] = "connecting to",
+        [DENIAL_OTHER] = "an operation",
+    };
+
+    return texts[operation];
+}
+
+/* What was refused; caller frees. */
+static char *denial_object(const struct denial *denial)
+{
+    if (denial->path)
+        return alloc_strf(" %s", denial->path);
+    if (denial->operation == DENIAL_CONNECT)
+        return alloc_strf(" %s", denial->host ? denial->host : "the network");
+    return alloc_str("");
+}
+
+static void say_denial(const struct denial *denial)
+{
+    AUTO_FREE char *object = denial_object(denial);
+
+    console_say("refused%s: %s%s%s%s",
+                denial->evidence == DENIAL_FACT ? "" : " (read from the output, so a guess)",
+                operation_text(denial->operation), object, denial->origin ? ", by " : "",
+                denial->origin ? denial->origin : "");
+    console_say("  %s", denial->remedy);
+}
+
+/* Only what the sandbox refused: of the rest the command's own message tells enough. */
+static void say_denials(const struct denials *denials)
+{
+    size_t shown = 0;
+
+    for (size_t i = 0; i < denials->len; i++) {
+        if (denials->items[i].source == DENIAL_BY_HOST)
+            continue;
+        if (shown++ < DENIALS_SHOWN)
+            say_denial(&denials->items[i]);
+    }
+    if (shown > DENIALS_SHOWN)
+        console_say("... and %zu more; --json has them all", shown - DENIALS_SHOWN);
+}
+
+static void say_limits(const struct oneshot_result *result)
+{
+    const struct limits_report *limits = &result->limits;
+
+    for (int i = 0; i < LIMIT_COUNT; i++)
+        if (limits->hit[i])
+            console_say("the limit --max-%s was reached (kept by %s)", limit_name((enum limit)i),
+                        limit_mechanism_name(limits->by[i]));
+    /* The kernel does not count root's processes (setrlimit(2), RLIMIT_NPROC). */
+    if (limits->by[LIMIT_PIDS] == LIMIT_BY_RLIMIT && geteuid() == 0)
+        console_say("--max-pids was not enforced: for root that takes a cgroup, and there is none "
+                    "here (cordon doctor tells what to do)");
+}
+
+void run_report_notes(const struct oneshot_result *result)
+{
+    if (result->end == ONESHOT_TIMED_OUT)
+        console_say("time is up after %" PRIu64 " ms: the command was ended",
+                    result->wall_ns / 1000000);
+    if (result->drain_cut)
+        console_say("something that the command started elsewhere still holds its output; what it "
+                    "writes from now on is lost");
+    say_limits(result);
+    say_denials(&result->denials);
+}
+
+/* --- JSON --- */
+
+static const char *mode_name(enum sandbox_mode mode)
+{
+    static const char *const names[] = {
+        [SANDBOX_AUTO] = "auto", [SANDBOX_REQUIRE] = "require", [SANDBOX_DISABLED] = "disabled"};
+
+    return names[mode];
+}
+
+static json_t *warnings_to_json(const struct strv *warnings)
+{
+    json_t *json = json_array();
+
+    for (size_t i = 0; i < warnings->len; i++)
+        json_array_append_new(json, json_lossy(warnings->items[i]));
+    return json;
+}
+
+int run_report_json(const struct settings *settings, const struct oneshot_result *result)
+{
+    AUTO_JSON json_t *json = result_to_json(result);
+    json_t *sandbox = json_object_get(json, "sandbox");
+    const char *why = sandbox_degradation(result->sandbox);
+
+    json_object_set_new(json, "warnings", warnings_to_json(&settings->warnings));
+    json_object_set_new(sandbox, "mode", json_string(mode_name(settings->mode)));
+    json_object_set_new(sandbox, "degradation", *why ? json_lossy(why) : json_null());
+    json_object_set_new(sandbox, "profile", json_lossy(settings->profile_name));
+    json_object_set_new(sandbox, "profile_from", json_lossy(settings->profile_origin));
+    json_object_set_new(sandbox, "network",
+                        json_string(network_access_name(settings->access.network)));
+    return console_print_json(json);
+}
+
+void run_report_failure_json(const struct err *err)
+{
+    const char *name = err->sys ? strerrorname_np(err->sys) : NULL;
+    AUTO_JSON json_t *json =
+        json_pack("{s:s, s:n, s:n, s:n, s:b, s:i, s:{s:s, s:s, s:o, s:o}, s:[], s:[], s:n}", "end",
+                  "failed-to-start", "exit_code", "signal", "signal_number", "timed_out", 0,
+                  "shell_exit_code", 125, "failure", "stage", "cordon", "code",
+                  err_code_name(err->code), "errno", name ? json_string(name) : json_null(),
+                  "message", json_lossy(err->msg), "denials", "warnings", "sandbox");
+
+    console_print_json(json);
+}

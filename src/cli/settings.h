@@ -1,0 +1,39 @@
+/* What the options, the config file and this host come to: everything that is decided before a
+ * sandbox is made. `run` uses it, `explain` prints it.
+ *
+ *     options + config file -> profile, roots -> access map -> environment
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/strv.h"
+#include "cli/config_file.h"
+#include "policy/access.h"
+#include "policy/config.h"
+#include "policy/environment.h"
+#include "sandbox/sandbox.h"
+
+struct policy_options;
+
+struct settings {
+    struct config_file file;
+    char *folder; /* canonical: where the command starts */
+    struct config_profile chosen;
+    const char *profile_name;
+    char *profile_origin; /* who chose it: "--profile", "/x/config.toml", "default" */
+    char *network_origin;
+    struct strv roots; /* of the workspace: absolute */
+    struct access_map access;
+    struct strv own_paths; /* canonical */
+    struct strv env;
+    struct environment_report env_report;
+    enum sandbox_mode mode; /* disabled also when the profile is */
+    struct strv warnings;   /* lines for the person */
+};
+
+/* ERR_INVALID also for options that contradict each other. settings_done() by the caller. */
+int settings_init(struct settings *ret, const struct policy_options *options, struct err *err);
+void settings_done(struct settings *settings);
+
+/* The sandbox for these settings; NULL on failure. */
+struct sandbox *settings_sandbox(const struct settings *settings, struct err *err);

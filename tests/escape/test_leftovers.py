@@ -1,0 +1,186 @@
+"""After many runs, half of them killed at random moments, and one more run that ends by itself:
+nothing is left of any - no process, mount, cgroup, stand-in, temporary folder.
+
+    CORDON_LEFTOVER_RUNS   how many (200)
+    CORDON_LEFTOVER_SEED   of the random choices (printed when something is left)
+
+Processes are counted exactly: the playing process is a subreaper, so whatever loses its parent
+becomes its child. Moments are drawn between the start of Cordon and a little after the command's
+first words.
+"""
+
+import os
+import random
+import select
+import signal
+from pathlib import Path
+
+import pytest
+
+import identity
+from stage import CORDON, LAUNCHER, Stage
+
+RUNS = int(os.environ.get("CORDON_LEFTOVER_RUNS", "200"))
+SEED = int(os.environ.get("CORDON_LEFTOVER_SEED", "1"))
+QUIET = ("true", "daemon", "hold", "write")
+STUBBORN = ("linger", "breed", "daemon", "hold", "write")
+
+
+def command(stage, kind, number):
+    attacks = stage.tools / "attacks"
+    if kind == "true":
+        return ["/bin/true"]
+    if kind == "write":
+        return ["/bin/sh", "-c", "echo @start; mktemp; mkdir -p a/b; rm -r a; echo x > /dev/shm/x"]
+    if kind == "daemon":
+        return [attacks, "daemon", f"left-{number}", stage.ws / "up"]
+    return [attacks, kind, f"left-{number}"]
+
+
+def children(pid):
+    """Pids of the processes whose parent it is."""
+    try:
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii")
+    except OSError:
+        return []
+    return [int(word) for word in text.split()]
+
+
+def family(pid):
+    """The process, its launcher, the command: whoever is there at this moment."""
+    found = [pid]
+    for each in found:
+        found += children(each)
+        if len(found) > 3:
+            break
+    return found[:3]
+
+
+def strike(chance, process):
+    """Kills the CLI, its launcher, or both, at a random moment."""
+    if chance.random() < 0.5:
+        select.select([process.stdout], [], [], 2)  # until the first words
+        pause = chance.uniform(0, 0.004)
+    else:
+        pause = chance.uniform(0, 0.02)
+    select.select([], [], [], pause)
+    victims = family(process.pid)[:2]
+    chance.shuffle(victims)
+    for pid in victims[:chance.choice((1, 1, 2))]:
+        Stage.send(pid, signal.SIGKILL if chance.random() < 0.8 else signal.SIGTERM)
+
+
+def listing(*folders):
+    return sorted(str(path) for folder in folders for path in Path(folder).rglob("*"))
+
+
+def cgroups():
+    return set(listing_folders("/sys/fs/cgroup"))
+
+
+def listing_folders(top):
+    return [path for path, _, _ in os.walk(top)]
+
+
+def mounts():
+    return Path("/proc/self/mountinfo").read_text("utf-8")
+
+
+def gather():
+    """Reaps what has ended; those of our descendants that still live."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return []
+    return identity.own_children()
+
+
+def alive(stage):
+    """What still lives when everything that dies has had the time to."""
+    try:
+        stage.wait_for(lambda: not gather(), "the end of every process")
+    except AssertionError:
+        return [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in gather()]
+    return []
+
+
+def left_behind(name, tools):
+    """A list of what is left; empty as it should be."""
+    chance = random.Random(SEED)
+    with Stage(name, True, tools) as stage:
+        runtime = stage.base / "run"
+        runtime.mkdir(mode=0o700)
+        stage.env["XDG_RUNTIME_DIR"] = str(runtime)
+        stage.file("ws/kept/file")
+        (stage.ws / ".agents").mkdir()
+        stage.run("/bin/true")  # makes what Cordon keeps for itself
+        places = [stage.ws, stage.tmp, stage.home, stage.out, runtime, "/tmp", "/dev/shm"]
+        before = listing(*places), mounts(), cgroups()
+        codes = [one_run(stage, chance, number) for number in range(RUNS)]
+        last = stage.run("/bin/true")
+        found = [f"process: {words}" for words in alive(stage)]
+        found += [f"file: {path}" for path in sorted(set(listing(*places)) ^ set(before[0]))
+                  if path.endswith("/up") is False]
+        found += [] if mounts() == before[1] else [f"mounts: {mounts()}"]
+        new = cgroups() - before[2]
+        found += [f"cgroup: {path}" for path in new if "cordon" in path and os.path.exists(path)]
+        found += [] if last.code == 0 else [f"the last run: {last}"]
+        found += [] if any(code < 0 for code in codes) else ["no run was killed"]
+        return found
+
+
+def one_run(stage, chance, number):
+    is_killed = number % 2 == 1
+    kind = chance.choice(STUBBORN if is_killed else QUIET)
+    (stage.ws / "up").unlink(missing_ok=True)
+    process = stage.start(*command(stage, kind, number), cordon=["--timeout", "20s"])
+    if is_killed:
+        strike(chance, process)
+        if process.poll() is None and kind in ("linger", "breed"):
+            process.send_signal(signal.SIGTERM)  # it was too early, or hit only the launcher
+    code = process.wait(30)
+    stage.stop(process)
+    return code
+
+
+@pytest.mark.parametrize("name", [name for name in identity.here()
+                                  if identity.has_namespaces(name)])
+def test_nothing_is_left(name, tools, lack):
+    if not CORDON.exists() or not LAUNCHER.exists():
+        lack(f"{CORDON} is not built")
+    found = identity.play(name, lambda: left_behind(name, tools), private_tmp=True, timeout=600)
+    assert not found, f"left (CORDON_LEFTOVER_SEED={SEED}):\n" + "\n".join(found)
+
+
+def overlap(identities, tools):
+    """Two runs of different users overlap in the shared /tmp; the first to start is the first to
+    end. What is left in /tmp?"""
+    def scene():
+        first_stage, second_stage = Stage("root", True, tools), Stage("user", True, tools)
+        with first_stage, second_stage:
+            os.chown(second_stage.base, identity.USER, identity.USER)
+            for path in second_stage.base.rglob("*"):
+                os.chown(path, identity.USER, identity.USER)
+            ids = {"root": {}, "user": dict(user=identity.USER, group=identity.USER,
+                                            extra_groups=[])}
+            script = "echo up; read line; mkdir -p /tmp/.codex && touch /tmp/.codex/config.toml"
+            stages = {"root": first_stage, "user": second_stage}
+            runs = [stages[each].start("/bin/sh", "-c", script, stdin=-1, **ids[each])
+                    for each in identities]
+            said = [run.stdout.readline() for run in runs]
+            for run in runs:
+                run.communicate("\n", timeout=20)
+            left = [path for path in listing("/tmp") if "cordon-" not in path]
+            return said, left
+    return identity.play("root", scene, private_tmp=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes two users, which only root can be")
+@pytest.mark.parametrize("first,second", [("root", "user"), ("user", "root")])
+def test_two_users_in_one_tmp(first, second, tools, lack):
+    if not CORDON.exists():
+        lack(f"{CORDON} is not built")
+    said, left = overlap((first, second), tools)
+    assert said == ["up\n", "up\n"]
+    assert left == []

@@ -1,0 +1,59 @@
+"""The other half of every attack: what the sandbox must let through. A sandbox in which nothing
+works would pass all the rest."""
+
+import pytest
+
+import identity
+from stage import CORDON, Stage
+
+ASYNCIO = """
+import asyncio, socket
+async def main():
+    process = await asyncio.create_subprocess_exec("echo", "from-a-child", stdout=-1)
+    print((await process.communicate())[0].decode())
+asyncio.run(main())
+a, b = socket.socketpair()
+a.send(b"over-a-pair")
+print(b.recv(64).decode())
+"""
+
+LOCALHOST = """
+import socket, threading
+listener = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(listener.getsockname())
+client.sendall(b"by-loopback")
+print(listener.accept()[0].recv(64).decode())
+"""
+
+WORKS = {
+    "write in the workspace": ("echo x > file && mkdir d && mv file d && cat d/file", "x"),
+    "write in $TMPDIR": ('file=$(mktemp) && case $file in "$TMPDIR"/*) echo kept;; esac', "kept"),
+    "write in /tmp": ("echo x > /tmp/escape-$$ && rm /tmp/escape-$$ && echo done", "done"),
+    "write in /dev/shm": ("echo x > /dev/shm/x && cat /dev/shm/x", "x"),
+    "write to /dev/null": ("echo x > /dev/null && echo done", "done"),
+    "read outside": ("cat ../outside/victim", "original"),
+    "asyncio and socketpairs": (f"python3 -c '{ASYNCIO}'", "from-a-child\n\nover-a-pair"),
+    "a server on localhost": (f"python3 -c '{LOCALHOST}'", "by-loopback"),
+    "signals to its own": ("sleep 60 & kill $! && wait $!; echo $?", "143"),
+    "tracing its own": ("strace -o trace /bin/true && grep -q execve trace && echo traced",
+                        "traced"),
+    "reading stdin again": ("cat /proc/self/fd/0", "by-stdin"),
+    "a lock in the workspace": ("flock lock echo locked", "locked"),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in identity.here()
+                                  if identity.has_namespaces(name)])
+@pytest.mark.parametrize("what", WORKS)
+def test_still_works(name, what, tools, lack):
+    if not CORDON.exists():
+        lack(f"{CORDON} is not built")
+    script, expected = WORKS[what]
+
+    def scene():
+        with Stage(name, True, tools) as stage:
+            stage.victim_file()
+            stdin = stage.open(stage.file("outside/stdin", "by-stdin\n"))
+            return stage.run("/bin/sh", "-c", script, stdin=stdin)
+    ran = identity.play(name, scene)
+    assert ran.code == 0 and ran.out.strip() == expected, ran

@@ -1,0 +1,25 @@
+/* A case of tests/cases/plan: what a plan is compiled from. All members have a default.
+ *
+ *     { "about": "what the case is for",
+ *       "namespaces": "all" | "no-user" | "none",          of the host
+ *       "root": false, "proc": true, "landlock": 7, "arch": "x86_64" | "aarch64",
+ *       "procReadOnly": ["/proc/sys"],
+ *       "restricted": true, "network": "restricted" | "enabled", "nested": false,
+ *       "entries": ["read /", "write /work", "read /work/.git missing", "deny /work/.env file"],
+ *       "links": ["/bin -> usr/bin"] }
+ */
+#pragma once
+
+#include "base/strv.h"
+#include "sandbox/linux/plan.h"
+
+struct plan_case {
+    struct access_map map;
+    struct plan_host host;
+    struct plan_options options;
+    struct strv proc_read_only;
+};
+
+/* The whole program ends when the file is not as described. */
+void plan_case_load(struct plan_case *ret, const char *path);
+void plan_case_done(struct plan_case *plan_case);
