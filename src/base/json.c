@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/strv.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -73,6 +74,17 @@ json_t *json_parse(const char *text, size_t len, struct err *err)
     if (!value)
         err_set(err, ERR_INVALID, "line %d, column %d: %s", error.line, error.column, error.text);
     return value;
+}
+
+json_t *json_lossy(const char *text)
+{
+    AUTO(buf_done) struct buf valid;
+
+    if (!text)
+        return json_null();
+    buf_init(&valid, SIZE_MAX / 2);
+    utf8_append_lossy(&valid, text, strlen(text));
+    return json_stringn(valid.data ? valid.data : "", valid.len);
 }
 
 struct json_at json_at_root(const json_t *value)

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#define CONFIG_NAME "config.toml"
+
 void config_file_done(struct config_file *file)
 {
     config_free(file->config);
@@ -82,10 +84,7 @@ static int load_named(struct config_file *file, const char *named, const char *b
 
 static int load_default(struct config_file *file, const char *folder, struct err *err)
 {
-    char *path = path_join(folder, "config.toml");
-
-    strv_push(&file->own_paths, path);
-    if (load(file, path, err)) {
+    if (load(file, path_join(folder, CONFIG_NAME), err)) {
         if (!is_missing(err))
             return -1;
         free(TAKE_PTR(file->path));
@@ -93,17 +92,37 @@ static int load_default(struct config_file *file, const char *folder, struct err
     return 0;
 }
 
-int config_file_load(const char *named, const char *base, struct config_file *ret, struct err *err)
+static int place(struct config_file *file, char **ret_folder, struct err *err)
 {
-    AUTO(config_file_done) struct config_file file = {.home = home_folder()};
+    file->home = home_folder();
+    if (config_folder(file->home, ret_folder, err))
+        return -1;
+    if (*ret_folder) {
+        strv_push(&file->own_paths, *ret_folder);
+        strv_push_take(&file->own_paths, path_join(*ret_folder, CONFIG_NAME));
+    }
+    return 0;
+}
+
+int config_file_place(struct config_file *ret, struct err *err)
+{
+    AUTO(config_file_done) struct config_file file = {0};
     AUTO_FREE char *folder = NULL;
 
-    if (config_folder(file.home, &folder, err))
+    if (place(&file, &folder, err))
         return -1;
-    if (folder)
-        strv_push(&file.own_paths, folder);
-    if (named ? load_named(&file, named, base, err)
-              : folder && load_default(&file, folder, err))
+    *ret = file;
+    file = (struct config_file){0};
+    return 0;
+}
+
+int config_file_load(const char *named, const char *base, struct config_file *ret, struct err *err)
+{
+    AUTO(config_file_done) struct config_file file = {0};
+    AUTO_FREE char *folder = NULL;
+
+    if (place(&file, &folder, err) ||
+        (named ? load_named(&file, named, base, err) : folder && load_default(&file, folder, err)))
         return -1;
     *ret = file;
     file = (struct config_file){0};

@@ -20,6 +20,9 @@ struct config_file {
 int config_file_load(const char *named, const char *base, struct config_file *ret, struct err *err);
 void config_file_done(struct config_file *file);
 
+/* Only finds `home` and `own_paths`; reads nothing. */
+int config_file_place(struct config_file *ret, struct err *err);
+
 /* Canonical forms of `own_paths`, to be given to the sandbox. ERR_FORBIDDEN when one leads through
  * a symlink that the command could point elsewhere, because `map` lets it write there. */
 int config_file_guard(const struct config_file *file, const struct access_map *map,

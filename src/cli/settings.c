@@ -121,7 +121,7 @@ static int decide_mode(struct settings *settings, const struct policy_options *o
                    settings->profile_name, settings->profile_origin);
 }
 
-static void decide_network(struct settings *settings, const char *asked)
+static int decide_network(struct settings *settings, const char *asked, struct err *err)
 {
     struct profile *profile = &settings->chosen.profile;
 
@@ -130,13 +130,12 @@ static void decide_network(struct settings *settings, const char *asked)
         free(settings->network_origin);
         settings->network_origin = alloc_strf("--network %s", asked);
     }
-    if (profile->network != NETWORK_PROXIED)
-        return;
-    profile->network = NETWORK_RESTRICTED;
-    strv_pushf(&settings->warnings,
-               "the profile %s has rules for the managed proxy, which this version does not have: "
-               "the network is restricted",
-               settings->profile_name);
+    if (profile->network == NETWORK_PROXIED)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "the profile %s has rules for the managed proxy, which this version of "
+                       "Cordon does not have: choose --network restricted or --network enabled",
+                       settings->profile_name);
+    return 0;
 }
 
 static const char *access_option(enum access access)
@@ -304,10 +303,9 @@ static int init(struct settings *settings, const struct policy_options *options,
         config_file_load(options->config, settings->folder, &settings->file, err))
         return -1;
     take_config_warnings(settings);
-    if (choose_profile(settings, options->profile, err) || decide_mode(settings, options, err))
-        return -1;
-    decide_network(settings, options->network);
-    if (add_paths(settings, options, err) || resolve(settings, err))
+    if (choose_profile(settings, options->profile, err) || decide_mode(settings, options, err) ||
+        decide_network(settings, options->network, err) || add_paths(settings, options, err) ||
+        resolve(settings, err))
         return -1;
     return make_environment(settings, options, err);
 }

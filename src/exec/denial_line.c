@@ -58,8 +58,8 @@ static const struct phrase phrases[] = {
 static const char *const openers[] = {": ", "] ", ", ", "(", "'", "\"", "- ", ":"};
 
 /* ... and before which it ends, besides the end of the line. */
-static const char *const closers[] = {":",          ".",   ",",    ")",   "'",  "\"",     ";",
-                                      " (os error", " @ ", " at ", " - ", " [", " while "};
+static const char *const closers[] = {":",          ".",   ",",    ")",    "'",   "\"", ";",
+                                      " (os error", " @ ", " at ", " in ", " - ", " [", " while "};
 
 /* The other side of ssh says no, not this host. */
 static const char *const remote[] = {"permission denied (", "permission denied, please try again"};
@@ -208,6 +208,15 @@ static const char *phrase_find(const struct line *line, const struct phrase *phr
     return at;
 }
 
+/* `word` at the start of a word, and not in a path. */
+static bool has_word(const char *text, const char *word)
+{
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+        if (at == text || !(isalnum((unsigned char)at[-1]) || strchr("/._-", at[-1])))
+            return true;
+    return false;
+}
+
 static enum denial_hint hint_of(const struct line *line, int error)
 {
     if (error == EROFS)
@@ -215,7 +224,7 @@ static enum denial_hint hint_of(const struct line *line, int error)
     for (size_t i = 0; i < sizeof hint_words / sizeof *hint_words; i++) {
         const char *text = hint_words[i].text;
 
-        if (str_ends(text, ":") ? str_starts(line->lower, text) : !!strstr(line->lower, text))
+        if (str_ends(text, ":") ? str_starts(line->lower, text) : has_word(line->lower, text))
             return hint_words[i].hint;
     }
     return DENIAL_HINT_NONE;

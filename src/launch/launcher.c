@@ -1,6 +1,7 @@
 /* The launcher does what the plan says, in its order, and decides nothing.
  *
- *     read and check the plan -> file system -> loopback, keyring, capabilities
+ *     wait for the plan and the command's stdio -> check the plan -> file system -> loopback,
+ * keyring, capabilities
  *       -> start the command (limits, Landlock, seccomp in its process) -> wait, pass on, report
  *
  * It is its own small program, so that nothing of the caller's memory or environment is ever in
@@ -9,9 +10,9 @@
  */
 #include "launch/launcher.h"
 
-#include "base/sys.h"
 #include "launch/command.h"
 #include "launch/devices.h"
+#include "launch/inbox.h"
 #include "launch/init.h"
 #include "launch/mounts.h"
 #include "launch/restrict.h"
@@ -35,16 +36,16 @@ static int launcher_fail(const struct err *err, enum plan_stage stage, uint32_t 
 }
 
 /* Maps the plan; the mapping stays as long as the program. */
-static int launcher_read(struct plan_view *ret, struct err *err)
+static int launcher_read(int file, struct plan_view *ret, struct err *err)
 {
     struct stat st;
     void *memory;
 
-    if (fstat(PLAN_FILE_FD, &st))
+    if (fstat(file, &st))
         return err_sys(err, "looking at the plan");
     if (st.st_size <= 0 || st.st_size > PLAN_MAX_BYTES)
         return err_set(err, ERR_INVALID, "a plan of %lld bytes", (long long)st.st_size);
-    memory = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, PLAN_FILE_FD, 0);
+    memory = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, file, 0);
     if (memory == MAP_FAILED)
         return err_sys(err, "reading the plan");
     return plan_view_init(ret, memory, (size_t)st.st_size, err);
@@ -105,11 +106,14 @@ int launcher_main(void)
     struct err err = {0};
     bool has_namespace;
     uint32_t op = PLAN_OP_COUNT;
+    int file;
     mode_t mask = umask(0); /* modes in the plan are meant as they stand */
     pid_t command;
 
-    sys_close_range(PLAN_FILE_FD + 1, ~0u, 0);
-    if (launcher_read(&plan, &err) || init_signals(&err) || launcher_setup(&plan, &op, &err))
+    if (!inbox_receive(&file))
+        return 0; /* not needed any more */
+    if (launcher_read(file, &plan, &err) || inbox_close(&err) || init_signals(&err) ||
+        launcher_setup(&plan, &op, &err))
         return launcher_fail(&err, PLAN_STAGE_SETUP, op);
     has_namespace = plan.header->flags & PLAN_COMMAND_PID_NAMESPACE;
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

@@ -115,8 +115,11 @@ struct plan_header {
     uint32_t reserved; /* zero */
 };
 
-/* Descriptors that the launcher finds open beside 0, 1 and 2. */
-enum { PLAN_STATUS_FD = 3, PLAN_FILE_FD = 4 };
+/* The only descriptor that the launcher is started with: its end of the status socket. */
+enum { PLAN_STATUS_FD = 3 };
+
+/* The first packet that it gets there: PLAN_MAGIC, with these descriptors (SCM_RIGHTS). */
+enum plan_descriptor { PLAN_FD_STDIN, PLAN_FD_STDOUT, PLAN_FD_STDERR, PLAN_FD_FILE, PLAN_FDS };
 
 /* What goes over the status socket (SOCK_SEQPACKET), one struct a packet. */
 enum plan_message_kind {
@@ -142,5 +145,5 @@ struct plan_signal {
     uint32_t everything;
 };
 
-/* argv[0] of a launcher that is given a plan, and its only argument. */
+/* argv[0] of a launcher that gets a plan, and its only argument. */
 #define PLAN_LAUNCHER_NAME "cordon-init"

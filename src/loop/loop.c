@@ -13,12 +13,12 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 
+#include <errno.h>
 #include <event2/event.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct loop {
@@ -48,6 +48,11 @@ struct loop_signals {
     void *data;
 };
 
+/* What fails is returned to whoever asked and said there, not written to stderr by libevent. */
+static void loop_log(int severity, const char *message)
+{
+}
+
 static void loop_config_free(struct event_config **config)
 {
     if (*config)
@@ -60,6 +65,7 @@ struct loop *loop_new(struct err *err)
     struct event_base *base = NULL;
     struct loop *loop;
 
+    event_set_log_callback(loop_log);
     if (config) {
         event_config_avoid_method(config, "select");
         event_config_avoid_method(config, "poll");
@@ -129,19 +135,8 @@ static int loop_watch_arm(struct loop_watch *watch, unsigned interest)
 struct loop_watch *loop_watch_new(struct loop *loop, int fd, unsigned interest,
                                   loop_watch_fn *on_ready, void *data, struct err *err)
 {
-    struct loop_watch *watch;
-    struct stat st;
+    struct loop_watch *watch = alloc_zero(1, sizeof *watch);
 
-    /* Asked first, because libevent writes to stderr about what epoll refuses. */
-    if (fstat(fd, &st)) {
-        err_sys(err, "looking at descriptor %d", fd);
-        return NULL;
-    }
-    if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) {
-        err_set(err, ERR_UNSUPPORTED, "descriptor %d is a file and always ready", fd);
-        return NULL;
-    }
-    watch = alloc_zero(1, sizeof *watch);
     *watch = (struct loop_watch){
         .event = event_new(loop->base, fd, EV_PERSIST | EV_READ, loop_watch_ready, watch),
         .loop = loop,
@@ -150,7 +145,10 @@ struct loop_watch *loop_watch_new(struct loop *loop, int fd, unsigned interest,
         .data = data,
     };
     if (!watch->event || loop_watch_arm(watch, interest)) {
-        err_sys(err, "watching descriptor %d", fd);
+        if (errno == EPERM) /* epoll_ctl(2): what has no readiness, like files and /dev/null */
+            err_set(err, ERR_UNSUPPORTED, "descriptor %d is always ready", fd);
+        else
+            err_sys(err, "watching descriptor %d", fd);
         loop_watch_free(watch);
         return NULL;
     }

@@ -42,8 +42,8 @@ void loop_free(struct loop *loop);
 int loop_run(struct loop *loop, const bool *until, struct err *err);
 
 /* Watches a descriptor, which stays the caller's and must stay open as long as the watch lives;
- * level-triggered. A descriptor of a regular file is never watched: it is ERR_UNSUPPORTED, since
- * it is always ready. A pidfd gets readable when its process ends. */
+ * level-triggered. What is always ready (files, /dev/null) cannot be watched: ERR_UNSUPPORTED. A
+ * pidfd gets readable when its process ends. */
 struct loop_watch *loop_watch_new(struct loop *loop, int fd, unsigned interest,
                                   loop_watch_fn *on_ready, void *data, struct err *err);
 void loop_watch_set(struct loop_watch *watch, unsigned interest);

@@ -59,7 +59,7 @@ struct sandbox_options {
     const struct access_map *access; /* borrowed during the call only */
     bool allow_nested_namespaces;    /* the command may make namespaces of its own */
     bool keep_warm; /* for hosts that run many commands: keep network namespaces and stand-ins for
-                       the next command until sandbox_free() */
+                       the next command, until sandbox_free() */
     const char *const *own_paths; /* NULL-terminated, canonical: what belongs to Cordon or its host,
                                      read-only to every command; may be NULL */
     const char *launcher; /* path of cordon-linux-sandbox; NULL: found as design.md 2 says */
@@ -73,6 +73,11 @@ void sandbox_free(struct sandbox *sandbox); /* no launch of it may be open any m
 /* Sets a sandbox up with nothing in it, so that the layers below are what this host really gives.
  * The first launch does the same on the way. Blocks for about a millisecond. */
 int sandbox_probe(struct sandbox *sandbox, struct err *err);
+
+/* For a sandbox that is kept warm: starts a launcher ahead, so that the next command finds it
+ * waiting in its namespaces. For a moment in which nothing else is to be done: it takes as long as
+ * a launch gets faster by it. Nothing of a command has ever run in it. */
+void sandbox_prepare(struct sandbox *sandbox);
 
 /* What the command will be held to: the map given, and what was added for Cordon's own paths. */
 const struct access_map *sandbox_access(const struct sandbox *sandbox);
@@ -129,13 +134,13 @@ struct launch_report {
 };
 
 struct launch {
-    int status;   /* readable when launch_read() has something to say; non-blocking; owned */
-    int pidfd;    /* of the command's init (or of the command when there is no sandbox); owned */
-    pid_t init;   /* its pid, a child of this process until launch_done() reaps it */
+    int status;   /* readable when launch_read() has something to say */
+    int pidfd;    /* of the command's init */
+    pid_t init;   /* its pid */
     bool is_over; /* every process of the command is gone */
     struct sandbox *sandbox;
     struct standins *standins; /* what was put on the host for the time of the command */
-    struct netns *netns;
+    struct init *handle;
 };
 
 /* Starts one command. When it returns 0 the launcher runs; whether the command could be executed

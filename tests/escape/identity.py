@@ -114,7 +114,8 @@ def own_children():
     for entry in os.listdir("/proc"):
         try:
             with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as file:
-                if entry.isdigit() and int(file.read().rpartition(")")[2].split()[1]) == os.getpid():
+                parent = file.read().rpartition(")")[2].split()[1]
+                if entry.isdigit() and int(parent) == os.getpid():
                     found.append(int(entry))
         except (OSError, ValueError, IndexError):
             continue

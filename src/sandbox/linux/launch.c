@@ -11,12 +11,12 @@
 #include "sandbox/linux/sandbox_state.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { LIMITS_MAX = 4 };
@@ -54,7 +54,7 @@ static int launch_plan(const struct sandbox *sandbox, const struct launch_option
         .program = options->program,
         .cwd = options->cwd,
         .absent = standins_absent(sandbox->keep_warm ? sandbox->warm : launch->standins),
-        .skip_loopback = launch->netns,
+        .skip_loopback = launch->handle->netns,
         .limits = limits,
         .limits_len = limit_records(&options->limits, limits),
     };
@@ -72,45 +72,71 @@ static int launch_plan(const struct sandbox *sandbox, const struct launch_option
     return fd_sealed_memory("cordon-plan", file.data, file.len, err);
 }
 
-static int launch_network(struct sandbox *sandbox, struct launch *launch, struct err *err)
+/* Moves the init, which has started nothing yet. */
+static int launch_enter_cgroup(const struct init *init, int cgroup, struct err *err)
 {
-    uint32_t both = CLONE_NEWUSER | CLONE_NEWNET;
+    AUTO_CLOSE int fd = -1;
+    char pid[16];
+    int len = snprintf(pid, sizeof pid, "%d", (int)init->pid);
 
-    if (!sandbox->keep_warm || (sandbox->plan->namespaces & both) != both)
+    if (cgroup < 0)
         return 0;
-    if (!sandbox->spare) {
-        launch->netns = netns_new(err);
-        return launch->netns ? 0 : -1;
-    }
-    launch->netns = sandbox->spare;
-    sandbox->spare = launch->netns->next;
-    sandbox->spare_len--;
+    fd = openat(cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, pid, (size_t)len) != len)
+        return err_sys(err, "entering the cgroup");
     return 0;
 }
 
-static int launch_spawn(struct sandbox *sandbox, const struct launch_options *options,
+/* The first packet: see launch/plan_format.h. */
+static int launch_send(const struct init *init, const struct launch_options *options, int plan,
+                       struct err *err)
+{
+    const int fds[PLAN_FDS] = {
+        [PLAN_FD_STDIN] = options->stdio[0],
+        [PLAN_FD_STDOUT] = options->stdio[1],
+        [PLAN_FD_STDERR] = options->stdio[2],
+        [PLAN_FD_FILE] = plan,
+    };
+    uint32_t magic = PLAN_MAGIC;
+    struct iovec data = {.iov_base = &magic, .iov_len = sizeof magic};
+    union {
+        char bytes[CMSG_SPACE(sizeof fds)];
+        struct cmsghdr align;
+    } control = {0};
+    struct msghdr message = {
+        .msg_iov = &data,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof control.bytes,
+    };
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof fds);
+    memcpy(CMSG_DATA(rights), fds, sizeof fds);
+    if (sys_fault() || sendmsg(init->status, &message, MSG_NOSIGNAL) < 0)
+        return err_sys(err, "sending the plan to the launcher");
+    return 0;
+}
+
+/* An init, and the plan for it. */
+static int launch_start(struct sandbox *sandbox, const struct launch_options *options,
                         struct launch *launch, struct err *err)
 {
-    struct spawn_request request = {
-        .launcher = sandbox->launcher,
-        .namespaces = sandbox->plan->namespaces,
-        .stdio = {options->stdio[0], options->stdio[1], options->stdio[2]},
-        .netns = launch->netns,
-        .cgroup = options->cgroup,
-    };
-    AUTO_CLOSE int plan = launch_plan(sandbox, options, launch, err);
-    AUTO_CLOSE int theirs = -1;
-    int pair[2];
+    struct init *init = init_take(&sandbox->inits, sandbox->plan->namespaces, err);
+    AUTO_CLOSE int plan = -1;
 
-    if (plan < 0)
+    if (!init)
         return -1;
-    if (sys_fault() || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-        return err_sys(err, "making the status socket");
-    launch->status = pair[0];
-    theirs = pair[1];
-    request.plan = plan;
-    request.status = theirs;
-    return spawn_launcher(&request, &launch->init, &launch->pidfd, err);
+    launch->handle = init;
+    launch->status = init->status;
+    launch->pidfd = init->pidfd;
+    launch->init = init->pid;
+    plan = launch_plan(sandbox, options, launch, err);
+    if (plan < 0 || launch_enter_cgroup(init, options->cgroup, err))
+        return -1;
+    return launch_send(init, options, plan, err);
 }
 
 /* Fresh ones for this launch, or the ones kept warm, renewed when somebody removed one. */
@@ -130,9 +156,7 @@ static int launch_once(struct sandbox *sandbox, const struct launch_options *opt
 {
     struct launch launch = {.status = -1, .pidfd = -1, .sandbox = sandbox};
 
-    sandbox_reap(sandbox, WNOHANG);
-    if (launch_standins(sandbox, &launch, err) || launch_network(sandbox, &launch, err) ||
-        launch_spawn(sandbox, options, &launch, err)) {
+    if (launch_standins(sandbox, &launch, err) || launch_start(sandbox, options, &launch, err)) {
         launch_done(&launch);
         return -1;
     }
@@ -248,43 +272,16 @@ int launch_signal(struct launch *launch, int signal, bool everything, struct err
     return err_sys(err, "sending signal %d to the command", signal);
 }
 
-/* Leaves the init, which has nothing more to do than to end, to sandbox_reap(). */
-static void launch_leave(struct launch *launch)
-{
-    struct ending *ending = alloc_zero(1, sizeof *ending);
-
-    *ending = (struct ending){
-        .next = launch->sandbox->endings, .pid = launch->init, .netns = launch->netns};
-    launch->sandbox->endings = ending;
-}
-
-/* The init of a pid namespace takes everything along when it is killed. Any other one does so when
- * it finds the status socket closed. */
-static void launch_end(struct launch *launch)
-{
-    if ((launch->sandbox->plan->namespaces & CLONE_NEWPID) && launch->pidfd >= 0)
-        sys_pidfd_send_signal(launch->pidfd, SIGKILL);
-    close(launch->status);
-    launch->status = -1;
-    while (waitpid(launch->init, NULL, __WALL) < 0 && errno == EINTR)
-        ;
-    sandbox_give_network(launch->sandbox, launch->netns);
-}
-
 void launch_done(struct launch *launch)
 {
-    if (!launch->sandbox)
+    struct sandbox *sandbox = launch->sandbox;
+
+    if (!sandbox)
         return;
-    if (launch->init <= 0)
-        netns_free(launch->netns);
-    else if (launch->is_over)
-        launch_leave(launch);
-    else
-        launch_end(launch);
-    if (launch->status >= 0)
-        close(launch->status);
-    if (launch->pidfd >= 0)
-        close(launch->pidfd);
+    if (launch->handle && launch->is_over)
+        init_leave(&sandbox->inits, launch->handle);
+    else if (launch->handle)
+        init_kill(&sandbox->inits, launch->handle, sandbox->plan->namespaces & CLONE_NEWPID);
     standins_release(launch->standins);
     *launch = (struct launch){.status = -1, .pidfd = -1};
 }

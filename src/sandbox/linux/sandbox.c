@@ -17,8 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SPARE_NETWORKS_MAX = 64 };
-
 static struct host known_host; /* what the launches of this process have found out */
 static bool is_host_known;
 
@@ -149,6 +147,8 @@ struct sandbox *sandbox_new(const struct sandbox_options *options, struct err *e
     sandbox->keep_warm = options->keep_warm;
     sandbox->launcher = options->launcher ? alloc_str(options->launcher) : launcher_path(err);
     access_map_copy(&sandbox->access, options->access);
+    sandbox->inits =
+        (struct init_pool){.launcher = sandbox->launcher, .keep_warm = options->keep_warm};
     if (!sandbox->launcher) {
         sandbox_free(sandbox);
         return NULL;
@@ -167,48 +167,12 @@ struct sandbox *sandbox_new(const struct sandbox_options *options, struct err *e
     return sandbox;
 }
 
-void sandbox_give_network(struct sandbox *sandbox, struct netns *netns)
-{
-    if (netns && sandbox->spare_len < SPARE_NETWORKS_MAX) {
-        netns->next = sandbox->spare;
-        sandbox->spare = netns;
-        sandbox->spare_len++;
-    } else {
-        netns_free(netns);
-    }
-}
-
-void sandbox_reap(struct sandbox *sandbox, int flags)
-{
-    struct ending **at = &sandbox->endings;
-
-    while (*at) {
-        struct ending *ending = *at;
-        pid_t pid = waitpid(ending->pid, NULL, __WALL | flags);
-
-        if (pid == 0 || (pid < 0 && errno == EINTR)) {
-            if (flags & WNOHANG)
-                at = &ending->next;
-            continue;
-        }
-        *at = ending->next;
-        sandbox_give_network(sandbox, ending->netns);
-        free(ending);
-    }
-}
-
 void sandbox_free(struct sandbox *sandbox)
 {
     if (!sandbox)
         return;
-    sandbox_reap(sandbox, 0);
+    init_pool_done(&sandbox->inits);
     standins_release(sandbox->warm);
-    while (sandbox->spare) {
-        struct netns *next = sandbox->spare->next;
-
-        netns_free(sandbox->spare);
-        sandbox->spare = next;
-    }
     access_map_done(&sandbox->access);
     plan_free(sandbox->plan);
     free(sandbox->launcher);
@@ -255,6 +219,11 @@ void sandbox_set_proven(struct sandbox *sandbox)
 {
     sandbox->host.is_proven = true;
     known_host = sandbox->host;
+}
+
+void sandbox_prepare(struct sandbox *sandbox)
+{
+    init_prepare(&sandbox->inits, sandbox->plan->namespaces);
 }
 
 int sandbox_probe(struct sandbox *sandbox, struct err *err)

@@ -29,7 +29,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STACK_BYTES = 32 * 1024, FIRST_SPARE_FD = 16 };
+enum { STACK_BYTES = 32 * 1024 };
 
 /* linux/capability.h */
 enum { K_CAP_DAC_OVERRIDE = 1, K_CAP_SETPCAP = 8, K_CAP_NET_ADMIN = 12, K_CAP_SYS_ADMIN = 21 };
@@ -114,35 +114,14 @@ static int keep_caps(struct err *err)
     return 0;
 }
 
-/* Brings the descriptors into the places where the launcher expects them. The sources are moved
- * out of the way first, because a source may stand where another one has to go. */
-static int place_descriptors(const struct spawn_request *request, struct err *err)
+/* Where the launcher expects it; everything else is closed on execution. */
+static int place_status(int status, struct err *err)
 {
-    int fds[] = {
-        [0] = request->stdio[0],        [1] = request->stdio[1],
-        [2] = request->stdio[2],        [PLAN_STATUS_FD] = request->status,
-        [PLAN_FILE_FD] = request->plan,
-    };
-    const int count = sizeof fds / sizeof *fds;
+    int done = status == PLAN_STATUS_FD
+                   ? fcntl(status, F_SETFD, 0)
+                   : dup2(status, PLAN_STATUS_FD); /* allow dup2: the launcher inherits it */
 
-    for (int i = 0; i < count; i++) {
-        fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST_SPARE_FD);
-        if (fds[i] < 0)
-            return err_sys(err, "passing descriptor %d on", i);
-    }
-    for (int i = 0; i < count; i++)
-        if (dup2(fds[i], i) < 0) /* allow dup2: these are what the launcher inherits */
-            return err_sys(err, "placing descriptor %d", i);
-    return 0;
-}
-
-static int enter_cgroup(int cgroup, struct err *err)
-{
-    AUTO_CLOSE int fd = openat(cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-
-    if (fd < 0 || write(fd, "0", 1) != 1)
-        return err_sys(err, "entering the cgroup");
-    return 0;
+    return done < 0 ? err_sys(err, "passing the status socket on") : 0;
 }
 
 static int launcher_child(void *argument)
@@ -154,14 +133,12 @@ static int launcher_child(void *argument)
     bool has_user_namespace = request->namespaces & CLONE_NEWUSER;
     bool ok = true;
 
-    if (request->cgroup >= 0)
-        ok = enter_cgroup(request->cgroup, spawn->err) == 0;
-    if (ok && has_user_namespace && !request->netns)
+    if (has_user_namespace && !request->netns)
         ok = write_maps(&spawn->identity, spawn->err) == 0;
     if (ok && has_user_namespace && !spawn->identity.is_root)
         ok = keep_caps(spawn->err) == 0;
     if (ok)
-        ok = place_descriptors(request, spawn->err) == 0;
+        ok = place_status(request->status, spawn->err) == 0;
     if (ok) {
         execve(request->launcher, argv, env);
         err_sys(spawn->err, "executing %s", request->launcher);

@@ -19,12 +19,9 @@ void netns_free(struct netns *netns);
 
 struct spawn_request {
     const char *launcher;
-    int plan;   /* sealed file */
-    int status; /* the launcher's end of the status socket */
-    int stdio[3];
+    int status;                /* the launcher's end of the status socket */
     uint32_t namespaces;       /* CLONE_NEW* flags */
     const struct netns *netns; /* instead of CLONE_NEWUSER and CLONE_NEWNET; or NULL */
-    int cgroup;                /* folder, or -1 */
 };
 
 /* The process is a child of the caller with no exit signal, so that a host's SIGCHLD handling never

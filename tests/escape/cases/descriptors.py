@@ -107,8 +107,8 @@ def read_the_file_on_stdout(stage):
 def use_any_descriptor_above_two(stage):
     """Nothing but 0, 1 and 2 arrives, whatever the caller or Cordon had open."""
     fd = stage.open(stage.victim_file())
-    ran = stage.run("/usr/bin/python3", "-c", "import os; print('@start', os.listdir('/proc/self/fd'))",
-                    fds=[fd])
+    script = "import os; print('@start', os.listdir('/proc/self/fd'))"
+    ran = stage.run("/usr/bin/python3", "-c", script, fds=[fd])
     return len(ran.out.split(",")) > 4  # 0, 1, 2 and the listing itself
 
 

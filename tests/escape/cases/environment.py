@@ -75,7 +75,7 @@ def plant_a_launcher_in_the_workspace(stage):
 
 @attack()
 def read_a_secret(stage):
-    env = {"MY_SECRET": "value-one", "GITHUB_TOKEN": "value-two", "AWS_ACCESS_KEY_ID": "value-three",
+    env = {"MY_SECRET": "value-one", "GITHUB_TOKEN": "value-two", "AWS_ACCESS_KEY": "value-three",
            "DB_PASSWORD": "value-four", "APP_CREDENTIALS": "value-five"}
     out = stage.run("/bin/sh", "-c", "echo @start; env", env=env).out
     return [value for value in env.values() if value in out]

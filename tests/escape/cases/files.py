@@ -1,4 +1,4 @@
-"""Writing where only reading is allowed: every call that changes a file, every other name for it."""
+"""Writing where only reading is allowed: the calls that change a file, and other names for it."""
 
 import os
 import subprocess

@@ -268,9 +268,9 @@ def rewrite_the_git_file_of_a_submodule(stage):
     assert added.returncode == 0, added.stderr
     stage.git("commit", "-q", "-m", "first")
     program, mark = trap(stage)
-    stage.shell('cp -r .git/modules/part evil && git config -f evil/config core.worktree "$PWD/part"'
-                ' && git config -f evil/config core.fsmonitor "$1" && echo "gitdir: ../evil" '
-                '> part/.git', program)
+    stage.shell('cp -r .git/modules/part evil && git config -f evil/config core.worktree '
+                '"$PWD/part" && git config -f evil/config core.fsmonitor "$1" && '
+                'echo "gitdir: ../evil" > part/.git', program)
     return git_is_trapped(stage, mark)
 
 

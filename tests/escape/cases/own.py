@@ -116,9 +116,9 @@ def mislead_the_clean_up(stage):
     if not stage.inside:
         stage.shell('rm "$1/empty"', stage.out)
         return not keep[0].exists()
-    stage.shell('find / -xdev -name "*cordon*" -writable -not -path "/proc/*" 2>/dev/null'
-                ' | while read -r found; do [ -d "$found" ] && echo "$1/empty" > "$found/1"; done; true',
-                stage.out)
+    stage.shell('find / -xdev -name "*cordon*" -writable -not -path "/proc/*" 2>/dev/null |'
+                ' while read -r found; do [ -d "$found" ] && echo "$1/empty" > "$found/1"; done;'
+                ' true', stage.out)
     stage.run("/bin/true")
     return not all(os.path.exists(path) for path in [*keep, stage.out / "folder"])
 
@@ -149,8 +149,8 @@ def find_writable_files_of_cordon(stage):
     """Nothing that Cordon keeps for itself may be written inside: not its registry, not its locks,
     not what stands in for missing names."""
     script = ('for d in /tmp "$TMPDIR" /dev/shm /run "$HOME"; do '
-              'find "$d" -xdev -iname "*cordon*" -writable -not -name "cordon-escape-*" 2>/dev/null; '
-              'done; true')
+              'find "$d" -xdev -iname "*cordon*" -writable -not -name "cordon-escape-*"; '
+              'done 2>/dev/null; true')
     if not stage.inside:
         stage.file("tmp/cordon-registry/lock")
     out = stage.shell(script).out.replace("@start shell", "").strip()

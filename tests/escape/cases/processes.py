@@ -122,7 +122,7 @@ def outlive_a_signal_to_the_group(stage):
         os.killpg(process.pid, signal.SIGINT)
         try:
             process.wait(5 if stage.inside else 0.2)
-        except subprocess.TimeoutExpired:  # it may well go on: then it is still in charge of its command
+        except subprocess.TimeoutExpired:  # it may well go on, in charge of its command
             process.kill()
             process.wait()
     name = mark()

@@ -5,6 +5,7 @@
 #include "base/sys.h"
 #include "loop/loop.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -237,15 +238,20 @@ static void test_hang_up_is_readable(void **state)
 
 static void test_what_cannot_be_watched(void **state)
 {
+    static const char *const always_ready[] = {"/proc/self/exe", "/", "/dev/null"};
     struct loop *loop = new_loop();
     struct err err = ERR_UNTOUCHED;
-    int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-    assert_null(loop_watch_new(loop, file, LOOP_READ, on_ready, NULL, &err));
-    assert_int_equal(err.code, ERR_UNSUPPORTED);
-    close(file);
-    assert_null(loop_watch_new(loop, file, LOOP_READ, on_ready, NULL, &err));
-    assert_int_equal(err.code, ERR_SYSTEM);
+    for (size_t i = 0; i < 3; i++) {
+        int fd = open(always_ready[i], O_RDONLY | O_CLOEXEC);
+
+        assert_null(loop_watch_new(loop, fd, LOOP_READ, on_ready, NULL, &err));
+        assert_int_equal(err.code, ERR_UNSUPPORTED);
+        close(fd);
+        assert_null(loop_watch_new(loop, fd, LOOP_READ, on_ready, NULL, &err));
+        assert_int_equal(err.code, ERR_SYSTEM);
+        assert_int_equal(err.sys, EBADF);
+    }
     loop_free(loop);
 }
 

@@ -47,6 +47,13 @@ static uint32_t case_namespaces(const char *word)
                                    : (uint32_t)ALL_BUT_USER | CLONE_NEWUSER;
 }
 
+static enum network_access case_network(const char *word)
+{
+    if (str_eq(word, "enabled"))
+        return NETWORK_ENABLED;
+    return str_eq(word, "proxied") ? NETWORK_PROXIED : NETWORK_RESTRICTED;
+}
+
 /* "ACCESS PATH [dir|file|missing]" */
 static void case_add_entry(struct access_map *map, const char *line, const char *path)
 {
@@ -82,8 +89,7 @@ static void case_load_map(struct access_map *map, const json_t *json, const char
     size_t i;
 
     map->restricted = case_flag(json, "restricted", true);
-    map->network = str_eq(case_word(json, "network", "restricted"), "enabled") ? NETWORK_ENABLED
-                                                                               : NETWORK_RESTRICTED;
+    map->network = case_network(case_word(json, "network", "restricted"));
     json_array_foreach(json_object_get(json, "entries"), i, item)
     {
         case_add_entry(map, json_string_value(item), path);

@@ -4,7 +4,7 @@
  *       "namespaces": "all" | "no-user" | "none",          of the host
  *       "root": false, "proc": true, "landlock": 7, "arch": "x86_64" | "aarch64",
  *       "procReadOnly": ["/proc/sys"],
- *       "restricted": true, "network": "restricted" | "enabled", "nested": false,
+ *       "restricted": true, "network": "restricted" | "proxied" | "enabled", "nested": false,
  *       "entries": ["read /", "write /work", "read /work/.git missing", "deny /work/.env file"],
  *       "links": ["/bin -> usr/bin"] }
  */

@@ -67,9 +67,10 @@ static void test_without_landlock(void **state)
 {
     AUTO(access_map_done) struct access_map map = workspace();
     struct landlock_spec spec = {.abi = 0, .has_mounts = true};
-    struct landlock_rules rules = {.handled = 77};
+    struct landlock_rules rules = {0};
 
     assert_false(landlock_compile(&map, &spec, &rules));
+    assert_int_equal(rules.len, 0);
 }
 
 /* Reading is left to the mounts: handling it would cost 20 % of `grep -r`. */
@@ -162,12 +163,32 @@ static void test_denied_and_missing_paths_get_nothing(void **state)
  * comm and oom_score_adj of one's own processes. */
 static void test_own_devices(void **state)
 {
+    const uint64_t use = K_LANDLOCK_WRITE_FILE | K_LANDLOCK_IOCTL_DEV;
     AUTO(access_map_done) struct access_map map = workspace();
     AUTO(landlock_rules_done) struct landlock_rules rules = compile(&map, &sandboxed);
 
-    assert_int_equal(rights_at(&rules, "/dev"), K_LANDLOCK_WRITE_FILE | K_LANDLOCK_IOCTL_DEV);
+    assert_int_equal(rights_at(&rules, "/dev/null"), use);
+    assert_int_equal(rights_at(&rules, "/dev/tty"), use);
+    assert_int_equal(rights_at(&rules, "/dev/console"), use);
+    assert_int_equal(rights_at(&rules, "/dev/pts"), use);
     assert_int_equal(rights_at(&rules, "/dev/shm"), WRITING | K_LANDLOCK_REFER);
     assert_int_equal(rights_at(&rules, "/proc"), K_LANDLOCK_WRITE_FILE);
+}
+
+/* A read-only mount does not stop writing to a device, so only the ruleset keeps one that the user
+ * shows from being written to: /dev as a whole must give nothing. */
+static void test_a_readable_device_is_not_writable(void **state)
+{
+    AUTO(access_map_done) struct access_map map = workspace();
+    AUTO(landlock_rules_done) struct landlock_rules rules = {0};
+
+    access_map_add(&map, "/dev/kvm", ACCESS_READ, ACCESS_FILE, "test");
+    access_map_add(&map, "/dev/fuse", ACCESS_WRITE, ACCESS_FILE, "test");
+    access_map_sort(&map);
+    rules = compile(&map, &sandboxed);
+    assert_int_equal(rights_at(&rules, "/dev"), 0);
+    assert_int_equal(rights_at(&rules, "/dev/kvm"), 0);
+    assert_int_equal(rights_at(&rules, "/dev/fuse"), K_LANDLOCK_WRITE_FILE | K_LANDLOCK_IOCTL_DEV);
 }
 
 /* With the host's /dev only harmless devices, by name; nothing in it can be made or removed. */
@@ -227,6 +248,7 @@ int main(void)
         cmocka_unit_test(test_a_file_gets_no_rights_of_folders),
         cmocka_unit_test(test_denied_and_missing_paths_get_nothing),
         cmocka_unit_test(test_own_devices),
+        cmocka_unit_test(test_a_readable_device_is_not_writable),
         cmocka_unit_test(test_devices_of_the_host),
         cmocka_unit_test(test_nested_namespaces_leave_the_scopes),
         cmocka_unit_test(test_a_writable_root_leaves_the_scopes),

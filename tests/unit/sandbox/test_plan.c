@@ -241,6 +241,21 @@ static void random_map(struct access_map *ret)
     access_map_sort(ret);
 }
 
+/* The map that the test ended with when it failed. */
+static struct access_map random_now;
+
+static int print_random_map(void **state)
+{
+    for (size_t i = 0; i < random_now.len; i++)
+        print_message("    %s %s%s\n", access_name(random_now.entries[i].access),
+                      random_now.entries[i].path,
+                      random_now.entries[i].kind == ACCESS_MISSING ? " missing"
+                      : random_now.entries[i].kind == ACCESS_FILE  ? " file"
+                                                                   : "");
+    access_map_done(&random_now);
+    return 0;
+}
+
 static void test_random_maps(void **state)
 {
     struct plan_host host = {.namespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID,
@@ -250,16 +265,15 @@ static void test_random_maps(void **state)
     struct plan_options options = {0};
 
     for (int i = 0; i < RANDOM_MAPS; i++) {
-        struct access_map map;
         struct err err;
         struct plan *plan;
 
-        random_map(&map);
-        plan = plan_compile(&map, &host, &options, &err);
+        random_map(&random_now);
+        plan = plan_compile(&random_now, &host, &options, &err);
         assert_non_null(plan);
-        check_plan(plan, &map);
+        check_plan(plan, &random_now);
         plan_free(plan);
-        access_map_done(&map);
+        access_map_done(&random_now);
     }
 }
 
@@ -361,7 +375,7 @@ static int is_case(const struct dirent *entry)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest fixed[] = {
-        cmocka_unit_test(test_random_maps),
+        cmocka_unit_test_teardown(test_random_maps, print_random_map),
         cmocka_unit_test(test_too_many_slots),
         cmocka_unit_test(test_a_command_that_is_too_large),
         cmocka_unit_test(test_what_a_command_changes),

@@ -151,6 +151,7 @@ static void worker_stop(const struct worker *worker)
 {
     int status;
 
+    shutdown(worker->socket, SHUT_RDWR); /* later workers have a copy of the descriptor */
     close(worker->socket);
     assert_int_equal(waitpid(worker->pid, &status, 0), worker->pid);
     assert_int_equal(status, 0);

@@ -1,0 +1,282 @@
+/* `cordon doctor`: what this machine can enforce, found out by doing: a sandbox is made, with nothing
+ * in it, and what it turned out to hold is reported, with the remedy for what is missing.
+ *
+ *     0   every layer is enforced
+ *     1   something is missing (the sandbox is made without it)
+ *     2   no sandbox can be made at all
+ *
+ * Cgroups are told about, but do not count: limits have a substitute, and most sessions have none. */
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/host_facts.h"
+#include "cli/remedies.h"
+
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "exec/cgroup.h"
+#include "policy/access.h"
+#include "sandbox/sandbox.h"
+
+#include <stdint.h>
+#include <string.h>
+
+struct doctor_options {
+    bool wants_json;
+};
+
+struct diagnosis {
+    struct host_facts facts;
+    int status; /* enum exit_status */
+    bool has_layers;
+    struct layer_report layers[LAYER_COUNT];
+    struct err failure;   /* EXIT_CANNOT: why */
+    bool keeps_protected; /* profiles that protect names in writable folders can be used */
+    struct err refusal;   /* ... why not */
+    char *cgroup;         /* NULL without one */
+    struct err no_cgroup;
+    struct remedies remedies;
+};
+
+static void diagnosis_done(struct diagnosis *diagnosis)
+{
+    free(diagnosis->cgroup);
+    remedies_done(&diagnosis->remedies);
+}
+
+static void sandbox_auto(struct sandbox **slot)
+{
+    sandbox_free(*slot);
+}
+
+/* Everything readable, /tmp writable, no network: what every layer has a part in. With
+ * `protected_name`, something read-only below what is writable. */
+static struct sandbox *make_sandbox(bool has_protected_name, struct err *err)
+{
+    AUTO(access_map_done)
+    struct access_map map = {.restricted = true, .network = NETWORK_RESTRICTED};
+    const struct sandbox_options options = {.mode = SANDBOX_AUTO, .access = &map};
+
+    access_map_add(&map, "/", ACCESS_READ, ACCESS_DIR, "doctor");
+    access_map_add(&map, "/tmp", ACCESS_WRITE, ACCESS_DIR, "doctor");
+    if (has_protected_name)
+        access_map_add(&map, "/tmp/.cordon", ACCESS_READ, ACCESS_MISSING, "doctor");
+    access_map_sort(&map);
+    return sandbox_new(&options, err);
+}
+
+static void try_sandbox(struct diagnosis *diagnosis)
+{
+    AUTO(sandbox_auto) struct sandbox *sandbox = make_sandbox(false, &diagnosis->failure);
+    bool is_whole = true;
+
+    diagnosis->status = EXIT_CANNOT;
+    if (!sandbox || sandbox_probe(sandbox, &diagnosis->failure))
+        return;
+    for (int i = 0; i < LAYER_COUNT; i++) {
+        diagnosis->layers[i] = *sandbox_layer(sandbox, (enum layer)i);
+        is_whole &= diagnosis->layers[i].state == LAYER_ENFORCED ||
+                    diagnosis->layers[i].state == LAYER_NOT_NEEDED;
+    }
+    diagnosis->has_layers = true;
+    diagnosis->status = is_whole ? EXIT_OK : EXIT_NO;
+}
+
+/* Only compiled: what the host can do is known by now. */
+static void try_protected_name(struct diagnosis *diagnosis)
+{
+    AUTO(sandbox_auto) struct sandbox *sandbox = make_sandbox(true, &diagnosis->refusal);
+
+    diagnosis->keeps_protected = sandbox;
+}
+
+static void diagnose(struct diagnosis *ret)
+{
+    *ret = (struct diagnosis){.status = EXIT_CANNOT};
+    host_facts_read("", &ret->facts);
+    try_sandbox(ret);
+    try_protected_name(ret);
+    ret->cgroup = cgroup_find_base(NULL, &ret->no_cgroup);
+    if (ret->has_layers)
+        remedies_find(&ret->facts, ret->layers, &ret->remedies);
+    if (!ret->cgroup)
+        remedies_add_cgroup(&ret->facts, ret->no_cgroup.msg, &ret->remedies);
+}
+
+static const char *verdict(const struct diagnosis *diagnosis)
+{
+    switch (diagnosis->status) {
+    case EXIT_OK:
+        return "enforced";
+    case EXIT_NO:
+        return "degraded";
+    default:
+        return "none";
+    }
+}
+
+/* --- for people --- */
+
+static void print_row(const char *name, const char *state, const char *why, struct buf *text)
+{
+    buf_appendf(text, "  %-18s %s%s%s\n", name, state, *why ? ": " : "", why);
+}
+
+static void print_layers(const struct diagnosis *diagnosis, struct buf *text)
+{
+    buf_append_str(text, "Layers:\n");
+    for (int i = 0; i < LAYER_COUNT; i++) {
+        const struct layer_report *layer = &diagnosis->layers[i];
+
+        print_row(layer_name((enum layer)i), layer_state_name(layer->state), layer->why, text);
+    }
+    buf_append_str(text, "\nProfiles:\n");
+    print_row("read-only", "can be used", "", text);
+    print_row("workspace-write", diagnosis->keeps_protected ? "can be used" : "refused",
+              diagnosis->keeps_protected ? "" : diagnosis->refusal.msg, text);
+    buf_append_str(text, "\nLimits:\n");
+    print_row("memory, pids", diagnosis->cgroup ? "by cgroup" : "by rlimit",
+              diagnosis->cgroup ? diagnosis->cgroup : diagnosis->no_cgroup.msg, text);
+}
+
+static void print_remedies(const struct remedies *remedies, struct buf *text)
+{
+    for (size_t i = 0; i < remedies->len; i++) {
+        const struct remedy *remedy = &remedies->items[i];
+
+        buf_appendf(text, "\n%s:\n", remedy->about);
+        options_print_text(remedy->cause, 2, text);
+        for (const char *line = remedy->how; *line; line += strcspn(line, "\n") + 1)
+            buf_appendf(text, "%s%.*s\n", *line == '\n' ? "" : "    ", (int)strcspn(line, "\n"),
+                        line);
+    }
+}
+
+static int print_diagnosis(const struct diagnosis *diagnosis)
+{
+    static const char *const verdicts[] = {
+        [EXIT_OK] = "Every layer of the sandbox is enforced.",
+        [EXIT_NO] = "Commands are sandboxed, but not by every layer.",
+        [EXIT_CANNOT] = "No sandbox can be made here",
+    };
+    AUTO(buf_done) struct buf text;
+    int printed;
+
+    buf_init(&text, SIZE_MAX / 2);
+    buf_appendf(&text, "%s%s%s\n\n", verdicts[diagnosis->status],
+                diagnosis->has_layers ? "" : ": ",
+                diagnosis->has_layers ? "" : diagnosis->failure.msg);
+    if (diagnosis->has_layers)
+        print_layers(diagnosis, &text);
+    print_remedies(&diagnosis->remedies, &text);
+    printed = console_print(&text);
+    return printed == EXIT_OK ? diagnosis->status : printed;
+}
+
+/* --- for programs --- */
+
+static json_t *layers_to_json(const struct diagnosis *diagnosis)
+{
+    json_t *json = json_object();
+
+    for (int i = 0; i < LAYER_COUNT && diagnosis->has_layers; i++) {
+        const struct layer_report *layer = &diagnosis->layers[i];
+
+        json_object_set_new(json, layer_name((enum layer)i),
+                            json_pack("{s:s, s:o}", "state", layer_state_name(layer->state), "why",
+                                      *layer->why ? json_lossy(layer->why) : json_null()));
+    }
+    return json;
+}
+
+static json_t *remedies_to_json(const struct remedies *remedies)
+{
+    json_t *json = json_array();
+
+    for (size_t i = 0; i < remedies->len; i++)
+        json_array_append_new(json, json_pack("{s:s, s:o, s:o}", "about", remedies->items[i].about,
+                                              "cause", json_lossy(remedies->items[i].cause), "how",
+                                              json_lossy(remedies->items[i].how)));
+    return json;
+}
+
+static json_t *switch_to_json(int64_t value)
+{
+    return value == HOST_FACT_MISSING ? json_null() : json_integer(value);
+}
+
+static json_t *facts_to_json(const struct host_facts *facts)
+{
+    return json_pack(
+        "{s:b, s:b, s:b, s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "root", facts->is_root, "wsl1",
+        facts->is_wsl1, "systemd", facts->has_systemd, "apparmor_restrict_unprivileged_userns",
+        switch_to_json(facts->apparmor_restricts_userns), "unprivileged_userns_clone",
+        switch_to_json(facts->userns_clone), "max_user_namespaces",
+        switch_to_json(facts->max_user_namespaces), "landlock_abi", facts->landlock_abi,
+        "container", *facts->container ? json_lossy(facts->container) : json_null(), "lsm",
+        json_lossy(facts->lsm), "kernel", json_lossy(facts->release));
+}
+
+static int print_diagnosis_json(const struct diagnosis *diagnosis)
+{
+    AUTO_JSON json_t *json = json_object();
+    int printed;
+
+    json_object_set_new(json, "verdict", json_string(verdict(diagnosis)));
+    json_object_set_new(json, "failure",
+                        diagnosis->has_layers ? json_null() : json_lossy(diagnosis->failure.msg));
+    json_object_set_new(json, "layers", layers_to_json(diagnosis));
+    json_object_set_new(json, "profiles",
+                        json_pack("{s:b, s:b}", "read-only", diagnosis->has_layers,
+                                  "workspace-write", diagnosis->keeps_protected));
+    json_object_set_new(json, "cgroup", json_lossy(diagnosis->cgroup));
+    json_object_set_new(json, "remedies", remedies_to_json(&diagnosis->remedies));
+    json_object_set_new(json, "host", facts_to_json(&diagnosis->facts));
+    printed = console_print_json(json);
+    return printed == EXIT_OK ? diagnosis->status : printed;
+}
+
+/* --- the command --- */
+
+static int set_json(void *data, const char *value, struct err *err)
+{
+    ((struct doctor_options *)data)->wants_json = true;
+    return 0;
+}
+
+static const struct option doctor_options[] = {
+    {.name = "json", .letter = 'j', .set = set_json, .help = "Prints one JSON value."},
+    {.name = NULL},
+};
+
+static const struct option_group doctor_groups[] = {{"Options", doctor_options}, {NULL, NULL}};
+
+static int doctor_run(char **argv)
+{
+    struct doctor_options options = {0};
+    AUTO(diagnosis_done) struct diagnosis diagnosis = {0};
+    char **rest;
+    int status;
+
+    if (!command_parse(&command_doctor, argv, &options, &rest, &status) ||
+        !command_has_no_arguments(&command_doctor, rest, &status))
+        return status;
+    diagnose(&diagnosis);
+    return options.wants_json ? print_diagnosis_json(&diagnosis) : print_diagnosis(&diagnosis);
+}
+
+const struct command command_doctor = {
+    .name = "doctor",
+    .summary = "tell which layers this machine can enforce, and what to do about the others",
+    .usage = "[--json]",
+    .about = "Makes a sandbox with nothing in it and tells which layers of defence stand (enforced, "
+             "partial, absent), which profiles can be used, and what has to be done for what is "
+             "missing.\n"
+             "\n"
+             "The exit status is 0 when every layer is enforced, 1 when something is missing, 2 "
+             "when no sandbox can be made at all, 125 when Cordon was called wrongly.\n",
+    .examples = "  cordon doctor\n"
+                "  cordon doctor --json | jq .verdict\n",
+    .groups = doctor_groups,
+    .run = doctor_run,
+};

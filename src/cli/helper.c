@@ -1,0 +1,295 @@
+/* See helper.h.
+ *
+ *     codex-linux-sandbox --sandbox-policy-cwd DIR --command-cwd DIR --permission-profile JSON
+ *                         -- COMMAND [ARGUMENT]...
+ *
+ * The caller is a program that made the descriptors 0, 1 and 2 for the command, so they are passed
+ * through as they are, and the whole environment, too. What differs from Codex (docs/compatibility.md):
+ * wrong flags are exit status 2 and never a panic; flags of its inner stages do not exist; there is
+ * always a /proc of its own where that can be had, and Landlock on top of namespaces instead of in
+ * place of them, so --no-proc and --use-legacy-landlock change nothing. */
+#include "cli/helper.h"
+
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "base/strv.h"
+#include "cli/config_file.h"
+#include "cli/console.h"
+#include "cli/options.h"
+#include "exec/oneshot.h"
+#include "policy/environment.h"
+#include "policy/host_view.h"
+#include "policy/profile_json.h"
+#include "policy/resolve.h"
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { HELPER_EXIT_FAILED = 1, HELPER_EXIT_USAGE = 2 };
+
+/* Codex gives a command 50 ms; whoever ends us by SIGTERM follows with SIGKILL when it wants to. */
+#define HELPER_KILL_AFTER_NS UINT64_C(3600000000000)
+
+struct helper {
+    const char *policy_cwd;
+    const char *command_cwd;
+    const char *profile_text;
+    struct profile profile;
+    struct access_map access;
+    struct strv own_paths;
+    struct strv env;
+    struct sandbox *sandbox;
+};
+
+/* --- flags --- */
+
+static int set_path(const char **slot, const char *value, struct err *err)
+{
+    if (value[0] != '/')
+        return err_set(err, ERR_INVALID, "\"%s\" is not an absolute path", value);
+    *slot = value;
+    return 0;
+}
+
+static int set_policy_cwd(void *data, const char *value, struct err *err)
+{
+    return set_path(&((struct helper *)data)->policy_cwd, value, err);
+}
+
+static int set_command_cwd(void *data, const char *value, struct err *err)
+{
+    return set_path(&((struct helper *)data)->command_cwd, value, err);
+}
+
+static int set_profile(void *data, const char *value, struct err *err)
+{
+    ((struct helper *)data)->profile_text = value;
+    return 0;
+}
+
+static int set_nothing(void *data, const char *value, struct err *err)
+{
+    return 0;
+}
+
+static int set_managed_network(void *data, const char *value, struct err *err)
+{
+    return err_set(err, ERR_UNSUPPORTED,
+                   "this version of Cordon has no managed network proxy; without one the command "
+                   "would have either no network or all of it");
+}
+
+static const struct option helper_options[] = {
+    {.name = "sandbox-policy-cwd",
+     .value = "DIR",
+     .set = set_policy_cwd,
+     .help = "The folder that the project roots of the profile mean. Has to be given."},
+    {.name = "command-cwd",
+     .value = "DIR",
+     .set = set_command_cwd,
+     .help = "The folder in which the command starts. Default: the current one."},
+    {.name = "permission-profile",
+     .value = "JSON",
+     .set = set_profile,
+     .help = "What the command may do, in any of the JSON shapes. Has to be given."},
+    {.name = "use-legacy-landlock",
+     .set = set_nothing,
+     .help = "Changes nothing: Landlock is always used, and more with it."},
+    {.name = "no-proc",
+     .set = set_nothing,
+     .help = "Changes nothing: the command gets a /proc of its own where that is possible."},
+    {.name = "managed-network", .value = "JSON", .set = set_managed_network, .help = "Refused."},
+    {.name = NULL},
+};
+
+static const struct option_group helper_groups[] = {{"Options", helper_options}, {NULL, NULL}};
+
+static int helper_help(void)
+{
+    AUTO(buf_done) struct buf text;
+
+    buf_init(&text, SIZE_MAX / 2);
+    buf_append_str(&text, "Usage: codex-linux-sandbox --sandbox-policy-cwd DIR --command-cwd DIR\n"
+                          "           --permission-profile JSON -- COMMAND [ARGUMENT]...\n\n");
+    options_print_text("Cordon in the place of Codex's sandbox helper. For people there is "
+                       "\"cordon run\".\n",
+                       0, &text);
+    options_print(helper_groups, &text);
+    return console_print(&text);
+}
+
+static int check_flags(const struct helper *helper, char *const *command, struct err *err)
+{
+    if (!helper->policy_cwd)
+        return err_set(err, ERR_INVALID, "--sandbox-policy-cwd DIR is missing");
+    if (!helper->profile_text)
+        return err_set(err, ERR_INVALID, "--permission-profile JSON is missing");
+    if (!*command)
+        return err_set(err, ERR_INVALID, "there is no command: ... -- COMMAND [ARGUMENT]...");
+    return 0;
+}
+
+/* What a newer Codex may add to a profile is ignored, and said. */
+static int read_profile(struct helper *helper, struct err *err)
+{
+    AUTO(strv_done) struct strv ignored = {0};
+
+    if (profile_parse(helper->profile_text, strlen(helper->profile_text), &ignored,
+                      &helper->profile, err))
+        return err_wrap(err, "invalid permission profile JSON");
+    for (size_t i = 0; i < ignored.len; i++)
+        console_say("permission profile: %s is not known here and has no effect", ignored.items[i]);
+    return 0;
+}
+
+static int helper_fail(const struct err *err, int status)
+{
+    console_fail(err);
+    return status;
+}
+
+/* --- the command --- */
+
+static void helper_done(struct helper *helper)
+{
+    sandbox_free(helper->sandbox);
+    profile_done(&helper->profile);
+    access_map_done(&helper->access);
+    strv_done(&helper->own_paths);
+    strv_done(&helper->env);
+}
+
+static int resolve(struct helper *helper, struct err *err)
+{
+    AUTO(config_file_done) struct config_file file = {0};
+    char *const roots[] = {(char *)helper->policy_cwd, NULL};
+    const struct resolve_context context = {
+        .view = &host_view_real, .workspace_roots = roots, .tmpdir = getenv("TMPDIR")};
+
+    if (helper->profile.network == NETWORK_PROXIED)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "this version of Cordon has no managed network proxy, which the profile "
+                       "asks for");
+    if (profile_resolve(&helper->profile, &context, &helper->access, err) ||
+        config_file_place(&file, err))
+        return -1;
+    return config_file_guard(&file, &helper->access, &helper->own_paths, err);
+}
+
+static void make_environment(struct helper *helper)
+{
+    const struct environment_policy everything = {.defaults = ENVIRONMENT_DEFAULTS_OFF};
+    const struct environment_request request = {
+        .policy = &everything, .base = environ, .network = helper->access.network};
+
+    environment_build(&request, &helper->env, NULL);
+}
+
+static int make_sandbox(struct helper *helper, struct err *err)
+{
+    const struct sandbox_options options = {
+        .access = &helper->access,
+        .allow_nested_namespaces = helper->profile.allow_nested_namespaces,
+        .own_paths = (const char *const *)strv_view(&helper->own_paths),
+    };
+
+    helper->sandbox = sandbox_new(&options, err);
+    return helper->sandbox ? 0 : -1;
+}
+
+static void on_started(void *data, pid_t pid)
+{
+    const struct helper *helper = data;
+
+    if (sandbox_is_degraded(helper->sandbox))
+        console_say("the sandbox is weaker than it should be: %s (cordon doctor tells what to do)",
+                    sandbox_degradation(helper->sandbox));
+}
+
+/* Ends as the command ended, so that whoever waits for us sees the same. */
+static int end_like(const struct oneshot_result *result)
+{
+    if (result->failed) {
+        console_say("%s", result->failure.msg);
+        if (result->stage != LAUNCH_STAGE_EXEC)
+            return HELPER_EXIT_FAILED;
+        return result->failure.sys == ENOENT ? 127 : 126;
+    }
+    if (!result->signal)
+        return result->exit_code;
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* no core of ours: the command may have left its own */
+    signal(result->signal, SIG_DFL);
+    raise(result->signal);
+    return 128 + result->signal; /* a signal that does not end us */
+}
+
+static int run_sandboxed(struct helper *helper, char **command)
+{
+    struct oneshot_options job;
+    struct oneshot_result result;
+    struct err err;
+    int status;
+
+    if (resolve(helper, &err) || make_sandbox(helper, &err))
+        return helper_fail(&err, HELPER_EXIT_FAILED);
+    make_environment(helper);
+    oneshot_defaults(&job);
+    job.sandbox = helper->sandbox;
+    job.argv = command;
+    job.env = strv_view(&helper->env);
+    job.cwd = helper->command_cwd;
+    job.stdio = ONESHOT_INHERIT;
+    job.kill_after_ns = HELPER_KILL_AFTER_NS;
+    job.signals = ONESHOT_SIGNALS_HANDLE;
+    job.on_started = on_started;
+    job.data = helper;
+    if (oneshot_run(&job, &result, &err))
+        return helper_fail(&err, HELPER_EXIT_FAILED);
+    oneshot_result_done(&result);
+    return end_like(&result);
+}
+
+/* Nothing is applied, so nothing has to stand between. */
+static int run_bare(const struct helper *helper, char **command)
+{
+    struct err err;
+
+    if (chdir(helper->command_cwd)) {
+        err_sys(&err, "entering %s", helper->command_cwd);
+        return helper_fail(&err, HELPER_EXIT_FAILED);
+    }
+    execvp(command[0], command);
+    err_sys(&err, "executing %s", command[0]);
+    return helper_fail(&err, err.sys == ENOENT ? 127 : 126);
+}
+
+int helper_main(char **argv)
+{
+    AUTO(helper_done) struct helper helper = {0};
+    struct options_rest rest;
+    char current[PATH_MAX];
+    struct err err;
+
+    if (options_parse(helper_groups, argv, &helper, &rest, &err))
+        return helper_fail(&err, HELPER_EXIT_USAGE);
+    if (rest.wants_help)
+        return helper_help();
+    if (check_flags(&helper, rest.argv, &err) || read_profile(&helper, &err))
+        return helper_fail(&err, HELPER_EXIT_USAGE);
+    if (!helper.command_cwd && !(helper.command_cwd = getcwd(current, sizeof current))) {
+        err_sys(&err, "finding the current folder");
+        return helper_fail(&err, HELPER_EXIT_FAILED);
+    }
+    if (helper.profile.kind == PROFILE_DISABLED)
+        return run_bare(&helper, rest.argv);
+    return run_sandboxed(&helper, rest.argv);
+}

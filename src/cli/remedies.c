@@ -1,0 +1,221 @@
+/* See remedies.h. Causes are asked in the order from the one that explains most: a kernel that has
+ * no namespaces at all, a switch that forbids them, a security module, a container around us. What
+ * none explains is said as far as it is known. */
+#include "cli/remedies.h"
+
+#include "base/alloc.h"
+#include "cli/host_facts.h"
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* The ABI that brings scopes for signals and abstract sockets (Linux 6.12), landlock(7). */
+enum { LANDLOCK_WHOLE_ABI = 6 };
+
+void remedies_done(struct remedies *remedies)
+{
+    for (size_t i = 0; i < remedies->len; i++) {
+        free(remedies->items[i].cause);
+        free(remedies->items[i].how);
+    }
+    free(remedies->items);
+    *remedies = (struct remedies){0};
+}
+
+/* Takes both texts over. */
+static void remedies_add(struct remedies *remedies, const char *about, char *cause, char *how)
+{
+    remedies->items =
+        alloc_grow(remedies->items, remedies->len, &remedies->cap, sizeof *remedies->items);
+    remedies->items[remedies->len++] =
+        (struct remedy){.about = about, .cause = cause, .how = how};
+}
+
+static bool is_missing(const struct layer_report *layers, enum layer layer)
+{
+    return layers[layer].state == LAYER_ABSENT || layers[layer].state == LAYER_PARTIAL;
+}
+
+/* --- namespaces --- */
+
+static bool explain_wsl1(const struct host_facts *facts, const char *about, struct remedies *ret)
+{
+    if (!facts->is_wsl1)
+        return false;
+    remedies_add(ret, about,
+                 alloc_str("This is WSL 1, whose kernel has no namespaces and no Landlock; WSL 2 "
+                           "has both."),
+                 alloc_str("in Windows:  wsl --list --verbose\n"
+                           "             wsl --set-version DISTRIBUTION 2\n"));
+    return true;
+}
+
+static bool explain_limit(const struct host_facts *facts, const char *about, struct remedies *ret)
+{
+    if (facts->max_user_namespaces != 0)
+        return false;
+    remedies_add(ret, about,
+                 alloc_str("user.max_user_namespaces is 0, so nobody may make a user namespace."),
+                 alloc_str("sudo sysctl -w user.max_user_namespaces=15000\n"
+                           "echo user.max_user_namespaces=15000 | sudo tee "
+                           "/etc/sysctl.d/99-cordon.conf\n"));
+    return true;
+}
+
+static bool explain_clone_switch(const struct host_facts *facts, const char *about,
+                                 struct remedies *ret)
+{
+    if (facts->userns_clone != 0 || facts->is_root)
+        return false;
+    remedies_add(ret, about,
+                 alloc_str("kernel.unprivileged_userns_clone is 0, so only root may make a user "
+                           "namespace (a switch of older Debian kernels)."),
+                 alloc_str("sudo sysctl -w kernel.unprivileged_userns_clone=1\n"
+                           "echo kernel.unprivileged_userns_clone=1 | sudo tee "
+                           "/etc/sysctl.d/99-cordon.conf\n"));
+    return true;
+}
+
+/* The profile is for the program that makes the namespaces, which is cordon; its launcher inherits
+ * it. "flags=(unconfined)" with "userns" is what Ubuntu 24.04 ships for bubblewrap's users. */
+static bool explain_apparmor(const struct host_facts *facts, const char *about,
+                             struct remedies *ret)
+{
+    if (facts->apparmor_restricts_userns != 1 || facts->is_root)
+        return false;
+    remedies_add(
+        ret, about,
+        alloc_str("AppArmor keeps programs without a profile of their own from using user "
+                  "namespaces (kernel.apparmor_restrict_unprivileged_userns is 1, as on Ubuntu "
+                  "24.04). Give cordon one:"),
+        alloc_strf("sudo tee /etc/apparmor.d/cordon <<'END'\n"
+                   "abi <abi/4.0>,\n"
+                   "include <tunables/global>\n"
+                   "profile cordon %s flags=(unconfined) {\n"
+                   "  userns,\n"
+                   "  include if exists <local/cordon>\n"
+                   "}\n"
+                   "END\n"
+                   "sudo apparmor_parser -r /etc/apparmor.d/cordon\n"
+                   "\n"
+                   "or, for every program:\n"
+                   "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\n",
+                   *facts->program ? facts->program : "/usr/bin/cordon"));
+    return true;
+}
+
+static bool explain_container(const struct host_facts *facts, const char *about,
+                              struct remedies *ret)
+{
+    if (!*facts->container)
+        return false;
+    remedies_add(
+        ret, about,
+        alloc_strf("This is a container (%s), whose own restrictions forbid new namespaces or hide "
+                   "parts of /proc. Loosen these; the sandbox then restricts the command itself.",
+                   facts->container),
+        alloc_str("docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
+                  "--security-opt systempaths=unconfined ...\n"
+                  "podman run --security-opt seccomp=unconfined --security-opt unmask=ALL ...\n"
+                  "Kubernetes: securityContext: {seccompProfile: {type: Unconfined}, procMount: "
+                  "Unmasked}, hostUsers: false\n"));
+    return true;
+}
+
+static void explain_namespaces(const struct host_facts *facts, const char *about,
+                               struct remedies *ret)
+{
+    if (explain_wsl1(facts, about, ret) || explain_limit(facts, about, ret) ||
+        explain_clone_switch(facts, about, ret) || explain_apparmor(facts, about, ret) ||
+        explain_container(facts, about, ret))
+        return;
+    remedies_add(ret, about,
+                 alloc_str("The kernel refuses new namespaces, and none of the known switches says "
+                           "why. A seccomp filter around this process, a unit of systemd with "
+                           "RestrictNamespaces=, SELinux, and a chroot do that, too."),
+                 alloc_str(""));
+}
+
+static void explain_proc(const struct host_facts *facts, const char *about, struct remedies *ret)
+{
+    if (explain_container(facts, about, ret))
+        return;
+    remedies_add(ret, about,
+                 alloc_str("A /proc of its own cannot be mounted, because something is mounted "
+                           "over parts of the /proc here."),
+                 alloc_str("grep /proc/ /proc/self/mountinfo      # what it is\n"));
+}
+
+/* --- Landlock --- */
+
+static void explain_landlock(const struct host_facts *facts, const char *about,
+                             struct remedies *ret)
+{
+    if (facts->landlock_abi >= LANDLOCK_WHOLE_ABI)
+        return; /* it is the profile that does without */
+    if (facts->landlock_abi > 0) {
+        remedies_add(ret, about,
+                     alloc_strf("The kernel (%s) has Landlock ABI %d; scopes for signals and "
+                                "abstract sockets came with ABI %d.",
+                                facts->release, facts->landlock_abi, LANDLOCK_WHOLE_ABI),
+                     alloc_str("install Linux 6.12 or newer\n"));
+    } else if (facts->landlock_error == EOPNOTSUPP) {
+        remedies_add(ret, about,
+                     alloc_str("The kernel has Landlock, but it was not enabled at boot."),
+                     alloc_strf("add to the kernel's command line (GRUB_CMDLINE_LINUX in "
+                                "/etc/default/grub, then sudo update-grub), and boot again:\n"
+                                "lsm=landlock,%s\n",
+                                *facts->lsm ? facts->lsm
+                                            : "lockdown,yama,integrity,apparmor,bpf"));
+    } else if (facts->landlock_error == EPERM && explain_container(facts, about, ret)) {
+        return;
+    } else {
+        remedies_add(ret, about,
+                     alloc_strf("The kernel (%s) has no Landlock: it is older than Linux 5.13, or "
+                                "was built without CONFIG_SECURITY_LANDLOCK.",
+                                facts->release),
+                     alloc_str("install Linux 6.12 or newer\n"));
+    }
+}
+
+void remedies_find(const struct host_facts *facts, const struct layer_report *layers,
+                   struct remedies *ret)
+{
+    static const enum layer namespaces[] = {LAYER_USER_NAMESPACE, LAYER_MOUNT_NAMESPACE,
+                                            LAYER_IPC_NAMESPACE,  LAYER_NET_NAMESPACE,
+                                            LAYER_UTS_NAMESPACE,  LAYER_CGROUP_NAMESPACE};
+    bool is_explained = false;
+
+    for (size_t i = 0; i < sizeof namespaces / sizeof *namespaces && !is_explained; i++)
+        if (is_missing(layers, namespaces[i])) {
+            explain_namespaces(facts, layer_name(namespaces[i]), ret);
+            is_explained = true;
+        }
+    if (is_missing(layers, LAYER_PID_NAMESPACE) && !is_explained)
+        explain_proc(facts, layer_name(LAYER_PID_NAMESPACE), ret);
+    if (is_missing(layers, LAYER_LANDLOCK) && !facts->is_wsl1)
+        explain_landlock(facts, layer_name(LAYER_LANDLOCK), ret);
+}
+
+/* --- limits --- */
+
+void remedies_add_cgroup(const struct host_facts *facts, const char *reason, struct remedies *ret)
+{
+    const char *how =
+        facts->has_systemd
+            ? facts->is_root ? "systemd-run --scope -p Delegate=yes cordon run --max-memory 2G -- "
+                               "COMMAND\n"
+                             : "systemd-run --user --scope -p Delegate=yes cordon run --max-memory "
+                               "2G -- COMMAND\n"
+            : "start cordon in a cgroup v2 below one that is yours and has \"+memory +pids\" in "
+              "its cgroup.subtree_control\n";
+
+    remedies_add(ret, "limits",
+                 alloc_strf("No cgroup for --max-memory and --max-pids (%s): they hold for each "
+                            "process by itself instead of for all together.",
+                            reason),
+                 alloc_str(how));
+}

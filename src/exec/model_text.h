@@ -1,0 +1,49 @@
+/* What a model sees of a call to exec_command or write_stdin, byte for byte
+ * (spec/unified-exec.md 11, "Text response layout"):
+ *
+ *     Chunk ID: 3fa96e
+ *     Wall time: 0.2507 seconds
+ *     Process exited with code 0            or: Process running with session ID 1000
+ *     Original token count: 12
+ *     Note: ...                             ours, one line each, only when there is something to
+ * tell Output: text
+ */
+#pragma once
+
+#include "base/err.h"
+#include "exec/truncate.h"
+#include "exec/yield.h"
+
+struct buf;
+struct headtail;
+
+enum { MODEL_CHUNK_ID_SIZE = 7 }; /* six hex digits and NUL */
+
+#define MODEL_TOKENS_DEFAULT 10000 /* spec/unified-exec.md 1 */
+
+/* Six lower-case hex digits of the low 24 bits. */
+void model_chunk_id(uint32_t number, char ret_id[MODEL_CHUNK_ID_SIZE]);
+
+/* The same from getrandom(2). */
+int model_chunk_id_random(char ret_id[MODEL_CHUNK_ID_SIZE], struct err *err);
+
+enum model_end { MODEL_RUNNING, MODEL_EXITED, MODEL_UNKNOWN /* neither line */ };
+
+struct model_response {
+    const char *chunk_id; /* NULL or "": no such line */
+    uint64_t wall_ns;
+    enum model_end end;
+    int number;                    /* session id, or exit code */
+    const struct headtail *output; /* all that was collected */
+    const uint64_t *asked_tokens;  /* NULL: MODEL_TOKENS_DEFAULT */
+    struct truncate_budget policy; /* of the turn; the smaller of both counts */
+    const char *const *notes;      /* NULL-terminated lines without newline; may be NULL */
+};
+
+/* Appends the response. The text is cut to the budget, and further until everything together fits
+ * 1.2 times the policy. false when the limit of `out` is passed. */
+bool model_text_format(const struct model_response *response, struct buf *out);
+
+/* "yield_time_ms 60000 is outside of 250 to 30000; waited up to 30000", or NULL when nothing was
+ * clamped. Caller frees. */
+char *model_note_yield(enum yield_call call, const uint64_t *asked_ms, uint64_t poll_max_ms);
