@@ -1,4 +1,5 @@
-/* The subcommands of `cordon`: one file each, which defines one `struct command`; main.c lists them.
+/* The subcommands of `cordon`: one file each, which defines one `struct command`; main.c lists
+ * them.
  */
 #pragma once
 

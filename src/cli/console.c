@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,6 +21,13 @@ static bool is_terminal_raw;
 void console_set_raw(bool is_raw)
 {
     is_terminal_raw = is_raw;
+}
+
+static void make_plain(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            *text = *text == '\n' ? ' ' : '?';
 }
 
 void console_say(const char *fmt, ...)
@@ -34,9 +42,8 @@ void console_say(const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(line + len, sizeof line - len - 2, fmt, args);
     va_end(args);
-    for (; line[len]; len++)
-        if ((unsigned char)line[len] < ' ' || line[len] == 0x7f)
-            line[len] = line[len] == '\n' ? ' ' : '?';
+    make_plain(line);
+    len = strlen(line);
     if (is_terminal_raw)
         line[len++] = '\r';
     line[len++] = '\n';
@@ -47,6 +54,19 @@ int console_fail(const struct err *err)
 {
     console_say("%s", err->msg);
     return EXIT_FAILED;
+}
+
+void console_line(struct buf *text, const char *fmt, ...)
+{
+    AUTO_FREE char *line = NULL;
+    va_list args;
+
+    va_start(args, fmt);
+    if (vasprintf(&line, fmt, args) < 0)
+        abort(); /* only memory can be missing; see alloc.h */
+    va_end(args);
+    make_plain(line);
+    buf_appendf(text, "%s\n", line);
 }
 
 int console_print(const struct buf *text)

@@ -9,12 +9,15 @@
 struct buf;
 struct json_t;
 
-/* One line; a line feed is added. Line feeds inside become spaces, so that nobody who has a say in
- * a path can forge a line of ours; other control characters are shown as "?". */
+/* One line; a line feed is added. Line feeds inside become spaces and other control characters "?",
+ * so that nobody who has a say in a path can forge a line of ours or command the terminal. */
 void console_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same for an error; returns EXIT_FAILED. */
 int console_fail(const struct err *err);
+
+/* Appends one line to a text that is to be printed, by the same rule. */
+void console_line(struct buf *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* While the terminal is raw, lines have to bring their own carriage return. */
 void console_set_raw(bool is_raw);

@@ -1,11 +1,12 @@
-/* `cordon doctor`: what this machine can enforce, found out by doing: a sandbox is made, with nothing
- * in it, and what it turned out to hold is reported, with the remedy for what is missing.
+/* `cordon doctor`: what this machine can enforce, found out by doing: a sandbox is made, with
+ * nothing in it, and what it turned out to hold is reported, with the remedy for what is missing.
  *
  *     0   every layer is enforced
  *     1   something is missing (the sandbox is made without it)
  *     2   no sandbox can be made at all
  *
- * Cgroups are told about, but do not count: limits have a substitute, and most sessions have none. */
+ * Cgroups are told about, but do not count: limits have a substitute, and most sessions have none.
+ */
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/host_facts.h"
@@ -97,7 +98,10 @@ static void diagnose(struct diagnosis *ret)
     try_sandbox(ret);
     try_protected_name(ret);
     ret->cgroup = cgroup_find_base(NULL, &ret->no_cgroup);
-    if (ret->has_layers)
+    if (!ret->has_layers)
+        for (int i = 0; i < LAYER_COUNT; i++)
+            ret->layers[i].state = LAYER_ABSENT;
+    if (ret->has_layers || ret->failure.code != ERR_NOT_FOUND) /* the launcher is missing */
         remedies_find(&ret->facts, ret->layers, &ret->remedies);
     if (!ret->cgroup)
         remedies_add_cgroup(&ret->facts, ret->no_cgroup.msg, &ret->remedies);
@@ -163,8 +167,7 @@ static int print_diagnosis(const struct diagnosis *diagnosis)
     int printed;
 
     buf_init(&text, SIZE_MAX / 2);
-    buf_appendf(&text, "%s%s%s\n\n", verdicts[diagnosis->status],
-                diagnosis->has_layers ? "" : ": ",
+    buf_appendf(&text, "%s%s%s\n\n", verdicts[diagnosis->status], diagnosis->has_layers ? "" : ": ",
                 diagnosis->has_layers ? "" : diagnosis->failure.msg);
     if (diagnosis->has_layers)
         print_layers(diagnosis, &text);
@@ -269,12 +272,13 @@ const struct command command_doctor = {
     .name = "doctor",
     .summary = "tell which layers this machine can enforce, and what to do about the others",
     .usage = "[--json]",
-    .about = "Makes a sandbox with nothing in it and tells which layers of defence stand (enforced, "
-             "partial, absent), which profiles can be used, and what has to be done for what is "
-             "missing.\n"
-             "\n"
-             "The exit status is 0 when every layer is enforced, 1 when something is missing, 2 "
-             "when no sandbox can be made at all, 125 when Cordon was called wrongly.\n",
+    .about =
+        "Makes a sandbox with nothing in it and tells which layers of defence stand (enforced, "
+        "partial, absent), which profiles can be used, and what has to be done for what is "
+        "missing.\n"
+        "\n"
+        "The exit status is 0 when every layer is enforced, 1 when something is missing, 2 "
+        "when no sandbox can be made at all, 125 when Cordon was called wrongly.\n",
     .examples = "  cordon doctor\n"
                 "  cordon doctor --json | jq .verdict\n",
     .groups = doctor_groups,

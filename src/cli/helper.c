@@ -4,10 +4,11 @@
  *                         -- COMMAND [ARGUMENT]...
  *
  * The caller is a program that made the descriptors 0, 1 and 2 for the command, so they are passed
- * through as they are, and the whole environment, too. What differs from Codex (docs/compatibility.md):
- * wrong flags are exit status 2 and never a panic; flags of its inner stages do not exist; there is
- * always a /proc of its own where that can be had, and Landlock on top of namespaces instead of in
- * place of them, so --no-proc and --use-legacy-landlock change nothing. */
+ * through as they are, and the whole environment, too. What differs from Codex
+ * (docs/compatibility.md): wrong flags are exit status 2 and never a panic; flags of its inner
+ * stages do not exist; there is always a /proc of its own where that can be had, and Landlock on
+ * top of namespaces instead of in place of them, so --no-proc and --use-legacy-landlock change
+ * nothing. */
 #include "cli/helper.h"
 
 #include "base/auto.h"
@@ -237,7 +238,6 @@ static int run_sandboxed(struct helper *helper, char **command)
     struct oneshot_options job;
     struct oneshot_result result;
     struct err err;
-    int status;
 
     if (resolve(helper, &err) || make_sandbox(helper, &err))
         return helper_fail(&err, HELPER_EXIT_FAILED);

@@ -119,9 +119,10 @@ const struct option policy_permission_options[] = {
      .letter = 'p',
      .value = "NAME",
      .set = set_profile,
-     .help = "What the command may do: read-only, workspace-write, danger-full-access (no sandbox), "
-             "or a [permissions.NAME] table of the config file. Default: what the config file "
-             "says, else workspace-write."},
+     .help =
+         "What the command may do: read-only, workspace-write, danger-full-access (no sandbox), "
+         "or a [permissions.NAME] table of the config file. Default: what the config file "
+         "says, else workspace-write."},
     {.name = "sandbox",
      .value = "MODE",
      .words = mode_words,
@@ -152,8 +153,9 @@ const struct option policy_permission_options[] = {
      .letter = 'd',
      .value = "PATH|GLOB",
      .set = set_deny,
-     .help = "May neither be read nor written. In a glob, * and ? stay in one folder and ** crosses "
-             "folders; quote it. The entry with the longest path decides."},
+     .help =
+         "May neither be read nor written. In a glob, * and ? stay in one folder and ** crosses "
+         "folders; quote it. The entry with the longest path decides."},
     {.name = "network",
      .letter = 'n',
      .value = "MODE",

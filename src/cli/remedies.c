@@ -30,8 +30,7 @@ static void remedies_add(struct remedies *remedies, const char *about, char *cau
 {
     remedies->items =
         alloc_grow(remedies->items, remedies->len, &remedies->cap, sizeof *remedies->items);
-    remedies->items[remedies->len++] =
-        (struct remedy){.about = about, .cause = cause, .how = how};
+    remedies->items[remedies->len++] = (struct remedy){.about = about, .cause = cause, .how = how};
 }
 
 static bool is_missing(const struct layer_report *layers, enum layer layer)
@@ -168,8 +167,7 @@ static void explain_landlock(const struct host_facts *facts, const char *about,
                      alloc_strf("add to the kernel's command line (GRUB_CMDLINE_LINUX in "
                                 "/etc/default/grub, then sudo update-grub), and boot again:\n"
                                 "lsm=landlock,%s\n",
-                                *facts->lsm ? facts->lsm
-                                            : "lockdown,yama,integrity,apparmor,bpf"));
+                                *facts->lsm ? facts->lsm : "lockdown,yama,integrity,apparmor,bpf"));
     } else if (facts->landlock_error == EPERM && explain_container(facts, about, ret)) {
         return;
     } else {

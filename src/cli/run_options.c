@@ -107,8 +107,9 @@ static const struct option limit_options[] = {
      .letter = 't',
      .value = "TIME",
      .set = set_timeout,
-     .help = "Ends the command after TIME (500ms, 10s, 5m, 1h; a plain number is seconds) and exits "
-             "with 124."},
+     .help =
+         "Ends the command after TIME (500ms, 10s, 5m, 1h; a plain number is seconds) and exits "
+         "with 124."},
     {.name = "kill-after",
      .value = "TIME",
      .set = set_kill_after,
@@ -142,8 +143,9 @@ static const struct option limit_options[] = {
 static const struct option stream_options[] = {
     {.name = "tty",
      .set = set_tty,
-     .help = "Gives the command a terminal of its own (never yours). The default when stdin, stdout "
-             "and stderr are all a terminal."},
+     .help =
+         "Gives the command a terminal of its own (never yours). The default when stdin, stdout "
+         "and stderr are all a terminal."},
     {.name = "no-tty", .set = set_no_tty, .help = "Gives it pipes, also on a terminal."},
     {.name = "stdin",
      .value = "KIND",

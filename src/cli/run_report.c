@@ -66,10 +66,8 @@ void run_report_no_sandbox(struct settings *settings)
 static const char *operation_text(enum denial_operation operation)
 {
     static const char *const texts[] = {
-        [DENIAL_READ] = "reading",
-        [DENIAL_WRITE] = "writing",
-        [DENIAL_EXECUTE] = "executing",
-        [DENIAL_CONNECT] = "connecting to",
+        [DENIAL_READ] = "reading",       [DENIAL_WRITE] = "writing",
+        [DENIAL_EXECUTE] = "executing",  [DENIAL_CONNECT] = "connecting to",
         [DENIAL_OTHER] = "an operation",
     };
 

@@ -282,8 +282,7 @@ static int make_environment(struct settings *settings, const struct policy_optio
     const struct environment_request request = {
         .policy = &policy,
         .base = environ,
-        .sandbox =
-            settings->mode == SANDBOX_DISABLED ? ENVIRONMENT_BARE : ENVIRONMENT_SANDBOXED,
+        .sandbox = settings->mode == SANDBOX_DISABLED ? ENVIRONMENT_BARE : ENVIRONMENT_SANDBOXED,
         .network = settings->access.network,
     };
 

@@ -1,5 +1,5 @@
-/* `cordon version`: which Cordon this is, and whether the launcher that it finds belongs to it. That
- * is found out by doing: the launcher is given an empty plan, which it takes only in its own
+/* `cordon version`: which Cordon this is, and whether the launcher that it finds belongs to it.
+ * That is found out by doing: the launcher is given an empty plan, which it takes only in its own
  * format. */
 #include "cli/command.h"
 #include "cli/console.h"

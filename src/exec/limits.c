@@ -50,6 +50,8 @@ static void limits_open_cgroup(struct limits_scope *scope, const char *base)
         scope->by[LIMIT_MEMORY] = LIMIT_BY_CGROUP;
     if (scope->asked.pids && cgroup_set_pids(scope->cgroup, scope->asked.pids, &ignored) == 0)
         scope->by[LIMIT_PIDS] = LIMIT_BY_CGROUP;
+    if (!scope->by[LIMIT_MEMORY] && !scope->by[LIMIT_PIDS])
+        limits_close(scope);
 }
 
 static uint64_t limits_rlimit(struct limits_scope *scope, enum limit limit, uint64_t value)

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -34,6 +35,15 @@ int init_signals(struct err *err)
     if (signal_fd < 0)
         return err_sys(err, "watching signals");
     return 0;
+}
+
+/* In a pid namespace of our own the parent has no number; the socket tells whether it is there. */
+bool init_follow_parent(void)
+{
+    char byte;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    return recv(PLAN_STATUS_FD, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) != 0;
 }
 
 void init_report(const struct plan_message *message)

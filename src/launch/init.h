@@ -17,3 +17,7 @@ void init_run(pid_t command, bool has_namespace);
 
 /* Blocks every signal and returns a descriptor that delivers them. */
 int init_signals(struct err *err);
+
+/* Has the kernel kill this process when the thread that started it ends. false when that has
+ * happened already. */
+bool init_follow_parent(void);

@@ -98,7 +98,7 @@ static int op_empty_root(struct mounts *mounts, const struct plan_record *record
     return 0;
 }
 
-/* Copies can only be taken of what is mounted somewhere; /proc is covered later anyway. */
+/* Copies can only be taken of what is mounted somewhere; /dev is covered later anyway. */
 static int op_masks(struct mounts *mounts, const struct plan_record *record, const char *path,
                     const char *other, struct err *err)
 {
@@ -111,7 +111,7 @@ static int op_masks(struct mounts *mounts, const struct plan_record *record, con
     if (mkdirat(fd, "dir", 0) || tree_make_file(fd, "file", 0))
         return err_sys(err, "making the empty things that denied paths are covered with");
     if (tree_set(fd, K_MOUNT_ATTR_RDONLY, 0, "the cover", err) ||
-        tree_attach(mounts->root, fd, "/proc", err))
+        tree_attach(mounts->root, fd, "/dev", err))
         return -1;
     mounts->mask = TAKE_FD(fd);
     return 0;

@@ -96,6 +96,8 @@ enum plan_command_flag {
     PLAN_COMMAND_CONSOLE = 2,       /* and show it as /dev/console */
     PLAN_COMMAND_PID_NAMESPACE = 4, /* the launcher is pid 1 of its own pid namespace */
     PLAN_COMMAND_PROBE = 8,         /* execute nothing: exit with 0 where the command would start */
+    PLAN_COMMAND_DIE_WITH_PARENT = 16, /* the kernel is to kill the launcher with the thread that
+                                          started it */
 };
 
 struct plan_header {

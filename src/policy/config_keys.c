@@ -202,7 +202,8 @@ static void warn_permissions(struct config *config, const struct toml_node *prof
     warn_table(config, toml_find(profile, "network"), network_prefix, network_keys);
     if (files)
         warn_specials(config, files, files_prefix);
-    if ((!files || files->len == 0) && !toml_find(profile, "extends") && !is_enough(config))
+    if ((!files || (files->kind == TOML_TABLE && files->len == 0)) &&
+        !toml_find(profile, "extends") && !is_enough(config))
         warn(config, profile, "permissions.", NULL,
              alloc_strf("[permissions.%s] has no filesystem entries, so it denies everything",
                         profile->key));

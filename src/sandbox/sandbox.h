@@ -60,6 +60,8 @@ struct sandbox_options {
     bool allow_nested_namespaces;    /* the command may make namespaces of its own */
     bool keep_warm; /* for hosts that run many commands: keep network namespaces and stand-ins for
                        the next command, until sandbox_free() */
+    bool dies_with_thread; /* the host has one thread: let the kernel kill its commands with it,
+                              even when their inits are stopped and cannot see that it is gone */
     const char *const *own_paths; /* NULL-terminated, canonical: what belongs to Cordon or its host,
                                      read-only to every command; may be NULL */
     const char *launcher; /* path of cordon-linux-sandbox; NULL: found as design.md 2 says */

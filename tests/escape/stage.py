@@ -39,6 +39,9 @@ class Ran:
     out: str
     err: str
 
+    def __str__(self):
+        return f"exit status {self.code}\n  out: {self.out[:600]!r}\n  err: {self.err[:600]!r}"
+
     @property
     def started(self):
         return "@start" in self.out

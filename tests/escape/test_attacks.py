@@ -71,7 +71,7 @@ def test_fails_inside(name, case, tools, lack):
     outcome = play(case, name, True, tools)
     if outcome.missing:
         lack(outcome.missing)
-    assert not outcome.evidence, f"ESCAPE: {outcome.evidence}\n{outcome.runs}"
+    assert not outcome.evidence, f"ESCAPE: {str(outcome.evidence)[:300]}\n{outcome.runs}"
     if outcome.refused:
         assert case.refusal_holds, f"Cordon refused to run the attack:\n{outcome.runs}"
     else:
@@ -85,7 +85,7 @@ def test_fails_without_namespaces(name, case, tools, lack):
     outcome = play(case, name, True, tools, flags=["--profile", "read-only"])
     if outcome.missing:
         lack(outcome.missing)
-    assert not outcome.evidence, f"ESCAPE: {outcome.evidence}\n{outcome.runs}"
+    assert not outcome.evidence, f"ESCAPE: {str(outcome.evidence)[:300]}\n{outcome.runs}"
     assert outcome.started or outcome.refused or case.silent, \
         f"the attack never ran:\n{outcome.runs}"
 

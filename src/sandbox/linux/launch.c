@@ -59,6 +59,8 @@ static int launch_plan(const struct sandbox *sandbox, const struct launch_option
         .limits_len = limit_records(&options->limits, limits),
     };
 
+    if (sandbox->dies_with_thread)
+        command.flags |= PLAN_COMMAND_DIE_WITH_PARENT;
     if (options->is_probe)
         command.flags |= PLAN_COMMAND_PROBE;
     if (options->controlling_tty)

@@ -88,17 +88,19 @@ static void compile_parents(struct compiler *compiler, const char *top, const ch
     }
 }
 
-/* The nearest entry (or the root) whose access differs from the entry's own region: what `path`
- * hangs below. */
-static const char *parent_path(const struct compiler *compiler, size_t index)
+/* The cover (or the empty root) that hides entry `index`: the nearest denied folder that is not
+ * itself in a denied one. */
+static const char *cover_path(const struct compiler *compiler, size_t index)
 {
-    const char *path = compiler->map->entries[index].path;
+    const struct access_entry *entries = compiler->map->entries;
+    const char *path = entries[index].path;
 
     if (is_device_path(path))
         return "/dev";
     while (index-- > 0)
-        if (path_is_within(path, compiler->map->entries[index].path))
-            return compiler->map->entries[index].path;
+        if (path_is_within(path, entries[index].path) &&
+            entries[index].access != compiler_access_around(compiler, index))
+            return entries[index].path;
     return "/";
 }
 
@@ -111,7 +113,7 @@ static void compile_show(struct compiler *compiler, size_t index, bool is_covere
     struct plan_record *record;
 
     if (is_covered) {
-        compile_parents(compiler, parent_path(compiler, index), entry->path);
+        compile_parents(compiler, cover_path(compiler, index), entry->path);
         compiler_push(compiler, compiler->body, entry->kind == ACCESS_FILE ? PLAN_FILE : PLAN_DIR,
                       entry->path)
             ->value = entry->kind == ACCESS_FILE ? 0444 : 0755;
@@ -177,7 +179,7 @@ static void compile_standin(struct compiler *compiler, const struct access_entry
         alloc_grow(plan->standins, plan->standins_len, &plan->standins_cap, sizeof *plan->standins);
     plan->standins[plan->standins_len++] = (struct plan_standin){
         .path = alloc_str(entry->path),
-        .is_file = entry->kind == ACCESS_MISSING && !str_eq(path_name(entry->path), ".git"),
+        .is_file = entry->access == ACCESS_DENY || !str_eq(path_name(entry->path), ".git"),
     };
 }
 
@@ -299,6 +301,8 @@ void compile_file_system(struct compiler *compiler)
     compiler_push(compiler, plan, PLAN_DEV, "");
     if (host->has_proc)
         compiler_push(compiler, plan, PLAN_PROC, "");
+    else if (!compiler->in_place)
+        compiler_push(compiler, plan, PLAN_BIND, "/proc")->flags = PLAN_FLAG_READ_ONLY;
     for (size_t i = 0; host->has_proc && host->is_root && host->proc_read_only[i]; i++)
         compiler_push(compiler, plan, PLAN_READ_ONLY, host->proc_read_only[i]);
     list_append(plan, compiler->body);

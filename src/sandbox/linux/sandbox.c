@@ -8,6 +8,7 @@
 #include "base/auto.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "sandbox/linux/launcher_path.h"
 #include "sandbox/linux/sandbox_state.h"
 
@@ -67,13 +68,23 @@ static void trim_missing(struct access_map *map)
     }
 }
 
+static void protect_one(struct access_map *map, const char *path)
+{
+    if (access_map_check(map, path) == ACCESS_WRITE)
+        access_map_add(map, path, ACCESS_READ, kind_of(path), "belongs to Cordon")->is_protected =
+            true;
+}
+
 /* What the command must not change whatever the profile says, because Cordon runs or believes it
- * later, outside. */
+ * later, outside: the path, and what it leads to. */
 static void protect_path(struct access_map *map, const char *path)
 {
-    if (!path || access_map_check(map, path) != ACCESS_WRITE)
-        return;
-    access_map_add(map, path, ACCESS_READ, kind_of(path), "belongs to Cordon")->is_protected = true;
+    AUTO_FREE char *real = path ? realpath(path, NULL) : NULL;
+
+    if (real)
+        protect_one(map, real);
+    if (path && !(real && str_eq(path, real)))
+        protect_one(map, path);
 }
 
 static void protect_own(struct sandbox *sandbox, const char *const *own_paths)
@@ -145,6 +156,7 @@ struct sandbox *sandbox_new(const struct sandbox_options *options, struct err *e
     sandbox->mode = options->mode;
     sandbox->options.allow_nested_namespaces = options->allow_nested_namespaces;
     sandbox->keep_warm = options->keep_warm;
+    sandbox->dies_with_thread = options->dies_with_thread;
     sandbox->launcher = options->launcher ? alloc_str(options->launcher) : launcher_path(err);
     access_map_copy(&sandbox->access, options->access);
     sandbox->inits =

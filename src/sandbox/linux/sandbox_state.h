@@ -16,6 +16,7 @@ struct sandbox {
     struct layer_report layers[LAYER_COUNT];
     char *launcher;
     bool keep_warm;
+    bool dies_with_thread;
     struct standins *warm; /* held until the end when they are kept warm */
     struct init_pool inits;
 };

@@ -42,6 +42,7 @@ static struct {
     struct standin *buckets[BUCKETS];
     size_t count;
     bool is_recovered;
+    bool has_leftover; /* something that a later process has to remove */
 } table;
 
 /* 64-bit FNV-1a (draft-eastlake-fnv) */
@@ -172,7 +173,8 @@ static void table_drop(struct standin *standin)
 
     if (--standin->users)
         return;
-    standin_file_remove(standin->parent, path_name(standin->path), standin->fd);
+    if (!standin_file_remove(standin->parent, path_name(standin->path), standin->fd))
+        table.has_leftover = true;
     while (*at != standin)
         at = &(*at)->next;
     *at = standin->next;
@@ -211,7 +213,7 @@ void standins_release(struct standins *standins)
     for (size_t i = standins->len; i-- > 0;)
         table_drop(standins->items[i]);
     if (table.count == 0)
-        journal_close();
+        journal_close(table.has_leftover);
     free(standins->items);
     free(standins->absent);
     free(standins);

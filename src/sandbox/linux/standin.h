@@ -29,6 +29,7 @@ const bool *standins_absent(const struct standins *standins);
 /* Lets go, and removes what nobody else holds. NULL is fine. */
 void standins_release(struct standins *standins);
 
-/* The registry folder of this user, which a command must not write to: "/run/cordon" for root,
- * "$XDG_RUNTIME_DIR/cordon", or "/tmp/cordon-UID". NULL with `err` when there can be none. */
+/* The registry folder of this user, which a command must not write to: the first that
+ * can be had of "$XDG_RUNTIME_DIR/cordon", "/run/cordon" (root), "$HOME/.local/state/cordon",
+ * "/tmp/cordon-UID". NULL with `err` when there can be none. */
 const char *standins_registry(struct err *err);

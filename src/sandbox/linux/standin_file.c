@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MARK_MODE 01000 /* the sticky bit, and nobody may write; who may read is the umask's */
+#define MARK_MODE 01000 /* the sticky bit, and nobody may write */
 #define MARK_MODE_MASK 07222
 
 static bool has_marks(const struct stat *st)
@@ -33,17 +33,26 @@ int standin_file_open_parent(const char *path, const char **ret_name, struct err
     return fd_open_path_strict(parent, err);
 }
 
-void standin_file_remove(int parent, const char *name, int fd)
+/* In a sticky folder a holder of another user cannot remove what is ours. */
+static bool is_sticky(int folder)
+{
+    struct stat st;
+
+    return fstat(folder, &st) == 0 && (st.st_mode & S_ISVTX);
+}
+
+bool standin_file_remove(int parent, const char *name, int fd)
 {
     struct stat by_fd;
     struct stat by_name;
 
-    if (flock(fd, LOCK_EX | LOCK_NB) || fstat(fd, &by_fd) ||
-        fstatat(parent, name, &by_name, AT_SYMLINK_NOFOLLOW))
-        return;
-    if (by_fd.st_ino != by_name.st_ino || by_fd.st_dev != by_name.st_dev || !has_marks(&by_fd))
-        return;
-    unlinkat(parent, name, S_ISDIR(by_fd.st_mode) ? AT_REMOVEDIR : 0);
+    if (fstat(fd, &by_fd) || fstatat(parent, name, &by_name, AT_SYMLINK_NOFOLLOW) ||
+        by_fd.st_ino != by_name.st_ino || by_fd.st_dev != by_name.st_dev || !has_marks(&by_fd))
+        return true;
+    if (flock(fd, LOCK_EX | LOCK_NB))
+        return !is_sticky(parent);
+    return unlinkat(parent, name, S_ISDIR(by_fd.st_mode) ? AT_REMOVEDIR : 0) == 0 ||
+           errno == ENOTEMPTY || errno == ENOENT;
 }
 
 int standin_file_open(int parent, const char *name)
@@ -66,10 +75,13 @@ int standin_file_open(int parent, const char *name)
 int standin_file_make(int parent, const char *name, bool is_file)
 {
     const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW;
+    mode_t mask = umask(0); /* the marks are a mode, and we have to be able to open it */
+    int fd = -1;
 
     if (is_file)
-        return openat(parent, name, flags | O_CREAT | O_EXCL, 01444);
-    if (mkdirat(parent, name, 01555))
-        return -1;
-    return openat(parent, name, flags | O_DIRECTORY);
+        fd = openat(parent, name, flags | O_CREAT | O_EXCL, 01444);
+    else if (mkdirat(parent, name, 01555) == 0)
+        fd = openat(parent, name, flags | O_DIRECTORY);
+    umask(mask);
+    return fd;
 }

@@ -14,5 +14,6 @@ int standin_file_make(int parent, const char *name, bool is_file);
 /* Opens what stands at `name` if it is a stand-in; -1 with errno 0 when it is something else. */
 int standin_file_open(int parent, const char *name);
 
-/* Removes the stand-in behind `fd` if nobody else holds it and `name` still names it. */
-void standin_file_remove(int parent, const char *name, int fd);
+/* Removes the stand-in behind `fd` if nobody else holds it and `name` still names it. false when it
+ * is left behind and nobody but a later process of this user will be able to remove it. */
+bool standin_file_remove(int parent, const char *name, int fd);

@@ -29,15 +29,15 @@ static struct {
     int fd;
 } journal = {.fd = -1};
 
-static void recover_path(const char *path)
+/* false when something of it has to stay for now. */
+static bool recover_path(const char *path)
 {
     struct err ignored;
     const char *name;
     AUTO_CLOSE int parent = standin_file_open_parent(path, &name, &ignored);
     AUTO_CLOSE int fd = parent < 0 ? -1 : standin_file_open(parent, name);
 
-    if (fd >= 0)
-        standin_file_remove(parent, name, fd);
+    return fd < 0 || standin_file_remove(parent, name, fd);
 }
 
 /* A journal is a run of NUL-terminated paths; a last one without its end was never acted on. */
@@ -46,16 +46,18 @@ static void recover_journal(int registry, const char *name)
     AUTO(buf_done) struct buf text = {.max = JOURNAL_MAX};
     AUTO_CLOSE int fd = openat(registry, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct err ignored;
+    bool is_done = true;
     size_t at = 0;
 
     if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) || buf_read_fd(&text, fd, &ignored))
         return;
     while (at < text.len && memchr(text.data + at, '\0', text.len - at)) {
         if (path_is_clean(text.data + at))
-            recover_path(text.data + at);
+            is_done &= recover_path(text.data + at);
         at += strlen(text.data + at) + 1;
     }
-    unlinkat(registry, name, 0);
+    if (is_done)
+        unlinkat(registry, name, 0);
 }
 
 void journal_recover(void)
@@ -83,25 +85,54 @@ static bool is_own_folder(const char *path)
     return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022);
 }
 
+/* Makes the folder `name` below `base`, which has to be absolute, and everything on the way; keeps
+ * it as the registry when it is ours alone. */
+static bool registry_use(const char *base, const char *name)
+{
+    char *slash;
+
+    if (!base || !path_is_clean(base))
+        return false;
+    if (snprintf(journal.registry, sizeof journal.registry, "%s/%s", base, name) >=
+        (int)sizeof journal.registry) {
+        journal.registry[0] = '\0';
+        return false;
+    }
+    slash = journal.registry + strlen(base) + 1;
+    while ((slash = strchr(slash, '/'))) {
+        *slash = '\0';
+        mkdir(journal.registry, 0700);
+        *slash++ = '/';
+    }
+    if (is_own_folder(journal.registry))
+        return true;
+    journal.registry[0] = '\0';
+    return false;
+}
+
 const char *standins_registry(struct err *err)
 {
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    char name[32];
 
-    if (journal.registry[0])
+    snprintf(name, sizeof name, "cordon-%u", (unsigned)geteuid());
+    if (journal.registry[0] || registry_use(getenv("XDG_RUNTIME_DIR"), "cordon") ||
+        (geteuid() == 0 && registry_use("/run", "cordon")) ||
+        registry_use(getenv("HOME"), ".local/state/cordon") || registry_use("/tmp", name))
         return journal.registry;
-    if (runtime && path_is_clean(runtime) && strlen(runtime) < PATH_MAX - 8)
-        snprintf(journal.registry, sizeof journal.registry, "%s/cordon", runtime);
-    else if (geteuid() == 0)
-        snprintf(journal.registry, sizeof journal.registry, "/run/cordon");
-    if (journal.registry[0] && is_own_folder(journal.registry))
-        return journal.registry;
-    snprintf(journal.registry, sizeof journal.registry, "/tmp/cordon-%u", (unsigned)geteuid());
-    if (is_own_folder(journal.registry))
-        return journal.registry;
-    err_set(err, ERR_FORBIDDEN, "%s is not a folder that only this user can write to: remove it",
-            journal.registry);
-    journal.registry[0] = '\0';
+    err_set(err, ERR_FORBIDDEN,
+            "no folder for the registry of stand-ins: set XDG_RUNTIME_DIR or HOME to a folder of "
+            "this user (/tmp/%s is somebody else's)",
+            name);
     return NULL;
+}
+
+/* true when the journal is locked and still has its name: a recovery between the making and the
+ * locking takes it for a dead one's. */
+static bool journal_lock(void)
+{
+    struct stat st;
+
+    return flock(journal.fd, LOCK_EX) == 0 && fstat(journal.fd, &st) == 0 && st.st_nlink == 1;
 }
 
 static int journal_open(struct err *err)
@@ -110,18 +141,24 @@ static int journal_open(struct err *err)
 
     if (!registry)
         return -1;
-    snprintf(journal.path, sizeof journal.path, "%.*s/XXXXXX", PATH_MAX - 8, registry);
-    journal.fd = mkostemp(journal.path, O_CLOEXEC);
-    if (journal.fd < 0 || flock(journal.fd, LOCK_EX))
-        return err_sys(err, "making a journal in %s", registry);
-    return 0;
+    for (;;) {
+        snprintf(journal.path, sizeof journal.path, "%.*s/XXXXXX", PATH_MAX - 8, registry);
+        journal.fd = mkostemp(journal.path, O_CLOEXEC);
+        if (journal.fd < 0)
+            return err_sys(err, "making a journal in %s", registry);
+        if (journal_lock())
+            return 0;
+        close(journal.fd);
+        journal.fd = -1;
+    }
 }
 
-void journal_close(void)
+void journal_close(bool has_leftover)
 {
     if (journal.fd < 0)
         return;
-    unlink(journal.path);
+    if (!has_leftover)
+        unlink(journal.path);
     close(journal.fd);
     journal.fd = -1;
 }

@@ -3,11 +3,13 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
+
 /* Notes that a stand-in is about to be made at `path`; on the disk before it returns. */
 int journal_add(const char *path, struct err *err);
 
-/* Forgets all that was noted: nothing of it is left. */
-void journal_close(void);
+/* Ends the journal; with `has_leftover` it stays for a later process to act on. */
+void journal_close(bool has_leftover);
 
 /* Removes what the journals of dead processes name, and those journals. */
 void journal_recover(void);

@@ -60,7 +60,7 @@ def plant_programs_on_the_path(stage):
     return marker(stage).exists()
 
 
-@attack(holes=(11,), silent=True)
+@attack(holes=(11,), silent=True, refusal_holds=True)
 def plant_a_launcher_in_the_workspace(stage):
     """Found in the current folder, or named by the request's environment."""
     fake = stage.file("ws/cordon-linux-sandbox",

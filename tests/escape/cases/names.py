@@ -364,7 +364,7 @@ def make_a_missing_name_after_another_run_ended(stage):
     assert not stage.inside or first.stdout.readline() == "up\n"
     second = stage.start("/bin/sh", "-c", "echo '@start'; read line; mkdir .codex;"
                          "echo planted > .codex/config.toml", stdin=-1)
-    second.stdout.readline()
+    stage.note_run(0, second.stdout.readline(), "")
     first.communicate("\n")
     stage.finish(second, "\n")
     return (stage.ws / ".codex/config.toml").exists()
@@ -377,7 +377,7 @@ def make_a_missing_name_after_another_run_was_killed(stage):
     assert not stage.inside or first.stdout.readline() == "up\n"
     second = stage.start("/bin/sh", "-c", "echo '@start'; read line; mkdir .codex;"
                          "echo planted > .codex/config.toml", stdin=-1)
-    second.stdout.readline()
+    stage.note_run(0, second.stdout.readline(), "")
     first.kill()
     first.wait()
     stage.run("/bin/true")

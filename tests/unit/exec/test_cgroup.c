@@ -322,6 +322,7 @@ static void test_rlimits_instead(void **state)
         assert_int_equal(scope.rlimits.cpu_time, 2); /* rounded up */
         assert_int_equal(scope.rlimits.processes, 50);
         assert_int_equal(scope.rlimits.file_size, 4096);
+        assert_null(scope.cgroup);
         limits_close(&scope);
         limits_close(&scope);
     }
