@@ -78,7 +78,7 @@ json_t *json_parse(const char *text, size_t len, struct err *err)
 
 json_t *json_lossy(const char *text)
 {
-    AUTO(buf_done) struct buf valid;
+    AUTO(buf_done) struct buf valid = {0};
 
     if (!text)
         return json_null();

@@ -92,6 +92,18 @@ size_t utf8_valid_len(const char *text, size_t len, size_t *ret_tail)
     return i;
 }
 
+size_t utf8_torn_len(const char *text, size_t len)
+{
+    for (size_t back = 1; back <= UTF8_TAIL_MAX && back <= len; back++) {
+        size_t step;
+
+        if (((uint8_t)text[len - back] & 0xc0) == 0x80)
+            continue;
+        return utf8_next(text + len - back, back, &step) == UTF8_INCOMPLETE ? back : 0;
+    }
+    return 0;
+}
+
 bool utf8_is_valid(const char *text, size_t len)
 {
     return utf8_valid_len(text, len, NULL) == len;

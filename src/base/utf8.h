@@ -22,6 +22,9 @@ enum utf8_kind utf8_next(const char *text, size_t len, size_t *ret_len);
  * bytes for later. */
 size_t utf8_valid_len(const char *text, size_t len, size_t *ret_tail);
 
+/* Bytes at the end, 0 to 3, that begin a character and do not complete it, whatever is before. */
+size_t utf8_torn_len(const char *text, size_t len);
+
 bool utf8_is_valid(const char *text, size_t len);
 
 /* Appends the text with U+FFFD for every maximal ill-formed subpart, an incomplete end included.

@@ -2,16 +2,18 @@
  * left out between them (spec/unified-exec.md 7). */
 #pragma once
 
-#include "base/buf.h"
 #include "exec/ring.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
+
 struct headtail {
-    struct buf head;  /* at most max / 2 bytes */
-    struct ring tail; /* the rest of `max` */
+    struct ring head; /* at most max / 2 bytes; never wraps */
+    struct ring tail; /* at most the rest of `max` */
     uint64_t omitted; /* between head and tail */
 };
 
@@ -25,15 +27,14 @@ void headtail_add(struct headtail *headtail, const char *bytes, size_t len);
  * that the marker stands where they are missing. */
 void headtail_omit(struct headtail *headtail, uint64_t bytes);
 
-size_t headtail_retained(const struct headtail *headtail);
-
-/* Bytes that came: retained and omitted. */
+/* Bytes that came, retained and omitted. */
 uint64_t headtail_total(const struct headtail *headtail);
 
-/* "... N bytes omitted ...", a newline before and behind it. */
-#define HEADTAIL_MARKER "\n... %" PRIu64 " bytes omitted ...\n"
+/* Between head and tail when something was left out; spec/unified-exec.md 7. */
+#define HEADTAIL_MARKER "... %" PRIu64 " bytes omitted ..."
 
-/* Appends head, marker (when something was left out) and tail as valid UTF-8: U+FFFD stands for
- * what is ill-formed. A character that the gap tears is left out whole; `*ret_omitted`, the number
- * in the marker, counts its bytes too. false when the limit of the buffer is passed. */
+/* Appends head and tail as valid UTF-8, with the marker between two newlines when something was
+ * left out. U+FFFD stands for what is ill-formed. A character that the gap tears is left out whole;
+ * `*ret_omitted`, the number in the marker, counts its bytes too. false when the limit of the buffer
+ * is passed; nothing is appended then. */
 bool headtail_render(const struct headtail *headtail, struct buf *out, uint64_t *ret_omitted);

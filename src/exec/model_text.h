@@ -5,8 +5,12 @@
  *     Wall time: 0.2507 seconds
  *     Process exited with code 0            or: Process running with session ID 1000
  *     Original token count: 12
- *     Note: ...                             ours, one line each, only when there is something to
- * tell Output: text
+ *     Note: ...                             ours: one for each thing to tell, in practice none
+ *     Output:
+ *     text
+ *
+ * Models know this layout by heart, so what is added stands where it moves no line that they know:
+ * behind the last of them.
  */
 #pragma once
 
@@ -19,31 +23,35 @@ struct headtail;
 
 enum { MODEL_CHUNK_ID_SIZE = 7 }; /* six hex digits and NUL */
 
-#define MODEL_TOKENS_DEFAULT 10000 /* spec/unified-exec.md 1 */
+#define MODEL_TOKENS_DEFAULT UINT64_C(10000) /* spec/unified-exec.md 1 */
 
-/* Six lower-case hex digits of the low 24 bits. */
+/* The low 24 bits as six lower-case hex digits. */
 void model_chunk_id(uint32_t number, char ret_id[MODEL_CHUNK_ID_SIZE]);
 
-/* The same from getrandom(2). */
+/* A random one, from getrandom(2). */
 int model_chunk_id_random(char ret_id[MODEL_CHUNK_ID_SIZE], struct err *err);
 
-enum model_end { MODEL_RUNNING, MODEL_EXITED, MODEL_UNKNOWN /* neither line */ };
+enum model_end {
+    MODEL_EXITED,  /* `number` is the exit code */
+    MODEL_RUNNING, /* `number` is the session id */
+    MODEL_UNKNOWN, /* neither line */
+};
 
 struct model_response {
     const char *chunk_id; /* NULL or "": no such line */
     uint64_t wall_ns;
     enum model_end end;
-    int number;                    /* session id, or exit code */
+    int number;
     const struct headtail *output; /* all that was collected */
     const uint64_t *asked_tokens;  /* NULL: MODEL_TOKENS_DEFAULT */
     struct truncate_budget policy; /* of the turn; the smaller of both counts */
-    const char *const *notes;      /* NULL-terminated lines without newline; may be NULL */
+    char *const *notes;            /* NULL-terminated, without newline; NULL: none */
 };
 
-/* Appends the response. The text is cut to the budget, and further until everything together fits
- * 1.2 times the policy. false when the limit of `out` is passed. */
+/* Appends the response. The text is cut to the budget, and further until header and text together
+ * fit 1.2 times the policy. false when the limit of `out` is passed. */
 bool model_text_format(const struct model_response *response, struct buf *out);
 
-/* "yield_time_ms 60000 is outside of 250 to 30000; waited up to 30000", or NULL when nothing was
- * clamped. Caller frees. */
-char *model_note_yield(enum yield_call call, const uint64_t *asked_ms, uint64_t poll_max_ms);
+/* "yield_time_ms: 60000 was asked for, 30000 was used (250 to 30000 is possible)", or NULL when
+ * nothing was clamped. Caller frees. */
+char *model_note_yield(const struct yield *yield, const uint64_t *asked_ms);

@@ -352,7 +352,7 @@ static void result_set_end(struct oneshot_result *result, const struct oneshot *
 /* As a C string: the readers of lines stop at a NUL. Caller frees. */
 static char *capture_text(struct capture *capture, enum stream stream)
 {
-    AUTO(buf_done) struct buf text;
+    AUTO(buf_done) struct buf text = {0};
 
     buf_init(&text, SIZE_MAX / 2);
     capture_render(capture, stream, &text);

@@ -36,7 +36,8 @@ void output_free(struct output *output);
 /* An empty chunk is none. */
 void output_append(struct output *output, enum stream stream, const char *bytes, size_t len);
 
-/* Nothing comes any more. A spool with a name is brought up to date. */
+/* Nothing comes any more. A spool with a name is brought up to date: byte n of its file is byte n
+ * of the output. */
 void output_finish(struct output *output);
 
 /* --- numbers --- */
@@ -54,7 +55,6 @@ struct output_info {
 
 void output_info(const struct output *output, struct output_info *ret);
 uint64_t output_total(const struct output *output);
-bool output_is_finished(const struct output *output);
 
 /* Bytes of memory that it takes, roughly; for tests and `ps`. */
 size_t output_memory(const struct output *output);
@@ -92,6 +92,9 @@ enum output_unit {
     OUTPUT_BY_CHUNK, /* to the end of the chunk: first_seq == last_seq */
     OUTPUT_BY_RUN,   /* over chunks of the same stream */
 };
+
+/* What comes next, up to the end of its chunk. Loads that chunk's description into the place. */
+void output_peek(struct output *output, struct output_place *place, struct output_record *ret);
 
 /* Reads the next at most `max` (> 0) bytes into `into` and moves the place behind them; a gap moves
  * it to the gap's end. */

@@ -24,7 +24,7 @@ static json_t *json_u64(uint64_t value)
 /* Paths and messages may hold anything; invalid UTF-8 becomes U+FFFD. NULL becomes null. */
 static json_t *json_text(const char *text)
 {
-    AUTO(buf_done) struct buf valid;
+    AUTO(buf_done) struct buf valid = {0};
 
     if (!text)
         return json_null();
@@ -119,7 +119,7 @@ static void set_named(json_t *json, const char *name, const char *suffix, json_t
 
 static bool view_is_utf8(const struct capture_view *view)
 {
-    AUTO(buf_done) struct buf all;
+    AUTO(buf_done) struct buf all = {0};
 
     if (view->omitted)
         return utf8_is_valid(view->head, view->head_len) &&
@@ -144,8 +144,8 @@ static json_t *view_to_base64(const struct capture_view *view)
 
 static json_t *stream_text(struct capture *capture, enum stream stream)
 {
-    AUTO(buf_done) struct buf raw;
-    AUTO(buf_done) struct buf valid;
+    AUTO(buf_done) struct buf raw = {0};
+    AUTO(buf_done) struct buf valid = {0};
 
     buf_init(&raw, SIZE_MAX / 2);
     buf_init(&valid, SIZE_MAX / 2);

@@ -2,11 +2,10 @@
  * to a quota, and from which any range can be read back.
  *
  * The file is made when the first byte is written. It has no name, so it is gone with its
- * descriptor, unless a name is asked for: then byte n of the file is byte n of the output. */
+ * descriptor, unless a name is asked for. */
 #pragma once
 
-#include "base/err.h"
-
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,22 +21,26 @@ enum spool_state {
     SPOOL_NONE,   /* not asked for */
     SPOOL_OK,     /* takes what comes */
     SPOOL_FULL,   /* the quota is reached; what it holds can be read */
-    SPOOL_FAILED, /* writing or reading failed: disk full, no such folder, ... */
+    SPOOL_FAILED, /* a system call failed: disk full, no such folder, ... */
 };
 
 const char *spool_state_name(enum spool_state state); /* "none", "ok", "full", "failed" */
 
 /* Touches no disk. The strings are copied. */
 struct spool *spool_new(const struct spool_options *options);
-void spool_free(struct spool *spool); /* a named file stays */
+void spool_free(struct spool *spool); /* a file with a name stays */
 
-/* Appends, and returns how much was written: all of it while the state is SPOOL_OK. */
-size_t spool_write(struct spool *spool, const char *bytes, size_t len);
+/* Appends all of it, or as much as the quota and the disk take: false then, and the state is no
+ * longer SPOOL_OK. Once that is so nothing is written any more. */
+bool spool_write(struct spool *spool, const char *bytes, size_t len);
 
-/* Reads exactly `len` bytes at `at`, all of which were written. On failure the state becomes
- * SPOOL_FAILED and the spool counts as empty. */
-int spool_read(struct spool *spool, uint64_t at, char *into, size_t len, struct err *err);
+/* Reads `len` bytes at `at`, which lie below spool_len(). false when that fails: the state is
+ * SPOOL_FAILED then, and the spool counts as empty. */
+bool spool_read(struct spool *spool, uint64_t at, char *into, size_t len);
 
-uint64_t spool_len(const struct spool *spool); /* bytes that can be read */
-enum spool_state spool_state(const struct spool *spool);
-int spool_errno(const struct spool *spool); /* why SPOOL_FAILED; else 0 */
+/* Gives up as if a call had failed with `error`; what was written can still be read. */
+void spool_fail(struct spool *spool, int error);
+
+uint64_t spool_len(const struct spool *spool); /* bytes that can be read; NULL: 0 */
+enum spool_state spool_state(const struct spool *spool); /* NULL: SPOOL_NONE */
+int spool_errno(const struct spool *spool);              /* why SPOOL_FAILED; else 0 */

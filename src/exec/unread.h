@@ -7,17 +7,15 @@
 
 struct unread;
 
-#define UNREAD_MAX OUTPUT_MEMORY_DEFAULT
+#define UNREAD_MAX_DEFAULT OUTPUT_MEMORY_DEFAULT
 
-/* From the beginning of what the output holds now. `max`: bytes, of which the first half is kept
- * here when the output cannot keep it. */
+/* From the beginning of the output on. `max`: bytes that a take gives at most. */
 struct unread *unread_new(struct output *output, size_t max);
 void unread_free(struct unread *unread); /* before the output */
 
-/* Takes everything since the last call; `ret` is initialised here (headtail_done() by the caller)
- * and holds at most `max` bytes. Until the output has ended, the beginning of a character that is
- * not complete stays for the next time. */
+/* Takes everything since the last call. `ret` is initialised here; headtail_done() by the caller.
+ * Until the output has ended, the beginning of a character stays for the next time. */
 void unread_take(struct unread *unread, struct headtail *ret);
 
-/* Bytes that the next unread_take() would account for, more or less what is held back. */
+/* Bytes that came since the last call, those included that it has held back. */
 uint64_t unread_len(const struct unread *unread);

@@ -9,6 +9,7 @@
 #include "launch/init.h"
 
 #include "base/auto.h"
+#include "base/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -156,6 +158,35 @@ static bool init_reap(pid_t command, int *ret_status)
     }
 }
 
+static uint64_t microseconds(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
+}
+
+/* Of everything that was reaped. */
+static void init_usage(struct plan_usage *ret)
+{
+    struct rusage usage;
+
+    if (getrusage(RUSAGE_CHILDREN, &usage))
+        return;
+    *ret = (struct plan_usage){
+        .user_us = microseconds(usage.ru_utime),
+        .system_us = microseconds(usage.ru_stime),
+        .memory_peak_kb = (uint64_t)usage.ru_maxrss,
+        .voluntary_switches = (uint64_t)usage.ru_nvcsw,
+        .involuntary_switches = (uint64_t)usage.ru_nivcsw,
+        .blocks_written = (uint64_t)usage.ru_oublock,
+    };
+}
+
+void init_close_rest(void)
+{
+    if (signal_fd > PLAN_STATUS_FD + 1)
+        sys_close_range(PLAN_STATUS_FD + 1, (unsigned)signal_fd - 1, 0);
+    sys_close_range((unsigned)signal_fd + 1, ~0u, 0);
+}
+
 void init_run(pid_t command, bool has_namespace)
 {
     struct pollfd fds[] = {
@@ -175,6 +206,6 @@ void init_run(pid_t command, bool has_namespace)
         }
     }
     init_clear(has_namespace);
-    getrusage(RUSAGE_CHILDREN, &message.usage);
+    init_usage(&message.usage);
     init_report(&message);
 }

@@ -15,6 +15,9 @@ void init_report(const struct plan_message *message);
  * namespace, otherwise it is the subreaper of its descendants. */
 void init_run(pid_t command, bool has_namespace);
 
+/* Closes what the set-up left open, the host's tree above all, but 0 to 2. */
+void init_close_rest(void);
+
 /* Blocks every signal and returns a descriptor that delivers them. */
 int init_signals(struct err *err);
 

@@ -124,6 +124,7 @@ int launcher_main(void)
     if (!has_namespace)
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     umask(mask);
+    init_close_rest();
     command = command_start(&plan, &failure);
     if (command < 0)
         return launcher_fail(&failure.err, failure.stage, PLAN_OP_COUNT);

@@ -15,7 +15,6 @@
 #include "base/err.h"
 
 #include <stdint.h>
-#include <sys/resource.h>
 
 enum { PLAN_MAGIC = 0x4e4c5043, PLAN_VERSION = 1 };
 
@@ -132,14 +131,26 @@ enum plan_message_kind {
 
 enum plan_stage { PLAN_STAGE_SETUP, PLAN_STAGE_CWD, PLAN_STAGE_EXEC };
 
+/* Of getrusage(2), whose struct differs between the C libraries of the launcher and its caller. */
+struct plan_usage {
+    uint64_t user_us;
+    uint64_t system_us;
+    uint64_t memory_peak_kb; /* of the largest process */
+    uint64_t voluntary_switches;
+    uint64_t involuntary_switches;
+    uint64_t blocks_written; /* of 512 bytes */
+};
+
 struct plan_message {
     uint32_t kind;
-    uint32_t stage;      /* FAILED */
-    uint32_t op;         /* FAILED in set-up: the enum plan_op that failed */
-    int32_t wait_status; /* EXITED */
-    struct rusage usage; /* EXITED: every process of the sandbox but the init */
-    struct err failure;  /* FAILED */
+    uint32_t stage;          /* FAILED */
+    uint32_t op;             /* FAILED in set-up: the enum plan_op that failed */
+    int32_t wait_status;     /* EXITED */
+    struct plan_usage usage; /* EXITED: every process of the sandbox but the init */
+    struct err failure;      /* FAILED */
 };
+
+_Static_assert(sizeof(struct plan_message) == 312, "both programs have to agree");
 
 /* The other way: a signal for the command (or for all). */
 struct plan_signal {

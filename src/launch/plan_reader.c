@@ -60,8 +60,8 @@ int plan_view_init(struct plan_view *ret, const void *memory, size_t bytes, stru
         return err_set(err, ERR_INVALID, "a plan of %zu bytes", bytes);
     if (plan_check_counts(header, bytes, err))
         return -1;
-    plan.records = (const struct plan_record *)(header + 1);
-    plan.filters = (const struct plan_filter *)(plan.records + header->records);
+    plan.records = (const void *)(header + 1);
+    plan.filters = (const void *)(plan.records + header->records);
     plan.strings = (const char *)(plan.filters + header->filters);
     if (plan.strings[0] != '\0' || plan.strings[header->strings - 1] != '\0')
         return err_set(err, ERR_INVALID, "the plan's strings have no end");

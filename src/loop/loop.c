@@ -4,7 +4,8 @@
  *
  * Only epoll is allowed as a backend and the environment is not asked (EVENT_NOEPOLL and friends
  * would change what works), so that a loop costs an epoll descriptor and two of libevent's pipes.
- * Time is not cached, or a timer set at the end of a long callback would be short by its length.
+ * Time is not cached, or a timer set at the end of a long callback would be short by its length;
+ * a timer is never early.
  *
  * Signals come by signalfd and not by libevent's handlers: those are one set per program, and run
  * on whatever stack is there. */
@@ -12,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -19,6 +21,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 struct loop {
@@ -36,6 +39,7 @@ struct loop_watch {
 
 struct loop_timer {
     struct event *event;
+    uint64_t due_ns; /* on loop_clock_ns() */
     loop_timer_fn *on_time;
     void *data;
 };
@@ -170,11 +174,37 @@ void loop_watch_free(struct loop_watch *watch)
     free(watch);
 }
 
+/* Not clock_now_ns(): the kernel's timers go on while a test has stopped that one. */
+static uint64_t loop_clock_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * CLOCK_NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static void loop_timer_wait(struct loop_timer *timer, uint64_t delay_ns)
+{
+    uint64_t us = delay_ns / 1000 + (delay_ns % 1000 != 0);
+    struct timeval delay = {
+        .tv_sec = us / 1000000 < INT_MAX ? (time_t)(us / 1000000) : INT_MAX,
+        .tv_usec = (suseconds_t)(us % 1000000),
+    };
+
+    event_add(timer->event, &delay);
+}
+
+/* libevent reckons with CLOCK_MONOTONIC_COARSE, which lags by up to a tick of the kernel, so it may
+ * be early by as much. Its precise mode would cost a system call in every round. */
 static void loop_timer_ready(evutil_socket_t fd, short what, void *data)
 {
     struct loop_timer *timer = data;
+    uint64_t now = timer->due_ns ? loop_clock_ns() : 0;
 
-    timer->on_time(timer->data);
+    if (now < timer->due_ns)
+        loop_timer_wait(timer, timer->due_ns - now);
+    else
+        timer->on_time(timer->data);
 }
 
 struct loop_timer *loop_timer_new(struct loop *loop, loop_timer_fn *on_time, void *data)
@@ -191,13 +221,8 @@ struct loop_timer *loop_timer_new(struct loop *loop, loop_timer_fn *on_time, voi
 
 void loop_timer_start(struct loop_timer *timer, uint64_t delay_ns)
 {
-    uint64_t us = delay_ns / 1000 + (delay_ns % 1000 != 0);
-    struct timeval delay = {
-        .tv_sec = us / 1000000 < INT_MAX ? (time_t)(us / 1000000) : INT_MAX,
-        .tv_usec = (suseconds_t)(us % 1000000),
-    };
-
-    event_add(timer->event, &delay);
+    timer->due_ns = delay_ns ? clock_after(loop_clock_ns(), delay_ns) : 0;
+    loop_timer_wait(timer, delay_ns);
 }
 
 void loop_timer_stop(struct loop_timer *timer)

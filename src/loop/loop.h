@@ -52,8 +52,8 @@ void loop_watch_free(struct loop_watch *watch);
 /* A one-shot timer, not yet running. */
 struct loop_timer *loop_timer_new(struct loop *loop, loop_timer_fn *on_time, void *data);
 
-/* Calls back once, `delay_ns` from now (rounded up to a millisecond); a timer that runs starts
- * anew. Delay 0 is a deferred call: made after the callbacks of this round. */
+/* Calls back once, `delay_ns` from now or some milliseconds later, never sooner; a timer that runs
+ * starts anew. Delay 0 is a deferred call: made after the callbacks of this round. */
 void loop_timer_start(struct loop_timer *timer, uint64_t delay_ns);
 void loop_timer_stop(struct loop_timer *timer);
 void loop_timer_free(struct loop_timer *timer);

@@ -1,13 +1,13 @@
 /* See toml_depth.h.
  *
- * The text is read as far as it takes to know what is inside a string or a comment, and counted
- * there. That is exact for every text that is valid TOML, up to the place where it stops being
- * valid; and there the parser stops as well. */
+ * The text is read as far as it takes to know what is inside of a string or a comment, and counted
+ * outside of them. That is exact for every text that is valid TOML, up to the place where it stops
+ * being valid; and there the parser stops as well. */
 #include "policy/toml_depth.h"
 
 #include "policy/toml.h"
 
-struct depth_scan {
+struct scan {
     const char *at;
     const char *end;
     unsigned line;
@@ -15,14 +15,14 @@ struct depth_scan {
     unsigned parts; /* of the key that is being read */
 };
 
-static bool is_triple(const struct depth_scan *scan, char quote)
+static bool is_triple(const struct scan *scan, char quote)
 {
     return scan->end - scan->at >= 3 && scan->at[0] == quote && scan->at[1] == quote &&
            scan->at[2] == quote;
 }
 
 /* Reads one piece of a string: one character, an escape, or the closing quotes. True at the end. */
-static bool skip_piece(struct depth_scan *scan, char quote, bool is_long)
+static bool skip_piece(struct scan *scan, char quote, bool is_long)
 {
     if (is_long && is_triple(scan, quote)) {
         scan->at += 3;
@@ -44,7 +44,7 @@ static bool skip_piece(struct depth_scan *scan, char quote, bool is_long)
     return false;
 }
 
-static void skip_string(struct depth_scan *scan)
+static void skip_string(struct scan *scan)
 {
     char quote = *scan->at;
     bool is_long = is_triple(scan, quote);
@@ -55,7 +55,7 @@ static void skip_string(struct depth_scan *scan)
             return;
 }
 
-static void skip_comment(struct depth_scan *scan)
+static void skip_comment(struct scan *scan)
 {
     while (scan->at < scan->end && *scan->at != '\n')
         scan->at++;
@@ -63,7 +63,7 @@ static void skip_comment(struct depth_scan *scan)
 
 /* A dot outside of strings separates the parts of a key, or stands in a number, where it does no
  * harm. Everything else that is counted ends a key. */
-static void count(struct depth_scan *scan, char c)
+static void count(struct scan *scan, char c)
 {
     switch (c) {
     case '.':
@@ -91,7 +91,7 @@ static void count(struct depth_scan *scan, char c)
 
 int toml_check_depth(const char *text, size_t len, struct err *err)
 {
-    struct depth_scan scan = {.at = text, .end = text + len, .line = 1};
+    struct scan scan = {.at = text, .end = text + len, .line = 1};
 
     while (scan.at < scan.end) {
         if (*scan.at == '"' || *scan.at == '\'')

@@ -10,6 +10,7 @@ Whether an attack succeeded is judged from here, outside, by its effect wherever
 """
 
 import contextlib
+import json
 import os
 import select
 import shutil
@@ -123,6 +124,7 @@ class Stage:
         self.inside = inside  # False: the attack runs bare
         self.tools = Path(tools)
         self.flags = list(flags)  # for every `cordon run`
+        self.helper = False  # inside by the launcher's own flags in place of `cordon run`
         self.cleanup = contextlib.ExitStack()
         self.runs = []
         self.base = Path(tempfile.mkdtemp(prefix="cordon-escape-", dir="/var/tmp"))
@@ -192,8 +194,23 @@ class Stage:
         argv = [str(word) for word in argv]
         if not self.inside:
             return [str(word) for word in bare] + argv
+        if self.helper:
+            return self.helper_command(argv, cordon)
         flags = [str(flag) for flag in [*self.flags, *cordon]]
         return [str(CORDON), "run", *flags, "--", *argv]
+
+    def helper_command(self, argv, cordon):
+        """The same profile by the flags of Codex's helper, which knows no others."""
+        if cordon:
+            raise Unavailable("the helper has no such flags")
+        special = {"root": "read", "project_roots": "write", "slash_tmp": "write",
+                   "tmpdir": "write"}
+        entries = [{"path": {"type": "special", "value": {"kind": kind}}, "access": access}
+                   for kind, access in special.items()]
+        profile = {"type": "managed", "network": "restricted",
+                   "file_system": {"type": "restricted", "entries": entries}}
+        return [str(LAUNCHER), "--sandbox-policy-cwd", str(self.ws), "--command-cwd", str(self.ws),
+                "--permission-profile", json.dumps(profile), "--", *argv]
 
     def start(self, *argv, cordon=(), bare=(), env=None, fds=(), cwd=None, **kwargs):
         """Starts a command; the caller reads its pipes and ends it."""
@@ -240,12 +257,13 @@ class Stage:
         self.runs.append(Ran(code, out, err))
         return self.runs[-1]
 
-    def note_start(self, process):
-        """For a case that saw the attack's first words: it runs (unless it is over already)."""
-        if process.poll() is None:
-            self.note_run(0, "@start", "")
-        else:
-            self.finish(process)
+    def note_until(self, process, word):
+        """Reads until the word comes (or the end), for an attack that is then to go on."""
+        out = ""
+        while word not in out and (line := process.stdout.readline()):
+            out += line
+        err = "" if word in out else process.stderr.read()
+        self.note_run(None if word in out else process.wait(WAIT), out, err)
 
     def attack(self, *words, **kwargs):
         return self.run(self.tools / "attacks", *words, **kwargs)

@@ -31,9 +31,7 @@ def command(stage, kind, number):
     if kind == "true":
         return ["/bin/true"]
     if kind == "write":
-        return ["/bin/sh", "-c", "echo @start; mktemp; mkdir -p a/b; rm -r a; echo x > /dev/shm/x"]
-    if kind == "daemon":
-        return [attacks, "daemon", f"left-{number}", stage.ws / "up"]
+        return ["/bin/sh", "-c", "echo @start; mkdir -p mine/b; rm -r mine; echo x > /dev/shm/x"]
     return [attacks, kind, f"left-{number}"]
 
 
@@ -121,7 +119,7 @@ def left_behind(name, tools):
         last = stage.run("/bin/true")
         found = [f"process: {words}" for words in alive(stage)]
         found += [f"file: {path}" for path in sorted(set(listing(*places)) ^ set(before[0]))
-                  if path.endswith("/up") is False]
+                  if "/mine" not in path]
         found += [] if mounts() == before[1] else [f"mounts: {mounts()}"]
         new = cgroups() - before[2]
         found += [f"cgroup: {path}" for path in new if "cordon" in path and os.path.exists(path)]
@@ -133,7 +131,6 @@ def left_behind(name, tools):
 def one_run(stage, chance, number):
     is_killed = number % 2 == 1
     kind = chance.choice(STUBBORN if is_killed else QUIET)
-    (stage.ws / "up").unlink(missing_ok=True)
     process = stage.start(*command(stage, kind, number), cordon=["--timeout", "20s"])
     if is_killed:
         strike(chance, process)
@@ -171,7 +168,7 @@ def overlap(identities, tools):
             said = [run.stdout.readline() for run in runs]
             for run in runs:
                 run.communicate("\n", timeout=20)
-            left = [path for path in listing("/tmp") if "cordon-" not in path]
+            left = [name for name in os.listdir("/tmp") if name.startswith(".")]
             return said, left
     return identity.play("root", scene, private_tmp=True)
 

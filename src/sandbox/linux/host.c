@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LANDLOCK_SCOPES_ABI = 6 };
+enum { LANDLOCK_SCOPES_ABI = 6, PROC_PATHS_MAX = 32 };
 
 #define ALL_NAMESPACES                                                                             \
     (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWUTS |     \
@@ -28,7 +28,8 @@ static const struct {
 } namespace_layers[] = {
     {LAYER_USER_NAMESPACE, CLONE_NEWUSER,
      "the command is root to the kernel, without capabilities"},
-    {LAYER_MOUNT_NAMESPACE, CLONE_NEWNS, "files are guarded by Landlock and seccomp alone"},
+    {LAYER_MOUNT_NAMESPACE, CLONE_NEWNS,
+     "files are guarded by Landlock and seccomp alone; the user's other terminals can be read"},
     {LAYER_PID_NAMESPACE, CLONE_NEWPID, "other processes can be seen; tracing them is refused"},
     {LAYER_IPC_NAMESPACE, CLONE_NEWIPC, "no System V IPC and no message queues"},
     {LAYER_NET_NAMESPACE, CLONE_NEWNET, "no sockets at all, not even to localhost"},
@@ -43,17 +44,16 @@ static int landlock_abi(void)
     return abi < 0 ? 0 : (int)abi;
 }
 
-/* Those of plan_proc_paths that this kernel has. */
-static const char *const *existing_proc_paths(void)
+/* Those of the NULL-terminated `paths` that this kernel has, in `ret` (NULL-terminated, too). */
+static const char *const *existing_paths(const char *const *paths, const char **ret)
 {
-    static const char *found[32];
     size_t len = 0;
 
-    for (size_t i = 0; plan_proc_paths[i] && len + 1 < sizeof found / sizeof *found; i++)
-        if (access(plan_proc_paths[i], F_OK) == 0)
-            found[len++] = plan_proc_paths[i];
-    found[len] = NULL;
-    return found;
+    for (size_t i = 0; paths[i] && len + 1 < PROC_PATHS_MAX; i++)
+        if (access(paths[i], F_OK) == 0)
+            ret[len++] = paths[i];
+    ret[len] = NULL;
+    return ret;
 }
 
 void host_init(struct host *host)
@@ -69,8 +69,13 @@ void host_init(struct host *host)
             },
         .why = "",
     };
-    if (host->facts.is_root)
-        host->facts.proc_read_only = existing_proc_paths();
+    if (host->facts.is_root) {
+        static const char *writable[PROC_PATHS_MAX];
+        static const char *secret[PROC_PATHS_MAX];
+
+        host->facts.proc_read_only = existing_paths(plan_proc_writable, writable);
+        host->facts.proc_masked = existing_paths(plan_proc_secret, secret);
+    }
 }
 
 void host_init_bare(struct host *host)

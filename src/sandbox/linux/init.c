@@ -15,6 +15,7 @@
 #include "base/sys.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -111,6 +112,13 @@ static struct init *init_new(struct init_pool *pool, uint32_t flags, struct err 
     return NULL;
 }
 
+static bool init_is_alive(const struct init *init)
+{
+    struct pollfd fd = {.fd = init->pidfd, .events = POLLIN};
+
+    return poll(&fd, 1, 0) == 0;
+}
+
 struct init *init_take(struct init_pool *pool, uint32_t flags, struct err *err)
 {
     struct init *spare = TAKE_PTR(pool->spare);
@@ -118,7 +126,7 @@ struct init *init_take(struct init_pool *pool, uint32_t flags, struct err *err)
     pool_reap(pool, WNOHANG);
     if (!spare)
         return init_new(pool, flags, err);
-    if (pool->spare_flags == flags)
+    if (pool->spare_flags == flags && init_is_alive(spare))
         return spare;
     init_leave(pool, spare);
     return init_new(pool, flags, err);

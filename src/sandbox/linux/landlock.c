@@ -26,9 +26,11 @@
 /* Devices that are usable in every sandbox. Each by itself, not by way of /dev: another device that
  * an entry shows there stays read-only, because a read-only mount does not make a device so. */
 static const char *const harmless_devices[] = {
-    "/dev/null",    "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
-    "/dev/console", "/dev/tty",  "/dev/ptmx", "/dev/pts",
+    "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
 };
+
+/* And these when /dev is ours: the host's /dev/pts holds the user's other terminals. */
+static const char *const own_devices[] = {"/dev/console", "/dev/ptmx", "/dev/pts"};
 
 void landlock_rules_done(struct landlock_rules *rules)
 {
@@ -90,6 +92,8 @@ static void rules_for_devices(struct landlock_rules *rules, bool is_ours)
         rules_add(rules, harmless_devices[i], use);
     if (!is_ours)
         return;
+    for (size_t i = 0; i < sizeof own_devices / sizeof *own_devices; i++)
+        rules_add(rules, own_devices[i], use);
     rules_add(rules, "/dev/shm", WRITE_RIGHTS | K_LANDLOCK_REFER);
     rules_add(rules, "/proc", K_LANDLOCK_WRITE_FILE);
 }

@@ -173,7 +173,7 @@ bool launch_peek(const struct launch *launch, struct plan_message *ret)
 
     while (poll(&fd, 1, -1) < 0 && errno == EINTR)
         ;
-    len = recv(launch->status, ret, sizeof *ret, MSG_PEEK);
+    len = recv(launch->status, ret, sizeof *ret, MSG_PEEK | MSG_TRUNC);
     return len == (ssize_t)sizeof *ret;
 }
 
@@ -236,10 +236,31 @@ static void report_failure(const struct plan_message *message, struct launch_rep
                  plan_op_name((enum plan_op)message->op));
 }
 
+static struct timeval time_of(uint64_t microseconds)
+{
+    return (struct timeval){.tv_sec = (time_t)(microseconds / 1000000),
+                            .tv_usec = (suseconds_t)(microseconds % 1000000)};
+}
+
+static void report_exit(const struct plan_message *message, struct launch_report *ret)
+{
+    const struct plan_usage *usage = &message->usage;
+
+    ret->event = LAUNCH_EXITED;
+    ret->wait_status = message->wait_status;
+    ret->usage.ru_utime = time_of(usage->user_us);
+    ret->usage.ru_stime = time_of(usage->system_us);
+    ret->usage.ru_maxrss = (long)usage->memory_peak_kb;
+    ret->usage.ru_nvcsw = (long)usage->voluntary_switches;
+    ret->usage.ru_nivcsw = (long)usage->involuntary_switches;
+    ret->usage.ru_oublock = (long)usage->blocks_written;
+    ret->bytes_written = usage->blocks_written * 512; /* getrusage(2) */
+}
+
 int launch_read(struct launch *launch, struct launch_report *ret, struct err *err)
 {
     struct plan_message message;
-    ssize_t len = recv(launch->status, &message, sizeof message, MSG_DONTWAIT);
+    ssize_t len = recv(launch->status, &message, sizeof message, MSG_DONTWAIT | MSG_TRUNC);
 
     *ret = (struct launch_report){.event = LAUNCH_NOTHING};
     if (len < 0 && (errno == EAGAIN || errno == EINTR))
@@ -252,10 +273,7 @@ int launch_read(struct launch *launch, struct launch_report *ret, struct err *er
         ret->event = LAUNCH_STARTED;
     } else if (message.kind == PLAN_MESSAGE_EXITED) {
         launch->is_over = true;
-        ret->event = LAUNCH_EXITED;
-        ret->wait_status = message.wait_status;
-        ret->usage = message.usage;
-        ret->bytes_written = (uint64_t)message.usage.ru_oublock * 512; /* getrusage(2) */
+        report_exit(&message, ret);
     } else {
         launch->is_over = true;
         report_failure(&message, ret);

@@ -20,11 +20,15 @@ struct plan_host {
     bool has_proc;       /* a /proc of our own can be mounted in a pid namespace of our own */
     int landlock;        /* ABI, 0 without */
     enum seccomp_arch arch;
-    const char *const *proc_read_only; /* NULL-terminated: which of plan_proc_paths exist */
+    const char *const
+        *proc_read_only;            /* NULL-terminated: which of plan_proc_writable exist; root */
+    const char *const *proc_masked; /* the same of plan_proc_secret */
 };
 
-/* What root could write in a fresh /proc without any capability; NULL-terminated. */
-extern const char *const plan_proc_paths[];
+/* What root could write, or read, in a fresh /proc without any capability, and must not;
+ * NULL-terminated. */
+extern const char *const plan_proc_writable[];
+extern const char *const plan_proc_secret[];
 
 /* Something that has to exist on the host for as long as the command runs, so that it can be
  * covered: standin.h makes it when it is missing, and holds it when it is another's stand-in. */

@@ -21,9 +21,15 @@
 
 #include <string.h>
 
-const char *const plan_proc_paths[] = {
+const char *const plan_proc_writable[] = {
     "/proc/acpi", "/proc/asound", "/proc/bus",           "/proc/fs", "/proc/irq",
     "/proc/scsi", "/proc/sys",    "/proc/sysrq-trigger", NULL,
+};
+
+const char *const plan_proc_secret[] = {
+    "/proc/allocinfo",  "/proc/kpagecgroup",  "/proc/kpagecount",
+    "/proc/kpageflags", "/proc/pagetypeinfo", "/proc/slabinfo",
+    "/proc/timer_list", "/proc/vmallocinfo",  NULL,
 };
 
 static bool is_device_path(const char *path)
@@ -275,6 +281,18 @@ static void list_append(struct plan *to, const struct plan *from)
         *plan_push(to, (enum plan_op)from->records[i].op) = from->records[i];
 }
 
+/* Root owns files in /proc whose only guard is their owner. */
+static void compile_root_proc(struct compiler *compiler)
+{
+    const struct plan_host *host = compiler->host;
+
+    for (size_t i = 0; host->proc_read_only && host->proc_read_only[i]; i++)
+        compiler_push(compiler, compiler->plan, PLAN_READ_ONLY, host->proc_read_only[i]);
+    for (size_t i = 0; host->proc_masked && host->proc_masked[i]; i++)
+        compiler_push(compiler, compiler->plan, PLAN_MASK, host->proc_masked[i])->flags =
+            PLAN_FLAG_FILE;
+}
+
 /* What does not depend on the entries, around what does. */
 void compile_file_system(struct compiler *compiler)
 {
@@ -296,15 +314,15 @@ void compile_file_system(struct compiler *compiler)
         compiler_push(compiler, plan, PLAN_DIR, "/proc")->value = 0755;
         compile_links(compiler);
     }
-    if (compiler->has_masks)
+    if (compiler->has_masks || (host->has_proc && host->proc_masked && host->proc_masked[0]))
         compiler_push(compiler, plan, PLAN_MASKS, "");
     compiler_push(compiler, plan, PLAN_DEV, "");
     if (host->has_proc)
         compiler_push(compiler, plan, PLAN_PROC, "");
     else if (!compiler->in_place)
         compiler_push(compiler, plan, PLAN_BIND, "/proc")->flags = PLAN_FLAG_READ_ONLY;
-    for (size_t i = 0; host->has_proc && host->is_root && host->proc_read_only[i]; i++)
-        compiler_push(compiler, plan, PLAN_READ_ONLY, host->proc_read_only[i]);
+    if (host->has_proc && host->is_root)
+        compile_root_proc(compiler);
     list_append(plan, compiler->body);
     list_append(plan, compiler->seals);
     if (!compiler->in_place) {

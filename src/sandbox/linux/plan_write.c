@@ -1,5 +1,5 @@
 /* A plan as text for people, as JSON for programs, and as the file that the launcher reads. */
-#include "base/str.h"
+#include "base/json.h"
 #include "sandbox/linux/plan.h"
 
 #include <sched.h>
@@ -120,11 +120,11 @@ static json_t *record_to_json(const struct plan *plan, const struct plan_record 
 
     json_object_set_new(json, "op", json_string(plan_op_name((enum plan_op)record->op)));
     if (*path)
-        json_object_set_new(json, "path", json_string(path));
+        json_object_set_new(json, "path", json_lossy(path));
     if (record->op == PLAN_NAMESPACES)
         json_object_set_new(json, "namespaces", namespaces_to_json(record->value));
     if (record->op == PLAN_LINK)
-        json_object_set_new(json, "target", json_string(text_of(plan, record->other)));
+        json_object_set_new(json, "target", json_lossy(text_of(plan, record->other)));
     if (record->op == PLAN_HOLD || record->op == PLAN_PLACE)
         json_object_set_new(json, "slot", json_integer(record->slot));
     if (record->op == PLAN_PLACE || record->op == PLAN_BIND)

@@ -15,13 +15,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUCKETS = 1024, TRIES = 16 };
+/* Whoever holds the exclusive lock is about to remove the stand-in, and may be slow to get to run.
+ */
+enum { BUCKETS = 1024, TRIES = 1000, TRIES_WITHOUT_WAIT = 8, WAIT_MS = 1 };
 
 struct standin {
     struct standin *next; /* in its bucket */
@@ -95,6 +98,8 @@ static int standin_hold(const struct plan_standin *item, const char *name, struc
             standin->fd = TAKE_FD(fd);
             return 0;
         }
+        if (i >= TRIES_WITHOUT_WAIT)
+            poll(NULL, 0, WAIT_MS);
     }
     return err_set(err, ERR_SYSTEM, "%s comes and goes", item->path);
 }

@@ -139,6 +139,10 @@ static int journal_open(struct err *err)
 {
     const char *registry = standins_registry(err);
 
+    if (registry && access(registry, W_OK)) {
+        journal.registry[0] = '\0'; /* somebody cleaned up: make it again */
+        registry = standins_registry(err);
+    }
     if (!registry)
         return -1;
     for (;;) {

@@ -9,6 +9,9 @@ from catalogue import attack
 from stage import Unavailable
 
 
+READING = "a profile that reads everything reads the nodes of /dev, too; Landlock refuses ioctl(2)"
+
+
 def disk():
     """Path and number of a block device of the host."""
     for name in ("loop0", "zram0", "vda", "sda", "nvme0n1"):
@@ -27,7 +30,7 @@ def open_device(stage, path):
     return stage.attack("open", path).won
 
 
-@attack(users=("root",))
+@attack(users=("root",), unheld=READING)
 def open_the_disk(stage):
     return open_device(stage, disk()[0])
 
@@ -37,27 +40,27 @@ def open_the_kernel_log(stage):
     return open_device(stage, "/dev/kmsg")
 
 
-@attack(users=("root",))
+@attack(users=("root",), unheld=READING)
 def open_loop_control(stage):
     return open_device(stage, "/dev/loop-control")
 
 
-@attack(users=("root",))
+@attack(users=("root",), unheld=READING)
 def open_fuse(stage):
     return open_device(stage, "/dev/fuse")
 
 
-@attack(users=("root",))
+@attack(users=("root",), unheld=READING)
 def open_kvm(stage):
     return open_device(stage, "/dev/kvm")
 
 
-@attack(users=("root",))
+@attack(users=("root",), unheld=READING)
 def open_a_virtual_console(stage):
     return open_device(stage, "/dev/tty1")
 
 
-@attack(users=("root",))
+@attack(users=("root",), unheld=READING)
 def open_userfaultfd(stage):
     return open_device(stage, "/dev/userfaultfd")
 
@@ -81,20 +84,20 @@ def make_a_disk_node_in_shared_memory(stage):
     return stage.attack("mknod", path, "b", major, minor).won
 
 
-@attack(users=("root",))
+@attack(users=("root",), unheld="the scene takes capabilities to set")
 def open_a_disk_node_in_the_tree(stage):
     """A node that somebody made long ago, below the read-only root."""
     os.mknod(stage.out / "node", stat.S_IFBLK | 0o600, os.stat(disk()[0]).st_rdev)
     return stage.attack("open", stage.out / "node").won
 
 
-@attack(users=("root",))
+@attack(users=("root",), unheld="the scene takes capabilities to set")
 def open_a_disk_node_in_the_workspace(stage):
     os.mknod(stage.ws / "node", stat.S_IFBLK | 0o600, os.stat(disk()[0]).st_rdev)
     return stage.attack("open", stage.ws / "node").won
 
 
-@attack(users=("root",))
+@attack(users=("root",), unheld="the scene takes capabilities to set")
 def write_to_a_log_node_in_the_tree(stage):
     os.mknod(stage.out / "node", stat.S_IFCHR | 0o600, os.makedev(1, 11))
     return stage.shell('echo "<7>escape: harmless" > "$1" && echo @won', stage.out / "node").won

@@ -239,6 +239,26 @@ def write_to_a_tmpdir_of_the_requests_choice(stage):
     return stage.is_changed(file)
 
 
+@attack(refusal_holds=True)
+def retarget_a_writable_root(stage):
+    """A first command leaves a link where the person will name a root for the next."""
+    file = stage.victim_file()
+    (stage.ws / "build").mkdir()
+    stage.shell('rmdir build && ln -s "$1" build', stage.out)
+    stage.attack("write", file, cordon=["--writable", stage.ws / "build"])
+    return stage.is_changed(file)
+
+
+@attack(refusal_holds=True, private_tmp=True)
+def retarget_the_tmpdir_of_the_next_run(stage):
+    """The same with $TMPDIR, which lies in /tmp, where an earlier command could write."""
+    file = stage.victim_file()
+    os.mkdir("/tmp/mine")
+    stage.shell('rmdir /tmp/mine && ln -s "$1" /tmp/mine', stage.out)
+    stage.attack("write", file, env={"TMPDIR": "/tmp/mine"})
+    return stage.is_changed(file)
+
+
 @attack()
 def write_to_a_readable_path(stage):
     file = stage.victim_file()
@@ -260,7 +280,7 @@ def write_to_tmp_under_read_only(stage):
     return stage.is_changed(file)
 
 
-@attack(users=("root",))
+@attack(users=("root",), unheld="the scene takes capabilities to set")
 def overwrite_a_file_of_another_user(stage):
     """Root without capabilities has no way round a file's mode."""
     file = stage.file("ws/others", mode=0o600)
@@ -269,14 +289,14 @@ def overwrite_a_file_of_another_user(stage):
     return stage.is_changed(file)
 
 
-@attack(users=("root",))
+@attack(users=("root",), unheld="the scene takes capabilities to set")
 def read_a_file_of_another_user(stage):
     file = stage.file("ws/others", mode=0o600)
     os.chown(file, 64998, 64998)
     return "original" in stage.attack("read", file).won
 
 
-@attack(users=("root",))
+@attack(users=("root",), unheld="the scene takes capabilities to set")
 def give_a_file_away(stage):
     file = stage.file("ws/mine")
     stage.attack("chown", file, 64998)

@@ -258,6 +258,18 @@ def make_the_missing_target_of_a_git_file(stage):
 
 
 @attack(refusal_holds=True)
+def retarget_a_link_in_a_git_pointer(stage):
+    """.git -> link/.git, and the link lies in the workspace."""
+    repository(stage, "ws/store")
+    (stage.ws / "link").symlink_to("store")
+    stage.file("ws/.git", "gitdir: link/.git\n")
+    program, mark = trap(stage)
+    stage.shell('cp -r store evil; printf "[core]\\n\\tfsmonitor = %s\\n" "$1" >> evil/.git/config;'
+                'ln -sfn evil link', program)
+    return git_is_trapped(stage, mark)
+
+
+@attack(refusal_holds=True)
 def rewrite_the_git_file_of_a_submodule(stage):
     """git status outside goes into every submodule, and obeys the configuration there."""
     repository(stage, "outside/library")

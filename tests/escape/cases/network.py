@@ -51,9 +51,7 @@ def listen_on_a_host_port(stage):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     process = stage.start(stage.tools / "attacks", "listen", port)
-    while (line := process.stdout.readline()) and "@listening" not in line:
-        pass
-    stage.note_start(process)
+    stage.note_until(process, "@listening")
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=5) as peer:
             return peer.recv(64) == b"attack"

@@ -35,9 +35,7 @@ def lasting(stage, kind, end, flags=()):
     words = [stage.tools / "attacks", kind, name]
     argv = words if stage.inside else ["/bin/sh", "-c", '"$@"; true', "sh", *words]
     process = stage.start(*argv, cordon=flags)
-    while (line := process.stdout.readline()) and "@up" not in line:
-        pass
-    stage.note_start(process)
+    stage.note_until(process, "@up")
     return stage.outlives(name, lambda: end(process))
 
 
@@ -50,7 +48,7 @@ def kill_all(process, number):
 @attack(holes=(16,))
 def outlive_the_command_as_a_daemon(stage):
     name = mark()
-    stage.attack("daemon", name, stage.ws / "up")
+    stage.attack("daemon", name)
     return stage.remains(name)
 
 
@@ -129,7 +127,5 @@ def outlive_a_signal_to_the_group(stage):
     words = [stage.tools / "attacks", "linger", name]
     argv = words if stage.inside else ["/bin/sh", "-c", '"$@"; true', "sh", *words]
     process = stage.start(*argv, start_new_session=True)
-    while (line := process.stdout.readline()) and "@up" not in line:
-        pass
-    stage.note_start(process)
+    stage.note_until(process, "@up")
     return stage.outlives(name, lambda: end(process))

@@ -7,6 +7,10 @@ from catalogue import attack
 from stage import Unavailable
 
 
+HOSTS_PROC = "the host's /proc stays readable"
+NEEDS_CAPABILITIES = "the scene takes capabilities to set"
+
+
 def write_back(stage, path):
     """Writes what is there: harmless, and proof enough."""
     if not os.path.exists(path):
@@ -40,7 +44,7 @@ def set_a_kernel_feature_by_sysfs(stage):
     return write_back(stage, "/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs")
 
 
-@attack(users=("root",))
+@attack(users=("root",), unheld=NEEDS_CAPABILITIES)
 def move_to_another_cgroup(stage):
     folder = Path("/sys/fs/cgroup/unified")
     folder = folder if folder.is_dir() else Path("/sys/fs/cgroup")
@@ -84,7 +88,7 @@ def read_the_environment_of_pid_1(stage):
                        stage.tools / "attacks", env=env).won
 
 
-@attack()
+@attack(unheld=HOSTS_PROC)
 def see_a_host_process(stage):
     victim = stage.victim("no-secret")
     return stage.attack("search", "cmdline", "victim", victim.pid).won
@@ -112,7 +116,7 @@ def read_the_map_of_init(stage):
     return stage.attack("maps", 1 if stage.inside else stage.victim().pid).won
 
 
-@attack()
+@attack(unheld=HOSTS_PROC)
 def read_the_sockets_of_the_host(stage):
     service = stage.service()
     return f":{service.port:04X}" in stage.shell("cat /proc/net/tcp").out
@@ -123,13 +127,13 @@ def read_the_kernel_log_by_proc(stage):
     return stage.attack("open", "/proc/kmsg").won
 
 
-@attack(users=("root",))
+@attack(users=("root",), unheld=HOSTS_PROC)
 def read_what_only_root_may_of_the_kernel(stage):
     """Where memory lies, who waits for which timer: closed to users, and so to a command."""
     names = ("kpagecount", "kpageflags", "vmallocinfo", "slabinfo", "timer_list")
     return [name for name in names if stage.attack("read", f"/proc/{name}").won]
 
 
-@attack()
+@attack(unheld=HOSTS_PROC)
 def list_the_mounts_of_a_host_process(stage):
     return stage.attack("search", "mountinfo", "/", stage.victim().pid).won

@@ -52,9 +52,9 @@ bool sandbox_is_degraded(const struct sandbox *sandbox)
 const char *layer_name(enum layer layer)
 {
     static const char *const names[LAYER_COUNT] = {
-        "user-namespace", "mount-namespace",  "pid-namespace", "ipc-namespace",
-        "net-namespace",  "uts-namespace",    "cgroup-namespace", "landlock",
-        "seccomp",        "no-new-privs",     "capabilities",
+        "user-namespace", "mount-namespace", "pid-namespace",    "ipc-namespace",
+        "net-namespace",  "uts-namespace",   "cgroup-namespace", "landlock",
+        "seccomp",        "no-new-privs",    "capabilities",
     };
 
     return names[layer];
@@ -188,10 +188,10 @@ static void run_init(const struct launch_options *options, int status)
         say_failed(status, strstr(err.msg, "cwd") ? LAUNCH_STAGE_CWD : LAUNCH_STAGE_EXEC,
                    options->argv[0]);
     }
-    report.pid = command;
-    say(status, &report);
     for (int i = 0; i < 3; i++)
         close(options->stdio[i]);
+    report.pid = command;
+    say(status, &report);
     report = (struct launch_report){.event = LAUNCH_EXITED};
     report.wait_status = supervise(status, signals, command);
     if (!fake.leaves_children) {

@@ -10,11 +10,11 @@ struct fake {
     bool breaks_setup;    /* the launcher reports LAUNCH_FAILED, stage sandbox */
     bool dies_early;      /* the launcher dies without a word */
     bool is_degraded;
-    unsigned launches;                /* counted */
-    unsigned done;                    /* counted: launch_done() of a real launch */
-    pid_t init;                       /* of the last launch */
-    struct sandbox_limits limits;     /* of the last launch */
-    int cgroup;                       /* of the last launch */
+    unsigned launches;            /* counted */
+    unsigned done;                /* counted: launch_done() of a real launch */
+    pid_t init;                   /* of the last launch */
+    struct sandbox_limits limits; /* of the last launch */
+    int cgroup;                   /* of the last launch */
 };
 
 extern struct fake fake;

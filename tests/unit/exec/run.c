@@ -13,6 +13,7 @@ static void on_started(void *data, pid_t pid)
     struct run *run = data;
 
     run->started++;
+    run->has_come = true;
     run->pid = pid;
 }
 
@@ -116,6 +117,15 @@ static void run_until(struct run *run, const bool *flag)
 
     if (loop_run(run->loop, flag, &err))
         fail_msg("loop_run: %s", err.msg);
+}
+
+/* The command may speak before its init does. */
+void run_until_started(struct run *run)
+{
+    while (!run->started) {
+        run->has_come = false;
+        run_until(run, &run->has_come);
+    }
 }
 
 void run_until_end(struct run *run)

@@ -288,8 +288,9 @@ static void test_limits_and_counters(void **state)
                   "low 1\nhigh 2\nmax 3\noom 4\noom_kill 5\noom_group_kill 6\n");
     support_write(path, "pids.peak", "17\n");
     support_write(path, "pids.events", "max 8\n");
-    support_write(path, "io.stat",
-                  "8:0 rbytes=1 wbytes=100 rios=1 wios=1 dbytes=0 dios=0\n8:16 rbytes=5 wbytes=11\n");
+    support_write(
+        path, "io.stat",
+        "8:0 rbytes=1 wbytes=100 rios=1 wios=1 dbytes=0 dios=0\n8:16 rbytes=5 wbytes=11\n");
     cgroup_stat(cgroup, &stat);
     assert_int_equal(stat.memory_peak, 123456);
     assert_int_equal(stat.oom_kills, 5);

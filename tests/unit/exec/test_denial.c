@@ -32,11 +32,10 @@ static const char workspace[] =
     "\"links\": [{\"path\": \"/w\", \"target\": \"work\"}]}";
 
 /* Reads only what is listed. */
-static const char narrow[] =
-    "{\"restricted\": true, \"network\": \"restricted\", \"entries\": ["
-    "{\"path\": \"/usr\", \"access\": \"read\", \"origin\": \"minimal\"},"
-    "{\"path\": \"/work\", \"access\": \"write\", \"origin\": \"-C\"}],"
-    "\"links\": [{\"path\": \"/bin\", \"target\": \"usr/bin\"}]}";
+static const char narrow[] = "{\"restricted\": true, \"network\": \"restricted\", \"entries\": ["
+                             "{\"path\": \"/usr\", \"access\": \"read\", \"origin\": \"minimal\"},"
+                             "{\"path\": \"/work\", \"access\": \"write\", \"origin\": \"-C\"}],"
+                             "\"links\": [{\"path\": \"/bin\", \"target\": \"usr/bin\"}]}";
 
 static const char open_profile[] = "{\"restricted\": false, \"network\": \"enabled\"}";
 
@@ -56,7 +55,7 @@ static json_t *get_profile(json_t *spec)
 
 static enum access parse_access(const char *text)
 {
-    return strcmp(text, "write") == 0 ? ACCESS_WRITE
+    return strcmp(text, "write") == 0  ? ACCESS_WRITE
            : strcmp(text, "read") == 0 ? ACCESS_READ
                                        : ACCESS_DENY;
 }
@@ -78,13 +77,15 @@ static struct access_map load_map(json_t *spec)
     json_t *item;
     size_t i;
 
-    json_array_foreach(json_object_get(profile, "entries"), i, item) {
+    json_array_foreach(json_object_get(profile, "entries"), i, item)
+    {
         access_map_add(&map, json_string_value(json_object_get(item, "path")),
-                       parse_access(json_string_value(json_object_get(item, "access"))),
-                       ACCESS_DIR, json_string_value(json_object_get(item, "origin")))
+                       parse_access(json_string_value(json_object_get(item, "access"))), ACCESS_DIR,
+                       json_string_value(json_object_get(item, "origin")))
             ->is_protected = json_is_true(json_object_get(item, "protected"));
     }
-    json_array_foreach(json_object_get(profile, "links"), i, item) {
+    json_array_foreach(json_object_get(profile, "links"), i, item)
+    {
         map.links = alloc_grow(map.links, map.links_len, &map.links_cap, sizeof *map.links);
         map.links[map.links_len++] = (struct access_link){
             .path = alloc_str(json_string_value(json_object_get(item, "path"))),
@@ -110,14 +111,16 @@ static struct process_end load_end(json_t *spec)
     json_t *failed = json_object_get(spec, "failed");
     json_t *signal = json_object_get(spec, "signal");
     struct process_end end = {
-        .how = failed ? PROCESS_FAILED_TO_START : signal ? PROCESS_SIGNALED : PROCESS_EXITED,
+        .how = failed   ? PROCESS_FAILED_TO_START
+               : signal ? PROCESS_SIGNALED
+                        : PROCESS_EXITED,
         .code = spec ? (int)json_integer_value(json_object_get(spec, "code")) : 1,
         .signal = (int)json_integer_value(signal),
     };
 
     if (!failed)
         return end;
-    end.stage = strcmp(json_string_value(failed), "cwd") == 0     ? LAUNCH_STAGE_CWD
+    end.stage = strcmp(json_string_value(failed), "cwd") == 0    ? LAUNCH_STAGE_CWD
                 : strcmp(json_string_value(failed), "exec") == 0 ? LAUNCH_STAGE_EXEC
                                                                  : LAUNCH_STAGE_SANDBOX;
     end.failure.sys = error_number(json_string_value(json_object_get(spec, "errno")));
@@ -142,7 +145,8 @@ static void check_remedy(const char *file, json_t *texts, const char *remedy)
 
     if (!remedy || !*remedy)
         fail_msg("%s: no remedy", file);
-    json_array_foreach(texts, i, text) {
+    json_array_foreach(texts, i, text)
+    {
         if (!strstr(remedy, json_string_value(text)))
             fail_msg("%s: '%s' is not in the remedy '%s'", file, json_string_value(text), remedy);
     }
@@ -150,12 +154,13 @@ static void check_remedy(const char *file, json_t *texts, const char *remedy)
 
 static void check_denial(const char *file, json_t *expected, const struct denial *denial)
 {
-    static const char *const known[] = {"operation", "evidence", "source", "path",  "host",
+    static const char *const known[] = {"operation", "evidence", "source", "path", "host",
                                         "errno",     "origin",   "remedy", NULL};
     const char *key;
     json_t *value;
 
-    json_object_foreach(expected, key, value) {
+    json_object_foreach(expected, key, value)
+    {
         bool is_known = false;
 
         for (const char *const *name = known; *name; name++)
@@ -254,8 +259,8 @@ static void test_bounded(void **state)
 
     buf_init(&text, 1 << 20);
     for (int i = 0; i < 2000; i++)
-        assert_true(buf_appendf(&text, "touch: cannot touch '/etc/%d': Read-only file system\n",
-                                i / 2));
+        assert_true(
+            buf_appendf(&text, "touch: cannot touch '/etc/%d': Read-only file system\n", i / 2));
     input.texts[STREAM_STDERR] = text.data;
     denials_find(&input, &denials);
     assert_int_equal(denials.len, DENIALS_MAX);
@@ -268,10 +273,26 @@ static void test_bounded(void **state)
 /* Lines of any shape and length are read without harm. */
 static void test_noise(void **state)
 {
-    static const char *const pieces[] = {"'",  "\"", "`", "/", ": ", "permission denied", "(",
-                                         "\033[", "\xe2\x80\x98", "a", " ", "\n", "(os error 30)",
-                                         "Read-only file system", "://", "\033", "\r",
-                                         "could not resolve host", "[", "lookup "};
+    static const char *const pieces[] = {"'",
+                                         "\"",
+                                         "`",
+                                         "/",
+                                         ": ",
+                                         "permission denied",
+                                         "(",
+                                         "\033[",
+                                         "\xe2\x80\x98",
+                                         "a",
+                                         " ",
+                                         "\n",
+                                         "(os error 30)",
+                                         "Read-only file system",
+                                         "://",
+                                         "\033",
+                                         "\r",
+                                         "could not resolve host",
+                                         "[",
+                                         "lookup "};
     struct access_map map = load_map(NULL);
     struct process_end end = {.how = PROCESS_EXITED, .code = 1};
     uint32_t seed = 12345;

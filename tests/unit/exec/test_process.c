@@ -111,6 +111,7 @@ static void test_init_killed_from_outside(void **state)
     run.options.input = PROCESS_STDIN_PIPE;
     run_start(&run, "echo ready; read x");
     run_until_text(&run, "ready");
+    run_until_started(&run);
     kill(fake.init, SIGKILL);
     /* the fake has no pid namespace: its command only sees its input end */
     process_close_input(run.process);
@@ -208,6 +209,7 @@ static void test_command_closes_input(void **state)
     gate_script(&gate, script, sizeof script, "exec 0<&-; echo closed; cat GATE; echo woken");
     run_start(&run, script);
     run_until_text(&run, "closed");
+    run_until_started(&run); /* its init does not hold the pipe any more either */
     assert_int_equal(process_write(run.process, "lost", 4), 4);
     while (!run.closed) {
         struct err err;
@@ -231,7 +233,8 @@ static void test_terminal_is_one(void **state)
 
     run_init(&run);
     run.options.stdio = PROCESS_TTY;
-    run_shell(&run, "test -t 0 && test -t 1 && test -t 2 && stty size && echo x >/dev/tty && tty >&2");
+    run_shell(&run,
+              "test -t 0 && test -t 1 && test -t 2 && stty size && echo x >/dev/tty && tty >&2");
     assert_int_equal(run.end.code, 0);
     assert_contains(run_text(&run, STREAM_STDOUT), "24 80\r\nx\r\n/dev/pts/");
     assert_int_equal(run.out[STREAM_STDERR].len, 0);
@@ -264,7 +267,8 @@ static void test_terminal_resize(void **state)
     run_init(&run);
     run.options.stdio = PROCESS_TTY;
     run.options.size = (struct pty_size){.rows = 10, .columns = 20};
-    run_start(&run, "trap 'stty size; exit 3' WINCH; stty size; echo ready; while :; do read x; done");
+    run_start(&run,
+              "trap 'stty size; exit 3' WINCH; stty size; echo ready; while :; do read x; done");
     run_until_text(&run, "ready");
     assert_contains(run_text(&run, STREAM_STDOUT), "10 20");
     assert_int_equal(process_resize(run.process, (struct pty_size){50, 132}, &err), 0);
@@ -390,6 +394,7 @@ static void test_free_kills(void **state)
     run_init(&run);
     run_start(&run, "echo ready; kill -STOP $$");
     run_until_text(&run, "ready");
+    run_until_started(&run);
     pid = run.pid;
     process_free(run.process);
     run.process = NULL;
@@ -460,9 +465,9 @@ static void check_held_output(enum process_stdio stdio)
     run.options.stdio = stdio;
     run.options.drain = (struct process_drain){CLOCK_NS_PER_MS, FAR_NS};
     gate_script(&gate, script, sizeof script,
-                "trap 'exit 4' USR1; me=$$; "
+                "trap 'exit 4' USR1; me=$$; echo early; "
                 "(trap '' HUP; echo held; kill -USR1 $me; exec setsid cat GATE) & "
-                "echo early; while :; do :; done");
+                "while :; do :; done");
     run_start(&run, script);
     run_until_text(&run, "held");
     run_until_end(&run);
@@ -517,7 +522,7 @@ static void test_talkative_child(void **state)
     run_init(&run);
     fake.leaves_children = true;
     run.options.drain = (struct process_drain){FAR_NS, 20 * CLOCK_NS_PER_MS};
-    run_shell(&run, "yes & exit 0"); /* SIGPIPE ends it when we close */
+    run_shell(&run, "while :; do echo x; done & exit 0"); /* SIGPIPE ends it when we close */
     assert_true(run.end.drain_cut);
     assert_int_equal(run.end.code, 0);
     run_done(&run);

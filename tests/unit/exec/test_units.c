@@ -90,14 +90,36 @@ static void check_bad(parse_fn *parse, const char *const *texts)
 static void test_bad(void **state)
 {
     static const char *const sizes[] = {
-        "",    "M",  "-1", "+1", "1.5G", "1 G", " 1", "1X", "0x10", "1KK", "18446744073709551616",
-        "16777216T", "1e3", NULL,
+        "",
+        "M",
+        "-1",
+        "+1",
+        "1.5G",
+        "1 G",
+        " 1",
+        "1X",
+        "0x10",
+        "1KK",
+        "18446744073709551616",
+        "16777216T",
+        "1e3",
+        NULL,
     };
     static const char *const durations[] = {
-        "",   "s",   "-1s", "1.s", ".5s", "1,5s", "1 s", "1y", "1.5.5", "18446744073.709551616",
-        "99999999999999d", NULL,
+        "",
+        "s",
+        "-1s",
+        "1.s",
+        ".5s",
+        "1,5s",
+        "1 s",
+        "1y",
+        "1.5.5",
+        "18446744073.709551616",
+        "99999999999999d",
+        NULL,
     };
-    static const char *const counts[] = {"", "-1", "1K", "many", "1.0", "18446744073709551616",
+    static const char *const counts[] = {"",  "-1", "1K", "many", "1.0", "18446744073709551616",
                                          NULL};
 
     check_bad(units_parse_size, sizes);

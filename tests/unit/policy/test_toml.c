@@ -91,6 +91,27 @@ static void errors_have_lines(void **state)
     assert_refused("a = 1\0", 6, "1: ");
 }
 
+/* toml++ 3.3.0 would be undefined on the first of these, and end the program on the last. */
+static void what_the_parser_would_not_survive(void **state)
+{
+    assert_refused("a = 1\n\xc3\xa9 = 1\n", 12, "2: ");
+    assert_refused("a = 1 \xcf\x99\n", 9, "1: ");
+    assert_refused("[\xcf\x99]\n", 5, "1: ");
+    assert_refused("a=-Z\"\xef\xbb\xbd\"\n", 10, "1: ");
+    assert_refused("\n[:]\n", 5, "2: ");
+    assert_refused("[[*]]\n", 6, "1: ");
+}
+
+static void text_may_be_any_utf8(void **state)
+{
+    AUTO_TOML root = parse("\xef\xbb\xbf# \xc3\xa9\n\"\xc3\xa9\" = '\xc3\xa9' # \xc3\xa9\n"
+                           "b = \"\"\"\n\xc3\xa9\"\"\"\n");
+
+    assert_string_equal(toml_find(root, "\xc3\xa9")->string, "\xc3\xa9");
+    assert_string_equal(toml_find(root, "b")->string, "\xc3\xa9");
+    assert_int_equal(toml_find(root, "b")->line, 3);
+}
+
 /* `start`, then `count` times `piece`, then `end`. */
 static char *repeated(const char *start, const char *piece, int count, const char *end)
 {
@@ -167,6 +188,8 @@ int main(void)
         cmocka_unit_test(dotted_keys_and_quoted_ones),
         cmocka_unit_test(an_empty_text_is_an_empty_table),
         cmocka_unit_test(errors_have_lines),
+        cmocka_unit_test(what_the_parser_would_not_survive),
+        cmocka_unit_test(text_may_be_any_utf8),
         cmocka_unit_test(nesting_has_a_limit),
         cmocka_unit_test(nesting_is_not_counted_in_text),
     };

@@ -1,0 +1,104 @@
+# bash completion for cordon(1); tests/e2e/test_completions_and_man.py holds it against the options
+# that the program has.
+
+_cordon_profiles() {
+    local config=${CORDON_HOME:-$HOME/.config/cordon}/config.toml
+    echo read-only workspace-write danger-full-access
+    sed -n 's/^\[permissions\.\([A-Za-z0-9_-]*\)\].*/\1/p' "$config" 2>/dev/null
+}
+
+# Completes the value of option $1 that begins with $2; false when the option takes none.
+_cordon_value() {
+    case $1 in
+    -p | --profile) COMPREPLY=($(compgen -W "$(_cordon_profiles)" -- "$2")) ;;
+    --sandbox) COMPREPLY=($(compgen -W "auto require disabled" -- "$2")) ;;
+    -n | --network) COMPREPLY=($(compgen -W "restricted enabled" -- "$2")) ;;
+    --env-inherit) COMPREPLY=($(compgen -W "core all none" -- "$2")) ;;
+    --stdin) COMPREPLY=($(compgen -W "pipe null" -- "$2")) ;;
+    --access) COMPREPLY=($(compgen -W "read write" -- "$2")) ;;
+    -C | --directory)
+        compopt -o filenames 2>/dev/null
+        COMPREPLY=($(compgen -d -- "$2"))
+        ;;
+    -w | --writable | -r | --readable | -d | --deny | --path | --config)
+        compopt -o filenames 2>/dev/null
+        COMPREPLY=($(compgen -f -- "$2"))
+        ;;
+    -e | --env) COMPREPLY=($(compgen -v -- "$2")) ;;
+    --host) COMPREPLY=($(compgen -A hostname -- "$2")) ;;
+    --env-include | --env-exclude | -t | --timeout | --kill-after | --max-memory | \
+        --max-cpu-time | --max-pids | --max-file-size | --max-output) COMPREPLY=() ;;
+    *) return 1 ;;
+    esac
+}
+
+# Where the command to be run begins in COMP_WORDS; nothing when it is not begun yet.
+_cordon_command_at() {
+    local i COMPREPLY
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+        --) echo $((i + 1)) && return ;;
+        --*=*) ;;
+        -*) # a value of its own, or "--name", "=", "value" as bash splits it
+            if [[ ${COMP_WORDS[i + 1]} == "=" ]]; then
+                ((i += 2))
+            elif _cordon_value "${COMP_WORDS[i]}" ""; then
+                ((i++))
+            fi
+            ;;
+        *) echo "$i" && return ;;
+        esac
+    done
+}
+
+_cordon() {
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} at
+    local policy="--profile --sandbox --directory --writable --readable --deny --network --config
+        --env --env-inherit --env-include --env-exclude"
+    local limits="--timeout --kill-after --max-memory --max-cpu-time --max-pids --max-file-size
+        --max-output"
+    COMPREPLY=()
+
+    if ((COMP_CWORD == 1)); then
+        COMPREPLY=($(compgen -W "run explain doctor version help --help --version" -- "$cur"))
+        return
+    fi
+    if [[ ${COMP_WORDS[1]} == run ]]; then
+        at=$(_cordon_command_at)
+        if [[ -n $at ]]; then
+            if declare -F _command_offset >/dev/null; then
+                _command_offset "$at"
+            elif ((at == COMP_CWORD)); then
+                COMPREPLY=($(compgen -c -- "$cur"))
+            else
+                compopt -o filenames 2>/dev/null
+                COMPREPLY=($(compgen -f -- "$cur"))
+            fi
+            return
+        fi
+    fi
+    if [[ $prev == "=" ]]; then # "--name=value" comes as three words
+        _cordon_value "${COMP_WORDS[COMP_CWORD - 2]}" "$cur" && return
+    elif [[ $cur == "=" ]]; then
+        _cordon_value "$prev" "" && return
+    else
+        _cordon_value "$prev" "$cur" && return
+    fi
+    case ${COMP_WORDS[1]} in
+    run)
+        if [[ $cur == -* ]]; then
+            COMPREPLY=($(compgen -W "$policy $limits --tty --no-tty --stdin --json --quiet --help" \
+                -- "$cur"))
+        else
+            COMPREPLY=($(compgen -c -- "$cur"))
+        fi
+        ;;
+    explain)
+        COMPREPLY=($(compgen -W "--path --access --host --values --json $policy --help" -- "$cur"))
+        ;;
+    doctor | version) COMPREPLY=($(compgen -W "--json --help" -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "run explain doctor version help --json --help" -- "$cur")) ;;
+    esac
+}
+
+complete -F _cordon cordon

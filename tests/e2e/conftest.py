@@ -1,0 +1,16 @@
+"""Fixtures of the end-to-end tests."""
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from harness import Place  # noqa: E402
+
+
+@pytest.fixture
+def place():
+    place = Place()
+    with place.cleanup:
+        yield place

@@ -1,0 +1,110 @@
+"""A place of its own for every end-to-end test, and the one way to call `cordon` in it.
+
+    base/ws        the current folder of every call: the workspace
+    base/tmp       $TMPDIR
+    base/home      $HOME
+    base/outside   neither
+
+The base is below /var/tmp and not /tmp, because all of /tmp is writable for a command.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("CORDON_BUILD", TOP / "build"))
+CORDON = BUILD / "src/cli/cordon"
+LAUNCHER = BUILD / "src/launch/cordon-linux-sandbox"
+WAIT = 60  # seconds for anything that has to happen
+
+
+class Place:
+    def __init__(self):
+        self.cleanup = contextlib.ExitStack()
+        self.base = pathlib.Path(tempfile.mkdtemp(prefix="cordon-e2e-", dir="/var/tmp"))
+        self.cleanup.callback(shutil.rmtree, self.base, ignore_errors=True)
+        self.ws, self.tmp = self.base / "ws", self.base / "tmp"
+        self.home, self.outside = self.base / "home", self.base / "outside"
+        for folder in (self.ws, self.tmp, self.home, self.outside):
+            folder.mkdir()
+        self.env = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C",
+                    "HOME": str(self.home), "TMPDIR": str(self.tmp)}
+
+    def config(self, text, name="home/.config/cordon/config.toml"):
+        """Writes a config file; by default the one that is found by itself."""
+        path = self.base / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def start(self, *words, env=None, cwd=None, program=CORDON, **kwargs):
+        """Starts cordon; the test reads and ends it. Whatever is left is killed afterwards."""
+        for stream in ("stdin", "stdout", "stderr"):
+            kwargs.setdefault(stream, subprocess.PIPE)
+        process = subprocess.Popen([str(program), *map(str, words)], cwd=cwd or self.ws,
+                                   env={**self.env, **(env or {})}, **kwargs)
+        self.cleanup.callback(self.stop, process)
+        return process
+
+    @staticmethod
+    def stop(process):
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+    def cordon(self, *words, text=None, **kwargs):
+        """Calls cordon to its end; `.returncode`, `.stdout` and `.stderr` as text."""
+        kwargs.setdefault("stdin", subprocess.DEVNULL if text is None else subprocess.PIPE)
+        process = self.start(*words, text=True, errors="replace", **kwargs)
+        out, err = process.communicate(text, timeout=WAIT)
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+    def run(self, *words, **kwargs):
+        return self.cordon("run", *words, **kwargs)
+
+    def shell(self, script, *options, **kwargs):
+        """`cordon run OPTIONS -- sh -c SCRIPT`."""
+        return self.run(*options, "--", "sh", "-c", script, **kwargs)
+
+    def json(self, *words, code=0, **kwargs):
+        """Calls cordon, which has to print one JSON value and nothing else on stdout."""
+        ran = self.cordon(*words, **kwargs)
+        assert ran.returncode == code, ran
+        return json.loads(ran.stdout)
+
+
+def read_until(stream, wanted):
+    """Reads from a raw stream until the bytes have come; everything that came."""
+    seen = b""
+    while wanted not in seen:
+        more = os.read(stream.fileno(), 65536)
+        assert more, f"the end came before {wanted!r}: {seen!r}"
+        seen += more
+    return seen
+
+
+def finish(process, code=None):
+    """Waits for a started cordon and returns what was left in its pipes."""
+    out, err = process.communicate(timeout=WAIT)
+    if code is not None:
+        assert process.returncode == code, (process.returncode, out, err)
+    return out, err
+
+
+def is_alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+SIGNALS = {name: getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")}
