@@ -4,7 +4,7 @@
 _cordon_profiles() {
     local config=${CORDON_HOME:-$HOME/.config/cordon}/config.toml
     echo read-only workspace-write danger-full-access
-    sed -n 's/^\[permissions\.\([A-Za-z0-9_-]*\)\].*/\1/p' "$config" 2>/dev/null
+    sed -n 's/^\[permissions\.\([A-Za-z0-9_-]*\)[].].*/\1/p' "$config" 2>/dev/null
 }
 
 # Completes the value of option $1 that begins with $2; false when the option takes none.
@@ -30,6 +30,7 @@ _cordon_value() {
         --max-cpu-time | --max-pids | --max-file-size | --max-output) COMPREPLY=() ;;
     *) return 1 ;;
     esac
+    return 0
 }
 
 # Where the command to be run begins in COMP_WORDS; nothing when it is not begun yet.

@@ -5,7 +5,7 @@ function __cordon_profiles
     set -l home $CORDON_HOME
     test -n "$home"; or set home ~/.config/cordon
     printf '%s\n' read-only workspace-write danger-full-access
-    sed -n 's/^\[permissions\.\([A-Za-z0-9_-]*\)\].*/\1/p' $home/config.toml 2>/dev/null
+    sed -n 's/^\[permissions\.\([A-Za-z0-9_-]*\)[].].*/\1/p' $home/config.toml 2>/dev/null
 end
 
 set -l none 'not __fish_seen_subcommand_from run explain doctor version help'

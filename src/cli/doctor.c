@@ -50,30 +50,35 @@ static void sandbox_auto(struct sandbox **slot)
     sandbox_free(*slot);
 }
 
-/* Everything readable, /tmp writable, no network: what every layer has a part in. With
- * `protected_name`, something read-only below what is writable. */
-static struct sandbox *make_sandbox(bool has_protected_name, struct err *err)
+/* What is tried: everything readable, no network, and ... */
+enum trial {
+    TRIAL_READ,    /* nothing else */
+    TRIAL_WRITE,   /* /tmp writable */
+    TRIAL_PROTECT, /* a name in it that is not */
+};
+
+static struct sandbox *make_sandbox(enum trial trial, struct err *err)
 {
     AUTO(access_map_done)
     struct access_map map = {.restricted = true, .network = NETWORK_RESTRICTED};
     const struct sandbox_options options = {.mode = SANDBOX_AUTO, .access = &map};
 
     access_map_add(&map, "/", ACCESS_READ, ACCESS_DIR, "doctor");
-    access_map_add(&map, "/tmp", ACCESS_WRITE, ACCESS_DIR, "doctor");
-    if (has_protected_name)
+    if (trial >= TRIAL_WRITE)
+        access_map_add(&map, "/tmp", ACCESS_WRITE, ACCESS_DIR, "doctor");
+    if (trial >= TRIAL_PROTECT)
         access_map_add(&map, "/tmp/.cordon", ACCESS_READ, ACCESS_MISSING, "doctor");
     access_map_sort(&map);
     return sandbox_new(&options, err);
 }
 
-static void try_sandbox(struct diagnosis *diagnosis)
+static bool try_sandbox(struct diagnosis *diagnosis, enum trial trial)
 {
-    AUTO(sandbox_auto) struct sandbox *sandbox = make_sandbox(false, &diagnosis->failure);
+    AUTO(sandbox_auto) struct sandbox *sandbox = make_sandbox(trial, &diagnosis->failure);
     bool is_whole = true;
 
-    diagnosis->status = EXIT_CANNOT;
     if (!sandbox || sandbox_probe(sandbox, &diagnosis->failure))
-        return;
+        return false;
     for (int i = 0; i < LAYER_COUNT; i++) {
         diagnosis->layers[i] = *sandbox_layer(sandbox, (enum layer)i);
         is_whole &= diagnosis->layers[i].state == LAYER_ENFORCED ||
@@ -81,12 +86,13 @@ static void try_sandbox(struct diagnosis *diagnosis)
     }
     diagnosis->has_layers = true;
     diagnosis->status = is_whole ? EXIT_OK : EXIT_NO;
+    return true;
 }
 
 /* Only compiled: what the host can do is known by now. */
 static void try_protected_name(struct diagnosis *diagnosis)
 {
-    AUTO(sandbox_auto) struct sandbox *sandbox = make_sandbox(true, &diagnosis->refusal);
+    AUTO(sandbox_auto) struct sandbox *sandbox = make_sandbox(TRIAL_PROTECT, &diagnosis->refusal);
 
     diagnosis->keeps_protected = sandbox;
 }
@@ -95,7 +101,9 @@ static void diagnose(struct diagnosis *ret)
 {
     *ret = (struct diagnosis){.status = EXIT_CANNOT};
     host_facts_read("", &ret->facts);
-    try_sandbox(ret);
+    /* Without namespaces /tmp cannot be writable when files of Cordon's own are in it. */
+    if (!try_sandbox(ret, TRIAL_WRITE))
+        try_sandbox(ret, TRIAL_READ);
     try_protected_name(ret);
     ret->cgroup = cgroup_find_base(NULL, &ret->no_cgroup);
     if (!ret->has_layers)

@@ -12,10 +12,11 @@
 #include "cli/settings.h"
 
 #include "base/auto.h"
-#include "base/fd.h"
 #include "exec/oneshot.h"
 #include "sandbox/sandbox.h"
 
+#include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -64,6 +65,10 @@ static bool wants_input(const struct run_options *options)
 
 static void choose_streams(const struct run_options *options, struct oneshot_options *job)
 {
+    if (!(options->flags & RUN_JSON)) {
+        job->relay[STREAM_STDOUT] = STDOUT_FILENO;
+        job->relay[STREAM_STDERR] = STDERR_FILENO;
+    }
     job->stdio = wants_terminal(options) ? ONESHOT_TTY : ONESHOT_PIPES;
     job->input = wants_input(options) ? ONESHOT_INPUT_FD : ONESHOT_INPUT_NULL;
     job->input_fd = STDIN_FILENO;
@@ -103,14 +108,6 @@ static void on_started(void *data, pid_t pid)
     run_warn(data);
 }
 
-static void on_output(void *data, enum stream stream, const char *bytes, size_t len,
-                      uint64_t offset)
-{
-    struct err ignored;
-
-    fd_write_all(stream == STREAM_STDERR ? STDERR_FILENO : STDOUT_FILENO, bytes, len, &ignored);
-}
-
 /* --- the command --- */
 
 static int run_job(struct run *run, char **argv, struct oneshot_result *ret, struct err *err)
@@ -131,7 +128,6 @@ static int run_job(struct run *run, char **argv, struct oneshot_result *ret, str
     job.limits = options->limits;
     job.signals = ONESHOT_SIGNALS_HANDLE;
     job.on_started = on_started;
-    job.on_output = options->flags & RUN_JSON ? NULL : on_output;
     job.data = run;
     choose_streams(options, &job);
     console_set_raw(job.terminal_fd >= 0);
@@ -141,9 +137,25 @@ static int run_job(struct run *run, char **argv, struct oneshot_result *ret, str
     return status;
 }
 
-static int run_report(const struct run *run, const struct oneshot_result *result)
+/* Output that could not be written is a failure of ours, unless its reader just went away. */
+static int exit_status(const struct oneshot_result *result)
 {
     int status = oneshot_exit_code(result);
+
+    for (int i = 0; i < STREAM_COUNT; i++) {
+        int error = result->relay_error[i];
+
+        if (!error || error == EPIPE)
+            continue;
+        console_say("writing to %s: %s", stream_name((enum stream)i), strerror(error));
+        status = status ? status : EXIT_FAILED;
+    }
+    return status;
+}
+
+static int run_report(const struct run *run, const struct oneshot_result *result)
+{
+    int status = exit_status(result);
 
     if (run->options->flags & RUN_JSON) {
         int printed = run_report_json(run->settings, result);

@@ -130,8 +130,8 @@ void run_report_notes(const struct oneshot_result *result)
         console_say("time is up after %" PRIu64 " ms: the command was ended",
                     result->wall_ns / 1000000);
     if (result->drain_cut)
-        console_say("something that the command started elsewhere still holds its output; what it "
-                    "writes from now on is lost");
+        console_say("not all output was passed on: when it was given up, somebody still held it "
+                    "open, or nobody took it");
     say_limits(result);
     say_denials(&result->denials);
 }

@@ -161,9 +161,9 @@ static int check_writable(struct settings *settings, const struct profile_entry 
     return 0;
 }
 
-static int add_path(struct settings *settings, const struct path_request *request, struct err *err)
+static int add_path(struct settings *settings, struct profile *profile,
+                    const struct path_request *request, struct err *err)
 {
-    struct profile *profile = &settings->chosen.profile;
     const char *option = access_option(request->access);
     AUTO_FREE char *origin = alloc_strf("%s %s", option, request->text);
     struct profile_text text = {
@@ -206,10 +206,20 @@ static void add_roots(struct settings *settings)
 static int add_paths(struct settings *settings, const struct policy_options *options,
                      struct err *err)
 {
+    AUTO(profile_done) struct profile asked = {0};
+    struct profile_entries *entries = &settings->chosen.profile.entries;
+    struct profile_entries rest;
+
     add_roots(settings);
     for (size_t i = 0; i < options->paths_len; i++)
-        if (add_path(settings, &options->paths[i], err))
+        if (add_path(settings, &asked, &options->paths[i], err))
             return -1;
+    /* In front: of two entries that say the same, the option is named as the one that decides. */
+    rest = *entries;
+    *entries = asked.entries;
+    asked.entries = rest;
+    for (size_t i = 0; i < rest.len; i++)
+        profile_entries_add(entries, &rest.items[i]);
     return 0;
 }
 

@@ -160,6 +160,31 @@ int channels_watch(struct channels *channels, struct loop *loop, struct err *err
     return 0;
 }
 
+void channels_hold(struct channels *channels, enum stream stream, bool on)
+{
+    struct reader *reader = &channels->readers[stream];
+
+    reader->is_held = on;
+    if (reader->watch)
+        loop_watch_set(reader->watch, on ? LOOP_NOTHING : LOOP_READ);
+}
+
+bool channels_are_held(const struct channels *channels)
+{
+    for (int i = 0; i < STREAM_COUNT; i++)
+        if (channels->readers[i].fd >= 0 && channels->readers[i].is_held)
+            return true;
+    return false;
+}
+
+void channels_close_stream(struct channels *channels, enum stream stream)
+{
+    struct reader *reader = &channels->readers[stream];
+
+    if (reader->fd >= 0 && !reader_is_tty(reader))
+        reader_close(reader);
+}
+
 bool channels_are_read_out(const struct channels *channels)
 {
     return channels->readers[STREAM_STDOUT].fd < 0 && channels->readers[STREAM_STDERR].fd < 0;

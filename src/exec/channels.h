@@ -19,6 +19,7 @@ struct reader {
     struct channels *channels;
     enum stream stream;
     int fd; /* of a pipe: owned; of a PTY: its master, borrowed; -1: read to its end */
+    bool is_held;
     struct loop_watch *watch;
 };
 
@@ -45,6 +46,13 @@ void channels_child_done(struct channels_child *child);
 
 /* Begins to read. */
 int channels_watch(struct channels *channels, struct loop *loop, struct err *err);
+
+/* Stops reading a stream, or goes on. */
+void channels_hold(struct channels *channels, enum stream stream, bool on);
+bool channels_are_held(const struct channels *channels);
+
+/* Closes our end of a stream's pipe; a PTY goes on being read. No on_read_out follows. */
+void channels_close_stream(struct channels *channels, enum stream stream);
 
 bool channels_are_read_out(const struct channels *channels);
 void channels_close(struct channels *channels);

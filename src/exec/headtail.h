@@ -35,6 +35,6 @@ uint64_t headtail_total(const struct headtail *headtail);
 
 /* Appends head and tail as valid UTF-8, with the marker between two newlines when something was
  * left out. U+FFFD stands for what is ill-formed. A character that the gap tears is left out whole;
- * `*ret_omitted`, the number in the marker, counts its bytes too. false when the limit of the buffer
- * is passed; nothing is appended then. */
+ * `*ret_omitted`, the number in the marker, counts its bytes too. false when the limit of the
+ * buffer is passed; nothing is appended then. */
 bool headtail_render(const struct headtail *headtail, struct buf *out, uint64_t *ret_omitted);

@@ -1,39 +1,24 @@
 /* See input.h. The writing end is non-blocking; a write is tried at once when nothing waits, the
  * rest waits for the loop. A command that stops reading makes the queue full and the caller wait,
- * and never us.
- *
- * Writing to a pipe that nobody reads raises SIGPIPE. The disposition belongs to the host program,
- * so the signal is blocked around the write and taken back when it was ours. */
+ * and never us. */
 #include "exec/input.h"
 
 #include "base/fd.h"
 #include "exec/pty.h"
+#include "exec/quiet.h"
 #include "loop/loop.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 static ssize_t write_quietly(int fd, const void *bytes, size_t len)
 {
-    const struct timespec at_once = {0};
-    sigset_t pipe_only;
-    sigset_t pending;
-    sigset_t before;
+    struct quiet quiet;
     ssize_t n;
-    int saved;
 
-    sigemptyset(&pipe_only);
-    sigaddset(&pipe_only, SIGPIPE);
-    sigpending(&pending);
-    sigprocmask(SIG_BLOCK, &pipe_only, &before);
+    quiet_begin(&quiet);
     n = write(fd, bytes, len);
-    saved = errno;
-    if (n < 0 && saved == EPIPE && !sigismember(&pending, SIGPIPE))
-        sigtimedwait(&pipe_only, NULL, &at_once);
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    errno = saved;
+    quiet_end(&quiet);
     return n;
 }
 

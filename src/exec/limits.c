@@ -102,13 +102,15 @@ static uint64_t cpu_time_ns(const struct process_end *end)
 }
 
 /* The kernel sends SIGXCPU at the soft limit and SIGKILL at the hard one (getrlimit(2)); a SIGKILL
- * from elsewhere comes with less CPU time used. */
+ * from elsewhere comes with less CPU time used. It counts in ticks, rusage does not: they differ by
+ * some hundredths. */
 static bool hit_cpu_time(const struct limits_scope *scope, const struct process_end *end)
 {
     if (!scope->by[LIMIT_CPU_TIME])
         return false;
-    return ended_by(end, SIGXCPU) || (ended_by(end, SIGKILL) && end->usage_known &&
-                                      cpu_time_ns(end) >= scope->rlimits.cpu_time * CLOCK_NS_PER_S);
+    return ended_by(end, SIGXCPU) ||
+           (ended_by(end, SIGKILL) && end->usage_known &&
+            cpu_time_ns(end) / 3 * 4 >= scope->rlimits.cpu_time * CLOCK_NS_PER_S);
 }
 
 void limits_report(const struct limits_scope *scope, const struct process_end *end,

@@ -8,8 +8,8 @@
 struct marks_page;
 
 struct marks {
-    struct ring head;  /* of chunks that begin in the output's head: positions [0, head.len) */
-    struct ring tail;  /* of the newest chunks: positions [tail_at, tail_at + tail.len) */
+    struct ring head; /* of chunks that begin in the output's head: positions [0, head.len) */
+    struct ring tail; /* of the newest chunks: positions [tail_at, tail_at + tail.len) */
     uint64_t tail_at;
     struct spool *spool;      /* positions [head.len, head.len + its length); NULL: none */
     struct marks_page *cache; /* of the spool; NULL until used */

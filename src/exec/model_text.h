@@ -49,7 +49,7 @@ struct model_response {
 };
 
 /* Appends the response. The text is cut to the budget, and further until header and text together
- * fit 1.2 times the policy. false when the limit of `out` is passed. */
+ * fit 1.2 times the policy. false when the limit of `out` is passed; it may hold a part then. */
 bool model_text_format(const struct model_response *response, struct buf *out);
 
 /* "yield_time_ms: 60000 was asked for, 30000 was used (250 to 30000 is possible)", or NULL when

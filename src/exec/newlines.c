@@ -1,5 +1,6 @@
 /* See newlines.h. Thirty-two bytes at a time with the vector types of gcc and clang: a comparison
- * gives -1 in each lane that is equal, and each lane counts up to 255 before it has to be emptied. */
+ * gives -1 in each lane that is equal, and each lane counts up to 255 before it has to be emptied.
+ */
 #include "exec/newlines.h"
 
 #include <stdint.h>

@@ -5,23 +5,18 @@
  * It does not decide what may run, and it does not show anything to anybody. */
 #include "exec/oneshot.h"
 
-#include "base/alloc.h"
 #include "base/auto.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "exec/capture.h"
 #include "exec/feed.h"
+#include "exec/oneshot_result.h"
+#include "exec/relay.h"
 #include "exec/terminal.h"
 #include "loop/loop.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define SIGNALS_MAX 8
-
-enum stop_reason { STOP_NONE, STOP_TIMEOUT, STOP_CANCEL };
 
 struct oneshot {
     const struct oneshot_options *options;
@@ -31,15 +26,18 @@ struct oneshot {
     struct process *process;
     struct process_events events;
     struct feed *feed;
+    struct relay *relay; /* NULL without one */
     struct terminal terminal;
     struct loop_timer *timeout;
+    struct loop_timer *patience; /* with the relay, after a command that had to be stopped */
     struct loop_watch *cancel;
     struct loop_signals *signals;
     enum stop_reason stop;
     int stop_signal;
     struct oneshot_result result; /* as far as known while it runs */
     struct process_end end;
-    bool is_over;
+    bool has_ended;
+    bool is_over; /* and everything was passed on */
 };
 
 void oneshot_defaults(struct oneshot_options *options)
@@ -48,20 +46,10 @@ void oneshot_defaults(struct oneshot_options *options)
         .input_fd = -1,
         .terminal_fd = -1,
         .cancel_fd = -1,
+        .relay = {-1, -1},
         .kill_after_ns = ONESHOT_KILL_AFTER_NS,
         .max_output = CAPTURE_DEFAULT_MAX,
     };
-}
-
-const char *oneshot_end_name(enum oneshot_end end)
-{
-    static const char *const names[] = {
-        [ONESHOT_EXITED] = "exited",       [ONESHOT_SIGNALED] = "signaled",
-        [ONESHOT_TIMED_OUT] = "timed-out", [ONESHOT_CANCELLED] = "cancelled",
-        [ONESHOT_DENIED] = "denied",       [ONESHOT_FAILED_TO_START] = "failed-to-start",
-    };
-
-    return names[end];
 }
 
 static void oneshot_done(struct oneshot *oneshot)
@@ -70,7 +58,9 @@ static void oneshot_done(struct oneshot *oneshot)
     loop_signals_free(oneshot->signals);
     loop_watch_free(oneshot->cancel);
     loop_timer_free(oneshot->timeout);
+    loop_timer_free(oneshot->patience);
     feed_free(oneshot->feed);
+    relay_free(oneshot->relay);
     process_free(oneshot->process);
     limits_close(&oneshot->limits);
     oneshot_result_done(&oneshot->result);
@@ -94,6 +84,8 @@ static void on_output(void *data, enum stream stream, const char *bytes, size_t 
     capture_add(oneshot->result.capture, stream, bytes, len);
     if (oneshot->options->on_output)
         oneshot->options->on_output(oneshot->options->data, stream, bytes, len, offset);
+    if (oneshot->relay)
+        relay_write(oneshot->relay, stream, bytes, len);
 }
 
 static void on_input(void *data, enum input_event event)
@@ -108,12 +100,43 @@ static void on_input(void *data, enum input_event event)
         feed_on_closed(oneshot->feed);
 }
 
+static bool oneshot_is_relaying(const struct oneshot *oneshot)
+{
+    return oneshot->relay && !relay_is_empty(oneshot->relay);
+}
+
+static void on_relayed(void *data)
+{
+    struct oneshot *oneshot = data;
+
+    oneshot->is_over = oneshot->has_ended;
+}
+
+/* The command has ended, and who reads its output lets us wait. */
+static void oneshot_abandon(struct oneshot *oneshot)
+{
+    if (!oneshot_is_relaying(oneshot))
+        return;
+    oneshot->result.drain_cut = true;
+    relay_abandon(oneshot->relay);
+}
+
+static void on_no_patience(void *data)
+{
+    oneshot_abandon(data);
+}
+
 static void on_end(void *data, const struct process_end *end)
 {
     struct oneshot *oneshot = data;
 
     oneshot->end = *end;
-    oneshot->is_over = true;
+    oneshot->has_ended = true;
+    oneshot->is_over = !oneshot_is_relaying(oneshot);
+    if (!oneshot->is_over && oneshot->stop != STOP_NONE) {
+        oneshot->patience = loop_timer_new(oneshot->loop, on_no_patience, oneshot);
+        loop_timer_start(oneshot->patience, PROCESS_DRAIN_TOTAL_NS);
+    }
 }
 
 /* A failure to ask for the end cannot be helped from here: SIGKILL follows. */
@@ -121,8 +144,6 @@ static void oneshot_stop(struct oneshot *oneshot, enum stop_reason reason, int s
 {
     struct err ignored;
 
-    if (!process_is_running(oneshot->process))
-        return;
     if (oneshot->stop == STOP_NONE) {
         oneshot->stop = reason;
         oneshot->stop_signal = signal;
@@ -133,7 +154,10 @@ static void oneshot_stop(struct oneshot *oneshot, enum stop_reason reason, int s
 
 static void on_timeout(void *data)
 {
-    oneshot_stop(data, STOP_TIMEOUT, 0);
+    struct oneshot *oneshot = data;
+
+    if (process_is_running(oneshot->process))
+        oneshot_stop(oneshot, STOP_TIMEOUT, 0);
 }
 
 static void on_cancel(void *data, int fd, unsigned ready)
@@ -141,7 +165,10 @@ static void on_cancel(void *data, int fd, unsigned ready)
     struct oneshot *oneshot = data;
 
     loop_watch_set(oneshot->cancel, LOOP_NOTHING);
-    oneshot_stop(oneshot, STOP_CANCEL, 0);
+    if (process_is_running(oneshot->process))
+        oneshot_stop(oneshot, STOP_CANCEL, 0);
+    else
+        oneshot_abandon(oneshot);
 }
 
 static void oneshot_follow_size(struct oneshot *oneshot)
@@ -173,6 +200,11 @@ static void on_signal(void *data, int signal)
     struct oneshot *oneshot = data;
     struct err ignored; /* it has ended, or the next signal will tell */
 
+    if (!process_is_running(oneshot->process)) {
+        if (signal != SIGWINCH && signal != SIGTSTP)
+            oneshot_abandon(oneshot);
+        return;
+    }
     switch (signal) {
     case SIGINT:
         process_interrupt(oneshot->process, &ignored);
@@ -249,6 +281,25 @@ static int oneshot_start_feed(struct oneshot *oneshot, struct err *err)
     return err_set(err, ERR_BUG, "unknown kind of input %d", (int)options->input);
 }
 
+static int oneshot_start_relay(struct oneshot *oneshot, struct err *err)
+{
+    struct relay_options relay = {
+        .loop = oneshot->loop,
+        .process = oneshot->process,
+        .on_empty = on_relayed,
+        .data = oneshot,
+    };
+    bool is_wanted = false;
+
+    for (int i = 0; i < STREAM_COUNT; i++) {
+        relay.fds[i] = oneshot->options->relay[i];
+        is_wanted |= relay.fds[i] >= 0;
+    }
+    if (is_wanted)
+        oneshot->relay = relay_new(&relay, err);
+    return is_wanted && !oneshot->relay ? err_wrap(err, "passing output on") : 0;
+}
+
 static int oneshot_take_terminal(struct oneshot *oneshot, struct err *err)
 {
     if (oneshot->options->stdio != ONESHOT_TTY || oneshot->options->terminal_fd < 0)
@@ -301,102 +352,26 @@ static int oneshot_start(struct oneshot *oneshot, struct err *err)
     if (oneshot_watch_signals(oneshot, err) || oneshot_start_process(oneshot, err))
         return -1;
     oneshot_start_clock(oneshot);
-    if (oneshot_watch_cancel(oneshot, err) || oneshot_take_terminal(oneshot, err))
+    if (oneshot_start_relay(oneshot, err) || oneshot_watch_cancel(oneshot, err) ||
+        oneshot_take_terminal(oneshot, err))
         return -1;
     return oneshot_start_feed(oneshot, err);
-}
-
-static uint64_t timeval_ns(const struct timeval *time)
-{
-    return (uint64_t)time->tv_sec * CLOCK_NS_PER_S + (uint64_t)time->tv_usec * 1000;
-}
-
-static void result_set_usage(struct oneshot_result *result, const struct process_end *end)
-{
-    const struct rusage *usage = &end->usage;
-
-    result->usage_known = end->usage_known;
-    result->usage = (struct oneshot_usage){
-        .user_ns = timeval_ns(&usage->ru_utime),
-        .system_ns = timeval_ns(&usage->ru_stime),
-        .memory_peak_kb = result->limits.memory_peak ? result->limits.memory_peak / 1024
-                                                     : (uint64_t)usage->ru_maxrss,
-        .voluntary_switches = (uint64_t)usage->ru_nvcsw,
-        .involuntary_switches = (uint64_t)usage->ru_nivcsw,
-        .bytes_written = end->bytes_written,
-    };
-}
-
-static void result_set_end(struct oneshot_result *result, const struct oneshot *oneshot)
-{
-    const struct process_end *end = &oneshot->end;
-
-    result->exit_code = end->how == PROCESS_EXITED ? end->code : -1;
-    result->signal = end->how == PROCESS_SIGNALED ? end->signal : 0;
-    result->failed = end->how == PROCESS_FAILED_TO_START;
-    result->stage = end->stage;
-    result->failure = end->failure;
-    if (oneshot->stop == STOP_TIMEOUT)
-        result->end = ONESHOT_TIMED_OUT;
-    else if (oneshot->stop == STOP_CANCEL)
-        result->end = ONESHOT_CANCELLED;
-    else if (denials_by_sandbox(&result->denials))
-        result->end = ONESHOT_DENIED;
-    else if (result->failed)
-        result->end = ONESHOT_FAILED_TO_START;
-    else
-        result->end = result->signal ? ONESHOT_SIGNALED : ONESHOT_EXITED;
-    result->cancel_signal = oneshot->stop_signal;
-}
-
-/* As a C string: the readers of lines stop at a NUL. Caller frees. */
-static char *capture_text(struct capture *capture, enum stream stream)
-{
-    AUTO(buf_done) struct buf text = {0};
-
-    buf_init(&text, SIZE_MAX / 2);
-    capture_render(capture, stream, &text);
-    for (size_t i = 0; i < text.len; i++)
-        if (!text.data[i])
-            text.data[i] = ' ';
-    return buf_take(&text);
-}
-
-static void result_set_denials(struct oneshot_result *result, const struct oneshot *oneshot)
-{
-    const struct oneshot_options *options = oneshot->options;
-    const struct process_end *end = &oneshot->end;
-    AUTO_FREE char *out = NULL;
-    AUTO_FREE char *errors = NULL;
-    struct denial_input input = {
-        .access = options->access,
-        .cwd = options->cwd,
-        .end = end,
-        .program = options->program ? options->program : options->argv[0],
-    };
-
-    if (end->how == PROCESS_EXITED && end->code == 0)
-        return;
-    if (options->access) {
-        input.texts[STREAM_STDOUT] = out = capture_text(result->capture, STREAM_STDOUT);
-        input.texts[STREAM_STDERR] = errors = capture_text(result->capture, STREAM_STDERR);
-    }
-    denials_find(&input, &result->denials);
 }
 
 static void oneshot_finish(struct oneshot *oneshot, struct oneshot_result *ret)
 {
     struct oneshot_result *result = &oneshot->result;
+    struct oneshot_facts facts = {
+        .options = oneshot->options,
+        .limits = &oneshot->limits,
+        .end = &oneshot->end,
+        .stop = oneshot->stop,
+        .stop_signal = oneshot->stop_signal,
+    };
 
-    limits_report(&oneshot->limits, &oneshot->end, &result->limits);
-    result_set_usage(result, &oneshot->end);
-    result_set_denials(result, oneshot);
-    result_set_end(result, oneshot);
-    result->wall_ns = oneshot->end.ended_ns - oneshot->end.started_ns;
-    result->drain_cut = oneshot->end.drain_cut;
-    result->limits_asked = oneshot->options->limits;
-    result->stdio = oneshot->options->stdio;
-    result->sandbox = oneshot->options->sandbox;
+    oneshot_result_fill(result, &facts);
+    for (int i = 0; i < STREAM_COUNT && oneshot->relay; i++)
+        result->relay_error[i] = relay_error(oneshot->relay, (enum stream)i);
     *ret = *result;
     *result = (struct oneshot_result){0};
 }
@@ -420,25 +395,4 @@ int oneshot_run(const struct oneshot_options *options, struct oneshot_result *re
         return -1;
     oneshot_finish(&oneshot, ret);
     return 0;
-}
-
-void oneshot_result_done(struct oneshot_result *result)
-{
-    capture_free(result->capture);
-    denials_done(&result->denials);
-    result->capture = NULL;
-}
-
-/* 126 and 127: POSIX XCU 2.8.2; 124 and 125: as timeout(1) and env(1) do. */
-int oneshot_exit_code(const struct oneshot_result *result)
-{
-    if (result->end == ONESHOT_TIMED_OUT)
-        return 124;
-    if (result->end == ONESHOT_CANCELLED)
-        return 128 + (result->cancel_signal ? result->cancel_signal : SIGTERM);
-    if (result->failed && result->stage != LAUNCH_STAGE_EXEC)
-        return 125;
-    if (result->failed)
-        return result->failure.sys == ENOENT ? 127 : 126;
-    return result->signal ? 128 + result->signal : result->exit_code;
 }

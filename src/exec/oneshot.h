@@ -80,6 +80,11 @@ struct oneshot_options {
     enum oneshot_signals signals;
     int cancel_fd; /* cancels when readable; -1: none */
 
+    /* Descriptors that get the output of each stream live, as fast as they take it; while one
+     * takes nothing the command waits. When its reader is gone the command's own pipe is closed.
+     * -1: none. */
+    int relay[STREAM_COUNT];
+
     /* Live, before retention and without bound; each may be NULL. */
     void (*on_started)(void *data, pid_t pid);
     void (*on_output)(void *data, enum stream stream, const char *bytes, size_t len,
@@ -128,7 +133,8 @@ struct oneshot_result {
     struct limits_report limits;
     enum oneshot_stdio stdio;
     struct capture *capture; /* owned; never NULL in a result */
-    bool drain_cut;          /* a background child still held the output when we stopped reading */
+    bool drain_cut; /* somebody still held the output when we stopped reading, or nobody took it */
+    int relay_error[STREAM_COUNT]; /* errno value for which a relay was given up; 0: it was not */
     struct denials denials;
     const struct sandbox *sandbox; /* borrowed: layers and degradation; NULL: not known */
 };

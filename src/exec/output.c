@@ -1,7 +1,7 @@
-/* See output.h. The bytes are kept by `retention`, the chunks that they came in by `marks`; this file
- * keeps the two in step. The pin between them is `front`, the place of the oldest byte of the newest
- * ones: it moves as they are pushed out, and what the marks say about chunks before it goes with
- * them. A place in the prefix or behind the front stays good because marks are forgotten only
+/* See output.h. The bytes are kept by `retention`, the chunks that they came in by `marks`; this
+ * file keeps the two in step. The pin between them is `front`, the place of the oldest byte of the
+ * newest ones: it moves as they are pushed out, and what the marks say about chunks before it goes
+ * with them. A place in the prefix or behind the front stays good because marks are forgotten only
  * together with their bytes; every place between is in the gap, and the gap only grows.
  *
  * Marks go to disk before the bytes that they describe, so the prefix never holds bytes without
@@ -73,8 +73,7 @@ static void output_prepare_spool(struct output *output)
 void output_append(struct output *output, enum stream stream, const char *bytes, size_t len)
 {
     struct retention *retention = &output->retention;
-    enum marks_region region =
-        retention->total < retention->head.max ? MARKS_HEAD : MARKS_TAIL;
+    enum marks_region region = retention->total < retention->head.max ? MARKS_HEAD : MARKS_TAIL;
 
     if (!len)
         return;

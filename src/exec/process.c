@@ -20,27 +20,26 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "exec/channels.h"
+#include "exec/drain.h"
+#include "exec/process_end.h"
 #include "loop/loop.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 struct process {
     struct loop *loop;
     const struct process_events *events;
     void *data;
-    struct process_drain drain;
     struct channels channels;
     struct launch launch;
     struct loop_watch *status_watch;
     struct loop_watch *pidfd_watch;
     struct loop_timer *kill_timer;
-    struct loop_timer *drain_timer;
-    uint64_t kill_at_ns;     /* 0: not terminating */
-    uint64_t drain_until_ns; /* 0: not draining */
-    bool is_launched;        /* `launch` has to be done */
+    struct drain drain;
+    uint64_t kill_at_ns; /* 0: not terminating */
+    bool is_launched;    /* `launch` has to be done */
     bool has_started;
     bool is_killed;  /* by us, with everything */
     bool has_report; /* `end` says how; nothing is left to signal */
@@ -52,11 +51,10 @@ static void process_close(struct process *process)
     loop_watch_free(process->status_watch);
     loop_watch_free(process->pidfd_watch);
     loop_timer_free(process->kill_timer);
-    loop_timer_free(process->drain_timer);
+    drain_done(&process->drain);
     process->status_watch = NULL;
     process->pidfd_watch = NULL;
     process->kill_timer = NULL;
-    process->drain_timer = NULL;
     channels_close(&process->channels);
     if (process->is_launched)
         launch_done(&process->launch);
@@ -78,13 +76,10 @@ static void process_on_drain_time(void *data)
     process_finish(data);
 }
 
-static void process_restart_drain(struct process *process)
+/* Output waits for its reader, and there is no hurry. */
+static bool process_is_waiting(const struct process *process)
 {
-    uint64_t now = clock_now_ns();
-    uint64_t left = process->drain_until_ns > now ? process->drain_until_ns - now : 0;
-
-    loop_timer_start(process->drain_timer,
-                     left < process->drain.quiet_ns ? left : process->drain.quiet_ns);
+    return channels_are_held(&process->channels) && !process->kill_at_ns && !process->is_killed;
 }
 
 /* Init is gone, and with it everything in its pid namespace. What still holds the output open is
@@ -101,8 +96,9 @@ static void process_begin_drain(struct process *process)
         process_finish(process);
         return;
     }
-    process->drain_until_ns = clock_after(now, process->drain.total_ns);
-    process_restart_drain(process);
+    drain_begin(&process->drain);
+    if (process_is_waiting(process))
+        drain_pause(&process->drain);
 }
 
 static void process_on_bytes(void *data, enum stream stream, const char *bytes, size_t len)
@@ -111,8 +107,8 @@ static void process_on_bytes(void *data, enum stream stream, const char *bytes, 
     uint64_t offset = process->end.output_bytes;
 
     process->end.output_bytes += len;
-    if (process->drain_until_ns)
-        process_restart_drain(process);
+    if (!process_is_waiting(process))
+        drain_touch(&process->drain);
     if (process->events->on_output)
         process->events->on_output(process->data, stream, bytes, len, offset);
 }
@@ -121,7 +117,7 @@ static void process_on_read_out(void *data)
 {
     struct process *process = data;
 
-    if (process->drain_until_ns)
+    if (drain_is_on(&process->drain))
         process_finish(process);
 }
 
@@ -133,46 +129,9 @@ static void process_on_input(void *data, enum input_event event)
         process->events->on_input(process->data, event);
 }
 
-static void process_set_exited(struct process *process, const struct launch_report *report)
-{
-    struct process_end *end = &process->end;
-
-    process->has_report = true;
-    end->ended_ns = clock_now_ns();
-    end->usage_known = true;
-    end->usage = report->usage;
-    end->bytes_written = report->bytes_written;
-    if (WIFSIGNALED(report->wait_status)) {
-        end->how = PROCESS_SIGNALED;
-        end->signal = WTERMSIG(report->wait_status);
-    } else {
-        end->how = PROCESS_EXITED;
-        end->code = WEXITSTATUS(report->wait_status);
-    }
-}
-
-static void process_set_failed(struct process *process, enum launch_stage stage,
-                               const struct err *failure)
-{
-    process->has_report = true;
-    process->end.how = PROCESS_FAILED_TO_START;
-    process->end.stage = stage;
-    process->end.failure = *failure;
-}
-
-/* Init went without a word. When it was killed, the kernel killed the command with it. */
 static void process_set_gone(struct process *process)
 {
-    struct err err;
-
-    if (process->has_started || process->is_killed) {
-        process->has_report = true;
-        process->end.how = PROCESS_SIGNALED;
-        process->end.signal = SIGKILL;
-        return;
-    }
-    err_set(&err, ERR_SYSTEM, "the launcher died before it could start the command");
-    process_set_failed(process, LAUNCH_STAGE_SANDBOX, &err);
+    process_end_set_gone(&process->end, process->has_started || process->is_killed);
 }
 
 static void process_set_started(struct process *process, pid_t pid)
@@ -198,9 +157,11 @@ static bool process_read_report(struct process *process)
 
     if (launch_read(&process->launch, &report, &err)) {
         process_kill(process);
-        process_set_failed(process, LAUNCH_STAGE_SANDBOX, &err);
+        process_end_set_failed(&process->end, LAUNCH_STAGE_SANDBOX, &err);
+        process->has_report = true;
         return true;
     }
+    process->has_report = report.event != LAUNCH_NOTHING && report.event != LAUNCH_STARTED;
     switch (report.event) {
     case LAUNCH_NOTHING:
         return false;
@@ -208,10 +169,10 @@ static bool process_read_report(struct process *process)
         process_set_started(process, report.pid);
         break;
     case LAUNCH_FAILED:
-        process_set_failed(process, report.stage, &report.failure);
+        process_end_set_failed(&process->end, report.stage, &report.failure);
         break;
     case LAUNCH_EXITED:
-        process_set_exited(process, &report);
+        process_end_set_exited(&process->end, &report);
         break;
     case LAUNCH_GONE:
         process_set_gone(process);
@@ -238,6 +199,7 @@ static void process_on_pidfd(void *data, int fd, unsigned ready)
     process_on_status(process, process->launch.status, LOOP_READ);
     if (!process->has_report)
         process_set_gone(process);
+    process->has_report = true;
     process_begin_drain(process);
 }
 
@@ -267,11 +229,6 @@ static struct process *process_new(const struct process_options *options)
     process->loop = options->loop;
     process->events = options->events;
     process->data = options->data;
-    process->drain = options->drain;
-    if (!process->drain.quiet_ns)
-        process->drain.quiet_ns = PROCESS_DRAIN_QUIET_NS;
-    if (!process->drain.total_ns)
-        process->drain.total_ns = PROCESS_DRAIN_TOTAL_NS;
     channels_init(channels);
     channels->on_bytes = process_on_bytes;
     channels->on_read_out = process_on_read_out;
@@ -279,7 +236,8 @@ static struct process *process_new(const struct process_options *options)
     channels->input.on_event = process_on_input;
     channels->input.data = process;
     process->kill_timer = loop_timer_new(process->loop, process_on_kill_time, process);
-    process->drain_timer = loop_timer_new(process->loop, process_on_drain_time, process);
+    drain_init(&process->drain, &options->drain,
+               loop_timer_new(process->loop, process_on_drain_time, process));
     return process;
 }
 
@@ -342,6 +300,28 @@ size_t process_write(struct process *process, const void *bytes, size_t len)
 void process_close_input(struct process *process)
 {
     input_end(&process->channels.input);
+}
+
+void process_hold_output(struct process *process, enum stream stream, bool on)
+{
+    bool was_waiting = process_is_waiting(process);
+
+    channels_hold(&process->channels, stream, on);
+    if (was_waiting == process_is_waiting(process))
+        return;
+    if (was_waiting)
+        drain_resume(&process->drain);
+    else
+        drain_pause(&process->drain);
+}
+
+/* The end may come of it, but not out of this call. */
+void process_close_output(struct process *process, enum stream stream)
+{
+    process_hold_output(process, stream, false);
+    channels_close_stream(&process->channels, stream);
+    if (channels_are_read_out(&process->channels))
+        drain_stop(&process->drain);
 }
 
 int process_resize(struct process *process, struct pty_size size, struct err *err)

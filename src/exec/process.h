@@ -116,6 +116,14 @@ size_t process_write(struct process *process, const void *bytes, size_t len);
  * byte. */
 void process_close_input(struct process *process);
 
+/* Stops reading a stream, so that the command waits once its pipe is full; or goes on. The drain
+ * after the end of the command stands still meanwhile, unless the command was to be terminated. */
+void process_hold_output(struct process *process, enum stream stream, bool on);
+
+/* Nobody wants more of a stream: the command gets SIGPIPE when it writes there. What a command on a
+ * PTY writes goes on being read. */
+void process_close_output(struct process *process, enum stream stream);
+
 /* ERR_UNSUPPORTED without a PTY. A command that has ended is no error, here and below. */
 int process_resize(struct process *process, struct pty_size size, struct err *err);
 

@@ -2,8 +2,8 @@
  * passed but not delivered.
  *
  * Bytes are held back only when a whole record is the beginning of a character. A longer record is
- * simply cut before such an end and the place set back, so that its sequence numbers stay exact; the
- * next read then begins with the bytes in question. */
+ * simply cut before such an end and the place set back, so that its sequence numbers stay exact;
+ * the next read then begins with the bytes in question. */
 #include "exec/reader.h"
 
 #include "base/alloc.h"
@@ -41,8 +41,7 @@ static void reader_on_new(struct output_watch *watch)
 {
     struct reader *reader = (struct reader *)watch;
 
-    if (reader->options.high && !reader->is_high &&
-        reader_unread(reader) > reader->options.high) {
+    if (reader->options.high && !reader->is_high && reader_unread(reader) > reader->options.high) {
         reader->is_high = true;
         reader_emit(reader, READER_HIGH);
     }

@@ -1,5 +1,5 @@
-/* The bytes of an output that can still be read, by offset: a prefix, one gap, a suffix. Internal to
- * output.h, which has the drawing. */
+/* The bytes of an output that can still be read, by offset: a prefix, one gap, a suffix. Internal
+ * to output.h, which has the drawing. */
 #pragma once
 
 #include "exec/ring.h"

@@ -12,9 +12,9 @@ static const struct fixed_variable {
     const char *name;
     const char *value;
 } fixed_variables[] = {
-    {"NO_COLOR", "1"},      {"TERM", "dumb"},      {"LANG", "C.UTF-8"}, {"LC_CTYPE", "C.UTF-8"},
-    {"LC_ALL", "C.UTF-8"},  {"COLORTERM", ""},     {"PAGER", "cat"},    {"GIT_PAGER", "cat"},
-    {"GH_PAGER", "cat"},    {"CODEX_CI", "1"},
+    {"NO_COLOR", "1"},     {"TERM", "dumb"},  {"LANG", "C.UTF-8"}, {"LC_CTYPE", "C.UTF-8"},
+    {"LC_ALL", "C.UTF-8"}, {"COLORTERM", ""}, {"PAGER", "cat"},    {"GIT_PAGER", "cat"},
+    {"GH_PAGER", "cat"},   {"CODEX_CI", "1"},
 };
 
 static const char *const thread_variables[] = {"CODEX_THREAD_ID", "CORDON_THREAD_ID"};

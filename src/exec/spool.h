@@ -41,6 +41,6 @@ bool spool_read(struct spool *spool, uint64_t at, char *into, size_t len);
 /* Gives up as if a call had failed with `error`; what was written can still be read. */
 void spool_fail(struct spool *spool, int error);
 
-uint64_t spool_len(const struct spool *spool); /* bytes that can be read; NULL: 0 */
+uint64_t spool_len(const struct spool *spool);           /* bytes that can be read; NULL: 0 */
 enum spool_state spool_state(const struct spool *spool); /* NULL: SPOOL_NONE */
 int spool_errno(const struct spool *spool);              /* why SPOOL_FAILED; else 0 */

@@ -73,8 +73,8 @@ static size_t count_lines(const char *text, size_t len)
     return newlines_count(text, len) + (len && text[len - 1] != '\n');
 }
 
-/* The line behind the warning, with its newline, or nothing. `cut` is what is left of the text. */
-static bool append_second_line(const struct truncate_source *source, const char *cut,
+/* The line behind the warning, or none. `cut` is what is left of the text. */
+static bool append_second_line(const struct truncate_source *source, const struct buf *cut,
                                struct buf *out)
 {
     AUTO_FREE char *marker = NULL;
@@ -82,8 +82,8 @@ static bool append_second_line(const struct truncate_source *source, const char 
     if (!source->omitted)
         return buf_appendf(out, "Total output lines: %zu\n",
                            count_lines(source->text, source->len));
-    marker = alloc_strf(HEADTAIL_MARKER "\n", source->omitted);
-    return strstr(cut, marker) || buf_append_str(out, marker);
+    marker = alloc_strf(HEADTAIL_MARKER, source->omitted);
+    return memmem(cut->data, cut->len, marker, strlen(marker)) || buf_appendf(out, "%s\n", marker);
 }
 
 bool truncate_formatted(const struct truncate_source *source, struct truncate_budget budget,
@@ -97,6 +97,6 @@ bool truncate_formatted(const struct truncate_source *source, struct truncate_bu
     return truncate_middle(source->text, source->len, budget, &cut) &&
            buf_appendf(out, "Warning: truncated output (original token count: %" PRIu64 ")\n",
                        truncate_tokens(source->total)) &&
-           append_second_line(source, cut.data, out) && buf_append_str(out, "\n") &&
+           append_second_line(source, &cut, out) && buf_append_str(out, "\n") &&
            buf_append(out, cut.data, cut.len);
 }

@@ -29,7 +29,7 @@ uint64_t truncate_tokens(uint64_t bytes);
 /* Appends the text; when it is longer than the budget, half of the budget (rounded down) of its
  * beginning and the rest of its end, trimmed to whole characters, and "…N tokens truncated…" or
  * "…N chars truncated…" between them, which the budget does not count. An empty budget gives the
- * marker alone. false when the limit of `out` is passed. */
+ * marker alone. false when the limit of `out` is passed; it may hold a part of it then. */
 bool truncate_middle(const char *text, size_t len, struct truncate_budget budget, struct buf *out);
 
 /* A text out of which something may be missing already. */

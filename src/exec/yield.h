@@ -19,6 +19,6 @@ struct yield {
     bool was_clamped; /* something else was asked for */
 };
 
-/* `asked_ms` NULL: the default of the call. `poll_max_ms` is the configured maximum of YIELD_POLL, 0
- * for its default; one below 5 s counts as 5 s. */
+/* `asked_ms` NULL: the default of the call. `poll_max_ms` is the configured maximum of YIELD_POLL,
+ * 0 for its default; one below 5 s counts as 5 s. */
 struct yield yield_clamp(enum yield_call call, const uint64_t *asked_ms, uint64_t poll_max_ms);

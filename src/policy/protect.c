@@ -28,7 +28,7 @@ enum { POINTER_SIZE_MAX = 1 << 20 };
 
 const char *const protect_names[] = {".git", ".agents", ".codex", ".aws", ".cordon", NULL};
 
-bool protect_is_name(const char *name)
+static bool is_name(const char *name)
 {
     for (size_t i = 0; protect_names[i]; i++)
         if (str_eq(protect_names[i], name))
@@ -56,47 +56,61 @@ int protect_check_links(const struct access_map *map, const char *path,
 
 /* --- the roots --- */
 
-/* `path` is at or below a protected name directly in `root`. */
-static bool is_below_name(const char *path, const char *root)
-{
-    const char *rest = path + (root[1] ? strlen(root) : 0);
-    AUTO_FREE char *name = NULL;
-
-    if (!path_is_within(path, root) || *rest != '/')
-        return false;
-    rest++;
-    name = alloc_strn(rest, strcspn(rest, "/"));
-    return protect_is_name(name);
-}
-
 static bool is_writable_folder(const struct access_entry *entry)
 {
-    return entry->access == ACCESS_WRITE && entry->kind == ACCESS_DIR;
+    return entry && entry->access == ACCESS_WRITE && entry->kind == ACCESS_DIR;
 }
 
-/* The nearest writable folders above decide; a chain of them is as long as the path is deep. */
-static bool is_reopened_name(const struct access_map *map, const struct access_entry *entry)
+/* The folder above `path`, which has a protected name and lies in a writable root, or is `path`
+ * itself; caller frees. NULL when there is none. */
+static char *find_name_above(const struct access_map *map, const char *path)
 {
-    AUTO_FREE char *above = alloc_str(entry->path);
+    AUTO_FREE char *at = alloc_str(path);
 
-    while (above[1]) {
-        const struct access_entry *root;
-        char *parent = path_parent(above);
+    while (at[1]) {
+        AUTO_FREE char *parent = path_parent(at);
 
-        free(above);
-        above = parent;
-        root = access_map_exact(map, above);
-        if (root && is_writable_folder(root) && is_below_name(entry->path, above))
-            return true;
+        if (is_name(path_name(at)) && is_writable_folder(access_map_exact(map, parent)))
+            return TAKE_PTR(at);
+        free(at);
+        at = TAKE_PTR(parent);
     }
-    return false;
+    return NULL;
 }
 
-static void protect_find_roots(const struct access_map *map, struct strv *ret_roots)
+/* A protected name that the user opened again is no root with names of its own, nor is a part of a
+ * git folder; but a worktree in there is, and so is a workspace that some agent keeps in its folder
+ * (~/.codex/worktrees/x). */
+static int is_root(const struct protect_run *run, const struct access_entry *entry, bool *ret,
+                   struct err *err)
 {
-    for (size_t i = 0; i < map->len; i++)
-        if (is_writable_folder(&map->entries[i]) && !is_reopened_name(map, &map->entries[i]))
-            strv_push(ret_roots, map->entries[i].path);
+    AUTO_FREE char *name = find_name_above(run->map, entry->path);
+    AUTO_FREE char *git = NULL;
+    enum host_kind kind;
+
+    *ret = true;
+    if (!name || (!str_eq(name, entry->path) && !str_eq(path_name(name), ".git")))
+        return 0;
+    git = path_join(entry->path, ".git");
+    if (run->view->kind(run->view, git, &kind, err))
+        return -1;
+    *ret = kind != HOST_MISSING;
+    return 0;
+}
+
+static int protect_find_roots(const struct protect_run *run, struct strv *ret_roots,
+                              struct err *err)
+{
+    for (size_t i = 0; i < run->map->len; i++) {
+        const struct access_entry *entry = &run->map->entries[i];
+        bool is_one = false;
+
+        if (is_writable_folder(entry) && is_root(run, entry, &is_one, err))
+            return -1;
+        if (is_one)
+            strv_push(ret_roots, entry->path);
+    }
+    return 0;
 }
 
 /* --- first pass: the names --- */
@@ -117,10 +131,11 @@ static int protect_symlink(const struct protect_run *run, const char *path, stru
     target = run->view->link(run->view, path, err);
     if (!target)
         return -1;
-    return err_set(err, ERR_FORBIDDEN,
-                   "%s is a symlink (to %s): a protected name in a writable folder has to be real, "
-                   "or to be opened with an entry of its own",
-                   path, target);
+    return err_set(
+        err, ERR_FORBIDDEN,
+        "%s is a symlink (to %s): a protected name in a writable folder has to be a real "
+        "file or folder",
+        path, target);
 }
 
 static int protect_name(const struct protect_run *run, const char *root, const char *name,
@@ -165,18 +180,17 @@ static int protect_add_names(const struct protect_run *run, const struct strv *r
 
 /* --- second pass: what .git points to --- */
 
-/* Guards `path`, named by the file `named_by`, and gives the canonical path (caller frees). */
+/* Guards `path`, named by the file `named_by`, and gives the canonical path (caller frees). An
+ * entry of the user at that path keeps its say, by the order of the map. */
 static int protect_pointer(const struct protect_run *run, const char *path, const char *named_by,
                            char **ret_path, struct err *err)
 {
     AUTO(path_walk_done) struct path_walk walk = {0};
-    const struct access_entry *exact;
 
     if (path_walk(run->view, path, &walk, err) ||
         protect_check_links(run->map, path, walk.links, walk.links_len, err))
         return err_wrap(err, "the git folder named by %s", named_by);
-    exact = access_map_exact(run->map, walk.path);
-    if (!exact && access_map_check(run->map, walk.path) == ACCESS_WRITE) {
+    if (access_map_check(run->map, walk.path) == ACCESS_WRITE) {
         AUTO_FREE char *origin = alloc_strf("git folder named by %s", named_by);
 
         access_map_add(run->map, walk.path, ACCESS_READ, walk.kind, origin)->is_protected = true;
@@ -280,8 +294,7 @@ int protect_add(struct access_map *map, const struct protect_options *options, s
         .map = map, .view = options->view, .reopened = options->reopened};
     AUTO(strv_done) struct strv roots = {0};
 
-    protect_find_roots(map, &roots);
-    if (protect_add_names(&run, &roots, err))
+    if (protect_find_roots(&run, &roots, err) || protect_add_names(&run, &roots, err))
         return -1;
     for (size_t i = 0; i < roots.len; i++)
         if (protect_add_pointers(&run, roots.items[i], err))

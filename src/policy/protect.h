@@ -7,14 +7,10 @@
 #include "base/strv.h"
 #include "policy/access.h"
 
-#include <stdbool.h>
-
 struct host_view;
 
 /* ".git", ".agents", ".codex", ".aws", ".cordon"; NULL-terminated */
 extern const char *const protect_names[];
-
-bool protect_is_name(const char *name);
 
 struct protect_options {
     const struct host_view *view;
@@ -23,12 +19,13 @@ struct protect_options {
 
 /* Adds the protected entries for every writable root of the sorted `map`, and leaves it sorted.
  *
- * A root is every folder with an entry that allows writing, but not one at or below a protected
- * name of another root: that is a name which the user opened again. For each, the direct children
- * of the names above; for a `.git` file what it points to, and what a `commondir` file of the git
- * folder points to, as far as they lie in a writable place. An entry of the user at exactly such a
- * path stays: with write it opens the name again (and what it points to is left alone), with read
- * it becomes the protected entry.
+ * A root is every folder with an entry that allows writing; but not a protected name of another
+ * root, which the user opened again, nor a part of a `.git` that was. (A checkout in such a place,
+ * which has a `.git` of its own, is one.) For each root, the direct children of the names above;
+ * for a `.git` file what it points to, and what a `commondir` file of the git folder points to, as
+ * far as they lie in a writable place. An entry of the user at exactly such a path stays: with
+ * write it opens the name again (and what it points to is left alone), with read it becomes the
+ * protected entry.
  *
  * ERR_FORBIDDEN, with both paths, when a name is a symlink, or a pointer leads through a symlink in
  * a writable place. */

@@ -192,7 +192,8 @@ static int resolve_glob(struct resolution *run, const struct profile_entry *entr
     if (entry->path[0] == '/')
         return resolve_pattern(run, entry, entry->path, err);
     for (size_t i = 0; roots && roots[i]; i++) {
-        AUTO_FREE char *root = glob_escape(roots[i]);
+        AUTO_FREE char *clean = path_clean("/", roots[i]);
+        AUTO_FREE char *root = glob_escape(clean);
         AUTO_FREE char *pattern = path_join(root, entry->path);
 
         if (resolve_pattern(run, entry, pattern, err))
@@ -320,12 +321,24 @@ static int resolve_protect(struct resolution *run, struct err *err)
     return protect_add(&run->map, &options, err);
 }
 
+/* What is writable right above the target is the command's anyway, wherever a symlink leads to it.
+ */
+static bool is_writable_anyway(const struct resolution *run, const struct target *target)
+{
+    AUTO_FREE char *above = path_parent(target->walk.path);
+
+    return target->access == ACCESS_WRITE && target->walk.path[1] &&
+           access_map_check(&run->map, above) == ACCESS_WRITE;
+}
+
+/* A symlink that the command can replace may lead elsewhere in the next run: then a guard would
+ * stand in the wrong place, and a grant would open what the user never named. */
 static int resolve_check_targets(const struct resolution *run, struct err *err)
 {
     for (size_t i = 0; i < run->targets_len; i++) {
         const struct target *target = &run->targets[i];
 
-        if (target->access != ACCESS_WRITE &&
+        if (!is_writable_anyway(run, target) &&
             protect_check_links(&run->map, target->asked, target->walk.links,
                                 target->walk.links_len, err))
             return err_wrap(err, "%s", target->origin);

@@ -22,9 +22,10 @@ struct resolve_context {
  *    denied stays, with kind ACCESS_MISSING, unless its entry says to skip it;
  *  - a workspace root or other path that a symlink names is used by its canonical target, and the
  *    symlinks on the way become `links`;
- *  - ERR_FORBIDDEN, naming both paths, when a path that is to be protected, read-only or denied
- *    crosses a symlink that the command itself could retarget (it lies in a writable place), or
- *    when a protected name is itself a symlink;
+ *  - ERR_FORBIDDEN, naming both paths, when the path of an entry crosses a symlink that the command
+ *    itself could replace (it lies in a writable place), because the next run would then guard or
+ *    open something else; or when a protected name is itself a symlink. A writable path that is
+ *    writable anyway, by the folder that it really lies in, may be named by any symlink;
  *  - ERR_INVALID for a bad glob or a path that is not absolute, ERR_LIMIT for a glob with too many
  *    matches; messages name the origin of the entry. */
 int profile_resolve(const struct profile *profile, const struct resolve_context *context,

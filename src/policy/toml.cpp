@@ -39,81 +39,73 @@ extern "C" {
 
 namespace
 {
-/* Fills C nodes from toml++ ones; false when a NUL is in a text, `err` is set then. */
-class copier
+
+/* Each fills a C node; -1 when a NUL is in a text, `err` is set then. */
+int copy_node(const toml::node &from, struct toml_node *to, struct err *err);
+
+int copy_text(std::string_view from, unsigned line, char **to, struct err *err)
 {
-  public:
-    explicit copier(struct err *where) : err(where)
-    {
+    if (from.find('\0') != std::string_view::npos)
+        return err_set(err, ERR_INVALID, "%u: a NUL character in a text", line);
+    *to = alloc_strn(from.data(), from.size());
+    return 0;
+}
+
+struct toml_node *new_items(size_t count)
+{
+    return static_cast<struct toml_node *>(alloc_zero(count, sizeof(struct toml_node)));
+}
+
+int copy_table(const toml::table &from, struct toml_node *to, struct err *err)
+{
+    to->kind = TOML_TABLE;
+    to->items = new_items(from.size());
+    for (auto &&[key, value] : from) {
+        struct toml_node *item = &to->items[to->len++];
+
+        item->line = key.source().begin.line;
+        if (copy_text(key.str(), item->line, &item->key, err) || copy_node(value, item, err))
+            return -1;
     }
+    std::stable_sort(to->items, to->items + to->len,
+                     [](const toml_node &a, const toml_node &b) { return a.line < b.line; });
+    return 0;
+}
 
-    bool table(const toml::table &from, struct toml_node *to)
-    {
-        to->kind = TOML_TABLE;
-        to->items = new_items(from.size());
-        for (auto &&[key, value] : from) {
-            struct toml_node *item = &to->items[to->len++];
+int copy_array(const toml::array &from, struct toml_node *to, struct err *err)
+{
+    to->kind = TOML_ARRAY;
+    to->items = new_items(from.size());
+    for (auto &&value : from) {
+        struct toml_node *item = &to->items[to->len++];
 
-            item->line = key.source().begin.line;
-            if (!text(key.str(), item->line, &item->key) || !node(value, item))
-                return false;
-        }
-        std::stable_sort(to->items, to->items + to->len,
-                         [](const toml_node &a, const toml_node &b) { return a.line < b.line; });
-        return true;
+        item->line = value.source().begin.line;
+        if (copy_node(value, item, err))
+            return -1;
     }
+    return 0;
+}
 
-  private:
-    struct err *err;
-
-    static struct toml_node *new_items(size_t count)
-    {
-        return static_cast<struct toml_node *>(alloc_zero(count, sizeof(struct toml_node)));
+int copy_node(const toml::node &from, struct toml_node *to, struct err *err)
+{
+    if (auto table = from.as_table())
+        return copy_table(*table, to, err);
+    if (auto array = from.as_array())
+        return copy_array(*array, to, err);
+    if (auto string = from.as_string()) {
+        to->kind = TOML_STRING;
+        return copy_text(string->get(), to->line, &to->string, err);
     }
-
-    bool text(std::string_view from, unsigned line, char **to)
-    {
-        if (from.find('\0') != std::string_view::npos)
-            return err_set(err, ERR_INVALID, "%u: a NUL character in a text", line) == 0;
-        *to = alloc_strn(from.data(), from.size());
-        return true;
+    to->kind = TOML_OTHER;
+    if (auto integer = from.as_integer()) {
+        to->kind = TOML_INTEGER;
+        to->integer = integer->get();
+    } else if (auto boolean = from.as_boolean()) {
+        to->kind = TOML_BOOLEAN;
+        to->boolean = boolean->get();
     }
-
-    bool array(const toml::array &from, struct toml_node *to)
-    {
-        to->kind = TOML_ARRAY;
-        to->items = new_items(from.size());
-        for (auto &&value : from) {
-            struct toml_node *item = &to->items[to->len++];
-
-            item->line = value.source().begin.line;
-            if (!node(value, item))
-                return false;
-        }
-        return true;
-    }
-
-    bool node(const toml::node &from, struct toml_node *to)
-    {
-        if (auto as_table = from.as_table())
-            return table(*as_table, to);
-        if (auto as_array = from.as_array())
-            return array(*as_array, to);
-        to->kind = TOML_OTHER;
-        if (auto as_string = from.as_string()) {
-            to->kind = TOML_STRING;
-            return text(as_string->get(), to->line, &to->string);
-        }
-        if (auto as_integer = from.as_integer()) {
-            to->kind = TOML_INTEGER;
-            to->integer = as_integer->get();
-        } else if (auto as_boolean = from.as_boolean()) {
-            to->kind = TOML_BOOLEAN;
-            to->boolean = as_boolean->get();
-        }
-        return true;
-    }
-};
+    return 0;
+}
 
 struct toml_node *parse(const char *text, size_t len, struct err *err) noexcept
 {
@@ -126,8 +118,8 @@ struct toml_node *parse(const char *text, size_t len, struct err *err) noexcept
                 static_cast<int>(what.size()), what.data());
         return nullptr;
     }
-    auto *root = static_cast<struct toml_node *>(alloc_zero(1, sizeof(struct toml_node)));
-    if (!copier(err).table(result.table(), root)) {
+    struct toml_node *root = new_items(1);
+    if (copy_table(result.table(), root, err)) {
         toml_free(root);
         return nullptr;
     }

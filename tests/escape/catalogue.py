@@ -16,19 +16,20 @@ class Attack:
     refusal_holds: bool  # Cordon may refuse to start (125): that, too, stops the attack
     unheld: str  # why it is not claimed without namespaces; "" when it is
     silent: bool  # the command tried need not say "@start"
+    needs_host: bool  # the scene takes capabilities of the host or a namespace to set
 
 
 ATTACKS = {}
 
 
 def attack(*, holes=(), users=("root", "user"), private_tmp=False, refusal_holds=False, unheld="",
-           silent=False):
+           silent=False, needs_host=False):
     def register(play):
         area = play.__module__.rpartition(".")[2]
         name = f"{area}/{play.__name__.replace('_', '-').strip('-')}"
         assert name not in ATTACKS, f"two attacks are called {name}"
         ATTACKS[name] = Attack(name, play, tuple(holes), tuple(users), private_tmp, refusal_holds,
-                               unheld, silent)
+                               unheld, silent, needs_host)
         return play
 
     return register

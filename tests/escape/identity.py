@@ -1,11 +1,12 @@
 """Who plays an attack: the harness forks, the child becomes that identity, plays, and sends back
-what it found. Four identities:
+what it found. Five identities:
 
-    root                  as the harness was started (only when that was root)
-    user                  an account-less uid without groups or capabilities
-    root-no-namespaces    root, and
-    user-no-namespaces    user, in a user namespace that may make no further one and in which no
-                          capability is left: what a locked-down container offers
+    root                      as the harness was started (only when that was root)
+    user                      an account-less uid without groups or capabilities
+    root-no-user-namespace    root with all capabilities where no user namespace may be made
+    root-no-namespaces        root, and
+    user-no-namespaces        user, where no user namespace may be made and no capability is left:
+                              what a locked-down container offers
 
 Every process that an attack leaves behind becomes a child of the forked child (subreaper), which
 kills and reaps them all before it ends: no attack outlives its test, and nothing that the harness
@@ -40,12 +41,17 @@ class Failed(Exception):
 
 def here():
     """The identities that this harness can take."""
-    names = ["root", "root-no-namespaces"] if os.geteuid() == 0 else []
+    names = ["root", "root-no-user-namespace", "root-no-namespaces"] if os.geteuid() == 0 else []
     return names + ["user", "user-no-namespaces"]
 
 
 def has_namespaces(name):
     return not name.endswith("no-namespaces")
+
+
+def is_whole(name):
+    """Nothing is forbidden to it but what every user of its kind is forbidden."""
+    return "-" not in name
 
 
 def is_root(name):
@@ -83,10 +89,13 @@ def own_tmp():
         os.close(kept)
 
 
-def forbid_namespaces():
+def forbid_user_namespaces():
     own_user_namespace()
     with open("/proc/sys/user/max_user_namespaces", "w", encoding="ascii") as file:
         file.write("0")
+
+
+def drop_capabilities():
     capability = 0
     while libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
         capability += 1
@@ -104,8 +113,10 @@ def become(name, private_tmp):
         os.setresgid(USER, USER, USER)
         os.setresuid(USER, USER, USER)
         check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "dumpable")
+    if not is_whole(name):
+        forbid_user_namespaces()
     if not has_namespaces(name):
-        forbid_namespaces()
+        drop_capabilities()
 
 
 def own_children():

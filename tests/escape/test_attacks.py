@@ -1,5 +1,6 @@
 """Every attack of the catalogue: bare it must succeed, inside it must fail - and must have run."""
 
+import inspect
 from typing import NamedTuple
 
 import pytest
@@ -19,10 +20,11 @@ class Outcome(NamedTuple):
     runs: str
 
 
-def play(case, name, inside, tools, flags=()):
+def play(case, name, inside, tools, flags=(), helper=False):
     """Plays one case as one identity."""
     def scene():
         with Stage(name, inside, tools, flags) as stage:
+            stage.helper = helper
             evidence, missing = None, ""
             try:
                 evidence = case.play(stage)
@@ -44,12 +46,26 @@ def applies(name, case):
     return name.split("-")[0] in case.users
 
 
+def whole(name, case):
+    return applies(name, case) and identity.is_whole(name)
+
+
 def with_namespaces(name, case):
-    return applies(name, case) and identity.has_namespaces(name)
+    return applies(name, case) and identity.has_namespaces(name) and \
+        (identity.is_whole(name) or not case.needs_host)
 
 
 def held_without_namespaces(name, case):
-    return applies(name, case) and not identity.has_namespaces(name) and not case.unheld
+    return applies(name, case) and not identity.has_namespaces(name) and \
+        not case.unheld and not case.needs_host
+
+
+def held_by_the_helper(name, case):
+    """The helper takes a profile and no other flags; streams and environment are the caller's, and
+    so is the end of a command that ignores SIGTERM."""
+    area = case.name.split("/")[0]
+    return whole(name, case) and "cordon=" not in inspect.getsource(case.play) and \
+        area not in ("descriptors", "environment", "terminal", "limits", "own", "processes")
 
 
 def need_cordon(lack):
@@ -57,7 +73,7 @@ def need_cordon(lack):
         lack(f"{CORDON} is not built")
 
 
-@pytest.mark.parametrize("name,case", pairs(with_namespaces))
+@pytest.mark.parametrize("name,case", pairs(whole))
 def test_succeeds_bare(name, case, tools, lack):
     outcome = play(case, name, False, tools)
     if outcome.missing:
@@ -88,6 +104,17 @@ def test_fails_without_namespaces(name, case, tools, lack):
     assert not outcome.evidence, f"ESCAPE: {str(outcome.evidence)[:300]}\n{outcome.runs}"
     assert outcome.started or outcome.refused or case.silent, \
         f"the attack never ran:\n{outcome.runs}"
+
+
+@pytest.mark.parametrize("name,case", pairs(held_by_the_helper))
+def test_fails_by_the_helper(name, case, tools, lack):
+    """The flags of Codex's helper lead to the same sandbox."""
+    need_cordon(lack)
+    outcome = play(case, name, True, tools, helper=True)
+    if outcome.missing:
+        lack(outcome.missing)
+    assert not outcome.evidence, f"ESCAPE: {str(outcome.evidence)[:300]}\n{outcome.runs}"
+    assert outcome.started or case.silent or outcome.refused and case.refusal_holds, outcome.runs
 
 
 def test_enough_attacks():

@@ -35,7 +35,7 @@ def answer(tools, name, *words):
     return identity.play(name, scene)
 
 
-NAMES = [name for name in identity.here() if identity.has_namespaces(name)]
+NAMES = [name for name in identity.here() if identity.is_whole(name)]
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -47,10 +47,13 @@ def test_the_filter_refuses(call, tools, lack):
     assert f"@errno {expected}\n" in ran.out, f"{call}: {ran}"
 
 
-@pytest.mark.skipif(os.uname().machine != "x86_64", reason="x32 is an ABI of x86_64")
 @pytest.mark.parametrize("number", [39, 41, 165, 520])  # getpid, socket, mount, x32's own execve
-def test_the_filter_kills_x32(number, tools, lack):
+def check_the_filter_kills_x32(number, tools, lack):
     if not CORDON.exists():
         lack(f"{CORDON} is not built")
     ran = answer(tools, NAMES[-1], "x32", number)
     assert ran.started and ran.code == 128 + 31 and "@lost" not in ran.out, ran
+
+
+if os.uname().machine == "x86_64":  # nothing else has that ABI
+    test_the_filter_kills_x32 = check_the_filter_kills_x32

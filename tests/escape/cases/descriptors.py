@@ -1,6 +1,7 @@
 """Descriptors that the caller left open, and the three that every command gets."""
 
 import os
+import socket
 
 from catalogue import attack
 
@@ -120,3 +121,31 @@ def take_a_descriptor_of_a_host_process(stage):
 @attack()
 def take_a_descriptor_of_init(stage):
     return stage.attack("pidfd-getfd", 1 if stage.inside else stage.victim().pid, 1).won
+
+
+@attack(holes=(6,))
+def folder_received_by_stdin(stage):
+    """The caller's stdin is a socket, and somebody at its other end sends a folder."""
+    ours, theirs = socket.socketpair()
+    stage.cleanup.callback(ours.close)
+    stage.cleanup.callback(theirs.close)
+    folder = stage.open(stage.out, os.O_RDONLY | os.O_DIRECTORY)
+    socket.send_fds(ours, [b"x"], [folder])
+    ours.shutdown(socket.SHUT_WR)
+    stage.attack("fd-receive", 0, "made", stdin=theirs)
+    return (stage.out / "made").exists()
+
+
+@attack()
+def reply_to_stdin(stage):
+    """A socket given for reading is as good for writing."""
+    ours, theirs = socket.socketpair()
+    stage.cleanup.callback(ours.close)
+    stage.cleanup.callback(theirs.close)
+    ours.shutdown(socket.SHUT_WR)
+    ours.setblocking(False)
+    stage.attack("fd-send", 0, stdin=theirs)
+    try:
+        return ours.recv(64) == b"attack"
+    except BlockingIOError:
+        return False

@@ -84,20 +84,20 @@ def make_a_disk_node_in_shared_memory(stage):
     return stage.attack("mknod", path, "b", major, minor).won
 
 
-@attack(users=("root",), unheld="the scene takes capabilities to set")
+@attack(users=("root",), needs_host=True)
 def open_a_disk_node_in_the_tree(stage):
     """A node that somebody made long ago, below the read-only root."""
     os.mknod(stage.out / "node", stat.S_IFBLK | 0o600, os.stat(disk()[0]).st_rdev)
     return stage.attack("open", stage.out / "node").won
 
 
-@attack(users=("root",), unheld="the scene takes capabilities to set")
+@attack(users=("root",), needs_host=True)
 def open_a_disk_node_in_the_workspace(stage):
     os.mknod(stage.ws / "node", stat.S_IFBLK | 0o600, os.stat(disk()[0]).st_rdev)
     return stage.attack("open", stage.ws / "node").won
 
 
-@attack(users=("root",), unheld="the scene takes capabilities to set")
+@attack(users=("root",), needs_host=True)
 def write_to_a_log_node_in_the_tree(stage):
     os.mknod(stage.out / "node", stat.S_IFCHR | 0o600, os.makedev(1, 11))
     return stage.shell('echo "<7>escape: harmless" > "$1" && echo @won', stage.out / "node").won

@@ -259,6 +259,16 @@ def retarget_the_tmpdir_of_the_next_run(stage):
     return stage.is_changed(file)
 
 
+@attack(refusal_holds=True, private_tmp=True)
+def retarget_the_workspace(stage):
+    """And with the folder of -C."""
+    file = stage.victim_file()
+    os.makedirs("/tmp/project/current")
+    stage.shell('cd /tmp/project && rmdir current && ln -s "$1" current', stage.out)
+    stage.attack("write", file, cordon=["-C", "/tmp/project/current"])
+    return stage.is_changed(file)
+
+
 @attack()
 def write_to_a_readable_path(stage):
     file = stage.victim_file()
@@ -280,7 +290,7 @@ def write_to_tmp_under_read_only(stage):
     return stage.is_changed(file)
 
 
-@attack(users=("root",), unheld="the scene takes capabilities to set")
+@attack(users=("root",), needs_host=True)
 def overwrite_a_file_of_another_user(stage):
     """Root without capabilities has no way round a file's mode."""
     file = stage.file("ws/others", mode=0o600)
@@ -289,14 +299,14 @@ def overwrite_a_file_of_another_user(stage):
     return stage.is_changed(file)
 
 
-@attack(users=("root",), unheld="the scene takes capabilities to set")
+@attack(users=("root",), needs_host=True)
 def read_a_file_of_another_user(stage):
     file = stage.file("ws/others", mode=0o600)
     os.chown(file, 64998, 64998)
     return "original" in stage.attack("read", file).won
 
 
-@attack(users=("root",), unheld="the scene takes capabilities to set")
+@attack(users=("root",), needs_host=True)
 def give_a_file_away(stage):
     file = stage.file("ws/mine")
     stage.attack("chown", file, 64998)

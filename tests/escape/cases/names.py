@@ -119,6 +119,17 @@ def make_a_missing_repository(stage):
     return git_is_trapped(stage, mark)
 
 
+@attack(holes=(5,))
+def make_a_bare_repository(stage):
+    """Where there is no .git, git takes the folder itself for a repository if it has HEAD,
+    objects and refs."""
+    program, mark = trap(stage)
+    stage.shell('git init -q --bare new && mv new/* . && git config -f config core.bare false &&'
+                ' git config -f config core.worktree "$PWD" && '
+                'git config -f config core.fsmonitor "$1"', program)
+    return git_is_trapped(stage, mark)
+
+
 @attack()
 def make_a_missing_git_file(stage):
     stage.shell('echo "gitdir: elsewhere" > .git')

@@ -51,7 +51,7 @@ def clone3_user(stage):
     return stage.attack("clone3", NEWUSER).won
 
 
-@attack(users=("root",), unheld="the scene takes capabilities to set")
+@attack(users=("root",), needs_host=True)
 def clone3_into_a_cgroup(stage):
     folder = Path("/sys/fs/cgroup/unified")
     group = (folder if folder.is_dir() else folder.parent) / f"escape-{os.getpid()}"
@@ -92,7 +92,7 @@ def join_by_an_inherited_descriptor(stage):
     return stage.attack("fd-setns", fd, fds=[fd]).won
 
 
-@attack(holes=(10,), unheld="the scene takes a namespace to set")
+@attack(holes=(10,), needs_host=True)
 def run_inside_another_pid_namespace(stage):
     """firejail takes any pid namespace for a sandbox that is there already, and runs bare."""
     file = stage.victim_file()

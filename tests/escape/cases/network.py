@@ -224,34 +224,6 @@ def inherited_listener(stage):
         return False
 
 
-@attack(holes=(6,))
-def folder_received_by_stdin(stage):
-    """The caller's stdin is a socket, and somebody at its other end sends a folder."""
-    ours, theirs = socket.socketpair()
-    stage.cleanup.callback(ours.close)
-    stage.cleanup.callback(theirs.close)
-    folder = stage.open(stage.out, os.O_RDONLY | os.O_DIRECTORY)
-    socket.send_fds(ours, [b"x"], [folder])
-    ours.shutdown(socket.SHUT_WR)
-    stage.attack("fd-receive", 0, "made", stdin=theirs)
-    return (stage.out / "made").exists()
-
-
-@attack()
-def reply_to_stdin(stage):
-    """A socket given for reading is as good for writing."""
-    ours, theirs = socket.socketpair()
-    stage.cleanup.callback(ours.close)
-    stage.cleanup.callback(theirs.close)
-    ours.shutdown(socket.SHUT_WR)
-    ours.setblocking(False)
-    stage.attack("fd-send", 0, stdin=theirs)
-    try:
-        return ours.recv(64) == b"attack"
-    except BlockingIOError:
-        return False
-
-
 @attack()
 def name_service(stage):
     """A look-up is a datagram like any other."""

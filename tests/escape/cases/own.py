@@ -123,6 +123,19 @@ def mislead_the_clean_up(stage):
     return not all(os.path.exists(path) for path in [*keep, stage.out / "folder"])
 
 
+@attack(holes=(3,), users=("user",), refusal_holds=True)
+def plant_a_link_where_its_state_is_made(stage):
+    """The workspace is the home folder; a link there must not lead Cordon to make folders
+    elsewhere. Bare, mkdir stands for it."""
+    stage.env["HOME"] = str(stage.ws)
+    stage.shell('ln -s "$1" .local; ln -s "$1" .config; ln -s "$1" .cache', stage.out)
+    if stage.inside:
+        stage.shell("true")
+    else:
+        stage.shell("mkdir -p .local/state/cordon")
+    return sorted(path.name for path in stage.out.iterdir())
+
+
 @attack(holes=(15,), private_tmp=True)
 def take_the_names_of_its_temporary_files(stage):
     """What Cordon itself makes in a shared folder under a name that can be known beforehand may be

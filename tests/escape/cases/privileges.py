@@ -25,6 +25,23 @@ def run_a_setuid_program(stage):
     return stage.attack("setuid-exec", program).won
 
 
+@attack()
+def leave_a_setuid_program(stage):
+    """Outside, whoever finds it runs as the one who ran Cordon."""
+    file = stage.file("ws/program", "#!/bin/sh\n", 0o755)
+    stage.attack("chmod", file, "04755")
+    return file.stat().st_mode & 0o4000
+
+
+@attack()
+def create_a_setuid_program(stage):
+    """The bit can be there from the start, without chmod(2)."""
+    script = "import os; print('@start', flush=True); os.open('program', os.O_CREAT, 0o4755)"
+    stage.run("/usr/bin/python3", "-c", script)
+    program = stage.ws / "program"
+    return program.exists() and program.stat().st_mode & 0o4000
+
+
 @attack(users=("root",))
 def become_another_user(stage):
     return stage.attack("setuid", 64998).won

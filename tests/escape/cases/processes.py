@@ -104,13 +104,11 @@ def outlive_with_a_stopped_init(stage):
 @attack()
 def outlive_a_timeout(stage):
     """--timeout ends everything, also what ignores signals in a session of its own."""
-    name = mark()
-    argv = [stage.tools / "attacks", "breed", name]
-    if stage.inside:
-        ran = stage.run(*argv, cordon=["--timeout", "300ms"])
-        return stage.remains(name) or ran.code is None
-    stage.start("timeout", "-s", "KILL", "0.3", *argv).wait()
-    return stage.remains(name)
+    def end(process):
+        if not stage.inside:
+            process.kill()
+        process.wait(WAIT)
+    return lasting(stage, "breed", end, flags=["--timeout", "2s", "--kill-after", "100ms"])
 
 
 @attack()

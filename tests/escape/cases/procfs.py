@@ -8,7 +8,6 @@ from stage import Unavailable
 
 
 HOSTS_PROC = "the host's /proc stays readable"
-NEEDS_CAPABILITIES = "the scene takes capabilities to set"
 
 
 def write_back(stage, path):
@@ -44,7 +43,7 @@ def set_a_kernel_feature_by_sysfs(stage):
     return write_back(stage, "/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs")
 
 
-@attack(users=("root",), unheld=NEEDS_CAPABILITIES)
+@attack(users=("root",), needs_host=True)
 def move_to_another_cgroup(stage):
     folder = Path("/sys/fs/cgroup/unified")
     folder = folder if folder.is_dir() else Path("/sys/fs/cgroup")

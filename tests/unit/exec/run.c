@@ -3,8 +3,12 @@
 
 #include "fake_sandbox.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 char *const test_env[] = {(char *)"PATH=/usr/local/bin:/usr/bin:/bin", (char *)"LC_ALL=C", NULL};
 
@@ -167,4 +171,32 @@ void assert_emitted(const char *bytes, size_t len, size_t expected)
     for (size_t i = 0; i < len; i++)
         if (bytes[i] != (char)('a' + i % 23))
             fail_msg("byte %zu of %zu is wrong", i, len);
+}
+
+void gate_init(struct gate *gate)
+{
+    gate->folder = support_scratch_new();
+    assert_true(asprintf(&gate->path, "%s/gate", gate->folder) > 0);
+    assert_int_equal(mkfifo(gate->path, 0600), 0);
+}
+
+void gate_open(const struct gate *gate)
+{
+    int fd = open(gate->path, O_WRONLY | O_CLOEXEC);
+
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+void gate_done(struct gate *gate)
+{
+    support_scratch_remove(gate->folder);
+    free(gate->path);
+}
+
+void gate_script(const struct gate *gate, char *script, size_t size, const char *fmt)
+{
+    const char *mark = strstr(fmt, "GATE");
+
+    snprintf(script, size, "%.*s%s%s", (int)(mark - fmt), fmt, gate->path, mark + 4);
 }

@@ -5,6 +5,7 @@
 #include "../base/support.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "exec/process.h"
 #include "loop/loop.h"
 
@@ -45,3 +46,19 @@ void assert_emitted(const char *bytes, size_t len, size_t expected);
 
 /* What tests of commands start from. */
 extern char *const test_env[];
+
+/* A FIFO that a command reads from, so that the test says when it goes on. */
+struct gate {
+    char *folder;
+    char *path;
+};
+
+void gate_init(struct gate *gate);
+void gate_open(const struct gate *gate); /* waits for the reader, then lets it see the end */
+void gate_done(struct gate *gate);
+
+/* `fmt` with the path for its "GATE". */
+void gate_script(const struct gate *gate, char *script, size_t size, const char *fmt);
+
+/* A bound on how long something may take that is never waited for. */
+#define FAR_NS (600 * CLOCK_NS_PER_S)

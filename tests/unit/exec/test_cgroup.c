@@ -378,7 +378,7 @@ static void test_which_rlimit_was_hit(void **state)
     assert_true(is_hit(&cpu, signaled(SIGXCPU, 3), LIMIT_CPU_TIME));
     assert_true(is_hit(&cpu, exited(128 + SIGXCPU), LIMIT_CPU_TIME));
     assert_true(is_hit(&cpu, signaled(SIGKILL, 4), LIMIT_CPU_TIME));
-    assert_false(is_hit(&cpu, signaled(SIGKILL, 0), LIMIT_CPU_TIME));
+    assert_false(is_hit(&cpu, signaled(SIGKILL, 2), LIMIT_CPU_TIME));
     assert_false(is_hit(&none, signaled(SIGXCPU, 3), LIMIT_CPU_TIME));
     assert_true(is_hit(&size, signaled(SIGXFSZ, 0), LIMIT_FILE_SIZE));
     assert_true(is_hit(&size, exited(128 + SIGXFSZ), LIMIT_FILE_SIZE));

@@ -1,132 +1,16 @@
-/* oneshot: every way a command can end, with its output; and what the user's terminal and signals
- * do meanwhile. */
+/* oneshot: every way a command can end, with its output; its input, its limits. */
 #include "fake_sandbox.h"
-#include "run.h"
+#include "shot.h"
 
-#include "base/clock.h"
 #include "exec/capture.h"
-#include "exec/oneshot.h"
-#include "exec/terminal.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define FAR_NS (600 * CLOCK_NS_PER_S)
-
-/* One run, and something to do once the command says "ready". */
-struct shot {
-    struct oneshot_options options;
-    struct oneshot_result result;
-    char *argv[4];
-    struct buf live;
-    int cancel[2];
-    int raises;        /* signal to ourselves when ready */
-    bool cancels;      /* when ready */
-    const char *opens; /* FIFO to open and close when ready */
-    int shows_on;      /* descriptor to copy output to; 0: none */
-};
-
-static void on_output(void *data, enum stream stream, const char *bytes, size_t len,
-                      uint64_t offset)
-{
-    struct shot *shot = data;
-
-    assert_int_equal(offset, shot->live.len);
-    assert_true(buf_append(&shot->live, bytes, len));
-    if (shot->shows_on)
-        assert_int_equal(write(shot->shows_on, bytes, len), len);
-    if (!strstr(shot->live.data, "ready"))
-        return;
-    if (shot->raises)
-        raise(shot->raises);
-    if (shot->cancels)
-        assert_int_equal(write(shot->cancel[1], "x", 1), 1);
-    if (shot->opens)
-        close(open(shot->opens, O_WRONLY | O_CLOEXEC));
-    shot->raises = 0;
-    shot->cancels = false;
-    shot->opens = NULL;
-}
-
-static void shot_init(struct shot *shot, const char *script)
-{
-    *shot = (struct shot){.argv = {(char *)"sh", (char *)"-c", (char *)script}};
-    fake = (struct fake){0};
-    oneshot_defaults(&shot->options);
-    assert_int_equal(pipe2(shot->cancel, O_CLOEXEC), 0);
-    buf_init(&shot->live, (size_t)64 << 20);
-    shot->options.sandbox = fake_sandbox();
-    shot->options.argv = shot->argv;
-    shot->options.env = test_env;
-    shot->options.cwd = "/";
-    shot->options.cancel_fd = shot->cancel[0];
-    shot->options.cgroup_base = "";
-    shot->options.on_output = on_output;
-    shot->options.data = shot;
-}
-
-static void shot_run(struct shot *shot)
-{
-    struct err err = ERR_UNTOUCHED;
-
-    if (oneshot_run(&shot->options, &shot->result, &err))
-        fail_msg("oneshot_run: %s", err.msg);
-    assert_untouched(err);
-    assert_int_equal(fake.done, fake.launches);
-}
-
-static void shot_done(struct shot *shot)
-{
-    oneshot_result_done(&shot->result);
-    buf_done(&shot->live);
-    close(shot->cancel[0]);
-    close(shot->cancel[1]);
-}
-
-static char *shot_text(struct shot *shot, enum stream stream)
-{
-    struct buf text;
-
-    buf_init(&text, (size_t)64 << 20);
-    capture_render(shot->result.capture, stream, &text);
-    return buf_take(&text);
-}
-
-static void assert_text(struct shot *shot, enum stream stream, const char *expected)
-{
-    char *text = shot_text(shot, stream);
-
-    assert_string_equal(text, expected);
-    free(text);
-}
-
-static void assert_text_has(struct shot *shot, const char *part)
-{
-    char *text = shot_text(shot, STREAM_STDOUT);
-
-    assert_contains(text, part);
-    free(text);
-}
-
-static void assert_end(const struct shot *shot, enum oneshot_end end, int exit_code, int signal,
-                       int shell_code)
-{
-    const struct oneshot_result *result = &shot->result;
-
-    assert_string_equal(oneshot_end_name(result->end), oneshot_end_name(end));
-    assert_int_equal(result->exit_code, exit_code);
-    assert_int_equal(result->signal, signal);
-    assert_int_equal(oneshot_exit_code(result), shell_code);
-}
 
 static void test_exited(void **state)
 {
@@ -229,88 +113,6 @@ static void test_cancelled_by_force(void **state)
     assert_end(&shot, ONESHOT_CANCELLED, -1, SIGKILL, 128 + SIGTERM);
     assert_text(&shot, STREAM_STDOUT, "ready\n");
     shot_done(&shot);
-}
-
-static void test_term_to_us_cancels(void **state)
-{
-    static const int signals[] = {SIGTERM, SIGHUP};
-
-    for (size_t i = 0; i < 2; i++) {
-        struct shot shot;
-
-        shot_init(&shot, "echo ready; kill -STOP $$");
-        shot.raises = signals[i];
-        shot.options.signals = ONESHOT_SIGNALS_HANDLE;
-        shot.options.kill_after_ns = FAR_NS;
-        shot_run(&shot);
-        assert_end(&shot, ONESHOT_CANCELLED, -1, SIGTERM, 128 + signals[i]);
-        assert_int_equal(shot.result.cancel_signal, signals[i]);
-        shot_done(&shot);
-    }
-}
-
-/* The command decides what an interrupt means. */
-static void test_interrupt_is_passed_on(void **state)
-{
-    static const int signals[] = {SIGINT, SIGQUIT};
-
-    for (size_t i = 0; i < 2; i++) {
-        struct shot shot;
-
-        shot_init(&shot, "trap 'exit 9' INT QUIT; echo ready; while :; do :; done");
-        shot.raises = signals[i];
-        shot.options.signals = ONESHOT_SIGNALS_HANDLE;
-        shot_run(&shot);
-        assert_end(&shot, ONESHOT_EXITED, 9, 0, 9);
-        shot_done(&shot);
-    }
-}
-
-static void test_ignored_signals_stay_ignored(void **state)
-{
-    struct shot shot;
-
-    signal(SIGHUP, SIG_IGN);
-    shot_init(&shot, "echo ready; exit 5");
-    shot.raises = SIGHUP;
-    shot.options.signals = ONESHOT_SIGNALS_HANDLE;
-    shot_run(&shot);
-    signal(SIGHUP, SIG_DFL);
-    assert_end(&shot, ONESHOT_EXITED, 5, 0, 5);
-    shot_done(&shot);
-}
-
-/* Ctrl-Z stops us after the command, and going on goes on with both. */
-static void test_suspend(void **state)
-{
-    char *folder = support_scratch_new();
-    char script[256];
-    char *gate = NULL;
-    int status;
-    pid_t child;
-
-    assert_true(asprintf(&gate, "%s/gate", folder) > 0);
-    assert_int_equal(mkfifo(gate, 0600), 0);
-    snprintf(script, sizeof script, "echo ready; cat %s; exit 6", gate);
-    child = fork();
-    if (child == 0) {
-        struct shot shot;
-
-        shot_init(&shot, script);
-        shot.raises = SIGTSTP;
-        shot.opens = gate;
-        shot.options.signals = ONESHOT_SIGNALS_HANDLE;
-        shot_run(&shot);
-        _exit(oneshot_exit_code(&shot.result));
-    }
-    assert_int_equal(waitpid(child, &status, WUNTRACED), child);
-    assert_true(WIFSTOPPED(status));
-    kill(child, SIGCONT);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 6);
-    free(gate);
-    support_scratch_remove(folder);
 }
 
 static void check_start_failure(const char *program, const char *cwd, int shell_code)
@@ -502,103 +304,6 @@ static void test_limits_are_passed(void **state)
     support_scratch_remove(folder);
 }
 
-static void test_tty_without_terminal(void **state)
-{
-    struct shot shot;
-
-    shot_init(&shot, "test -t 1 && stty size; cat");
-    shot.options.stdio = ONESHOT_TTY;
-    shot.options.size = (struct pty_size){40, 120};
-    shot.options.input = ONESHOT_INPUT_DATA;
-    shot.options.input_data = "typed";
-    shot.options.input_len = 5;
-    shot_run(&shot);
-    assert_end(&shot, ONESHOT_EXITED, 0, 0, 0);
-    assert_text_has(&shot, "40 120");
-    assert_text_has(&shot, "typed");
-    shot_done(&shot);
-}
-
-/* `cordon run` at a terminal, seen from that terminal. */
-static _Noreturn void be_program_at(int slave, const char *script)
-{
-    struct shot shot;
-
-    setsid();
-    if (ioctl(slave, TIOCSCTTY, 0))
-        _exit(90);
-    shot_init(&shot, script);
-    shot.options.stdio = ONESHOT_TTY;
-    shot.options.input = ONESHOT_INPUT_FD;
-    shot.options.input_fd = slave;
-    shot.options.terminal_fd = slave;
-    shot.options.signals = ONESHOT_SIGNALS_HANDLE;
-    shot.shows_on = slave;
-    shot_run(&shot);
-    _exit(oneshot_exit_code(&shot.result));
-}
-
-/* Reads what the program shows until `part` has come. */
-static void read_until(int master, struct buf *text, const char *part)
-{
-    struct pollfd wait = {.fd = master, .events = POLLIN};
-    char chunk[4096];
-
-    while (!text->data || !strstr(text->data, part)) {
-        ssize_t n = poll(&wait, 1, -1) == 1 ? read(master, chunk, sizeof chunk) : -1;
-
-        if (n > 0)
-            assert_true(buf_append(text, chunk, (size_t)n));
-        else if (n == 0 || errno != EAGAIN)
-            fail_msg("ended without '%s': '%s'", part, text->data);
-    }
-}
-
-static void assert_same_lines(int fd, const struct termios *before)
-{
-    struct termios after;
-
-    assert_int_equal(tcgetattr(fd, &after), 0);
-    assert_int_equal(before->c_lflag, after.c_lflag);
-    assert_int_equal(before->c_iflag, after.c_iflag);
-    assert_int_equal(before->c_oflag, after.c_oflag);
-}
-
-/* Keys go to the command, also those that would end us; its window is as large as ours and follows;
- * the terminal is as it was after. */
-static void test_at_a_terminal(void **state)
-{
-    struct termios before;
-    struct pty pty;
-    struct buf text;
-    struct err err;
-    int status;
-    pid_t child;
-
-    buf_init(&text, 1 << 20);
-    assert_int_equal(pty_open((struct pty_size){33, 99}, NULL, &pty, &err), 0);
-    assert_int_equal(tcgetattr(pty.slave, &before), 0);
-    child = fork();
-    if (child == 0) {
-        close(pty.master);
-        be_program_at(pty.slave, "trap 'echo interrupted; exit 8' INT; trap 'stty size' WINCH;"
-                                 "stty size; read x; echo got $x; while :; do :; done");
-    }
-    read_until(pty.master, &text, "33 99");
-    assert_int_equal(write(pty.master, "word\r", 5), 5);
-    read_until(pty.master, &text, "got word");
-    assert_int_equal(pty_resize(&pty, (struct pty_size){11, 22}, &err), 0);
-    read_until(pty.master, &text, "11 22");
-    assert_int_equal(write(pty.master, "\003", 1), 1);
-    read_until(pty.master, &text, "interrupted");
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 8);
-    assert_same_lines(pty.slave, &before);
-    pty_close(&pty);
-    buf_done(&text);
-}
-
 static void test_inherited(void **state)
 {
     char *folder = support_scratch_new();
@@ -660,10 +365,6 @@ int main(void)
         cmocka_unit_test(test_timeout_not_reached),
         cmocka_unit_test(test_cancelled),
         cmocka_unit_test(test_cancelled_by_force),
-        cmocka_unit_test(test_term_to_us_cancels),
-        cmocka_unit_test(test_interrupt_is_passed_on),
-        cmocka_unit_test(test_ignored_signals_stay_ignored),
-        cmocka_unit_test(test_suspend),
         cmocka_unit_test(test_failed_to_start),
         cmocka_unit_test(test_sandbox_fails),
         cmocka_unit_test(test_denied),
@@ -672,8 +373,6 @@ int main(void)
         cmocka_unit_test(test_input_nobody_reads),
         cmocka_unit_test(test_output_bounded),
         cmocka_unit_test(test_limits_are_passed),
-        cmocka_unit_test(test_tty_without_terminal),
-        cmocka_unit_test(test_at_a_terminal),
         cmocka_unit_test(test_inherited),
         cmocka_unit_test(test_loop_of_the_caller),
     };

@@ -2,8 +2,6 @@
 #include "fake_sandbox.h"
 #include "run.h"
 
-#include "base/clock.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,9 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* A bare bound on how long a test may take: it is never waited for. */
-#define FAR_NS (600 * CLOCK_NS_PER_S)
 
 static void test_exit_code_and_streams(void **state)
 {
@@ -160,40 +155,6 @@ static void test_input_with_backpressure(void **state)
     assert_emitted(run_text(&run, STREAM_STDOUT), run.out[STREAM_STDOUT].len, total);
     free(data);
     run_done(&run);
-}
-
-/* A FIFO that a command reads from, so that the test says when it goes on. */
-struct gate {
-    char *folder;
-    char *path;
-};
-
-static void gate_init(struct gate *gate)
-{
-    gate->folder = support_scratch_new();
-    assert_true(asprintf(&gate->path, "%s/gate", gate->folder) > 0);
-    assert_int_equal(mkfifo(gate->path, 0600), 0);
-}
-
-static void gate_open(const struct gate *gate)
-{
-    int fd = open(gate->path, O_WRONLY | O_CLOEXEC);
-
-    assert_true(fd >= 0);
-    close(fd);
-}
-
-static void gate_done(struct gate *gate)
-{
-    support_scratch_remove(gate->folder);
-    free(gate->path);
-}
-
-static void gate_script(const struct gate *gate, char *script, size_t size, const char *fmt)
-{
-    const char *mark = strstr(fmt, "GATE");
-
-    snprintf(script, size, "%.*s%s%s", (int)(mark - fmt), fmt, gate->path, mark + 4);
 }
 
 /* Writing to a closed stdin drops the input, says so once, and raises no SIGPIPE. */
@@ -415,119 +376,6 @@ static void test_free_in_on_end(void **state)
     run_done(&run);
 }
 
-static void check_large(enum process_stdio stdio, const char *size, size_t bytes)
-{
-    char *const argv[] = {(char *)getenv("EMIT"), (char *)size, NULL};
-    struct run run;
-
-    run_init(&run);
-    run.options.stdio = stdio;
-    run.options.argv = argv;
-    run_start(&run, NULL);
-    run_until_end(&run);
-    assert_int_equal(run.end.code, 0);
-    assert_emitted(run_text(&run, STREAM_STDOUT), run.out[STREAM_STDOUT].len, bytes);
-    assert_false(run.end.drain_cut);
-    run_done(&run);
-}
-
-static void test_10_mb(void **state)
-{
-    check_large(PROCESS_PIPES, "10000000", 10000000);
-    check_large(PROCESS_TTY, "10000000", 10000000);
-}
-
-/* The naive loop, which stops at hang-up, loses the tail in most of these. */
-static void test_tail_never_lost(void **state)
-{
-    for (size_t i = 0; i < 300; i++) {
-        size_t bytes = (i * 7919) % 20011;
-        char size[32];
-
-        snprintf(size, sizeof size, "%zu", bytes);
-        check_large(PROCESS_TTY, size, bytes);
-        if (i % 3 == 0)
-            check_large(PROCESS_PIPES, size, bytes);
-    }
-}
-
-/* The command is over, a child of its holds the pipe and says nothing: a short drain, and all that
- * was read stays. */
-static void check_held_output(enum process_stdio stdio)
-{
-    char script[512];
-    struct gate gate;
-    struct run run;
-
-    gate_init(&gate);
-    run_init(&run);
-    fake.leaves_children = true;
-    run.options.stdio = stdio;
-    run.options.drain = (struct process_drain){CLOCK_NS_PER_MS, FAR_NS};
-    gate_script(&gate, script, sizeof script,
-                "trap 'exit 4' USR1; me=$$; echo early; "
-                "(trap '' HUP; echo held; kill -USR1 $me; exec setsid cat GATE) & "
-                "while :; do :; done");
-    run_start(&run, script);
-    run_until_text(&run, "held");
-    run_until_end(&run);
-    assert_int_equal(run.end.how, PROCESS_EXITED);
-    assert_int_equal(run.end.code, 4);
-    assert_true(run.end.drain_cut);
-    assert_contains(run_text(&run, STREAM_STDOUT), "early");
-    assert_contains(run_text(&run, STREAM_STDOUT), "held");
-    gate_open(&gate);
-    run_done(&run);
-    gate_done(&gate);
-}
-
-static void test_held_pipe(void **state)
-{
-    check_held_output(PROCESS_PIPES);
-}
-
-static void test_held_terminal(void **state)
-{
-    check_held_output(PROCESS_TTY);
-}
-
-/* What a background child still says within the drain is there. */
-static void test_late_output(void **state)
-{
-    char script[512];
-    struct gate gate;
-    struct run run;
-
-    gate_init(&gate);
-    run_init(&run);
-    fake.leaves_children = true;
-    run.options.drain = (struct process_drain){FAR_NS, FAR_NS};
-    gate_script(&gate, script, sizeof script, "(cat GATE; echo late) & echo early; exit 4");
-    run_start(&run, script);
-    run_until_text(&run, "early");
-    gate_open(&gate);
-    run_until_end(&run);
-    assert_int_equal(run.end.code, 4);
-    assert_false(run.end.drain_cut);
-    assert_contains(run_text(&run, STREAM_STDOUT), "late");
-    run_done(&run);
-    gate_done(&gate);
-}
-
-/* A background child that never stops talking is cut off at the total, not kept alive by talk. */
-static void test_talkative_child(void **state)
-{
-    struct run run;
-
-    run_init(&run);
-    fake.leaves_children = true;
-    run.options.drain = (struct process_drain){FAR_NS, 20 * CLOCK_NS_PER_MS};
-    run_shell(&run, "while :; do echo x; done & exit 0"); /* SIGPIPE ends it when we close */
-    assert_true(run.end.drain_cut);
-    assert_int_equal(run.end.code, 0);
-    run_done(&run);
-}
-
 static void test_given_descriptors(void **state)
 {
     char *folder = support_scratch_new();
@@ -585,8 +433,8 @@ static void test_no_descriptor_is_left(void **state)
 {
     unsigned before = support_open_fds();
 
-    check_large(PROCESS_TTY, "10", 10);
-    check_large(PROCESS_PIPES, "10", 10);
+    test_exit_code_and_streams(state);
+    test_terminal_is_one(state);
     check_failure("/does/not/exist", "/", LAUNCH_STAGE_EXEC, ENOENT);
     test_launcher_fails(state);
     test_free_kills(state);
@@ -615,12 +463,6 @@ int main(void)
         cmocka_unit_test(test_kill_at_once),
         cmocka_unit_test(test_free_kills),
         cmocka_unit_test(test_free_in_on_end),
-        cmocka_unit_test(test_10_mb),
-        cmocka_unit_test(test_tail_never_lost),
-        cmocka_unit_test(test_held_pipe),
-        cmocka_unit_test(test_held_terminal),
-        cmocka_unit_test(test_late_output),
-        cmocka_unit_test(test_talkative_child),
         cmocka_unit_test(test_given_descriptors),
         cmocka_unit_test(test_many_at_once),
         cmocka_unit_test(test_no_descriptor_is_left),

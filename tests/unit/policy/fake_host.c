@@ -131,6 +131,10 @@ static int fake_list(const struct host_view *view, const char *path, struct host
     *ret = (struct host_listing){0};
     if (is_word(own, "unreadable") || is_word(own, "hidden"))
         return err_set(err, ERR_FORBIDDEN, "opening the folder %s", path);
+    if (is_word(own, "broken")) {
+        errno = EIO;
+        return err_sys(err, "listing %s", path);
+    }
     fake_list_numbered(json_integer_value(json_object_get(own, "files")), ret);
     json_object_foreach((json_t *)paths, at,
                         item) if (path_is_within(at, path) && !str_eq(at, path))
@@ -150,6 +154,8 @@ static int fake_text(const struct host_view *view, const char *path, size_t max,
         errno = EACCES;
         return err_sys(err, "opening %s", path);
     }
+    if (fake_item_kind(item) != HOST_FILE)
+        return err_set(err, ERR_INVALID, "%s is not a regular file", path);
     buf_init(ret, max);
     if (text && !buf_append_str(ret, json_string_value(text))) {
         buf_done(ret);

@@ -67,11 +67,14 @@ static void ties_go_to_the_user_then_deny_write_read(void **state)
         add(&map, "/b", ACCESS_READ);
         access_map_add(&map, "/b", ACCESS_READ, ACCESS_DIR, "ours")->is_protected = true;
         add(&map, "/b", ACCESS_WRITE);
+        access_map_add(&map, "/c", ACCESS_READ, ACCESS_DIR, "ours")->is_protected = true;
+        add(&map, "/c", ACCESS_READ);
         access_map_sort(&map);
-        assert_int_equal(map.len, 2);
+        assert_int_equal(map.len, 3);
         assert_int_equal(map.entries[0].access, ACCESS_DENY);
         assert_int_equal(map.entries[1].access, ACCESS_WRITE);
         assert_false(map.entries[1].is_protected);
+        assert_false(map.entries[2].is_protected);
     }
 }
 

@@ -1,0 +1,12 @@
+/* From what the launcher reports to how a process ended. Internal to exec; part of process.h. */
+#pragma once
+
+#include "exec/process.h"
+
+void process_end_set_exited(struct process_end *end, const struct launch_report *report);
+void process_end_set_failed(struct process_end *end, enum launch_stage stage,
+                            const struct err *failure);
+
+/* Init went without a word. When it was killed, the kernel killed the command with it;
+ * `has_started`: there was a command already, or we have killed it. */
+void process_end_set_gone(struct process_end *end, bool has_started);

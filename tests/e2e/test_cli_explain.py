@@ -1,0 +1,218 @@
+"""`cordon explain`: all of it, and one thing at a time."""
+import pytest
+
+from harness import CORDON, LAUNCHER
+
+LAYERS = ["user-namespace", "mount-namespace", "pid-namespace", "ipc-namespace", "net-namespace",
+          "uts-namespace", "cgroup-namespace", "landlock", "seccomp", "no-new-privs",
+          "capabilities"]
+
+
+def explain(place, *options, code=0, **kwargs):
+    return place.json("explain", "--json", *options, code=code, **kwargs)
+
+
+def entries(explained):
+    return {entry["path"]: entry for entry in explained["entries"]}
+
+
+def test_everything_for_the_default_profile(place):
+    (place.ws / ".git").mkdir()
+    explained = explain(place)
+    assert explained["profile"]["name"] == "workspace-write"
+    assert explained["profile"]["from"] == "the default"
+    assert explained["profile"]["definition"]["type"] == "managed"
+    assert explained["config"] is None and explained["mode"] == "sandboxed"
+    assert explained["network"] == {"access": "restricted",
+                                    "decided_by": "profile workspace-write"}
+    assert explained["folder"] == str(place.ws)
+    assert explained["workspace_roots"] == [str(place.ws)]
+    assert explained["restricted"] is True and explained["refusal"] is None
+    found = entries(explained)
+    assert found["/"]["access"] == "read" and found["/"]["decided_by"] == "built-in workspace-write"
+    assert found[str(place.ws)]["access"] == "write"
+    git = found[f"{place.ws}/.git"]
+    assert (git["access"], git["state"], git["protected"]) == ("read", "folder", True)
+    assert found[f"{place.ws}/.codex"]["state"] == "missing"
+    assert list(explained["layers"]) == LAYERS
+    assert {"op": "read-only", "path": f"{place.ws}/.git"}.items() <= \
+        next(op for op in explained["plan"] if op.get("path") == f"{place.ws}/.git").items()
+
+
+def test_options_are_named_as_deciders(place):
+    (place.outside / "vault").mkdir()
+    found = entries(explain(place, "--writable", place.outside, "--deny", f"{place.outside}/vault",
+                            "--readable", "."))
+    assert found[str(place.outside)]["decided_by"] == f"--writable {place.outside}"
+    assert found[f"{place.outside}/vault"]["access"] == "deny"
+    assert found[str(place.ws)] == {"path": str(place.ws), "access": "write", "state": "folder",
+                                    "protected": False, "decided_by": "built-in workspace-write"}
+
+
+def test_config_lines_are_named_as_deciders(place):
+    config = place.config('default_permissions = "a"\n[permissions.a]\nextends = ":read-only"\n'
+                          '[permissions.a.filesystem]\n"/opt" = "deny"\n')
+    explained = explain(place)
+    assert explained["config"] == str(config)
+    assert explained["profile"]["name"] == "a" and explained["profile"]["from"] == str(config)
+    assert explained["profile"]["extends"] == ":read-only"
+    assert entries(explained)["/opt"]["decided_by"].startswith(f"{config}:5")
+
+
+@pytest.mark.no_userns
+def test_environment_with_reasons_and_without_values(place):
+    env = {"API_KEY": "hidden", "PLAIN": "shown"}
+    explained = explain(place, "-p", "read-only", "--env", "NEW=1", "--env-exclude", "LANG",
+                        env=env)["environment"]
+    passed = {item["name"]: item for item in explained["passed"]}
+    dropped = {item["name"]: item for item in explained["dropped"]}
+    assert passed["PLAIN"] == {"name": "PLAIN", "reason": "inherited"}
+    assert passed["NEW"]["reason"] == "set" and passed["CORDON_SANDBOX"]["reason"] == "added"
+    assert dropped["API_KEY"] == {"name": "API_KEY", "reason": "default-exclude",
+                                  "pattern": "*KEY*"}
+    assert dropped["LANG"]["reason"] == "exclude"
+    values = explain(place, "-p", "read-only", "--values", env=env)["environment"]["passed"]
+    assert {"name": "PLAIN", "reason": "inherited", "value": "shown"} in values
+    assert {item["name"]: item["value"] for item in values}["HOME"] == str(place.home)
+
+
+@pytest.mark.no_userns
+def test_text_has_the_same(place):
+    ran = place.cordon("explain", "-p", "read-only", env={"API_KEY": "hidden", "PLAIN": "shown"})
+    assert ran.returncode == 0
+    for line in ("profile  read-only (from --profile)", "config   no file",
+                 "network  restricted (from profile read-only)", f"folder   {place.ws}",
+                 "  read   /", "         by built-in read-only", "  pass   PLAIN  (inherited)",
+                 "  drop   API_KEY  (default-exclude *KEY*)"):
+        assert line in ran.stdout.splitlines(), line
+    assert "shown" not in ran.stdout and "hidden" not in ran.stdout
+    assert "PLAIN=shown" in place.cordon("explain", "-p", "read-only", "--values",
+                                         env={"PLAIN": "shown"}).stdout
+    for layer in LAYERS:
+        assert f"  {layer:<18} " in ran.stdout
+
+
+def test_text_ends_with_the_plan(place):
+    out = place.cordon("explain").stdout
+    plan = out[out.index("\nplan\n"):].splitlines()
+    assert "  tree-read-only" in plan
+    assert any(line.startswith("  read-only ") and line.endswith("/.codex") for line in plan)
+
+
+@pytest.mark.no_userns
+def test_without_a_sandbox(place):
+    explained = explain(place, "-p", "danger-full-access")
+    assert explained["mode"] == "bare" and explained["plan"] == []
+    assert {layer["state"] for layer in explained["layers"].values()} == {"absent"}
+    assert "there is no sandbox" in place.cordon("explain", "--sandbox", "disabled").stdout
+
+
+@pytest.mark.no_userns
+def test_control_characters_cannot_forge_lines(place):
+    folder = place.ws / "a\nlayers\n  landlock  \033[31menforced"
+    folder.mkdir()
+    ran = place.cordon("explain", "-p", "read-only", cwd=folder)
+    assert ran.returncode == 0 and "\033" not in ran.stdout
+    assert ran.stdout.count("\nlayers\n") == 1
+
+
+@pytest.mark.no_userns
+def test_own_programs_are_guarded(place):
+    """A build of Cordon in the workspace may not be replaced by a command."""
+    if place.cordon("doctor").returncode != 0:
+        return
+    found = entries(explain(place, "-C", CORDON.parent.parent, "--writable", CORDON.parent.parent))
+    for program in (CORDON, LAUNCHER):
+        assert found[str(program)]["access"] == "read"
+        assert found[str(program)]["decided_by"] == "belongs to Cordon"
+
+
+@pytest.mark.no_userns
+def test_what_cannot_be_enforced_is_explained_and_fails(place):
+    if place.cordon("doctor").returncode == 0:
+        assert place.cordon("explain").returncode == 0
+        return
+    ran = place.cordon("explain")
+    assert ran.returncode == 125
+    assert "  refused: " in ran.stdout and "cordon doctor" in ran.stderr
+    assert "decided" in ran.stdout or "by built-in" in ran.stdout
+    explained = explain(place, code=125)
+    assert "without namespaces" in explained["refusal"] and explained["layers"] == {}
+
+
+# --- one thing
+
+
+@pytest.mark.parametrize("path, options, verdict, code", [
+    ("/etc/passwd", [], "read", 0),
+    ("/etc/passwd", ["--access", "write"], "read", 1),
+    ("new/file", ["--access", "write"], "write", 0),
+    (".git/hooks/pre-commit", ["--access", "write"], "read", 1),
+    ("/tmp/x", ["--access=write"], "write", 0),
+    ("~/secret", ["--deny", "~/secret"], "deny", 1),
+])
+def test_a_path(place, path, options, verdict, code):
+    answer = explain(place, "--path", path, *options, code=code)
+    assert answer["kind"] == "path" and answer["asked"] == path
+    assert answer["verdict"] == verdict and answer["allowed"] == (code == 0)
+
+
+def test_a_path_names_entry_and_decider(place):
+    answer = explain(place, "--path", ".git/config", "--access", "write", code=1)
+    assert answer["canonical"] == f"{place.ws}/.git/config"
+    assert answer["entry"] == f"{place.ws}/.git"
+    assert answer["decided_by"] == "protected name .git"
+    text = place.cordon("explain", "--path", ".git/config").stdout
+    assert text.startswith(".git/config: read\n")
+    assert "  decided by  protected name .git\n" in text
+
+
+def test_a_path_is_followed_through_links(place):
+    (place.outside / "real").write_text("x")
+    (place.ws / "link").symlink_to(place.outside / "real")
+    answer = explain(place, "--path", "link", "--access", "write", code=1)
+    assert answer["canonical"] == f"{place.outside}/real" and answer["verdict"] == "read"
+
+
+@pytest.mark.no_userns
+@pytest.mark.parametrize("host, options, code", [
+    ("example.org", [], 1),
+    ("localhost", [], 0),
+    ("127.0.0.1", [], 0),
+    ("::1", [], 0),
+    ("localhost.example.org", [], 1),
+    ("example.org", ["--network", "enabled"], 0),
+    ("example.org", ["-p", "danger-full-access"], 0),
+])
+def test_a_host(place, host, options, code):
+    options = options or ["-p", "read-only"]
+    answer = explain(place, "--host", host, *options, code=code)
+    assert answer["kind"] == "host" and answer["canonical"] is None
+    assert answer["verdict"] == ("deny" if code else "allow")
+    if code:
+        assert answer["decided_by"] == "profile read-only"
+        assert "--network enabled" in answer["note"]
+
+
+@pytest.mark.no_userns
+def test_wrong_questions(place):
+    ran = place.cordon("explain", "--path", "x", "--host", "y")
+    assert ran.returncode == 125 and "one at a time" in ran.stderr
+    assert place.cordon("explain", "--path", "").returncode == 125
+    ran = place.cordon("explain", "--", "make")
+    assert ran.returncode == 125 and "takes no argument" in ran.stderr
+    assert place.cordon("explain", "-p", "nope").returncode == 125
+
+
+def test_the_answer_is_what_happens(place):
+    """For each path the verdict and an attempt inside agree."""
+    (place.ws / ".git").mkdir()
+    (place.ws / "vault").mkdir()
+    (place.ws / "vault/open").mkdir()
+    options = ["--deny", "vault", "--readable", "vault/open"]
+    for folder in (place.ws, place.ws / ".git", place.ws / "vault/open", place.outside, place.tmp,
+                   place.home):
+        may = place.cordon("explain", "--path", folder, "--access", "write",
+                           *options).returncode == 0
+        did = place.shell(f"touch {folder}/attempt", "-q", *options).returncode == 0
+        assert may == did, folder
