@@ -119,8 +119,12 @@ static int restrict_limit(const struct plan_record *record, struct err *err)
     struct rlimit limit = {.rlim_cur = record->value, .rlim_max = record->value};
     struct rlimit now;
 
+    if (record->other == RLIMIT_CPU)
+        limit.rlim_max++; /* SIGXCPU first, a second before SIGKILL */
     if (getrlimit((int)record->other, &now) == 0 && now.rlim_max < limit.rlim_max)
-        limit.rlim_cur = limit.rlim_max = now.rlim_max;
+        limit.rlim_max = now.rlim_max;
+    if (limit.rlim_cur > limit.rlim_max)
+        limit.rlim_cur = limit.rlim_max;
     if (setrlimit((int)record->other, &limit))
         return err_sys(err, "setting resource limit %u", record->other);
     return 0;

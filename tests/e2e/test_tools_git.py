@@ -56,6 +56,8 @@ def test_commit_with_git_reopened(repository, how):
     out = passes(repository.shell("git add -A && git commit -qm second && git log --format=%s",
                                   *options))
     assert out == "second\nfirst\n"
+    committed = passes(repository.run("--", "git", "show", "--format=", "--name-only"))
+    assert committed == "file\nnew\n"  # and nothing of ours
     passes(repository.shell("git checkout -qb topic && git reset -q --hard HEAD~ && git gc -q && "
                             "git fsck && git worktree list", *options))
     assert (repository.ws / "file").read_text() == "one\n"

@@ -26,10 +26,6 @@ for case in sorted((HERE / "cases").glob("[a-z]*.py")):
 MUST_WORK = os.environ.get("CORDON_MUST_WORK") == "1"
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "escape: an attack on the sandbox")
-
-
 @pytest.fixture(scope="session")
 def tools():
     """Folder with the attack program, outside everything that a sandbox may write."""

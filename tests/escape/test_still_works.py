@@ -42,6 +42,27 @@ WORKS = {
 }
 
 
+def second_run_in_the_home_folder(name, tools):
+    """Two runs at once where Cordon's configuration is missing below the workspace."""
+    def scene():
+        with Stage(name, True, tools) as stage:
+            stage.env["HOME"] = str(stage.ws)
+            first = stage.start("/bin/sh", "-c", "echo up; read line", stdin=-1)
+            first.stdout.readline()
+            second = stage.run("/bin/sh", "-c", "echo ran")
+            stage.finish(first, "\n")
+            return second
+    return identity.play(name, scene)
+
+
+@pytest.mark.parametrize("name", [name for name in identity.here() if identity.is_whole(name)])
+def test_two_runs_in_the_home_folder(name, tools, lack):
+    if not CORDON.exists():
+        lack(f"{CORDON} is not built")
+    ran = second_run_in_the_home_folder(name, tools)
+    assert (ran.code, ran.out) == (0, "ran\n"), ran
+
+
 @pytest.mark.parametrize("name", [name for name in identity.here()
                                   if identity.has_namespaces(name)])
 @pytest.mark.parametrize("what", WORKS)

@@ -9,7 +9,7 @@ import subprocess
 from catalogue import attack
 from identity import libc
 
-IPC_PRIVATE, IPC_RMID, IPC_STAT = 0, 0, 2
+IPC_PRIVATE, IPC_RMID = 0, 0
 SYS = {"x86_64": {"add_key": 248, "keyctl": 250}, "aarch64": {"add_key": 217, "keyctl": 219}}
 KEYCTL_JOIN, KEYCTL_UNLINK, SESSION, USER = 1, 9, -3, -4
 NO_IPC_NAMESPACE = "System V and POSIX queues need the ipc namespace"

@@ -2,8 +2,6 @@
 
 from catalogue import attack
 
-UNPRIVILEGED = ("root", "user")
-
 
 @attack(holes=(8,))
 def io_uring(stage):

@@ -34,6 +34,12 @@ def unshare_cgroups(stage):
     return stage.attack("unshare", NEWCGROUP).won
 
 
+@attack(users=("root",))
+def unshare_time(stage):
+    """A clock of one's own: it is a namespace flag, too, but not among clone(2)'s."""
+    return stage.attack("unshare", NEWTIME).won
+
+
 @attack()
 def unshare_everything_at_once(stage):
     flags = NEWUSER | NEWNS | NEWCGROUP | NEWUTS | NEWIPC | NEWPID | NEWNET

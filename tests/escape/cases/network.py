@@ -6,8 +6,6 @@ import socket
 
 from catalogue import attack
 
-PATH_SOCKETS = "unix sockets by path are held only by the filter on socket()"
-
 
 @attack()
 def tcp(stage):

@@ -161,10 +161,11 @@ def take_the_names_of_its_temporary_files(stage):
 def find_writable_files_of_cordon(stage):
     """Nothing that Cordon keeps for itself may be written inside: not its registry, not its locks,
     not what stands in for missing names."""
-    script = ('for d in /tmp "$TMPDIR" /dev/shm /run "$HOME"; do '
+    folders = ["/tmp", stage.tmp, "/dev/shm", "/run", stage.home] if stage.inside else [stage.tmp]
+    script = ('for d in "$@"; do '
               'find "$d" -xdev -iname "*cordon*" -not -name "cordon-escape-*"; done 2>/dev/null |'
               ' while read -r found; do if [ -d "$found" ]; then mkdir "$found/probe"; '
               'else : >> "$found"; fi 2>/dev/null && echo "@won $found"; done; true')
     if not stage.inside:
         stage.file("tmp/cordon-registry/lock")
-    return stage.shell(script).won
+    return stage.shell(script, *folders).won
