@@ -15,7 +15,7 @@ _cordon_value() {
     -n | --network) COMPREPLY=($(compgen -W "restricted enabled" -- "$2")) ;;
     --env-inherit) COMPREPLY=($(compgen -W "core all none" -- "$2")) ;;
     --stdin) COMPREPLY=($(compgen -W "pipe null" -- "$2")) ;;
-    --access) COMPREPLY=($(compgen -W "read write" -- "$2")) ;;
+    --for) COMPREPLY=($(compgen -W "read write" -- "$2")) ;;
     -C | --directory)
         compopt -o filenames 2>/dev/null
         COMPREPLY=($(compgen -d -- "$2"))
@@ -95,7 +95,7 @@ _cordon() {
         fi
         ;;
     explain)
-        COMPREPLY=($(compgen -W "--path --access --host --values --json $policy --help" -- "$cur"))
+        COMPREPLY=($(compgen -W "--path --for --host --values --json $policy --help" -- "$cur"))
         ;;
     doctor | version) COMPREPLY=($(compgen -W "--json --help" -- "$cur")) ;;
     help) COMPREPLY=($(compgen -W "run explain doctor version help --json --help" -- "$cur")) ;;

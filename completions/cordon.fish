@@ -49,7 +49,7 @@ complete -c cordon -n $run -a '(__fish_complete_subcommand --fcs-skip=2)'
 
 set -l explain '__fish_seen_subcommand_from explain'
 complete -c cordon -n $explain -l path -r -F -d 'answer for one path'
-complete -c cordon -n $explain -l access -x -a 'read write' -d 'the access that --path is about'
+complete -c cordon -n $explain -l for -x -a 'read write' -d 'the access that --path is about'
 complete -c cordon -n $explain -l host -x -a '(__fish_print_hostnames)' -d 'answer for one host'
 complete -c cordon -n $explain -l values -d 'show the values of variables'
 complete -c cordon -n $explain -s j -l json -d 'print one JSON value'

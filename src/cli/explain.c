@@ -113,7 +113,7 @@ static const struct option question_options[] = {
      .set = set_path,
      .help = "Answers for one path: whether it may be read or written, the entry that decides, and "
              "who wrote that. The exit status is 0 when the access is allowed, else 1."},
-    {.name = "access",
+    {.name = "for",
      .value = "ACCESS",
      .words = access_words,
      .set = set_access,
@@ -225,7 +225,7 @@ const struct command command_explain = {
         "the profile is wrong or cannot be enforced here.\n",
     .examples = "  cordon explain\n"
                 "  cordon explain --profile dev --json | jq .plan\n"
-                "  cordon explain --path .git/hooks/pre-commit --access write\n"
+                "  cordon explain --path .git/hooks/pre-commit --for write\n"
                 "  cordon explain --host example.org\n"
                 "  cordon explain --values | less\n",
     .groups = explain_groups,

@@ -200,11 +200,11 @@ void output_read(struct output *output, struct output_place *place, enum output_
     const struct output_place before = *place;
 
     output_peek(output, place, ret);
-    if (ret->kind == OUTPUT_BYTES) {
+    while (ret->kind == OUTPUT_BYTES) {
         output_extend(output, place, unit, max, ret);
         if (output_copy_all(output, ret->offset, into, ret->len))
             return;
-        /* the spool cannot be read any more: the prefix is shorter now */
+        /* the spool has failed: less is retained now, and all of that is in memory */
         *place = before;
         output_peek(output, place, ret);
     }

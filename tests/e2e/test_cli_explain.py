@@ -145,10 +145,10 @@ def test_what_cannot_be_enforced_is_explained_and_fails(place):
 
 @pytest.mark.parametrize("path, options, verdict, code", [
     ("/etc/passwd", [], "read", 0),
-    ("/etc/passwd", ["--access", "write"], "read", 1),
-    ("new/file", ["--access", "write"], "write", 0),
-    (".git/hooks/pre-commit", ["--access", "write"], "read", 1),
-    ("/tmp/x", ["--access=write"], "write", 0),
+    ("/etc/passwd", ["--for", "write"], "read", 1),
+    ("new/file", ["--for", "write"], "write", 0),
+    (".git/hooks/pre-commit", ["--for", "write"], "read", 1),
+    ("/tmp/x", ["--for=write"], "write", 0),
     ("~/secret", ["--deny", "~/secret"], "deny", 1),
 ])
 def test_a_path(place, path, options, verdict, code):
@@ -158,7 +158,7 @@ def test_a_path(place, path, options, verdict, code):
 
 
 def test_a_path_names_entry_and_decider(place):
-    answer = explain(place, "--path", ".git/config", "--access", "write", code=1)
+    answer = explain(place, "--path", ".git/config", "--for", "write", code=1)
     assert answer["canonical"] == f"{place.ws}/.git/config"
     assert answer["entry"] == f"{place.ws}/.git"
     assert answer["decided_by"] == "protected name .git"
@@ -170,7 +170,7 @@ def test_a_path_names_entry_and_decider(place):
 def test_a_path_is_followed_through_links(place):
     (place.outside / "real").write_text("x")
     (place.ws / "link").symlink_to(place.outside / "real")
-    answer = explain(place, "--path", "link", "--access", "write", code=1)
+    answer = explain(place, "--path", "link", "--for", "write", code=1)
     assert answer["canonical"] == f"{place.outside}/real" and answer["verdict"] == "read"
 
 
@@ -212,7 +212,7 @@ def test_the_answer_is_what_happens(place):
     options = ["--deny", "vault", "--readable", "vault/open"]
     for folder in (place.ws, place.ws / ".git", place.ws / "vault/open", place.outside, place.tmp,
                    place.home):
-        may = place.cordon("explain", "--path", folder, "--access", "write",
+        may = place.cordon("explain", "--path", folder, "--for", "write",
                            *options).returncode == 0
         did = place.shell(f"touch {folder}/attempt", "-q", *options).returncode == 0
         assert may == did, folder

@@ -103,7 +103,7 @@ def test_bash_completes_commands_and_options(place, commands):
     (["run", "-n", "r"], {"restricted"}),
     (["run", "--sandbox", ""], {"auto", "require", "disabled"}),
     (["run", "--stdin", ""], {"pipe", "null"}),
-    (["explain", "--access", ""], {"read", "write"}),
+    (["explain", "--for", ""], {"read", "write"}),
     (["run", "--profile", "w"], {"workspace-write"}),
     (["run", "--profile", "mi"], {"mine"}),
     (["run", "-C", "su"], {"sub"}),

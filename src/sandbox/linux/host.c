@@ -26,8 +26,7 @@ static const struct {
     uint32_t flag;
     const char *loss;
 } namespace_layers[] = {
-    {LAYER_USER_NAMESPACE, CLONE_NEWUSER,
-     "the command is root to the kernel, without capabilities"},
+    {LAYER_USER_NAMESPACE, CLONE_NEWUSER, "the command has the user's own id to the kernel"},
     {LAYER_MOUNT_NAMESPACE, CLONE_NEWNS,
      "files are guarded by Landlock and seccomp alone; the user's other terminals can be read"},
     {LAYER_PID_NAMESPACE, CLONE_NEWPID, "other processes can be seen; tracing them is refused"},
@@ -171,7 +170,10 @@ void host_report(const struct host *host, const struct plan *plan, const struct 
 {
     report_namespaces(host, map, ret);
     report_landlock(host, map, allow_nested_namespaces, &ret[LAYER_LANDLOCK]);
-    report(&ret[LAYER_SECCOMP], plan->filters_len ? LAYER_ENFORCED : LAYER_ABSENT, "");
+    report(&ret[LAYER_SECCOMP], plan->filters_len ? LAYER_ENFORCED : LAYER_ABSENT,
+           map->network == NETWORK_ENABLED
+               ? "with the network enabled, Unix sockets of the host can be reached by their path"
+               : "");
     report(&ret[LAYER_NO_NEW_PRIVS], LAYER_ENFORCED, "");
     report(&ret[LAYER_CAPABILITIES], LAYER_ENFORCED, "");
 }

@@ -124,11 +124,12 @@ static int launch_send(const struct init *init, const struct launch_options *opt
 
 /* An init, and the plan for it. */
 static int launch_start(struct sandbox *sandbox, const struct launch_options *options,
-                        struct launch *launch, struct err *err)
+                        struct launch *launch, bool *ret_has_no_init, struct err *err)
 {
     struct init *init = init_take(&sandbox->inits, sandbox->plan->namespaces, err);
     AUTO_CLOSE int plan = -1;
 
+    *ret_has_no_init = !init;
     if (!init)
         return -1;
     launch->handle = init;
@@ -153,12 +154,15 @@ static int launch_standins(struct sandbox *sandbox, struct launch *launch, struc
     return standins_acquire(plan->standins, plan->standins_len, slot, err);
 }
 
+/* `ret_has_no_init`: it failed for want of an init in its namespaces, and for nothing else. */
 static int launch_once(struct sandbox *sandbox, const struct launch_options *options,
-                       struct launch *ret, struct err *err)
+                       struct launch *ret, bool *ret_has_no_init, struct err *err)
 {
     struct launch launch = {.status = -1, .pidfd = -1, .sandbox = sandbox};
 
-    if (launch_standins(sandbox, &launch, err) || launch_start(sandbox, options, &launch, err)) {
+    *ret_has_no_init = false;
+    if (launch_standins(sandbox, &launch, err) ||
+        launch_start(sandbox, options, &launch, ret_has_no_init, err)) {
         launch_done(&launch);
         return -1;
     }
@@ -203,10 +207,12 @@ int sandbox_launch(struct sandbox *sandbox, const struct launch_options *options
     for (;;) {
         struct launch launch;
         struct err failure = {0};
+        bool has_no_init;
         int status = 0;
 
-        if (launch_once(sandbox, options, &launch, &failure)) {
-            if (!sandbox_step_down(sandbox, PLAN_OP_COUNT, &failure, &status, err)) {
+        if (launch_once(sandbox, options, &launch, &has_no_init, &failure)) {
+            if (!has_no_init ||
+                !sandbox_step_down(sandbox, PLAN_OP_COUNT, &failure, &status, err)) {
                 *err = failure;
                 return -1;
             }

@@ -77,6 +77,7 @@ static void compile_seccomp(struct compiler *compiler, const struct plan_options
         .has_pid_namespace = host->namespaces & CLONE_NEWPID,
         .has_mount_namespace = host->namespaces & CLONE_NEWNS,
         .has_ipc_namespace = host->namespaces & CLONE_NEWIPC,
+        .is_root = host->is_root,
         .allow_nested_namespaces = options->allow_nested_namespaces,
     };
 

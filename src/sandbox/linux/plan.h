@@ -32,9 +32,15 @@ extern const char *const plan_proc_secret[];
 
 /* Something that has to exist on the host for as long as the command runs, so that it can be
  * covered: standin.h makes it when it is missing, and holds it when it is another's stand-in. */
+enum plan_standin_kind {
+    PLAN_STANDIN_FOLDER,
+    PLAN_STANDIN_FILE,
+    PLAN_STANDIN_EITHER, /* whatever disturbs less */
+};
+
 struct plan_standin {
     char *path;
-    bool is_file;
+    enum plan_standin_kind kind;
 };
 
 struct plan {

@@ -174,19 +174,23 @@ static void compile_pins(struct compiler *compiler, size_t index)
     compiler->last_dir = path;
 }
 
-/* A file is made and removed in a tenth of the time that a folder takes (ext4, measured). But
- * `.git` has to be a folder: git takes an empty one for nothing and goes on to the folders above,
- * while a file of that name is an error to it. */
+/* git takes an empty `.git` folder for nothing and goes on to the folders above, while a file of
+ * that name is an error to it. A denied path is covered as a file. */
+static enum plan_standin_kind standin_kind(const struct access_entry *entry)
+{
+    if (entry->access == ACCESS_DENY)
+        return PLAN_STANDIN_FILE;
+    return str_eq(path_name(entry->path), ".git") ? PLAN_STANDIN_FOLDER : PLAN_STANDIN_EITHER;
+}
+
 static void compile_standin(struct compiler *compiler, const struct access_entry *entry)
 {
     struct plan *plan = compiler->plan;
 
     plan->standins =
         alloc_grow(plan->standins, plan->standins_len, &plan->standins_cap, sizeof *plan->standins);
-    plan->standins[plan->standins_len++] = (struct plan_standin){
-        .path = alloc_str(entry->path),
-        .is_file = entry->access == ACCESS_DENY || !str_eq(path_name(entry->path), ".git"),
-    };
+    plan->standins[plan->standins_len++] =
+        (struct plan_standin){.path = alloc_str(entry->path), .kind = standin_kind(entry)};
 }
 
 /* Returns the last record that covers the entry. */

@@ -100,7 +100,7 @@ void plan_print(const struct plan *plan, struct buf *ret)
         print_record(plan, &plan->records[i], ret);
     for (size_t i = 0; i < plan->standins_len; i++)
         buf_appendf(ret, "host: stand-in %s if missing%s\n", plan->standins[i].path,
-                    plan->standins[i].is_file ? " (file)" : "");
+                    plan->standins[i].kind == PLAN_STANDIN_FILE ? " (file)" : "");
 }
 
 static json_t *namespaces_to_json(uint64_t flags)

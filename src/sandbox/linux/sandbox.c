@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "sandbox/linux/launcher_path.h"
 #include "sandbox/linux/sandbox_state.h"
+#include "sandbox/linux/standin_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,7 @@ static enum access_kind kind_of(const char *path)
     struct err ignored;
     enum fd_kind kind;
 
-    if (fd_kind_at(AT_FDCWD, path, &kind, &ignored) || kind == FD_MISSING)
+    if (fd_kind_at(AT_FDCWD, path, &kind, &ignored) || kind == FD_MISSING || standin_file_is(path))
         return ACCESS_MISSING;
     return kind == FD_DIR ? ACCESS_DIR : ACCESS_FILE;
 }

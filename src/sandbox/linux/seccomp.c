@@ -13,6 +13,8 @@
  */
 #include "sandbox/linux/seccomp.h"
 
+#include "sandbox/linux/seccomp_calls.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -35,9 +37,13 @@ enum {
 
 /* Offsets in struct seccomp_data; low halves of the arguments (both architectures are little
  * endian). */
-enum { DATA_NR = 0, DATA_ARCH = 4, DATA_ARG0 = 16, DATA_ARG1 = 24, DATA_ARG2 = 32 };
+enum { DATA_NR = 0, DATA_ARCH = 4, DATA_ARG0 = 16, DATA_ARG1 = 24, DATA_ARG2 = 32, DATA_ARG3 = 40 };
 
 #define X32_BIT 0x40000000u
+
+/* linux/stat.h, asm-generic/fcntl.h */
+#define SET_ID_BITS 06000u
+#define CREATING_FLAGS (0100u | 020000000u) /* O_CREAT, __O_TMPFILE */
 
 /* CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. In clone(2), what would be
  * CLONE_NEWTIME is part of the exit signal. */
@@ -55,127 +61,12 @@ enum { DATA_NR = 0, DATA_ARCH = 4, DATA_ARG0 = 16, DATA_ARG1 = 24, DATA_ARG2 = 3
 
 enum { FAMILY_UNIX = 1, FAMILY_INET = 2, FAMILY_INET6 = 10, FAMILY_NETLINK = 16 };
 
-enum verdict {
-    ALLOW,
-    DENY,
-    MISSING,
-    KILL,
-    CHECK_CLONE,
-    CHECK_UNSHARE,
-    CHECK_IOCTL,
-    CHECK_SOCKET,
-    CHECK_SOCKETPAIR,
-    CHECK_PRLIMIT,
-};
-
-enum condition { ALWAYS, NO_NESTING, NO_PID_NAMESPACE, NO_MOUNT_NAMESPACE, NO_IPC_NAMESPACE };
-
-/* Numbers from the kernel's syscall tables (arch/x86/entry/syscalls/syscall_64.tbl, and
- * scripts/syscall.tbl for aarch64). */
-static const struct call {
-    int nr[SECCOMP_ARCH_COUNT];
-    enum verdict verdict;
-    enum condition condition;
-} calls[] = {
-    {{16, 29}, CHECK_IOCTL, ALWAYS},
-    {{41, 198}, CHECK_SOCKET, ALWAYS},
-    {{53, 199}, CHECK_SOCKETPAIR, ALWAYS},
-    {{56, 220}, CHECK_CLONE, NO_NESTING},
-    {{101, 117}, DENY, NO_PID_NAMESPACE}, /* ptrace */
-    {{155, 41}, DENY, NO_NESTING},        /* pivot_root */
-    {{163, 89}, DENY, ALWAYS},            /* acct */
-    {{165, 40}, DENY, NO_NESTING},        /* mount */
-    {{166, 39}, DENY, NO_NESTING},        /* umount2 */
-    {{167, 224}, DENY, ALWAYS},           /* swapon */
-    {{168, 225}, DENY, ALWAYS},           /* swapoff */
-    {{169, 142}, DENY, ALWAYS},           /* reboot */
-    {{175, 105}, DENY, ALWAYS},           /* init_module */
-    {{176, 106}, DENY, ALWAYS},           /* delete_module */
-    {{179, 60}, DENY, ALWAYS},            /* quotactl */
-    {{246, 104}, DENY, ALWAYS},           /* kexec_load */
-    {{248, 217}, DENY, ALWAYS},           /* add_key */
-    {{249, 218}, DENY, ALWAYS},           /* request_key */
-    {{250, 219}, DENY, ALWAYS},           /* keyctl */
-    {{272, 97}, CHECK_UNSHARE, NO_NESTING},
-    {{298, 241}, DENY, ALWAYS},           /* perf_event_open */
-    {{304, 265}, DENY, ALWAYS},           /* open_by_handle_at */
-    {{308, 268}, DENY, NO_NESTING},       /* setns */
-    {{310, 270}, DENY, NO_PID_NAMESPACE}, /* process_vm_readv */
-    {{311, 271}, DENY, NO_PID_NAMESPACE}, /* process_vm_writev */
-    {{312, 272}, DENY, NO_PID_NAMESPACE}, /* kcmp */
-    {{313, 273}, DENY, ALWAYS},           /* finit_module */
-    {{320, 294}, DENY, ALWAYS},           /* kexec_file_load */
-    {{321, 280}, DENY, ALWAYS},           /* bpf */
-    {{323, 282}, DENY, ALWAYS},           /* userfaultfd */
-    {{425, 425}, DENY, ALWAYS},           /* io_uring_setup */
-    {{426, 426}, DENY, ALWAYS},           /* io_uring_enter */
-    {{427, 427}, DENY, ALWAYS},           /* io_uring_register */
-    {{428, 428}, DENY, NO_NESTING},       /* open_tree */
-    {{429, 429}, DENY, NO_NESTING},       /* move_mount */
-    {{430, 430}, DENY, NO_NESTING},       /* fsopen */
-    {{431, 431}, DENY, NO_NESTING},       /* fsconfig */
-    {{432, 432}, DENY, NO_NESTING},       /* fsmount */
-    {{433, 433}, DENY, NO_NESTING},       /* fspick */
-    {{435, 435}, MISSING, NO_NESTING},    /* clone3 */
-    {{438, 438}, DENY, NO_PID_NAMESPACE}, /* pidfd_getfd */
-    {{302, 261}, CHECK_PRLIMIT, NO_PID_NAMESPACE},
-    {{141, 140}, DENY, NO_PID_NAMESPACE},   /* setpriority */
-    {{142, 118}, DENY, NO_PID_NAMESPACE},   /* sched_setparam */
-    {{144, 119}, DENY, NO_PID_NAMESPACE},   /* sched_setscheduler */
-    {{203, 122}, DENY, NO_PID_NAMESPACE},   /* sched_setaffinity */
-    {{251, 30}, DENY, NO_PID_NAMESPACE},    /* ioprio_set */
-    {{256, 238}, DENY, NO_PID_NAMESPACE},   /* migrate_pages */
-    {{279, 239}, DENY, NO_PID_NAMESPACE},   /* move_pages */
-    {{314, 274}, DENY, NO_PID_NAMESPACE},   /* sched_setattr */
-    {{440, 440}, DENY, NO_PID_NAMESPACE},   /* process_madvise */
-    {{448, 448}, DENY, NO_PID_NAMESPACE},   /* process_mrelease */
-    {{29, 194}, DENY, NO_IPC_NAMESPACE},    /* shmget */
-    {{30, 196}, DENY, NO_IPC_NAMESPACE},    /* shmat */
-    {{31, 195}, DENY, NO_IPC_NAMESPACE},    /* shmctl */
-    {{64, 190}, DENY, NO_IPC_NAMESPACE},    /* semget */
-    {{65, 193}, DENY, NO_IPC_NAMESPACE},    /* semop */
-    {{66, 191}, DENY, NO_IPC_NAMESPACE},    /* semctl */
-    {{68, 186}, DENY, NO_IPC_NAMESPACE},    /* msgget */
-    {{69, 189}, DENY, NO_IPC_NAMESPACE},    /* msgsnd */
-    {{70, 188}, DENY, NO_IPC_NAMESPACE},    /* msgrcv */
-    {{71, 187}, DENY, NO_IPC_NAMESPACE},    /* msgctl */
-    {{220, 192}, DENY, NO_IPC_NAMESPACE},   /* semtimedop */
-    {{240, 180}, DENY, NO_IPC_NAMESPACE},   /* mq_open */
-    {{241, 181}, DENY, NO_IPC_NAMESPACE},   /* mq_unlink */
-    {{90, -1}, DENY, NO_MOUNT_NAMESPACE},   /* chmod */
-    {{91, 52}, DENY, NO_MOUNT_NAMESPACE},   /* fchmod */
-    {{92, -1}, DENY, NO_MOUNT_NAMESPACE},   /* chown */
-    {{93, 55}, DENY, NO_MOUNT_NAMESPACE},   /* fchown */
-    {{94, -1}, DENY, NO_MOUNT_NAMESPACE},   /* lchown */
-    {{132, -1}, DENY, NO_MOUNT_NAMESPACE},  /* utime */
-    {{188, 5}, DENY, NO_MOUNT_NAMESPACE},   /* setxattr */
-    {{189, 6}, DENY, NO_MOUNT_NAMESPACE},   /* lsetxattr */
-    {{190, 7}, DENY, NO_MOUNT_NAMESPACE},   /* fsetxattr */
-    {{197, 14}, DENY, NO_MOUNT_NAMESPACE},  /* removexattr */
-    {{198, 15}, DENY, NO_MOUNT_NAMESPACE},  /* lremovexattr */
-    {{199, 16}, DENY, NO_MOUNT_NAMESPACE},  /* fremovexattr */
-    {{235, -1}, DENY, NO_MOUNT_NAMESPACE},  /* utimes */
-    {{260, 54}, DENY, NO_MOUNT_NAMESPACE},  /* fchownat */
-    {{261, -1}, DENY, NO_MOUNT_NAMESPACE},  /* futimesat */
-    {{268, 53}, DENY, NO_MOUNT_NAMESPACE},  /* fchmodat */
-    {{280, 88}, DENY, NO_MOUNT_NAMESPACE},  /* utimensat */
-    {{452, 452}, DENY, NO_MOUNT_NAMESPACE}, /* fchmodat2 */
-    {{463, 463}, DENY, NO_MOUNT_NAMESPACE}, /* setxattrat */
-    {{466, 466}, DENY, NO_MOUNT_NAMESPACE}, /* removexattrat */
-    {{469, 469}, DENY, NO_MOUNT_NAMESPACE}, /* file_setattr */
-    {{442, 442}, DENY, NO_NESTING},         /* mount_setattr */
-    {{443, 443}, DENY, ALWAYS},             /* quotactl_fd */
-    {{467, 467}, DENY, NO_NESTING},         /* open_tree_attr */
-};
-
-enum { CALLS = sizeof calls / sizeof *calls };
-
 static const uint32_t audit_arch[] = {0xc000003eu, 0xc00000b7u}; /* linux/audit.h */
 
 /* From `start` on, up to the start of the next span, every call has the same verdict. */
 struct span {
     uint32_t start;
-    enum verdict verdict;
+    enum seccomp_verdict verdict;
 };
 
 struct program {
@@ -185,7 +76,7 @@ struct program {
     struct {
         size_t at;
         bool if_true;
-        enum verdict verdict;
+        enum seccomp_verdict verdict;
     } fixes[2 * SECCOMP_MAX];
     size_t fixes_len;
 };
@@ -205,7 +96,7 @@ static size_t emit(struct program *program, uint16_t code, uint32_t k)
     return program->len++;
 }
 
-static void jump_to(struct program *program, size_t at, bool if_true, enum verdict verdict)
+static void jump_to(struct program *program, size_t at, bool if_true, enum seccomp_verdict verdict)
 {
     program->fixes[program->fixes_len].at = at;
     program->fixes[program->fixes_len].if_true = if_true;
@@ -214,7 +105,8 @@ static void jump_to(struct program *program, size_t at, bool if_true, enum verdi
 }
 
 /* Jumps to `verdict` when the accumulator compares true with `k`; goes on otherwise. */
-static void emit_branch(struct program *program, uint16_t code, uint32_t k, enum verdict verdict)
+static void emit_branch(struct program *program, uint16_t code, uint32_t k,
+                        enum seccomp_verdict verdict)
 {
     jump_to(program, emit(program, code, k), true, verdict);
 }
@@ -236,7 +128,7 @@ static void emit_tree(struct program *program, const struct span *spans, size_t 
         emit_tree(program, spans, middle, high);
 }
 
-static void place(struct program *program, enum verdict verdict)
+static void place(struct program *program, enum seccomp_verdict verdict)
 {
     for (size_t i = 0; i < program->fixes_len; i++) {
         size_t at = program->fixes[i].at;
@@ -249,6 +141,35 @@ static void place(struct program *program, enum verdict verdict)
         else
             program->code[at].jf = distance;
     }
+}
+
+static void emit_mode_check(struct program *program, enum seccomp_verdict verdict, uint32_t mode)
+{
+    place(program, verdict);
+    emit(program, BPF_LOAD, mode);
+    emit_branch(program, BPF_JSET, SET_ID_BITS, DENY);
+    emit(program, BPF_RET, RET_ALLOW);
+}
+
+static void emit_open_check(struct program *program, enum seccomp_verdict verdict, uint32_t flags,
+                            uint32_t mode)
+{
+    place(program, verdict);
+    emit(program, BPF_LOAD, flags);
+    jump_to(program, emit(program, BPF_JSET, CREATING_FLAGS), false, ALLOW);
+    emit(program, BPF_LOAD, mode);
+    emit_branch(program, BPF_JSET, SET_ID_BITS, DENY);
+    emit(program, BPF_RET, RET_ALLOW);
+}
+
+/* A set-user-id file of root's, left in a folder that others can reach, is root to whoever runs it
+ * outside. */
+static void emit_root_checks(struct program *program)
+{
+    emit_mode_check(program, CHECK_MODE_1, DATA_ARG1);
+    emit_mode_check(program, CHECK_MODE_2, DATA_ARG2);
+    emit_open_check(program, CHECK_OPEN, DATA_ARG1, DATA_ARG2);
+    emit_open_check(program, CHECK_OPENAT, DATA_ARG2, DATA_ARG3);
 }
 
 static void emit_checks(struct program *program, const struct seccomp_spec *spec)
@@ -314,13 +235,17 @@ static void emit_checks(struct program *program, const struct seccomp_spec *spec
     emit(program, BPF_RET, RET_KILL_PROCESS);
 }
 
-static bool applies(const struct call *call, const struct seccomp_spec *spec)
+static bool applies(const struct seccomp_call *call, const struct seccomp_spec *spec)
 {
     switch (call->condition) {
     case NO_NESTING:
         return !spec->allow_nested_namespaces;
     case NO_PID_NAMESPACE:
         return !spec->has_pid_namespace;
+    case ROOT:
+        return spec->is_root && call->nr[spec->arch] >= 0;
+    case ROOT_WITH_MOUNTS:
+        return spec->is_root && spec->has_mount_namespace && call->nr[spec->arch] >= 0;
     case NO_IPC_NAMESPACE:
         return !spec->has_ipc_namespace;
     case NO_MOUNT_NAMESPACE:
@@ -339,7 +264,7 @@ static int span_compare(const void *a, const void *b)
     return left->start < right->start ? -1 : left->start > right->start;
 }
 
-static void spans_add(struct span *spans, size_t *len, uint32_t start, enum verdict verdict)
+static void spans_add(struct span *spans, size_t *len, uint32_t start, enum seccomp_verdict verdict)
 {
     if (*len && spans[*len - 1].start == start)
         --*len;
@@ -351,13 +276,14 @@ static void spans_add(struct span *spans, size_t *len, uint32_t start, enum verd
 /* Turns the table into spans that cover every number; returns how many. */
 static size_t spans_make(const struct seccomp_spec *spec, struct span *ret)
 {
-    struct span single[CALLS];
+    struct span single[SECCOMP_CALLS_MAX];
     size_t count = 0;
     size_t len = 0;
 
-    for (size_t i = 0; i < CALLS; i++)
-        if (applies(&calls[i], spec))
-            single[count++] = (struct span){(uint32_t)calls[i].nr[spec->arch], calls[i].verdict};
+    for (size_t i = 0; i < seccomp_calls_len; i++)
+        if (applies(&seccomp_calls[i], spec))
+            single[count++] =
+                (struct span){(uint32_t)seccomp_calls[i].nr[spec->arch], seccomp_calls[i].verdict};
     qsort(single, count, sizeof *single, span_compare);
     spans_add(ret, &len, 0, ALLOW);
     for (size_t i = 0; i < count; i++) {
@@ -371,7 +297,7 @@ static size_t spans_make(const struct seccomp_spec *spec, struct span *ret)
 
 size_t seccomp_compile(const struct seccomp_spec *spec, struct plan_filter ret[SECCOMP_MAX])
 {
-    struct span spans[2 * CALLS + 2];
+    struct span spans[2 * SECCOMP_CALLS_MAX + 2];
     struct program program = {.code = ret};
     size_t count = spans_make(spec, spans);
 
@@ -379,6 +305,8 @@ size_t seccomp_compile(const struct seccomp_spec *spec, struct plan_filter ret[S
     jump_to(&program, emit(&program, BPF_JEQ, audit_arch[spec->arch]), false, KILL);
     emit(&program, BPF_LOAD, DATA_NR);
     emit_tree(&program, spans, 0, count - 1);
+    if (spec->is_root)
+        emit_root_checks(&program);
     emit_checks(&program, spec);
     return program.len;
 }

@@ -85,3 +85,10 @@ int standin_file_make(int parent, const char *name, bool is_file)
     umask(mask);
     return fd;
 }
+
+bool standin_file_is(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && has_marks(&st);
+}

@@ -17,3 +17,6 @@ int standin_file_open(int parent, const char *name);
 /* Removes the stand-in behind `fd` if nobody else holds it and `name` still names it. false when it
  * is left behind and nobody but a later process of this user will be able to remove it. */
 bool standin_file_remove(int parent, const char *name, int fd);
+
+/* Is what stands at `path` a stand-in? To everybody but its holders nothing is there. */
+bool standin_file_is(const char *path);

@@ -109,7 +109,7 @@ static bool is_folder(const struct plan_model *model, const char *path)
 
     for (size_t i = 0; entry && entry->kind == ACCESS_MISSING && i < model->plan->standins_len; i++)
         if (str_eq(model->plan->standins[i].path, path))
-            return !model->plan->standins[i].is_file;
+            return model->plan->standins[i].kind == PLAN_STANDIN_FOLDER;
     return !entry || entry->kind == ACCESS_DIR;
 }
 

@@ -134,7 +134,10 @@ static struct answer worker_order(const struct worker *worker, enum order order)
 static struct answer worker_try(const struct worker *worker, const char *path, bool is_file)
 {
     struct request request = {
-        .order = ACQUIRE, .items = {{.path = (char *)path, .is_file = is_file}}, .len = 1};
+        .order = ACQUIRE,
+        .items = {{.path = (char *)path,
+                   .kind = is_file ? PLAN_STANDIN_FILE : PLAN_STANDIN_FOLDER}},
+        .len = 1};
 
     return worker_ask(worker, &request);
 }

@@ -1,5 +1,5 @@
-/* Random output, and a record of it that is too simple to be wrong: what every byte was, which stream
- * it came by, and in which chunk. */
+/* Random output, and a record of it that is too simple to be wrong: what every byte was, which
+ * stream it came by, and in which chunk. */
 #pragma once
 
 #include "exec/output.h"

@@ -302,7 +302,8 @@ static void random_readers(void **state)
         uint64_t next = 0;
 
         script_init(&script, seed);
-        desk_open(&desk, (size_t)script_random(&script, 200), (struct reader_options){.unit = unit});
+        desk_open(&desk, (size_t)script_random(&script, 200),
+                  (struct reader_options){.unit = unit});
         for (int round = 0; round < 300; round++) {
             struct output_record record;
             char bytes[64];
@@ -310,8 +311,8 @@ static void random_readers(void **state)
             script_append(&script, desk.output, 40);
             if (script_random(&script, seed % 5 + 1))
                 continue;
-            reader_read(desk.reader, bytes,
-                        READER_MAX_MIN + (size_t)script_random(&script, 60), &record);
+            reader_read(desk.reader, bytes, READER_MAX_MIN + (size_t)script_random(&script, 60),
+                        &record);
             assert_int_equal(record.offset, next);
             next += record.len;
             if (record.kind != OUTPUT_EMPTY)
@@ -325,8 +326,8 @@ static void random_readers(void **state)
 
 static const char *const letters[] = {"a", "\xc3\xa9", EURO, "\xf0\x9f\x98\x80"};
 
-/* Text cut into random pieces between two streams: each stream arrives complete, and no record tears
- * a character. */
+/* Text cut into random pieces between two streams: each stream arrives complete, and no record
+ * tears a character. */
 static void random_text(void **state)
 {
     for (uint64_t seed = 0; seed < 300; seed++) {
@@ -339,9 +340,9 @@ static void random_text(void **state)
         char bytes[32];
 
         script_init(&script, seed);
-        desk_open(&desk, 100000, (struct reader_options){.text = READER_UTF8,
-                                                         .unit = seed & 1 ? OUTPUT_BY_RUN
-                                                                          : OUTPUT_BY_CHUNK});
+        desk_open(&desk, 100000,
+                  (struct reader_options){.text = READER_UTF8,
+                                          .unit = seed & 1 ? OUTPUT_BY_RUN : OUTPUT_BY_CHUNK});
         for (int i = 0; i < STREAM_COUNT; i++) {
             buf_init(&sent[i], 100000);
             buf_init(&got[i], 100000);

@@ -94,7 +94,7 @@ static void the_head_is_saved_when_the_output_loses_it(void **state)
 
     desk_open(&desk, 8, 20);
     out(&desk, "taken already");
-    assert_takes(&desk, "take\n... 5 bytes omitted ...\neady");
+    assert_takes(&desk, "taken already");
     out(&desk, "abcdefghijklmnopqrstuvwxyz");
     assert_takes(&desk, "abcdefghij\n... 12 bytes omitted ...\nwxyz");
     for (const char *p = "abcdefghijklmnopqrstuvwxyz"; *p; p++)
@@ -151,8 +151,8 @@ static void a_spool_is_read_only_as_far_as_it_is_shown(void **state)
     desk_close(&desk);
 }
 
-/* Against the rule: of what came since the last take the first max / 2 bytes, and of its end as much
- * as both the take and the memory of the output hold. */
+/* Against the rule: of what came since the last take the first max / 2 bytes, and of its end as
+ * much as both the take and the memory of the output hold. */
 static void random_takes(void **state)
 {
     for (uint64_t seed = 0; seed < 300; seed++) {
