@@ -69,6 +69,16 @@ void console_line(struct buf *text, const char *fmt, ...)
     buf_appendf(text, "%s\n", line);
 }
 
+void console_lines(struct buf *text, const char *prefix, const char *lines)
+{
+    while (*lines) {
+        size_t len = strcspn(lines, "\n");
+
+        console_line(text, "%s%.*s", len ? prefix : "", (int)len, lines);
+        lines += len + (lines[len] == '\n');
+    }
+}
+
 int console_print(const struct buf *text)
 {
     struct err err;

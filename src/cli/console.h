@@ -19,6 +19,9 @@ int console_fail(const struct err *err);
 /* Appends one line to a text that is to be printed, by the same rule. */
 void console_line(struct buf *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Appends the lines of a text, each behind `prefix`; empty ones stay empty. */
+void console_lines(struct buf *text, const char *prefix, const char *lines);
+
 /* While the terminal is raw, lines have to bring their own carriage return. */
 void console_set_raw(bool is_raw);
 

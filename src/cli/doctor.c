@@ -158,9 +158,7 @@ static void print_remedies(const struct remedies *remedies, struct buf *text)
 
         buf_appendf(text, "\n%s:\n", remedy->about);
         options_print_text(remedy->cause, 2, text);
-        for (const char *line = remedy->how; *line; line += strcspn(line, "\n") + 1)
-            buf_appendf(text, "%s%.*s\n", *line == '\n' ? "" : "    ", (int)strcspn(line, "\n"),
-                        line);
+        console_lines(text, "    ", remedy->how);
     }
 }
 

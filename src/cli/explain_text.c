@@ -102,12 +102,7 @@ static void print_plan(const struct sandbox *sandbox, struct buf *text)
     buf_init(&plan, SIZE_MAX / 2);
     plan_print(sandbox_plan(sandbox), &plan);
     buf_append_str(text, "\nplan\n");
-    for (const char *line = plan.data; line && *line;) {
-        size_t len = strcspn(line, "\n");
-
-        console_line(text, "  %.*s", (int)len, line);
-        line += len + (line[len] == '\n');
-    }
+    console_lines(text, "  ", plan.data ? plan.data : "");
     buf_done(&plan);
 }
 

@@ -33,6 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { HELPER_EXIT_FAILED = 1, HELPER_EXIT_USAGE = 2 };
@@ -199,6 +200,7 @@ static int make_sandbox(struct helper *helper, struct err *err)
 {
     const struct sandbox_options options = {
         .access = &helper->access,
+        .dies_with_thread = true,
         .allow_nested_namespaces = helper->profile.allow_nested_namespaces,
         .own_paths = (const char *const *)strv_view(&helper->own_paths),
     };
@@ -233,6 +235,28 @@ static int end_like(const struct oneshot_result *result)
     return 128 + result->signal; /* a signal that does not end us */
 }
 
+/* A file of the caller's could be changed through its descriptor, whatever it was opened for, and a
+ * socket be answered; such are relayed. Pipes, terminals and devices are passed on. */
+static bool must_be_relayed(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode));
+}
+
+static void choose_streams(struct oneshot_options *job)
+{
+    job->stdio = ONESHOT_INHERIT;
+    if (!must_be_relayed(STDIN_FILENO) && !must_be_relayed(STDOUT_FILENO) &&
+        !must_be_relayed(STDERR_FILENO))
+        return;
+    job->stdio = ONESHOT_PIPES;
+    job->input = ONESHOT_INPUT_FD;
+    job->input_fd = STDIN_FILENO;
+    job->relay[STREAM_STDOUT] = STDOUT_FILENO;
+    job->relay[STREAM_STDERR] = STDERR_FILENO;
+}
+
 static int run_sandboxed(struct helper *helper, char **command)
 {
     struct oneshot_options job;
@@ -247,7 +271,7 @@ static int run_sandboxed(struct helper *helper, char **command)
     job.argv = command;
     job.env = strv_view(&helper->env);
     job.cwd = helper->command_cwd;
-    job.stdio = ONESHOT_INHERIT;
+    choose_streams(&job);
     job.kill_after_ns = HELPER_KILL_AFTER_NS;
     job.signals = ONESHOT_SIGNALS_HANDLE;
     job.on_started = on_started;

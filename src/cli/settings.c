@@ -26,6 +26,7 @@ void settings_done(struct settings *settings)
 {
     config_file_done(&settings->file);
     free(settings->folder);
+    free(settings->root);
     config_profile_done(&settings->chosen);
     free(settings->profile_origin);
     free(settings->network_origin);
@@ -47,6 +48,10 @@ static int find_folder(struct settings *settings, const char *directory, struct 
 
     if (!directory && !getcwd(path, sizeof path))
         return err_sys(err, "finding the current folder");
+    if (directory && !getcwd(path, sizeof path))
+        return err_sys(err, "finding the current folder");
+    if (directory)
+        settings->root = path_clean(path, directory);
     if (directory && (!realpath(directory, path) || stat(path, &st)))
         return err_sys(err, "--directory %s", directory);
     if (path[0] != '/')
@@ -54,6 +59,8 @@ static int find_folder(struct settings *settings, const char *directory, struct 
     if (directory && !S_ISDIR(st.st_mode))
         return err_set(err, ERR_INVALID, "--directory %s is not a folder", directory);
     settings->folder = alloc_str(path);
+    if (!settings->root)
+        settings->root = alloc_str(path);
     return 0;
 }
 
@@ -196,7 +203,7 @@ static bool grants_workspace(const struct profile *profile)
 static void add_roots(struct settings *settings)
 {
     if (!str_eq(settings->folder, "/"))
-        strv_push(&settings->roots, settings->folder);
+        strv_push(&settings->roots, settings->root);
     else if (grants_workspace(&settings->chosen.profile))
         strv_push(&settings->warnings, "the folder is /, so nothing of it is writable by itself: "
                                        "choose another with -C DIR, or say --writable PATH");
@@ -333,6 +340,7 @@ struct sandbox *settings_sandbox(const struct settings *settings, struct err *er
     const struct sandbox_options options = {
         .mode = settings->mode,
         .access = &settings->access,
+        .dies_with_thread = true,
         .allow_nested_namespaces = settings->chosen.profile.allow_nested_namespaces,
         .own_paths = (const char *const *)strv_view(&settings->own_paths),
     };

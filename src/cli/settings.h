@@ -18,6 +18,8 @@ struct policy_options;
 struct settings {
     struct config_file file;
     char *folder; /* canonical: where the command starts */
+    char *root; /* the same as the user named it: a root must not be named through a symlink that a
+                   command could have planted, which the resolution checks */
     struct config_profile chosen;
     const char *profile_name;
     char *profile_origin; /* who chose it: "--profile", "/x/config.toml", "default" */

@@ -24,6 +24,7 @@
 #include "exec/process_end.h"
 #include "loop/loop.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -290,6 +291,13 @@ void process_free(struct process *process)
 bool process_is_running(const struct process *process)
 {
     return !process->has_report;
+}
+
+bool process_is_alive(const struct process *process)
+{
+    struct pollfd pidfd = {.fd = process->launch.pidfd, .events = POLLIN};
+
+    return process->is_launched && poll(&pidfd, 1, 0) == 0;
 }
 
 size_t process_write(struct process *process, const void *bytes, size_t len)

@@ -107,6 +107,9 @@ void process_free(struct process *process);
 /* The command has not ended yet, as far as its init has told. */
 bool process_is_running(const struct process *process);
 
+/* What the kernel says now, which the loop may still be about to tell: its init is not gone. */
+bool process_is_alive(const struct process *process);
+
 /* Queues input (PIPE, TTY) and returns how much of it was taken: less than `len` when the queue of
  * INPUT_MAX bytes is full; INPUT_ROOM then follows when it is empty. Once nobody
  * reads the input any more everything is taken and dropped. */

@@ -1,64 +1,86 @@
 """Every system call of the sandbox's set-up, made to fail: the command either runs with all that it
 should be held by, or it does not run, and Cordon says what failed.
 
-strace makes the N-th call of a kind fail, in every process of the run (`cordon`, the launcher, the
+strace makes the N-th call of a kind fail, in each process of the run (`cordon`, the launcher, the
 command's process before and after its program starts). Which calls there are, and how many, is taken
 from a trace of a run without a fault, so nobody has to keep a list.
 """
 import collections
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from harness import WAIT, Place
+from harness import CORDON, Place
 from tools import need
 
 PROBE = Path(__file__).parent / "probes/layers.c"
 NAMESPACES = ("user", "mnt", "pid", "ipc", "net", "uts", "cgroup")
 
-# Their failure means nothing, or cannot be made to happen one at a time.
-LEFT_OUT = {"close", "munmap", "exit_group", "exit", "brk", "arch_prctl", "set_tid_address", "futex",
-            "set_robust_list", "rseq", "poll", "restart_syscall", "rt_sigreturn", "wait4", "waitid"}
+# Their failure takes nothing away, or ends the process anyhow.
+LEFT_OUT = {"close", "munmap", "brk", "exit_group", "rt_sigaction", "rt_sigprocmask", "arch_prctl",
+            "set_tid_address", "getpid", "getppid", "umask", "restart_syscall"}
 
-# A call that has to be there, or the trace was not understood.
-EXPECTED = {"openat2", "open_tree", "move_mount", "mount_setattr", "fsopen", "fsconfig", "fsmount",
-            "mkdirat", "symlinkat", "prctl", "capset", "keyctl", "ioctl", "landlock_create_ruleset",
-            "landlock_add_rule", "landlock_restrict_self", "seccomp", "vfork", "execve", "setsid",
-            "signalfd4", "close_range", "prlimit64", "chdir", "fstat", "mmap", "recvmsg"}
+# What has to be among them, or the trace was not understood.
+EXPECTED = {"capset", "chdir", "close_range", "execve", "fsconfig", "fsmount", "fsopen", "fstat",
+            "ioctl", "keyctl", "landlock_add_rule", "landlock_create_ruleset",
+            "landlock_restrict_self", "mkdirat", "mmap", "mount_setattr", "move_mount", "open_tree",
+            "openat2", "prctl", "recvmsg", "seccomp", "setsid", "signalfd4", "socket", "symlinkat",
+            "vfork"}
 
 
 class Scene:
-    """One workspace in which the probe finds something for each layer to hold."""
+    """A workspace in which the probe finds something for each layer to hold."""
 
     def __init__(self):
         need("strace", "gcc")
-        self.place = Place()
-        place = self.place
+        self.place = place = Place()
         (place.outside / "victim").write_text("original")
         os.mkfifo(place.outside / "fifo")
         (place.ws / "secret").write_text("secret")
-        self.probe = place.base / "probe"
-        subprocess.run(["gcc", "-D_GNU_SOURCE", "-static", "-O1", "-o", self.probe, PROBE], check=True)
+        probe = place.base / "probe"
+        subprocess.run(["gcc", "-D_GNU_SOURCE", "-static", "-O1", "-o", probe, PROBE], check=True)
         hosts = [os.readlink(f"/proc/self/ns/{name}") for name in NAMESPACES]
-        self.command = ["run", "--deny", "secret", "--max-file-size", "1M", "--stdin", "null", "--",
-                        str(self.probe), str(place.outside), "secret", str(os.getpid()), *hosts]
+        self.command = [CORDON, "run", "--deny", "secret", "--max-file-size", "1M", "--stdin",
+                        "null", "--", probe, place.outside, "secret", os.getpid(), *hosts]
 
     def run(self, *strace):
-        """(exit status, output, messages) of one run under strace."""
+        """One run under strace, and the trace."""
         with tempfile.NamedTemporaryFile() as trace:
-            words = ["strace", "-f", "-o", trace.name, *strace, "--"]
-            ran = self.place.cordon(*words[1:], str(self.cordon()), *self.command, program=words[0])
+            ran = self.place.cordon("-f", "-o", trace.name, *strace, "--", *self.command,
+                                    program="strace")
             return ran, Path(trace.name).read_text(errors="replace")
 
-    @staticmethod
-    def cordon():
-        from harness import CORDON
-        return CORDON
+    def fail(self, call, number, error):
+        ran, _ = self.run("-e", f"trace={call}", "-e", f"inject={call}:error={error}:when={number}")
+        return ran
+
+    def calls(self):
+        """{call: how often} of the set-up, from a run without a fault."""
+        ran, trace = self.run()
+        assert (ran.returncode, ran.stdout, ran.stderr) == (0, "held\n", ""), ran
+        return setup_calls(trace)
+
+
+def setup_calls(trace):
+    """Counts the calls of the launcher until its command runs, and of the command's process until it
+    executes the program; of a call that both make, the larger count."""
+    lines = [match.groups() for match in re.finditer(r"^(\d+) +(\w+)\((.*)$", trace, re.MULTILINE)]
+    counts = collections.defaultdict(collections.Counter)
+    last = {"cordon-linux-sandbox": "vfork", "/probe": "execve"}  # the last call that counts
+    most = collections.Counter()
+    for program, end in last.items():
+        pid = next(pid for pid, call, rest in lines if call == "execve" and f"{program}\"" in rest)
+        for caller, call, _ in lines:
+            if caller == pid:
+                counts[pid][call] += 1
+                if call == end and counts[pid]["setsid" if end == "execve" else end]:
+                    break
+        most |= counts[pid]
+    return {call: count for call, count in most.items() if call not in LEFT_OUT}
 
 
 @pytest.fixture(scope="module")
@@ -68,28 +90,68 @@ def scene():
         yield scene
 
 
-def count_calls(trace):
-    """{name: how often} for the launcher until the command runs: the largest count of one process."""
-    line = re.compile(r"(\d+)\s+(?:<\.\.\. )?(\w+)(?:\(| resumed>)(.*)")
-    launchers, over, counts = set(), set(), collections.defaultdict(collections.Counter)
-    for text in trace.splitlines():
-        match = line.match(text)
-        if not match:
-            continue
-        pid, call, rest = match.groups()
-        if call == "execve" and "cordon-linux-sandbox" in rest:
-            launchers.add(pid)
-        if call in ("vfork", "clone", "clone3", "fork") and pid in launchers:
-            child = re.search(r"= (\d+)$", text)
-            launchers |= {f"child of {pid}"} if child else set()
-        if "resumed>" not in text.split("(")[0]:
-            counts[pid][call] += 1
-        if call == "execve" and "probe" in rest:
-            over.add(pid)
-    # the launcher, and the process that executed the probe
-    wanted = launchers | over
-    most = collections.Counter()
-    for pid in wanted:
-        for call, count in counts[pid].items():
-            most[call] = max(most[call], count)
-    return most
+def problem(ran):
+    """What is wrong with a run in which something failed; None when nothing is."""
+    if ran.stdout not in ("", "held\n"):
+        # the one layer that root does without, and says so
+        if "user namespaces" in ran.stderr and re.fullmatch(r"(LEAK: user:\S+\n)+", ran.stdout):
+            return None
+        return "it runs without a layer"
+    if ran.returncode == 0:
+        return None if ran.stdout else "it did not run, and nobody says so"
+    if ran.returncode not in (125, 126, 127):
+        return "a strange end"
+    return None if ran.stderr.startswith("cordon: ") else "nothing is said"
+
+
+@pytest.mark.parametrize("error", ["EPERM", "ENOMEM"])
+def test_no_fault_takes_a_layer_away(scene, error):
+    calls = scene.calls()
+    assert EXPECTED <= calls.keys(), EXPECTED - calls.keys()
+    problems, stopped = [], 0
+    for call, count in sorted(calls.items()):
+        for number in range(1, count + 1):
+            ran = scene.fail(call, number, error)
+            found = problem(ran)
+            stopped += ran.returncode == 125
+            if found:
+                problems.append(f"{call} {number}: {found}: {ran.returncode} {ran.stdout!r} {ran.stderr!r}")
+    assert not problems, "\n".join([f"{len(problems)} problems", *problems])
+    assert stopped > len(calls)  # most faults are noticed; or nothing was injected
+    assert sorted(path.name for path in scene.place.ws.iterdir()) == ["secret"]
+
+
+@pytest.mark.parametrize("call, words", [
+    ("move_mount", "setting the sandbox up"),
+    ("mount_setattr", "cutting mount events off"),
+    ("open_tree", "/dev/null"),
+    ("fsopen", "tmpfs"),
+    ("symlinkat", "/dev/fd"),
+    ("keyctl", "session keyring"),
+    ("capset", "capabilities"),
+    ("ioctl", "loopback"),
+    ("landlock_create_ruleset", "Landlock"),
+    ("landlock_restrict_self", "Landlock"),
+    ("seccomp", "seccomp filter"),
+    ("signalfd4", "signals"),
+    ("prlimit64", "limit"),
+])
+def test_the_message_names_the_step(scene, call, words):
+    """An errno that no lack of a layer has, so that nothing weaker is tried."""
+    ran = scene.fail(call, 2 if call == "landlock_create_ruleset" else 1, "ENOMEM")
+    assert ran.returncode == 125, ran
+    assert words in ran.stderr
+    assert "Cannot allocate memory" in ran.stderr
+    assert ran.stdout == ""
+
+
+def test_a_kernel_without_keyrings(scene):
+    ran = scene.fail("keyctl", 1, "ENOSYS")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "held\n", "")
+
+
+def test_a_program_that_cannot_be_executed(scene):
+    """The command's own failure is not taken for one of the sandbox."""
+    ran = scene.fail("execve", 1, "EACCES")
+    assert ran.returncode in (125, 126)
+    assert ran.stdout == ""

@@ -1,0 +1,117 @@
+/* A process that outlives the call that started it: its output is retained, input can be sent to it
+ * at any time, and how it ended is kept until somebody has asked.
+ *
+ *     session_start()
+ *       session_write(), session_interrupt(), session_resize(), session_terminate() ...
+ *       session_output() with readers, session_unread() for a model
+ *       SESSION_ENDED          once; everything that it wrote has been read by then
+ *     session_free()           any time, but from no callback: kills what runs
+ */
+#pragma once
+
+#include "base/err.h"
+#include "exec/output.h"
+#include "exec/process.h"
+#include "exec/store.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct session;
+struct unread;
+
+#define SESSION_INPUT_MAX ((size_t)1 << 20) /* bytes that wait for the command to read them */
+
+/* After the end of the command its output is read until nothing came for so long; spec 1,
+ * "post-exit wait for stream close". */
+#define SESSION_DRAIN_QUIET_NS UINT64_C(50000000)
+
+struct session_options {
+    int id;
+    uint64_t owner;                        /* 0: nobody */
+    const char *command;                   /* to show to people; copied */
+    const struct process_options *process; /* its events, data and drain do not count */
+    struct output_options output;
+};
+
+/* NULL on failure. A command that cannot be executed is no failure here but ends at once. */
+struct session *session_start(const struct session_options *options, struct err *err);
+void session_free(struct session *session);
+
+/* --- being told --- */
+
+enum session_event {
+    SESSION_ROOM,  /* all input was passed on, after session_write() had found no room */
+    SESSION_ENDED, /* and its output is complete */
+};
+
+/* Embedded in whoever wants to know; borrowed until session_unwatch(). The callback must neither
+ * free the session nor change its set of watches. */
+struct session_watch {
+    void (*on_event)(struct session_watch *watch, enum session_event event);
+    struct session_watch *next;
+    struct session_watch *previous;
+};
+
+void session_watch(struct session *session, struct session_watch *watch);
+void session_unwatch(struct session *session, struct session_watch *watch);
+
+/* --- input --- */
+
+enum session_written {
+    SESSION_WRITTEN,
+    SESSION_WRITTEN_BEFORE, /* a write of this name was: nothing was done */
+    SESSION_INTERRUPTED,    /* it was the byte U+0003 for a command without a terminal */
+    SESSION_NO_INPUT,       /* it has none, or it was closed */
+    SESSION_NO_ROOM,        /* nothing was taken; SESSION_ROOM follows */
+    SESSION_IS_OVER,        /* the command has ended */
+};
+
+/* Takes all of the bytes or none. On a PTY they mean what the line discipline makes of them; without
+ * one exactly U+0003 interrupts (spec/unified-exec.md 5). `name` may be NULL; one of a write that
+ * was taken is remembered. -1 only when interrupting fails. */
+int session_write(struct session *session, const void *bytes, size_t len, const char *name,
+                  enum session_written *ret, struct err *err);
+
+/* Ends the input behind what was written. */
+void session_close_input(struct session *session);
+
+/* --- control; of a session that has ended none of these is an error --- */
+
+int session_resize(struct session *session, struct pty_size size, struct err *err);
+int session_interrupt(struct session *session, struct err *err);                /* as Ctrl-C */
+int session_signal(struct session *session, int signal, struct err *err);       /* the command */
+int session_terminate(struct session *session, uint64_t grace_ns, struct err *err);
+
+/* --- what is known --- */
+
+struct session_info {
+    int id;
+    uint64_t owner;
+    const char *command; /* these two live as long as the session */
+    const char *cwd;
+    bool has_tty;
+    bool has_input;
+    pid_t pid; /* as seen from here; 0 when not known */
+    uint64_t started_ns;
+};
+
+void session_info(const struct session *session, struct session_info *ret);
+
+struct output *session_output(const struct session *session); /* to be read; borrowed */
+struct unread *session_unread(const struct session *session);
+
+/* NULL until SESSION_ENDED. */
+const struct process_end *session_end(const struct session *session);
+
+/* What the kernel says now: something of it still exists, even if its end is about to be told. */
+bool session_is_alive(const struct session *session);
+
+/* How it ended in the words of the store; only behind SESSION_ENDED. */
+struct store_end session_store_end(const struct session *session);
+
+/* For a shell and for models: the code, or 128 + n for signal n; 126 or 127 for what could not be
+ * executed. Only behind SESSION_ENDED. */
+int session_exit_code(const struct session *session);
