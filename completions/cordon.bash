@@ -26,7 +26,7 @@ _cordon_value() {
         ;;
     -e | --env) COMPREPLY=($(compgen -v -- "$2")) ;;
     --host) COMPREPLY=($(compgen -A hostname -- "$2")) ;;
-    --env-include | --env-exclude | -t | --timeout | --kill-after | --max-memory | \
+    --env-include | --env-exclude | --max-sessions | -t | --timeout | --kill-after | --max-memory | \
         --max-cpu-time | --max-pids | --max-file-size | --max-output) COMPREPLY=() ;;
     *) return 1 ;;
     esac
@@ -61,7 +61,7 @@ _cordon() {
     COMPREPLY=()
 
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "run explain doctor version help --help --version" -- "$cur"))
+        COMPREPLY=($(compgen -W "run script explain doctor version help --help --version" -- "$cur"))
         return
     fi
     if [[ ${COMP_WORDS[1]} == run ]]; then
@@ -94,11 +94,19 @@ _cordon() {
             COMPREPLY=($(compgen -c -- "$cur"))
         fi
         ;;
+    script)
+        if [[ $cur == -* ]]; then
+            COMPREPLY=($(compgen -W "--fixed-times --max-sessions $policy --help" -- "$cur"))
+        else
+            compopt -o filenames 2>/dev/null
+            COMPREPLY=($(compgen -f -- "$cur"))
+        fi
+        ;;
     explain)
         COMPREPLY=($(compgen -W "--path --for --host --values --json $policy --help" -- "$cur"))
         ;;
     doctor | version) COMPREPLY=($(compgen -W "--json --help" -- "$cur")) ;;
-    help) COMPREPLY=($(compgen -W "run explain doctor version help --json --help" -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "run script explain doctor version help --json --help" -- "$cur")) ;;
     esac
 }
 

@@ -8,9 +8,10 @@ function __cordon_profiles
     sed -n 's/^\[permissions\.\([A-Za-z0-9_-]*\)[].].*/\1/p' $home/config.toml 2>/dev/null
 end
 
-set -l none 'not __fish_seen_subcommand_from run explain doctor version help'
+set -l none 'not __fish_seen_subcommand_from run script explain doctor version help'
 complete -c cordon -f
 complete -c cordon -n $none -a run -d 'run a command in a sandbox'
+complete -c cordon -n $none -a script -d 'play a conversation of exec_command and write_stdin calls'
 complete -c cordon -n $none -a explain -d 'show what a command would be allowed'
 complete -c cordon -n $none -a doctor -d 'tell which layers this machine can enforce'
 complete -c cordon -n $none -a version -d 'tell the version, the launcher and the kernel'
@@ -18,7 +19,7 @@ complete -c cordon -n $none -a help -d 'explain a command'
 complete -c cordon -s h -l help -d 'explain the options'
 complete -c cordon -n $none -l version -d 'tell the version'
 
-set -l policy '__fish_seen_subcommand_from run explain'
+set -l policy '__fish_seen_subcommand_from run script explain'
 complete -c cordon -n $policy -s p -l profile -x -a '(__cordon_profiles)' -d 'what the command may do'
 complete -c cordon -n $policy -l sandbox -x -a 'auto require disabled' -d 'how strong it has to be'
 complete -c cordon -n $policy -s C -l directory -x -a '(__fish_complete_directories)' -d 'as if started there'
@@ -47,6 +48,11 @@ complete -c cordon -n $run -s j -l json -d 'print one JSON value at the end'
 complete -c cordon -n $run -s q -l quiet -d 'say nothing about the sandbox'
 complete -c cordon -n $run -a '(__fish_complete_subcommand --fcs-skip=2)'
 
+set -l script '__fish_seen_subcommand_from script'
+complete -c cordon -n $script -l fixed-times -d 'print 0 for every measured time'
+complete -c cordon -n $script -l max-sessions -x -d 'how many sessions are kept'
+complete -c cordon -n $script -F
+
 set -l explain '__fish_seen_subcommand_from explain'
 complete -c cordon -n $explain -l path -r -F -d 'answer for one path'
 complete -c cordon -n $explain -l for -x -a 'read write' -d 'the access that --path is about'
@@ -56,4 +62,4 @@ complete -c cordon -n $explain -s j -l json -d 'print one JSON value'
 
 complete -c cordon -n '__fish_seen_subcommand_from doctor version' -s j -l json -d 'print one JSON value'
 complete -c cordon -n '__fish_seen_subcommand_from help' -l json -d 'print all commands as one JSON value'
-complete -c cordon -n '__fish_seen_subcommand_from help' -x -a 'run explain doctor version help'
+complete -c cordon -n '__fish_seen_subcommand_from help' -x -a 'run script explain doctor version help'

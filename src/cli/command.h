@@ -22,12 +22,14 @@ struct command {
     const char *usage;   /* behind "cordon NAME " */
     const char *about;   /* paragraphs, wrapped on printing */
     const char *examples;
+    const char *page;                  /* man page; NULL: cordon(1) */
     const struct option_group *groups; /* ended by one without options */
     int (*run)(char **argv);           /* argv[0] is the command's name; returns the exit status */
 };
 
 extern const struct command command_run;
 extern const struct command command_explain;
+extern const struct command command_script;
 extern const struct command command_doctor;
 extern const struct command command_version;
 extern const struct command command_help;

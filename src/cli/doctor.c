@@ -287,6 +287,7 @@ const struct command command_doctor = {
         "when no sandbox can be made at all, 125 when Cordon was called wrongly.\n",
     .examples = "  cordon doctor\n"
                 "  cordon doctor --json | jq .verdict\n",
+    .page = "cordon-doctor",
     .groups = doctor_groups,
     .run = doctor_run,
 };

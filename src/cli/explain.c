@@ -228,6 +228,7 @@ const struct command command_explain = {
                 "  cordon explain --path .git/hooks/pre-commit --for write\n"
                 "  cordon explain --host example.org\n"
                 "  cordon explain --values | less\n",
+    .page = "cordon-explain",
     .groups = explain_groups,
     .run = explain_run,
 };

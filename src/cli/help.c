@@ -66,7 +66,7 @@ int help_print_command(const struct command *command)
     options_print(command->groups, &text);
     buf_append_str(&text, "\nExamples:\n");
     options_print_text(command->examples, 0, &text);
-    buf_appendf(&text, "\nMore: man cordon-%s, man cordon\n", command->name);
+    buf_appendf(&text, "\nMore: man %s\n", command->page ? command->page : "cordon");
     return console_print(&text);
 }
 

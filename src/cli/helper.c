@@ -3,12 +3,12 @@
  *     codex-linux-sandbox --sandbox-policy-cwd DIR --command-cwd DIR --permission-profile JSON
  *                         -- COMMAND [ARGUMENT]...
  *
- * The caller is a program that made the descriptors 0, 1 and 2 for the command, so they are passed
- * through as they are, and the whole environment, too. What differs from Codex
- * (docs/compatibility.md): wrong flags are exit status 2 and never a panic; flags of its inner
- * stages do not exist; there is always a /proc of its own where that can be had, and Landlock on
- * top of namespaces instead of in place of them, so --no-proc and --use-legacy-landlock change
- * nothing. */
+ * The caller is a program that made the descriptors 0, 1 and 2 for the command, so pipes, terminals
+ * and devices are passed through as they are, and the whole environment, too. What differs from
+ * Codex (docs/compatibility.md): files and sockets are relayed; wrong flags are exit status 2 and
+ * never a panic; flags of its inner stages do not exist; there is always a /proc of its own where
+ * that can be had, and Landlock on top of namespaces instead of in place of them, so --no-proc and
+ * --use-legacy-landlock change nothing. */
 #include "cli/helper.h"
 
 #include "base/auto.h"

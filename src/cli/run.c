@@ -16,15 +16,11 @@
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-
-static void settings_auto(struct settings *settings)
-{
-    settings_done(settings);
-}
 
 static void sandbox_auto(struct sandbox **slot)
 {
@@ -179,13 +175,15 @@ static int run_fail(const struct run_options *options, const struct err *err)
 
 static int run_with(const struct run_options *options, char **argv)
 {
-    AUTO(settings_auto) struct settings settings = {0};
+    AUTO(settings_done) struct settings settings = {0};
     AUTO(sandbox_auto) struct sandbox *sandbox = NULL;
     struct run run = {.options = options, .settings = &settings};
     struct oneshot_result result;
     struct err err;
     int status;
 
+    /* The end of a reader must not be ours before what is on the host for the run is taken away. */
+    signal(SIGPIPE, SIG_IGN);
     if (settings_init(&settings, &options->policy, &err))
         return run_fail(options, &err);
     run_report_no_sandbox(&settings);
@@ -232,6 +230,7 @@ const struct command command_run = {
                 "  cordon run --deny '**/.env' --deny ~/.ssh -- ./agent-step\n"
                 "  cordon run -C build --env CC=clang -- cmake ..\n"
                 "  cordon run --json -- ls /root | jq .denials\n",
+    .page = "cordon-run",
     .groups = run_option_groups,
     .run = run_main,
 };

@@ -46,12 +46,9 @@ static int find_folder(struct settings *settings, const char *directory, struct 
     char path[PATH_MAX];
     struct stat st;
 
-    if (!directory && !getcwd(path, sizeof path))
+    if (!getcwd(path, sizeof path))
         return err_sys(err, "finding the current folder");
-    if (directory && !getcwd(path, sizeof path))
-        return err_sys(err, "finding the current folder");
-    if (directory)
-        settings->root = path_clean(path, directory);
+    settings->root = path_clean(path, directory ? directory : ".");
     if (directory && (!realpath(directory, path) || stat(path, &st)))
         return err_sys(err, "--directory %s", directory);
     if (path[0] != '/')
@@ -59,8 +56,6 @@ static int find_folder(struct settings *settings, const char *directory, struct 
     if (directory && !S_ISDIR(st.st_mode))
         return err_set(err, ERR_INVALID, "--directory %s is not a folder", directory);
     settings->folder = alloc_str(path);
-    if (!settings->root)
-        settings->root = alloc_str(path);
     return 0;
 }
 

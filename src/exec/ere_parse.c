@@ -142,7 +142,7 @@ static int repeat(struct parser *parser, int min, int max)
 {
     size_t len = parser->program->len - parser->piece;
 
-    if (max == 0) {
+    if (max == 0 || len == 0) { /* nothing, however often */
         parser->program->len = parser->piece;
         return 0;
     }

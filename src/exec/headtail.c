@@ -30,6 +30,8 @@ void headtail_add(struct headtail *headtail, const char *bytes, size_t len)
     size_t first = len < room ? len : room;
     size_t before = headtail->tail.len;
 
+    if (!len)
+        return;
     ring_add(&headtail->head, bytes, first);
     ring_add(&headtail->tail, bytes + first, len - first);
     headtail->omitted += before + (len - first) - headtail->tail.len;

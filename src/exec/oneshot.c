@@ -129,13 +129,14 @@ static void on_no_patience(void *data)
 static void on_end(void *data, const struct process_end *end)
 {
     struct oneshot *oneshot = data;
+    uint64_t patience_ns = oneshot->options->drain.total_ns;
 
     oneshot->end = *end;
     oneshot->has_ended = true;
     oneshot->is_over = !oneshot_is_relaying(oneshot);
     if (!oneshot->is_over && oneshot->stop != STOP_NONE) {
         oneshot->patience = loop_timer_new(oneshot->loop, on_no_patience, oneshot);
-        loop_timer_start(oneshot->patience, PROCESS_DRAIN_TOTAL_NS);
+        loop_timer_start(oneshot->patience, patience_ns ? patience_ns : PROCESS_DRAIN_TOTAL_NS);
     }
 }
 

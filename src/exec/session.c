@@ -146,8 +146,8 @@ static struct session *session_new(const struct session_options *options)
     session->command = alloc_str(options->command);
     session->cwd = alloc_str(process->cwd);
     session->has_tty = process->stdio == PROCESS_TTY;
-    session->input = session->has_tty || process->input == PROCESS_STDIN_PIPE ? INPUT_IS_OPEN
-                                                                              : INPUT_IS_CLOSED;
+    session->input =
+        session->has_tty || process->input == PROCESS_STDIN_PIPE ? INPUT_IS_OPEN : INPUT_IS_CLOSED;
     session->events = (struct process_events){
         .on_started = on_started, .on_output = on_output, .on_input = on_input, .on_end = on_end};
     session->output = output_new(&options->output);

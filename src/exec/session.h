@@ -69,9 +69,9 @@ enum session_written {
     SESSION_IS_OVER,        /* the command has ended */
 };
 
-/* Takes all of the bytes or none. On a PTY they mean what the line discipline makes of them; without
- * one exactly U+0003 interrupts (spec/unified-exec.md 5). `name` may be NULL; one of a write that
- * was taken is remembered. -1 only when interrupting fails. */
+/* Takes all of the bytes or none. On a PTY they mean what the line discipline makes of them;
+ * without one exactly U+0003 interrupts (spec/unified-exec.md 5). `name` may be NULL; one of a
+ * write that was taken is remembered. -1 only when interrupting fails. */
 int session_write(struct session *session, const void *bytes, size_t len, const char *name,
                   enum session_written *ret, struct err *err);
 
@@ -81,8 +81,8 @@ void session_close_input(struct session *session);
 /* --- control; of a session that has ended none of these is an error --- */
 
 int session_resize(struct session *session, struct pty_size size, struct err *err);
-int session_interrupt(struct session *session, struct err *err);                /* as Ctrl-C */
-int session_signal(struct session *session, int signal, struct err *err);       /* the command */
+int session_interrupt(struct session *session, struct err *err);          /* as Ctrl-C */
+int session_signal(struct session *session, int signal, struct err *err); /* the command */
 int session_terminate(struct session *session, uint64_t grace_ns, struct err *err);
 
 /* --- what is known --- */

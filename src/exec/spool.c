@@ -1,7 +1,8 @@
 /* See spool.h. Writing is positional and only ever behind what was written, so a failure in the
  * middle leaves a correct prefix; that prefix is all that the spool ever claims to hold.
  *
- * Writes block: a page cache takes them at memory speed, and the caller writes large pieces. */
+ * Writes block: a page cache takes them at memory speed, and the caller writes large pieces. A host
+ * that lives under RLIMIT_FSIZE has to ignore SIGXFSZ, as for every file that it writes. */
 #include "exec/spool.h"
 
 #include "base/alloc.h"

@@ -2,7 +2,8 @@
  * to a quota, and from which any range can be read back.
  *
  * The file is made when the first byte is written. It has no name, so it is gone with its
- * descriptor, unless a name is asked for. */
+ * descriptor, unless a name is asked for; then the folder must not be one that the command can
+ * write to. */
 #pragma once
 
 #include <stdbool.h>

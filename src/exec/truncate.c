@@ -91,9 +91,9 @@ bool truncate_formatted(const struct truncate_source *source, struct truncate_bu
 {
     AUTO(buf_done) struct buf cut;
 
+    buf_init(&cut, SIZE_MAX / 2);
     if (source->len <= truncate_budget_bytes(budget))
         return buf_append(out, source->text, source->len);
-    buf_init(&cut, SIZE_MAX / 2);
     return truncate_middle(source->text, source->len, budget, &cut) &&
            buf_appendf(out, "Warning: truncated output (original token count: %" PRIu64 ")\n",
                        truncate_tokens(source->total)) &&

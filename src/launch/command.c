@@ -107,10 +107,12 @@ static int command_child(const struct command *command, struct command_failure *
     int error;
 
     command_signals();
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || setsid() < 0) {
+        err_sys(&failure->err, "leaving the init's session");
+        return command_fail(failure, PLAN_STAGE_SETUP);
+    }
     if (getppid() != command->init) /* the init died before it could take us along */
         _exit(127);
-    setsid();
     if ((plan->header->flags & PLAN_COMMAND_TTY) && ioctl(0, TIOCSCTTY, 0)) {
         err_sys(&failure->err, "making the terminal the controlling one");
         return command_fail(failure, PLAN_STAGE_SETUP);

@@ -82,6 +82,7 @@ struct k_landlock_path_beneath {
 /* linux/capability.h, version 3 */
 #define K_CAPABILITY_VERSION_3 0x20080522
 #define K_CAP_LAST 63
+#define K_CAP_SETPCAP 8
 
 struct k_cap_header {
     uint32_t version;

@@ -116,13 +116,17 @@ int launcher_main(void)
         launcher_setup(&plan, &op, &err))
         return launcher_fail(&err, PLAN_STAGE_SETUP, op);
     has_namespace = plan.header->flags & PLAN_COMMAND_PID_NAMESPACE;
-    /* After the capabilities are gone, because a change of those takes the parent-death signal
-     * away. */
-    if ((plan.header->flags & PLAN_COMMAND_DIE_WITH_PARENT) && !init_follow_parent())
+    /* Without a pid namespace nothing would kill the others: there the init has to see the end
+     * itself. After the capabilities are gone, because a change of those takes the parent-death
+     * signal away. */
+    if (has_namespace && (plan.header->flags & PLAN_COMMAND_DIE_WITH_PARENT) &&
+        !init_follow_parent())
         return 0;
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    if (!has_namespace)
-        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
+        (!has_namespace && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))) {
+        err_sys(&err, "guarding the init");
+        return launcher_fail(&err, PLAN_STAGE_SETUP, op);
+    }
     umask(mask);
     init_close_rest();
     command = command_start(&plan, &failure);

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -36,16 +37,37 @@ int restrict_keyring(struct err *err)
     return 0;
 }
 
+/* Without CAP_SETPCAP (an ordinary user without namespaces) the bounding set stays, which matters
+ * to nobody under no_new_privs and with the other sets empty. */
+static bool can_drop_bounding(void)
+{
+    struct k_cap_header header = {.version = K_CAPABILITY_VERSION_3};
+    struct k_cap_data now[2] = {0};
+
+    return syscall(SYS_capget, &header, now) == 0 && (now[0].effective & (1u << K_CAP_SETPCAP));
+}
+
+static int drop_bounding(struct err *err)
+{
+    if (!can_drop_bounding())
+        return 0;
+    for (int cap = 0; cap <= K_CAP_LAST; cap++) {
+        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
+            continue;
+        if (errno == EINVAL) /* past the last capability of this kernel */
+            break;
+        return err_sys(err, "dropping capability %d from the bounding set", cap);
+    }
+    return 0;
+}
+
 int restrict_drop(struct err *err)
 {
     struct k_cap_header header = {.version = K_CAPABILITY_VERSION_3};
     struct k_cap_data none[2] = {0};
 
-    /* EINVAL: past the last capability of this kernel. EPERM: without CAP_SETPCAP the bounding set
-     * stays, which matters to nobody under no_new_privs and with the other sets empty. */
-    for (int cap = 0; cap <= K_CAP_LAST; cap++)
-        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) && errno == EINVAL)
-            break;
+    if (drop_bounding(err))
+        return -1;
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
         return err_sys(err, "clearing the ambient capabilities");
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))

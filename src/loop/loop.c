@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "loop/embedding.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -26,6 +27,8 @@
 
 struct loop {
     struct event_base *base;
+    struct loop_timer *timers;   /* that run */
+    struct embedding *embedding; /* NULL while nobody asked for loop_fd() */
 };
 
 struct loop_watch {
@@ -39,6 +42,10 @@ struct loop_watch {
 
 struct loop_timer {
     struct event *event;
+    struct loop *loop;
+    struct loop_timer *next; /* in the list of those that run */
+    struct loop_timer *previous;
+    bool is_running;
     uint64_t due_ns; /* on loop_clock_ns() */
     loop_timer_fn *on_time;
     void *data;
@@ -91,6 +98,7 @@ void loop_free(struct loop *loop)
 {
     if (!loop)
         return;
+    embedding_free(loop->embedding);
     event_base_free(loop->base);
     free(loop);
 }
@@ -183,6 +191,31 @@ static uint64_t loop_clock_ns(void)
     return (uint64_t)now.tv_sec * CLOCK_NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
+static void loop_timer_link(struct loop_timer *timer)
+{
+    if (timer->is_running)
+        return;
+    timer->is_running = true;
+    timer->previous = NULL;
+    timer->next = timer->loop->timers;
+    if (timer->next)
+        timer->next->previous = timer;
+    timer->loop->timers = timer;
+}
+
+static void loop_timer_unlink(struct loop_timer *timer)
+{
+    if (!timer->is_running)
+        return;
+    timer->is_running = false;
+    if (timer->next)
+        timer->next->previous = timer->previous;
+    if (timer->previous)
+        timer->previous->next = timer->next;
+    else
+        timer->loop->timers = timer->next;
+}
+
 static void loop_timer_wait(struct loop_timer *timer, uint64_t delay_ns)
 {
     uint64_t us = delay_ns / 1000 + (delay_ns % 1000 != 0);
@@ -201,16 +234,19 @@ static void loop_timer_ready(evutil_socket_t fd, short what, void *data)
     struct loop_timer *timer = data;
     uint64_t now = timer->due_ns ? loop_clock_ns() : 0;
 
-    if (now < timer->due_ns)
+    if (now < timer->due_ns) {
         loop_timer_wait(timer, timer->due_ns - now);
-    else
-        timer->on_time(timer->data);
+        return;
+    }
+    loop_timer_unlink(timer);
+    timer->on_time(timer->data);
 }
 
 struct loop_timer *loop_timer_new(struct loop *loop, loop_timer_fn *on_time, void *data)
 {
     struct loop_timer *timer = alloc_zero(1, sizeof *timer);
 
+    timer->loop = loop;
     timer->on_time = on_time;
     timer->data = data;
     timer->event = event_new(loop->base, -1, 0, loop_timer_ready, timer);
@@ -223,19 +259,56 @@ void loop_timer_start(struct loop_timer *timer, uint64_t delay_ns)
 {
     timer->due_ns = delay_ns ? clock_after(loop_clock_ns(), delay_ns) : 0;
     loop_timer_wait(timer, delay_ns);
+    loop_timer_link(timer);
+    embedding_wake(timer->loop->embedding, timer->due_ns);
 }
 
 void loop_timer_stop(struct loop_timer *timer)
 {
     event_del(timer->event);
+    loop_timer_unlink(timer);
 }
 
 void loop_timer_free(struct loop_timer *timer)
 {
     if (!timer)
         return;
+    loop_timer_unlink(timer);
     event_free(timer->event);
     free(timer);
+}
+
+/* --- in a loop of somebody else --- */
+
+/* When the host has to come back if nothing else is ready. */
+static void loop_wake_for_timers(struct loop *loop)
+{
+    uint64_t due_ns = UINT64_MAX;
+
+    for (const struct loop_timer *timer = loop->timers; timer; timer = timer->next)
+        if (timer->due_ns < due_ns)
+            due_ns = timer->due_ns;
+    embedding_rewind(loop->embedding, due_ns);
+}
+
+int loop_fd(struct loop *loop, struct err *err)
+{
+    if (!loop->embedding) {
+        loop->embedding = embedding_new(loop, err);
+        if (!loop->embedding)
+            return -1;
+        loop_wake_for_timers(loop);
+    }
+    return embedding_fd(loop->embedding);
+}
+
+int loop_dispatch(struct loop *loop, struct err *err)
+{
+    if (event_base_loop(loop->base, EVLOOP_NONBLOCK) < 0)
+        return err_sys(err, "looking for events");
+    if (loop->embedding)
+        loop_wake_for_timers(loop);
+    return 0;
 }
 
 /* One signal per turn: the callback may free the watch, and what is left stays readable. */

@@ -41,6 +41,13 @@ void loop_free(struct loop *loop);
  * nothing is left that could ever set it. */
 int loop_run(struct loop *loop, const bool *until, struct err *err);
 
+/* For a host that has a loop of its own: a descriptor, the loop's, that gets readable whenever
+ * loop_dispatch() has something to do, timers included. -1 on failure. */
+int loop_fd(struct loop *loop, struct err *err);
+
+/* Calls back for everything that is ready, and never waits. */
+int loop_dispatch(struct loop *loop, struct err *err);
+
 /* Watches a descriptor, which stays the caller's and must stay open as long as the watch lives;
  * level-triggered. What is always ready (files, /dev/null) cannot be watched: ERR_UNSUPPORTED. A
  * pidfd gets readable when its process ends. */

@@ -6,8 +6,8 @@
  * the map, not on the order in which they were written, because the map is sorted and the roots are
  * found before anything is added.
  *
- * What it does not do: look for repositories deeper in a root, or guard names in a folder that is
- * only writable because the whole disk is. */
+ * What it does not do: look for repositories deeper in a root (but submodules), or guard names in a
+ * folder that is only writable because the whole disk is. */
 #include "policy/protect.h"
 
 #include "base/alloc.h"
@@ -15,6 +15,8 @@
 #include "base/buf.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/strv.h"
+#include "policy/git_index.h"
 #include "policy/host_view.h"
 #include "policy/path_walk.h"
 
@@ -24,7 +26,7 @@
 #include <string.h>
 
 /* git itself reads a `.git` file up to this size */
-enum { POINTER_SIZE_MAX = 1 << 20 };
+enum { POINTER_SIZE_MAX = 1 << 20, INDEX_SIZE_MAX = 256 << 20 };
 
 const char *const protect_names[] = {".git", ".agents", ".codex", ".aws", ".cordon", NULL};
 
@@ -164,6 +166,33 @@ static int protect_name(const struct protect_run *run, const char *root, const c
     return 0;
 }
 
+/* Where there is no `.git`, git takes the folder itself for a repository if it holds HEAD, objects
+ * and refs, and obeys its configuration. Without HEAD it does not. */
+static int protect_bare(const struct protect_run *run, const char *root, struct access_map *added,
+                        struct err *err)
+{
+    AUTO_FREE char *git = path_join(root, ".git");
+    AUTO_FREE char *git_head = path_join(git, "HEAD");
+    AUTO_FREE char *head = path_join(root, "HEAD");
+    enum host_kind kind;
+
+    if (access_map_exact(run->map, git) || access_map_exact(run->map, head))
+        return 0; /* the user's word */
+    if (run->view->kind(run->view, git, &kind, err))
+        return -1;
+    if (kind == HOST_DIR && run->view->kind(run->view, git_head, &kind, err))
+        return -1;
+    if (kind != HOST_MISSING)
+        return 0; /* git takes this one, or complains about it, and goes no further */
+    if (run->view->kind(run->view, head, &kind, err))
+        return -1;
+    if (kind == HOST_MISSING)
+        access_map_add(added, head, ACCESS_READ, ACCESS_MISSING,
+                       "would make the folder a git repository")
+            ->is_protected = true;
+    return 0;
+}
+
 static int protect_add_names(const struct protect_run *run, const struct strv *roots,
                              struct err *err)
 {
@@ -173,6 +202,9 @@ static int protect_add_names(const struct protect_run *run, const struct strv *r
         for (size_t j = 0; protect_names[j]; j++)
             if (protect_name(run, roots->items[i], protect_names[j], &added, err))
                 return -1;
+    for (size_t i = 0; i < roots->len; i++)
+        if (protect_bare(run, roots->items[i], &added, err))
+            return -1;
     access_map_add_all(run->map, &added);
     access_map_sort(run->map);
     return 0;
@@ -274,6 +306,61 @@ static int protect_git_file(const struct protect_run *run, const char *root, con
     return protect_common_folder(run, git_folder, err);
 }
 
+static bool has_file(const struct protect_run *run, const char *dir, const char *name)
+{
+    AUTO_FREE char *path = path_join(dir, name);
+    enum host_kind kind;
+    struct err ignored;
+
+    return run->view->kind(run->view, path, &kind, &ignored) == 0 && kind != HOST_MISSING;
+}
+
+/* The `.git` of the submodule at `path`: git enters it with a plain `git status` of the repository
+ * around it, and obeys the configuration that it finds by way of it. */
+static int protect_submodule(const struct protect_run *run, const char *path, struct err *err)
+{
+    AUTO_FREE char *git = path_join(path, ".git");
+    enum host_kind kind;
+
+    if (!path_is_clean(git) || access_map_check(run->map, git) != ACCESS_WRITE ||
+        access_map_exact(run->map, git))
+        return 0;
+    if (run->view->kind(run->view, git, &kind, err))
+        return -1;
+    if (kind == HOST_SYMLINK)
+        return protect_symlink(run, git, err);
+    if (kind == HOST_HIDDEN)
+        return 0;
+    access_map_add(run->map, git, ACCESS_READ, protect_kind(kind), "git folder of a submodule")
+        ->is_protected = true;
+    access_map_sort(run->map);
+    return kind == HOST_FILE ? protect_git_file(run, path, git, err) : 0;
+}
+
+/* Submodules by the index, which the command cannot change. A repository without any is not read
+ * for it; an index that makes no sense has none, for git as well. */
+static int protect_submodules(const struct protect_run *run, const char *root, const char *git,
+                              struct err *err)
+{
+    AUTO_FREE char *index = path_join(git, "index");
+    AUTO(buf_done) struct buf bytes = {0};
+    AUTO(strv_done) struct strv paths = {0};
+    struct err ignored;
+
+    if (!has_file(run, root, ".gitmodules") && !has_file(run, git, "modules"))
+        return 0;
+    if (run->view->text(run->view, index, INDEX_SIZE_MAX, &bytes, &ignored) ||
+        git_index_submodules(bytes.data, bytes.len, &paths, &ignored))
+        return 0;
+    for (size_t i = 0; i < paths.len; i++) {
+        AUTO_FREE char *path = path_join(root, paths.items[i]);
+
+        if (protect_submodule(run, path, err))
+            return -1;
+    }
+    return 0;
+}
+
 static int protect_add_pointers(const struct protect_run *run, const char *root, struct err *err)
 {
     AUTO_FREE char *git = path_join(root, ".git");
@@ -281,6 +368,9 @@ static int protect_add_pointers(const struct protect_run *run, const char *root,
 
     if (!entry || entry->access == ACCESS_WRITE)
         return 0;
+    if (entry->kind == ACCESS_DIR && protect_submodules(run, root, git, err))
+        return -1;
+    entry = access_map_exact(run->map, git); /* the map has grown */
     if (entry->kind == ACCESS_DIR)
         return protect_common_folder(run, git, err);
     if (entry->kind == ACCESS_FILE)

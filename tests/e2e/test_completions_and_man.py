@@ -148,7 +148,7 @@ def test_there_is_a_page_for_everything(commands):
         assert f"'{name.removesuffix('.scd')}'" in built
 
 
-@pytest.mark.parametrize("name", ["run", "explain", "doctor"])
+@pytest.mark.parametrize("name", ["run", "script", "explain", "doctor"])
 def test_pages_have_every_option_and_no_other(commands, name):
     text = page(f"cordon-{name}.1")
     headings = set()

@@ -2,6 +2,7 @@
 by stage.attack(), stage.shell() or stage.run(), and returns whether it succeeded (any true value
 is shown as the evidence). The same function plays bare and inside Cordon."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -23,8 +24,11 @@ ATTACKS = {}
 
 
 def attack(*, holes=(), users=("root", "user"), private_tmp=False, refusal_holds=False, unheld="",
-           silent=False, needs_host=False):
+           silent=False, needs_host=False, machine=None):
+    """`machine`: the only one on which the attack exists."""
     def register(play):
+        if machine not in (None, os.uname().machine):
+            return play
         area = play.__module__.rpartition(".")[2]
         name = f"{area}/{play.__name__.replace('_', '-').strip('-')}"
         assert name not in ATTACKS, f"two attacks are called {name}"

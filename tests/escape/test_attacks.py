@@ -61,11 +61,11 @@ def held_without_namespaces(name, case):
 
 
 def held_by_the_helper(name, case):
-    """The helper takes a profile and no other flags; streams and environment are the caller's, and
+    """The helper takes a profile and no other flags; terminal and environment are the caller's, and
     so is the end of a command that ignores SIGTERM."""
     area = case.name.split("/")[0]
     return whole(name, case) and "cordon=" not in inspect.getsource(case.play) and \
-        area not in ("descriptors", "environment", "terminal", "limits", "own", "processes")
+        area not in ("environment", "terminal", "limits", "processes")
 
 
 def need_cordon(lack):

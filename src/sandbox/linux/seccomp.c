@@ -37,12 +37,20 @@ enum {
 
 /* Offsets in struct seccomp_data; low halves of the arguments (both architectures are little
  * endian). */
-enum { DATA_NR = 0, DATA_ARCH = 4, DATA_ARG0 = 16, DATA_ARG1 = 24, DATA_ARG2 = 32, DATA_ARG3 = 40 };
+enum {
+    DATA_NR = 0,
+    DATA_ARCH = 4,
+    DATA_ARG0 = 16,
+    DATA_ARG1 = 24,
+    DATA_ARG2 = 32,
+    ARGUMENT_SIZE = 8
+};
 
 #define X32_BIT 0x40000000u
 
 /* linux/stat.h, asm-generic/fcntl.h */
-#define SET_ID_BITS 06000u
+#define S_ISUID_BIT 04000u
+#define S_ISGID_BIT 02000u
 #define CREATING_FLAGS (0100u | 020000000u) /* O_CREAT, __O_TMPFILE */
 
 /* CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. In clone(2), what would be
@@ -143,33 +151,35 @@ static void place(struct program *program, enum seccomp_verdict verdict)
     }
 }
 
-static void emit_mode_check(struct program *program, enum seccomp_verdict verdict, uint32_t mode)
+static void emit_mode_check(struct program *program, enum seccomp_verdict verdict, uint32_t mode,
+                            uint32_t bits)
 {
     place(program, verdict);
     emit(program, BPF_LOAD, mode);
-    emit_branch(program, BPF_JSET, SET_ID_BITS, DENY);
+    emit_branch(program, BPF_JSET, bits, DENY);
     emit(program, BPF_RET, RET_ALLOW);
 }
 
+/* The mode comes behind the flags, and counts only when a file is made. */
 static void emit_open_check(struct program *program, enum seccomp_verdict verdict, uint32_t flags,
-                            uint32_t mode)
+                            uint32_t bits)
 {
     place(program, verdict);
     emit(program, BPF_LOAD, flags);
     jump_to(program, emit(program, BPF_JSET, CREATING_FLAGS), false, ALLOW);
-    emit(program, BPF_LOAD, mode);
-    emit_branch(program, BPF_JSET, SET_ID_BITS, DENY);
+    emit(program, BPF_LOAD, flags + ARGUMENT_SIZE);
+    emit_branch(program, BPF_JSET, bits, DENY);
     emit(program, BPF_RET, RET_ALLOW);
 }
 
-/* A set-user-id file of root's, left in a folder that others can reach, is root to whoever runs it
- * outside. */
-static void emit_root_checks(struct program *program)
+/* A set-id file, left in a folder that others can reach, gives this user's rights to whoever runs
+ * it outside. Set-group-id folders are of use, so only root's are refused. */
+static void emit_set_id_checks(struct program *program, uint32_t bits)
 {
-    emit_mode_check(program, CHECK_MODE_1, DATA_ARG1);
-    emit_mode_check(program, CHECK_MODE_2, DATA_ARG2);
-    emit_open_check(program, CHECK_OPEN, DATA_ARG1, DATA_ARG2);
-    emit_open_check(program, CHECK_OPENAT, DATA_ARG2, DATA_ARG3);
+    emit_mode_check(program, CHECK_MODE_1, DATA_ARG1, bits);
+    emit_mode_check(program, CHECK_MODE_2, DATA_ARG2, bits);
+    emit_open_check(program, CHECK_OPEN, DATA_ARG1, bits);
+    emit_open_check(program, CHECK_OPENAT, DATA_ARG2, bits);
 }
 
 static void emit_checks(struct program *program, const struct seccomp_spec *spec)
@@ -237,19 +247,19 @@ static void emit_checks(struct program *program, const struct seccomp_spec *spec
 
 static bool applies(const struct seccomp_call *call, const struct seccomp_spec *spec)
 {
+    if (call->nr[spec->arch] < 0)
+        return false;
     switch (call->condition) {
     case NO_NESTING:
         return !spec->allow_nested_namespaces;
     case NO_PID_NAMESPACE:
         return !spec->has_pid_namespace;
-    case ROOT:
-        return spec->is_root && call->nr[spec->arch] >= 0;
-    case ROOT_WITH_MOUNTS:
-        return spec->is_root && spec->has_mount_namespace && call->nr[spec->arch] >= 0;
+    case MOUNT_NAMESPACE:
+        return spec->has_mount_namespace;
     case NO_IPC_NAMESPACE:
         return !spec->has_ipc_namespace;
     case NO_MOUNT_NAMESPACE:
-        return !spec->has_mount_namespace && call->nr[spec->arch] >= 0;
+        return !spec->has_mount_namespace;
     case ALWAYS:
         break;
     }
@@ -290,14 +300,16 @@ static size_t spans_make(const struct seccomp_spec *spec, struct span *ret)
         spans_add(ret, &len, single[i].start, single[i].verdict);
         spans_add(ret, &len, single[i].start + 1, ALLOW);
     }
-    if (spec->arch == SECCOMP_X86_64)
+    if (spec->arch == SECCOMP_X86_64) {
         spans_add(ret, &len, X32_BIT, KILL);
+        spans_add(ret, &len, UINT32_MAX, ALLOW); /* -1: a tracer has the call skipped */
+    }
     return len;
 }
 
 size_t seccomp_compile(const struct seccomp_spec *spec, struct plan_filter ret[SECCOMP_MAX])
 {
-    struct span spans[2 * SECCOMP_CALLS_MAX + 2];
+    struct span spans[2 * SECCOMP_CALLS_MAX + 3];
     struct program program = {.code = ret};
     size_t count = spans_make(spec, spans);
 
@@ -305,8 +317,7 @@ size_t seccomp_compile(const struct seccomp_spec *spec, struct plan_filter ret[S
     jump_to(&program, emit(&program, BPF_JEQ, audit_arch[spec->arch]), false, KILL);
     emit(&program, BPF_LOAD, DATA_NR);
     emit_tree(&program, spans, 0, count - 1);
-    if (spec->is_root)
-        emit_root_checks(&program);
+    emit_set_id_checks(&program, spec->is_root ? S_ISUID_BIT | S_ISGID_BIT : S_ISUID_BIT);
     emit_checks(&program, spec);
     return program.len;
 }

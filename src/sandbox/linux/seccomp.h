@@ -28,7 +28,7 @@ struct seccomp_spec {
     bool has_pid_namespace;       /* without one, reaching into other processes is refused */
     bool has_mount_namespace;     /* without one, changing modes, owners and times is refused */
     bool has_ipc_namespace;       /* without one, System V and POSIX message IPC is refused */
-    bool is_root;                 /* whose set-id files would be the host's root's */
+    bool is_root;                 /* no set-group-id files either */
     bool allow_nested_namespaces; /* and the mount calls that they are for */
 };
 

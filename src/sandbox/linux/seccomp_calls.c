@@ -55,53 +55,53 @@ const struct seccomp_call seccomp_calls[] = {
     {{314, 274}, DENY, NO_PID_NAMESPACE}, /* sched_setattr */
     {{440, 440}, DENY, NO_PID_NAMESPACE}, /* process_madvise */
     {{448, 448}, DENY, NO_PID_NAMESPACE}, /* process_mrelease */
-    {{2, -1}, CHECK_OPEN, ROOT},
-    {{85, -1}, CHECK_MODE_1, ROOT},  /* creat */
-    {{133, -1}, CHECK_MODE_1, ROOT}, /* mknod */
-    {{257, 56}, CHECK_OPENAT, ROOT},
-    {{259, 33}, CHECK_MODE_2, ROOT},              /* mknodat */
-    {{437, 437}, MISSING, ROOT},                  /* openat2: its mode is behind a pointer */
-    {{29, 194}, DENY, NO_IPC_NAMESPACE},          /* shmget */
-    {{30, 196}, DENY, NO_IPC_NAMESPACE},          /* shmat */
-    {{31, 195}, DENY, NO_IPC_NAMESPACE},          /* shmctl */
-    {{64, 190}, DENY, NO_IPC_NAMESPACE},          /* semget */
-    {{65, 193}, DENY, NO_IPC_NAMESPACE},          /* semop */
-    {{66, 191}, DENY, NO_IPC_NAMESPACE},          /* semctl */
-    {{68, 186}, DENY, NO_IPC_NAMESPACE},          /* msgget */
-    {{69, 189}, DENY, NO_IPC_NAMESPACE},          /* msgsnd */
-    {{70, 188}, DENY, NO_IPC_NAMESPACE},          /* msgrcv */
-    {{71, 187}, DENY, NO_IPC_NAMESPACE},          /* msgctl */
-    {{220, 192}, DENY, NO_IPC_NAMESPACE},         /* semtimedop */
-    {{240, 180}, DENY, NO_IPC_NAMESPACE},         /* mq_open */
-    {{241, 181}, DENY, NO_IPC_NAMESPACE},         /* mq_unlink */
-    {{90, -1}, DENY, NO_MOUNT_NAMESPACE},         /* chmod */
-    {{90, -1}, CHECK_MODE_1, ROOT_WITH_MOUNTS},   /* chmod */
-    {{91, 52}, DENY, NO_MOUNT_NAMESPACE},         /* fchmod */
-    {{91, 52}, CHECK_MODE_1, ROOT_WITH_MOUNTS},   /* fchmod */
-    {{92, -1}, DENY, NO_MOUNT_NAMESPACE},         /* chown */
-    {{93, 55}, DENY, NO_MOUNT_NAMESPACE},         /* fchown */
-    {{94, -1}, DENY, NO_MOUNT_NAMESPACE},         /* lchown */
-    {{132, -1}, DENY, NO_MOUNT_NAMESPACE},        /* utime */
-    {{188, 5}, DENY, NO_MOUNT_NAMESPACE},         /* setxattr */
-    {{189, 6}, DENY, NO_MOUNT_NAMESPACE},         /* lsetxattr */
-    {{190, 7}, DENY, NO_MOUNT_NAMESPACE},         /* fsetxattr */
-    {{197, 14}, DENY, NO_MOUNT_NAMESPACE},        /* removexattr */
-    {{198, 15}, DENY, NO_MOUNT_NAMESPACE},        /* lremovexattr */
-    {{199, 16}, DENY, NO_MOUNT_NAMESPACE},        /* fremovexattr */
-    {{235, -1}, DENY, NO_MOUNT_NAMESPACE},        /* utimes */
-    {{260, 54}, DENY, NO_MOUNT_NAMESPACE},        /* fchownat */
-    {{261, -1}, DENY, NO_MOUNT_NAMESPACE},        /* futimesat */
-    {{268, 53}, DENY, NO_MOUNT_NAMESPACE},        /* fchmodat */
-    {{268, 53}, CHECK_MODE_2, ROOT_WITH_MOUNTS},  /* fchmodat */
-    {{280, 88}, DENY, NO_MOUNT_NAMESPACE},        /* utimensat */
-    {{452, 452}, DENY, NO_MOUNT_NAMESPACE},       /* fchmodat2 */
-    {{452, 452}, CHECK_MODE_2, ROOT_WITH_MOUNTS}, /* fchmodat2 */
-    {{463, 463}, DENY, NO_MOUNT_NAMESPACE},       /* setxattrat */
-    {{466, 466}, DENY, NO_MOUNT_NAMESPACE},       /* removexattrat */
-    {{469, 469}, DENY, NO_MOUNT_NAMESPACE},       /* file_setattr */
-    {{442, 442}, DENY, NO_NESTING},               /* mount_setattr */
-    {{443, 443}, DENY, ALWAYS},                   /* quotactl_fd */
-    {{467, 467}, DENY, NO_NESTING},               /* open_tree_attr */
+    {{2, -1}, CHECK_OPEN, ALWAYS},
+    {{85, -1}, CHECK_MODE_1, ALWAYS},  /* creat */
+    {{133, -1}, CHECK_MODE_1, ALWAYS}, /* mknod */
+    {{257, 56}, CHECK_OPENAT, ALWAYS},
+    {{259, 33}, CHECK_MODE_2, ALWAYS},           /* mknodat */
+    {{437, 437}, MISSING, ALWAYS},               /* openat2: its mode is behind a pointer */
+    {{29, 194}, DENY, NO_IPC_NAMESPACE},         /* shmget */
+    {{30, 196}, DENY, NO_IPC_NAMESPACE},         /* shmat */
+    {{31, 195}, DENY, NO_IPC_NAMESPACE},         /* shmctl */
+    {{64, 190}, DENY, NO_IPC_NAMESPACE},         /* semget */
+    {{65, 193}, DENY, NO_IPC_NAMESPACE},         /* semop */
+    {{66, 191}, DENY, NO_IPC_NAMESPACE},         /* semctl */
+    {{68, 186}, DENY, NO_IPC_NAMESPACE},         /* msgget */
+    {{69, 189}, DENY, NO_IPC_NAMESPACE},         /* msgsnd */
+    {{70, 188}, DENY, NO_IPC_NAMESPACE},         /* msgrcv */
+    {{71, 187}, DENY, NO_IPC_NAMESPACE},         /* msgctl */
+    {{220, 192}, DENY, NO_IPC_NAMESPACE},        /* semtimedop */
+    {{240, 180}, DENY, NO_IPC_NAMESPACE},        /* mq_open */
+    {{241, 181}, DENY, NO_IPC_NAMESPACE},        /* mq_unlink */
+    {{90, -1}, DENY, NO_MOUNT_NAMESPACE},        /* chmod */
+    {{90, -1}, CHECK_MODE_1, MOUNT_NAMESPACE},   /* chmod */
+    {{91, 52}, DENY, NO_MOUNT_NAMESPACE},        /* fchmod */
+    {{91, 52}, CHECK_MODE_1, MOUNT_NAMESPACE},   /* fchmod */
+    {{92, -1}, DENY, NO_MOUNT_NAMESPACE},        /* chown */
+    {{93, 55}, DENY, NO_MOUNT_NAMESPACE},        /* fchown */
+    {{94, -1}, DENY, NO_MOUNT_NAMESPACE},        /* lchown */
+    {{132, -1}, DENY, NO_MOUNT_NAMESPACE},       /* utime */
+    {{188, 5}, DENY, NO_MOUNT_NAMESPACE},        /* setxattr */
+    {{189, 6}, DENY, NO_MOUNT_NAMESPACE},        /* lsetxattr */
+    {{190, 7}, DENY, NO_MOUNT_NAMESPACE},        /* fsetxattr */
+    {{197, 14}, DENY, NO_MOUNT_NAMESPACE},       /* removexattr */
+    {{198, 15}, DENY, NO_MOUNT_NAMESPACE},       /* lremovexattr */
+    {{199, 16}, DENY, NO_MOUNT_NAMESPACE},       /* fremovexattr */
+    {{235, -1}, DENY, NO_MOUNT_NAMESPACE},       /* utimes */
+    {{260, 54}, DENY, NO_MOUNT_NAMESPACE},       /* fchownat */
+    {{261, -1}, DENY, NO_MOUNT_NAMESPACE},       /* futimesat */
+    {{268, 53}, DENY, NO_MOUNT_NAMESPACE},       /* fchmodat */
+    {{268, 53}, CHECK_MODE_2, MOUNT_NAMESPACE},  /* fchmodat */
+    {{280, 88}, DENY, NO_MOUNT_NAMESPACE},       /* utimensat */
+    {{452, 452}, DENY, NO_MOUNT_NAMESPACE},      /* fchmodat2 */
+    {{452, 452}, CHECK_MODE_2, MOUNT_NAMESPACE}, /* fchmodat2 */
+    {{463, 463}, DENY, NO_MOUNT_NAMESPACE},      /* setxattrat */
+    {{466, 466}, DENY, NO_MOUNT_NAMESPACE},      /* removexattrat */
+    {{469, 469}, DENY, NO_MOUNT_NAMESPACE},      /* file_setattr */
+    {{442, 442}, DENY, NO_NESTING},              /* mount_setattr */
+    {{443, 443}, DENY, ALWAYS},                  /* quotactl_fd */
+    {{467, 467}, DENY, NO_NESTING},              /* open_tree_attr */
 };
 
 const size_t seccomp_calls_len = sizeof seccomp_calls / sizeof *seccomp_calls;

@@ -26,8 +26,7 @@ enum seccomp_condition {
     NO_PID_NAMESPACE,
     NO_MOUNT_NAMESPACE,
     NO_IPC_NAMESPACE,
-    ROOT,
-    ROOT_WITH_MOUNTS
+    MOUNT_NAMESPACE
 };
 
 struct seccomp_call {

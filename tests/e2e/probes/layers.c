@@ -87,9 +87,16 @@ static int has_capabilities(void)
         return 0;
     for (int i = 0; i < 6; i++)
         any |= sets[i];
+    return any != 0;
+}
+
+static int has_bounding_set(void)
+{
+    int any = 0;
+
     for (int capability = 0; capability < 41; capability++)
         any |= prctl(PR_CAPBSET_READ, capability, 0, 0, 0) == 1;
-    return any != 0;
+    return any;
 }
 
 static int is_namespace_of(const char *wanted)
@@ -127,6 +134,7 @@ static void check_kernel(pid_t host)
     leak(unshare(CLONE_NEWUSER) == 0, "a user namespace can be made (seccomp)");
     leak(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0, "no_new_privs is not set");
     leak(has_capabilities(), "there are capabilities");
+    leak(has_bounding_set(), "the bounding set is not empty");
     leak(getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != 1 << 20, "a limit is missing");
     leak(getppid() != 1, "the init is not pid 1");
     leak(kill(host, 0) == 0, "a process of the host can be signalled");

@@ -100,7 +100,7 @@ def advise_a_host_process(stage):
     return stage.attack("madvise", victim.pid, victim.address).won
 
 
-@attack()
+@attack(machine="x86_64")
 def call_by_the_32_bit_table(stage):
     """getpid by int 0x80: a filter that looks at numbers only takes it for writev."""
     return stage.attack("int80", 20).won

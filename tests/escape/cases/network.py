@@ -154,7 +154,7 @@ def unix_by_io_uring(stage):
     return service.was_reached()
 
 
-@attack(holes=(8,))
+@attack(holes=(8,), machine="x86_64")
 def unix_by_a_32_bit_call(stage):
     service = stage.unix_service()
     stage.attack("int80-unix", service.path)

@@ -25,15 +25,16 @@ def run_a_setuid_program(stage):
     return stage.attack("setuid-exec", program).won
 
 
-@attack()
+@attack(users=("root",))
 def leave_a_setuid_program(stage):
-    """Outside, whoever finds it runs as the one who ran Cordon."""
+    """Outside, whoever finds it is root. (An ordinary user's own set-id files are let through:
+    git and others make shared folders with them.)"""
     file = stage.file("ws/program", "#!/bin/sh\n", 0o755)
     stage.attack("chmod", file, "04755")
     return file.stat().st_mode & 0o4000
 
 
-@attack()
+@attack(users=("root",))
 def create_a_setuid_program(stage):
     """The bit can be there from the start, without chmod(2)."""
     script = "import os; print('@start', flush=True); os.open('program', os.O_CREAT, 0o4755)"

@@ -91,7 +91,7 @@ def outlive_as_a_changing_process(stage):
     return lasting(stage, "breed", lambda process: kill_all(process, signal.SIGKILL))
 
 
-@attack()
+@attack(unheld="without a pid namespace nothing but the launcher ends what the command started")
 def outlive_with_a_stopped_init(stage):
     """A launcher that is stopped cannot act; the kernel still can."""
     def end(process):

@@ -167,6 +167,22 @@ static void valid_length_and_tail(void **state)
     assert_int_equal(utf8_valid_len(NULL, 0, NULL), 0);
 }
 
+static void a_torn_end_is_seen_whatever_is_before(void **state)
+{
+    assert_int_equal(utf8_torn_len("", 0), 0);
+    assert_int_equal(utf8_torn_len("\xff"
+                                   "a",
+                                   2),
+                     0);
+    assert_int_equal(utf8_torn_len("\xff\xc3", 2), 1);
+    assert_int_equal(utf8_torn_len("\x80\xe2\x82", 3), 2);
+    assert_int_equal(utf8_torn_len("a\xf0\x9f\x98", 4), 3);
+    assert_int_equal(utf8_torn_len("\xf0\x9f\x98\x80", 4), 0);
+    assert_int_equal(utf8_torn_len("\xe2\x82\xac", 3), 0);
+    assert_int_equal(utf8_torn_len("\x80\x80\x80\x80", 4), 0); /* continues nothing */
+    assert_int_equal(utf8_torn_len("\xe0\x80", 2), 0);         /* cannot become one */
+}
+
 static void lossy_replaces_each_maximal_subpart_once(void **state)
 {
     static const char *const cases[][2] = {
@@ -254,6 +270,8 @@ static void random_bytes(void **state)
         valid = utf8_valid_len(text, sizeof text, &tail);
         assert_true(valid + tail <= sizeof text);
         assert_true(tail == 0 || valid + tail == sizeof text);
+        if (valid + tail == sizeof text)
+            assert_int_equal(utf8_torn_len(text, sizeof text), tail);
         buf_init(&buf, 100);
         assert_true(utf8_append_lossy(&buf, text, sizeof text));
         assert_true(utf8_is_valid(buf.data, buf.len));
@@ -270,6 +288,7 @@ int main(void)
         cmocka_unit_test(all_pairs_of_bytes),
         cmocka_unit_test(ill_formed_sequences),
         cmocka_unit_test(valid_length_and_tail),
+        cmocka_unit_test(a_torn_end_is_seen_whatever_is_before),
         cmocka_unit_test(lossy_replaces_each_maximal_subpart_once),
         cmocka_unit_test(lossy_keeps_the_limit),
         cmocka_unit_test(cut_tears_no_character),

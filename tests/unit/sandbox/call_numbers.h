@@ -45,6 +45,7 @@ extern const struct call_number call_numbers_aarch64[];
     X(lremovexattr)                                                                                \
     X(lsetxattr)                                                                                   \
     X(migrate_pages)                                                                               \
+    X(mknodat)                                                                                     \
     X(mount)                                                                                       \
     X(mount_setattr)                                                                               \
     X(move_mount)                                                                                  \
@@ -55,6 +56,8 @@ extern const struct call_number call_numbers_aarch64[];
     X(msgget)                                                                                      \
     X(msgrcv)                                                                                      \
     X(msgsnd)                                                                                      \
+    X(openat)                                                                                      \
+    X(openat2)                                                                                     \
     X(open_by_handle_at)                                                                           \
     X(open_tree)                                                                                   \
     X(open_tree_attr)                                                                              \
@@ -99,6 +102,9 @@ extern const struct call_number call_numbers_aarch64[];
 
 /* Only on x86_64; aarch64 never had them. */
 #define CALLS_X86_64(X)                                                                            \
+    X(creat)                                                                                       \
+    X(mknod)                                                                                       \
+    X(open)                                                                                        \
     X(chmod)                                                                                       \
     X(chown)                                                                                       \
     X(futimesat)                                                                                   \

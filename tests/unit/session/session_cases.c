@@ -44,8 +44,7 @@ void case_bytes(const json_t *json, struct buf *ret)
         for (uint64_t n = case_number(json, "times", 0); n; n--)
             assert_true(buf_append_str(ret, case_string(json, "repeat")));
     } else if (json_is_array(json)) {
-        json_array_foreach (json, i, item)
-            case_bytes(item, ret);
+        json_array_foreach(json, i, item) case_bytes(item, ret);
     } else {
         fail_msg("these are no bytes");
     }
@@ -56,7 +55,8 @@ void case_fill(const json_t *json, struct headtail *ret)
     const json_t *item;
     size_t i;
 
-    json_array_foreach (json, i, item) {
+    json_array_foreach(json, i, item)
+    {
         AUTO(buf_done) struct buf bytes;
 
         buf_init(&bytes, 1 << 22);
@@ -87,8 +87,8 @@ void assert_bytes(const char *got, size_t got_len, const char *wanted, size_t wa
     buf_init(&right, SIZE_MAX / 2);
     escape(got, got_len, &left);
     escape(wanted, wanted_len, &right);
-    if (left.len != right.len || memcmp(left.data ? left.data : "", right.data ? right.data : "",
-                                        left.len) != 0)
+    if (left.len != right.len ||
+        memcmp(left.data ? left.data : "", right.data ? right.data : "", left.len) != 0)
         fail_msg("got \"%s\"\nwanted \"%s\"", left.data ? left.data : "",
                  right.data ? right.data : "");
 }

@@ -61,6 +61,8 @@ static const struct example {
     {"(a*)*", "aa", "[aa]"},
     {"(a*)+b", "aab", "[aab]"},
     {"()b", "ab", "a[b]"},
+    {"(){12}b", "ab", "a[b]"},
+    {"()*()+()?b", "ab", "a[b]"},
     {"a{2}", "aaa", "[aa]a"},
     {"a{2,}", "aaa", "[aaa]"},
     {"a{1,2}", "aaa", "[aa]a"},

@@ -1,11 +1,10 @@
 /* pruning: which session has to go (tests/cases/session/pruning).
  *
  *     capacity
- *     sessions   oldest first: {name, used, exited, busy}, `used` in seconds; or {count: n} for that
- *                many that are alive and idle, each used a second after the one before it
- *     insert     when the new one was used, in seconds
- *     pushed     name of the one that has to go; absent: nobody
- *     count      sessions after that */
+ *     sessions   oldest first: {name, used, exited, busy}, `used` in seconds; or {count: n} for
+ * that many that are alive and idle, each used a second after the one before it insert     when the
+ * new one was used, in seconds pushed     name of the one that has to go; absent: nobody count
+ * sessions after that */
 #include "session_cases.h"
 
 #include "base/alloc.h"
@@ -44,10 +43,10 @@ static struct store_pushed put(struct scene *scene, const char *name, uint64_t u
     assert_true(scene->len <= 200);
     snprintf(fake->name, sizeof fake->name, "%s", name);
     assert_int_equal(store_reserve(scene->store, &fake->id, &err), 0);
-    store_insert(scene->store,
-                 &(struct store_entry){
-                     .id = fake->id, .session = fake, .used_ns = used_s * CLOCK_NS_PER_S},
-                 &pushed);
+    store_insert(
+        scene->store,
+        &(struct store_entry){.id = fake->id, .session = fake, .used_ns = used_s * CLOCK_NS_PER_S},
+        &pushed);
     scene->now_s = used_s;
     return pushed;
 }

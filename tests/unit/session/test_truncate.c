@@ -24,18 +24,17 @@ static void check(const json_t *wanted, const struct buf *got)
 {
     AUTO(buf_done) struct buf bytes;
 
+    buf_init(&bytes, 1 << 22);
     if (!wanted)
         return;
-    buf_init(&bytes, 1 << 22);
     case_bytes(wanted, &bytes);
     assert_bytes(got->data, got->len, bytes.data, bytes.len);
 }
 
 static void truncate_case(void **state)
 {
-    static const char *const keys[] = {"why",   "text",    "tokens", "bytes",
-                                       "total", "omitted", "middle", "formatted",
-                                       NULL};
+    static const char *const keys[] = {"why",     "text",   "tokens",    "bytes", "total",
+                                       "omitted", "middle", "formatted", NULL};
     const json_t *json = ((const struct test_case *)*state)->json;
     struct truncate_budget budget = budget_of(json);
     AUTO(buf_done) struct buf text;

@@ -1,0 +1,59 @@
+/* What the parts of the benchmark share: where it plays, and how a program is run bare and inside.
+ */
+#pragma once
+
+#include "report.h"
+#include "sandbox/sandbox.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct bench {
+    char *ws; /* canonical: the workspace, with a .git folder; the other protected names are missing
+               */
+    char *other_ws; /* another one, for bubblewrap */
+    const char *cordon;
+    const char *launcher;
+    const char *static_true; /* does nothing, static with musl: almost no cost of its own */
+    const char *static_pause;
+    unsigned runs;
+    int null; /* of /dev/null */
+    struct report report;
+    double bare;        /* median of posix_spawn of /bin/true, milliseconds */
+    double bare_static; /* of `static_true` */
+};
+
+/* What posix_spawn(3) of /bin/true took where the targets were set. */
+#define BARE_THERE 0.55
+/* And of an empty static program. */
+#define BARE_STATIC_THERE 0.12
+
+/* Each adds its figures to the report, and ends the program when something does not work. */
+void bench_spawn(struct bench *bench);
+void bench_library(struct bench *bench);
+void bench_rate(struct bench *bench);
+void bench_tools(struct bench *bench);
+void bench_memory(struct bench *bench);
+
+/* Prints the message and exits with 1. */
+void bench_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+void bench_check(int status, const struct err *err);
+
+/* Runs a program by posix_spawn(3) and waits for it; stdio is /dev/null, and it has to exit with 0.
+ * argv[0] is a path. */
+void run_bare(const struct bench *bench, const char *const *argv);
+
+/* A sandbox for the profile workspace-write with a restricted network. */
+struct sandbox *sandbox_open(const struct bench *bench, bool keep_warm);
+
+/* One command in it, as a host would start it: stdio is /dev/null, cwd the workspace. */
+void run_start(const struct bench *bench, struct sandbox *sandbox, const char *const *argv,
+               struct launch *ret);
+
+/* Waits for the end of the command, which has to be exit code 0, and closes the launch. */
+void run_finish(struct launch *launch);
+
+/* Takes what the launcher says. true when the command has ended (and the launch is closed). */
+bool run_poll(struct launch *launch);
+
+void run_inside(const struct bench *bench, struct sandbox *sandbox, const char *const *argv);

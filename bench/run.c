@@ -1,0 +1,139 @@
+/* Running one program, bare or in a sandbox, as the measurements want it: nothing is read, nothing
+ * is looked up, and whatever goes wrong ends the benchmark. */
+#include "bench.h"
+
+#include "base/auto.h"
+#include "base/strv.h"
+#include "policy/host_view.h"
+#include "policy/profile.h"
+#include "policy/resolve.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char *const environment[] = {(char *)"PATH=/usr/local/bin:/usr/bin:/bin",
+                                    (char *)"GIT_OPTIONAL_LOCKS=0", (char *)"HOME=/nonexistent",
+                                    (char *)"LANG=C", NULL};
+
+void bench_fail(const char *fmt, ...)
+{
+    va_list args;
+
+    fputs("bench: ", stderr);
+    va_start(args, fmt);
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+    fputc('\n', stderr);
+    exit(1);
+}
+
+void bench_check(int status, const struct err *err)
+{
+    if (status)
+        bench_fail("%s", err->msg);
+}
+
+void run_bare(const struct bench *bench, const char *const *argv)
+{
+    posix_spawn_file_actions_t actions;
+    int status;
+    pid_t pid;
+    int error;
+
+    posix_spawn_file_actions_init(&actions);
+    for (int fd = 0; fd < 3; fd++)
+        posix_spawn_file_actions_adddup2(&actions, bench->null, fd);
+    posix_spawn_file_actions_addchdir_np(&actions, bench->ws);
+    error = posix_spawn(&pid, argv[0], &actions, NULL, (char *const *)argv, environment);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error)
+        bench_fail("%s: %s", argv[0], strerror(error));
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (status)
+        bench_fail("%s ended with status %#x", argv[0], (unsigned)status);
+}
+
+struct sandbox *sandbox_open(const struct bench *bench, bool keep_warm)
+{
+    AUTO(access_map_done) struct access_map map = {0};
+    AUTO(profile_done) struct profile profile;
+    char *const roots[] = {bench->ws, NULL};
+    struct profile_workspace workspace = {.network = NETWORK_RESTRICTED};
+    struct resolve_context context = {.view = &host_view_real, .workspace_roots = roots};
+    struct sandbox_options options = {
+        .mode = SANDBOX_REQUIRE,
+        .access = &map,
+        .keep_warm = keep_warm,
+        .launcher = bench->launcher,
+    };
+    struct sandbox *sandbox;
+    struct err err;
+
+    profile_init_workspace_write(&profile, &workspace);
+    bench_check(profile_resolve(&profile, &context, &map, &err), &err);
+    sandbox = sandbox_new(&options, &err);
+    bench_check(sandbox ? 0 : -1, &err);
+    bench_check(sandbox_probe(sandbox, &err), &err);
+    return sandbox;
+}
+
+void run_start(const struct bench *bench, struct sandbox *sandbox, const char *const *argv,
+               struct launch *ret)
+{
+    struct launch_options options = {
+        .argv = (char *const *)argv,
+        .env = environment,
+        .cwd = bench->ws,
+        .stdio = {bench->null, bench->null, bench->null},
+        .cgroup = -1,
+    };
+    struct err err;
+
+    bench_check(sandbox_launch(sandbox, &options, ret, &err), &err);
+}
+
+bool run_poll(struct launch *launch)
+{
+    struct launch_report report;
+    struct err err;
+
+    for (;;) {
+        bench_check(launch_read(launch, &report, &err), &err);
+        if (report.event == LAUNCH_NOTHING)
+            return false;
+        if (report.event == LAUNCH_FAILED)
+            bench_fail("%s", report.failure.msg);
+        if (report.event == LAUNCH_GONE)
+            bench_fail("the launcher died");
+        if (report.event == LAUNCH_EXITED)
+            break;
+    }
+    if (report.wait_status)
+        bench_fail("a command ended with status %#x", (unsigned)report.wait_status);
+    launch_done(launch);
+    return true;
+}
+
+void run_finish(struct launch *launch)
+{
+    struct pollfd ready = {.fd = launch->status, .events = POLLIN};
+
+    do
+        poll(&ready, 1, -1);
+    while (!run_poll(launch));
+}
+
+void run_inside(const struct bench *bench, struct sandbox *sandbox, const char *const *argv)
+{
+    struct launch launch;
+
+    run_start(bench, sandbox, argv, &launch);
+    run_finish(&launch);
+}

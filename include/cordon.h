@@ -1,0 +1,346 @@
+/* libcordon: runs commands for AI agents, in a sandbox, in sessions that can be talked to.
+ *
+ *     struct cordon_engine_options options = {sizeof options};
+ *     cordon_open(&options, &engine, &error)          one per thread that uses it; no thread of
+ * ours cordon_run()                                  a command to its end, blocking
+ *       cordon_session_start() ... _read() _write()   a command to talk to, by bytes
+ *       cordon_exec_command(), cordon_write_stdin()   the calls of a model, answered with its text
+ *       poll(cordon_fd()), cordon_dispatch()          in a loop of yours; or cordon_wait()
+ *     cordon_close(engine)                            kills every command that still runs
+ *
+ * An engine belongs to one thread at a time. Callbacks come out of cordon_dispatch(),
+ * cordon_wait(), cordon_run() and cordon_session_wait() only, never out of the function that was
+ * given them, and may call everything but these and cordon_close().
+ *
+ * Structs of options begin with their size, as above; what is zero behind it means the default, so
+ * a program that was built with an older header goes on working. Strings are UTF-8 or plain bytes
+ * that end with a NUL; those given are copied or used during the call only, those received belong
+ * to the object that they come with. Functions that return int return 0, or -1 and fill `error`,
+ * which may be NULL.
+ *
+ * SIGCHLD and other signals are left alone, and every descriptor is close-on-exec. The host must
+ * not reap children that are not its own (waitpid(-1), or SIGCHLD ignored). */
+#ifndef CORDON_H
+#define CORDON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define CORDON_API __attribute__((visibility("default")))
+#else
+#define CORDON_API
+#endif
+
+/* --- errors --- */
+
+enum cordon_error_code {
+    CORDON_ERROR_NONE,
+    CORDON_ERROR_INVALID,     /* what was given is wrong */
+    CORDON_ERROR_NOT_FOUND,   /* there is no such session, or no longer */
+    CORDON_ERROR_FORBIDDEN,   /* a policy or the kernel says no */
+    CORDON_ERROR_UNSUPPORTED, /* this host cannot do it */
+    CORDON_ERROR_LIMIT,       /* a bound is reached */
+    CORDON_ERROR_SYSTEM,      /* a system call failed, for the reason `sys` */
+    CORDON_ERROR_BUG
+};
+
+struct cordon_error {
+    int code; /* enum cordon_error_code */
+    int sys;  /* errno value, or 0 */
+    char message[240];
+};
+
+/* --- what a command may do --- */
+
+enum cordon_network {
+    CORDON_NETWORK_OF_PROFILE,
+    CORDON_NETWORK_RESTRICTED,
+    CORDON_NETWORK_ENABLED
+};
+
+enum cordon_sandbox {
+    CORDON_SANDBOX_AUTO,    /* the strongest layers that this host has */
+    CORDON_SANDBOX_REQUIRE, /* all of them, or nothing is run */
+    CORDON_SANDBOX_DISABLED /* none */
+};
+
+struct cordon_policy {
+    size_t size;
+    const char *profile;         /* read-only, workspace-write (the default), danger-full-access, or
+                                    a [permissions.NAME] table of the engine's config file */
+    const char *workspace;       /* absolute; writable with workspace-write; NULL: current folder */
+    const char *const *writable; /* paths as on the command line; NULL-terminated; may be NULL */
+    const char *const *readable;
+    const char *const *deny; /* also globs */
+    int network;             /* enum cordon_network */
+    int sandbox;             /* enum cordon_sandbox */
+};
+
+/* --- engine --- */
+
+enum cordon_engine_flag {
+    CORDON_IDS_IN_ORDER = 1 /* session and chunk ids count up; for tests */
+};
+
+struct cordon_engine_options {
+    size_t size;
+    const char *config;                 /* a config.toml; NULL: none is read */
+    const struct cordon_policy *policy; /* of commands that bring none; NULL: the default one */
+    size_t max_sessions;                /* of the model's calls; 0: 64 */
+    size_t output_memory;               /* bytes kept of each session; 0: 1 MiB */
+    uint64_t spool_quota; /* bytes of each session that go to disk when memory is full; 0: none */
+    unsigned flags;       /* of enum cordon_engine_flag */
+};
+
+struct cordon_engine;
+
+CORDON_API int cordon_open(const struct cordon_engine_options *options,
+                           struct cordon_engine **ret_engine, struct cordon_error *error);
+CORDON_API void cordon_close(struct cordon_engine *engine);
+CORDON_API const char *cordon_version(void); /* "0.1.0" */
+
+/* --- the loop --- */
+
+/* The one descriptor to poll for reading; the engine's. -1 on failure. */
+CORDON_API int cordon_fd(struct cordon_engine *engine, struct cordon_error *error);
+
+/* Does what is to be done, calls back, and never waits. */
+CORDON_API int cordon_dispatch(struct cordon_engine *engine, struct cordon_error *error);
+
+/* Waits up to so many milliseconds (-1: as long as it takes) for something, and does it. */
+CORDON_API int cordon_wait(struct cordon_engine *engine, int timeout_ms,
+                           struct cordon_error *error);
+
+/* --- how a command ended --- */
+
+enum cordon_how {
+    CORDON_EXITED,         /* exit_code */
+    CORDON_SIGNALED,       /* signal; exit_code is 128 + signal */
+    CORDON_FAILED_TO_START /* failure; exit_code is 127 (not found) or 126 */
+};
+
+/* Fields may be added at the end. */
+struct cordon_end {
+    int how; /* enum cordon_how */
+    int exit_code;
+    int signal;
+    uint64_t wall_ns;
+    uint64_t user_ns;
+    uint64_t system_ns;
+    struct cordon_error failure;
+};
+
+/* --- one command to its end --- */
+
+struct cordon_run_options {
+    size_t size;
+    const char *const *argv;            /* NULL-terminated */
+    const char *const *env;             /* complete, NULL-terminated; NULL: by the policy */
+    const char *cwd;                    /* NULL: the workspace; relative: from there */
+    const struct cordon_policy *policy; /* NULL: the engine's */
+    const void *input;                  /* what it reads; NULL: nothing */
+    size_t input_len;
+    uint64_t timeout_ms; /* 0: none */
+    size_t max_output;   /* bytes kept of each stream, half and half; 0: 1 MiB */
+};
+
+enum cordon_outcome {
+    CORDON_RUN_ENDED, /* by itself; `end` */
+    CORDON_RUN_TIMED_OUT,
+    CORDON_RUN_DENIED /* it failed, and the sandbox refused it something: `denial` */
+};
+
+/* Made by cordon_run(); fields may be added at the end. Output is valid UTF-8, with
+ * "... N bytes omitted ..." where something was left out. */
+struct cordon_result {
+    int outcome; /* enum cordon_outcome */
+    const struct cordon_end *end;
+    const char *output[2]; /* stdout, stderr; NUL-terminated */
+    size_t output_len[2];
+    const char *denial; /* what was refused and what would allow it; NULL */
+};
+
+CORDON_API int cordon_run(struct cordon_engine *engine, const struct cordon_run_options *options,
+                          struct cordon_result **ret_result, struct cordon_error *error);
+CORDON_API void cordon_result_free(struct cordon_result *result);
+
+/* --- a command to talk to, by bytes --- */
+
+struct cordon_session;
+
+enum cordon_session_flag {
+    CORDON_TTY = 1,       /* on a terminal of its own */
+    CORDON_STDIN_PIPE = 2 /* without one: stdin is a pipe, and not /dev/null */
+};
+
+struct cordon_session_options {
+    size_t size;
+    const char *const *argv; /* these four as in struct cordon_run_options */
+    const char *const *env;
+    const char *cwd;
+    const struct cordon_policy *policy;
+    unsigned flags;         /* of enum cordon_session_flag */
+    unsigned short rows;    /* 0: 24 */
+    unsigned short columns; /* 0: 80 */
+    /* There is more to read, more room to write, or it has ended. May free the session. */
+    void (*on_change)(void *data, struct cordon_session *session);
+    void *data;
+};
+
+CORDON_API int cordon_session_start(struct cordon_engine *engine,
+                                    const struct cordon_session_options *options,
+                                    struct cordon_session **ret_session,
+                                    struct cordon_error *error);
+
+/* Kills it, if it still runs. To be called before cordon_close(). */
+CORDON_API void cordon_session_free(struct cordon_session *session);
+
+enum cordon_record_kind {
+    CORDON_BYTES, /* of one stream */
+    CORDON_GAP,   /* `len` bytes came too early to be kept until now */
+    CORDON_EMPTY, /* nothing more for now: on_change tells when */
+    CORDON_EOF    /* nothing more, ever */
+};
+
+struct cordon_record {
+    int kind;        /* enum cordon_record_kind */
+    int stream;      /* 1: stdout and terminal, 2: stderr */
+    uint64_t offset; /* in all that the command wrote */
+    uint64_t len;
+};
+
+/* Reads what comes next, at most `max` (>= 4) bytes of it. */
+CORDON_API void cordon_session_read(struct cordon_session *session, void *into, size_t max,
+                                    struct cordon_record *ret_record);
+
+/* Takes all of it, or fails: CORDON_ERROR_LIMIT when too much waits already (on_change tells when
+ * there is room), CORDON_ERROR_INVALID without an input. What has ended swallows everything. */
+CORDON_API int cordon_session_write(struct cordon_session *session, const void *bytes, size_t len,
+                                    struct cordon_error *error);
+CORDON_API void cordon_session_close_input(struct cordon_session *session);
+
+CORDON_API int cordon_session_resize(struct cordon_session *session, unsigned short rows,
+                                     unsigned short columns, struct cordon_error *error);
+CORDON_API int cordon_session_signal(struct cordon_session *session, int signal,
+                                     struct cordon_error *error);
+
+/* As Ctrl-C. */
+CORDON_API int cordon_session_interrupt(struct cordon_session *session, struct cordon_error *error);
+
+/* SIGTERM to everything that it started, SIGKILL later (at once when 0). */
+CORDON_API int cordon_session_terminate(struct cordon_session *session, unsigned grace_ms,
+                                        struct cordon_error *error);
+
+/* NULL while it runs; the session's. */
+CORDON_API const struct cordon_end *cordon_session_end(const struct cordon_session *session);
+
+/* Waits for the end, up to so many milliseconds (-1: as long as it takes): 1 when it has ended, 0
+ * when time was up, -1 on failure. */
+CORDON_API int cordon_session_wait(struct cordon_session *session, int timeout_ms,
+                                   struct cordon_error *error);
+
+/* --- the calls of a model --- */
+
+struct cordon_call;
+
+enum cordon_until {
+    CORDON_UNTIL_TIME,
+    CORDON_UNTIL_TEXT,  /* `text` was written */
+    CORDON_UNTIL_QUIET, /* nothing was written for `number` ms */
+    CORDON_UNTIL_BYTES  /* `number` bytes wait to be shown */
+};
+
+/* When a call comes back, besides at the end of the command. */
+struct cordon_pace {
+    size_t size;
+    uint64_t yield_time_ms;     /* at the latest; 0: the default of the call */
+    uint64_t max_output_tokens; /* 0: 10,000 */
+    int until;                  /* enum cordon_until */
+    const char *text;
+    uint64_t number;
+};
+
+enum cordon_reason { CORDON_ENDED, CORDON_YIELDED, CORDON_MET };
+
+/* Fields may be added at the end. */
+struct cordon_answer {
+    int reason;                   /* enum cordon_reason */
+    int session_id;               /* to go on with while it runs; 0 when it has ended */
+    const struct cordon_end *end; /* NULL while it runs */
+    uint64_t wall_ns;
+    uint64_t bytes;   /* that came since the last answer */
+    const char *text; /* for the model */
+    size_t text_len;
+};
+
+typedef void cordon_answer_fn(void *data, const struct cordon_answer *answer);
+
+struct cordon_exec {
+    size_t size;
+    const char *cmd;     /* shell text */
+    const char *workdir; /* NULL: the workspace; relative: from there */
+    const char *shell;   /* NULL: $SHELL or /bin/sh */
+    int no_login;        /* -c, not -lc */
+    unsigned flags;      /* of enum cordon_session_flag */
+    unsigned short rows;
+    unsigned short columns;
+    uint64_t owner;                 /* any number of yours, for cordon_terminate_all(); 0: nobody */
+    const struct cordon_pace *pace; /* NULL: the defaults */
+    const struct cordon_policy *policy; /* NULL: the engine's */
+};
+
+/* `ret_call` may be NULL; what it is given is valid until `on_answer` was called. */
+CORDON_API int cordon_exec_command(struct cordon_engine *engine, const struct cordon_exec *exec,
+                                   cordon_answer_fn *on_answer, void *data,
+                                   struct cordon_call **ret_call, struct cordon_error *error);
+
+struct cordon_write {
+    size_t size;
+    int session_id;
+    const char *chars; /* NULL: only waits */
+    size_t len;
+    const char *write_id; /* of two writes with the same one the second is not done; may be NULL */
+    int close;            /* the input, behind `chars` */
+    const struct cordon_pace *pace; /* NULL: the defaults */
+};
+
+CORDON_API int cordon_write_stdin(struct cordon_engine *engine, const struct cordon_write *write,
+                                  cordon_answer_fn *on_answer, void *data,
+                                  struct cordon_call **ret_call, struct cordon_error *error);
+
+/* Waits for what `pace` says, at most 300 s unless it says less. */
+CORDON_API int cordon_wait_for(struct cordon_engine *engine, int session_id,
+                               const struct cordon_pace *pace, cordon_answer_fn *on_answer,
+                               void *data, struct cordon_call **ret_call,
+                               struct cordon_error *error);
+
+/* Ends a command with everything that it started, and answers when that is done. */
+CORDON_API int cordon_terminate(struct cordon_engine *engine, int session_id, unsigned grace_ms,
+                                cordon_answer_fn *on_answer, void *data,
+                                struct cordon_call **ret_call, struct cordon_error *error);
+
+/* Stops a call without an answer; its command runs on, and none of its output is lost. */
+CORDON_API void cordon_cancel(struct cordon_call *call);
+
+/* Asks all commands of the model's calls to end (owner 0), or those of an owner; how many. */
+CORDON_API size_t cordon_terminate_all(struct cordon_engine *engine, uint64_t owner,
+                                       unsigned grace_ms);
+
+CORDON_API int cordon_resize(struct cordon_engine *engine, int session_id, unsigned short rows,
+                             unsigned short columns, struct cordon_error *error);
+
+/* The ids of those that run (owner 0: all), ascending, at most `max` of them into `ret_ids`; how
+ * many there are. */
+CORDON_API size_t cordon_list(struct cordon_engine *engine, uint64_t owner, int *ret_ids,
+                              size_t max);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

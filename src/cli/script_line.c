@@ -1,0 +1,335 @@
+/* One line of a script: an object with one key, the name of the call, and under it the parameters
+ * (cordon-script(1) lists them). A table has one small function for each call; it reads the
+ * parameters and starts the call, or answers at once. */
+#include "cli/script.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "cli/settings.h"
+#include "loop/loop.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* --- parameters --- */
+
+static int read_text(const struct json_at *at, const char *key, const char **ret, struct err *err)
+{
+    struct json_at field = json_at_field(at, key);
+
+    return json_at_is_given(&field) ? json_at_string(&field, ret, err) : 0;
+}
+
+static int read_bool(const struct json_at *at, const char *key, bool *ret, struct err *err)
+{
+    struct json_at field = json_at_field(at, key);
+
+    return json_at_is_given(&field) ? json_at_bool(&field, ret, err) : 0;
+}
+
+/* A whole number, also when it is written as 10000.0 (spec/unified-exec.md 11). */
+static int read_number(const struct json_at *at, const char *key, uint64_t max, uint64_t *ret,
+                       bool *ret_is_given, struct err *err)
+{
+    struct json_at field = json_at_field(at, key);
+    int64_t number;
+    double real;
+
+    *ret_is_given = json_at_is_given(&field);
+    if (!*ret_is_given)
+        return 0;
+    real = json_is_real(field.value) ? json_real_value(field.value) : -1;
+    if (real >= 0 && real <= (double)(INT64_C(1) << 53) && real == (double)(uint64_t)real) {
+        *ret = (uint64_t)real;
+        return *ret <= max ? 0 : json_at_fail(&field, err, "at most %" PRIu64 " is possible", max);
+    }
+    if (json_at_integer(&field, 0, (int64_t)max, &number, err))
+        return -1;
+    *ret = (uint64_t)number;
+    return 0;
+}
+
+static int read_session(const struct json_at *at, int *ret, struct err *err)
+{
+    struct json_at field = json_at_field(at, "session_id");
+    uint64_t id = 0;
+    bool is_given;
+
+    if (read_number(at, "session_id", INT32_MAX, &id, &is_given, err))
+        return -1;
+    if (!is_given)
+        return json_at_fail(&field, err, "is missing");
+    *ret = (int)id;
+    return 0;
+}
+
+/* Numbers that a pace points to. */
+struct pace_numbers {
+    uint64_t yield_ms;
+    uint64_t max_tokens;
+};
+
+static int read_until(const struct json_at *at, struct unified_pace *pace, struct err *err)
+{
+    struct json_at text = json_at_field(at, "text");
+    bool has_quiet;
+    bool has_bytes;
+    bool is_exit = false;
+
+    if (read_number(at, "quiet_ms", INT32_MAX, &pace->number, &has_quiet, err) ||
+        read_number(at, "bytes", INT64_MAX, &pace->number, &has_bytes, err) ||
+        read_bool(at, "exit", &is_exit, err) || read_text(at, "text", &pace->text, err))
+        return -1;
+    if (pace->text) {
+        pace->text_len = json_string_length(text.value);
+        pace->until = UNIFIED_UNTIL_TEXT;
+    } else if (has_quiet) {
+        pace->until = UNIFIED_UNTIL_QUIET;
+    } else if (has_bytes) {
+        pace->until = UNIFIED_UNTIL_BYTES;
+    }
+    if (is_exit + has_quiet + has_bytes + (pace->text != NULL) > 1)
+        return json_at_fail(at, err, "exit, text, quiet_ms and bytes exclude each other");
+    return 0;
+}
+
+static int read_pace(const struct json_at *at, struct unified_pace *pace,
+                     struct pace_numbers *numbers, struct err *err)
+{
+    bool has_yield;
+    bool has_tokens;
+
+    if (read_until(at, pace, err) ||
+        read_number(at, "yield_time_ms", INT64_MAX, &numbers->yield_ms, &has_yield, err) ||
+        read_number(at, "max_output_tokens", INT64_MAX, &numbers->max_tokens, &has_tokens, err))
+        return -1;
+    pace->yield_ms = has_yield ? &numbers->yield_ms : NULL;
+    pace->max_tokens = has_tokens ? &numbers->max_tokens : NULL;
+    return 0;
+}
+
+static int read_size(const struct json_at *at, struct pty_size *ret, struct err *err)
+{
+    uint64_t rows = 0;
+    uint64_t columns = 0;
+    bool ignored;
+
+    if (read_number(at, "rows", UINT16_MAX, &rows, &ignored, err) ||
+        read_number(at, "columns", UINT16_MAX, &columns, &ignored, err))
+        return -1;
+    *ret = (struct pty_size){.rows = (uint16_t)rows, .columns = (uint16_t)columns};
+    return 0;
+}
+
+/* --- calls --- */
+
+static void on_done(void *data, const struct unified_response *response)
+{
+    struct script *script = data;
+
+    script->answer = script_response_json(script, response);
+    script->is_answered = true;
+}
+
+/* What was started, or why not. A call that could not be started is answered by that. */
+static void answer_failure(struct script *script, const struct unified_call *call, int session_id,
+                           const char *command, const struct err *failure)
+{
+    if (call)
+        return;
+    script->answer = script_failure_json(script, session_id, command, failure);
+    script->is_answered = true;
+}
+
+static void answer_now(struct script *script, json_t *answer)
+{
+    json_object_set_new(answer, "call", json_string(script->call));
+    script->answer = answer;
+    script->is_answered = true;
+}
+
+static int play_exec(struct script *script, const struct json_at *at, struct err *err)
+{
+    static const char *const stdins[] = {"null", "pipe", NULL};
+    struct unified_exec exec = {
+        .shell = unified_shell(script->env),
+        .is_login = true,
+        .env = script->env,
+        .sandbox = script->sandbox,
+    };
+    struct json_at cmd = json_at_field(at, "cmd");
+    struct json_at input = json_at_field(at, "stdin");
+    struct pace_numbers numbers;
+    const char *workdir = "";
+    AUTO_FREE char *folder = NULL;
+    size_t word = 0;
+    bool is_tty = false;
+    struct err failure;
+
+    if (json_at_string(&cmd, &exec.cmd, err) || read_text(at, "workdir", &workdir, err) ||
+        read_text(at, "shell", &exec.shell, err) || read_bool(at, "tty", &is_tty, err) ||
+        read_bool(at, "login", &exec.is_login, err) || read_size(at, &exec.size, err) ||
+        read_pace(at, &exec.pace, &numbers, err) ||
+        (json_at_is_given(&input) && json_at_word(&input, stdins, &word, err)))
+        return -1;
+    exec.workdir = folder = path_clean(script->settings->folder, workdir);
+    exec.stdio = is_tty ? PROCESS_TTY : PROCESS_PIPES;
+    exec.input = word ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL;
+    answer_failure(script, unified_exec(script->unified, &exec, on_done, script, &failure), 0,
+                   exec.cmd, &failure);
+    return 0;
+}
+
+static int play_write(struct script *script, const struct json_at *at, struct err *err)
+{
+    struct unified_write write = {.chars = ""};
+    struct json_at chars = json_at_field(at, "chars");
+    struct pace_numbers numbers;
+    struct err failure;
+
+    if (read_session(at, &write.session_id, err) || read_text(at, "chars", &write.chars, err) ||
+        read_text(at, "write_id", &write.name, err) || read_bool(at, "close", &write.closes, err) ||
+        read_pace(at, &write.pace, &numbers, err))
+        return -1;
+    write.len = json_string_length(chars.value);
+    answer_failure(script, unified_write(script->unified, &write, on_done, script, &failure),
+                   write.session_id, NULL, &failure);
+    return 0;
+}
+
+static int play_wait(struct script *script, const struct json_at *at, struct err *err)
+{
+    struct unified_pace pace = {.until = UNIFIED_UNTIL_TIME};
+    struct pace_numbers numbers;
+    struct err failure;
+    int id;
+
+    if (read_session(at, &id, err) || read_pace(at, &pace, &numbers, err))
+        return -1;
+    answer_failure(script, unified_wait(script->unified, id, &pace, on_done, script, &failure), id,
+                   NULL, &failure);
+    return 0;
+}
+
+static int play_terminate(struct script *script, const struct json_at *at, struct err *err)
+{
+    struct json_at given = json_at_field(at, "session_id");
+    struct err failure;
+    int id;
+
+    if (!json_at_is_given(&given)) {
+        size_t count = unified_terminate_all(script->unified, 0, UNIFIED_GRACE_NS);
+
+        answer_now(script, json_pack("{s:I}", "terminated", (json_int_t)count));
+        return 0;
+    }
+    if (read_session(at, &id, err))
+        return -1;
+    answer_failure(
+        script, unified_terminate(script->unified, id, UNIFIED_GRACE_NS, on_done, script, &failure),
+        id, NULL, &failure);
+    return 0;
+}
+
+static int play_resize(struct script *script, const struct json_at *at, struct err *err)
+{
+    struct pty_size size;
+    struct err failure;
+    int id;
+
+    if (read_session(at, &id, err) || read_size(at, &size, err))
+        return -1;
+    if (unified_resize(script->unified, id, size, &failure))
+        answer_failure(script, NULL, id, NULL, &failure);
+    else
+        answer_now(script, json_pack("{s:i, s:i}", "rows", size.rows, "columns", size.columns));
+    return 0;
+}
+
+static json_t *session_json(const struct script *script, int id)
+{
+    struct err ignored;
+    const struct session *session = unified_find(script->unified, id, &ignored);
+    struct session_info info;
+
+    session_info(session, &info);
+    return json_pack("{s:i, s:o, s:o, s:b}", "session_id", id, "command", json_lossy(info.command),
+                     "cwd", json_lossy(info.cwd), "tty", info.has_tty);
+}
+
+static int play_list(struct script *script, const struct json_at *at, struct err *err)
+{
+    size_t len;
+    AUTO_FREE int *ids = unified_list(script->unified, 0, &len);
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < len; i++)
+        json_array_append_new(list, session_json(script, ids[i]));
+    answer_now(script, json_pack("{s:o}", "sessions", list));
+    return 0;
+}
+
+/* --- lines --- */
+
+#define PACE "yield_time_ms", "max_output_tokens", "exit", "text", "quiet_ms", "bytes"
+
+static const char *const exec_keys[] = {"cmd",   "workdir", "tty",     "shell", "login",
+                                        "stdin", "rows",    "columns", PACE,    NULL};
+static const char *const write_keys[] = {"session_id", "chars", "write_id", "close", PACE, NULL};
+static const char *const wait_keys[] = {"session_id", PACE, NULL};
+static const char *const terminate_keys[] = {"session_id", NULL};
+static const char *const resize_keys[] = {"session_id", "rows", "columns", NULL};
+static const char *const list_keys[] = {NULL};
+
+static const struct script_call {
+    const char *name;
+    const char *const *keys;
+    int (*play)(struct script *script, const struct json_at *at, struct err *err);
+} calls[] = {
+    {"exec_command", exec_keys, play_exec}, {"write_stdin", write_keys, play_write},
+    {"wait_for", wait_keys, play_wait},     {"terminate", terminate_keys, play_terminate},
+    {"resize", resize_keys, play_resize},   {"list", list_keys, play_list},
+};
+
+enum { CALLS = sizeof calls / sizeof *calls };
+
+static const struct script_call *find_call(const struct json_at *root, struct err *err)
+{
+    const char *names[CALLS + 1] = {NULL};
+
+    for (size_t i = 0; i < CALLS; i++)
+        names[i] = calls[i].name;
+    if (json_at_object(root, err) || json_at_check_keys(root, names, NULL, err))
+        return NULL;
+    if (json_object_size(root->value) != 1) {
+        json_at_fail(root, err, "should have one key, the name of a call");
+        return NULL;
+    }
+    for (size_t i = 0; i < CALLS; i++)
+        if (json_object_get(root->value, calls[i].name))
+            return &calls[i];
+    err_set(err, ERR_BUG, "no call has the name that was checked");
+    return NULL;
+}
+
+json_t *script_play(struct script *script, const char *line, size_t len, struct err *err)
+{
+    AUTO_JSON json_t *document = json_parse(line, len, err);
+    struct json_at root = json_at_root(document);
+    const struct script_call *call;
+    struct json_at parameters;
+
+    if (!document || !(call = find_call(&root, err)))
+        return NULL;
+    parameters = json_at_field(&root, call->name);
+    if (json_at_object(&parameters, err) || json_at_check_keys(&parameters, call->keys, NULL, err))
+        return NULL;
+    script->call = call->name;
+    script->is_answered = false;
+    if (call->play(script, &parameters, err) || loop_run(script->loop, &script->is_answered, err))
+        return NULL;
+    return TAKE_PTR(script->answer);
+}

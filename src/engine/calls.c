@@ -1,0 +1,232 @@
+/* The calls of a model in cordon.h: their parameters read, passed to exec/unified.h, and the
+ * answers passed back. A struct cordon_call is a call there and what the host gave with it. */
+#include "engine/engine.h"
+#include "engine/place.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "exec/headtail.h"
+#include "exec/unified.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct cordon_call {
+    struct unified_call *call;
+    cordon_answer_fn *on_answer;
+    void *data;
+};
+
+static void on_done(void *data, const struct unified_response *response)
+{
+    struct cordon_call call = *(struct cordon_call *)data;
+    struct cordon_end end;
+    struct cordon_answer answer = {
+        .reason = response->reason == UNIFIED_ENDED     ? CORDON_ENDED
+                  : response->reason == UNIFIED_YIELDED ? CORDON_YIELDED
+                                                        : CORDON_MET,
+        .session_id = response->end ? 0 : response->session_id,
+        .wall_ns = response->wall_ns,
+        .bytes = headtail_total(response->output),
+        .text = response->text,
+        .text_len = response->text_len,
+    };
+
+    free(data);
+    if (response->end) {
+        end_fill(&end, response->end, response->exit_code);
+        answer.end = &end;
+    }
+    if (call.on_answer)
+        call.on_answer(call.data, &answer);
+}
+
+static struct cordon_call *call_new(cordon_answer_fn *on_answer, void *data)
+{
+    struct cordon_call *call = alloc_zero(1, sizeof *call);
+
+    call->on_answer = on_answer;
+    call->data = data;
+    return call;
+}
+
+/* The call that was started, or the failure. */
+static int call_give(struct cordon_call *call, struct unified_call *started,
+                     struct cordon_call **ret_call, struct cordon_error *error,
+                     const struct err *err)
+{
+    if (!started) {
+        free(call);
+        return error_give(error, err);
+    }
+    call->call = started;
+    if (ret_call)
+        *ret_call = call;
+    return 0;
+}
+
+void cordon_cancel(struct cordon_call *call)
+{
+    unified_cancel(call->call);
+    free(call);
+}
+
+/* A pace as exec wants it, and the numbers that it points to. */
+struct pace {
+    struct cordon_pace given;
+    struct unified_pace pace;
+};
+
+static int pace_read(struct pace *pace, const struct cordon_pace *given, struct err *err)
+{
+    static const enum unified_until untils[] = {
+        [CORDON_UNTIL_TIME] = UNIFIED_UNTIL_TIME,
+        [CORDON_UNTIL_TEXT] = UNIFIED_UNTIL_TEXT,
+        [CORDON_UNTIL_QUIET] = UNIFIED_UNTIL_QUIET,
+        [CORDON_UNTIL_BYTES] = UNIFIED_UNTIL_BYTES,
+    };
+
+    *pace = (struct pace){.given = {0}};
+    if (!given)
+        return 0;
+    if (options_read(&pace->given, sizeof pace->given, given, err))
+        return err_wrap(err, "pace");
+    if (pace->given.until < 0 || pace->given.until > CORDON_UNTIL_BYTES)
+        return err_set(err, ERR_INVALID, "pace.until is %d, which is no enum cordon_until",
+                       pace->given.until);
+    pace->pace = (struct unified_pace){
+        .until = untils[pace->given.until],
+        .text = pace->given.text,
+        .text_len = pace->given.text ? strlen(pace->given.text) : 0,
+        .number = pace->given.number,
+        .yield_ms = pace->given.yield_time_ms ? &pace->given.yield_time_ms : NULL,
+        .max_tokens = pace->given.max_output_tokens ? &pace->given.max_output_tokens : NULL,
+    };
+    return 0;
+}
+
+static struct unified_call *exec(struct cordon_engine *engine, const struct cordon_exec *options,
+                                 struct cordon_call *call, struct err *err)
+{
+    const struct place *place = place_find(engine, options->policy, err);
+    AUTO_FREE char *workdir = NULL;
+    struct pace pace;
+    struct unified_exec exec = {
+        .cmd = options->cmd ? options->cmd : "",
+        .is_login = !options->no_login,
+        .stdio = options->flags & CORDON_TTY ? PROCESS_TTY : PROCESS_PIPES,
+        .input = options->flags & CORDON_STDIN_PIPE ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL,
+        .size = {.rows = options->rows, .columns = options->columns},
+        .owner = options->owner,
+    };
+
+    if (!place || pace_read(&pace, options->pace, err))
+        return NULL;
+    exec.env = strv_view(&place->session_env);
+    exec.shell = options->shell ? options->shell : unified_shell(exec.env);
+    exec.workdir = workdir = place_folder(place, options->workdir);
+    exec.sandbox = place->sandbox;
+    exec.pace = pace.pace;
+    return unified_exec(engine->unified, &exec, on_done, call, err);
+}
+
+int cordon_exec_command(struct cordon_engine *engine, const struct cordon_exec *given,
+                        cordon_answer_fn *on_answer, void *data, struct cordon_call **ret_call,
+                        struct cordon_error *error)
+{
+    struct cordon_call *call;
+    struct cordon_exec options;
+    struct err err;
+
+    if (options_read(&options, sizeof options, given, &err))
+        return error_give(error, &err);
+    call = call_new(on_answer, data);
+    return call_give(call, exec(engine, &options, call, &err), ret_call, error, &err);
+}
+
+static struct unified_call *write_to(struct cordon_engine *engine,
+                                     const struct cordon_write *options, struct cordon_call *call,
+                                     struct err *err)
+{
+    struct unified_write write = {
+        .session_id = options->session_id,
+        .chars = options->chars ? options->chars : "",
+        .len = options->chars ? options->len : 0,
+        .name = options->write_id,
+        .closes = options->close,
+    };
+    struct pace pace;
+
+    if (pace_read(&pace, options->pace, err))
+        return NULL;
+    write.pace = pace.pace;
+    return unified_write(engine->unified, &write, on_done, call, err);
+}
+
+int cordon_write_stdin(struct cordon_engine *engine, const struct cordon_write *given,
+                       cordon_answer_fn *on_answer, void *data, struct cordon_call **ret_call,
+                       struct cordon_error *error)
+{
+    struct cordon_call *call;
+    struct cordon_write options;
+    struct err err;
+
+    if (options_read(&options, sizeof options, given, &err))
+        return error_give(error, &err);
+    call = call_new(on_answer, data);
+    return call_give(call, write_to(engine, &options, call, &err), ret_call, error, &err);
+}
+
+int cordon_wait_for(struct cordon_engine *engine, int session_id, const struct cordon_pace *given,
+                    cordon_answer_fn *on_answer, void *data, struct cordon_call **ret_call,
+                    struct cordon_error *error)
+{
+    struct cordon_call *call;
+    struct pace pace;
+    struct err err;
+
+    if (pace_read(&pace, given, &err))
+        return error_give(error, &err);
+    call = call_new(on_answer, data);
+    return call_give(call,
+                     unified_wait(engine->unified, session_id, &pace.pace, on_done, call, &err),
+                     ret_call, error, &err);
+}
+
+int cordon_terminate(struct cordon_engine *engine, int session_id, unsigned grace_ms,
+                     cordon_answer_fn *on_answer, void *data, struct cordon_call **ret_call,
+                     struct cordon_error *error)
+{
+    struct cordon_call *call = call_new(on_answer, data);
+    struct err err;
+
+    return call_give(call,
+                     unified_terminate(engine->unified, session_id, grace_ms * CLOCK_NS_PER_MS,
+                                       on_done, call, &err),
+                     ret_call, error, &err);
+}
+
+size_t cordon_terminate_all(struct cordon_engine *engine, uint64_t owner, unsigned grace_ms)
+{
+    return unified_terminate_all(engine->unified, owner, grace_ms * CLOCK_NS_PER_MS);
+}
+
+int cordon_resize(struct cordon_engine *engine, int session_id, unsigned short rows,
+                  unsigned short columns, struct cordon_error *error)
+{
+    const struct pty_size size = {.rows = rows, .columns = columns};
+    struct err err;
+
+    return unified_resize(engine->unified, session_id, size, &err) ? error_give(error, &err) : 0;
+}
+
+size_t cordon_list(struct cordon_engine *engine, uint64_t owner, int *ret_ids, size_t max)
+{
+    size_t len;
+    AUTO_FREE int *ids = unified_list(engine->unified, owner, &len);
+
+    for (size_t i = 0; i < len && i < max; i++)
+        ret_ids[i] = ids[i];
+    return len;
+}

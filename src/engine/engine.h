@@ -1,0 +1,35 @@
+/* The engine behind include/cordon.h: one loop, one config file, a sandbox for each policy that was
+ * asked for, and the sessions of the model's calls. Internal to engine. */
+#pragma once
+
+#include "base/err.h"
+#include "base/strv.h"
+#include "cordon.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct config;
+struct loop;
+struct place;
+struct process_end;
+struct unified;
+
+struct cordon_engine {
+    struct loop *loop;
+    struct unified *unified;
+    struct config *config; /* NULL: none */
+    char *home;            /* NULL: not known */
+    struct strv own_paths; /* clean: what of this host belongs to Cordon */
+    struct place *places;  /* see place.h */
+    struct place *place;   /* of commands that bring no policy; one of them */
+};
+
+/* Reads a struct of options that says its size: what the caller's header did not have is zero. A
+ * larger one is of a newer header, and taken when what is unknown of it is zero. */
+int options_read(void *to, size_t size, const void *from, struct err *err);
+
+/* Fills `error`, unless it is NULL; returns -1. */
+int error_give(struct cordon_error *error, const struct err *err);
+
+void end_fill(struct cordon_end *end, const struct process_end *from, int exit_code);

@@ -1,0 +1,66 @@
+/* git_index: against indexes that git itself wrote (the seeds of the fuzz target): versions 2 to 4,
+ * both hashes, with none, one and three submodules. */
+#include "cases.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/strv.h"
+#include "policy/git_index.h"
+
+#include <string.h>
+
+static int submodules(const char *name, struct strv *ret, struct err *err)
+{
+    size_t len;
+    AUTO_FREE char *bytes = case_text("../../fuzz/corpus/fuzz_git_index", name, &len);
+
+    return git_index_submodules(bytes, len, ret, err);
+}
+
+static void indexes_of_git(void **state)
+{
+    static const char *const hashes[] = {"sha1", "sha256"};
+    static const int counts[] = {0, 1, 3};
+
+    for (int version = 2; version <= 4; version++) {
+        for (int i = 0; i < 6; i++) {
+            int count = counts[i % 3];
+            AUTO_FREE char *name = alloc_strf("v%d-%s-%d", version, hashes[i / 3], count);
+            AUTO(strv_done) struct strv paths = {0};
+            struct err err = {0};
+
+            if (submodules(name, &paths, &err))
+                fail_msg("%s: %s", name, err.msg);
+            assert_int_equal(paths.len, count);
+            for (int j = 0; j < count; j++) {
+                AUTO_FREE char *wanted = alloc_strf("sub/dir%.*s", j, "yyy");
+
+                assert_string_equal(paths.items[j], wanted);
+            }
+        }
+    }
+}
+
+static void broken_ones(void **state)
+{
+    static const char *const names[] = {"cut", "empty", "header", "count"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        AUTO(strv_done) struct strv paths = {0};
+        struct err err = {0};
+
+        assert_int_equal(submodules(names[i], &paths, &err), -1);
+        assert_int_equal(err.code, ERR_INVALID);
+        assert_int_equal(paths.len, 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(indexes_of_git),
+        cmocka_unit_test(broken_ones),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
