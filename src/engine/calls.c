@@ -13,10 +13,49 @@
 #include <string.h>
 
 struct cordon_call {
+    struct cordon_engine *engine;
+    struct cordon_call *next;
+    struct cordon_call *previous;
     struct unified_call *call;
     cordon_answer_fn *on_answer;
     void *data;
 };
+
+static struct cordon_call *call_new(struct cordon_engine *engine, cordon_answer_fn *on_answer,
+                                    void *data)
+{
+    struct cordon_call *call = alloc_zero(1, sizeof *call);
+
+    call->engine = engine;
+    call->on_answer = on_answer;
+    call->data = data;
+    call->next = engine->calls;
+    if (call->next)
+        call->next->previous = call;
+    engine->calls = call;
+    return call;
+}
+
+static void call_free(struct cordon_call *call)
+{
+    if (call->next)
+        call->next->previous = call->previous;
+    if (call->previous)
+        call->previous->next = call->next;
+    else
+        call->engine->calls = call->next;
+    free(call);
+}
+
+void calls_free(struct cordon_call *calls)
+{
+    while (calls) {
+        struct cordon_call *next = calls->next;
+
+        free(calls);
+        calls = next;
+    }
+}
 
 static void on_done(void *data, const struct unified_response *response)
 {
@@ -33,7 +72,7 @@ static void on_done(void *data, const struct unified_response *response)
         .text_len = response->text_len,
     };
 
-    free(data);
+    call_free(data);
     if (response->end) {
         end_fill(&end, response->end, response->exit_code);
         answer.end = &end;
@@ -42,22 +81,13 @@ static void on_done(void *data, const struct unified_response *response)
         call.on_answer(call.data, &answer);
 }
 
-static struct cordon_call *call_new(cordon_answer_fn *on_answer, void *data)
-{
-    struct cordon_call *call = alloc_zero(1, sizeof *call);
-
-    call->on_answer = on_answer;
-    call->data = data;
-    return call;
-}
-
 /* The call that was started, or the failure. */
 static int call_give(struct cordon_call *call, struct unified_call *started,
                      struct cordon_call **ret_call, struct cordon_error *error,
                      const struct err *err)
 {
     if (!started) {
-        free(call);
+        call_free(call);
         return error_give(error, err);
     }
     call->call = started;
@@ -69,7 +99,7 @@ static int call_give(struct cordon_call *call, struct unified_call *started,
 void cordon_cancel(struct cordon_call *call)
 {
     unified_cancel(call->call);
-    free(call);
+    call_free(call);
 }
 
 /* A pace as exec wants it, and the numbers that it points to. */
@@ -141,7 +171,7 @@ int cordon_exec_command(struct cordon_engine *engine, const struct cordon_exec *
 
     if (options_read(&options, sizeof options, given, &err))
         return error_give(error, &err);
-    call = call_new(on_answer, data);
+    call = call_new(engine, on_answer, data);
     return call_give(call, exec(engine, &options, call, &err), ret_call, error, &err);
 }
 
@@ -174,7 +204,7 @@ int cordon_write_stdin(struct cordon_engine *engine, const struct cordon_write *
 
     if (options_read(&options, sizeof options, given, &err))
         return error_give(error, &err);
-    call = call_new(on_answer, data);
+    call = call_new(engine, on_answer, data);
     return call_give(call, write_to(engine, &options, call, &err), ret_call, error, &err);
 }
 
@@ -188,7 +218,7 @@ int cordon_wait_for(struct cordon_engine *engine, int session_id, const struct c
 
     if (pace_read(&pace, given, &err))
         return error_give(error, &err);
-    call = call_new(on_answer, data);
+    call = call_new(engine, on_answer, data);
     return call_give(call,
                      unified_wait(engine->unified, session_id, &pace.pace, on_done, call, &err),
                      ret_call, error, &err);
@@ -198,7 +228,7 @@ int cordon_terminate(struct cordon_engine *engine, int session_id, unsigned grac
                      cordon_answer_fn *on_answer, void *data, struct cordon_call **ret_call,
                      struct cordon_error *error)
 {
-    struct cordon_call *call = call_new(on_answer, data);
+    struct cordon_call *call = call_new(engine, on_answer, data);
     struct err err;
 
     return call_give(call,

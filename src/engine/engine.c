@@ -131,7 +131,7 @@ static int engine_init(struct cordon_engine *engine, const struct cordon_engine_
     find_home(engine);
     if (load_config(engine, options->config, err))
         return -1;
-    engine->place = (struct place *)place_find(engine, options->policy, err);
+    engine->place = place_find(engine, options->policy, err);
     if (!engine->place)
         return -1;
     unified.loop = engine->loop = loop_new(err);
@@ -165,6 +165,7 @@ void cordon_close(struct cordon_engine *engine)
     if (!engine)
         return;
     unified_free(engine->unified);
+    calls_free(engine->calls);
     places_free(engine->places);
     loop_free(engine->loop);
     config_free(engine->config);

@@ -18,11 +18,12 @@ struct unified;
 struct cordon_engine {
     struct loop *loop;
     struct unified *unified;
-    struct config *config; /* NULL: none */
-    char *home;            /* NULL: not known */
-    struct strv own_paths; /* clean: what of this host belongs to Cordon */
-    struct place *places;  /* see place.h */
-    struct place *place;   /* of commands that bring no policy; one of them */
+    struct cordon_call *calls; /* that wait; calls.c */
+    struct config *config;     /* NULL: none */
+    char *home;                /* NULL: not known */
+    struct strv own_paths;     /* clean: what of this host belongs to Cordon */
+    struct place *places;      /* see place.h */
+    const struct place *place; /* of commands that bring no policy; one of them */
 };
 
 /* Reads a struct of options that says its size: what the caller's header did not have is zero. A
@@ -31,5 +32,8 @@ int options_read(void *to, size_t size, const void *from, struct err *err);
 
 /* Fills `error`, unless it is NULL; returns -1. */
 int error_give(struct cordon_error *error, const struct err *err);
+
+/* Those that nobody will answer any more. */
+void calls_free(struct cordon_call *calls);
 
 void end_fill(struct cordon_end *end, const struct process_end *from, int exit_code);

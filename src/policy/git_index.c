@@ -107,6 +107,19 @@ static bool read_entries(struct index_reader *reader, uint32_t count, struct str
     return true;
 }
 
+/* Behind the entries come extensions (a name of four bytes, a size, that many bytes) and a hash
+ * over all of it; that they fill the rest exactly tells whether the hashes were as long as assumed.
+ */
+static bool rest_is_whole(const struct index_reader *reader)
+{
+    size_t hash = HASH_BYTES + reader->hash_extra;
+    size_t at = reader->at;
+
+    while (at <= reader->len && reader->len - at >= hash + 8)
+        at += 8 + (size_t)read_u32(reader->bytes + at + 4);
+    return at <= reader->len && reader->len - at == hash;
+}
+
 int git_index_submodules(const char *bytes, size_t len, struct strv *ret, struct err *err)
 {
     static const size_t extras[] = {0, HASH_BYTES_SHA256 - HASH_BYTES};
@@ -115,7 +128,7 @@ int git_index_submodules(const char *bytes, size_t len, struct strv *ret, struct
 
     if (len < HEADER_BYTES || memcmp(bytes, "DIRC", 4) != 0 || version < 2 || version > 4)
         return err_set(err, ERR_INVALID, "not a git index of version 2 to 4");
-    /* The index does not say which hash it uses; only one of the two makes sense of it. */
+    /* The index does not say which hash it uses. */
     for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) {
         AUTO(strv_done) struct strv found = {0};
         AUTO(buf_done) struct buf path = {.max = PATH_MAX_BYTES};
@@ -127,7 +140,7 @@ int git_index_submodules(const char *bytes, size_t len, struct strv *ret, struct
             .hash_extra = extras[i],
             .path = path,
         };
-        bool ok = read_entries(&reader, read_u32(header + 8), &found);
+        bool ok = read_entries(&reader, read_u32(header + 8), &found) && rest_is_whole(&reader);
 
         path = reader.path;
         if (!ok)
