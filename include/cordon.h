@@ -95,6 +95,8 @@ struct cordon_engine_options {
     size_t output_memory;               /* bytes kept of each session; 0: 1 MiB */
     uint64_t spool_quota; /* bytes of each session that go to disk when memory is full; 0: none */
     unsigned flags;       /* of enum cordon_engine_flag */
+    const char *launcher; /* path of cordon-linux-sandbox; NULL: found beside the program or where
+                             it was installed */
 };
 
 struct cordon_engine;

@@ -22,8 +22,13 @@
 #include <unistd.h>
 
 const struct command *const commands[] = {
-    &command_run,     &command_script, &command_explain, &command_doctor,
-    &command_version, &command_help,   NULL,
+    &command_run,
+    &command_script,
+    &command_explain,
+    &command_doctor,
+    &command_version,
+    &command_help,
+    NULL,
 };
 
 /* Three descriptors that a caller closed would otherwise be given to the next things that are

@@ -18,7 +18,7 @@ static json_t *text_json(const struct script *script, const char *text, size_t l
 {
     const char *line = memmem(text, len, WALL_TIME, strlen(WALL_TIME));
     const char *output = memmem(text, len, "\nOutput:", strlen("\nOutput:"));
-    AUTO(buf_done) struct buf fixed;
+    AUTO(buf_done) struct buf fixed = {0};
     size_t before;
 
     if (!script->has_fixed_times || !line || !output || line > output)

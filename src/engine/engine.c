@@ -128,6 +128,7 @@ static int engine_init(struct cordon_engine *engine, const struct cordon_engine_
         .spool_quota = options->spool_quota,
     };
 
+    engine->launcher = alloc_str(options->launcher);
     find_home(engine);
     if (load_config(engine, options->config, err))
         return -1;
@@ -170,6 +171,7 @@ void cordon_close(struct cordon_engine *engine)
     loop_free(engine->loop);
     config_free(engine->config);
     strv_done(&engine->own_paths);
+    free(engine->launcher);
     free(engine->home);
     free(engine);
 }

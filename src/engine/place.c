@@ -251,6 +251,7 @@ static struct sandbox *make_sandbox(const struct making *making, struct err *err
         .access = &making->access,
         .allow_nested_namespaces = making->chosen.profile.allow_nested_namespaces,
         .keep_warm = true,
+        .launcher = making->engine->launcher,
         .own_paths = (const char *const *)strv_view(&making->own_paths),
     };
 

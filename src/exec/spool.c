@@ -28,13 +28,6 @@ struct spool {
     int error;
 };
 
-const char *spool_state_name(enum spool_state state)
-{
-    static const char *const names[] = {"none", "ok", "full", "failed"};
-
-    return names[state];
-}
-
 struct spool *spool_new(const struct spool_options *options)
 {
     struct spool *spool = alloc_zero(1, sizeof *spool);

@@ -25,8 +25,6 @@ enum spool_state {
     SPOOL_FAILED, /* a system call failed: disk full, no such folder, ... */
 };
 
-const char *spool_state_name(enum spool_state state); /* "none", "ok", "full", "failed" */
-
 /* Touches no disk. The strings are copied. */
 struct spool *spool_new(const struct spool_options *options);
 void spool_free(struct spool *spool); /* a file with a name stays */

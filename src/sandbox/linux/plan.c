@@ -2,6 +2,8 @@
  * the command. The compiler knows nothing of descriptors or system calls, and decides everything:
  * the launcher has no choice to make.
  */
+#include "sandbox/linux/plan.h"
+
 #include "base/alloc.h"
 #include "base/path.h"
 #include "base/str.h"

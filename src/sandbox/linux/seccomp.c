@@ -182,7 +182,7 @@ static void emit_set_id_checks(struct program *program, uint32_t bits)
     emit_open_check(program, CHECK_OPENAT, DATA_ARG2, bits);
 }
 
-static void emit_checks(struct program *program, const struct seccomp_spec *spec)
+static void emit_namespace_checks(struct program *program)
 {
     place(program, CHECK_CLONE);
     emit(program, BPF_LOAD, DATA_ARG0);
@@ -193,7 +193,10 @@ static void emit_checks(struct program *program, const struct seccomp_spec *spec
     emit(program, BPF_LOAD, DATA_ARG0);
     emit_branch(program, BPF_JSET, NAMESPACE_FLAGS | NEWTIME_FLAG, DENY);
     emit(program, BPF_RET, RET_ALLOW);
+}
 
+static void emit_ioctl_check(struct program *program, const struct seccomp_spec *spec)
+{
     place(program, CHECK_IOCTL);
     emit(program, BPF_LOAD, DATA_ARG1);
     emit_branch(program, BPF_JEQ, IOCTL_TIOCSTI, DENY);
@@ -204,9 +207,12 @@ static void emit_checks(struct program *program, const struct seccomp_spec *spec
         emit_branch(program, BPF_JEQ, IOCTL_FS_FSSETXATTR, DENY);
     }
     emit(program, BPF_RET, RET_ALLOW);
+}
 
-    /* One end of a datagram pair can be connected to, or send to, any socket that has a path; and
-     * SOCK_RAW is another name for datagrams here (net/unix/af_unix.c). */
+/* One end of a datagram pair can be connected to, or send to, any socket that has a path; and
+ * SOCK_RAW is another name for datagrams here (net/unix/af_unix.c). */
+static void emit_pair_check(struct program *program, const struct seccomp_spec *spec)
+{
     place(program, CHECK_SOCKETPAIR);
     emit(program, BPF_LOAD, DATA_ARG0);
     jump_to(program, emit(program, BPF_JEQ, FAMILY_UNIX), false, DENY);
@@ -217,13 +223,19 @@ static void emit_checks(struct program *program, const struct seccomp_spec *spec
         jump_to(program, emit(program, BPF_JEQ, 5 /* SOCK_SEQPACKET */), false, DENY);
     }
     emit(program, BPF_RET, RET_ALLOW);
+}
 
-    /* Of another process; 0 is the caller. */
+/* Of another process; 0 is the caller. */
+static void emit_prlimit_check(struct program *program)
+{
     place(program, CHECK_PRLIMIT);
     emit(program, BPF_LOAD, DATA_ARG0);
     emit_branch(program, BPF_JEQ, 0, ALLOW);
     emit(program, BPF_RET, RET_ERRNO | EPERM);
+}
 
+static void emit_socket_check(struct program *program, const struct seccomp_spec *spec)
+{
     place(program, CHECK_SOCKET);
     emit(program, BPF_LOAD, DATA_ARG0);
     if (spec->sockets == SECCOMP_SOCKETS_UNIX)
@@ -235,6 +247,11 @@ static void emit_checks(struct program *program, const struct seccomp_spec *spec
         emit(program, BPF_LOAD, DATA_ARG2);
         emit_branch(program, BPF_JEQ, 0 /* NETLINK_ROUTE */, ALLOW);
     }
+    emit(program, BPF_RET, RET_ERRNO | EPERM);
+}
+
+static void emit_verdicts(struct program *program)
+{
     place(program, DENY);
     emit(program, BPF_RET, RET_ERRNO | EPERM);
     place(program, ALLOW);
@@ -318,6 +335,11 @@ size_t seccomp_compile(const struct seccomp_spec *spec, struct plan_filter ret[S
     emit(&program, BPF_LOAD, DATA_NR);
     emit_tree(&program, spans, 0, count - 1);
     emit_set_id_checks(&program, spec->is_root ? S_ISUID_BIT | S_ISGID_BIT : S_ISUID_BIT);
-    emit_checks(&program, spec);
+    emit_namespace_checks(&program);
+    emit_ioctl_check(&program, spec);
+    emit_pair_check(&program, spec);
+    emit_prlimit_check(&program);
+    emit_socket_check(&program, spec);
+    emit_verdicts(&program);
     return program.len;
 }

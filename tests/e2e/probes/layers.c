@@ -1,6 +1,6 @@
-/* Run as a command in the sandbox: says which layer does not hold. Each check is made twice, because
- * test_launcher_faults.py makes single system calls fail, here too, and a check that failed that way
- * would look as if the layer held.
+/* Run as a command in the sandbox: says which layer does not hold. Each check is made twice,
+ * because test_launcher_faults.py makes single system calls fail, here too, and a check that failed
+ * that way would look as if the layer held.
  *
  *     layers OUTSIDE SECRET HOST_PID NAMESPACE...        names of namespaces as the host has them
  *
@@ -116,7 +116,8 @@ static void check_files(const char *outside, const char *secret)
     leak(opens_in(outside, "new", O_WRONLY | O_CREAT), "a file can be made outside");
     leak(opens(victim, O_WRONLY), "a file outside can be written");
     leak(chmod(victim, 0600) == 0, "a file outside can be changed");
-    leak(opens_in(outside, "fifo", O_RDWR | O_NONBLOCK), "a FIFO outside can be written (Landlock)");
+    leak(opens_in(outside, "fifo", O_RDWR | O_NONBLOCK),
+         "a FIFO outside can be written (Landlock)");
     leak(opens(".git/new", O_WRONLY | O_CREAT), "a file can be made in .git");
     leak(opens(".codex/new", O_WRONLY | O_CREAT), "a file can be made in .codex");
     leak(unlink(".codex") == 0 || rmdir(".git") == 0, "a stand-in can be removed");

@@ -383,6 +383,7 @@ int main(int argc, char **argv)
     const size_t fixed_len = sizeof fixed / sizeof *fixed;
     struct dirent **names;
     struct CMUnitTest *tests;
+    int failed;
     int count = argc == 2 ? scandir(argv[1], &names, is_case, compare_names) : -1;
 
     if (count <= 0) {
@@ -395,5 +396,12 @@ int main(int argc, char **argv)
                                        .test_func = test_case,
                                        .initial_state = path_join(argv[1], names[i]->d_name)};
     memcpy(tests + count, fixed, sizeof fixed);
-    return _cmocka_run_group_tests("plan", tests, (size_t)count + fixed_len, NULL, NULL);
+    failed = _cmocka_run_group_tests("plan", tests, (size_t)count + fixed_len, NULL, NULL);
+    for (int i = 0; i < count; i++) {
+        free(tests[i].initial_state);
+        free(names[i]);
+    }
+    free(names);
+    free(tests);
+    return failed;
 }

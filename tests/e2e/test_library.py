@@ -1,0 +1,68 @@
+"""libcordon: the two examples, built against the installed header and run."""
+import os
+import subprocess
+
+import pytest
+
+from harness import BUILD, LAUNCHER, finish, read_until
+
+ONESHOT = BUILD / "examples/example_oneshot"
+POLL_HOST = BUILD / "examples/example_poll_host"
+ENV = {"CORDON_LINUX_SANDBOX_EXE": str(LAUNCHER)}
+
+
+def oneshot(place, *words, **kwargs):
+    return place.cordon(*words, program=ONESHOT, env=ENV, **kwargs)
+
+
+def test_one_command(place):
+    ran = oneshot(place, "sh", "-c", "echo out; echo err >&2; exit 3")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (3, "out\n", "err\n")
+
+
+def test_what_was_refused_is_said(place):
+    ran = oneshot(place, "touch", place.outside / "x")
+    assert ran.returncode == 1 and not (place.outside / "x").exists()
+    assert f"{place.outside}/x was refused" in ran.stderr
+
+
+def test_a_program_that_is_not_there(place):
+    ran = oneshot(place, "no-such-program")
+    assert ran.returncode == 127 and "no-such-program" in ran.stderr
+
+
+def test_its_own_configuration_is_guarded(place):
+    config = place.config("x = 1\n")
+    ran = oneshot(place, "sh", "-c", f"cd {place.home}; echo > {config}")
+    assert ran.returncode != 0 and config.read_text() == "x = 1\n"
+
+
+def test_a_host_with_a_poll_loop(place):
+    host = place.start(program=POLL_HOST, env=ENV)
+    first = read_until(host.stdout, b"ready\n").decode()
+    assert "Process running with session ID" in first
+    host.stdin.write(b"X=6\n")
+    host.stdin.flush()
+    read_until(host.stdout, b"Output:\n")
+    host.stdin.write(b"echo $((X * 7))\n")
+    host.stdin.flush()
+    read_until(host.stdout, b"Output:\n42\n")
+    out, err = finish(host, 0)
+    assert b"Process exited with code 0" in out and err == b""
+
+
+def test_an_idle_host_sleeps(place):
+    """With a session that does nothing, the host's own poll() is all that happens."""
+    host = place.start(program=POLL_HOST, env=ENV)
+    read_until(host.stdout, b"ready\n")
+    before = cpu_ticks(host.pid)
+    with pytest.raises(subprocess.TimeoutExpired):
+        host.wait(timeout=1)
+    assert cpu_ticks(host.pid) - before <= os.sysconf("SC_CLK_TCK") // 20
+    finish(host, 0)
+
+
+def cpu_ticks(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])

@@ -1,0 +1,270 @@
+"""`cordon script`: sessions as a model uses them, and real programs driven through them.
+
+tests/cases/script/NAME.jsonl is played, and NAME.expected is what has to come, byte for byte.
+"""
+import json
+import os
+import signal
+
+import pytest
+
+from harness import TOP, WAIT, finish, is_alive
+from tools import need
+
+CASES = sorted((TOP / "tests/cases/script").glob("*.jsonl"))
+
+
+class Talk:
+    """A script that is written line by line, each after the answer to the one before."""
+
+    def __init__(self, place, *options):
+        self.process = place.start("script", *options, "-", text=True)
+
+    def call(self, name, **parameters):
+        self.process.stdin.write(json.dumps({name: parameters}) + "\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline())
+        assert answer["call"] == name
+        return answer
+
+    def run(self, cmd, **parameters):
+        return self.call("exec_command", cmd=cmd, login=False, **parameters)
+
+    def write(self, session, chars="", **parameters):
+        parameters.setdefault("yield_time_ms", 30000)
+        return self.call("write_stdin", session_id=session, chars=chars, **parameters)
+
+    def wait(self, session, **parameters):
+        return self.call("wait_for", session_id=session, **parameters)
+
+    def end(self):
+        out, err = finish(self.process, 0)
+        assert (out, err) == ("", "")
+
+
+@pytest.fixture
+def talk(place):
+    talk = Talk(place)
+    yield talk
+    talk.end()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
+def test_cases(place, case):
+    ran = place.cordon("script", "--fixed-times", case)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.replace(str(place.ws), "WS") == case.with_suffix(".expected").read_text()
+
+
+# --- the acceptance tests of spec/unified-exec.md 16
+
+
+def test_shell_state_persists_across_writes_and_nowhere_else(talk):
+    shell = talk.run("sh", tty=True, text="$ ")["session_id"]
+    talk.write(shell, "VALUE=kept; cd /usr\n", text="$ ")
+    answer = talk.write(shell, "echo \"<$VALUE:$PWD>\"\n", text="<kept:/usr>")
+    assert answer["reason"] == "met" and answer["session_id"] == shell
+    fresh = talk.run("echo \"<$VALUE:$PWD>\"")
+    assert fresh["output"].startswith("<:") and "/usr" not in fresh["output"]
+
+
+def test_a_short_yield_misses_what_a_later_poll_gets(talk):
+    answer = talk.run("echo early; read x; echo late", stdin="pipe", yield_time_ms=250)
+    assert (answer["output"], answer["reason"]) == ("early\n", "yielded")
+    answer = talk.write(answer["session_id"], "\n")
+    assert (answer["output"], answer["reason"], answer["exit_code"]) == ("late\n", "ended", 0)
+
+
+def test_a_poll_after_the_end_is_answered_with_the_end(talk):
+    session = talk.run("echo x; read x; exit 5", stdin="pipe", text="x")["session_id"]
+    assert talk.write(session, "\n")["exit_code"] == 5
+    answer = talk.write(session)
+    assert answer["error"] == "not-found"
+    assert answer["ended"] == {"fate": "exited", "number": 5}
+
+
+def test_the_environment_is_that_of_a_session(place):
+    talk = Talk(place, "--env", "PAGER=more", "--env", "MINE=1")
+    names = "NO_COLOR TERM LANG LC_CTYPE LC_ALL COLORTERM PAGER GIT_PAGER GH_PAGER CODEX_CI MINE"
+    answer = talk.run(f"for n in {names}; do eval echo $n=\\${{$n-unset}}; done")
+    assert answer["output"].split() == [
+        "NO_COLOR=1", "TERM=dumb", "LANG=C.UTF-8", "LC_CTYPE=C.UTF-8", "LC_ALL=C.UTF-8",
+        "COLORTERM=", "PAGER=more", "GIT_PAGER=cat", "GH_PAGER=cat", "CODEX_CI=1", "MINE=1"]
+    talk.end()
+
+
+def test_it_is_a_sandbox(place, talk):
+    answer = talk.run(f"touch {place.outside}/x")
+    assert answer["exit_code"] != 0 and "Read-only file system" in answer["output"]
+    assert talk.run("touch x")["exit_code"] == 0
+    assert (place.ws / "x").exists() and not (place.outside / "x").exists()
+
+
+# --- real programs
+
+
+def test_python(talk):
+    repl = talk.run("/usr/bin/python3 -q", tty=True, text=">>> ")["session_id"]
+    talk.write(repl, "x = 20\n", text=">>> ")
+    assert "41" in talk.write(repl, "print(2 * x + 1)\n", text="41\r\n")["output"]
+    assert talk.write(repl, "\x04")["exit_code"] == 0
+
+
+def test_bash_and_its_keys(talk):
+    shell = talk.run("bash --norc -i", tty=True, text="$ " if os.geteuid() else "# ")["session_id"]
+    talk.write(shell, "sleep 1000\n", quiet_ms=200)
+    talk.write(shell, "\x1a", text="Stopped")
+    assert "sleep 1000" in talk.write(shell, "jobs\n", text="+  Stopped")["output"] + talk.wait(
+        shell, quiet_ms=200)["output"]
+    talk.write(shell, "fg\n", quiet_ms=200)
+    talk.write(shell, "\x03", text="^C")
+    talk.write(shell, "echo code=$?\n", text="code=130")
+    assert talk.write(shell, "\x04")["reason"] == "ended"
+
+
+def test_sqlite(talk):
+    need("sqlite3")
+    session = talk.run("sqlite3", tty=True, text="sqlite> ")["session_id"]
+    talk.write(session, "create table t (n); insert into t values (6), (7);\n", text="sqlite> ")
+    talk.write(session, "select 'sum=' || sum(n) from t;\n", text="sum=13")
+    assert talk.write(session, ".quit\n")["exit_code"] == 0
+
+
+def test_gdb(talk):
+    need("gdb")
+    session = talk.run("gdb -q -nx /bin/true", tty=True, text="(gdb) ")["session_id"]
+    talk.write(session, "print 6 * 7\n", text="$1 = 42")
+    assert talk.write(session, "quit\n")["exit_code"] == 0
+
+
+def test_a_password_prompt(talk):
+    script = "stty -echo; printf 'Password: '; read p; stty echo; echo; echo \"length ${#p}\""
+    session = talk.run(script, tty=True, text="Password: ")["session_id"]
+    answer = talk.write(session, "secret\n")
+    assert answer["output"] == "\r\nlength 6\r\n"
+
+
+def test_resize(talk):
+    session = talk.run("trap 'stty size' WINCH; stty size; echo ready; while :; do sleep 0.05; done",
+                       tty=True, rows=30, columns=90, text="ready")
+    assert session["output"].startswith("30 90")
+    talk.call("resize", session_id=session["session_id"], rows=40, columns=100)
+    assert talk.wait(session["session_id"], text="40 100")["reason"] == "met"
+
+
+def test_yes_is_stopped(talk):
+    answer = talk.run("yes", bytes=1 << 20, max_output_tokens=100)
+    session = answer["session_id"]
+    assert answer["reason"] == "met" and answer["bytes"] >= 1 << 20
+    assert talk.call("terminate", session_id=session)["signal"] == signal.SIGTERM
+    assert talk.call("list")["sessions"] == []
+    assert set(talk.write(session, max_output_tokens=10)["output"]) <= set("y\n. bytesomitted0123456789")
+    assert talk.write(session)["ended"]["fate"] == "terminated"
+
+
+def test_a_writer_of_200_megabytes(talk):
+    size = 200 << 20
+    answer = talk.run(f"head -c {size} /dev/zero | tr '\\0' x; echo; echo the end", yield_time_ms=30000)
+    while answer["reason"] != "ended":
+        answer = talk.wait(answer["session_id"], exit=True)
+        size -= answer["bytes"]
+    assert answer["exit_code"] == 0
+    assert answer["output"].endswith("x\nthe end\n")
+    assert answer["omitted_bytes"] == answer["bytes"] - (1 << 20)
+    assert "bytes omitted ..." in answer["output"]
+
+
+@pytest.mark.parametrize("tty", [False, True], ids=["pipe", "tty"])
+def test_no_byte_is_lost_of_commands_that_end_at_once(talk, tty):
+    """300 of each; the full 3,000 are for CI (issue 3)."""
+    for n in range(300):
+        size = n * 97 % 5000
+        answer = talk.run(f"head -c {size} /dev/zero | tr '\\0' x", tty=tty, yield_time_ms=30000)
+        assert (answer["bytes"], answer["reason"]) == (size, "ended"), n
+        assert answer["output"] == "x" * size
+
+
+# --- what goes wrong
+
+
+def test_the_oldest_has_to_go(place):
+    talk = Talk(place, "--max-sessions", "9")
+    ids = [talk.run("echo x; exec cat", stdin="pipe", text="x")["session_id"] for _ in range(10)]
+    assert [s["session_id"] for s in talk.call("list")["sessions"]] == ids[1:]
+    assert talk.write(ids[0])["ended"]["fate"] == "pruned"
+    assert talk.call("terminate")["terminated"] == 9
+    for session in ids[1:]:
+        assert talk.wait(session, exit=True)["signal"] == signal.SIGTERM
+    assert talk.call("list")["sessions"] == []
+    talk.end()
+
+
+@pytest.mark.parametrize("mode", ["auto", "disabled"])
+def test_killing_the_host_leaves_nothing(place, mode):
+    talk = Talk(place, "--sandbox", mode)
+    for tty in (False, True):
+        answer = talk.run(f"setsid sleep 1234 & sleep 1234 & echo $$ > pid{tty:d}; echo x; wait",
+                          tty=tty, text="x")
+        assert answer["reason"] == "met"
+    inits = children(talk.process.pid)
+    assert len(inits) >= 2
+    below = [pid for init in inits for pid in descendants(init)]
+    assert len(below) >= 6
+    watched = [os.pidfd_open(pid) for pid in inits + below]
+    talk.process.kill()
+    talk.process.wait()
+    for pidfd, pid in zip(watched, inits + below):
+        wait_for_end(pidfd)
+        os.close(pidfd)
+        assert not is_alive(pid) or is_zombie(pid), pid
+
+
+def children(pid):
+    found = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
+            found += [int(word) for word in file.read().split()]
+    return found
+
+
+def descendants(pid):
+    direct = children(pid)
+    return direct + [below for child in direct for below in descendants(child)]
+
+
+def wait_for_end(pidfd):
+    import select
+    assert select.select([pidfd], [], [], WAIT)[0], "a process of the session outlived its host"
+
+
+def is_zombie(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] in "ZX"
+    except FileNotFoundError:
+        return True
+
+
+@pytest.mark.parametrize("line, message", [
+    ("{", "line 1"),
+    ("[]", "$: "),
+    ('{"exec": {}}', 'exec_command'),
+    ('{"exec_command": {}}', "$.exec_command.cmd"),
+    ('{"exec_command": {"cmd": "x", "ttty": true}}', "tty"),
+    ('{"exec_command": {"cmd": "x", "yield_time_ms": 1.5}}', "$.exec_command.yield_time_ms"),
+    ('{"write_stdin": {"chars": "x"}}', "$.write_stdin.session_id"),
+    ('{"wait_for": {"session_id": 1, "exit": true, "bytes": 3}}', "exclude each other"),
+    ('{"list": {}, "resize": {}}', "one key"),
+])
+def test_wrong_lines_are_named(place, line, message):
+    ran = place.cordon("script", "-", text="\n# fine\n" + line + "\n")
+    assert ran.returncode == 125 and ran.stdout == ""
+    assert ran.stderr.startswith("cordon: -:3: ") and message in ran.stderr
+
+
+def test_arguments_are_checked(place):
+    assert place.cordon("script").returncode == 125
+    assert place.cordon("script", "a", "b").returncode == 125
+    ran = place.cordon("script", "no-such-file")
+    assert ran.returncode == 125 and "no-such-file" in ran.stderr
+    assert place.cordon("script", "--max-sessions", "0", "-").returncode == 125
