@@ -34,6 +34,7 @@ def test_status_and_diff(repository):
     assert "-one\n+two\n" in out
 
 
+@pytest.mark.no_userns
 def test_log_in_read_only(repository):
     out = passes(repository.run("-p", "read-only", "--", "git", "log", "--format=%an %s", "--stat"))
     assert out.startswith("A first\n")
