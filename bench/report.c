@@ -132,11 +132,17 @@ static json_t *figure_to_json(const struct figure *figure)
 
 void report_print_json(const struct report *report, FILE *out)
 {
+    struct utsname machine = {0};
     json_t *list = json_array();
+    json_t *json;
 
+    uname(&machine);
     for (size_t i = 0; i < report->len; i++)
         json_array_append_new(list, figure_to_json(&report->items[i]));
-    json_dumpf(list, out, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    json = json_pack("{s:s, s:s, s:I, s:b, s:o}", "kernel", machine.release, "machine",
+                     machine.machine, "processors", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN),
+                     "root", geteuid() == 0, "figures", list);
+    json_dumpf(json, out, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
     fputc('\n', out);
-    json_decref(list);
+    json_decref(json);
 }

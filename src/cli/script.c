@@ -105,6 +105,8 @@ static int play_line(struct script *script, const char *line, size_t len, const 
 
     if (is_blank(line))
         return EXIT_OK;
+    if (line[len - 1] == '\n') /* so that what is missing is missing on this line */
+        len--;
     answer = script_play(script, line, len, &err);
     if (answer)
         return print_answer(answer);

@@ -90,8 +90,8 @@ static void on_session(struct session_watch *watch, enum session_event event)
 
 static void on_output(struct output_watch *watch)
 {
-    struct unified_call *call =
-        (struct unified_call *)((char *)watch - offsetof(struct unified_call, output_watch));
+    void *whole = (char *)watch - offsetof(struct unified_call, output_watch);
+    struct unified_call *call = whole;
 
     if (call->pace.until == UNIFIED_UNTIL_QUIET)
         call->news_ns = clock_now_ns();

@@ -1,14 +1,39 @@
 """libcordon: the two examples, built against the installed header and run."""
 import os
+import re
 import subprocess
 
 import pytest
 
-from harness import BUILD, LAUNCHER, finish, read_until
+from harness import BUILD, LAUNCHER, TOP, finish, read_until
 
 ONESHOT = BUILD / "examples/example_oneshot"
 POLL_HOST = BUILD / "examples/example_poll_host"
 ENV = {"CORDON_LINUX_SANDBOX_EXE": str(LAUNCHER)}
+
+
+def test_only_what_is_declared_is_shown():
+    symbols = subprocess.run(["nm", "-g", "--defined-only", BUILD / "src/engine/libcordon.a"],
+                             capture_output=True, text=True, check=True).stdout
+    shown = {line.split()[2] for line in symbols.splitlines() if len(line.split()) == 3}
+    header = (TOP / "include/cordon.h").read_text()
+    declared = set(re.findall(r"\b(cordon_\w+)\(", header)) - {"cordon_answer_fn"}
+    assert {name for name in shown if not name.startswith("_ZNSt")} == declared
+
+
+def test_installed_it_is_found_by_pkg_config(place):
+    """An example is built against what `meson install` gives, by nothing but pkg-config."""
+    root = place.base / "root"
+    subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", root],
+                   check=True, capture_output=True)
+    pc = next(root.rglob("cordon.pc"))
+    env = {**os.environ, "PKG_CONFIG_PATH": str(pc.parent), "PKG_CONFIG_SYSROOT_DIR": str(root)}
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "cordon"], env=env, text=True,
+                           capture_output=True, check=True).stdout.split()
+    subprocess.run(["cc", TOP / "examples/oneshot.c", *flags, "-o", place.base / "built"],
+                   check=True)
+    ran = place.cordon("echo", "hi", program=place.base / "built", env=ENV)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "hi\n", "")
 
 
 def oneshot(place, *words, **kwargs):

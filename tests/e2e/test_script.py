@@ -4,6 +4,7 @@ tests/cases/script/NAME.jsonl is played, and NAME.expected is what has to come, 
 """
 import json
 import os
+import select
 import signal
 
 import pytest
@@ -60,8 +61,8 @@ def test_cases(place, case):
 
 
 def test_shell_state_persists_across_writes_and_nowhere_else(talk):
-    shell = talk.run("sh", tty=True, text="$ ")["session_id"]
-    talk.write(shell, "VALUE=kept; cd /usr\n", text="$ ")
+    shell = talk.run("PS1='go> ' sh", tty=True, text="go> ")["session_id"]
+    talk.write(shell, "VALUE=kept; cd /usr\n", text="go> ")
     answer = talk.write(shell, "echo \"<$VALUE:$PWD>\"\n", text="<kept:/usr>")
     assert answer["reason"] == "met" and answer["session_id"] == shell
     fresh = talk.run("echo \"<$VALUE:$PWD>\"")
@@ -111,7 +112,7 @@ def test_python(talk):
 
 
 def test_bash_and_its_keys(talk):
-    shell = talk.run("bash --norc -i", tty=True, text="$ " if os.geteuid() else "# ")["session_id"]
+    shell = talk.run("PS1='go> ' bash --norc -i", tty=True, text="go> ")["session_id"]
     talk.write(shell, "sleep 1000\n", quiet_ms=200)
     talk.write(shell, "\x1a", text="Stopped")
     assert "sleep 1000" in talk.write(shell, "jobs\n", text="+  Stopped")["output"] + talk.wait(
@@ -233,7 +234,6 @@ def descendants(pid):
 
 
 def wait_for_end(pidfd):
-    import select
     assert select.select([pidfd], [], [], WAIT)[0], "a process of the session outlived its host"
 
 

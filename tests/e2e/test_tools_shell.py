@@ -26,7 +26,7 @@ def test_here_documents_and_substitutions(place):
 
 
 def test_background_jobs_and_traps(place):
-    script = "trap 'echo trapped' TERM; (sleep 0.1; kill $$) & wait $!; echo after; " \
+    script = "trap 'echo trapped' TERM; kill $$ & wait $!; echo after; " \
              "trap 'echo bye' EXIT"
     assert passes(place.shell(script)) == "trapped\nafter\nbye\n"
 
@@ -118,7 +118,8 @@ def test_processes_are_its_own(place):
     out = passes(place.shell("sleep 1000 & ps -e -o pid=,comm= | sort -n | tr -s ' '"))
     names = [line.split()[1] for line in out.splitlines()]
     assert names[0].startswith("cordon")
-    assert sorted(names[1:]) == sorted(["sh", "sleep", "ps", "sort", "tr"])
+    assert len(names) == 6
+    assert set(names[1:]) <= {"sh", "sleep", "ps", "sort", "tr"}  # or still sh, before the exec
 
 
 def test_nice_timeout_and_nohup(place):

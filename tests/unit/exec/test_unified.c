@@ -387,22 +387,23 @@ static void the_one_that_is_pushed_out_is_killed(void **state)
 {
     enum { CAPACITY = 9 };
     struct answer answers[CAPACITY + 1] = {0};
-    struct unified_exec exec = command("echo x; exec cat");
-    struct session_info info;
+    struct unified_exec exec = command("echo $$ x; exec cat");
     struct desk desk;
     struct err err;
     size_t len;
+    pid_t pid;
 
     desk_open(&desk, CAPACITY);
     exec.pace = until_text("x\n");
     for (int i = 0; i < CAPACITY; i++)
         exec_run(&desk, &exec, &answers[i]);
-    session_info(unified_find(desk.unified, 1000, &err), &info);
+    pid = (pid_t)strtol(answers[0].output, NULL, 10);
+    assert_int_equal(kill(pid, 0), 0);
     exec_run(&desk, &exec, &answers[CAPACITY]);
     assert_int_equal(answers[CAPACITY].session_id, 1000 + CAPACITY);
     assert_null(unified_find(desk.unified, 1000, &err));
     assert_contains(err.msg, "make room");
-    assert_int_equal(kill(info.pid, 0), -1);
+    assert_int_equal(kill(pid, 0), -1);
     assert_int_equal(errno, ESRCH);
     free(unified_list(desk.unified, 0, &len));
     assert_int_equal(len, CAPACITY);

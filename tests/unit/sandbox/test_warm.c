@@ -124,11 +124,11 @@ static void test_networks_are_used_again(void **state)
 static void test_nothing_is_carried_over(void **state)
 {
     static const char leave[] =
-        "import socket,os\n"
-        "s=socket.socket(); s.bind(('127.0.0.1',7777)); s.listen()\n"
+        "import socket,os,time\n"
+        "s=socket.socket(); s.bind(('127.0.0.1',7777)); s.listen(); r,w=os.pipe()\n"
         "if os.fork()==0:\n"
-        "    os.setsid(); import time; print('left', flush=True); time.sleep(1000)\n"
-        "import time; time.sleep(0.1)\n";
+        "    os.setsid(); print('left', flush=True); os.write(w,b'x'); time.sleep(1000)\n"
+        "os.read(r,1)\n";
     static const char find[] = "import socket,os\n"
                                "s=socket.socket()\n"
                                "print('found' if s.connect_ex(('127.0.0.1',7777))==0 else "

@@ -1,0 +1,25 @@
+"""The benchmark runs through and measures what it says; what it measures is nobody's failure."""
+import json
+import subprocess
+
+from harness import BUILD
+from tools import passes
+
+
+def test_every_figure_is_there():
+    ran = subprocess.run([BUILD / "bench/bench", "--quick", "--json"], text=True, check=False,
+                         capture_output=True, timeout=300)
+    report = json.loads(passes(ran))
+    values = {figure["name"].strip(): figure["value"] for figure in report["figures"]}
+    for name in ("posix_spawn /bin/true", "cordon run /bin/true", "library, recycled, /bin/true",
+                 "launches, 8 in flight, /bin/true", "launcher on disk",
+                 "grep -r over 20,000 files, outside"):
+        assert values[name] > 0
+    assert report["processors"] > 0
+
+
+def test_wrong_options():
+    ran = subprocess.run([BUILD / "bench/bench", "--fast"], text=True, check=False,
+                         capture_output=True, timeout=60)
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("usage: bench")
