@@ -115,7 +115,9 @@ static int run(struct cordon_engine *engine, const struct cordon_run_options *gi
     job.argv = (char *const *)options.argv;
     job.env = options.env ? (char *const *)options.env : strv_view(&place->env);
     job.cwd = cwd = place_folder(place, options.cwd);
-    job.timeout_ns = options.timeout_ms * CLOCK_NS_PER_MS;
+    job.timeout_ns = options.timeout_ms > UINT64_MAX / CLOCK_NS_PER_MS
+                         ? UINT64_MAX
+                         : options.timeout_ms * CLOCK_NS_PER_MS;
     if (options.max_output)
         job.max_output = options.max_output;
     if (options.input) {

@@ -4,6 +4,7 @@
 #include "launch/command.h"
 
 #include "base/auto.h"
+#include "launch/kernel.h"
 #include "launch/restrict.h"
 
 #include <errno.h>
@@ -81,13 +82,16 @@ static int command_execute(const char *name, const struct command *command)
     }
 }
 
+/* By the system call: the C library keeps signals 32 to 34 to itself, and refuses to reset them
+ * when somebody above us ignores them (GNU make does). A zeroed struct is SIG_DFL on every
+ * architecture. */
 static void command_signals(void)
 {
-    struct sigaction by_default = {.sa_handler = SIG_DFL};
+    const unsigned long by_default[8] = {0};
     sigset_t none;
 
-    for (int signal = 1; signal < NSIG; signal++)
-        sigaction(signal, &by_default, NULL);
+    for (int signal = 1; signal <= K_SIGNALS; signal++)
+        syscall(SYS_rt_sigaction, signal, by_default, NULL, K_SIGSET_BYTES);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }

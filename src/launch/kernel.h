@@ -94,3 +94,7 @@ struct k_cap_data {
     uint32_t permitted;
     uint32_t inheritable;
 };
+
+/* asm/signal.h: x86_64 and aarch64 */
+#define K_SIGNALS 64
+#define K_SIGSET_BYTES 8

@@ -4,12 +4,13 @@ tests/cases/script/NAME.jsonl is played, and NAME.expected is what has to come, 
 """
 import json
 import os
+import resource
 import select
 import signal
 
 import pytest
 
-from harness import TOP, WAIT, finish, is_alive
+from harness import CORDON, TOP, WAIT, finish, is_alive
 from tools import need
 
 CASES = sorted((TOP / "tests/cases/script").glob("*.jsonl"))
@@ -183,6 +184,45 @@ def test_no_byte_is_lost_of_commands_that_end_at_once(talk, tty):
         answer = talk.run(f"head -c {size} /dev/zero | tr '\\0' x", tty=tty, yield_time_ms=30000)
         assert (answer["bytes"], answer["reason"]) == (size, "ended"), n
         assert answer["output"] == "x" * size
+
+
+def kib_of(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        return int(next(line for line in file if line.startswith("VmRSS")).split()[1])
+
+
+def open_fds(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def test_a_thousand_terminals(place):
+    """Issue 3: below 40 KiB of our memory each, and every descriptor closed after."""
+    count, (soft, hard) = 1000, resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 5 * count:
+        pytest.skip(f"only {hard} descriptors are allowed (ulimit -Hn)")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        talk = Talk(place, "--max-sessions", str(count))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    talk.run("true")
+    memory, fds = kib_of(talk.process.pid), open_fds(talk.process.pid)
+    ids = [talk.run("echo x; exec cat", tty=True, text="x")["session_id"] for _ in range(count)]
+    assert len(set(ids)) == count
+    assert len(talk.call("list")["sessions"]) == count
+    if not is_sanitized(talk.process.pid):
+        assert kib_of(talk.process.pid) - memory < 40 * count
+    assert talk.call("terminate")["terminated"] == count
+    for session in ids:
+        assert talk.wait(session, exit=True)["reason"] == "ended"
+    assert talk.call("list")["sessions"] == []
+    assert open_fds(talk.process.pid) == fds
+    talk.end()
+
+
+def is_sanitized(pid):
+    with open(f"/proc/{pid}/maps", encoding="ascii") as file:
+        return "libasan" in file.read() or b"__asan_init" in CORDON.read_bytes()
 
 
 # --- what goes wrong

@@ -149,7 +149,7 @@ def take_the_names_of_its_temporary_files(stage):
     protected = {".git", ".codex", ".agents", ".aws", ".cordon"}
     names = {name for name in ran.out.split() if "/" not in name} - protected - {"@start"}
     names |= {path.name for folder in folders for path in Path(folder).iterdir()}
-    for name in names - {Path(BUILD).name}:
+    for name in names - {part for path in (BUILD, __file__) for part in Path(path).resolve().parts}:
         for path in (Path(folder) / name for folder in folders):
             if path.is_dir():
                 shutil.rmtree(path)

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -329,6 +330,102 @@ static void test_no_descriptor_is_left(void **state)
     loop_free(NULL);
 }
 
+/* --- in a loop of somebody else --- */
+
+static void on_host_time(void *data)
+{
+    ((struct note *)data)->count++;
+}
+
+static void on_host_byte(void *data, int fd, unsigned ready)
+{
+    char byte;
+
+    ((struct note *)data)->count += (unsigned)read(fd, &byte, 1);
+}
+
+/* Waits as a host does, until `count` calls were made. */
+static void host_until(struct loop *loop, const struct note *note, unsigned count)
+{
+    struct err err = ERR_UNTOUCHED;
+    struct pollfd ready = {.fd = loop_fd(loop, &err), .events = POLLIN};
+
+    while (note->count < count) {
+        assert_int_equal(poll(&ready, 1, -1), 1);
+        assert_int_equal(loop_dispatch(loop, &err), 0);
+    }
+    assert_untouched(err);
+}
+
+static bool host_is_woken(struct loop *loop)
+{
+    struct err err = ERR_UNTOUCHED;
+    struct pollfd ready = {.fd = loop_fd(loop, &err), .events = POLLIN};
+
+    return poll(&ready, 1, 0) > 0;
+}
+
+static void test_one_descriptor_says_it_all(void **state)
+{
+    struct loop *loop = new_loop();
+    struct note note = {.count = 0};
+    struct loop_timer *early = loop_timer_new(loop, on_host_time, &note);
+    struct loop_timer *timer;
+    struct loop_watch *watch;
+    struct err err = ERR_UNTOUCHED;
+    int ends[2];
+
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    loop_timer_start(early, CLOCK_NS_PER_MS); /* before anybody asked for the descriptor */
+    host_until(loop, &note, 1);
+    timer = loop_timer_new(loop, on_host_time, &note);
+    loop_timer_start(timer, 0);
+    host_until(loop, &note, 2);
+    loop_timer_start(timer, FAR_NS);
+    loop_timer_start(early, CLOCK_NS_PER_MS);
+    host_until(loop, &note, 3);
+    watch = loop_watch_new(loop, ends[0], LOOP_READ, on_host_byte, &note, &err);
+    assert_non_null(watch);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    host_until(loop, &note, 4);
+    loop_timer_stop(timer);
+    loop_timer_free(early);
+    assert_int_equal(loop_dispatch(loop, &err), 0);
+    assert_false(host_is_woken(loop)); /* nothing is left to do, and nothing wakes the host */
+    loop_timer_free(timer);
+    loop_watch_free(watch);
+    loop_free(loop);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* The right one of several loops is found. */
+static void test_each_loop_has_its_descriptor(void **state)
+{
+    struct loop *loops[3];
+    struct note notes[3] = {{.count = 0}};
+    struct loop_timer *timers[3];
+    struct err err = ERR_UNTOUCHED;
+
+    for (int i = 0; i < 3; i++) {
+        loops[i] = new_loop();
+        timers[i] = loop_timer_new(loops[i], on_host_time, &notes[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < i; j++)
+            assert_int_not_equal(loop_fd(loops[i], &err), loop_fd(loops[j], &err));
+    for (int i = 2; i >= 0; i--) {
+        loop_timer_start(timers[i], 0);
+        host_until(loops[i], &notes[i], 1);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(notes[i].count, 1);
+        loop_timer_free(timers[i]);
+        loop_free(loops[i]);
+    }
+    assert_untouched(err);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +440,8 @@ int main(void)
         cmocka_unit_test(test_nothing_to_wait_for),
         cmocka_unit_test(test_signals),
         cmocka_unit_test(test_child_end),
+        cmocka_unit_test(test_one_descriptor_says_it_all),
+        cmocka_unit_test(test_each_loop_has_its_descriptor),
         cmocka_unit_test(test_no_descriptor_is_left),
     };
 

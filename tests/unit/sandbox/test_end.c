@@ -106,8 +106,9 @@ static void test_signal_to_everything(void **state)
 
     start_runaways(&command, "setsid sh -c 'trap \"echo other\" USR1; echo set; "
                              "while :; do sleep 0.01; done' & "
-                             "trap '' USR1; exec sleep 1000");
+                             "trap '' USR1; echo ready; exec sleep 1000");
     command_expect(&command, "set\n");
+    command_expect(&command, "ready\n");
     send_signal(&command, SIGUSR1, true);
     command_expect(&command, "other\n");
     send_signal(&command, SIGKILL, false);
@@ -167,8 +168,7 @@ static void test_a_killed_init(void **state)
     assert_int_equal(sys_pidfd_send_signal(command.launch.pidfd, SIGKILL), 0);
     command_expect_silence(&command);
     ended = command_finish(&command);
-    assert_int_equal(ended.report.event, LAUNCH_GONE);
-    assert_true(ended.has_started);
+    assert_int_equal(ended.report.event, LAUNCH_GONE); /* the command may be faster than STARTED */
 }
 
 static void test_a_closed_launch(void **state)
