@@ -93,10 +93,12 @@ struct cordon_engine_options {
     const struct cordon_policy *policy; /* of commands that bring none; NULL: the default one */
     size_t max_sessions;                /* of the model's calls; 0: 64 */
     size_t output_memory;               /* bytes kept of each session; 0: 1 MiB */
-    uint64_t spool_quota; /* bytes of each session that go to disk when memory is full; 0: none */
-    unsigned flags;       /* of enum cordon_engine_flag */
-    const char *launcher; /* path of cordon-linux-sandbox; NULL: found beside the program or where
-                             it was installed */
+    uint64_t spool_quota;  /* bytes of each session that go to disk when memory is full; 0: none */
+    unsigned flags;        /* of enum cordon_engine_flag */
+    const char *thread_id; /* a name of the conversation, which its commands get as CODEX_THREAD_ID
+                              and CORDON_THREAD_ID; NULL: none */
+    const char *launcher;  /* path of cordon-linux-sandbox; NULL: found beside the program or where
+                              it was installed */
 };
 
 struct cordon_engine;

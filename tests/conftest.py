@@ -1,11 +1,16 @@
 """Rules for all tests that run the real programs."""
 
 import os
+import signal
 
 import pytest
 
 
 def pytest_configure(config):
+    # a shell ignores these for what it starts in the background, and our children would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
     config.addinivalue_line(
         "markers",
         "no_userns: also run in the pass of `make test` in which user namespaces are forbidden",

@@ -129,6 +129,7 @@ static int engine_init(struct cordon_engine *engine, const struct cordon_engine_
     };
 
     engine->launcher = alloc_str(options->launcher);
+    engine->thread_id = alloc_str(options->thread_id);
     find_home(engine);
     if (load_config(engine, options->config, err))
         return -1;
@@ -172,6 +173,7 @@ void cordon_close(struct cordon_engine *engine)
     config_free(engine->config);
     strv_done(&engine->own_paths);
     free(engine->launcher);
+    free(engine->thread_id);
     free(engine->home);
     free(engine);
 }

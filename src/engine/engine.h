@@ -21,6 +21,7 @@ struct cordon_engine {
     struct cordon_call *calls; /* that wait; calls.c */
     struct config *config;     /* NULL: none */
     char *launcher;            /* NULL: to be found */
+    char *thread_id;           /* NULL: none */
     char *home;                /* NULL: not known */
     struct strv own_paths;     /* clean: what of this host belongs to Cordon */
     struct place *places;      /* see place.h */

@@ -275,6 +275,7 @@ static void make_env(const struct making *making, struct place *place)
     for (size_t i = 0; i < report.len; i++)
         if (report.notes[i].reason == ENVIRONMENT_SET)
             strv_push(&chosen, report.notes[i].name);
+    session.thread_id = making->engine->thread_id;
     session.base = strv_view(&place->env);
     session.chosen = (const char *const *)strv_view(&chosen);
     session_env_build(&session, &place->session_env);

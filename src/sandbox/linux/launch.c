@@ -263,10 +263,21 @@ static void report_exit(const struct plan_message *message, struct launch_report
     ret->bytes_written = usage->blocks_written * 512; /* getrusage(2) */
 }
 
+/* An init that ends with a signal of ours unread resets the socket, which is told before what the
+ * init had to say (unix(7): the error is taken by the first call). */
+static ssize_t receive(int status, struct plan_message *ret)
+{
+    ssize_t len = recv(status, ret, sizeof *ret, MSG_DONTWAIT | MSG_TRUNC);
+
+    if (len < 0 && errno == ECONNRESET)
+        len = recv(status, ret, sizeof *ret, MSG_DONTWAIT | MSG_TRUNC);
+    return len;
+}
+
 int launch_read(struct launch *launch, struct launch_report *ret, struct err *err)
 {
     struct plan_message message;
-    ssize_t len = recv(launch->status, &message, sizeof message, MSG_DONTWAIT | MSG_TRUNC);
+    ssize_t len = receive(launch->status, &message);
 
     *ret = (struct launch_report){.event = LAUNCH_NOTHING};
     if (len < 0 && (errno == EAGAIN || errno == EINTR))

@@ -204,6 +204,10 @@ int main(void)
         cmocka_unit_test(test_tty_without_terminal),
         cmocka_unit_test(test_at_a_terminal),
     };
+    static const int taken[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 
+    /* a shell ignores some of them for what it starts in the background */
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        signal(taken[i], SIG_DFL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
