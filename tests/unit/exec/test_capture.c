@@ -52,7 +52,7 @@ static void model_check_order(const struct model *model, struct capture *capture
     uint64_t omitted;
     size_t len;
     const struct capture_segment *segment = capture_segments(capture, &len, &omitted);
-    const struct capture_segment *end = segment + len;
+    const struct capture_segment *end = len ? segment + len : segment;
     uint64_t at[STREAM_COUNT] = {0};
     uint64_t offset = 0;
 

@@ -234,6 +234,30 @@ static void test_a_killed_caller(void **state)
     buf_done(&watched.text);
 }
 
+/* An init that goes with signals of ours unread resets the socket; what it said is still there. */
+static void test_the_end_is_told_with_signals_unread(void **state)
+{
+    AUTO(ended_done) struct ended ended = {0};
+    struct command command;
+    struct pollfd gone = {.events = POLLIN};
+
+    sandbox = ground_sandbox(&ground, SANDBOX_AUTO);
+    command_start(
+        &command, sandbox,
+        launch_in(ground.ws, ARGV((char *)"sh", (char *)"-c", (char *)"echo up; exec sleep 1000")));
+    command_expect(&command, "up\n");
+    kill(command.launch.init, SIGSTOP); /* so that all of them wait */
+    send_signal(&command, SIGTERM, true);
+    for (int i = 0; i < 150; i++) /* more than it reads until the command is dead */
+        send_signal(&command, SIGCONT, true);
+    kill(command.launch.init, SIGCONT);
+    gone.fd = command.launch.pidfd;
+    assert_int_equal(poll(&gone, 1, -1), 1);
+    ended = command_finish(&command);
+    assert_int_equal(ended.report.event, LAUNCH_EXITED);
+    assert_int_equal(WTERMSIG(ended.report.wait_status), SIGTERM);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -243,7 +267,7 @@ int main(void)
         TEST(test_kill_of_everything),        TEST(test_signal_after_the_end),
         TEST(test_signal_to_the_init),        TEST(test_a_killed_init),
         TEST(test_a_closed_launch),           TEST(test_the_init_is_out_of_reach),
-        TEST(test_a_killed_caller),
+        TEST(test_a_killed_caller),           TEST(test_the_end_is_told_with_signals_unread),
     };
 
     return cmocka_run_group_tests(tests, launching_setup, launching_teardown);
