@@ -10,7 +10,8 @@
  * - Every write to it is one whole token: its parser is always at the beginning.
  * - Text is ASCII alone, or one other character of valid UTF-8 from U+00A0 on.
  * - Sequences have at most two parameters of at most VT_PARAM_LIMIT, none of them strings.
- * - There are no lines of double width, no left and right margins, at least two columns.
+ * - There are no lines of double width, no left and right margins, so many columns that whatever is
+ * printed at the margin moves the cursor, at the next wrap at the latest.
  * - The place that DECSC saved and the scrolling region lie on the screen, also after a resize.
  *
  * Colours and other looks are left out as well: nobody reads them, and most sequences are of them.
@@ -469,6 +470,8 @@ void screen_resize(struct screen *screen, struct pty_size size)
     put_position(screen, pos);
     set_size(screen, size);
     vterm_set_size(screen->vterm, (int)screen->rows, (int)screen->columns);
+    pos = cursor(screen); /* above the screen, if rows of text below it made others leave */
+    put_position(screen, (VTermPos){.row = pos.row < 0 ? 0 : pos.row, .col = pos.col});
     bound_saved(screen);
 }
 

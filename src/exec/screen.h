@@ -18,7 +18,7 @@ struct buf;
 struct screen;
 
 /* Sizes are brought within these bounds: what a few bytes can set in motion grows with them. */
-enum { SCREEN_ROWS_MAX = 300, SCREEN_COLUMNS_MIN = 2, SCREEN_COLUMNS_MAX = 500 };
+enum { SCREEN_ROWS_MAX = 300, SCREEN_COLUMNS_MIN = 8, SCREEN_COLUMNS_MAX = 500 };
 
 struct screen_options {
     struct pty_size size;
