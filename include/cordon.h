@@ -1,12 +1,13 @@
 /* libcordon: runs commands for AI agents, in a sandbox, in sessions that can be talked to.
  *
  *     struct cordon_engine_options options = {sizeof options};
- *     cordon_open(&options, &engine, &error)          one per thread that uses it; no thread of
- * ours cordon_run()                                  a command to its end, blocking
- *       cordon_session_start() ... _read() _write()   a command to talk to, by bytes
- *       cordon_exec_command(), cordon_write_stdin()   the calls of a model, answered with its text
- *       poll(cordon_fd()), cordon_dispatch()          in a loop of yours; or cordon_wait()
- *     cordon_close(engine)                            kills every command that still runs
+ *
+ *     cordon_open(&options, &engine, &error)    one for each thread that uses it
+ *       cordon_run()                            a command to its end, blocking
+ *       cordon_session_start(), _read(), ...    a command to talk to, by bytes
+ *       cordon_exec_command(), _write_stdin()   the calls of a model, answered with its text
+ *       poll(cordon_fd()), cordon_dispatch()    in a loop of yours; or cordon_wait()
+ *     cordon_close(engine)                      kills every command that still runs
  *
  * An engine belongs to one thread at a time. Callbacks come out of cordon_dispatch(),
  * cordon_wait(), cordon_run() and cordon_session_wait() only, never out of the function that was

@@ -259,6 +259,12 @@ static char *host_find(const struct line *line)
     return NULL;
 }
 
+/* /dev/tcp/HOST/PORT is bash's word for a connection, not a file. */
+static bool names_bash_socket(const char *lower)
+{
+    return strstr(lower, "/dev/tcp/") || strstr(lower, "/dev/udp/");
+}
+
 static void clue_fill(struct denial_clue *clue, const struct line *line, const char *at,
                       const struct phrase *phrase)
 {
@@ -271,7 +277,8 @@ static void clue_fill(struct denial_clue *clue, const struct line *line, const c
         .needs_proof = phrase->needs_proof,
         .is_rust = strstr(line->lower, "(os error ") != NULL,
     };
-    if (phrase->topic == DENIAL_TOPIC_NETWORK) {
+    if (phrase->topic == DENIAL_TOPIC_NETWORK || names_bash_socket(line->lower)) {
+        clue->topic = DENIAL_TOPIC_NETWORK;
         clue->host = host_find(line);
         return;
     }
