@@ -35,8 +35,8 @@ static void feed(struct screen *screen, const char *bytes, size_t len, size_t st
 static struct screen *play(const uint8_t *data, size_t size, size_t step)
 {
     const uint8_t *end = data + size;
-    struct screen *screen = screen_new(
-        &(struct screen_options){.size = size_of(data), .lines_max = 20, .bytes_max = 1000});
+    struct screen *screen = screen_new(&(struct screen_options){
+        .size = size_of(data), .limits = {.lines_max = 20, .bytes_max = 1000}});
 
     data += 2;
     while (data < end) {

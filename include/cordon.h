@@ -179,8 +179,9 @@ CORDON_API void cordon_result_free(struct cordon_result *result);
 struct cordon_session;
 
 enum cordon_session_flag {
-    CORDON_TTY = 1,       /* on a terminal of its own */
-    CORDON_STDIN_PIPE = 2 /* without one: stdin is a pipe, and not /dev/null */
+    CORDON_TTY = 1,        /* on a terminal of its own */
+    CORDON_STDIN_PIPE = 2, /* without one: stdin is a pipe, and not /dev/null */
+    CORDON_SCREEN = 4 /* with CORDON_TTY: what it shows can be read, see struct cordon_screen */
 };
 
 struct cordon_session_options {
@@ -248,6 +249,30 @@ CORDON_API const struct cordon_end *cordon_session_end(const struct cordon_sessi
  * when time was up, -1 on failure. */
 CORDON_API int cordon_session_wait(struct cordon_session *session, int timeout_ms,
                                    struct cordon_error *error);
+
+/* --- what a terminal shows --- */
+
+/* Rows of text without escape sequences, for programs that draw. At 24x80 it costs a session 75 to
+ * 150 KiB, at most 256 KiB more of scrollback, and time for every byte. Fields may be added at the
+ * end. */
+struct cordon_screen {
+    unsigned rows;
+    unsigned columns;
+    unsigned cursor_row; /* from 0 */
+    unsigned cursor_column;
+    int cursor_visible;
+    int alternate; /* the screen of editors and pagers is up */
+    const char *title;
+    const char *text; /* each row with a newline behind it, without blanks at its end */
+    size_t text_len;
+    const char *scrollback; /* the newest lines that left at the top, likewise */
+    size_t scrollback_len;
+};
+
+/* What it shows now, as a copy to be freed. CORDON_ERROR_INVALID without CORDON_SCREEN. */
+CORDON_API int cordon_session_screen(struct cordon_session *session,
+                                     struct cordon_screen **ret_screen, struct cordon_error *error);
+CORDON_API void cordon_screen_free(struct cordon_screen *screen);
 
 /* --- the calls of a model --- */
 
@@ -338,6 +363,10 @@ CORDON_API size_t cordon_terminate_all(struct cordon_engine *engine, uint64_t ow
 
 CORDON_API int cordon_resize(struct cordon_engine *engine, int session_id, unsigned short rows,
                              unsigned short columns, struct cordon_error *error);
+
+/* As cordon_session_screen(), of a command of the model's calls. */
+CORDON_API int cordon_screen_of(struct cordon_engine *engine, int session_id,
+                                struct cordon_screen **ret_screen, struct cordon_error *error);
 
 /* The ids of those that run (owner 0: all), ascending, at most `max` of them into `ret_ids`; how
  * many there are. */

@@ -9,6 +9,7 @@
 
 struct json_t;
 struct loop;
+struct screen;
 struct settings;
 
 struct script {
@@ -30,5 +31,6 @@ struct json_t *script_play(struct script *script, const char *line, size_t len, 
 /* Answers as JSON; new references. */
 struct json_t *script_response_json(const struct script *script,
                                     const struct unified_response *response);
+struct json_t *script_screen_json(const struct screen *screen);
 struct json_t *script_failure_json(const struct script *script, int session_id, const char *command,
                                    const struct err *failure);

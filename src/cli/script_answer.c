@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "exec/headtail.h"
+#include "exec/screen.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -102,4 +103,30 @@ json_t *script_failure_json(const struct script *script, int session_id, const c
                                       "number", tombstone.end.number));
     json_object_set_new(answer, "text", json_lossy(text.data));
     return answer;
+}
+
+static json_t *row_json(const struct screen *screen, unsigned row)
+{
+    AUTO(buf_done) struct buf text;
+
+    buf_init(&text, SIZE_MAX / 2);
+    screen_row(screen, row, &text);
+    return json_stringn(text.data ? text.data : "", text.len);
+}
+
+json_t *script_screen_json(const struct screen *screen)
+{
+    json_t *rows = json_array();
+    json_t *scrollback = json_array();
+    struct screen_info info;
+
+    screen_info(screen, &info);
+    for (unsigned row = 0; row < info.rows; row++)
+        json_array_append_new(rows, row_json(screen, row));
+    for (size_t i = 0; i < info.lines; i++)
+        json_array_append_new(scrollback, json_string(screen_line(screen, i)));
+    return json_pack("{s:o, s:[i, i], s:b, s:b, s:s, s:i, s:o}", "rows", rows, "cursor",
+                     (int)info.cursor_row, (int)info.cursor_column, "cursor_visible",
+                     info.is_cursor_visible, "alternate", info.is_alternate, "title", info.title,
+                     "columns", (int)info.columns, "scrollback", scrollback);
 }

@@ -151,6 +151,9 @@ static void answer_now(struct script *script, json_t *answer)
     script->is_answered = true;
 }
 
+/* Of every screen that a script asks for. */
+static const struct screen_limits screen_limits = {.lines_max = 1000, .bytes_max = 1 << 18};
+
 static int play_exec(struct script *script, const struct json_at *at, struct err *err)
 {
     static const char *const stdins[] = {"null", "pipe", NULL};
@@ -167,8 +170,11 @@ static int play_exec(struct script *script, const struct json_at *at, struct err
     AUTO_FREE char *folder = NULL;
     size_t word = 0;
     bool is_tty = false;
+    bool has_screen = false;
     struct err failure;
 
+    if (read_bool(at, "screen", &has_screen, err))
+        return -1;
     if (json_at_string(&cmd, &exec.cmd, err) || read_text(at, "workdir", &workdir, err) ||
         read_text(at, "shell", &exec.shell, err) || read_bool(at, "tty", &is_tty, err) ||
         read_bool(at, "login", &exec.is_login, err) || read_size(at, &exec.size, err) ||
@@ -176,6 +182,7 @@ static int play_exec(struct script *script, const struct json_at *at, struct err
         (json_at_is_given(&input) && json_at_word(&input, stdins, &word, err)))
         return -1;
     exec.workdir = folder = path_clean(script->settings->folder, workdir);
+    exec.screen = has_screen ? &screen_limits : NULL;
     exec.stdio = is_tty ? PROCESS_TTY : PROCESS_PIPES;
     exec.input = word ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL;
     answer_failure(script, unified_exec(script->unified, &exec, on_done, script, &failure), 0,
@@ -272,16 +279,35 @@ static int play_list(struct script *script, const struct json_at *at, struct err
     return 0;
 }
 
+static int play_screen(struct script *script, const struct json_at *at, struct err *err)
+{
+    const struct session *session;
+    struct err failure;
+    int id;
+
+    if (read_session(at, &id, err))
+        return -1;
+    session = unified_find(script->unified, id, &failure);
+    if (session && !session_screen(session))
+        err_set(&failure, ERR_INVALID, "session %d was started without a screen", id);
+    if (session && session_screen(session))
+        answer_now(script, script_screen_json(session_screen(session)));
+    else
+        answer_failure(script, NULL, id, NULL, &failure);
+    return 0;
+}
+
 /* --- lines --- */
 
 #define PACE "yield_time_ms", "max_output_tokens", "exit", "text", "quiet_ms", "bytes"
 
-static const char *const exec_keys[] = {"cmd",   "workdir", "tty",     "shell", "login",
-                                        "stdin", "rows",    "columns", PACE,    NULL};
+static const char *const exec_keys[] = {"cmd",  "workdir", "tty",    "shell", "login", "stdin",
+                                        "rows", "columns", "screen", PACE,    NULL};
 static const char *const write_keys[] = {"session_id", "chars", "write_id", "close", PACE, NULL};
 static const char *const wait_keys[] = {"session_id", PACE, NULL};
 static const char *const terminate_keys[] = {"session_id", NULL};
 static const char *const resize_keys[] = {"session_id", "rows", "columns", NULL};
+static const char *const screen_keys[] = {"session_id", NULL};
 static const char *const list_keys[] = {NULL};
 
 static const struct script_call {
@@ -292,6 +318,7 @@ static const struct script_call {
     {"exec_command", exec_keys, play_exec}, {"write_stdin", write_keys, play_write},
     {"wait_for", wait_keys, play_wait},     {"terminate", terminate_keys, play_terminate},
     {"resize", resize_keys, play_resize},   {"list", list_keys, play_list},
+    {"screen", screen_keys, play_screen},
 };
 
 enum { CALLS = sizeof calls / sizeof *calls };
@@ -308,7 +335,7 @@ static const struct script_call *find_call(const struct json_at *root, struct er
             return &calls[i];
     json_at_fail(root, err,
                  "should have one key, which is exec_command, write_stdin, wait_for, terminate, "
-                 "resize or list");
+                 "resize, screen or list");
     return NULL;
 }
 

@@ -148,6 +148,7 @@ static struct unified_call *exec(struct cordon_engine *engine, const struct cord
         .stdio = options->flags & CORDON_TTY ? PROCESS_TTY : PROCESS_PIPES,
         .input = options->flags & CORDON_STDIN_PIPE ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL,
         .size = {.rows = options->rows, .columns = options->columns},
+        .screen = view_limits(options->flags),
         .owner = options->owner,
     };
 
@@ -249,6 +250,19 @@ int cordon_resize(struct cordon_engine *engine, int session_id, unsigned short r
     struct err err;
 
     return unified_resize(engine->unified, session_id, size, &err) ? error_give(error, &err) : 0;
+}
+
+int cordon_screen_of(struct cordon_engine *engine, int session_id,
+                     struct cordon_screen **ret_screen, struct cordon_error *error)
+{
+    struct err err;
+    const struct session *session = unified_find(engine->unified, session_id, &err);
+    struct cordon_screen *view = session ? view_new(session_screen(session), &err) : NULL;
+
+    if (!view)
+        return error_give(error, &err);
+    *ret_screen = view;
+    return 0;
 }
 
 size_t cordon_list(struct cordon_engine *engine, uint64_t owner, int *ret_ids, size_t max)

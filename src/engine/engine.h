@@ -13,6 +13,8 @@ struct config;
 struct loop;
 struct place;
 struct process_end;
+struct screen;
+struct screen_limits;
 struct unified;
 
 struct cordon_engine {
@@ -37,5 +39,11 @@ int error_give(struct cordon_error *error, const struct err *err);
 
 /* Those that nobody will answer any more. */
 void calls_free(struct cordon_call *calls);
+
+/* Of every session that has CORDON_SCREEN among its flags; else NULL. */
+const struct screen_limits *view_limits(unsigned flags);
+
+/* A copy of what is shown; ERR_INVALID when `screen` is NULL. */
+struct cordon_screen *view_new(const struct screen *screen, struct err *err);
 
 void end_fill(struct cordon_end *end, const struct process_end *from, int exit_code);

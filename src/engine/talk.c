@@ -74,6 +74,7 @@ static struct session *start(struct cordon_engine *engine,
     struct session_options session = {
         .process = &process,
         .output = {.memory_max = OUTPUT_MEMORY_DEFAULT},
+        .screen = view_limits(options->flags),
     };
 
     if (!place)
@@ -166,6 +167,18 @@ int cordon_session_write(struct cordon_session *session, const void *bytes, size
 void cordon_session_close_input(struct cordon_session *session)
 {
     session_close_input(session->session);
+}
+
+int cordon_session_screen(struct cordon_session *session, struct cordon_screen **ret_screen,
+                          struct cordon_error *error)
+{
+    struct err err;
+    struct cordon_screen *view = view_new(session_screen(session->session), &err);
+
+    if (!view)
+        return error_give(error, &err);
+    *ret_screen = view;
+    return 0;
 }
 
 /* --- control --- */

@@ -20,39 +20,11 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "base/buf.h"
-#include "exec/scrollback.h"
-#include "exec/vt_token.h"
+#include "exec/screen_part.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <vterm.h>
 
-enum {
-    WORK_MAX = 4 << 20, /* of one screen_feed(), in cells that are moved or erased */
-    COMBINING_MAX = 16, /* characters in a row that do not move the cursor */
-    CHARACTER_MAX = 4,  /* bytes */
-};
-
-struct screen {
-    VTerm *vterm;
-    VTermScreen *cells;
-    struct vt vt;
-    unsigned rows;
-    unsigned columns;
-    VTermPos saved; /* what DECRC would go to */
-    bool is_cursor_visible;
-    bool is_alternate;
-    bool is_inserting;
-    char title[VT_TITLE_MAX + 1];
-    char last[CHARACTER_MAX]; /* for REP */
-    size_t last_len;
-    unsigned combining;
-    size_t work; /* of this screen_feed() */
-    struct scrollback back;
-    struct buf line; /* the text of one row that leaves */
-};
+enum { WORK_MAX = 4 << 20 }; /* of one screen_feed() */
 
 /* --- cells to text --- */
 
@@ -67,7 +39,7 @@ static void append_code_point(struct buf *ret, uint32_t c)
     size_t more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
 
     buf_append(ret, bytes, 1);
-    buf_append(ret, bytes + 4 - more, more ? more : 0);
+    buf_append(ret, bytes + 4 - more, more);
 }
 
 /* The second half of a wide character is (uint32_t)-1; it stays behind when the first is written
@@ -143,238 +115,7 @@ static const VTermScreenCallbacks with_scrollback = {.settermprop = on_property,
                                                      .sb_pushline = on_line};
 static const VTermScreenCallbacks without_scrollback = {.settermprop = on_property};
 
-/* --- what libvterm is told --- */
-
-static VTermPos cursor(const struct screen *screen)
-{
-    VTermPos pos;
-
-    vterm_state_get_cursorpos(vterm_obtain_state(screen->vterm), &pos);
-    return pos;
-}
-
-static void put(struct screen *screen, const char *bytes)
-{
-    vterm_input_write(screen->vterm, bytes, strlen(bytes));
-}
-
-static void work_add(struct screen *screen, size_t cells)
-{
-    screen->work += cells;
-}
-
-static void work_add_screen(struct screen *screen)
-{
-    work_add(screen, (size_t)screen->rows * screen->columns);
-}
-
-/* Characters that do not move the cursor may be combining ones, which libvterm gathers. Any that
- * moves it begins a new cell; so does ASCII. */
-static void put_text(struct screen *screen, const char *text, size_t len)
-{
-    VTermPos before = cursor(screen);
-    VTermPos after;
-
-    work_add(screen, len * (screen->is_inserting ? screen->columns : 1) + screen->columns);
-    if (!(*text & 0x80)) {
-        screen->combining = 0;
-        vterm_input_write(screen->vterm, text, len);
-        return;
-    }
-    if (screen->combining == COMBINING_MAX)
-        return;
-    vterm_input_write(screen->vterm, text, len);
-    after = cursor(screen);
-    if (before.row != after.row || before.col != after.col)
-        screen->combining = 0;
-    else
-        screen->combining++;
-}
-
-static void put_csi(struct screen *screen, const char *leader, const unsigned *params, char final)
-{
-    char text[40];
-    char numbers[2][12] = {"", ""};
-
-    for (size_t i = 0; i < 2; i++)
-        if (params[i])
-            snprintf(numbers[i], sizeof numbers[i], "%u", params[i]);
-    snprintf(text, sizeof text, "\033[%s%s%s%s%c", leader, numbers[0], params[1] ? ";" : "",
-             numbers[1], final);
-    put(screen, text);
-}
-
-static void put_position(struct screen *screen, VTermPos pos)
-{
-    put_csi(screen, "", (unsigned[]){(unsigned)pos.row + 1, (unsigned)pos.col + 1}, 'H');
-}
-
-static void save_cursor(struct screen *screen)
-{
-    screen->saved = cursor(screen);
-    put(screen, "\0337");
-}
-
-/* --- tokens --- */
-
-static void show_text(struct screen *screen, const struct vt_token *token)
-{
-    size_t last = token->text[0] & 0x80 ? token->len : 1;
-
-    put_text(screen, token->text, token->len);
-    memcpy(screen->last, token->text + token->len - last, last);
-    screen->last_len = last;
-}
-
-static void show_control(struct screen *screen, char c)
-{
-    const char text[] = {c, '\0'};
-
-    if (c < '\b' || c > '\017') /* BS HT LF VT FF CR SO SI */
-        return;
-    if (c == '\n' || c == '\v' || c == '\f')
-        work_add_screen(screen);
-    put(screen, text);
-}
-
-static void show_escape(struct screen *screen, const struct vt_token *token)
-{
-    char text[] = {'\033', token->final, '\0', '\0'};
-
-    work_add_screen(screen);
-    if (token->intermediate == '(' || token->intermediate == ')') {
-        if (!strchr("0AB", token->final)) /* line drawing, British, ASCII */
-            return;
-        text[1] = token->intermediate;
-        text[2] = token->final;
-        put(screen, text);
-    } else if (token->intermediate == '#' && token->final == '8') {
-        put(screen, "\033#8"); /* DECALN */
-    } else if (token->intermediate) {
-        return;
-    } else if (token->final == '7') {
-        save_cursor(screen);
-    } else if (token->final == 'c') {
-        put(screen, "\033[?1047l\033c"); /* RIS alone leaves the alternate screen up */
-        screen->is_inserting = false;
-    } else if (strchr("8DEHM", token->final)) { /* DECRC IND NEL HTS RI */
-        put(screen, text);
-    }
-}
-
-static void show_alternate(struct screen *screen, unsigned mode, char final)
-{
-    work_add_screen(screen);
-    vterm_screen_enable_altscreen(screen->cells, 1);
-    if (final == 'h' && mode == 1049)
-        screen->saved = cursor(screen);
-    put_csi(screen, "?", (unsigned[]){mode == 47 ? 1047 : mode, 0}, final);
-}
-
-static void show_private_mode(struct screen *screen, unsigned mode, char final)
-{
-    switch (mode) {
-    case 6:  /* origin */
-    case 7:  /* wrap */
-    case 25: /* cursor */
-        put_csi(screen, "?", (unsigned[]){mode, 0}, final);
-        break;
-    case 1048:
-        if (final == 'h')
-            save_cursor(screen);
-        else
-            put(screen, "\0338");
-        break;
-    case 47:
-    case 1047:
-    case 1049:
-        show_alternate(screen, mode, final);
-        break;
-    default: /* mice, pasting, colours, double width, margins */
-        break;
-    }
-}
-
-static void show_mode(struct screen *screen, unsigned mode, char final)
-{
-    if (mode == 4)
-        screen->is_inserting = final == 'h';
-    if (mode == 4 || mode == 20)
-        put_csi(screen, "", (unsigned[]){mode, 0}, final);
-}
-
-static void show_modes(struct screen *screen, const struct vt_token *token)
-{
-    for (size_t i = 0; i < token->param_len; i++)
-        if (token->leader == '?')
-            show_private_mode(screen, token->params[i], token->final);
-        else if (!token->leader)
-            show_mode(screen, token->params[i], token->final);
-}
-
-static void show_repeated(struct screen *screen, unsigned times)
-{
-    for (unsigned i = 0; screen->last_len && i < (times ? times : 1); i++)
-        put_text(screen, screen->last, screen->last_len);
-}
-
-/* ICH CUU CUD CUF CUB CNL CPL CHA CUP CHT ED EL IL DL DCH SU SD ECH CBT HPA HPR VPA VPR HVP TBC
- * HPB VPB DECSTBM */
-static const char harmless[] = "@ABCDEFGHIJKLMPSTXZ`adefgjkr";
-
-static void show_plain_csi(struct screen *screen, const struct vt_token *token)
-{
-    if (strchr("@JLMPST", token->final))
-        work_add_screen(screen);
-    if (token->final == 'b')
-        show_repeated(screen, token->params[0]);
-    else if (token->final == 'J' && token->params[0] == 3)
-        scrollback_clear(&screen->back);
-    else if (token->final == 's')
-        save_cursor(screen);
-    else if (token->final == 'u')
-        put(screen, "\0338");
-    else if (strchr(harmless, token->final))
-        put_csi(screen, "", token->params, token->final);
-}
-
-static void show_csi(struct screen *screen, const struct vt_token *token)
-{
-    if (token->intermediate == '!' && token->final == 'p') { /* DECSTR */
-        screen->is_inserting = false;
-        put(screen, "\033[4l\033[?6l\033[?7h\033[?25h");
-    } else if (token->intermediate) {
-        return;
-    } else if (token->final == 'h' || token->final == 'l') {
-        show_modes(screen, token);
-    } else if (!token->leader) {
-        show_plain_csi(screen, token);
-    }
-}
-
-static void show_token(struct screen *screen, const struct vt_token *token)
-{
-    switch (token->kind) {
-    case VT_NONE:
-        break;
-    case VT_TEXT:
-        show_text(screen, token);
-        break;
-    case VT_CONTROL:
-        show_control(screen, token->final);
-        break;
-    case VT_ESCAPE:
-        show_escape(screen, token);
-        break;
-    case VT_CSI:
-        show_csi(screen, token);
-        break;
-    case VT_TITLE:
-        memcpy(screen->title, token->text, token->len);
-        screen->title[token->len] = '\0';
-        break;
-    }
-}
+/* --- bytes --- */
 
 size_t screen_feed(struct screen *screen, const char *bytes, size_t len)
 {
@@ -384,8 +125,8 @@ size_t screen_feed(struct screen *screen, const char *bytes, size_t len)
     screen->work = 0;
     while (taken < len && screen->work < WORK_MAX) {
         taken += vt_next(&screen->vt, bytes + taken, len - taken, &token);
-        show_token(screen, &token);
-        work_add(screen, 1);
+        screen_show(screen, &token);
+        screen->work++;
     }
     return taken;
 }
@@ -414,7 +155,7 @@ static unsigned bounded(unsigned number, unsigned otherwise, unsigned min, unsig
 
 static void set_size(struct screen *screen, struct pty_size size)
 {
-    screen->rows = bounded(size.rows, PTY_DEFAULT_ROWS, 1, SCREEN_ROWS_MAX);
+    screen->rows = bounded(size.rows, PTY_DEFAULT_ROWS, SCREEN_ROWS_MIN, SCREEN_ROWS_MAX);
     screen->columns =
         bounded(size.columns, PTY_DEFAULT_COLUMNS, SCREEN_COLUMNS_MIN, SCREEN_COLUMNS_MAX);
 }
@@ -424,18 +165,18 @@ struct screen *screen_new(const struct screen_options *options)
     struct screen *screen = alloc_zero(1, sizeof *screen);
 
     set_size(screen, options->size);
-    screen->back.lines_max = options->lines_max;
-    screen->back.bytes_max = options->bytes_max;
+    screen->back.lines_max = options->limits.lines_max;
+    screen->back.bytes_max = options->limits.bytes_max;
     buf_init(&screen->line, SIZE_MAX / 2);
     screen->vterm =
         vterm_new_with_allocator((int)screen->rows, (int)screen->columns, &allocator, NULL);
     vterm_set_utf8(screen->vterm, 1);
     screen->cells = vterm_obtain_screen(screen->vterm);
-    vterm_screen_set_callbacks(screen->cells,
-                               options->lines_max ? &with_scrollback : &without_scrollback, screen);
+    vterm_screen_set_callbacks(
+        screen->cells, options->limits.lines_max ? &with_scrollback : &without_scrollback, screen);
     vterm_screen_set_damage_merge(screen->cells, VTERM_DAMAGE_SCREEN); /* we do not listen to it */
     vterm_screen_reset(screen->cells, 1);
-    save_cursor(screen); /* DECRC before any DECSC would hide the cursor */
+    screen_save_cursor(screen); /* DECRC before any DECSC would hide the cursor */
     return screen;
 }
 
@@ -452,26 +193,27 @@ void screen_free(struct screen *screen)
 /* DECRC does not look where it goes: a saved place that is no longer there has to be replaced. */
 static void bound_saved(struct screen *screen)
 {
-    VTermPos pos = cursor(screen);
+    VTermPos pos = screen_cursor(screen);
     VTermPos saved = screen->saved;
 
     if (saved.row < (int)screen->rows && saved.col < (int)screen->columns)
         return;
-    put_position(screen, saved); /* as near as there is */
-    save_cursor(screen);
-    put_position(screen, pos);
+    screen_put_position(screen, saved); /* as near as there is */
+    screen_save_cursor(screen);
+    screen_put_position(screen, pos);
 }
 
 void screen_resize(struct screen *screen, struct pty_size size)
 {
-    VTermPos pos = cursor(screen);
+    VTermPos pos = screen_cursor(screen);
 
-    put(screen, "\033[?6l\033[r"); /* a region is not bounded by the new size, and goes home */
-    put_position(screen, pos);
+    screen_put(screen,
+               "\033[?6l\033[r"); /* a region is not bounded by the new size, and goes home */
+    screen_put_position(screen, pos);
     set_size(screen, size);
     vterm_set_size(screen->vterm, (int)screen->rows, (int)screen->columns);
-    pos = cursor(screen); /* above the screen, if rows of text below it made others leave */
-    put_position(screen, (VTermPos){.row = pos.row < 0 ? 0 : pos.row, .col = pos.col});
+    pos = screen_cursor(screen); /* above the screen, if rows of text below it made others leave */
+    screen_put_position(screen, (VTermPos){.row = pos.row < 0 ? 0 : pos.row, .col = pos.col});
     bound_saved(screen);
 }
 
@@ -479,7 +221,7 @@ void screen_resize(struct screen *screen, struct pty_size size)
 
 void screen_info(const struct screen *screen, struct screen_info *ret)
 {
-    VTermPos pos = cursor(screen);
+    VTermPos pos = screen_cursor(screen);
 
     *ret = (struct screen_info){
         .rows = screen->rows,

@@ -17,16 +17,26 @@
 struct buf;
 struct screen;
 
-/* Sizes are brought within these bounds: what a few bytes can set in motion grows with them. */
-enum { SCREEN_ROWS_MAX = 300, SCREEN_COLUMNS_MIN = 8, SCREEN_COLUMNS_MAX = 500 };
+/* Sizes are brought within these bounds: what a few bytes can set in motion grows with them, and
+ * libvterm loses lines of a single row. */
+enum {
+    SCREEN_ROWS_MIN = 2,
+    SCREEN_ROWS_MAX = 300,
+    SCREEN_COLUMNS_MIN = 8,
+    SCREEN_COLUMNS_MAX = 500,
+};
 
-struct screen_options {
-    struct pty_size size;
+struct screen_limits {
     size_t lines_max; /* of scrollback; 0: none */
     size_t bytes_max; /* of its text */
 };
 
-/* Takes about 150 KiB at 24x80, as much again once a program asks for the alternate screen. */
+struct screen_options {
+    struct pty_size size;
+    struct screen_limits limits;
+};
+
+/* Takes about 75 KiB at 24x80, as much again once a program asks for the alternate screen. */
 struct screen *screen_new(const struct screen_options *options);
 void screen_free(struct screen *screen);
 

@@ -37,7 +37,8 @@ struct session {
     struct process_end end;
     struct output *output;
     struct unread *unread;
-    struct buf pending; /* input that the process had no room for */
+    struct screen *screen; /* NULL: none */
+    struct buf pending;    /* input that the process had no room for */
     struct write_ids writes;
     enum session_input input;
     bool has_refused;
@@ -82,7 +83,15 @@ static void on_started(void *data, pid_t pid)
 static void on_output(void *data, enum stream stream, const char *bytes, size_t len,
                       uint64_t offset)
 {
-    output_append(((struct session *)data)->output, stream, bytes, len);
+    struct session *session = data;
+
+    output_append(session->output, stream, bytes, len);
+    while (session->screen && len) {
+        size_t taken = screen_feed(session->screen, bytes, len);
+
+        bytes += taken;
+        len -= taken;
+    }
 }
 
 /* Passes on what waits, as far as it goes. */
@@ -152,6 +161,9 @@ static struct session *session_new(const struct session_options *options)
         .on_started = on_started, .on_output = on_output, .on_input = on_input, .on_end = on_end};
     session->output = output_new(&options->output);
     session->unread = unread_new(session->output, options->output.memory_max);
+    if (options->screen && session->has_tty)
+        session->screen =
+            screen_new(&(struct screen_options){.size = process->size, .limits = *options->screen});
     buf_init(&session->pending, SESSION_INPUT_MAX);
     return session;
 }
@@ -177,6 +189,7 @@ void session_free(struct session *session)
     process_free(session->process);
     unread_free(session->unread);
     output_free(session->output);
+    screen_free(session->screen);
     buf_done(&session->pending);
     write_ids_done(&session->writes);
     free(session->command);
@@ -252,7 +265,13 @@ void session_close_input(struct session *session)
 
 int session_resize(struct session *session, struct pty_size size, struct err *err)
 {
-    return session->process ? process_resize(session->process, size, err) : 0;
+    if (!session->process)
+        return 0;
+    if (process_resize(session->process, size, err))
+        return -1;
+    if (session->screen)
+        screen_resize(session->screen, size);
+    return 0;
 }
 
 int session_interrupt(struct session *session, struct err *err)
@@ -299,6 +318,11 @@ struct output *session_output(const struct session *session)
 struct unread *session_unread(const struct session *session)
 {
     return session->unread;
+}
+
+const struct screen *session_screen(const struct session *session)
+{
+    return session->screen;
 }
 
 const struct process_end *session_end(const struct session *session)

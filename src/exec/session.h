@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "exec/output.h"
 #include "exec/process.h"
+#include "exec/screen.h"
 #include "exec/store.h"
 
 #include <stdbool.h>
@@ -34,6 +35,8 @@ struct session_options {
     const char *command;                   /* to show to people; copied */
     const struct process_options *process; /* its events, data and drain do not count */
     struct output_options output;
+    /* Of a terminal's size, and only for a terminal; NULL: none. */
+    const struct screen_limits *screen;
 };
 
 /* NULL on failure. A command that cannot be executed is no failure here but ends at once. */
@@ -102,6 +105,9 @@ void session_info(const struct session *session, struct session_info *ret);
 
 struct output *session_output(const struct session *session); /* to be read; borrowed */
 struct unread *session_unread(const struct session *session);
+
+/* NULL unless it was asked for and there is a terminal; as it is now, also behind the end. */
+const struct screen *session_screen(const struct session *session);
 
 /* NULL until SESSION_ENDED. */
 const struct process_end *session_end(const struct session *session);

@@ -160,6 +160,7 @@ static struct session *exec_start(struct unified *unified, const struct unified_
             .owner = exec->owner,
             .command = exec->cmd,
             .process = &process,
+            .screen = exec->screen,
             .output = {.memory_max = unified->options.output_memory,
                        .spool = spool.quota ? &spool : NULL},
         },

@@ -104,6 +104,7 @@ struct unified_exec {
     enum process_stdio stdio; /* PIPES or TTY */
     enum process_stdin input; /* for PIPES */
     struct pty_size size;
+    const struct screen_limits *screen; /* as in struct session_options */
     struct sandbox_limits limits;
     uint64_t owner;
     struct unified_pace pace;

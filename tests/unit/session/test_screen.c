@@ -118,8 +118,8 @@ static void check(const json_t *json, size_t step)
     struct screen *screen = screen_new(&(struct screen_options){
         .size = {.rows = (uint16_t)case_number(json, "rows", 0),
                  .columns = (uint16_t)case_number(json, "columns", 0)},
-        .lines_max = case_number(json, "lines_max", 0),
-        .bytes_max = case_number(json, "bytes_max", 1 << 16),
+        .limits = {.lines_max = case_number(json, "lines_max", 0),
+                   .bytes_max = case_number(json, "bytes_max", 1 << 16)},
     });
 
     play(screen, json_object_get(json, "feed"), step);
@@ -154,7 +154,7 @@ static void sizes_are_bounded(void **state)
     assert_int_equal(info.columns, SCREEN_COLUMNS_MIN);
     screen_resize(screen, (struct pty_size){1, UINT16_MAX});
     screen_info(screen, &info);
-    assert_int_equal(info.rows, 1);
+    assert_int_equal(info.rows, SCREEN_ROWS_MIN);
     assert_int_equal(info.columns, SCREEN_COLUMNS_MAX);
     screen_resize(screen, (struct pty_size){0, 0});
     screen_info(screen, &info);
@@ -191,7 +191,7 @@ static void text_needs_many_calls_only_when_long(void **state)
 static void scrollback_counts_what_it_drops(void **state)
 {
     struct screen *screen =
-        screen_new(&(struct screen_options){.size = {2, 10}, .lines_max = 3, .bytes_max = 100});
+        screen_new(&(struct screen_options){.size = {2, 10}, .limits = {3, 100}});
     struct screen_info info;
 
     for (int i = 0; i < 50; i++)
@@ -255,8 +255,7 @@ static void any_bytes_will_do(void **state)
 {
     static const char often[] = "\033\033\033[[[];?0123456789hlHJKLMPSTrbsum\n\r\t\xc2\x80\xe4\xb8";
     uint64_t random = 1;
-    struct screen *screen =
-        screen_new(&(struct screen_options){.size = {5, 9}, .lines_max = 9, .bytes_max = 99});
+    struct screen *screen = screen_new(&(struct screen_options){.size = {5, 9}, .limits = {9, 99}});
 
     for (int i = 0; i < 200000; i++) {
         struct screen_info info;
