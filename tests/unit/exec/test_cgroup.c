@@ -435,12 +435,8 @@ static void test_kernel_kills_and_forgets(void **state)
     int status;
     pid_t child;
 
-    if (!base) {
-        if (getenv("CORDON_MUST_WORK") && geteuid() == 0)
-            fail_msg("no cgroup v2 folder that can be written to");
-        print_message("# no cgroup v2 folder that can be written to\n");
-        skip();
-    }
+    if (!base)
+        fail_msg("no cgroup v2 folder that can be written to");
     cgroup = open_cgroup(base);
     child = fork();
     if (child == 0) {
@@ -475,6 +471,10 @@ int main(void)
         cmocka_unit_test(test_which_cgroup_limit_was_hit),
         cmocka_unit_test(test_kernel_kills_and_forgets),
     };
+    size_t count = sizeof tests / sizeof *tests;
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    /* An ordinary user has a cgroup folder only where one was delegated. Root has one in CI. */
+    if (!kernel_base() && !(getenv("CORDON_MUST_WORK") && geteuid() == 0))
+        count--;
+    return _cmocka_run_group_tests("cgroup", tests, count, NULL, NULL);
 }
