@@ -1,5 +1,8 @@
 /* A journal is a file in the registry folder that its process keeps locked, a run of NUL-terminated
  * paths. One that nobody locks belongs to a dead process, however that ended.
+ *
+ * The file "0" stays, empty, for the next process: to make and remove one costs more than all that
+ * is done with it. Who finds "0" taken makes one of its own.
  */
 #include "sandbox/linux/standin_journal.h"
 
@@ -7,6 +10,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "sandbox/linux/standin.h"
 #include "sandbox/linux/standin_file.h"
 
@@ -23,10 +27,13 @@
 
 enum { JOURNAL_MAX = 16 << 20 };
 
+static const char lasting[] = "0";
+
 static struct {
     char registry[PATH_MAX];
     char path[PATH_MAX];
     int fd;
+    bool is_lasting;
 } journal = {.fd = -1};
 
 /* false when something of it has to stay for now. */
@@ -44,7 +51,7 @@ static bool recover_path(const char *path)
 static void recover_journal(int registry, const char *name)
 {
     AUTO(buf_done) struct buf text = {.max = JOURNAL_MAX};
-    AUTO_CLOSE int fd = openat(registry, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    AUTO_CLOSE int fd = openat(registry, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct err ignored;
     bool is_done = true;
     size_t at = 0;
@@ -56,7 +63,9 @@ static void recover_journal(int registry, const char *name)
             is_done &= recover_path(text.data + at);
         at += strlen(text.data + at) + 1;
     }
-    if (is_done)
+    if (!is_done || (text.len == 0 && str_eq(name, lasting)))
+        return;
+    if (!str_eq(name, lasting) || ftruncate(fd, 0))
         unlinkat(registry, name, 0);
 }
 
@@ -128,11 +137,25 @@ const char *standins_registry(struct err *err)
 
 /* true when the journal is locked and still has its name: a recovery between the making and the
  * locking takes it for a dead one's. */
-static bool journal_lock(void)
+static bool journal_lock(int mode)
 {
     struct stat st;
 
-    return flock(journal.fd, LOCK_EX) == 0 && fstat(journal.fd, &st) == 0 && st.st_nlink == 1;
+    return flock(journal.fd, LOCK_EX | mode) == 0 && fstat(journal.fd, &st) == 0 &&
+           st.st_nlink == 1 && st.st_size == 0;
+}
+
+/* The lasting one, unless somebody has it or has to recover from it first. */
+static bool journal_open_lasting(const char *registry)
+{
+    snprintf(journal.path, sizeof journal.path, "%.*s/%s", PATH_MAX - 8, registry, lasting);
+    journal.fd = open(journal.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    journal.is_lasting = journal.fd >= 0 && journal_lock(LOCK_NB);
+    if (journal.fd >= 0 && !journal.is_lasting) {
+        close(journal.fd);
+        journal.fd = -1;
+    }
+    return journal.is_lasting;
 }
 
 static int journal_open(struct err *err)
@@ -145,23 +168,24 @@ static int journal_open(struct err *err)
     }
     if (!registry)
         return -1;
-    for (;;) {
+    while (!journal_open_lasting(registry)) {
         snprintf(journal.path, sizeof journal.path, "%.*s/XXXXXX", PATH_MAX - 8, registry);
         journal.fd = mkostemp(journal.path, O_CLOEXEC);
         if (journal.fd < 0)
             return err_sys(err, "making a journal in %s", registry);
-        if (journal_lock())
-            return 0;
+        if (journal_lock(0))
+            break;
         close(journal.fd);
         journal.fd = -1;
     }
+    return 0;
 }
 
 void journal_close(bool has_leftover)
 {
     if (journal.fd < 0)
         return;
-    if (!has_leftover)
+    if (!has_leftover && (!journal.is_lasting || ftruncate(journal.fd, 0)))
         unlink(journal.path);
     close(journal.fd);
     journal.fd = -1;

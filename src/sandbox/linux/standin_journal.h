@@ -11,5 +11,5 @@ int journal_add(const char *path, struct err *err);
 /* Ends the journal; with `has_leftover` it stays for a later process to act on. */
 void journal_close(bool has_leftover);
 
-/* Removes what the journals of dead processes name, and those journals. */
+/* Removes what the journals of dead processes name, and those journals but for the lasting one. */
 void journal_recover(void);

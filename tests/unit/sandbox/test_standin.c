@@ -189,10 +189,20 @@ static unsigned count_names(const char *dir)
     return count;
 }
 
+/* Journals in which something stands, and whatever else is in the registry: only the file "0" is
+ * allowed to stay, empty. */
+static unsigned count_journals(void)
+{
+    AUTO_FREE char *lasting = path_join(registry, "0");
+    struct stat st;
+
+    return count_names(registry) - (lstat(lasting, &st) == 0 && st.st_size == 0);
+}
+
 static void assert_nothing_left(void)
 {
     assert_int_equal(count_names(folder), 0);
-    assert_int_equal(count_names(registry), 0);
+    assert_int_equal(count_journals(), 0);
 }
 
 /* -- tests; each starts with an empty folder */
@@ -213,7 +223,7 @@ static void test_made_and_removed(void **state)
     assert_true(S_ISREG(st.st_mode));
     assert_int_equal(st.st_mode & 0222, 0);
     assert_int_equal(st.st_size, 0);
-    assert_int_equal(count_names(registry), 1);
+    assert_int_equal(count_journals(), 1);
     assert_true(worker_order(&worker, VALIDATE).is_valid);
     worker_order(&worker, RELEASE);
     assert_nothing_left();
@@ -275,7 +285,7 @@ static void test_found_again_after_a_kill(void **state)
     assert_true(exists(git) && exists(codex));
     worker_acquires(&next, other, true);
     assert_false(exists(git) || exists(codex));
-    assert_int_equal(count_names(registry), 1); /* that of `next` */
+    assert_int_equal(count_journals(), 1); /* that of `next` */
     worker_order(&next, RELEASE);
     assert_nothing_left();
     worker_stop(&next);
@@ -335,7 +345,7 @@ static void test_a_folder_that_refuses(void **state)
     assert_true(answer.is_absent);
     worker_order(&worker, RELEASE);
     worker_stop(&worker);
-    assert_int_equal(count_names(registry), 0);
+    assert_int_equal(count_journals(), 0);
 }
 
 static void test_a_link_on_the_way_is_refused(void **state)
@@ -355,7 +365,7 @@ static void test_a_link_on_the_way_is_refused(void **state)
     assert_contains(answer.err.msg, link);
     assert_int_equal(count_names(outside), 0);
     assert_false(exists(fine)); /* made before the failure */
-    assert_int_equal(count_names(registry), 0);
+    assert_int_equal(count_journals(), 0);
     worker_stop(&worker);
 }
 
@@ -466,7 +476,7 @@ static void test_garbage_in_the_registry(void **state)
     unlink(fifo);
     unlink(link);
     rmdir(dir);
-    assert_int_equal(count_names(registry), 0);
+    assert_int_equal(count_journals(), 0);
 }
 
 /* A journal whose last entry was cut off: the first is acted on, the second was never made. */
