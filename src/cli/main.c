@@ -97,8 +97,8 @@ int main(int argc, char **argv)
 {
     const char *name = argc > 0 ? path_name(argv[0]) : "";
 
-    if (argc == 1 && str_eq(argv[0], PLAN_LAUNCHER_NAME))
-        return launcher_main();
+    if (argc == 2 && str_eq(argv[0], PLAN_LAUNCHER_NAME))
+        return launcher_main(argv[1]);
     open_missing_stdio();
     if (str_eq(name, "codex-linux-sandbox") || str_eq(name, "cordon-linux-sandbox"))
         return helper_main(argv + 1);

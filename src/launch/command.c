@@ -85,15 +85,12 @@ static int command_execute(const char *name, const struct command *command)
 /* By the system call: the C library keeps signals 32 to 34 to itself, and refuses to reset them
  * when somebody above us ignores them (GNU make does). A zeroed struct is SIG_DFL on every
  * architecture. */
-static void command_signals(void)
+void command_signals(void)
 {
     const unsigned long by_default[8] = {0};
-    sigset_t none;
 
     for (int signal = 1; signal <= K_SIGNALS; signal++)
         syscall(SYS_rt_sigaction, signal, by_default, NULL, K_SIGSET_BYTES);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 static int command_fail(struct command_failure *failure, enum plan_stage stage)
@@ -108,9 +105,11 @@ static int command_child(const struct command *command, struct command_failure *
     const struct plan_view *plan = command->plan;
     const char *cwd = plan_string(plan, plan->header->cwd);
     const char *program = plan_string(plan, plan->header->program);
+    sigset_t none;
     int error;
 
-    command_signals();
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || setsid() < 0) {
         err_sys(&failure->err, "leaving the init's session");
         return command_fail(failure, PLAN_STAGE_SETUP);

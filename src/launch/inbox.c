@@ -43,12 +43,16 @@ static bool inbox_read(int ret_fds[PLAN_FDS])
     return true;
 }
 
+void inbox_clear(void)
+{
+    sys_close_range(0, PLAN_STATUS_FD - 1, 0);
+    sys_close_range(PLAN_STATUS_FD + 1, ~0u, 0);
+}
+
 bool inbox_receive(int *ret_file)
 {
     int fds[PLAN_FDS];
 
-    sys_close_range(0, PLAN_STATUS_FD - 1, 0);
-    sys_close_range(PLAN_STATUS_FD + 1, ~0u, 0);
     if (!inbox_read(fds))
         return false;
     /* What came may stand where something else has to go. */

@@ -1,8 +1,8 @@
 /* The launcher does what the plan says, in its order, and decides nothing.
  *
- *     wait for the plan and the command's stdio -> check the plan -> file system -> loopback,
- * keyring, capabilities
- *       -> start the command (limits, Landlock, seccomp in its process) -> wait, pass on, report
+ *     namespaces -> wait for the plan and the command's stdio -> check the plan -> file system
+ *       -> keyring, capabilities -> start the command (limits, Landlock, seccomp in its process)
+ *       -> wait, pass on, report
  *
  * It is its own small program, so that nothing of the caller's memory or environment is ever in
  * the sandbox. It is not dumpable: the command can neither trace it nor read its /proc files.
@@ -17,6 +17,7 @@
 #include "launch/mounts.h"
 #include "launch/restrict.h"
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -59,13 +60,12 @@ static int launcher_apply(const struct plan_view *plan, const struct plan_record
     switch (record->op) {
     case PLAN_NAMESPACES:
     case PLAN_IDENTITY:
+    case PLAN_LOOPBACK:
     case PLAN_LIMIT:
     case PLAN_LANDLOCK:
     case PLAN_LANDLOCK_RULE:
     case PLAN_SECCOMP:
-        return 0; /* not ours, or put on in the command's process */
-    case PLAN_LOOPBACK:
-        return restrict_loopback(err);
+        return 0; /* done already, or put on in the command's process */
     case PLAN_SESSION_KEYRING:
         return restrict_keyring(err);
     case PLAN_DROP:
@@ -98,7 +98,23 @@ static int launcher_setup(const struct plan_view *plan, uint32_t *ret_op, struct
     return 0;
 }
 
-int launcher_main(void)
+/* What takes no plan, and mostly is done while the caller writes it. */
+static int launcher_begin(const char *hex, uint32_t *ret_op, struct err *err)
+{
+    unsigned long namespaces = strtoul(hex, NULL, 16);
+
+    command_signals();
+    *ret_op = PLAN_NAMESPACES;
+    if (namespaces && unshare((int)namespaces))
+        return err_sys(err, "making namespaces");
+    *ret_op = PLAN_LOOPBACK;
+    if ((namespaces & CLONE_NEWNET) && restrict_loopback(err))
+        return -1;
+    *ret_op = PLAN_OP_COUNT;
+    return 0;
+}
+
+int launcher_main(const char *namespaces)
 {
     struct plan_message started = {.kind = PLAN_MESSAGE_STARTED};
     struct command_failure failure = {0};
@@ -110,6 +126,9 @@ int launcher_main(void)
     mode_t mask = umask(0); /* modes in the plan are meant as they stand */
     pid_t command;
 
+    inbox_clear();
+    if (launcher_begin(namespaces, &op, &err))
+        return launcher_fail(&err, PLAN_STAGE_SETUP, op);
     if (!inbox_receive(&file))
         return 0; /* not needed any more */
     if (launcher_read(file, &plan, &err) || inbox_close(&err) || init_signals(&err) ||

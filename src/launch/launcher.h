@@ -2,6 +2,7 @@
  * the command's init. */
 #pragma once
 
-/* The exit status is 0 when a command ran, 1 when it could not be started; how it ended goes over
+/* Enters new namespaces first (CLONE_NEW* flags, in hex), while its caller has other things to do.
+ * The exit status is 0 when a command ran, 1 when it could not be started; how it ended goes over
  * the status socket. */
-int launcher_main(void);
+int launcher_main(const char *namespaces);

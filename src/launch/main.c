@@ -39,7 +39,7 @@ static int exec_cordon(char **argv)
 
 int main(int argc, char **argv)
 {
-    if (argc == 1 && strcmp(argv[0], PLAN_LAUNCHER_NAME) == 0)
-        return launcher_main();
+    if (argc == 2 && strcmp(argv[0], PLAN_LAUNCHER_NAME) == 0)
+        return launcher_main(argv[1]);
     return exec_cordon(argv);
 }

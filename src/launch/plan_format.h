@@ -28,9 +28,11 @@ enum {
 };
 
 enum plan_op {
-    /* Done by whoever makes the process (sandbox/linux/spawn.c); the launcher skips them. */
+    /* Done before there is a plan, by whoever makes the process (sandbox/linux/spawn.c) and by the
+     * launcher as soon as it runs. */
     PLAN_NAMESPACES, /* value: CLONE_NEW* flags */
     PLAN_IDENTITY,   /* the user and group ids are kept, and nothing else is mapped */
+    PLAN_LOOPBACK,   /* lo up in the new network namespace */
 
     /* File system, in the new mount namespace. Paths are below the tree being built, sources are
      * in the tree as the host has it; no symlink is followed in either. */
@@ -56,7 +58,6 @@ enum plan_op {
     PLAN_ENTER_ROOT,     /* the tree built so far becomes the root; the host's is gone */
 
     /* The rest of the world */
-    PLAN_LOOPBACK,        /* lo up in the new network namespace */
     PLAN_SESSION_KEYRING, /* a new, empty one */
     PLAN_DROP,            /* all capability sets empty, no_new_privs */
 
@@ -158,5 +159,6 @@ struct plan_signal {
     uint32_t everything;
 };
 
-/* argv[0] of a launcher that gets a plan, and its only argument. */
+/* argv[0] of a launcher that gets a plan; argv[1] are the namespaces that it has to make, in hex.
+ */
 #define PLAN_LAUNCHER_NAME "cordon-init"

@@ -131,6 +131,11 @@ def problem(ran):
     return None if ran.stderr.startswith("cordon: ") else f"nothing is said: {ran.stderr!r}"
 
 
+def is_mute(ran, call):
+    """The fault hit the message, too: strace counts the calls of each process by itself."""
+    return call == "write" and ran.returncode == 125 and not ran.stdout + ran.stderr
+
+
 def fail_everything(scene, error, expected):
     """Makes every call of the set-up fail once, and judges each run."""
     calls = scene.calls()
@@ -139,7 +144,7 @@ def fail_everything(scene, error, expected):
     for call, count in sorted(calls.items()):
         for number in range(1, count + 1):
             ran = scene.fail(call, number, error)
-            found = problem(ran)
+            found = None if is_mute(ran, call) else problem(ran)
             stopped += ran.returncode == 125
             if found:
                 problems.append(f"{call} {number}: {found}")

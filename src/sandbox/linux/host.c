@@ -90,7 +90,8 @@ static bool is_refusal(int error)
 
 bool host_step_down(struct host *host, enum plan_op op, const struct err *failure)
 {
-    bool is_namespace_step = op == PLAN_OP_COUNT || op == PLAN_TREE_PRIVATE;
+    bool is_namespace_step =
+        op == PLAN_OP_COUNT || op == PLAN_NAMESPACES || op == PLAN_TREE_PRIVATE;
 
     if (!host->facts.namespaces || !is_refusal(failure->sys))
         return false;

@@ -54,7 +54,6 @@ static int launch_plan(const struct sandbox *sandbox, const struct launch_option
         .program = options->program,
         .cwd = options->cwd,
         .absent = standins_absent(sandbox->keep_warm ? sandbox->warm : launch->standins),
-        .skip_loopback = launch->handle->netns,
         .limits = limits,
         .limits_len = limit_records(&options->limits, limits),
     };
@@ -117,29 +116,34 @@ static int launch_send(const struct init *init, const struct launch_options *opt
     rights->cmsg_type = SCM_RIGHTS;
     rights->cmsg_len = CMSG_LEN(sizeof fds);
     memcpy(CMSG_DATA(rights), fds, sizeof fds);
-    if (sys_fault() || sendmsg(init->status, &message, MSG_NOSIGNAL) < 0)
+    /* One that has failed already says why; launch_read() gets it. */
+    if (sys_fault() || (sendmsg(init->status, &message, MSG_NOSIGNAL) < 0 && errno != EPIPE &&
+                        errno != ECONNRESET))
         return err_sys(err, "sending the plan to the launcher");
     return 0;
 }
 
-/* An init, and the plan for it. */
-static int launch_start(struct sandbox *sandbox, const struct launch_options *options,
-                        struct launch *launch, bool *ret_has_no_init, struct err *err)
+static int launch_take_init(struct sandbox *sandbox, struct launch *launch, struct err *err)
 {
     struct init *init = init_take(&sandbox->inits, sandbox->plan->namespaces, err);
-    AUTO_CLOSE int plan = -1;
 
-    *ret_has_no_init = !init;
     if (!init)
         return -1;
     launch->handle = init;
     launch->status = init->status;
     launch->pidfd = init->pidfd;
     launch->init = init->pid;
-    plan = launch_plan(sandbox, options, launch, err);
-    if (plan < 0 || launch_enter_cgroup(init, options->cgroup, err))
+    return 0;
+}
+
+static int launch_command(struct sandbox *sandbox, const struct launch_options *options,
+                          struct launch *launch, struct err *err)
+{
+    AUTO_CLOSE int plan = launch_plan(sandbox, options, launch, err);
+
+    if (plan < 0 || launch_enter_cgroup(launch->handle, options->cgroup, err))
         return -1;
-    return launch_send(init, options, plan, err);
+    return launch_send(launch->handle, options, plan, err);
 }
 
 /* Fresh ones for this launch, or the ones kept warm, renewed when somebody removed one. */
@@ -160,14 +164,26 @@ static int launch_once(struct sandbox *sandbox, const struct launch_options *opt
 {
     struct launch launch = {.status = -1, .pidfd = -1, .sandbox = sandbox};
 
-    *ret_has_no_init = false;
-    if (launch_standins(sandbox, &launch, err) ||
-        launch_start(sandbox, options, &launch, ret_has_no_init, err)) {
+    /* The init comes first: it makes its namespaces while we make stand-ins and the plan's file. */
+    *ret_has_no_init = launch_take_init(sandbox, &launch, err);
+    if (*ret_has_no_init || launch_standins(sandbox, &launch, err) ||
+        launch_command(sandbox, options, &launch, err)) {
         launch_done(&launch);
         return -1;
     }
     *ret = launch;
     return 0;
+}
+
+/* An init that ends with something of ours unread resets the socket, which is told before what the
+ * init had to say (unix(7): the error is taken by the first call). */
+static ssize_t receive(int status, struct plan_message *ret, int flags)
+{
+    ssize_t len = recv(status, ret, sizeof *ret, flags | MSG_DONTWAIT | MSG_TRUNC);
+
+    if (len < 0 && errno == ECONNRESET)
+        len = recv(status, ret, sizeof *ret, flags | MSG_DONTWAIT | MSG_TRUNC);
+    return len;
 }
 
 bool launch_peek(const struct launch *launch, struct plan_message *ret)
@@ -177,7 +193,7 @@ bool launch_peek(const struct launch *launch, struct plan_message *ret)
 
     while (poll(&fd, 1, -1) < 0 && errno == EINTR)
         ;
-    len = recv(launch->status, ret, sizeof *ret, MSG_PEEK | MSG_TRUNC);
+    len = receive(launch->status, ret, MSG_PEEK);
     return len == (ssize_t)sizeof *ret;
 }
 
@@ -263,21 +279,10 @@ static void report_exit(const struct plan_message *message, struct launch_report
     ret->bytes_written = usage->blocks_written * 512; /* getrusage(2) */
 }
 
-/* An init that ends with a signal of ours unread resets the socket, which is told before what the
- * init had to say (unix(7): the error is taken by the first call). */
-static ssize_t receive(int status, struct plan_message *ret)
-{
-    ssize_t len = recv(status, ret, sizeof *ret, MSG_DONTWAIT | MSG_TRUNC);
-
-    if (len < 0 && errno == ECONNRESET)
-        len = recv(status, ret, sizeof *ret, MSG_DONTWAIT | MSG_TRUNC);
-    return len;
-}
-
 int launch_read(struct launch *launch, struct launch_report *ret, struct err *err)
 {
     struct plan_message message;
-    ssize_t len = receive(launch->status, &message);
+    ssize_t len = receive(launch->status, &message, 0);
 
     *ret = (struct launch_report){.event = LAUNCH_NOTHING};
     if (len < 0 && (errno == EAGAIN || errno == EINTR))

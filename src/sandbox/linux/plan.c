@@ -142,6 +142,8 @@ static int compile_all(struct compiler *compiler, const struct plan_options *opt
         plan_push(plan, PLAN_NAMESPACES)->value = plan->namespaces;
     if (plan->namespaces & CLONE_NEWUSER)
         plan_push(plan, PLAN_IDENTITY);
+    if (plan->namespaces & CLONE_NEWNET)
+        plan_push(plan, PLAN_LOOPBACK);
     if (plan->namespaces & CLONE_NEWNS)
         compile_file_system(compiler);
     else if (check_without_mounts(compiler, err))
@@ -149,8 +151,6 @@ static int compile_all(struct compiler *compiler, const struct plan_options *opt
     if (compiler->slots > PLAN_MAX_SLOTS)
         return err_set(err, ERR_LIMIT, "more than %d folders to be made visible apart",
                        PLAN_MAX_SLOTS);
-    if (plan->namespaces & CLONE_NEWNET)
-        plan_push(plan, PLAN_LOOPBACK);
     plan_push(plan, PLAN_SESSION_KEYRING);
     plan_push(plan, PLAN_DROP);
     compile_landlock(compiler, options);

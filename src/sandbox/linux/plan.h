@@ -85,7 +85,6 @@ struct plan_command {
     const char *cwd;
     uint32_t flags;                   /* enum plan_command_flag */
     const bool *absent;               /* by stand-in: there is nothing to cover; may be NULL */
-    bool skip_loopback;               /* the network namespace has its loopback device up already */
     const struct plan_record *limits; /* PLAN_LIMIT records */
     size_t limits_len;
 };

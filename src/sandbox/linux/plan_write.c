@@ -180,8 +180,6 @@ static uint32_t write_records(const struct plan *plan, const struct plan_command
     for (size_t i = 0; i < plan->len; i++) {
         struct plan_record record = plan->records[i];
 
-        if (record.op == PLAN_LOOPBACK && command->skip_loopback)
-            continue;
         if (record.standin && command->absent && command->absent[record.standin - 1])
             continue;
         record.standin = 0;
