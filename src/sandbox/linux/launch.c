@@ -295,6 +295,9 @@ int launch_read(struct launch *launch, struct launch_report *ret, struct err *er
         ret->event = LAUNCH_STARTED;
     } else if (message.kind == PLAN_MESSAGE_EXITED) {
         launch->is_over = true;
+        /* Nothing of the command is left, and the init pins what has no name any more: what it
+         * takes to free that is done when it ends. */
+        standins_release(TAKE_PTR(launch->standins));
         report_exit(&message, ret);
     } else {
         launch->is_over = true;
