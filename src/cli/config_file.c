@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -27,17 +28,27 @@ void config_file_done(struct config_file *file)
     *file = (struct config_file){0};
 }
 
-/* The user database is asked only when the environment does not say it: that loads modules. Caller
- * frees; NULL when nobody knows. */
+/* By the local user database, whose modules a static program cannot load. */
+static char *home_by_user(void)
+{
+    FILE *file = fopen("/etc/passwd", "re");
+    const struct passwd *user = NULL;
+    char *home = NULL;
+
+    while (file && !home && (user = fgetpwent(file)))
+        if (user->pw_uid == geteuid() && user->pw_dir[0] == '/')
+            home = path_clean("/", user->pw_dir);
+    if (file)
+        fclose(file);
+    return home;
+}
+
+/* Caller frees; NULL when nobody knows. */
 static char *home_folder(void)
 {
     const char *home = getenv("HOME");
-    const struct passwd *user;
 
-    if (home && home[0] == '/')
-        return path_clean("/", home);
-    user = getpwuid(geteuid());
-    return user && user->pw_dir[0] == '/' ? path_clean("/", user->pw_dir) : NULL;
+    return home && home[0] == '/' ? path_clean("/", home) : home_by_user();
 }
 
 /* Caller frees; NULL without a home folder. */
