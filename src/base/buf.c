@@ -78,6 +78,18 @@ bool buf_appendf(struct buf *buf, const char *fmt, ...)
     return ok;
 }
 
+char *buf_extend(struct buf *buf, size_t len)
+{
+    char *end;
+
+    if (!buf_reserve(buf, len))
+        return NULL;
+    end = buf->data + buf->len;
+    buf->len += len;
+    buf->data[buf->len] = '\0';
+    return end;
+}
+
 void buf_consume(struct buf *buf, size_t len)
 {
     if (len > buf->len)

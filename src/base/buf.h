@@ -25,6 +25,11 @@ bool buf_append(struct buf *buf, const void *data, size_t len);
 bool buf_append_str(struct buf *buf, const char *text);
 bool buf_appendf(struct buf *buf, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Makes the text longer by `len` bytes, which the caller fills before anything else is done with
+ * the buffer; they may be written one byte beyond, where the NUL is. NULL when the limit would be
+ * passed. */
+char *buf_extend(struct buf *buf, size_t len);
+
 /* Drops the first `len` bytes (at most all). */
 void buf_consume(struct buf *buf, size_t len);
 

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -86,6 +87,18 @@ int fd_read_file(const char *path, size_t max, struct buf *ret, struct err *err)
     *ret = text;
     text = (struct buf){0};
     return 0;
+}
+
+int fd_make_folders(const char *path, mode_t mode, struct err *err)
+{
+    AUTO_FREE char *copy = alloc_str(path);
+
+    for (char *slash = copy + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+        *slash = '\0';
+        if (mkdir(copy, mode) && errno != EEXIST)
+            return err_sys(err, "%s", copy);
+    }
+    return mkdir(copy, mode) && errno != EEXIST ? err_sys(err, "%s", copy) : 0;
 }
 
 int fd_write_all(int fd, const void *data, size_t len, struct err *err)

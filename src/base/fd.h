@@ -26,6 +26,9 @@ int fd_open_beneath(int dir, const char *path, int flags, mode_t mode, struct er
 /* The whole text of a file, at most `max` bytes. */
 int fd_read_file(const char *path, size_t max, struct buf *ret, struct err *err);
 
+/* Makes the folder `path` (absolute) and every one above it that is missing. */
+int fd_make_folders(const char *path, mode_t mode, struct err *err);
+
 /* Writes everything, however often write(2) stops early. */
 int fd_write_all(int fd, const void *data, size_t len, struct err *err);
 

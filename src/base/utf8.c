@@ -7,6 +7,7 @@
  */
 #include "base/utf8.h"
 
+#include "base/auto.h"
 #include "base/buf.h"
 
 #include <stdint.h>
@@ -149,4 +150,38 @@ size_t utf8_cut(const char *text, size_t len, size_t max)
         break;
     }
     return max;
+}
+
+/* What utf8_plain() does not let through, of whole characters. */
+static bool is_harmful(const unsigned char *at, size_t len)
+{
+    if (len == 1)
+        return *at < ' ' || *at == 0x7f;
+    if (len == 2)
+        return (at[0] == 0xc2 && (at[1] < 0xa0 || at[1] == 0xad)) ||
+               (at[0] == 0xd8 && at[1] == 0x9c);
+    if (len == 4)
+        return at[0] == 0xf3 && at[1] == 0xa0;
+    return (at[0] == 0xe2 && at[1] == 0x80 &&
+            ((at[2] >= 0x8b && at[2] <= 0x8f) || (at[2] >= 0xa8 && at[2] <= 0xae))) ||
+           (at[0] == 0xe2 && at[1] == 0x81 && at[2] >= 0xa0 && at[2] <= 0xa9) ||
+           (at[0] == 0xef && at[1] == 0xbb && at[2] == 0xbf);
+}
+
+char *utf8_plain(const char *text)
+{
+    AUTO(buf_done) struct buf valid = {0};
+    AUTO(buf_done) struct buf plain = {0};
+
+    buf_init(&valid, SIZE_MAX / 2);
+    buf_init(&plain, SIZE_MAX / 2);
+    utf8_append_lossy(&valid, text, strlen(text));
+    for (size_t at = 0, len; at < valid.len; at += len) {
+        utf8_next(valid.data + at, valid.len - at, &len);
+        if (is_harmful((const unsigned char *)valid.data + at, len))
+            buf_append_str(&plain, "?");
+        else
+            buf_append(&plain, valid.data + at, len);
+    }
+    return buf_take(&plain);
 }

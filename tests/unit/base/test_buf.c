@@ -75,6 +75,23 @@ static void appendf_formats_or_leaves_alone(void **state)
     assert_string_equal(buf.data, "42-ab");
 }
 
+static void extend_gives_room_to_fill(void **state)
+{
+    AUTO(buf_done) struct buf buf;
+    char *room;
+
+    buf_init(&buf, 5);
+    buf_append_str(&buf, "ab");
+    room = buf_extend(&buf, 3);
+    assert_non_null(room);
+    memcpy(room, "cde", 4); /* its NUL too */
+    assert_string_equal(buf.data, "abcde");
+    assert_int_equal(buf.len, 5);
+    assert_null(buf_extend(&buf, 1));
+    assert_non_null(buf_extend(&buf, 0));
+    assert_string_equal(buf.data, "abcde");
+}
+
 static void consume_drops_the_front(void **state)
 {
     AUTO(buf_done) struct buf buf;
@@ -209,6 +226,7 @@ int main(void)
         cmocka_unit_test(huge_request_does_not_wrap_around),
         cmocka_unit_test(binary_data_and_growth),
         cmocka_unit_test(appendf_formats_or_leaves_alone),
+        cmocka_unit_test(extend_gives_room_to_fill),
         cmocka_unit_test(consume_drops_the_front),
         cmocka_unit_test(clear_keeps_the_memory_and_the_limit),
         cmocka_unit_test(take_hands_over_and_leaves_an_empty_buffer),

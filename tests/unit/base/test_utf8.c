@@ -281,6 +281,34 @@ static void random_bytes(void **state)
     }
 }
 
+static void plain_text_commands_nothing(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *plain;
+    } cases[] = {
+        {"", ""},
+        {"a/b c~", "a/b c~"},
+        {"\xc3\xa9\xe2\x80\x98\xf0\x9f\x99\x82", "\xc3\xa9\xe2\x80\x98\xf0\x9f\x99\x82"},
+        {"a\x1b[2J\t\r\n\x7f", "a?[2J????"},
+        {"\xc2\x9b"
+         "2J\xc2\xa0\xc2\xad\xd8\x9c",
+         "?2J\xc2\xa0??"},
+        {"\xe2\x80\x8b\xe2\x80\x8f\xe2\x80\xa8\xe2\x80\xae\xe2\x81\xa0\xe2\x81\xa9\xef\xbb\xbf",
+         "???????"},
+        {"\xe2\x80\x8a\xe2\x80\x90\xe2\x80\xaf\xe2\x81\xaa",
+         "\xe2\x80\x8a\xe2\x80\x90\xe2\x80\xaf\xe2\x81\xaa"},
+        {"\xf3\xa0\x81\x81", "?"},
+        {"\x9b\xff", "\xef\xbf\xbd\xef\xbf\xbd"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        AUTO_FREE char *plain = utf8_plain(cases[i].text);
+
+        assert_string_equal(plain, cases[i].plain);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +322,7 @@ int main(void)
         cmocka_unit_test(cut_tears_no_character),
         cmocka_unit_test(cut_of_ill_formed_text_is_at_the_limit),
         cmocka_unit_test(random_bytes),
+        cmocka_unit_test(plain_text_commands_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
