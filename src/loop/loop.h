@@ -45,6 +45,10 @@ int loop_run(struct loop *loop, const bool *until, struct err *err);
  * loop_dispatch() has something to do, timers included. -1 on failure. */
 int loop_fd(struct loop *loop, struct err *err);
 
+/* Waits until loop_dispatch() has something to do, a signal was handled, or so many milliseconds
+ * are over (-1: as long as it takes). */
+int loop_wait(struct loop *loop, int timeout_ms, struct err *err);
+
 /* Calls back for everything that is ready, and never waits. */
 int loop_dispatch(struct loop *loop, struct err *err);
 

@@ -399,6 +399,65 @@ static void test_one_descriptor_says_it_all(void **state)
     close(ends[1]);
 }
 
+static void on_few(void *data)
+{
+    struct note *note = data;
+
+    if (++note->count < 3)
+        loop_timer_start(note->timer, 0);
+}
+
+static void on_endless(void *data, int fd, unsigned ready)
+{
+    ((struct note *)data)->count++; /* and reads nothing */
+}
+
+/* What goes on being ready does not keep the host. */
+static void test_dispatching_what_is_always_ready(void **state)
+{
+    struct loop *loop = new_loop();
+    struct note note = {.count = 0};
+    struct err err = ERR_UNTOUCHED;
+    struct loop_watch *watch;
+    int ends[2];
+
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    watch = loop_watch_new(loop, ends[0], LOOP_READ, on_endless, &note, &err);
+    assert_non_null(watch);
+    assert_int_equal(loop_dispatch(loop, &err), 0);
+    assert_int_equal(note.count, 1);
+    assert_true(host_is_woken(loop));
+    loop_watch_free(watch);
+    loop_free(loop);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* What is deferred by what is dispatched is done by the same dispatch, but not without end. */
+static void test_deferred_calls_of_one_dispatch(void **state)
+{
+    struct loop *loop = new_loop();
+    struct note few = {.timer = loop_timer_new(loop, on_few, &few)};
+    struct note many = {.timer = loop_timer_new(loop, on_again, &many)};
+    struct err err = ERR_UNTOUCHED;
+
+    assert_true(loop_fd(loop, &err) >= 0);
+    loop_timer_start(few.timer, 0);
+    assert_int_equal(loop_wait(loop, -1, &err), 0);
+    assert_int_equal(loop_dispatch(loop, &err), 0);
+    assert_int_equal(few.count, 3);
+    assert_false(host_is_woken(loop));
+    assert_int_equal(loop_wait(loop, 0, &err), 0);
+    loop_timer_start(many.timer, 0);
+    assert_int_equal(loop_dispatch(loop, &err), 0);
+    assert_in_range(many.count, 2, 100);
+    assert_true(host_is_woken(loop));
+    loop_timer_free(few.timer);
+    loop_timer_free(many.timer);
+    loop_free(loop);
+}
+
 /* The right one of several loops is found. */
 static void test_each_loop_has_its_descriptor(void **state)
 {
@@ -441,6 +500,8 @@ int main(void)
         cmocka_unit_test(test_signals),
         cmocka_unit_test(test_child_end),
         cmocka_unit_test(test_one_descriptor_says_it_all),
+        cmocka_unit_test(test_dispatching_what_is_always_ready),
+        cmocka_unit_test(test_deferred_calls_of_one_dispatch),
         cmocka_unit_test(test_each_loop_has_its_descriptor),
         cmocka_unit_test(test_no_descriptor_is_left),
     };
