@@ -38,6 +38,11 @@ const struct config_warning *config_warnings(const struct config *config, size_t
 /* [shell_environment_policy]; the default policy when there is none. Owned by the config. */
 const struct environment_policy *config_environment(const struct config *config);
 
+/* The nearest of `folder` (absolute, clean) and the folders above it that has a [projects."PATH"]
+ * table with a `trust_level`, when that is "trusted": its own rules count. NULL when it is anything
+ * else, or there is none; caller frees. `config` may be NULL. */
+char *config_trusted_project(const struct config *config, const char *folder);
+
 /* Names of the [permissions.NAME] tables, in file order. */
 void config_profile_names(const struct config *config, struct strv *ret);
 

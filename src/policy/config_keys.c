@@ -19,6 +19,7 @@
 static const char *const top_keys[] = {
     "default_permissions",
     "permissions",
+    "projects",
     "sandbox_mode",
     "sandbox_workspace_write",
     "shell_environment_policy",
@@ -88,7 +89,6 @@ static const char *const top_keys[] = {
     "project_doc_fallback_filenames",
     "project_doc_max_bytes",
     "project_root_markers",
-    "projects",
     "realtime",
     "review_model",
     "service_tier",
