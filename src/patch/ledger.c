@@ -1,0 +1,340 @@
+/* See ledger.h. A lock on an open file goes with the last process that holds it, however that
+ * ends; so a ledger that can be locked belongs to nobody alive. Since one process may open the
+ * file just when another removes it, whoever has got the lock looks whether the file still has a
+ * name.
+ *
+ * What a ledger says is not trusted: paths are checked like those of a patch, and steps only ever
+ * touch a file and the name of ours beside it. */
+#include "patch/ledger.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "base/sys.h"
+#include "patch/names.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+enum { LEDGER_MAX = 128 << 20 }; /* bytes: more than CHANGES_FILES_MAX paths */
+
+static const char ledger_head[] = "cordon-patch 1";
+
+/* --- the file --- */
+
+void ledger_close(struct ledger *ledger)
+{
+    auto_close(&ledger->fd);
+    ledger->fd = -1;
+}
+
+/* Waits for the lock. `*ret_is_there`: the file has a name still. */
+static int ledger_lock(int fd, bool *ret_is_there, struct err *err)
+{
+    struct stat st;
+
+    while (sys_fault() || flock(fd, LOCK_EX))
+        if (errno != EINTR)
+            return err_sys(err, "locking " LEDGER_NAME);
+    if (sys_fault() || fstat(fd, &st))
+        return err_sys(err, "looking at " LEDGER_NAME);
+    *ret_is_there = st.st_nlink > 0;
+    return 0;
+}
+
+int ledger_make(const struct patch_folder *folder, bool *ret_made, struct ledger *ret,
+                struct err *err)
+{
+    const int flags = O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    AUTO_CLOSE int fd = sys_fault() ? -1 : openat(folder->fd, LEDGER_NAME, flags, 0600);
+
+    if (fd < 0 && errno != EEXIST)
+        return err_sys(err, "writing %s/" LEDGER_NAME ", which every patch needs", folder->path);
+    *ret_made = false;
+    if (fd < 0)
+        return 0;
+    if (ledger_lock(fd, ret_made, err))
+        return -1;
+    if (*ret_made)
+        ret->fd = TAKE_FD(fd);
+    return 0;
+}
+
+static int check_owner(int fd, struct err *err)
+{
+    struct stat st;
+
+    if (sys_fault() || fstat(fd, &st))
+        return err_sys(err, "looking at " LEDGER_NAME);
+    if (S_ISREG(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077))
+        return 0;
+    return err_set(err, ERR_FORBIDDEN,
+                   LEDGER_NAME " is not a ledger of yours; remove it if nobody needs it");
+}
+
+static int ledger_open(const struct patch_folder *folder, enum ledger_access access,
+                       struct err *err)
+{
+    const int mode = access == LEDGER_READ ? O_RDONLY : O_RDWR | O_APPEND;
+    const int flags = mode | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    int fd = sys_fault() ? -1 : openat(folder->fd, LEDGER_NAME, flags);
+
+    if (fd >= 0)
+        return fd;
+    if (errno == ENOENT)
+        return err_set(err, ERR_NOT_FOUND, "there is no journal");
+    return err_sys(err, "reading " LEDGER_NAME ", the ledger of an earlier patch");
+}
+
+int ledger_take(const struct patch_folder *folder, enum ledger_access access, struct ledger *ret,
+                struct steps *ret_steps, struct err *err)
+{
+    AUTO(buf_done) struct buf text;
+    AUTO_CLOSE int fd = ledger_open(folder, access, err);
+    struct ledger ledger = {.fd = -1};
+    bool is_there = false;
+
+    buf_init(&text, LEDGER_MAX);
+    if (fd < 0 && err->code != ERR_NOT_FOUND)
+        return -1;
+    if (fd >= 0 && (check_owner(fd, err) || ledger_lock(fd, &is_there, err)))
+        return -1;
+    if (is_there) {
+        if (buf_read_fd(&text, fd, err))
+            return err_wrap(err, LEDGER_NAME);
+        if (ledger_parse(text.data, text.len, ret_steps, &ledger.state, err))
+            return -1;
+        ledger.fd = TAKE_FD(fd);
+    }
+    *ret = ledger;
+    return 0;
+}
+
+int ledger_remove(const struct patch_folder *folder, struct ledger *ledger, struct err *err)
+{
+    if ((sys_fault() || unlinkat(folder->fd, LEDGER_NAME, 0)) && errno != ENOENT)
+        return err_sys(err, "removing " LEDGER_NAME);
+    ledger_close(ledger);
+    return 0;
+}
+
+/* --- writing --- */
+
+static bool put(struct buf *text, const char *kind, const char *path)
+{
+    return buf_append(text, kind, strlen(kind) + 1) &&
+           (!path || buf_append(text, path, strlen(path) + 1));
+}
+
+static int ledger_append(const struct ledger *ledger, const struct buf *text, bool fits,
+                         struct err *err)
+{
+    if (!fits)
+        return err_set(err, ERR_LIMIT, "the paths of the patch are too long to be kept in mind");
+    if (fd_write_all(ledger->fd, text->data, text->len, err))
+        return err_wrap(err, LEDGER_NAME);
+    return 0;
+}
+
+static bool put_step(struct buf *text, const struct step *step)
+{
+    const char kind[] = {step->is_folder ? 'F' : (char)step->kind, '\0'};
+    bool fits = put(text, kind, step->path);
+
+    for (size_t i = 0; i < step->folders.len; i++)
+        fits = fits && put(text, "d", step->folders.items[i]);
+    for (size_t i = 0; i < step->files.len; i++)
+        fits = fits && put(text, "f", step->files.items[i]);
+    return fits;
+}
+
+int ledger_write_steps(const struct ledger *ledger, const struct steps *steps, struct err *err)
+{
+    AUTO(buf_done) struct buf text = {.max = LEDGER_MAX / 2};
+    bool fits = put(&text, ledger_head, steps->id);
+
+    for (size_t i = 0; i < steps->len; i++)
+        fits = fits && put_step(&text, &steps->items[i]);
+    fits = fits && put(&text, "=", NULL);
+    return ledger_append(ledger, &text, fits, err);
+}
+
+static bool put_stamp(struct buf *text, const struct stamp *stamp, const char *end)
+{
+    return buf_appendf(text, "%" PRIx64 " %" PRIx64 " %" PRIx64 "%s", stamp->inode, stamp->size,
+                       stamp->mtime_ns, end);
+}
+
+int ledger_decide(const struct ledger *ledger, const struct steps *steps, struct err *err)
+{
+    AUTO(buf_done) struct buf text = {.max = LEDGER_MAX / 2};
+    bool fits = true;
+
+    for (size_t i = 0; i < steps->len; i++)
+        fits = fits && put_stamp(&text, &steps->items[i].before, " ") &&
+               put_stamp(&text, &steps->items[i].after, "") && buf_append(&text, "", 1);
+    fits = fits && put(&text, "+", NULL);
+    return ledger_append(ledger, &text, fits, err);
+}
+
+int ledger_withdraw(const struct ledger *ledger, struct err *err)
+{
+    return fd_write_all(ledger->fd, "-", 2, err);
+}
+
+/* --- reading --- */
+
+struct reader {
+    const char *next;
+    const char *end;
+};
+
+/* The next text with its NUL; NULL at the end, and before one that was not written whole. */
+static const char *read_text(struct reader *reader)
+{
+    const char *text = reader->next;
+    const char *nul = memchr(text, '\0', (size_t)(reader->end - text));
+
+    if (!nul)
+        return NULL;
+    reader->next = nul + 1;
+    return text;
+}
+
+static int fail_parsing(struct err *err)
+{
+    return err_set(err, ERR_INVALID,
+                   LEDGER_NAME " is no ledger of a patch; remove it if nobody needs it");
+}
+
+static bool is_id(const char *text)
+{
+    return strlen(text) == 16 && strspn(text, "0123456789abcdef") == 16;
+}
+
+static bool take_step(struct steps *steps, char kind, const char *path)
+{
+    struct step *last = steps->len ? &steps->items[steps->len - 1] : NULL;
+
+    if (!names_are_clean(path))
+        return false;
+    if (kind == 'd' || kind == 'f') {
+        if (!last || !last->is_folder || !names_within(path, last->path) ||
+            str_eq(path, last->path))
+            return false;
+        strv_push(kind == 'd' ? &last->folders : &last->files, path);
+        return true;
+    }
+    if (!strchr("ARDF", kind))
+        return false;
+    steps_add(steps, kind == 'F' ? STEP_ADD : (enum step_kind)kind, alloc_str(path))->is_folder =
+        kind == 'F';
+    return true;
+}
+
+/* Up to the "=". `*ret_whole`: it was there. */
+static int read_steps(struct reader *reader, struct steps *steps, bool *ret_whole, struct err *err)
+{
+    const char *kind;
+    const char *path;
+
+    *ret_whole = false;
+    while ((kind = read_text(reader))) {
+        if (str_eq(kind, "=")) {
+            *ret_whole = true;
+            return 0;
+        }
+        if (strlen(kind) != 1)
+            return fail_parsing(err);
+        path = read_text(reader);
+        if (!path)
+            return 0;
+        if (!take_step(steps, *kind, path))
+            return fail_parsing(err);
+    }
+    return 0;
+}
+
+static bool parse_stamps(const char *text, struct step *step)
+{
+    struct stamp *before = &step->before;
+    struct stamp *after = &step->after;
+    int end = 0;
+
+    return sscanf(text, "%" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 "%n",
+                  &before->inode, &before->size, &before->mtime_ns, &after->inode, &after->size,
+                  &after->mtime_ns, &end) == 6 &&
+           text[end] == '\0';
+}
+
+static int read_decision(struct reader *reader, struct steps *steps, enum ledger_state *ret_state,
+                         struct err *err)
+{
+    const char *text;
+
+    for (size_t i = 0; i < steps->len; i++) {
+        text = read_text(reader);
+        if (!text)
+            return 0;
+        if (!parse_stamps(text, &steps->items[i]))
+            return fail_parsing(err);
+    }
+    text = read_text(reader);
+    if (!text)
+        return 0;
+    if (!str_eq(text, "+"))
+        return fail_parsing(err);
+    *ret_state = LEDGER_DECIDED;
+    text = read_text(reader);
+    if (text && !str_eq(text, "-"))
+        return fail_parsing(err);
+    if (text)
+        *ret_state = LEDGER_WITHDRAWN;
+    return 0;
+}
+
+static int parse_into(struct reader *reader, struct steps *steps, enum ledger_state *ret_state,
+                      struct err *err)
+{
+    const char *head = read_text(reader);
+    const char *id = head ? read_text(reader) : NULL;
+    bool is_whole;
+
+    if (head ? !str_eq(head, ledger_head)
+             : memcmp(reader->next, ledger_head,
+                      reader->end - reader->next > (ptrdiff_t)sizeof ledger_head
+                          ? sizeof ledger_head
+                          : (size_t)(reader->end - reader->next)) != 0)
+        return fail_parsing(err);
+    if (!id)
+        return 0;
+    if (!is_id(id))
+        return fail_parsing(err);
+    memcpy(steps->id, id, sizeof steps->id);
+    if (read_steps(reader, steps, &is_whole, err))
+        return -1;
+    return is_whole ? read_decision(reader, steps, ret_state, err) : 0;
+}
+
+int ledger_parse(const char *text, size_t len, struct steps *ret, enum ledger_state *ret_state,
+                 struct err *err)
+{
+    AUTO(steps_done) struct steps steps = {.items = NULL};
+    struct reader reader = {.next = len ? text : "", .end = len ? text + len : ""};
+    enum ledger_state state = LEDGER_OPEN;
+
+    if (len && parse_into(&reader, &steps, &state, err))
+        return -1;
+    *ret = steps;
+    *ret_state = state;
+    steps = (struct steps){.items = NULL};
+    return 0;
+}

@@ -1,0 +1,348 @@
+/* See update.h, and spec/exec-core.md 8.2, whose rules these are.
+ *
+ *     chunks -> places in the old lines (all of them found first) -> new text and edits
+ *
+ * Places never overlap: each is looked for behind the one before. Only chunks without old lines
+ * stand out of order, at the end of the file.
+ *
+ * Kept lines are written as the patch spells them, but every line keeps the ending that it had; new
+ * lines get that of the file's first line. The result ends with a line ending. */
+#include "patch/update.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "patch/edits.h"
+#include "patch/line_index.h"
+#include "patch/lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_LINE SIZE_MAX
+
+/* Where a chunk goes. */
+struct place {
+    const struct patch_chunk *chunk;
+    size_t at;       /* line of the old text */
+    size_t not_old;  /* index in the chunk of a line that is not looked for after all; NO_LINE */
+    size_t not_new;  /* ... that is not written after all; NO_LINE */
+    size_t position; /* among the chunks */
+};
+
+struct updater {
+    const struct patch *patch;
+    const struct patch_file *file;
+    struct lines lines;
+    struct line_index *index;
+    size_t next; /* where looking goes on */
+};
+
+static void updater_done(struct updater *updater)
+{
+    line_index_free(updater->index);
+    lines_done(&updater->lines);
+}
+
+/* --- finding the places --- */
+
+static const struct patch_line *chunk_line(const struct updater *updater,
+                                           const struct patch_chunk *chunk, size_t i)
+{
+    return &updater->patch->lines[chunk->first + i];
+}
+
+static int fail_at(const struct updater *updater, const struct patch_chunk *chunk, struct err *err)
+{
+    return err_wrap(err, "line %zu of the patch: %s", chunk->line, updater->file->path);
+}
+
+static int seek(struct updater *updater, const struct line_search *search, bool *ret_found,
+                size_t *ret_at, const struct patch_chunk *chunk, struct err *err)
+{
+    if (!updater->index)
+        updater->index = line_index_new(&updater->lines);
+    if (line_index_find(updater->index, search, ret_found, ret_at, err))
+        return fail_at(updater, chunk, err);
+    return 0;
+}
+
+static int seek_context(struct updater *updater, const struct patch_chunk *chunk, struct err *err)
+{
+    const struct line_search search = {.wanted = &chunk->context, .len = 1, .start = updater->next};
+    int shown = chunk->context.len > 80 ? 80 : (int)chunk->context.len;
+    bool is_found;
+    size_t at;
+
+    if (seek(updater, &search, &is_found, &at, chunk, err))
+        return -1;
+    if (is_found) {
+        updater->next = at + 1;
+        return 0;
+    }
+    err_set(err, ERR_INVALID, "there is no line \"%.*s\" (after @@) from line %zu on", shown,
+            chunk->context.text, updater->next + 1);
+    return fail_at(updater, chunk, err);
+}
+
+/* The lines that have to be there. */
+static size_t old_lines(const struct updater *updater, const struct patch_chunk *chunk,
+                        struct span *ret)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < chunk->len; i++) {
+        const struct patch_line *line = chunk_line(updater, chunk, i);
+
+        if (line->mark != PATCH_ADDED)
+            ret[len++] = line->text;
+    }
+    return len;
+}
+
+/* The last line of the chunk that has another mark than `other`, if it is empty; else NO_LINE. */
+static size_t empty_last(const struct updater *updater, const struct patch_chunk *chunk,
+                         enum patch_mark other)
+{
+    for (size_t i = chunk->len; i-- > 0;) {
+        const struct patch_line *line = chunk_line(updater, chunk, i);
+
+        if (line->mark != other)
+            return line->text.len ? NO_LINE : i;
+    }
+    return NO_LINE;
+}
+
+static int fail_not_found(const struct updater *updater, const struct patch_chunk *chunk,
+                          const struct line_search *search, struct err *err)
+{
+    struct span first = search->wanted[0];
+    int shown = first.len > 60 ? 60 : (int)first.len;
+
+    if (search->is_at_end)
+        err_set(err, ERR_INVALID,
+                "the file does not end with the %zu lines that the chunk keeps or removes; they "
+                "begin with \"%.*s\"",
+                search->len, shown, first.text);
+    else
+        err_set(err, ERR_INVALID,
+                "the %zu lines that the chunk keeps or removes are not there from line %zu on; "
+                "they begin with \"%.*s\"",
+                search->len, updater->next + 1, shown, first.text);
+    return fail_at(updater, chunk, err);
+}
+
+static void take_place(struct updater *updater, struct place *place, size_t at, size_t len)
+{
+    place->at = at;
+    updater->next = at + len;
+}
+
+/* A last empty line is often only what stands between the chunk and the next thing. */
+static int seek_without_last(struct updater *updater, struct line_search *search,
+                             struct place *place, struct err *err)
+{
+    const struct line_search whole = *search;
+    bool is_found = true;
+    size_t at = updater->next;
+
+    place->not_old = empty_last(updater, place->chunk, PATCH_ADDED);
+    if (place->not_old == NO_LINE)
+        return fail_not_found(updater, place->chunk, &whole, err);
+    place->not_new = empty_last(updater, place->chunk, PATCH_REMOVED);
+    search->len--;
+    if (search->len && seek(updater, search, &is_found, &at, place->chunk, err))
+        return -1;
+    if (!is_found)
+        return fail_not_found(updater, place->chunk, &whole, err);
+    take_place(updater, place, at, search->len);
+    return 0;
+}
+
+/* Before an empty line that ends the file. */
+static size_t insertion_place(const struct lines *lines)
+{
+    return lines->len && lines->items[lines->len - 1].text.len == 0 ? lines->len - 1 : lines->len;
+}
+
+static int place_chunk(struct updater *updater, struct place *place, struct err *err)
+{
+    const struct patch_chunk *chunk = place->chunk;
+    AUTO_FREE struct span *wanted = alloc_zero(chunk->len + 1, sizeof *wanted);
+    struct line_search search = {.wanted = wanted};
+    bool is_found;
+    size_t at;
+
+    if (chunk->context.text && seek_context(updater, chunk, err))
+        return -1;
+    search.len = old_lines(updater, chunk, wanted);
+    search.start = updater->next;
+    search.is_at_end = chunk->is_at_end;
+    if (search.len == 0) {
+        place->at = insertion_place(&updater->lines);
+        return 0;
+    }
+    if (seek(updater, &search, &is_found, &at, chunk, err))
+        return -1;
+    if (!is_found)
+        return seek_without_last(updater, &search, place, err);
+    take_place(updater, place, at, search.len);
+    return 0;
+}
+
+static int place_compare(const void *a, const void *b)
+{
+    const struct place *left = a;
+    const struct place *right = b;
+
+    if (left->at != right->at)
+        return left->at < right->at ? -1 : 1;
+    return left->position < right->position ? -1 : 1;
+}
+
+static int place_chunks(struct updater *updater, struct place *places, struct err *err)
+{
+    const struct patch_file *file = updater->file;
+
+    for (size_t i = 0; i < file->len; i++) {
+        places[i] = (struct place){.chunk = &updater->patch->chunks[file->first + i],
+                                   .not_old = NO_LINE,
+                                   .not_new = NO_LINE,
+                                   .position = i};
+        if (place_chunk(updater, &places[i], err))
+            return -1;
+    }
+    qsort(places, file->len, sizeof *places, place_compare);
+    return 0;
+}
+
+/* --- writing the new text --- */
+
+struct writer {
+    const struct lines *old;
+    enum line_end end; /* of new lines */
+    struct buf text;
+    struct edits edits;
+    size_t old_at; /* lines of the old text that are done with */
+    size_t new_at; /* lines written */
+    bool is_full;
+};
+
+static void writer_done(struct writer *writer)
+{
+    buf_done(&writer->text);
+    edits_done(&writer->edits);
+}
+
+static void writer_put(struct writer *writer, struct span text, enum line_end end)
+{
+    const char *ending = line_end_text(end);
+
+    writer->is_full = writer->is_full || !buf_append(&writer->text, text.text, text.len) ||
+                      !buf_append_str(&writer->text, ending);
+    writer->new_at++;
+}
+
+/* The next old line, as it is or spelled as `text`. */
+static void writer_keep(struct writer *writer, struct span text)
+{
+    const struct line *old = &writer->old->items[writer->old_at];
+    enum line_end end = old->end == LINE_NO_END ? writer->end : old->end;
+
+    if (end != old->end || !span_eq(old->text, text))
+        edits_add(&writer->edits, (struct edit){.old_at = writer->old_at,
+                                                .old_len = 1,
+                                                .new_at = writer->new_at,
+                                                .new_len = 1});
+    writer_put(writer, text, end);
+    writer->old_at++;
+}
+
+/* Lines lie one behind the other, so many can be taken at once; but the last may lack its ending.
+ */
+static void writer_keep_to(struct writer *writer, size_t at)
+{
+    const struct line *lines = writer->old->items;
+    size_t whole = at && lines[at - 1].end == LINE_NO_END ? at - 1 : at;
+
+    if (writer->old_at < whole) {
+        const struct line *last = &lines[whole - 1];
+        const char *start = lines[writer->old_at].text.text;
+        const char *end = last->text.text + last->text.len + strlen(line_end_text(last->end));
+
+        writer->is_full =
+            writer->is_full || !buf_append(&writer->text, start, (size_t)(end - start));
+        writer->new_at += whole - writer->old_at;
+        writer->old_at = whole;
+    }
+    if (writer->old_at < at)
+        writer_keep(writer, lines[writer->old_at].text);
+}
+
+static void writer_drop(struct writer *writer)
+{
+    edits_add(&writer->edits,
+              (struct edit){.old_at = writer->old_at, .old_len = 1, .new_at = writer->new_at});
+    writer->old_at++;
+}
+
+static void writer_add(struct writer *writer, struct span text)
+{
+    edits_add(&writer->edits,
+              (struct edit){.old_at = writer->old_at, .new_at = writer->new_at, .new_len = 1});
+    writer_put(writer, text, writer->end);
+}
+
+static void write_place(struct writer *writer, const struct updater *updater,
+                        const struct place *place)
+{
+    writer_keep_to(writer, place->at);
+    for (size_t i = 0; i < place->chunk->len; i++) {
+        const struct patch_line *line = chunk_line(updater, place->chunk, i);
+        bool is_old = line->mark != PATCH_ADDED && i != place->not_old;
+        bool is_new = line->mark != PATCH_REMOVED && i != place->not_new;
+
+        if (is_old && is_new)
+            writer_keep(writer, line->text);
+        else if (is_old)
+            writer_drop(writer);
+        else if (is_new)
+            writer_add(writer, line->text);
+    }
+}
+
+static int write_text(const struct updater *updater, const struct place *places,
+                      struct content *ret, struct edits *ret_edits, struct err *err)
+{
+    const struct lines *lines = &updater->lines;
+    AUTO(writer_done)
+    struct writer writer = {
+        .old = lines, .end = lines->len && lines->items[0].end == LINE_CRLF ? LINE_CRLF : LINE_LF};
+
+    buf_init(&writer.text, CHANGES_FILE_MAX);
+    for (size_t i = 0; i < updater->file->len; i++)
+        write_place(&writer, updater, &places[i]);
+    writer_keep_to(&writer, lines->len);
+    if (writer.is_full || writer.new_at > LINES_MAX)
+        return err_set(err, ERR_LIMIT, "%s would be larger than %d MiB or %d lines",
+                       updater->file->path, CHANGES_FILE_MAX >> 20, LINES_MAX);
+    *ret = (struct content){.len = writer.text.len};
+    ret->text = buf_take(&writer.text);
+    *ret_edits = writer.edits;
+    writer.edits = (struct edits){.items = NULL};
+    return 0;
+}
+
+int update_compute(const struct patch *patch, const struct patch_file *file,
+                   const struct content *before, struct content *ret, struct edits *ret_edits,
+                   struct err *err)
+{
+    AUTO(updater_done) struct updater updater = {.patch = patch, .file = file};
+    AUTO_FREE struct place *places = alloc_zero(file->len + 1, sizeof *places);
+
+    if (lines_split(before->text, before->len, &updater.lines, err))
+        return err_wrap(err, "%s", file->path);
+    if (place_chunks(&updater, places, err))
+        return -1;
+    return write_text(&updater, places, ret, ret_edits, err);
+}
