@@ -1,0 +1,171 @@
+/* See record.h. The one idea: parsing is the inverse of formatting and nothing more. A line is
+ * taken apart loosely, written anew, and the two are compared, so that no byte of a line can be
+ * changed without either the syntax or the hash failing: there is no second spelling to hide in. */
+#include "audit/record.h"
+
+#include "audit/sha256.h"
+#include "base/auto.h"
+#include "base/buf.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+_Static_assert((int)AUDIT_HASH_SIZE == (int)SHA256_SIZE, "the hash is SHA-256");
+
+struct audit_text audit_text_of(const char *text)
+{
+    return (struct audit_text){text, strlen(text)};
+}
+
+bool audit_text_eq(struct audit_text a, struct audit_text b)
+{
+    return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
+}
+
+bool audit_link_eq(const struct audit_link *a, const struct audit_link *b)
+{
+    return a->seq == b->seq && memcmp(a->hash, b->hash, AUDIT_HASH_SIZE) == 0;
+}
+
+static bool is_word_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == ':' || c == '-';
+}
+
+bool audit_word_is_valid(struct audit_text word)
+{
+    for (size_t i = 0; i < word.len; i++)
+        if (!is_word_byte(word.at[i]))
+            return false;
+    return word.len > 0 && word.len <= AUDIT_WORD_MAX;
+}
+
+/* --- the hash --- */
+
+static void hash_number(struct sha256 *sha, uint64_t number, size_t size)
+{
+    uint8_t bytes[8];
+
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (uint8_t)(number >> 8 * (size - 1 - i));
+    sha256_add(sha, bytes, size);
+}
+
+static void hash_text(struct sha256 *sha, struct audit_text text)
+{
+    hash_number(sha, text.len, 4);
+    sha256_add(sha, text.at, text.len);
+}
+
+void audit_record_hash(const struct audit_record *record, const uint8_t previous[AUDIT_HASH_SIZE],
+                       uint8_t ret[AUDIT_HASH_SIZE])
+{
+    struct sha256 sha;
+
+    sha256_start(&sha);
+    sha256_add(&sha, previous, AUDIT_HASH_SIZE);
+    hash_number(&sha, record->link.seq, 8);
+    hash_number(&sha, record->time_ns, 8);
+    hash_text(&sha, record->event);
+    hash_text(&sha, record->session);
+    hash_text(&sha, record->body);
+    sha256_finish(&sha, ret);
+}
+
+bool audit_record_follows(const struct audit_record *record, const struct audit_link *previous)
+{
+    uint8_t hash[AUDIT_HASH_SIZE];
+
+    if (record->link.seq != previous->seq + 1)
+        return false;
+    audit_record_hash(record, previous->hash, hash);
+    return memcmp(record->link.hash, hash, AUDIT_HASH_SIZE) == 0;
+}
+
+/* --- the line --- */
+
+void audit_hash_format(const uint8_t hash[AUDIT_HASH_SIZE], char ret[AUDIT_HEX_SIZE])
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < AUDIT_HASH_SIZE; i++) {
+        ret[2 * i] = digits[hash[i] >> 4];
+        ret[2 * i + 1] = digits[hash[i] & 15];
+    }
+}
+
+static uint8_t digit_value(char c)
+{
+    return (uint8_t)(c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 0);
+}
+
+void audit_hash_parse(const char digits[AUDIT_HEX_SIZE], uint8_t ret[AUDIT_HASH_SIZE])
+{
+    for (size_t i = 0; i < AUDIT_HASH_SIZE; i++)
+        ret[i] = (uint8_t)(digit_value(digits[2 * i]) << 4 | digit_value(digits[2 * i + 1]));
+}
+
+bool audit_record_format(const struct audit_record *record, struct buf *ret)
+{
+    char hex[AUDIT_HEX_SIZE];
+
+    audit_hash_format(record->link.hash, hex);
+    return buf_appendf(ret, "%.*s %" PRIu64 " %" PRIu64 " %.*s %.*s %.*s\n", AUDIT_HEX_SIZE, hex,
+                       record->link.seq, record->time_ns, (int)record->event.len, record->event.at,
+                       (int)record->session.len, record->session.at, (int)record->body.len,
+                       record->body.at);
+}
+
+/* The next word and the space behind it; empty at the end. */
+static struct audit_text take_word(const char **at, const char *end)
+{
+    const char *space = memchr(*at, ' ', (size_t)(end - *at));
+    struct audit_text word = {*at, (size_t)((space ? space : end) - *at)};
+
+    *at = space ? space + 1 : end;
+    return word;
+}
+
+static uint64_t number_of(struct audit_text word)
+{
+    uint64_t number = 0;
+
+    for (size_t i = 0; i < word.len; i++)
+        number = number * 10 + (uint64_t)(word.at[i] - '0');
+    return number;
+}
+
+static bool is_same_line(const struct audit_record *record, const char *line, size_t len)
+{
+    AUTO(buf_done) struct buf text = {0};
+
+    buf_init(&text, AUDIT_LINE_MAX);
+    return audit_record_format(record, &text) && text.len == len + 1 &&
+           memcmp(text.data, line, len) == 0;
+}
+
+int audit_record_parse(const char *line, size_t len, struct audit_record *ret, struct err *err)
+{
+    const char *end = line + len;
+    struct audit_record record = {0};
+    struct audit_text hash;
+
+    if (len >= AUDIT_LINE_MAX || memchr(line, '\0', len))
+        return err_set(err, ERR_INVALID, "is longer than a record can be, or holds a NUL");
+    hash = take_word(&line, end);
+    if (hash.len != AUDIT_HEX_SIZE)
+        return err_set(err, ERR_INVALID, "should begin with a hash of %d digits", AUDIT_HEX_SIZE);
+    audit_hash_parse(hash.at, record.link.hash);
+    record.link.seq = number_of(take_word(&line, end));
+    record.time_ns = number_of(take_word(&line, end));
+    record.event = take_word(&line, end);
+    record.session = take_word(&line, end);
+    record.body = (struct audit_text){line, (size_t)(end - line)};
+    if (!audit_word_is_valid(record.event) || !audit_word_is_valid(record.session) ||
+        record.body.len < 2 || record.body.len > AUDIT_BODY_MAX ||
+        !is_same_line(&record, end - len, len))
+        return err_set(err, ERR_INVALID, "is not \"HASH NUMBER TIME EVENT SESSION BODY\"");
+    *ret = record;
+    return 0;
+}

@@ -1,0 +1,76 @@
+/* One record of the audit log, and what chains it to the one before. Pure.
+ *
+ *     hash = SHA-256(hash of the record before || seq || time || event || session || body)
+ *
+ * with seq and time as 8 bytes, most significant first, and each text behind its length in 4 bytes
+ * of the same order. The first record of all follows a hash of zeros. In a file of text a record is
+ * one line, and there is exactly one way to write it:
+ *
+ *     HASH SEQ TIME EVENT SESSION BODY\n
+ *
+ * HASH in 64 lower-case digits, numbers in decimal without leading zeros, BODY a JSON object. */
+#pragma once
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+
+enum {
+    AUDIT_HASH_SIZE = 32,           /* bytes: SHA-256, FIPS 180-4 */
+    AUDIT_HEX_SIZE = 64,            /* digits of one */
+    AUDIT_WORD_MAX = 64,            /* bytes of an event's name or a session's id */
+    AUDIT_BODY_MAX = 32 * 1024,     /* bytes of a body */
+    AUDIT_LINE_MAX = 34 * 1024 + 1, /* bytes of a line, its line feed included */
+};
+
+/* A place in the chain: the record that has this number, 1 being the first, and this hash. Zeroed:
+ * before the first record. */
+struct audit_link {
+    uint64_t seq;
+    uint8_t hash[AUDIT_HASH_SIZE];
+};
+
+/* Texts are borrowed and end with their length. */
+struct audit_text {
+    const char *at;
+    size_t len;
+};
+
+struct audit_record {
+    struct audit_link link;
+    uint64_t time_ns; /* wall clock, since 1970 */
+    struct audit_text event;
+    struct audit_text session;
+    struct audit_text body; /* JSON */
+};
+
+/* A word that may stand as event or session: 1 to AUDIT_WORD_MAX of [A-Za-z0-9._:-]. */
+bool audit_word_is_valid(struct audit_text word);
+
+/* The hash that the record has to have behind `previous`. Its own is not looked at. */
+void audit_record_hash(const struct audit_record *record, const uint8_t previous[AUDIT_HASH_SIZE],
+                       uint8_t ret[AUDIT_HASH_SIZE]);
+
+/* Whether it is the one that comes right behind `previous`: number and hash. */
+bool audit_record_follows(const struct audit_record *record, const struct audit_link *previous);
+
+/* Appends its line. False when the buffer's limit would be passed; nothing is appended then. */
+bool audit_record_format(const struct audit_record *record, struct buf *ret);
+
+/* Reads a line without its line feed; texts of `ret` point into it. ERR_INVALID unless formatting
+ * the record gives the very same bytes. The body is not parsed, the chain not checked. */
+int audit_record_parse(const char *line, size_t len, struct audit_record *ret, struct err *err);
+
+/* 64 lower-case digits, no NUL. What is no such digit is read as 0. */
+void audit_hash_format(const uint8_t hash[AUDIT_HASH_SIZE], char ret[AUDIT_HEX_SIZE]);
+void audit_hash_parse(const char digits[AUDIT_HEX_SIZE], uint8_t ret[AUDIT_HASH_SIZE]);
+
+bool audit_link_eq(const struct audit_link *a, const struct audit_link *b);
+
+/* The text of a C string. */
+struct audit_text audit_text_of(const char *text);
+bool audit_text_eq(struct audit_text a, struct audit_text b);

@@ -1,0 +1,25 @@
+/* Takes secrets out of a command line before it is written to the audit log. Pure.
+ *
+ * What counts as one: the value of an environment variable whose name says so; what follows a name
+ * that says so ("--token=...", "API_KEY=...", "Authorization: ..."); a password in a URL; and words
+ * that look like the keys of well-known services. A guess by its nature: it hides too much rather
+ * than too little, and a secret that looks like any other word stays. */
+#pragma once
+
+#include <stdbool.h>
+
+struct json_t;
+
+#define AUDIT_REDACTED "[redacted]"
+
+/* The text without secrets, owned by the caller. `env` ("NAME=VALUE", NULL-terminated) may be
+ * NULL. */
+char *audit_redact(const char *text, char *const *env);
+
+/* A JSON array of the words, each without secrets; also what follows an option like --password is
+ * taken out. Words beyond 8 KiB in all are left out. New reference. */
+struct json_t *audit_redact_words(char *const *words, char *const *env);
+
+/* Whether a name says that its value is a secret: it contains key, secret, token, passw, ... of any
+ * case. */
+bool audit_is_secret_name(const char *name, unsigned long len);

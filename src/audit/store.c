@@ -1,0 +1,256 @@
+/* See store.h. SQLite brings transactions, recovery after a crash and locking; the chain brings
+ * what it has not: that a change by whoever can write the file shows.
+ *
+ * Every read checks the type of each column, because a value of another type can read as the same
+ * one (a text and a blob of the same bytes differ in one bit of the file). Commits are synchronous
+ * (PRAGMA synchronous = FULL): records leave the tail right after, and must not get lost between.
+ */
+#include "audit/store.h"
+
+#include "audit/store_part.h"
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { APPLICATION_ID = 0x436f7264, VERSION = 1, WAIT_MS = 2000 };
+
+/* --- calling SQLite --- */
+
+int store_fail(struct audit_store *store, struct err *err)
+{
+    int code = sqlite3_errcode(store->db) & 0xff;
+    enum err_code kind = code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? ERR_INVALID
+                         : code == SQLITE_BUSY || code == SQLITE_LOCKED  ? ERR_LIMIT
+                                                                         : ERR_SYSTEM;
+
+    return err_set(err, kind, "%s: %s", store->path, sqlite3_errmsg(store->db));
+}
+
+int store_execute(struct audit_store *store, const char *sql, struct err *err)
+{
+    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : store_fail(store, err);
+}
+
+sqlite3_stmt *store_query(struct audit_store *store, const char *sql, struct err *err)
+{
+    sqlite3_stmt *statement = NULL;
+
+    if (sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) != SQLITE_OK)
+        store_fail(store, err);
+    return statement;
+}
+
+/* 1: a row, 0: none any more, -1: failed. */
+int store_step(struct audit_store *store, sqlite3_stmt *statement, struct err *err)
+{
+    int code = sqlite3_step(statement);
+
+    return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : store_fail(store, err);
+}
+
+int store_number(struct audit_store *store, const char *sql, int64_t *ret, struct err *err)
+{
+    AUTO_STATEMENT sqlite3_stmt *statement = store_query(store, sql, err);
+    int got = statement ? store_step(store, statement, err) : -1;
+
+    if (got < 0)
+        return -1;
+    *ret = got ? sqlite3_column_int64(statement, 0) : 0;
+    return 0;
+}
+
+/* --- open --- */
+
+void audit_store_close(struct audit_store *store)
+{
+    if (!store)
+        return;
+    sqlite3_close(store->db);
+    free(store->path);
+    free(store);
+}
+
+static void store_auto(struct audit_store **slot)
+{
+    audit_store_close(*slot);
+}
+
+/* Makes the tables in an empty file. */
+static int store_create(struct audit_store *store, struct err *err)
+{
+    static const char schema[] =
+        "BEGIN IMMEDIATE;"
+        "CREATE TABLE records (seq INTEGER PRIMARY KEY, time INTEGER, event TEXT, session TEXT,"
+        " body TEXT, hash BLOB);"
+        "CREATE TABLE anchor (id INTEGER PRIMARY KEY, seq INTEGER, hash BLOB);"
+        "INSERT INTO anchor VALUES (1, 0, zeroblob(32));"
+        "PRAGMA application_id = 0x436f7264;"
+        "PRAGMA user_version = 1;"
+        "COMMIT";
+    struct err other;
+
+    if (store_execute(store, "PRAGMA journal_mode = WAL", err))
+        return -1;
+    if (store_execute(store, schema, err) == 0)
+        return 0;
+    (void)store_execute(store, "ROLLBACK", &other);
+    return -1;
+}
+
+static int check_version(struct audit_store *store, struct err *err)
+{
+    int64_t id;
+    int64_t version;
+
+    if (store_number(store, "PRAGMA application_id", &id, err) ||
+        store_number(store, "PRAGMA user_version", &version, err))
+        return -1;
+    if (id != APPLICATION_ID || version != VERSION)
+        return err_set(err, ERR_INVALID, "%s is not an audit log of this version of Cordon",
+                       store->path);
+    return 0;
+}
+
+static int store_ready(struct audit_store *store, enum audit_store_mode mode, int64_t *ret_pages,
+                       struct err *err)
+{
+    int64_t pages;
+
+    sqlite3_busy_timeout(store->db, WAIT_MS);
+    if (store_execute(store, "PRAGMA trusted_schema = OFF; PRAGMA synchronous = FULL", err) ||
+        store_number(store, "PRAGMA page_count", &pages, err))
+        return -1;
+    if (!pages && mode == AUDIT_STORE_WRITE) {
+        struct err other;
+
+        if (store_create(store, err) && check_version(store, &other)) /* another was faster */
+            return -1;
+        pages = 1;
+    }
+    *ret_pages = pages;
+    return pages ? check_version(store, err) : 0;
+}
+
+/* Made by us, because SQLite would let everybody read it. */
+static int make_file(const char *path, struct err *err)
+{
+    AUTO_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+
+    return fd < 0 ? err_sys(err, "%s", path) : 0;
+}
+
+int audit_store_open(const char *folder, enum audit_store_mode mode, struct audit_store **ret,
+                     struct err *err)
+{
+    AUTO(store_auto) struct audit_store *store = alloc_zero(1, sizeof *store);
+    int64_t pages;
+
+    store->path = path_join(folder, AUDIT_STORE_NAME);
+    if (mode == AUDIT_STORE_WRITE && make_file(store->path, err))
+        return -1;
+    if (access(store->path, F_OK)) {
+        *ret = NULL;
+        return errno == ENOENT ? 0 : err_sys(err, "%s", store->path);
+    }
+    /* A file that may only be read is opened so by SQLite itself. */
+    if (sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW,
+                        NULL) != SQLITE_OK)
+        return store_fail(store, err);
+    if (store_ready(store, mode, &pages, err))
+        return -1;
+    *ret = pages ? TAKE_PTR(store) : NULL;
+    return 0;
+}
+
+/* --- reading --- */
+
+bool store_read_hash(sqlite3_stmt *statement, int column, uint8_t ret[AUDIT_HASH_SIZE])
+{
+    if (sqlite3_column_type(statement, column) != SQLITE_BLOB ||
+        sqlite3_column_bytes(statement, column) != AUDIT_HASH_SIZE)
+        return false;
+    memcpy(ret, sqlite3_column_blob(statement, column), AUDIT_HASH_SIZE);
+    return true;
+}
+
+bool store_read_count(sqlite3_stmt *statement, int column, uint64_t *ret)
+{
+    *ret = (uint64_t)sqlite3_column_int64(statement, column);
+    return sqlite3_column_type(statement, column) == SQLITE_INTEGER;
+}
+
+static bool read_text(sqlite3_stmt *statement, int column, struct audit_text *ret)
+{
+    if (sqlite3_column_type(statement, column) != SQLITE_TEXT)
+        return false;
+    ret->at = (const char *)sqlite3_column_text(statement, column);
+    ret->len = (size_t)sqlite3_column_bytes(statement, column);
+    return ret->at != NULL;
+}
+
+static bool read_record(sqlite3_stmt *statement, struct audit_record *ret)
+{
+    return store_read_count(statement, 0, &ret->link.seq) &&
+           store_read_count(statement, 1, &ret->time_ns) && read_text(statement, 2, &ret->event) &&
+           read_text(statement, 3, &ret->session) && read_text(statement, 4, &ret->body) &&
+           store_read_hash(statement, 5, ret->link.hash);
+}
+
+int audit_store_each(struct audit_store *store,
+                     int (*each)(void *data, const struct audit_record *record, struct err *err),
+                     void *data, struct err *err)
+{
+    AUTO_STATEMENT sqlite3_stmt *statement = store_query(
+        store, "SELECT seq, time, event, session, body, hash FROM records ORDER BY seq", err);
+    int got = statement ? 1 : -1;
+
+    while (got > 0 && (got = store_step(store, statement, err)) > 0) {
+        struct audit_record record;
+
+        if (!read_record(statement, &record))
+            return err_set(err, ERR_INVALID, "%s: record %" PRIu64 " has a column of another type",
+                           store->path, (uint64_t)sqlite3_column_int64(statement, 0));
+        if (each(data, &record, err))
+            return -1;
+    }
+    return got;
+}
+
+int store_anchor(struct audit_store *store, struct audit_link *ret, struct err *err)
+{
+    AUTO_STATEMENT sqlite3_stmt *statement =
+        store_query(store, "SELECT seq, hash FROM anchor WHERE id = 1", err);
+    struct audit_link link;
+    int got = statement ? store_step(store, statement, err) : -1;
+
+    if (got < 0)
+        return -1;
+    if (!got || !store_read_count(statement, 0, &link.seq) ||
+        !store_read_hash(statement, 1, link.hash))
+        return err_set(err, ERR_INVALID, "%s: the anchor is missing or damaged", store->path);
+    *ret = link;
+    return 0;
+}
+
+int audit_store_head(struct audit_store *store, struct audit_link *ret, struct err *err)
+{
+    AUTO_STATEMENT sqlite3_stmt *statement =
+        store_query(store, "SELECT seq, hash FROM records ORDER BY seq DESC LIMIT 1", err);
+    struct audit_link link;
+    int got = statement ? store_step(store, statement, err) : -1;
+
+    if (got < 0)
+        return -1;
+    if (!got)
+        return store_anchor(store, ret, err);
+    if (!store_read_count(statement, 0, &link.seq) || !store_read_hash(statement, 1, link.hash))
+        return err_set(err, ERR_INVALID, "%s: the last record is damaged", store->path);
+    *ret = link;
+    return 0;
+}

@@ -1,0 +1,92 @@
+/* redact: what is taken out of command lines, and what stays. */
+#include "audit/redact.h"
+
+#include "base/auto.h"
+#include "base/json.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char *const env[] = {(char *)"PATH=/usr/bin", (char *)"DEPLOY_TOKEN=hunter2-and-more",
+                            (char *)"SHORT_KEY=abc", (char *)"EMPTY_SECRET=",
+                            (char *)"ODD",           NULL};
+
+static void texts(void **state)
+{
+    static const char *const cases[][2] = {
+        {"make -j4 test", "make -j4 test"},
+        {"", ""},
+        {"echo hunter2-and-more", "echo [redacted]"},
+        {"xhunter2-and-morex", "x[redacted]x"},
+        {"ls /usr/bin abc", "ls /usr/bin abc"},
+        {"API_KEY=abc make", "API_KEY=[redacted] make"},
+        {"PGPASSWORD='a b' psql", "PGPASSWORD='[redacted] b' psql"},
+        {"--token=abc&x=1", "--token=[redacted]&x=1"},
+        {"mysql --password hunter -u me", "mysql --password [redacted] -u me"},
+        {"tool --token --verbose", "tool --token --verbose"},
+        {"curl -H 'Authorization: Bearer abc def' x", "curl -H 'Authorization: [redacted]' x"},
+        {"{\"secret\": \"abc\", \"a\": 1}", "{\"secret\": \"[redacted]\", \"a\": 1}"},
+        {"git clone https://me:pw@host/x", "git clone https://me:[redacted]@host/x"},
+        {"git clone https://host:8080/x@1", "git clone https://host:8080/x@1"},
+        {"scp file me@host:dir", "scp file me@host:dir"},
+        {"x ghp_0123456789abcdefghij y", "x [redacted] y"},
+        {"sk-learn", "sk-learn"},
+        {"AKIAIOSFODNN7EXAMPLE", "[redacted]"},
+        {"a = b : c", "a = b : c"},
+        {"key= value", "key= value"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        AUTO_FREE char *got = audit_redact(cases[i][0], env);
+
+        assert_string_equal(got, cases[i][1]);
+    }
+}
+
+static void no_environment_is_needed(void **state)
+{
+    AUTO_FREE char *got = audit_redact("hunter2-and-more", NULL);
+
+    assert_string_equal(got, "hunter2-and-more");
+}
+
+static void words_and_what_follows_an_option(void **state)
+{
+    char *const words[] = {(char *)"tool",    (char *)"--api-key", (char *)"abc", (char *)"--keep",
+                           (char *)"--token", (char *)"-v",        (char *)"b",   NULL};
+    AUTO_JSON json_t *json = audit_redact_words(words, env);
+    AUTO_FREE char *text = json_dumps(json, JSON_COMPACT);
+
+    assert_string_equal(text,
+                        "[\"tool\",\"--api-key\",\"[redacted]\",\"--keep\",\"--token\",\"-v\","
+                        "\"b\"]");
+}
+
+static void long_command_lines_are_cut(void **state)
+{
+    AUTO_FREE char *huge = malloc(100000);
+    char *const words[] = {(char *)"echo", huge, NULL};
+    AUTO_JSON json_t *json = NULL;
+
+    memset(huge, 'a', 99999);
+    huge[99999] = '\0';
+    json = audit_redact_words(words, env);
+    assert_int_equal(json_array_size(json), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts),
+        cmocka_unit_test(no_environment_is_needed),
+        cmocka_unit_test(words_and_what_follows_an_option),
+        cmocka_unit_test(long_command_lines_are_cut),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
