@@ -1,0 +1,62 @@
+/* One JSON-RPC message of the exec-server's dialect, read from its text.
+ *
+ * The dialect: "jsonrpc" is neither sent nor asked for; an id is a text or a signed 64-bit
+ * integer; unknown fields are ignored; there are no batches. Four shapes:
+ *
+ *     {"id", "method", "params"?, "trace"?}    a request
+ *     {"method", "params"?}                    a notification
+ *     {"id", "result"}                         an answer to a request of ours
+ *     {"id", "error": {"code", "message", "data"?}}
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/json.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    RPC_VALUES_MAX = 262144, /* JSON values in one message, as the original allows */
+};
+
+/* What the original uses, and for what. */
+enum rpc_code {
+    RPC_INVALID_REQUEST = -32600,  /* parse errors (id -1), wrong state, unknown or duplicate ids */
+    RPC_UNKNOWN_METHOD = -32601,   /* also asked before initialize */
+    RPC_INVALID_PARAMS = -32602,   /* params do not decode */
+    RPC_INTERNAL = -32603,         /* a command that does not start; every other system error */
+    RPC_NOT_FOUND = -32004,        /* ENOENT on files; clients depend on it */
+    RPC_SESSION_ATTACHED = -32010, /* resume of a session that is attached elsewhere; retried */
+};
+
+/* What an error message says. */
+struct rpc_failure {
+    int64_t code; /* of rpc_code, or an application's own */
+    const char *message;
+    const json_t *data; /* may be NULL */
+};
+
+enum rpc_kind { RPC_REQUEST, RPC_NOTIFICATION, RPC_RESULT, RPC_ERROR };
+
+/* All but `root` borrow from it. */
+struct rpc_message {
+    enum rpc_kind kind;
+    json_t *root;           /* owned; NULL: the message was taken or never was */
+    const json_t *id;       /* integer or string; NULL in a notification */
+    const char *method;     /* of requests and notifications */
+    const json_t *params;   /* may be NULL (absent) */
+    const json_t *result;   /* of RPC_RESULT */
+    int64_t code;           /* of RPC_ERROR, as are the next two */
+    const char *error_text; /* */
+    const json_t *data;     /* may be NULL */
+};
+
+/* ERR_INVALID when the text is no message; the text of the error then fits behind the prefix that
+ * the answer with id -1 begins with. */
+int rpc_message_parse(const char *text, size_t len, struct rpc_message *ret, struct err *err);
+
+void rpc_message_done(struct rpc_message *message);
+
+/* Moves the message to the caller, who calls rpc_message_done(); `message` is left empty. */
+struct rpc_message rpc_message_take(struct rpc_message *message);

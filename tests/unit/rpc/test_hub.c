@@ -1,0 +1,600 @@
+/* Time and back pressure of connections, with a clock that stands still and both ends in this
+ * process: the other end is a plain socket, and the loop runs until something can be read from it.
+ */
+#include "../base/support.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "loop/loop.h"
+#include "rpc/rpc.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct fixture {
+    struct loop *loop;
+    struct rpc_hub *hub;
+    struct rpc_listener *listener;
+    struct rpc_peer *peer; /* the last that was opened */
+    struct rpc_message message;
+    bool is_opened;
+    bool is_closed;
+    bool is_idle;
+    bool has_message;
+    bool has_room;
+    bool is_readable;
+    bool is_answered;
+    bool was_answered_before_close;
+    char answer[200];
+    char why[200];
+    int messages;
+};
+
+static void on_open(void *data, struct rpc_peer *peer)
+{
+    struct fixture *f = data;
+
+    f->peer = peer;
+    f->is_opened = true;
+}
+
+static void on_message(void *data, struct rpc_peer *peer, struct rpc_message *message)
+{
+    struct fixture *f = data;
+
+    rpc_message_done(&f->message);
+    f->message = rpc_message_take(message);
+    f->has_message = true;
+    f->messages++;
+}
+
+static void on_room(void *data, struct rpc_peer *peer)
+{
+    struct fixture *f = data;
+
+    f->has_room = true;
+}
+
+static void on_closed(void *data, struct rpc_peer *peer, const char *why)
+{
+    struct fixture *f = data;
+
+    f->is_closed = true;
+    f->was_answered_before_close = f->is_answered;
+    snprintf(f->why, sizeof f->why, "%s", why);
+}
+
+static void on_idle(void *data)
+{
+    struct fixture *f = data;
+
+    f->is_idle = true;
+}
+
+static const struct rpc_handlers handlers = {.on_open = on_open,
+                                             .on_message = on_message,
+                                             .on_room = on_room,
+                                             .on_closed = on_closed,
+                                             .on_idle = on_idle};
+
+static int setup(void **state)
+{
+    struct fixture *f = alloc_zero(1, sizeof *f);
+    const struct rpc_hub_options options = {.handlers = &handlers, .data = f};
+    struct rpc_address address;
+    struct err err;
+
+    clock_freeze(1000 * CLOCK_NS_PER_S, 0);
+    f->loop = loop_new(&err);
+    f->hub = rpc_hub_new(f->loop, &options);
+    assert_int_equal(rpc_address_parse("ws://127.0.0.1:0", &address, &err), 0);
+    f->listener = rpc_hub_listen(f->hub, &address, &err);
+    assert_non_null(f->listener);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    rpc_message_done(&f->message);
+    rpc_hub_free(f->hub);
+    loop_free(f->loop);
+    free(f);
+    clock_release();
+    return 0;
+}
+
+static void wait_for(struct fixture *f, bool *flag)
+{
+    struct err err;
+
+    assert_int_equal(loop_run(f->loop, flag, &err), 0);
+    *flag = false;
+}
+
+static void readable(void *data, int fd, unsigned ready)
+{
+    *(bool *)data = true;
+}
+
+/* What the other end reads next, after the loop did what there was to do; 0 at the end. */
+static size_t receive(struct fixture *f, int fd, char *ret, size_t size)
+{
+    struct err err;
+    struct loop_watch *watch =
+        loop_watch_new(f->loop, fd, LOOP_READ, readable, &f->is_readable, &err);
+    ssize_t n;
+
+    assert_non_null(watch);
+    wait_for(f, &f->is_readable);
+    loop_watch_free(watch);
+    n = recv(fd, ret, size - 1, 0);
+    ret[n < 0 ? 0 : n] = '\0';
+    return n < 0 ? 0 : (size_t)n;
+}
+
+static void later(struct fixture *f, uint64_t ms)
+{
+    clock_advance(ms * CLOCK_NS_PER_MS);
+    rpc_hub_tick(f->hub);
+}
+
+static int dial(struct fixture *f)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    to.sin_port = htons((uint16_t)atoi(strrchr(rpc_listener_url(f->listener), ':') + 1));
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    return fd;
+}
+
+static void put(int fd, const void *data, size_t len)
+{
+    assert_int_equal(send(fd, data, len, MSG_NOSIGNAL), len);
+}
+
+/* A WebSocket, through its handshake. */
+static int dial_ws(struct fixture *f)
+{
+    static const char head[] = "GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\n"
+                               "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                               "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    int fd = dial(f);
+    char reply[1000];
+
+    put(fd, head, sizeof head - 1);
+    receive(f, fd, reply, sizeof reply);
+    assert_contains(reply, " 101 ");
+    f->is_opened = false;
+    return fd;
+}
+
+/* A peer that speaks lines; the other end of its socket. */
+static int attach(struct fixture *f)
+{
+    struct err err;
+    int ends[2];
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    assert_non_null(rpc_hub_attach(f->hub, ends[0], ends[0], &err));
+    wait_for(f, &f->is_opened);
+    return ends[1];
+}
+
+static void put_line(int fd, const char *line)
+{
+    put(fd, line, strlen(line));
+    put(fd, "\n", 1);
+}
+
+static const char pong[] = "\x8a\x80mask"; /* empty, masked */
+
+static void assert_ping(struct fixture *f, int fd)
+{
+    char got[10];
+
+    assert_int_equal(receive(f, fd, got, sizeof got), 2);
+    assert_memory_equal(got, "\x89\x00", 2);
+}
+
+static void assert_nothing_to_read(int fd)
+{
+    char byte;
+
+    assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), -1);
+}
+
+static void pings_every_30_seconds(void **state)
+{
+    struct fixture *f = *state;
+    AUTO_CLOSE int fd = dial_ws(f);
+
+    later(f, 29999);
+    assert_nothing_to_read(fd);
+    later(f, 1);
+    assert_ping(f, fd);
+    later(f, 29999);
+    assert_nothing_to_read(fd);
+    later(f, 1);
+    assert_ping(f, fd);
+    assert_false(f->is_closed);
+}
+
+static void drops_a_silent_peer_after_90_seconds(void **state)
+{
+    struct fixture *f = *state;
+    AUTO_CLOSE int fd = dial_ws(f);
+    char byte[2];
+
+    for (int i = 0; i < 2; i++) {
+        later(f, 30000);
+        assert_ping(f, fd);
+    }
+    later(f, 29999);
+    assert_nothing_to_read(fd);
+    later(f, 1);
+    wait_for(f, &f->is_closed);
+    assert_string_equal(f->why, "silent for too long");
+    assert_int_equal(receive(f, fd, byte, sizeof byte), 0);
+}
+
+static void does_not_judge_whom_it_does_not_read(void **state)
+{
+    struct fixture *f = *state;
+    AUTO_CLOSE int fd = dial_ws(f);
+
+    rpc_peer_pause(f->peer);
+    later(f, 91000);
+    assert_ping(f, fd); /* instead of the end */
+}
+
+static void keeps_a_peer_that_answers(void **state)
+{
+    struct fixture *f = *state;
+    AUTO_CLOSE int fd = dial_ws(f);
+    struct rpc_stats before;
+    struct rpc_stats after;
+    struct err err;
+
+    for (int i = 0; i < 10; i++) {
+        later(f, 30000);
+        assert_ping(f, fd);
+        rpc_hub_stats(f->hub, &before);
+        put(fd, pong, sizeof pong - 1);
+        do {
+            assert_int_equal(loop_dispatch(f->loop, &err), 0);
+            rpc_hub_stats(f->hub, &after);
+        } while (after.bytes_in == before.bytes_in);
+    }
+    assert_false(f->is_closed);
+}
+
+static void lines_are_not_pinged_or_dropped(void **state)
+{
+    struct fixture *f = *state;
+    AUTO_CLOSE int fd = attach(f);
+
+    later(f, 24 * 3600 * 1000);
+    assert_nothing_to_read(fd);
+    assert_false(f->is_closed);
+}
+
+static void head_has_ten_seconds(void **state)
+{
+    struct fixture *f = *state;
+    AUTO_CLOSE int fd = dial(f);
+    struct rpc_stats stats;
+    struct err err;
+    char reply[1000];
+
+    put(fd, "GET / HT", 8);
+    do {
+        assert_int_equal(loop_dispatch(f->loop, &err), 0);
+        rpc_hub_stats(f->hub, &stats);
+    } while (stats.bytes_in < 8);
+    later(f, 9999);
+    assert_nothing_to_read(fd);
+    later(f, 1);
+    receive(f, fd, reply, sizeof reply);
+    assert_contains(reply, " 408 ");
+    assert_int_equal(receive(f, fd, reply, sizeof reply), 0);
+    assert_false(f->is_opened);
+}
+
+/* The Close is answered by nothing, and the connection stays open on the other side. */
+static void good_bye_has_two_seconds(void **state)
+{
+    struct fixture *f = *state;
+    AUTO_CLOSE int fd = dial_ws(f);
+    char got[100];
+
+    rpc_hub_shutdown(f->hub, RPC_CLOSE_GOING_AWAY, "bye");
+    assert_int_equal(receive(f, fd, got, sizeof got), 2 + 2 + 3);
+    assert_memory_equal(got,
+                        "\x88\x05\x03\xe9"
+                        "bye",
+                        7);
+    wait_for(f, &f->is_closed);
+    later(f, 1999);
+    assert_int_equal(receive(f, fd, got, sizeof got), 0);
+    assert_false(f->is_idle);
+    later(f, 1);
+    wait_for(f, &f->is_idle);
+}
+
+static void fill(struct fixture *f)
+{
+    AUTO_FREE char *text = alloc_zero(100001, 1);
+
+    memset(text, ' ', 100000);
+    while (rpc_peer_send(f->peer, text, 100000))
+        ;
+}
+
+static void good_bye_to_one_that_takes_nothing_has_five_seconds(void **state)
+{
+    struct fixture *f = *state;
+    AUTO_CLOSE int fd = dial_ws(f);
+
+    assert_true(fd >= 0); /* and nobody reads from it */
+    fill(f);
+    rpc_hub_shutdown(f->hub, RPC_CLOSE_GOING_AWAY, NULL);
+    wait_for(f, &f->is_closed);
+    later(f, 4999);
+    assert_false(f->is_idle);
+    later(f, 1);
+    wait_for(f, &f->is_idle);
+}
+
+static void room_comes_back_at_the_low_mark(void **state)
+{
+    struct fixture *f = *state;
+    AUTO_CLOSE int fd = dial_ws(f);
+    AUTO_FREE char *bytes = alloc_zero(1 << 20, 1);
+
+    fill(f);
+    assert_false(rpc_peer_has_room(f->peer));
+    assert_in_range(rpc_peer_queued(f->peer), 1 << 20, (1 << 20) + 100100);
+    while (!f->has_room)
+        receive(f, fd, bytes, 1 << 20);
+    assert_in_range(rpc_peer_queued(f->peer), 0, 256 << 10);
+    assert_true(rpc_peer_has_room(f->peer));
+}
+
+/* Taking bytes is a sign of life, even when the ping is still behind them. */
+static void slow_reader_is_alive(void **state)
+{
+    struct fixture *f = *state;
+    AUTO_CLOSE int fd = dial_ws(f);
+    AUTO_FREE char *bytes = alloc_zero(1 << 20, 1);
+    size_t queued;
+
+    fill(f);
+    for (int i = 0; i < 5; i++) {
+        queued = rpc_peer_queued(f->peer);
+        later(f, 80000);
+        while (rpc_peer_queued(f->peer) == queued)
+            receive(f, fd, bytes, 1 << 20);
+        fill(f);
+    }
+    later(f, 90000);
+    wait_for(f, &f->is_closed);
+    assert_string_equal(f->why, "silent for too long");
+}
+
+static void pause_is_exact(void **state)
+{
+    struct fixture *f = *state;
+    AUTO_CLOSE int lines = attach(f);
+    AUTO_CLOSE int ws = -1;
+    struct err err;
+
+    rpc_peer_pause(f->peer);
+    put_line(lines, "{\"id\":1,\"method\":\"a\"}\n{\"id\":2,\"method\":\"b\"}");
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(loop_dispatch(f->loop, &err), 0);
+    assert_int_equal(f->messages, 0);
+    rpc_peer_resume(f->peer);
+    wait_for(f, &f->has_message);
+    assert_int_equal(f->messages, 2);
+    ws = dial_ws(f);
+    rpc_peer_pause(f->peer);
+    put(ws, "\x81\x95\0\0\0\0{\"id\":1,\"method\":\"a\"}", 27);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(loop_dispatch(f->loop, &err), 0);
+    assert_int_equal(f->messages, 2);
+    rpc_peer_resume(f->peer);
+    wait_for(f, &f->has_message);
+    assert_int_equal(f->messages, 3);
+}
+
+static void pause_message(void *data, struct rpc_peer *peer, struct rpc_message *message)
+{
+    struct fixture *f = data;
+
+    f->messages++;
+    f->has_message = true;
+    rpc_peer_pause(peer);
+}
+
+/* From inside on_message, with more messages behind it that were read already. */
+static void pause_holds_back_what_was_read(void **state)
+{
+    struct fixture *f = *state;
+    static const struct rpc_handlers pausing = {
+        .on_open = on_open, .on_message = pause_message, .on_closed = on_closed};
+    const struct rpc_hub_options options = {.handlers = &pausing, .data = f};
+    static const char frame[] = "\x81\x95\0\0\0\0{\"id\":1,\"method\":\"a\"}";
+    struct rpc_hub *hub = f->hub;
+    AUTO_CLOSE int fd = -1;
+    struct err err;
+
+    f->hub = rpc_hub_new(f->loop, &options);
+    f->listener =
+        rpc_hub_listen(f->hub,
+                       &(struct rpc_address){
+                           .ip.v4 = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}}},
+                       &err);
+    rpc_hub_free(hub);
+    fd = dial_ws(f);
+    for (int i = 0; i < 10; i++)
+        put(fd, frame, sizeof frame - 1);
+    for (int i = 1; i <= 10; i++) {
+        wait_for(f, &f->has_message);
+        assert_int_equal(f->messages, i);
+        rpc_peer_resume(f->peer);
+    }
+}
+
+static void on_answer(void *data, const struct rpc_message *answer)
+{
+    struct fixture *f = data;
+
+    f->is_answered = true;
+    snprintf(f->answer, sizeof f->answer, "%s",
+             !answer                      ? "nothing"
+             : answer->kind == RPC_RESULT ? json_string_value(answer->result)
+                                          : answer->error_text);
+}
+
+static int64_t call(struct fixture *f, uint64_t timeout_ms)
+{
+    f->is_answered = false;
+    return rpc_peer_call(f->peer, &(struct rpc_call){.method = "m",
+                                                     .timeout_ns = timeout_ms * CLOCK_NS_PER_MS,
+                                                     .on_answer = on_answer,
+                                                     .data = f});
+}
+
+static void call_is_answered(void **state)
+{
+    struct fixture *f = *state;
+    AUTO_CLOSE int fd = attach(f);
+    char got[200];
+
+    assert_int_equal(call(f, 0), 1);
+    receive(f, fd, got, sizeof got);
+    assert_string_equal(got, "{\"id\":1,\"method\":\"m\",\"params\":{}}\n");
+    put_line(fd, "{\"id\":1,\"result\":\"yes\"}");
+    wait_for(f, &f->is_answered);
+    assert_string_equal(f->answer, "yes");
+    assert_int_equal(call(f, 0), 2);
+    put_line(fd, "{\"id\":2,\"error\":{\"code\":-5,\"message\":\"no\",\"data\":[]}}");
+    wait_for(f, &f->is_answered);
+    assert_string_equal(f->answer, "no");
+}
+
+static void call_times_out_and_its_answer_is_too_late(void **state)
+{
+    struct fixture *f = *state;
+    AUTO_CLOSE int fd = attach(f);
+    int64_t cancelled = call(f, 0);
+
+    rpc_peer_call_cancel(f->peer, cancelled);
+    rpc_peer_call_cancel(f->peer, 99);
+    call(f, 500);
+    later(f, 499);
+    assert_false(f->is_answered);
+    later(f, 1);
+    assert_true(f->is_answered);
+    assert_string_equal(f->answer, "nothing");
+    f->is_answered = false;
+    put_line(fd, "{\"id\":2,\"result\":\"late\"}\n{\"id\":1,\"result\":\"cancelled\"}\n"
+                 "{\"method\":\"after\"}");
+    wait_for(f, &f->has_message);
+    assert_false(f->is_answered);
+    assert_false(f->is_closed);
+}
+
+static void calls_are_answered_with_nothing_at_the_end(void **state)
+{
+    struct fixture *f = *state;
+    int fd = attach(f);
+
+    call(f, 0);
+    close(fd);
+    wait_for(f, &f->is_closed);
+    assert_true(f->was_answered_before_close);
+    assert_string_equal(f->answer, "nothing");
+}
+
+static void closed_peer_takes_nothing_more(void **state)
+{
+    struct fixture *f = *state;
+    AUTO_CLOSE int fd = attach(f);
+    AUTO_JSON json_t *id = json_integer(1);
+    char got[100];
+
+    assert_true(rpc_peer_result(f->peer, id, id));
+    rpc_peer_close(f->peer, RPC_CLOSE_NORMAL, NULL);
+    rpc_peer_close(f->peer, RPC_CLOSE_NORMAL, "again");
+    assert_false(rpc_peer_result(f->peer, id, id));
+    assert_false(rpc_peer_notify(f->peer, "m", NULL));
+    assert_false(rpc_peer_has_room(f->peer));
+    assert_false(f->is_closed); /* not from inside our call */
+    put_line(fd, "{\"method\":\"too late\"}");
+    assert_int_equal(receive(f, fd, got, sizeof got), 20);
+    assert_string_equal(got, "{\"id\":1,\"result\":1}\n");
+    wait_for(f, &f->is_closed);
+    assert_string_equal(f->why, "closed by us");
+    assert_int_equal(f->messages, 0);
+}
+
+static void accepting_goes_on_a_second_after_descriptors_ran_out(void **state)
+{
+    struct fixture *f = *state;
+    AUTO_CLOSE int fd = dial(f);
+    struct rlimit before;
+    struct rlimit none;
+    struct err err;
+    char reply[1000];
+
+    put(fd, "GET /readyz HTTP/1.1\r\n\r\n", 24);
+    getrlimit(RLIMIT_NOFILE, &before);
+    none = (struct rlimit){3, before.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(loop_dispatch(f->loop, &err), 0);
+    setrlimit(RLIMIT_NOFILE, &before);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(loop_dispatch(f->loop, &err), 0);
+    assert_nothing_to_read(fd);
+    later(f, 1000);
+    receive(f, fd, reply, sizeof reply);
+    assert_contains(reply, " 200 ");
+}
+
+#define with_hub(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        with_hub(pings_every_30_seconds),
+        with_hub(drops_a_silent_peer_after_90_seconds),
+        with_hub(does_not_judge_whom_it_does_not_read),
+        with_hub(keeps_a_peer_that_answers),
+        with_hub(lines_are_not_pinged_or_dropped),
+        with_hub(head_has_ten_seconds),
+        with_hub(good_bye_has_two_seconds),
+        with_hub(good_bye_to_one_that_takes_nothing_has_five_seconds),
+        with_hub(room_comes_back_at_the_low_mark),
+        with_hub(slow_reader_is_alive),
+        with_hub(pause_is_exact),
+        with_hub(pause_holds_back_what_was_read),
+        with_hub(call_is_answered),
+        with_hub(call_times_out_and_its_answer_is_too_late),
+        with_hub(calls_are_answered_with_nothing_at_the_end),
+        with_hub(closed_peer_takes_nothing_more),
+        with_hub(accepting_goes_on_a_second_after_descriptors_ran_out),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
