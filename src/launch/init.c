@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 static int signal_fd = -1;
+static bool is_to_clear; /* everything was to be killed: nothing lingers any more */
 
 int init_signals(struct err *err)
 {
@@ -54,8 +55,8 @@ void init_report(const struct plan_message *message)
         ;
 }
 
-/* Kills every direct child; true when there was one. Children of the dead become ours. */
-static bool kill_children(void)
+/* Signals every direct child; true when there was one. Children of the dead become ours. */
+static bool signal_children(int signal)
 {
     AUTO_CLOSE int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
     char text[4096];
@@ -75,7 +76,7 @@ static bool kill_children(void)
             end++;
         else if ((size_t)len == sizeof text - 1)
             break; /* the buffer ended inside a number */
-        found |= pid > 0 && kill((pid_t)pid, SIGKILL) == 0;
+        found |= pid > 0 && kill((pid_t)pid, signal) == 0;
     }
     return found;
 }
@@ -87,21 +88,23 @@ static void init_clear(bool has_namespace)
         kill(-1, SIGKILL);
     for (;;) {
         if (!has_namespace)
-            kill_children();
+            signal_children(SIGKILL);
         if (waitpid(-1, NULL, 0) < 0 && errno == ECHILD)
             return;
     }
 }
 
+/* `command` is 0 once it has been reaped: its number may be somebody else's by now. */
 static void pass_signal(pid_t command, int signal, bool everything, bool has_namespace)
 {
-    if (!everything)
+    is_to_clear |= everything && signal == SIGKILL;
+    if (!everything && command)
         kill(command, signal);
-    else if (has_namespace)
+    else if (everything && has_namespace)
         kill(-1, signal);
-    else if (signal == SIGKILL)
-        kill_children(); /* init_clear() gets the rest once the command is reaped */
-    else
+    else if (everything && (signal == SIGKILL || !command))
+        signal_children(signal); /* init_clear() gets the rest once the command is reaped */
+    else if (everything)
         kill(-command, signal);
 }
 
@@ -132,7 +135,7 @@ static bool init_read_signals(pid_t command)
 
     while (read(signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
         child |= info.ssi_signo == SIGCHLD;
-        if (is_forwarded((int)info.ssi_signo))
+        if (command && is_forwarded((int)info.ssi_signo))
             kill(command, (int)info.ssi_signo);
     }
     return child;
@@ -187,24 +190,67 @@ void init_close_rest(void)
     sys_close_range((unsigned)signal_fd + 1, ~0u, 0);
 }
 
-void init_run(pid_t command, bool has_namespace)
+/* Waits for the command; false when the other end went first. */
+static bool init_wait(pid_t command, bool has_namespace, int *ret_status)
 {
     struct pollfd fds[] = {
         {.fd = signal_fd, .events = POLLIN},
         {.fd = PLAN_STATUS_FD, .events = POLLIN},
     };
-    struct plan_message message = {.kind = PLAN_MESSAGE_EXITED};
 
     for (;;) {
         if (poll(fds, 2, -1) < 0 && errno != EINTR)
-            break;
-        if (init_read_signals(command) && init_reap(command, &message.wait_status))
-            break;
-        if (fds[1].revents && !init_read_status(command, has_namespace)) {
-            message.wait_status = SIGKILL;
-            break;
-        }
+            return false;
+        if (init_read_signals(command) && init_reap(command, ret_status))
+            return true;
+        if (fds[1].revents && !init_read_status(command, has_namespace))
+            return false;
     }
+}
+
+/* Reaps what has ended; false when nothing is left. */
+static bool init_reap_rest(void)
+{
+    pid_t pid;
+
+    do
+        pid = waitpid(-1, NULL, WNOHANG);
+    while (pid > 0 || (pid < 0 && errno == EINTR));
+    return pid == 0;
+}
+
+/* Until what the command left behind has ended, or the other end is gone. */
+static void init_linger(bool has_namespace)
+{
+    struct pollfd fds[] = {
+        {.fd = signal_fd, .events = POLLIN},
+        {.fd = PLAN_STATUS_FD, .events = POLLIN},
+    };
+
+    while (!is_to_clear && init_reap_rest()) {
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            return;
+        init_read_signals(0);
+        if (fds[1].revents && !init_read_status(0, has_namespace))
+            return;
+    }
+}
+
+void init_run(pid_t command, uint32_t flags)
+{
+    struct plan_message message = {.kind = PLAN_MESSAGE_EXITED};
+    bool has_namespace = flags & PLAN_COMMAND_PID_NAMESPACE;
+    bool has_ended = init_wait(command, has_namespace, &message.wait_status);
+
+    if (has_ended && (flags & PLAN_COMMAND_LINGER) && !is_to_clear) {
+        init_usage(&message.usage);
+        init_report(&message);
+        init_linger(has_namespace);
+        init_clear(has_namespace);
+        return;
+    }
+    if (!has_ended)
+        message.wait_status = SIGKILL;
     init_clear(has_namespace);
     init_usage(&message.usage);
     init_report(&message);

@@ -11,9 +11,10 @@
 void init_report(const struct plan_message *message);
 
 /* Until `command` ends or the other end of the status socket closes, whichever is first; then
- * kills whatever is left and reports. `has_namespace`: this process is pid 1 of its own pid
- * namespace, otherwise it is the subreaper of its descendants. */
-void init_run(pid_t command, bool has_namespace);
+ * kills whatever is left and reports. `flags` of enum plan_command_flag: PID_NAMESPACE, this
+ * process is pid 1 of its own pid namespace, otherwise it is the subreaper of its descendants;
+ * LINGER, reports first and kills nothing unless the other end wants it or closes. */
+void init_run(pid_t command, uint32_t flags);
 
 /* Closes what the set-up left open, the host's tree above all, but 0 to 2. */
 void init_close_rest(void);

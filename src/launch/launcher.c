@@ -154,6 +154,6 @@ int launcher_main(const char *namespaces)
     init_report(&started);
     for (int fd = 0; fd < 3; fd++)
         close(fd); /* the pipes have to end when the command ends */
-    init_run(command, has_namespace);
+    init_run(command, plan.header->flags);
     return 0;
 }

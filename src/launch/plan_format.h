@@ -98,6 +98,8 @@ enum plan_command_flag {
     PLAN_COMMAND_PROBE = 8,         /* execute nothing: exit with 0 where the command would start */
     PLAN_COMMAND_DIE_WITH_PARENT = 16, /* the kernel is to kill the launcher with the thread that
                                           started it */
+    PLAN_COMMAND_LINGER = 32, /* what the command leaves behind lives on: its end is told at once,
+                                 and the launcher ends when nothing is left */
 };
 
 struct plan_header {

@@ -81,6 +81,10 @@ int sandbox_probe(struct sandbox *sandbox, struct err *err);
  * a launch gets faster by it. Nothing of a command has ever run in it. */
 void sandbox_prepare(struct sandbox *sandbox);
 
+/* Gives back what is kept warm, the spare launcher and the stand-ins on the host; the next command
+ * makes them again. No launch may be open. */
+void sandbox_cool(struct sandbox *sandbox);
+
 /* What the command will be held to: the map given, and what was added for Cordon's own paths. */
 const struct access_map *sandbox_access(const struct sandbox *sandbox);
 
@@ -107,6 +111,8 @@ struct launch_options {
     struct sandbox_limits limits;
     int cgroup;    /* descriptor of a cgroup v2 folder to start in, or -1 */
     bool is_probe; /* set the sandbox up, execute nothing, exit with 0 */
+    bool lingers;  /* LAUNCH_EXITED comes when the command itself has ended; what it left behind
+                      goes on, until it ends by itself (then `pidfd` tells) or launch_done() */
 };
 
 /* How the launcher reports; each message is one packet. */
@@ -114,7 +120,8 @@ enum launch_event {
     LAUNCH_NOTHING, /* no message yet (the descriptor would block) */
     LAUNCH_STARTED, /* the command's program was executed */
     LAUNCH_FAILED,  /* it was not: `failure` tells why; the launch is over */
-    LAUNCH_EXITED,  /* the command ended; everything it left behind has been killed and reaped */
+    LAUNCH_EXITED,  /* the command ended; everything it left behind has been killed and reaped,
+                       unless it lingers */
     LAUNCH_GONE,    /* the launcher died without a word (killed from outside); the launch is over */
 };
 
@@ -140,6 +147,7 @@ struct launch {
     int pidfd;    /* of the command's init */
     pid_t init;   /* its pid */
     bool is_over; /* every process of the command is gone */
+    bool lingers; /* as asked for */
     struct sandbox *sandbox;
     struct standins *standins; /* what was put on the host for the time of the command */
     struct init *handle;

@@ -62,6 +62,8 @@ static int launch_plan(const struct sandbox *sandbox, const struct launch_option
         command.flags |= PLAN_COMMAND_DIE_WITH_PARENT;
     if (options->is_probe)
         command.flags |= PLAN_COMMAND_PROBE;
+    if (options->lingers)
+        command.flags |= PLAN_COMMAND_LINGER;
     if (options->controlling_tty)
         command.flags |= PLAN_COMMAND_TTY;
     if (options->controlling_tty && (sandbox->plan->namespaces & CLONE_NEWNS))
@@ -162,7 +164,8 @@ static int launch_standins(struct sandbox *sandbox, struct launch *launch, struc
 static int launch_once(struct sandbox *sandbox, const struct launch_options *options,
                        struct launch *ret, bool *ret_has_no_init, struct err *err)
 {
-    struct launch launch = {.status = -1, .pidfd = -1, .sandbox = sandbox};
+    struct launch launch = {
+        .status = -1, .pidfd = -1, .sandbox = sandbox, .lingers = options->lingers};
 
     /* The init comes first: it makes its namespaces while we make stand-ins and the plan's file. */
     *ret_has_no_init = launch_take_init(sandbox, &launch, err);
@@ -294,10 +297,11 @@ int launch_read(struct launch *launch, struct launch_report *ret, struct err *er
     } else if (message.kind == PLAN_MESSAGE_STARTED) {
         ret->event = LAUNCH_STARTED;
     } else if (message.kind == PLAN_MESSAGE_EXITED) {
-        launch->is_over = true;
+        launch->is_over = !launch->lingers;
         /* Nothing of the command is left, and the init pins what has no name any more: what it
          * takes to free that is done when it ends. */
-        standins_release(TAKE_PTR(launch->standins));
+        if (launch->is_over)
+            standins_release(TAKE_PTR(launch->standins));
         report_exit(&message, ret);
     } else {
         launch->is_over = true;

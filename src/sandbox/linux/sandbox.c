@@ -69,11 +69,13 @@ static void trim_missing(struct access_map *map)
     }
 }
 
+/* Keeps the order, on which the check for the next one relies. */
 static void protect_one(struct access_map *map, const char *path)
 {
-    if (access_map_check(map, path) == ACCESS_WRITE)
-        access_map_add(map, path, ACCESS_READ, kind_of(path), "belongs to Cordon")->is_protected =
-            true;
+    if (access_map_check(map, path) != ACCESS_WRITE)
+        return;
+    access_map_add(map, path, ACCESS_READ, kind_of(path), "belongs to Cordon")->is_protected = true;
+    access_map_sort(map);
 }
 
 /* What the command must not change whatever the profile says, because Cordon runs or believes it
@@ -88,6 +90,28 @@ static void protect_path(struct access_map *map, const char *path)
         protect_one(map, path);
 }
 
+/* The programs that the running one starts, outside of every sandbox: in a build tree, or beside
+ * it, or where they are installed (cli/program.c, files/program.c). */
+static void protect_programs(struct access_map *map, const char *self)
+{
+    static const char *const folders[] = {"", "../cli", "../files", "../http", "../libexec/cordon"};
+    static const char *const names[] = {"cordon",     "cordon-server", "cordon-client",
+                                        "cordon-log", "cordon-files",  "cordon-http"};
+    AUTO_FREE char *here = path_parent(self);
+
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        AUTO_FREE char *relative = alloc_strf("%s/%s", here, folders[i]);
+        AUTO_FREE char *folder = path_clean("/", relative);
+
+        for (size_t j = 0; j < sizeof names / sizeof *names; j++) {
+            AUTO_FREE char *path = path_join(folder, names[j]);
+
+            if (access_map_check(map, path) == ACCESS_WRITE && access(path, F_OK) == 0)
+                protect_path(map, path);
+        }
+    }
+}
+
 static void protect_own(struct sandbox *sandbox, const char *const *own_paths)
 {
     struct access_map *map = &sandbox->access;
@@ -98,6 +122,7 @@ static void protect_own(struct sandbox *sandbox, const char *const *own_paths)
     if (len > 0) {
         self[len] = '\0';
         protect_path(map, self);
+        protect_programs(map, self);
     }
     protect_path(map, sandbox->launcher);
     protect_path(map, standins_registry(&ignored));
@@ -237,6 +262,13 @@ void sandbox_set_proven(struct sandbox *sandbox)
 void sandbox_prepare(struct sandbox *sandbox)
 {
     init_prepare(&sandbox->inits, sandbox->plan->namespaces);
+}
+
+void sandbox_cool(struct sandbox *sandbox)
+{
+    if (sandbox->inits.spare)
+        init_leave(&sandbox->inits, TAKE_PTR(sandbox->inits.spare));
+    standins_release(TAKE_PTR(sandbox->warm));
 }
 
 int sandbox_probe(struct sandbox *sandbox, struct err *err)

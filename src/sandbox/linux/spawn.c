@@ -43,6 +43,9 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
+/* What runs on a stack that AddressSanitizer does not know as one. */
+#define ON_OWN_STACK __attribute__((no_sanitize_address))
+
 enum { STACK_BYTES = 32 * 1024, CLONED_NAMESPACES = CLONE_NEWUSER | CLONE_NEWPID };
 
 /* linux/capability.h */
@@ -149,7 +152,7 @@ static int place_status(int status, struct err *err)
     return done < 0 ? err_sys(err, "passing the status socket on") : 0;
 }
 
-static int launcher_child(void *argument)
+ON_OWN_STACK static int launcher_child(void *argument)
 {
     struct spawn *spawn = argument;
     const struct spawn_request *request = spawn->request;
@@ -173,7 +176,7 @@ static int launcher_child(void *argument)
 }
 
 /* Joins the namespaces that were made ahead, then makes the launcher a child of our caller. */
-static int joining_child(void *argument)
+ON_OWN_STACK static int joining_child(void *argument)
 {
     struct spawn *spawn = argument;
     const struct netns *netns = spawn->request->netns;
@@ -248,7 +251,7 @@ struct netns_making {
 };
 
 /* Shares our descriptor table: what it opens stays open when it is gone. */
-static int netns_child(void *argument)
+ON_OWN_STACK static int netns_child(void *argument)
 {
     struct netns_making *making = argument;
     struct netns *netns = making->netns;

@@ -6,6 +6,7 @@
 #include "base/auto.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/strv.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -137,6 +138,32 @@ static void test_own_paths_are_protected(void **state)
     text = output("touch own/x 2>/dev/null || echo refused; "
                   "mkdir -p later/on 2>/dev/null || echo refused; touch fine && echo fine");
     assert_string_equal(text, "refused\nrefused\nfine\n");
+}
+
+/* In whatever order they come, and however many there are. */
+static void test_all_own_paths_are_protected(void **state)
+{
+    static const char names[][4] = {"p/a", "p/b", "p/c", "p/d", "p/e", "p/f", "q/a", "p/g", "q/b"};
+    enum { LEN = sizeof names / sizeof *names };
+    AUTO(access_map_done) struct access_map map = {.restricted = true};
+    AUTO_FREE char *first = path_join(ground.ws, "p");
+    AUTO_FREE char *second = path_join(ground.ws, "q");
+    AUTO(strv_done) struct strv own = {0};
+    struct sandbox_options options = {.access = &map};
+    struct err err;
+
+    access_map_add(&map, "/", ACCESS_READ, ACCESS_DIR, "test");
+    access_map_add(&map, first, ACCESS_WRITE, ACCESS_DIR, "test");
+    access_map_add(&map, second, ACCESS_WRITE, ACCESS_DIR, "test");
+    assert_int_equal(mkdir(first, 0755), 0);
+    assert_int_equal(mkdir(second, 0755), 0);
+    for (size_t i = 0; i < LEN; i++)
+        strv_push_take(&own, path_join(ground.ws, names[i]));
+    options.own_paths = (const char *const *)strv_view(&own);
+    sandbox = sandbox_new(&options, &err);
+    assert_non_null(sandbox);
+    for (size_t i = 0; i < LEN; i++)
+        assert_int_equal(access_map_check(sandbox_access(sandbox), own.items[i]), ACCESS_READ);
 }
 
 /* -- a host without namespaces */
@@ -295,6 +322,7 @@ int main(int argc, char **argv)
         TEST(test_disabled_leaves_nothing_behind),
         TEST(test_disabled_passes_failures_on),
         TEST(test_own_paths_are_protected),
+        TEST(test_all_own_paths_are_protected),
     };
     const struct CMUnitTest forbidden[] = {
         TEST(test_forbidden_require_refuses), TEST(test_forbidden_auto_says_so),
