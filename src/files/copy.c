@@ -1,0 +1,292 @@
+/* fs/copy: a file, a link (as a link), or a whole tree.
+ *
+ * A tree is copied folder by folder from a list of what is still to be done, each a path relative
+ * to the two roots, which are held open. Paths are opened below them without any link (openat2), so
+ * a link that appears on the way leads nobody out. What is neither file, folder nor link is left
+ * out of trees. Modes are copied, without the set-id bits. */
+#include "files/call.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/path.h"
+#include "base/strv.h"
+#include "base/sys.h"
+#include "files/folder.h"
+#include "files/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { COPY_MODE = 0777, COPY_STEP = 1 << 30 };
+
+/* Where a thing is copied from and to. */
+struct way {
+    int from;
+    const char *name;
+    int to;
+    const char *new_name;
+};
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* --- one file, one link --- */
+
+/* In the kernel, by whatever means both file systems have; sendfile(2) for the others. */
+static int copy_bytes(int from, int to, const char *name, struct err *err)
+{
+    ssize_t n = 1;
+    bool by_range = true;
+
+    while (n > 0) {
+        n = sys_fault() ? -1
+            : by_range  ? copy_file_range(from, NULL, to, NULL, COPY_STEP, 0)
+                        : sendfile(to, from, NULL, COPY_STEP);
+        if (n < 0 && errno == EINTR) {
+            n = 1;
+        } else if (by_range && (n == 0 || (n < 0 && (errno == EXDEV || errno == EINVAL ||
+                                                     errno == EOPNOTSUPP || errno == ENOSYS)))) {
+            by_range = false; /* files of /proc end at once when copied by range */
+            n = 1;
+        }
+    }
+    return n < 0 ? err_sys(err, "copying %s", name) : 0;
+}
+
+/* The source, once more looked at now that it is open. */
+static int open_source(const struct way *way, struct stat *ret, struct err *err)
+{
+    AUTO_CLOSE int fd =
+        openat(way->from, way->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+    if (sys_fault() || fd < 0 || fstat(fd, ret))
+        return err_sys(err, "opening %s", way->name);
+    if (!S_ISREG(ret->st_mode))
+        return err_set(err, ERR_INVALID, "path `%s` is not a file", way->name);
+    return TAKE_FD(fd);
+}
+
+/* Not truncated yet: it could be the source itself. */
+static int open_copy(const struct way *way, const struct stat *source, int flags, struct err *err)
+{
+    AUTO_CLOSE int fd = openat(way->to, way->new_name,
+                               O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags,
+                               source->st_mode & COPY_MODE);
+    struct stat st;
+
+    if (sys_fault() || fd < 0 || fstat(fd, &st))
+        return err_sys(err, "opening %s", way->new_name);
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, ERR_INVALID, "path `%s` is not a file", way->new_name);
+    if (is_same(&st, source))
+        return err_set(err, ERR_INVALID, "`%s` is the file that is to be copied", way->new_name);
+    if (sys_fault() || ftruncate(fd, 0))
+        return err_sys(err, "emptying %s", way->new_name);
+    return TAKE_FD(fd);
+}
+
+/* `flags`: O_NOFOLLOW when the copy may not be written through a link. */
+static int copy_file(const struct way *way, int flags, struct err *err)
+{
+    struct stat st;
+    AUTO_CLOSE int from = open_source(way, &st, err);
+    AUTO_CLOSE int to = from < 0 ? -1 : open_copy(way, &st, flags, err);
+
+    if (to < 0 || copy_bytes(from, to, way->name, err))
+        return -1;
+    if ((sys_fault() || fchmod(to, st.st_mode & COPY_MODE)) &&
+        errno != EPERM) /* somebody else's file stays so */
+        return err_sys(err, "setting the mode of %s", way->new_name);
+    return 0;
+}
+
+static int copy_link(const struct way *way, struct err *err)
+{
+    char text[PATH_MAX];
+    ssize_t len = readlinkat(way->from, way->name, text, sizeof text - 1);
+
+    if (len < 0)
+        return err_sys(err, "reading the link %s", way->name);
+    text[len] = '\0';
+    if (sys_fault() || symlinkat(text, way->to, way->new_name))
+        return err_sys(err, "making the link %s", way->new_name);
+    return 0;
+}
+
+/* --- a tree --- */
+
+struct tree {
+    int from; /* roots, borrowed */
+    int to;
+    struct strv todo; /* folders relative to them, "." for themselves */
+};
+
+/* A folder of the tree; what is copied meanwhile into a place below itself ends here. */
+static int copy_folder(struct tree *tree, const char *path, const struct way *way, struct err *err)
+{
+    struct stat st;
+
+    if ((sys_fault() || mkdirat(way->to, way->new_name, COPY_MODE)) && errno != EEXIST)
+        return err_sys(err, "making the folder %s", way->new_name);
+    if (fstatat(way->to, way->new_name, &st, AT_SYMLINK_NOFOLLOW))
+        return err_sys(err, "looking at %s", way->new_name);
+    if (!S_ISDIR(st.st_mode)) {
+        errno = S_ISLNK(st.st_mode) ? ELOOP : ENOTDIR;
+        return err_sys(err, "making the folder %s", way->new_name);
+    }
+    strv_push_take(&tree->todo, path_join(path, way->name));
+    return 0;
+}
+
+static int copy_name(struct tree *tree, const char *path, const struct way *way, struct err *err)
+{
+    struct stat st;
+
+    if (fstatat(way->from, way->name, &st, AT_SYMLINK_NOFOLLOW))
+        return errno == ENOENT ? 0 : err_sys(err, "looking at %s", way->name);
+    if (S_ISDIR(st.st_mode))
+        return copy_folder(tree, path, way, err);
+    if (S_ISLNK(st.st_mode))
+        return copy_link(way, err);
+    return S_ISREG(st.st_mode) ? copy_file(way, O_NOFOLLOW, err) : 0;
+}
+
+static int copy_level(struct tree *tree, const char *path, struct err *err)
+{
+    AUTO(folder_close) struct folder folder = {0};
+    int from = target_open_strict(tree->from, path, O_RDONLY | O_DIRECTORY, 0);
+    AUTO_CLOSE int to = -1;
+    const struct dirent *entry = NULL;
+    int status;
+
+    if (from < 0)
+        return err_sys(err, "opening the folder %s", path);
+    if (folder_open_fd(&folder, from, err))
+        return -1;
+    to = target_open_strict(tree->to, path, O_PATH | O_DIRECTORY, 0);
+    if (to < 0)
+        return err_sys(err, "opening the folder %s of the copy", path);
+    while ((status = folder_next(&folder, &entry, err)) > 0) {
+        const struct way way = {.from = dirfd(folder.stream),
+                                .name = entry->d_name,
+                                .to = to,
+                                .new_name = entry->d_name};
+
+        if (copy_name(tree, path, &way, err))
+            return -1;
+    }
+    return status;
+}
+
+static void tree_done(struct tree *tree)
+{
+    strv_done(&tree->todo);
+}
+
+static int copy_tree(int from, int to, struct err *err)
+{
+    AUTO(tree_done) struct tree tree = {.from = from, .to = to};
+
+    strv_push(&tree.todo, ".");
+    for (size_t next = 0; next < tree.todo.len; next++) {
+        AUTO_FREE char *path = alloc_str(tree.todo.items[next]);
+
+        if (copy_level(&tree, path, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* --- the call --- */
+
+/* Where the folder of the copy really is, or would be. */
+static char *real_destination(const struct target *to, struct err *err)
+{
+    AUTO_FREE char *parent = path_parent(to->path);
+    AUTO_FREE char *real_parent = NULL;
+    char *real = realpath(to->path, NULL);
+
+    if (real)
+        return real;
+    real_parent = realpath(parent, NULL);
+    if (!real_parent) {
+        err_sys(err, "resolving %s", parent);
+        return NULL;
+    }
+    return path_join(real_parent, path_name(to->path));
+}
+
+static int check_apart(const struct target *from, const struct target *to, struct err *err)
+{
+    AUTO_FREE char *source = realpath(from->path, NULL);
+    AUTO_FREE char *copy = NULL;
+
+    if (!source)
+        return err_sys(err, "resolving %s", from->path);
+    copy = real_destination(to, err);
+    if (!copy)
+        return -1;
+    if (path_is_within(copy, source))
+        return err_set(err, ERR_INVALID,
+                       "fs/copy cannot copy a directory to itself or one of its descendants");
+    return 0;
+}
+
+static int copy_root(const struct target *from, const struct target *to, struct err *err)
+{
+    AUTO_CLOSE int source = -1;
+    AUTO_CLOSE int copy = -1;
+
+    if (check_apart(from, to, err))
+        return -1;
+    source = target_open(from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, err);
+    if (source < 0)
+        return -1;
+    if ((sys_fault() || mkdir(to->path, COPY_MODE)) && errno != EEXIST)
+        return err_sys(err, "making the folder %s", to->path);
+    copy = target_open(to, O_PATH | O_DIRECTORY, 0, err);
+    return copy < 0 ? -1 : copy_tree(source, copy, err);
+}
+
+static int copy_target(const struct target *from, const struct target *to, bool recursive,
+                       struct err *err)
+{
+    const struct way way = {
+        .from = AT_FDCWD, .name = from->path, .to = AT_FDCWD, .new_name = to->path};
+    struct stat st;
+
+    if (sys_fault() || lstat(from->path, &st))
+        return err_sys(err, "looking at %s", from->path);
+    if (S_ISLNK(st.st_mode))
+        return copy_link(&way, err);
+    if (S_ISREG(st.st_mode))
+        return copy_file(&way, 0, err);
+    if (!S_ISDIR(st.st_mode))
+        return err_set(err, ERR_INVALID,
+                       "fs/copy only supports regular files, directories, and symlinks");
+    if (!recursive)
+        return err_set(err, ERR_INVALID,
+                       "fs/copy requires recursive: true when sourcePath is a directory");
+    return copy_root(from, to, err);
+}
+
+int files_copy(const struct files_request *request, struct reply *reply, struct err *err)
+{
+    AUTO(target_done) struct target from = {0};
+    AUTO(target_done) struct target to = {0};
+    struct json_at flag = json_at_field(&request->params, "recursive");
+    bool recursive = false;
+
+    if (target_read(&request->params, "sourcePath", &from, err) ||
+        target_read(&request->params, "destinationPath", &to, err) ||
+        json_at_bool(&flag, &recursive, err) || copy_target(&from, &to, recursive, err))
+        return -1;
+    return reply_str(reply, "{}", err);
+}

@@ -1,0 +1,150 @@
+/* fs/createDirectory: one folder, or it and all that are missing above it.
+ *
+ * Several may make the same folders at once, so that somebody else was faster is no error. When
+ * links may not be followed, every step is taken from the folder before, which is held open. */
+#include "files/call.h"
+
+#include "base/auto.h"
+#include "base/path.h"
+#include "base/sys.h"
+#include "files/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FOLDER_MODE = 0777 };
+
+static int make_at(int dir, const char *path)
+{
+    return sys_fault() ? -1 : mkdirat(dir, path, FOLDER_MODE);
+}
+
+/* A folder is there already, or a link to one. */
+static int check_folder(const char *path, struct err *err)
+{
+    struct stat st;
+
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return 0;
+    errno = EEXIST;
+    return err_sys(err, "making the folder %s", path);
+}
+
+/* The end of the longest beginning of `path` whose folder is there or could be made; the text is
+ * cut there meanwhile. */
+static int make_first(char *path, size_t *ret_len, struct err *err)
+{
+    size_t len = strlen(path);
+
+    for (;;) {
+        char *slash;
+        char kept = path[len];
+        int status;
+
+        path[len] = '\0';
+        status = make_at(AT_FDCWD, path);
+        path[len] = kept;
+        if (status == 0 || errno == EEXIST)
+            break;
+        if (errno != ENOENT)
+            return err_sys(err, "making the folder %s", path);
+        slash = memrchr(path, '/', len);
+        if (!slash || slash == path) /* not even the root is there */
+            return err_sys(err, "making the folder %s", path);
+        len = (size_t)(slash - path);
+    }
+    *ret_len = len;
+    return 0;
+}
+
+/* Up until something is there, then down again. */
+static int make_all(char *path, struct err *err)
+{
+    size_t whole = strlen(path);
+    size_t len = 0;
+
+    if (make_first(path, &len, err))
+        return -1;
+    while (len < whole) {
+        int status;
+
+        len += 1 + strcspn(path + len + 1, "/");
+        if (len < whole)
+            path[len] = '\0';
+        status = make_at(AT_FDCWD, path);
+        if (len < whole)
+            path[len] = '/';
+        if (status && errno != EEXIST)
+            return err_sys(err, "making the folder %s", path);
+    }
+    return check_folder(path, err);
+}
+
+/* The folder `name` in `dir`, made when it is missing; a link is ENOTDIR. */
+static int enter(int dir, const char *name)
+{
+    const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int fd = openat(dir, name, flags);
+
+    if (fd >= 0 || errno != ENOENT)
+        return fd;
+    if (make_at(dir, name) && errno != EEXIST)
+        return -1;
+    return openat(dir, name, flags);
+}
+
+static int make_all_strict(char *path, struct err *err)
+{
+    AUTO_CLOSE int dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    char *next = path + 1;
+
+    while (dir >= 0 && *next) {
+        size_t len = strcspn(next, "/");
+        char kept = next[len];
+        int inner;
+
+        next[len] = '\0';
+        inner = enter(dir, next);
+        next[len] = kept;
+        if (inner < 0)
+            return err_sys(err, "making the folder %s", path);
+        close(dir);
+        dir = inner;
+        next += kept ? len + 1 : len;
+    }
+    return dir < 0 ? err_sys(err, "opening /") : 0;
+}
+
+static int make_one(const struct target *target, struct err *err)
+{
+    const char *name = NULL;
+    AUTO_CLOSE int dir = target_open_parent(target, &name, err);
+
+    if (dir < 0)
+        return -1;
+    if (make_at(dir, name))
+        return err_sys(err, "making the folder %s", target->path);
+    return 0;
+}
+
+int files_create_directory(const struct files_request *request, struct reply *reply,
+                           struct err *err)
+{
+    AUTO(target_done) struct target target = {0};
+    bool recursive = true;
+    int status;
+
+    if (target_read(&request->params, "path", &target, err) ||
+        target_flag(&request->params, "recursive", &recursive, err))
+        return -1;
+    if (path_depth(target.path) == 0 && (target.no_follow || !recursive))
+        return err_set(err, ERR_INVALID, "path `/` is the root folder");
+    if (!recursive)
+        status = make_one(&target, err);
+    else
+        status = target.no_follow ? make_all_strict(target.path, err) : make_all(target.path, err);
+    return status ? -1 : reply_str(reply, "{}", err);
+}
