@@ -12,22 +12,12 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "exec/ring.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define GROW_MIN ((size_t)4096)
 #define SEGMENTS_HEAD ((size_t)CAPTURE_SEGMENTS_MAX / 2)
-
-/* Newest bytes first lost. Wraps only once it has its full size. */
-struct ring {
-    char *data;
-    size_t cap;
-    size_t max;
-    size_t start; /* of the oldest byte */
-    size_t len;
-};
 
 struct retained {
     struct buf head;
@@ -65,50 +55,13 @@ static void rotate(void *data, size_t len, size_t shift)
     reverse(data, len);
 }
 
-static void ring_reserve(struct ring *ring, size_t more)
-{
-    size_t need = ring->len + more < ring->max ? ring->len + more : ring->max;
-    size_t cap = ring->cap ? ring->cap : GROW_MIN;
-
-    if (need <= ring->cap)
-        return;
-    while (cap < need)
-        cap *= 2;
-    ring->cap = cap < ring->max ? cap : ring->max;
-    ring->data = alloc_resize(ring->data, ring->cap, 1);
-}
-
-static void ring_add(struct ring *ring, const char *bytes, size_t len)
-{
-    size_t end;
-    size_t straight;
-
-    if (len > ring->max) {
-        bytes += len - ring->max;
-        len = ring->max;
-    }
-    if (!len)
-        return;
-    ring_reserve(ring, len);
-    end = (ring->start + ring->len) % ring->cap;
-    straight = len < ring->cap - end ? len : ring->cap - end;
-    memcpy(ring->data + end, bytes, straight);
-    memcpy(ring->data, bytes + straight, len - straight);
-    if (ring->len + len > ring->cap) {
-        ring->start = (end + len) % ring->cap;
-        ring->len = ring->cap;
-    } else {
-        ring->len += len;
-    }
-}
-
 struct capture *capture_new(size_t max)
 {
     struct capture *capture = alloc_zero(1, sizeof *capture);
 
     for (int i = 0; i < STREAM_COUNT; i++) {
         buf_init(&capture->streams[i].head, max / 2);
-        capture->streams[i].tail.max = max - max / 2;
+        ring_init(&capture->streams[i].tail, max - max / 2);
     }
     return capture;
 }
@@ -119,7 +72,7 @@ void capture_free(struct capture *capture)
         return;
     for (int i = 0; i < STREAM_COUNT; i++) {
         buf_done(&capture->streams[i].head);
-        free(capture->streams[i].tail.data);
+        ring_done(&capture->streams[i].tail);
     }
     free(capture->segments);
     free(capture);
@@ -188,7 +141,7 @@ void capture_view(struct capture *capture, enum stream stream, struct capture_vi
     struct retained *retained = &capture->streams[stream];
     struct ring *tail = &retained->tail;
 
-    if (tail->start) {
+    if (tail->start) { /* it has had to push something out, so it is full */
         rotate(tail->data, tail->cap, tail->start);
         tail->start = 0;
     }

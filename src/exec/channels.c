@@ -13,13 +13,14 @@
 #include <unistd.h>
 
 #define READ_SIZE 65536 /* what a pipe holds */
+#define READ_LITTLE 512 /* of a terminal: as if somebody typed */
 
 void channels_init(struct channels *channels)
 {
     *channels = (struct channels){.pty = {.master = -1, .slave = -1}, .input = {.fd = -1}};
     for (int i = 0; i < STREAM_COUNT; i++)
-        channels->readers[i] =
-            (struct reader){.channels = channels, .stream = (enum stream)i, .fd = -1};
+        channels->out[i] =
+            (struct channel){.channels = channels, .stream = (enum stream)i, .fd = -1};
 }
 
 static int channels_open_null(struct channels_child *child, struct err *err)
@@ -46,7 +47,7 @@ static int channels_open_output(struct channels *channels, enum stream stream,
 
     if (pipe2(ends, O_CLOEXEC))
         return err_sys(err, "making a pipe");
-    channels->readers[stream].fd = ends[0];
+    channels->out[stream].fd = ends[0];
     child->fds[stream == STREAM_STDOUT ? 1 : 2] = ends[1];
     return fd_set_nonblocking(ends[0], true, err);
 }
@@ -71,7 +72,7 @@ static int channels_open_tty(struct channels *channels, const struct process_opt
         return -1;
     for (int i = 0; i < 3; i++)
         child->fds[i] = channels->pty.slave;
-    channels->readers[STREAM_STDOUT].fd = channels->pty.master;
+    channels->out[STREAM_STDOUT].fd = channels->pty.master;
     return input_init(&channels->input, options->loop, -1, &channels->pty, err);
 }
 
@@ -98,102 +99,119 @@ void channels_child_done(struct channels_child *child)
             close(child->fds[i]);
 }
 
-static bool reader_is_tty(const struct reader *reader)
+static bool channel_is_tty(const struct channel *channel)
 {
-    return reader->fd == reader->channels->pty.master;
+    return channel->fd == channel->channels->pty.master;
 }
 
-static void reader_close(struct reader *reader)
+static void channel_close(struct channel *channel)
 {
-    loop_watch_free(reader->watch);
-    reader->watch = NULL;
-    if (reader->fd >= 0 && !reader_is_tty(reader))
-        close(reader->fd);
-    reader->fd = -1;
+    loop_watch_free(channel->watch);
+    channel->watch = NULL;
+    if (channel->fd >= 0 && !channel_is_tty(channel))
+        close(channel->fd);
+    channel->fd = -1;
 }
 
 /* Fills `chunk` with what is there. A pipe gives all it has in one read; a terminal at most 4 KiB,
- * so it is asked again. Returns the number of bytes, `*ret_end` when there will be no more: the end
- * of the file for a pipe, EIO for a terminal. */
-static size_t reader_fill(const struct reader *reader, char *chunk, bool *ret_end)
+ * so it is asked again, unless that was little: the loop comes back for what may follow. Returns
+ * the number of bytes, `*ret_end` when there will be no more: the end of the file for a pipe, EIO
+ * for a terminal. */
+static size_t channel_fill(const struct channel *channel, char *chunk, bool *ret_end)
 {
     size_t len = 0;
     ssize_t n;
 
     do {
-        n = read(reader->fd, chunk + len, READ_SIZE - len);
+        n = read(channel->fd, chunk + len, READ_SIZE - len);
         if (n > 0)
             len += (size_t)n;
-    } while ((n > 0 && len < READ_SIZE && reader_is_tty(reader)) || (n < 0 && errno == EINTR));
+    } while ((n > READ_LITTLE && len < READ_SIZE && channel_is_tty(channel)) ||
+             (n < 0 && errno == EINTR));
     *ret_end = n == 0 || (n < 0 && errno != EAGAIN);
     return len;
 }
 
-static void reader_on_ready(void *data, int fd, unsigned ready)
+/* Reads once; true when that was the end. */
+static bool channel_take(struct channel *channel)
 {
-    struct reader *reader = data;
-    struct channels *channels = reader->channels;
+    struct channels *channels = channel->channels;
     char chunk[READ_SIZE];
     bool at_end = false;
-    size_t len = reader_fill(reader, chunk, &at_end);
+    size_t len = channel_fill(channel, chunk, &at_end);
 
     if (len)
-        channels->on_bytes(channels->data, reader->stream, chunk, len);
-    if (!at_end)
-        return;
-    reader_close(reader);
-    if (channels_are_read_out(channels))
+        channels->on_bytes(channels->data, channel->stream, chunk, len);
+    if (at_end)
+        channel_close(channel);
+    return at_end;
+}
+
+static void channel_on_ready(void *data, int fd, unsigned ready)
+{
+    struct channel *channel = data;
+    struct channels *channels = channel->channels;
+
+    if (channel_take(channel) && channels_are_read_out(channels))
         channels->on_read_out(channels->data);
 }
 
 int channels_watch(struct channels *channels, struct loop *loop, struct err *err)
 {
     for (int i = 0; i < STREAM_COUNT; i++) {
-        struct reader *reader = &channels->readers[i];
+        struct channel *channel = &channels->out[i];
 
-        if (reader->fd < 0)
+        if (channel->fd < 0)
             continue;
-        reader->watch = loop_watch_new(loop, reader->fd, LOOP_READ, reader_on_ready, reader, err);
-        if (!reader->watch)
+        channel->watch =
+            loop_watch_new(loop, channel->fd, LOOP_READ, channel_on_ready, channel, err);
+        if (!channel->watch)
             return -1;
     }
     return 0;
 }
 
+void channels_take(struct channels *channels)
+{
+    for (int i = 0; i < STREAM_COUNT; i++)
+        if (channels->out[i].fd >= 0 && !channels->out[i].is_held)
+            channel_take(&channels->out[i]);
+}
+
 void channels_hold(struct channels *channels, enum stream stream, bool on)
 {
-    struct reader *reader = &channels->readers[stream];
+    struct channel *channel = &channels->out[stream];
 
-    reader->is_held = on;
-    if (reader->watch)
-        loop_watch_set(reader->watch, on ? LOOP_NOTHING : LOOP_READ);
+    channel->is_held = on;
+    if (channel->watch)
+        loop_watch_set(channel->watch, on ? LOOP_NOTHING : LOOP_READ);
 }
 
 bool channels_are_held(const struct channels *channels)
 {
     for (int i = 0; i < STREAM_COUNT; i++)
-        if (channels->readers[i].fd >= 0 && channels->readers[i].is_held)
+        if (channels->out[i].fd >= 0 && channels->out[i].is_held)
             return true;
     return false;
 }
 
 void channels_close_stream(struct channels *channels, enum stream stream)
 {
-    struct reader *reader = &channels->readers[stream];
+    struct channel *channel = &channels->out[stream];
 
-    if (reader->fd >= 0 && !reader_is_tty(reader))
-        reader_close(reader);
+    if (channel->fd >= 0 && !channel_is_tty(channel))
+        channel_close(channel);
 }
 
 bool channels_are_read_out(const struct channels *channels)
 {
-    return channels->readers[STREAM_STDOUT].fd < 0 && channels->readers[STREAM_STDERR].fd < 0;
+    return channels->out[STREAM_STDOUT].fd < 0 && channels->out[STREAM_STDERR].fd < 0;
 }
 
 void channels_close(struct channels *channels)
 {
     input_done(&channels->input);
     for (int i = 0; i < STREAM_COUNT; i++)
-        reader_close(&channels->readers[i]);
+        channel_close(&channels->out[i]);
     pty_close(&channels->pty);
 }

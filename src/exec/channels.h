@@ -15,7 +15,8 @@ struct loop;
 struct loop_watch;
 struct process_options;
 
-struct reader {
+/* One stream on its way in. */
+struct channel {
     struct channels *channels;
     enum stream stream;
     int fd; /* of a pipe: owned; of a PTY: its master, borrowed; -1: read to its end */
@@ -25,7 +26,7 @@ struct reader {
 
 struct channels {
     struct pty pty; /* master -1 without one */
-    struct reader readers[STREAM_COUNT];
+    struct channel out[STREAM_COUNT];
     struct input input;
     void (*on_bytes)(void *data, enum stream stream, const char *bytes, size_t len);
     /* Everything is read to its end; the last thing that is done before going back to the loop. */
@@ -46,6 +47,10 @@ void channels_child_done(struct channels_child *child);
 
 /* Begins to read. */
 int channels_watch(struct channels *channels, struct loop *loop, struct err *err);
+
+/* Reads what is there now of the streams that are not held, without waiting for the loop. No
+ * on_read_out follows. */
+void channels_take(struct channels *channels);
 
 /* Stops reading a stream, or goes on. */
 void channels_hold(struct channels *channels, enum stream stream, bool on);

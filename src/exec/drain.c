@@ -31,6 +31,11 @@ static uint64_t drain_left(const struct drain *drain)
     return drain->until_ns > now ? drain->until_ns - now : 0;
 }
 
+bool drain_is_over(const struct drain *drain)
+{
+    return !drain_left(drain);
+}
+
 void drain_touch(struct drain *drain)
 {
     uint64_t left = drain_left(drain);

@@ -24,7 +24,8 @@ void drain_done(struct drain *drain); /* off for good */
 
 void drain_begin(struct drain *drain);
 bool drain_is_on(const struct drain *drain);
-void drain_touch(struct drain *drain); /* something came */
+void drain_touch(struct drain *drain);         /* something came */
+bool drain_is_over(const struct drain *drain); /* `total_ns` have gone by */
 
 /* The clock stands still while somebody else keeps the output waiting. */
 void drain_pause(struct drain *drain);

@@ -11,13 +11,16 @@
 #include <errno.h>
 #include <unistd.h>
 
-static ssize_t write_quietly(int fd, const void *bytes, size_t len)
+/* A terminal that nobody reads any more raises no SIGPIPE. */
+static ssize_t input_put(const struct input *input)
 {
     struct quiet quiet;
     ssize_t n;
 
+    if (input->pty)
+        return write(input->fd, input->queue.data, input->queue.len);
     quiet_begin(&quiet);
-    n = write(fd, bytes, len);
+    n = write(input->fd, input->queue.data, input->queue.len);
     quiet_end(&quiet);
     return n;
 }
@@ -36,7 +39,7 @@ static void input_close(struct input *input)
 static int input_flush(struct input *input)
 {
     while (input->queue.len) {
-        ssize_t n = write_quietly(input->fd, input->queue.data, input->queue.len);
+        ssize_t n = input_put(input);
 
         if (n < 0 && errno == EINTR)
             continue;

@@ -7,21 +7,26 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { LANES = 16, ROUNDS_MAX = 255 };
+enum { LANES = 16, STEP = 4 * LANES, ROUNDS_MAX = 63 };
 
 typedef uint8_t lanes __attribute__((vector_size(LANES)));
+
+static lanes equal(const char *bytes)
+{
+    lanes part;
+
+    memcpy(&part, bytes, LANES);
+    return (lanes)(part == '\n');
+}
 
 static size_t newlines_count_rounds(const char *bytes, size_t rounds)
 {
     lanes sums = {0};
     size_t count = 0;
 
-    for (size_t i = 0; i < rounds; i++) {
-        lanes part;
-
-        memcpy(&part, bytes + i * LANES, LANES);
-        sums -= (lanes)(part == '\n');
-    }
+    for (; rounds; rounds--, bytes += STEP)
+        sums -= (equal(bytes) + equal(bytes + LANES)) +
+                (equal(bytes + 2 * LANES) + equal(bytes + 3 * LANES));
     for (size_t i = 0; i < LANES; i++)
         count += sums[i];
     return count;
@@ -31,12 +36,12 @@ size_t newlines_count(const char *bytes, size_t len)
 {
     size_t count = 0;
 
-    while (len >= LANES) {
-        size_t rounds = len / LANES < ROUNDS_MAX ? len / LANES : ROUNDS_MAX;
+    while (len >= STEP) {
+        size_t rounds = len / STEP < ROUNDS_MAX ? len / STEP : ROUNDS_MAX;
 
         count += newlines_count_rounds(bytes, rounds);
-        bytes += rounds * LANES;
-        len -= rounds * LANES;
+        bytes += rounds * STEP;
+        len -= rounds * STEP;
     }
     for (size_t i = 0; i < len; i++)
         count += bytes[i] == '\n';

@@ -5,40 +5,11 @@
  * It does not decide what may run, and it does not show anything to anybody. */
 #include "exec/oneshot.h"
 
+#include "base/alloc.h"
 #include "base/auto.h"
-#include "base/clock.h"
 #include "exec/capture.h"
 #include "exec/feed.h"
-#include "exec/oneshot_result.h"
-#include "exec/relay.h"
-#include "exec/terminal.h"
-#include "loop/loop.h"
-
-#include <signal.h>
-
-#define SIGNALS_MAX 8
-
-struct oneshot {
-    const struct oneshot_options *options;
-    struct loop *loop;
-    struct loop *own_loop;
-    struct limits_scope limits;
-    struct process *process;
-    struct process_events events;
-    struct feed *feed;
-    struct relay *relay; /* NULL without one */
-    struct terminal terminal;
-    struct loop_timer *timeout;
-    struct loop_timer *patience; /* with the relay, after a command that had to be stopped */
-    struct loop_watch *cancel;
-    struct loop_signals *signals;
-    enum stop_reason stop;
-    int stop_signal;
-    struct oneshot_result result; /* as far as known while it runs */
-    struct process_end end;
-    bool has_ended;
-    bool is_over; /* and everything was passed on */
-};
+#include "exec/oneshot_part.h"
 
 void oneshot_defaults(struct oneshot_options *options)
 {
@@ -52,19 +23,28 @@ void oneshot_defaults(struct oneshot_options *options)
     };
 }
 
-static void oneshot_done(struct oneshot *oneshot)
+void oneshot_free(struct oneshot *oneshot)
 {
+    if (!oneshot)
+        return;
     terminal_restore(&oneshot->terminal);
     loop_signals_free(oneshot->signals);
     loop_watch_free(oneshot->cancel);
     loop_timer_free(oneshot->timeout);
     loop_timer_free(oneshot->patience);
+    loop_timer_free(oneshot->told);
     feed_free(oneshot->feed);
     relay_free(oneshot->relay);
     process_free(oneshot->process);
     limits_close(&oneshot->limits);
     oneshot_result_done(&oneshot->result);
     loop_free(oneshot->own_loop);
+    free(oneshot);
+}
+
+static void oneshot_auto(struct oneshot **slot)
+{
+    oneshot_free(*slot);
 }
 
 static void on_started(void *data, pid_t pid)
@@ -100,25 +80,32 @@ static void on_input(void *data, enum input_event event)
         feed_on_closed(oneshot->feed);
 }
 
-static bool oneshot_is_relaying(const struct oneshot *oneshot)
+static void on_told(void *data)
 {
-    return oneshot->relay && !relay_is_empty(oneshot->relay);
+    struct oneshot *oneshot = data;
+
+    oneshot->options->on_over(oneshot->options->data);
+}
+
+/* Who waits is told from the loop, when nothing of ours is being called any more, so that it may
+ * free us. */
+static void oneshot_set_over(struct oneshot *oneshot)
+{
+    if (oneshot->is_over)
+        return;
+    oneshot->is_over = true;
+    if (!oneshot->options->on_over)
+        return;
+    oneshot->told = loop_timer_new(oneshot->loop, on_told, oneshot);
+    loop_timer_start(oneshot->told, 0);
 }
 
 static void on_relayed(void *data)
 {
     struct oneshot *oneshot = data;
 
-    oneshot->is_over = oneshot->has_ended;
-}
-
-/* The command has ended, and who reads its output lets us wait. */
-static void oneshot_abandon(struct oneshot *oneshot)
-{
-    if (!oneshot_is_relaying(oneshot))
-        return;
-    oneshot->result.drain_cut = true;
-    relay_abandon(oneshot->relay);
+    if (oneshot->has_ended)
+        oneshot_set_over(oneshot);
 }
 
 static void on_no_patience(void *data)
@@ -133,134 +120,12 @@ static void on_end(void *data, const struct process_end *end)
 
     oneshot->end = *end;
     oneshot->has_ended = true;
-    oneshot->is_over = !oneshot_is_relaying(oneshot);
-    if (!oneshot->is_over && oneshot->stop != STOP_NONE) {
+    if (!oneshot_is_relaying(oneshot)) {
+        oneshot_set_over(oneshot);
+    } else if (oneshot->stop != STOP_NONE) {
         oneshot->patience = loop_timer_new(oneshot->loop, on_no_patience, oneshot);
         loop_timer_start(oneshot->patience, patience_ns ? patience_ns : PROCESS_DRAIN_TOTAL_NS);
     }
-}
-
-/* A failure to ask for the end cannot be helped from here: SIGKILL follows. */
-static void oneshot_stop(struct oneshot *oneshot, enum stop_reason reason, int signal)
-{
-    struct err ignored;
-
-    if (oneshot->stop == STOP_NONE) {
-        oneshot->stop = reason;
-        oneshot->stop_signal = signal;
-    }
-    if (process_terminate(oneshot->process, oneshot->options->kill_after_ns, &ignored))
-        process_terminate(oneshot->process, 0, &ignored);
-}
-
-static void on_timeout(void *data)
-{
-    struct oneshot *oneshot = data;
-
-    if (process_is_running(oneshot->process))
-        oneshot_stop(oneshot, STOP_TIMEOUT, 0);
-}
-
-static void on_cancel(void *data, int fd, unsigned ready)
-{
-    struct oneshot *oneshot = data;
-
-    loop_watch_set(oneshot->cancel, LOOP_NOTHING);
-    if (process_is_running(oneshot->process))
-        oneshot_stop(oneshot, STOP_CANCEL, 0);
-    else
-        oneshot_abandon(oneshot);
-}
-
-static void oneshot_follow_size(struct oneshot *oneshot)
-{
-    struct err ignored; /* the command just keeps the old size */
-
-    process_resize(oneshot->process, terminal_size(oneshot->options->terminal_fd), &ignored);
-}
-
-/* Ctrl-Z: stops the command, gives the terminal back, stops ourselves, and all the way back when
- * the shell continues us. */
-static void oneshot_suspend(struct oneshot *oneshot)
-{
-    bool is_raw = oneshot->terminal.fd >= 0;
-    struct err ignored;
-
-    process_signal_all(oneshot->process, SIGSTOP, &ignored);
-    terminal_restore(&oneshot->terminal);
-    raise(SIGSTOP);
-    if (is_raw) {
-        terminal_raw(&oneshot->terminal, oneshot->options->terminal_fd, &ignored);
-        oneshot_follow_size(oneshot);
-    }
-    process_signal_all(oneshot->process, SIGCONT, &ignored);
-}
-
-static void on_signal(void *data, int signal)
-{
-    struct oneshot *oneshot = data;
-    struct err ignored; /* it has ended, or the next signal will tell */
-
-    if (!process_is_running(oneshot->process)) {
-        if (signal != SIGWINCH && signal != SIGTSTP)
-            oneshot_abandon(oneshot);
-        return;
-    }
-    switch (signal) {
-    case SIGINT:
-        process_interrupt(oneshot->process, &ignored);
-        break;
-    case SIGQUIT:
-        process_signal_all(oneshot->process, SIGQUIT, &ignored);
-        break;
-    case SIGTSTP:
-        oneshot_suspend(oneshot);
-        break;
-    case SIGWINCH:
-        oneshot_follow_size(oneshot);
-        break;
-    default:
-        oneshot_stop(oneshot, STOP_CANCEL, signal);
-        break;
-    }
-}
-
-/* What our parent had set to be ignored (nohup) stays ignored. */
-static int oneshot_watch_signals(struct oneshot *oneshot, struct err *err)
-{
-    static const int wanted[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
-    int list[SIGNALS_MAX] = {0};
-    size_t len = 0;
-
-    if (oneshot->options->signals == ONESHOT_SIGNALS_LEAVE)
-        return 0;
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        struct sigaction now;
-
-        if (wanted[i] == SIGWINCH && oneshot->options->terminal_fd < 0)
-            continue;
-        if (sigaction(wanted[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-            list[len++] = wanted[i];
-    }
-    oneshot->signals = loop_signals_new(oneshot->loop, list, on_signal, oneshot, err);
-    return oneshot->signals ? 0 : -1;
-}
-
-static int oneshot_watch_cancel(struct oneshot *oneshot, struct err *err)
-{
-    if (oneshot->options->cancel_fd < 0)
-        return 0;
-    oneshot->cancel = loop_watch_new(oneshot->loop, oneshot->options->cancel_fd, LOOP_READ,
-                                     on_cancel, oneshot, err);
-    return oneshot->cancel ? 0 : err_wrap(err, "watching for cancellation");
-}
-
-static void oneshot_start_clock(struct oneshot *oneshot)
-{
-    if (!oneshot->options->timeout_ns)
-        return;
-    oneshot->timeout = loop_timer_new(oneshot->loop, on_timeout, oneshot);
-    loop_timer_start(oneshot->timeout, oneshot->options->timeout_ns);
 }
 
 static int oneshot_start_feed(struct oneshot *oneshot, struct err *err)
@@ -341,7 +206,7 @@ static int oneshot_start_process(struct oneshot *oneshot, struct err *err)
     return oneshot->process ? 0 : -1;
 }
 
-static int oneshot_start(struct oneshot *oneshot, struct err *err)
+static int oneshot_begin(struct oneshot *oneshot, struct err *err)
 {
     if (!oneshot->loop)
         oneshot->loop = oneshot->own_loop = loop_new(err);
@@ -359,7 +224,27 @@ static int oneshot_start(struct oneshot *oneshot, struct err *err)
     return oneshot_start_feed(oneshot, err);
 }
 
-static void oneshot_finish(struct oneshot *oneshot, struct oneshot_result *ret)
+struct oneshot *oneshot_start(const struct oneshot_options *options, struct err *err)
+{
+    AUTO(oneshot_auto) struct oneshot *oneshot = alloc_zero(1, sizeof *oneshot);
+
+    *oneshot = (struct oneshot){
+        .options = options,
+        .loop = options->loop,
+        .terminal = {.fd = -1},
+        .events = {.on_started = on_started,
+                   .on_output = on_output,
+                   .on_input = on_input,
+                   .on_end = on_end},
+    };
+    if (!options->argv || !options->argv[0])
+        err_set(err, ERR_INVALID, "there is no command to run");
+    else if (oneshot_begin(oneshot, err) == 0)
+        return TAKE_PTR(oneshot);
+    return NULL;
+}
+
+void oneshot_take(struct oneshot *oneshot, struct oneshot_result *ret)
 {
     struct oneshot_result *result = &oneshot->result;
     struct oneshot_facts facts = {
@@ -379,21 +264,10 @@ static void oneshot_finish(struct oneshot *oneshot, struct oneshot_result *ret)
 
 int oneshot_run(const struct oneshot_options *options, struct oneshot_result *ret, struct err *err)
 {
-    AUTO(oneshot_done)
-    struct oneshot oneshot = {
-        .options = options,
-        .loop = options->loop,
-        .terminal = {.fd = -1},
-        .events = {.on_started = on_started,
-                   .on_output = on_output,
-                   .on_input = on_input,
-                   .on_end = on_end},
-    };
+    AUTO(oneshot_auto) struct oneshot *oneshot = oneshot_start(options, err);
 
-    if (!options->argv || !options->argv[0])
-        return err_set(err, ERR_INVALID, "there is no command to run");
-    if (oneshot_start(&oneshot, err) || loop_run(oneshot.loop, &oneshot.is_over, err))
+    if (!oneshot || loop_run(oneshot->loop, &oneshot->is_over, err))
         return -1;
-    oneshot_finish(&oneshot, ret);
+    oneshot_take(oneshot, ret);
     return 0;
 }

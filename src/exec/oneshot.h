@@ -28,6 +28,7 @@
 struct access_map;
 struct capture;
 struct loop;
+struct oneshot;
 struct sandbox;
 
 enum oneshot_stdio {
@@ -89,6 +90,7 @@ struct oneshot_options {
     void (*on_started)(void *data, pid_t pid);
     void (*on_output)(void *data, enum stream stream, const char *bytes, size_t len,
                       uint64_t offset);
+    void (*on_over)(void *data); /* for oneshot_start() */
     void *data;
 };
 
@@ -139,7 +141,16 @@ struct oneshot_result {
     const struct sandbox *sandbox; /* borrowed: layers and degradation; NULL: not known */
 };
 
-/* Runs the loop until the command has ended and its output is read. */
+/* Starts the command in `options->loop`, without waiting for anything. When it has ended and its
+ * output is read, `on_over` is called, once and never from in here; oneshot_take() then gives the
+ * result, and oneshot_free() may be called there. The options are borrowed until oneshot_free().
+ * NULL on failure. */
+struct oneshot *oneshot_start(const struct oneshot_options *options, struct err *err);
+void oneshot_cancel(struct oneshot *oneshot);
+void oneshot_take(struct oneshot *oneshot, struct oneshot_result *ret);
+void oneshot_free(struct oneshot *oneshot); /* kills what still runs */
+
+/* The same in one go: runs the loop until it is over. */
 int oneshot_run(const struct oneshot_options *options, struct oneshot_result *ret, struct err *err);
 void oneshot_result_done(struct oneshot_result *result);
 

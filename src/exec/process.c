@@ -8,8 +8,9 @@
  *                                                  until every reader is at its end,
  *                                                  or drain.quiet / drain.total is over
  *
- * The report says how the command ended; the pidfd says that nobody is left who could write. An
- * init that was killed never reports.
+ * The report says how the command ended, and that nobody is left who could write; of an init that
+ * was killed, which never reports, the pidfd says that. Of a process that lingers the report says
+ * only the first, and on_exit passes it on.
  *
  * Invariants: on_end is the last callback and the last thing its caller does, because it may free
  * the process. A PTY's slave stays open here until the pidfd fires: the master cannot see a false
@@ -22,30 +23,12 @@
 #include "exec/channels.h"
 #include "exec/drain.h"
 #include "exec/process_end.h"
+#include "exec/process_state.h"
 #include "loop/loop.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct process {
-    struct loop *loop;
-    const struct process_events *events;
-    void *data;
-    struct channels channels;
-    struct launch launch;
-    struct loop_watch *status_watch;
-    struct loop_watch *pidfd_watch;
-    struct loop_timer *kill_timer;
-    struct drain drain;
-    uint64_t kill_at_ns; /* 0: not terminating */
-    bool is_launched;    /* `launch` has to be done */
-    bool has_started;
-    bool is_killed;  /* by us, with everything */
-    bool has_report; /* `end` says how; nothing is left to signal */
-    struct process_end end;
-};
 
 static void process_close(struct process *process)
 {
@@ -62,6 +45,26 @@ static void process_close(struct process *process)
     process->is_launched = false;
 }
 
+static void process_tell_output_end(struct process *process)
+{
+    if (process->has_exited && channels_are_read_out(&process->channels) &&
+        process->events->on_output_end)
+        process->events->on_output_end(process->data);
+}
+
+/* Everything that the command wrote is in its pipes when the end of it is reported. Output that is
+ * held stays there: it comes behind the exit, as that of a child would. */
+static void process_tell_exit(struct process *process)
+{
+    if (process->has_exited || !process->lingers || process->end.how == PROCESS_FAILED_TO_START)
+        return;
+    process->has_exited = true;
+    channels_take(&process->channels);
+    if (process->events->on_exit)
+        process->events->on_exit(process->data, &process->end);
+    process_tell_output_end(process);
+}
+
 /* The last thing that is done with the process: on_end may free it. */
 static void process_finish(struct process *process)
 {
@@ -72,15 +75,16 @@ static void process_finish(struct process *process)
         process->events->on_end(process->data, &process->end);
 }
 
+/* The loop may come late (a busy machine, many processes): what was written in time is read. */
 static void process_on_drain_time(void *data)
 {
-    process_finish(data);
-}
+    struct process *process = data;
+    uint64_t before = process->end.output_bytes;
 
-/* Output waits for its reader, and there is no hurry. */
-static bool process_is_waiting(const struct process *process)
-{
-    return channels_are_held(&process->channels) && !process->kill_at_ns && !process->is_killed;
+    channels_take(&process->channels);
+    if (process->end.output_bytes == before || channels_are_read_out(&process->channels) ||
+        drain_is_over(&process->drain))
+        process_finish(process);
 }
 
 /* Init is gone, and with it everything in its pid namespace. What still holds the output open is
@@ -120,6 +124,8 @@ static void process_on_read_out(void *data)
 
     if (drain_is_on(&process->drain))
         process_finish(process);
+    else
+        process_tell_output_end(process);
 }
 
 static void process_on_input(void *data, enum input_event event)
@@ -142,7 +148,7 @@ static void process_set_started(struct process *process, pid_t pid)
         process->events->on_started(process->data, pid);
 }
 
-static void process_kill(struct process *process)
+void process_kill(struct process *process)
 {
     struct err ignored; /* nothing more can be done than to wait for the end */
 
@@ -163,6 +169,7 @@ static bool process_read_report(struct process *process)
         return true;
     }
     process->has_report = report.event != LAUNCH_NOTHING && report.event != LAUNCH_STARTED;
+    process->is_swept = report.event == LAUNCH_EXITED || report.event == LAUNCH_FAILED;
     switch (report.event) {
     case LAUNCH_NOTHING:
         return false;
@@ -188,8 +195,16 @@ static void process_on_status(void *data, int fd, unsigned ready)
 
     while (!process->has_report && process_read_report(process))
         continue;
-    if (process->has_report)
-        loop_watch_set(process->status_watch, LOOP_NOTHING);
+    if (!process->has_report)
+        return;
+    loop_watch_set(process->status_watch, LOOP_NOTHING);
+    if (!process->is_swept)
+        return;
+    process->end.ended_ns = clock_now_ns();
+    if (process->lingers && process->end.how != PROCESS_FAILED_TO_START)
+        process_tell_exit(process);
+    else
+        process_begin_drain(process);
 }
 
 static void process_on_pidfd(void *data, int fd, unsigned ready)
@@ -197,11 +212,16 @@ static void process_on_pidfd(void *data, int fd, unsigned ready)
     struct process *process = data;
 
     loop_watch_set(process->pidfd_watch, LOOP_NOTHING);
-    process_on_status(process, process->launch.status, LOOP_READ);
+    process->is_gone = true;
+    while (!process->has_report && process_read_report(process))
+        continue;
     if (!process->has_report)
         process_set_gone(process);
     process->has_report = true;
-    process_begin_drain(process);
+    loop_watch_set(process->status_watch, LOOP_NOTHING);
+    process_tell_exit(process);
+    if (!drain_is_on(&process->drain))
+        process_begin_drain(process);
 }
 
 static void process_on_kill_time(void *data)
@@ -230,6 +250,7 @@ static struct process *process_new(const struct process_options *options)
     process->loop = options->loop;
     process->events = options->events;
     process->data = options->data;
+    process->lingers = options->lingers;
     channels_init(channels);
     channels->on_bytes = process_on_bytes;
     channels->on_read_out = process_on_read_out;
@@ -254,6 +275,7 @@ static int process_launch(struct process *process, const struct process_options 
         .controlling_tty = options->stdio == PROCESS_TTY,
         .limits = options->limits,
         .cgroup = options->cgroup,
+        .lingers = options->lingers,
     };
 
     if (channels_open(&process->channels, options, &child, err))
@@ -286,108 +308,4 @@ void process_free(struct process *process)
         return;
     process_close(process);
     free(process);
-}
-
-bool process_is_running(const struct process *process)
-{
-    return !process->has_report;
-}
-
-bool process_is_alive(const struct process *process)
-{
-    struct pollfd pidfd = {.fd = process->launch.pidfd, .events = POLLIN};
-
-    return process->is_launched && poll(&pidfd, 1, 0) == 0;
-}
-
-size_t process_write(struct process *process, const void *bytes, size_t len)
-{
-    return input_write(&process->channels.input, bytes, len);
-}
-
-void process_close_input(struct process *process)
-{
-    input_end(&process->channels.input);
-}
-
-void process_hold_output(struct process *process, enum stream stream, bool on)
-{
-    bool was_waiting = process_is_waiting(process);
-
-    channels_hold(&process->channels, stream, on);
-    if (was_waiting == process_is_waiting(process))
-        return;
-    if (was_waiting)
-        drain_resume(&process->drain);
-    else
-        drain_pause(&process->drain);
-}
-
-/* The end may come of it, but not out of this call. */
-void process_close_output(struct process *process, enum stream stream)
-{
-    process_hold_output(process, stream, false);
-    channels_close_stream(&process->channels, stream);
-    if (channels_are_read_out(&process->channels))
-        drain_stop(&process->drain);
-}
-
-int process_resize(struct process *process, struct pty_size size, struct err *err)
-{
-    if (process->has_report)
-        return 0;
-    if (process->channels.pty.master < 0)
-        return err_set(err, ERR_UNSUPPORTED, "the command has no terminal to resize");
-    return pty_resize(&process->channels.pty, size, err);
-}
-
-static int process_send(struct process *process, int signal, bool everything, struct err *err)
-{
-    if (process->has_report)
-        return 0;
-    return launch_signal(&process->launch, signal, everything, err);
-}
-
-int process_signal(struct process *process, int signal, struct err *err)
-{
-    return process_send(process, signal, false, err);
-}
-
-int process_signal_all(struct process *process, int signal, struct err *err)
-{
-    return process_send(process, signal, true, err);
-}
-
-int process_interrupt(struct process *process, struct err *err)
-{
-    if (process->channels.pty.master >= 0 && !process->has_report)
-        return pty_signal(&process->channels.pty, SIGINT, err);
-    return process_send(process, SIGINT, true, err);
-}
-
-/* SIGCONT, or a stopped process would never see the SIGTERM. */
-static int process_ask_to_end(struct process *process, struct err *err)
-{
-    if (process_send(process, SIGTERM, true, err))
-        return -1;
-    return process_send(process, SIGCONT, true, err);
-}
-
-int process_terminate(struct process *process, uint64_t grace_ns, struct err *err)
-{
-    uint64_t kill_at_ns = clock_after(clock_now_ns(), grace_ns);
-
-    if (process->has_report || process->is_killed)
-        return 0;
-    if (process->kill_at_ns && process->kill_at_ns <= kill_at_ns)
-        return 0;
-    if (!grace_ns) {
-        process_kill(process);
-        return 0;
-    }
-    if (!process->kill_at_ns && process_ask_to_end(process, err))
-        return -1;
-    process->kill_at_ns = kill_at_ns;
-    loop_timer_start(process->kill_timer, grace_ns);
-    return 0;
 }

@@ -68,6 +68,10 @@ struct process_events {
     void (*on_output)(void *data, enum stream stream, const char *bytes, size_t len,
                       uint64_t offset);
     void (*on_input)(void *data, enum input_event event);
+    /* These two only of a process that lingers: the command itself has ended, and what it wrote
+     * until then has been passed on; then or later, its output has come to its end. */
+    void (*on_exit)(void *data, const struct process_end *end);
+    void (*on_output_end)(void *data);
     void (*on_end)(void *data, const struct process_end *end);
 };
 
@@ -90,7 +94,9 @@ struct process_options {
     const char *cwd;
     enum process_stdio stdio;
     enum process_stdin input;
-    int fds[3];                     /* PROCESS_FDS; borrowed for the call */
+    bool lingers; /* PROCESS_PIPES: what the command leaves behind goes on; on_end comes when that
+                     has ended, too, or process_terminate() asked for it */
+    int fds[3];   /* PROCESS_FDS; borrowed for the call */
     struct pty_size size;           /* PROCESS_TTY; zero: 24 x 80 */
     const struct termios *tty_like; /* PROCESS_TTY: line settings to copy; may be NULL */
     struct sandbox_limits limits;

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -40,4 +41,17 @@ void process_end_set_gone(struct process_end *end, bool has_started)
     }
     err_set(&err, ERR_SYSTEM, "the launcher died before it could start the command");
     process_end_set_failed(end, LAUNCH_STAGE_SANDBOX, &err);
+}
+
+int process_end_exit_code(const struct process_end *end)
+{
+    switch (end->how) {
+    case PROCESS_EXITED:
+        return end->code;
+    case PROCESS_SIGNALED:
+        return 128 + end->signal;
+    case PROCESS_FAILED_TO_START:
+        break;
+    }
+    return end->stage == LAUNCH_STAGE_EXEC && end->failure.sys == ENOENT ? 127 : 126;
 }

@@ -33,7 +33,7 @@ static json_t *json_text(const char *text)
     return json_stringn(valid.data ? valid.data : "", valid.len);
 }
 
-static json_t *json_signal(int signal)
+json_t *signal_to_json(int signal)
 {
     const char *name = signal ? sigabbrev_np(signal) : NULL;
     char text[32];
@@ -87,23 +87,22 @@ static json_t *usage_to_json(const struct oneshot_result *result)
     return json;
 }
 
-static json_t *limits_to_json(const struct oneshot_result *result)
+json_t *limits_to_json(const struct limits *asked, const struct limits_report *report)
 {
-    const uint64_t asked[LIMIT_COUNT] = {
-        [LIMIT_MEMORY] = result->limits_asked.memory,
-        [LIMIT_CPU_TIME] = result->limits_asked.cpu_time_ns,
-        [LIMIT_PIDS] = result->limits_asked.pids,
-        [LIMIT_FILE_SIZE] = result->limits_asked.file_size,
+    const uint64_t values[LIMIT_COUNT] = {
+        [LIMIT_MEMORY] = asked->memory,
+        [LIMIT_CPU_TIME] = asked->cpu_time_ns,
+        [LIMIT_PIDS] = asked->pids,
+        [LIMIT_FILE_SIZE] = asked->file_size,
     };
     json_t *json = json_object();
 
     for (int i = 0; i < LIMIT_COUNT; i++) {
-        if (!asked[i])
+        if (!values[i])
             continue;
         json_object_set_new(json, limit_name((enum limit)i),
-                            json_pack("{s:o, s:s, s:b}", "value", json_u64(asked[i]), "by",
-                                      limit_mechanism_name(result->limits.by[i]), "hit",
-                                      result->limits.hit[i]));
+                            json_pack("{s:o, s:s, s:b}", "value", json_u64(values[i]), "by",
+                                      limit_mechanism_name(report->by[i]), "hit", report->hit[i]));
     }
     return json;
 }
@@ -195,7 +194,7 @@ static json_t *denial_to_json(const struct denial *denial)
                      json_text(denial->origin), "remedy", json_text(denial->remedy));
 }
 
-static json_t *denials_to_json(const struct denials *denials)
+json_t *denials_to_json(const struct denials *denials)
 {
     json_t *json = json_array();
 
@@ -230,7 +229,7 @@ json_t *result_to_json(const struct oneshot_result *result)
     json_object_set_new(json, "end", json_string(oneshot_end_name(result->end)));
     json_object_set_new(json, "exit_code",
                         result->exit_code < 0 ? json_null() : json_integer(result->exit_code));
-    json_object_set_new(json, "signal", json_signal(result->signal));
+    json_object_set_new(json, "signal", signal_to_json(result->signal));
     json_object_set_new(json, "signal_number",
                         result->signal ? json_integer(result->signal) : json_null());
     json_object_set_new(json, "timed_out", json_boolean(result->end == ONESHOT_TIMED_OUT));
@@ -239,7 +238,7 @@ json_t *result_to_json(const struct oneshot_result *result)
     json_object_set_new(json, "wall_time_ns", json_u64(result->wall_ns));
     json_object_set_new(json, "failure", failure_to_json(result));
     json_object_set_new(json, "usage", usage_to_json(result));
-    json_object_set_new(json, "limits", limits_to_json(result));
+    json_object_set_new(json, "limits", limits_to_json(&result->limits_asked, &result->limits));
     json_object_set_new(json, "tty", json_boolean(is_tty));
     set_stream(json, result->capture, STREAM_STDOUT);
     if (!is_tty)

@@ -45,8 +45,16 @@
  */
 #pragma once
 
+struct denials;
 struct json_t;
+struct limits;
+struct limits_report;
 struct oneshot_result;
 
 /* A new reference, owned by the caller (json_decref()). */
 struct json_t *result_to_json(const struct oneshot_result *result);
+
+/* Its parts "denials", "limits" and "signal" (0: null); new references. */
+struct json_t *denials_to_json(const struct denials *denials);
+struct json_t *limits_to_json(const struct limits *asked, const struct limits_report *report);
+struct json_t *signal_to_json(int signal);

@@ -12,10 +12,11 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "exec/bounds.h"
+#include "exec/process_end.h"
 #include "exec/unread.h"
 #include "exec/write_ids.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 enum session_input {
@@ -25,16 +26,11 @@ enum session_input {
 };
 
 struct session {
-    int id;
-    uint64_t owner;
-    char *command;
-    char *cwd;
-    bool has_tty;
-    pid_t pid;
-    uint64_t started_ns;
-    struct process *process; /* NULL once it has ended */
-    struct process_events events;
+    struct session_info info; /* its texts are owned; `has_input` is made when asked */
+    struct process *process;  /* NULL once it has ended */
     struct process_end end;
+    bool has_end;
+    struct bounds bounds;
     struct output *output;
     struct unread *unread;
     struct screen *screen; /* NULL: none */
@@ -77,7 +73,10 @@ static void session_tell(const struct session *session, enum session_event event
 
 static void on_started(void *data, pid_t pid)
 {
-    ((struct session *)data)->pid = pid;
+    struct session *session = data;
+
+    session->info.pid = pid;
+    session_tell(session, SESSION_STARTED);
 }
 
 static void on_output(void *data, enum stream stream, const char *bytes, size_t len,
@@ -126,17 +125,42 @@ static void on_input(void *data, enum input_event event)
     }
 }
 
+static void on_exit_alone(void *data, const struct process_end *end)
+{
+    struct session *session = data;
+
+    session->end = *end;
+    session->has_end = true;
+    session_tell(session, SESSION_EXITED);
+}
+
+static void on_output_end(void *data)
+{
+    session_tell(data, SESSION_READ_OUT);
+}
+
 static void on_end(void *data, const struct process_end *end)
 {
     struct session *session = data;
 
     session->end = *end;
+    session->has_end = true;
+    bounds_end(&session->bounds, end);
     session->input = INPUT_IS_CLOSED;
     buf_done(&session->pending);
     process_free(TAKE_PTR(session->process));
     output_finish(session->output);
     session_tell(session, SESSION_ENDED);
 }
+
+static const struct process_events events = {
+    .on_started = on_started,
+    .on_output = on_output,
+    .on_input = on_input,
+    .on_exit = on_exit_alone,
+    .on_output_end = on_output_end,
+    .on_end = on_end,
+};
 
 /* --- life --- */
 
@@ -150,18 +174,21 @@ static struct session *session_new(const struct session_options *options)
     const struct process_options *process = options->process;
     struct session *session = alloc_zero(1, sizeof *session);
 
-    session->id = options->id;
-    session->owner = options->owner;
-    session->command = alloc_str(options->command);
-    session->cwd = alloc_str(process->cwd);
-    session->has_tty = process->stdio == PROCESS_TTY;
-    session->input =
-        session->has_tty || process->input == PROCESS_STDIN_PIPE ? INPUT_IS_OPEN : INPUT_IS_CLOSED;
-    session->events = (struct process_events){
-        .on_started = on_started, .on_output = on_output, .on_input = on_input, .on_end = on_end};
+    session->info = (struct session_info){
+        .id = options->id,
+        .owner = options->owner,
+        .command = alloc_str(options->command),
+        .cwd = alloc_str(process->cwd),
+        .has_tty = process->stdio == PROCESS_TTY,
+        .started_ns = clock_now_ns(),
+    };
+    bounds_open(&session->bounds, options->limits, options->cgroup_base, options->access);
+    session->input = session->info.has_tty || process->input == PROCESS_STDIN_PIPE
+                         ? INPUT_IS_OPEN
+                         : INPUT_IS_CLOSED;
     session->output = output_new(&options->output);
     session->unread = unread_new(session->output, options->output.memory_max);
-    if (options->screen && session->has_tty)
+    if (options->screen && session->info.has_tty)
         session->screen =
             screen_new(&(struct screen_options){.size = process->size, .limits = *options->screen});
     buf_init(&session->pending, SESSION_INPUT_MAX);
@@ -173,11 +200,12 @@ struct session *session_start(const struct session_options *options, struct err 
     AUTO(session_auto_free) struct session *session = session_new(options);
     struct process_options process = *options->process;
 
-    process.events = &session->events;
+    process.events = &events;
     process.data = session;
     process.drain = (struct process_drain){.quiet_ns = SESSION_DRAIN_QUIET_NS,
                                            .total_ns = PROCESS_DRAIN_TOTAL_NS};
-    session->started_ns = clock_now_ns();
+    process.limits = session->bounds.limits.rlimits;
+    process.cgroup = limits_cgroup_fd(&session->bounds.limits);
     session->process = process_start(&process, err);
     return session->process ? TAKE_PTR(session) : NULL;
 }
@@ -187,13 +215,14 @@ void session_free(struct session *session)
     if (!session)
         return;
     process_free(session->process);
+    bounds_done(&session->bounds);
     unread_free(session->unread);
     output_free(session->output);
     screen_free(session->screen);
     buf_done(&session->pending);
     write_ids_done(&session->writes);
-    free(session->command);
-    free(session->cwd);
+    free((char *)session->info.command);
+    free((char *)session->info.cwd);
     free(session);
 }
 
@@ -211,7 +240,7 @@ static void session_take(struct session *session, const char *bytes, size_t len)
 /* A command without a terminal has no other way to be given a Ctrl-C. */
 static bool is_interrupt(const struct session *session, const char *bytes, size_t len)
 {
-    return !session->has_tty && len == 1 && *bytes == '\003';
+    return !session->info.has_tty && len == 1 && *bytes == '\003';
 }
 
 /* Whether the bytes can be taken, and if not, why. */
@@ -294,20 +323,18 @@ int session_terminate(struct session *session, uint64_t grace_ns, struct err *er
     return 0;
 }
 
+void session_hold_output(struct session *session, bool on)
+{
+    for (int i = 0; session->process && i < STREAM_COUNT; i++)
+        process_hold_output(session->process, (enum stream)i, on);
+}
+
 /* --- what is known --- */
 
 void session_info(const struct session *session, struct session_info *ret)
 {
-    *ret = (struct session_info){
-        .id = session->id,
-        .owner = session->owner,
-        .command = session->command,
-        .cwd = session->cwd,
-        .has_tty = session->has_tty,
-        .has_input = session->input == INPUT_IS_OPEN,
-        .pid = session->pid,
-        .started_ns = session->started_ns,
-    };
+    *ret = session->info;
+    ret->has_input = session->input == INPUT_IS_OPEN;
 }
 
 struct output *session_output(const struct session *session)
@@ -327,7 +354,23 @@ const struct screen *session_screen(const struct session *session)
 
 const struct process_end *session_end(const struct session *session)
 {
-    return session->process ? NULL : &session->end;
+    return session->has_end ? &session->end : NULL;
+}
+
+const struct limits *session_limits(const struct session *session, struct limits_report *ret)
+{
+    *ret = session->bounds.report;
+    return &session->bounds.limits.asked;
+}
+
+void session_denials(const struct session *session, struct denials *ret)
+{
+    bounds_denials(&session->bounds,
+                   &(struct bounds_denial){.end = &session->end,
+                                           .program = session->info.command,
+                                           .cwd = session->info.cwd,
+                                           .output = session->output},
+                   ret);
 }
 
 bool session_is_alive(const struct session *session)
@@ -351,15 +394,5 @@ struct store_end session_store_end(const struct session *session)
 
 int session_exit_code(const struct session *session)
 {
-    const struct process_end *end = &session->end;
-
-    switch (end->how) {
-    case PROCESS_EXITED:
-        return end->code;
-    case PROCESS_SIGNALED:
-        return 128 + end->signal;
-    case PROCESS_FAILED_TO_START:
-        break;
-    }
-    return end->stage == LAUNCH_STAGE_EXEC && end->failure.sys == ENOENT ? 127 : 126;
+    return process_end_exit_code(&session->end);
 }

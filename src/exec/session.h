@@ -10,6 +10,8 @@
 #pragma once
 
 #include "base/err.h"
+#include "exec/denial.h"
+#include "exec/limits.h"
 #include "exec/output.h"
 #include "exec/process.h"
 #include "exec/screen.h"
@@ -31,9 +33,14 @@ struct unread;
 
 struct session_options {
     int id;
-    uint64_t owner;                        /* 0: nobody */
-    const char *command;                   /* to show to people; copied */
-    const struct process_options *process; /* its events, data and drain do not count */
+    uint64_t owner;      /* 0: nobody */
+    const char *command; /* to show to people; copied */
+    /* Its events, data, drain, limits and cgroup do not count. */
+    const struct process_options *process;
+    const struct limits *limits;     /* NULL: none */
+    const char *cgroup_base;         /* as in limits_open() */
+    const struct access_map *access; /* what the sandbox was made for, borrowed for the life of the
+                                        session; names denials; NULL: none */
     struct output_options output;
     /* Of a terminal's size, and only for a terminal; NULL: none. */
     const struct screen_limits *screen;
@@ -46,7 +53,12 @@ void session_free(struct session *session);
 /* --- being told --- */
 
 enum session_event {
-    SESSION_ROOM,  /* all input was passed on, after session_write() had found no room */
+    SESSION_STARTED, /* its program was executed */
+    SESSION_ROOM,    /* all input was passed on, after session_write() had found no room */
+    /* These two only of a process that lingers: the command itself has ended, what it wrote until
+     * then is there; and later, no more output can come. */
+    SESSION_EXITED,
+    SESSION_READ_OUT,
     SESSION_ENDED, /* and its output is complete */
 };
 
@@ -88,6 +100,9 @@ int session_interrupt(struct session *session, struct err *err);          /* as 
 int session_signal(struct session *session, int signal, struct err *err); /* the command */
 int session_terminate(struct session *session, uint64_t grace_ns, struct err *err);
 
+/* Stops reading its output, so that the command waits once its pipes are full; or goes on. */
+void session_hold_output(struct session *session, bool on);
+
 /* --- what is known --- */
 
 struct session_info {
@@ -109,8 +124,15 @@ struct unread *session_unread(const struct session *session);
 /* NULL unless it was asked for and there is a terminal; as it is now, also behind the end. */
 const struct screen *session_screen(const struct session *session);
 
-/* NULL until SESSION_ENDED. */
+/* NULL until SESSION_EXITED or SESSION_ENDED. */
 const struct process_end *session_end(const struct session *session);
+
+/* Which limits were asked for; behind SESSION_ENDED also how they were kept and which was hit. */
+const struct limits *session_limits(const struct session *session, struct limits_report *ret);
+
+/* What was refused to it, as far as it still shows; only with a session_end(), and nothing of a
+ * command that exited with 0. Caller frees (denials_done()). */
+void session_denials(const struct session *session, struct denials *ret);
 
 /* What the kernel says now: something of it still exists, even if its end is about to be told. */
 bool session_is_alive(const struct session *session);
@@ -119,5 +141,5 @@ bool session_is_alive(const struct session *session);
 struct store_end session_store_end(const struct session *session);
 
 /* For a shell and for models: the code, or 128 + n for signal n; 126 or 127 for what could not be
- * executed. Only behind SESSION_ENDED. */
+ * executed. Only with a session_end(). */
 int session_exit_code(const struct session *session);

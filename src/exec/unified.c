@@ -150,7 +150,6 @@ static struct session *exec_start(struct unified *unified, const struct unified_
         .stdio = exec->stdio,
         .input = exec->input,
         .size = exec->size,
-        .limits = exec->limits,
         .cgroup = -1,
     };
 
@@ -160,6 +159,8 @@ static struct session *exec_start(struct unified *unified, const struct unified_
             .owner = exec->owner,
             .command = exec->cmd,
             .process = &process,
+            .limits = &exec->limits,
+            .access = exec->access,
             .screen = exec->screen,
             .output = {.memory_max = unified->options.output_memory,
                        .spool = spool.quota ? &spool : NULL},

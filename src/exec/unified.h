@@ -9,6 +9,10 @@
  *       unified_list(), unified_resize(), unified_terminate_all()      answer at once
  *     unified_free()   ends every call without on_done and kills every command; not from on_done
  *
+ * Any number of calls may wait on one session. Nobody waits for anybody: a write is done when it is
+ * asked for, and everything that was written goes to the call that comes back first and to no other
+ * one. The end is told to all of them.
+ *
  * What can be refused at once is refused by the functions themselves; text for a model comes of
  * unified_format_error() then.
  */
@@ -78,9 +82,12 @@ enum unified_reason {
 
 struct unified_response {
     enum unified_reason reason;
-    int session_id;                /* also when it has ended */
-    const struct process_end *end; /* NULL while it runs */
-    int exit_code;                 /* as session_exit_code(), with an end */
+    int session_id;                            /* also when it has ended */
+    const struct process_end *end;             /* NULL while it runs */
+    int exit_code;                             /* as session_exit_code(), with an end */
+    const struct limits *limits;               /* asked for */
+    const struct limits_report *limits_report; /* with an end */
+    const struct denials *denials;             /* with an end; empty when it exited with 0 */
     char chunk_id[MODEL_CHUNK_ID_SIZE];
     uint64_t wall_ns;
     const struct headtail *output; /* what was taken; not cut for the model */
@@ -105,7 +112,8 @@ struct unified_exec {
     enum process_stdin input; /* for PIPES */
     struct pty_size size;
     const struct screen_limits *screen; /* as in struct session_options */
-    struct sandbox_limits limits;
+    struct limits limits;
+    const struct access_map *access; /* as in struct session_options */
     uint64_t owner;
     struct unified_pace pace;
 };
@@ -138,6 +146,9 @@ struct unified_call *unified_terminate(struct unified *unified, int session_id, 
                                        unified_done_fn *on_done, void *data, struct err *err);
 
 void unified_cancel(struct unified_call *call);
+
+/* The number that the session of this call has, or will have. */
+int unified_call_id(const struct unified_call *call);
 
 /* --- without waiting --- */
 

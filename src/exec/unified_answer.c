@@ -128,12 +128,43 @@ static void next_chunk_id(struct unified *unified, char ret_id[MODEL_CHUNK_ID_SI
         model_chunk_id(unified->chunks, ret_id);
 }
 
+/* What is known of the end of a command, apart from the session that is about to be freed. */
+struct ending {
+    struct process_end end;
+    struct limits limits;
+    struct limits_report limits_report;
+    struct denials denials;
+};
+
+static void ending_done(struct ending *ending)
+{
+    denials_done(&ending->denials);
+}
+
+static void call_end(const struct unified_call *call, struct ending *ending,
+                     struct unified_response *response)
+{
+    const struct session *session = call->session;
+
+    ending->limits = *session_limits(session, &ending->limits_report);
+    response->limits = &ending->limits;
+    response->limits_report = &ending->limits_report;
+    response->denials = &ending->denials;
+    if (!session_end(session))
+        return;
+    ending->end = *session_end(session);
+    session_denials(session, &ending->denials);
+    response->reason = UNIFIED_ENDED;
+    response->end = &ending->end;
+    response->exit_code = session_exit_code(session);
+}
+
 void call_finish(struct unified_call *call)
 {
+    AUTO(ending_done) struct ending ending = {0};
     AUTO(headtail_done) struct headtail output;
     AUTO(strv_done) struct strv notes = {0};
     AUTO(buf_done) struct buf text;
-    struct process_end end;
     struct unified_response response = {.wall_ns = clock_now_ns() - call->start_ns};
     unified_done_fn *on_done = call->on_done;
     void *data = call->data;
@@ -145,12 +176,7 @@ void call_finish(struct unified_call *call)
     response.reason = call->is_met ? UNIFIED_MET : UNIFIED_YIELDED;
     response.output = &output;
     response.notes = strv_view(&notes);
-    if (session_end(call->session)) {
-        end = *session_end(call->session);
-        response.reason = UNIFIED_ENDED;
-        response.end = &end;
-        response.exit_code = session_exit_code(call->session);
-    }
+    call_end(call, &ending, &response);
     call_settle(call);
     response.session_id = call->id;
     format_text(call, &response, &text);

@@ -210,6 +210,11 @@ struct unified_call *call_new(struct unified *unified, const struct call_options
     return call;
 }
 
+int unified_call_id(const struct unified_call *call)
+{
+    return call->id;
+}
+
 void call_free(struct unified_call *call)
 {
     struct session *session = call->session;

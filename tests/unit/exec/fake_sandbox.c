@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -150,10 +151,15 @@ static int supervise(int status, int signals, pid_t command)
 /* The real launcher is executed and has none of the caller's descriptors. */
 static void close_others(const struct launch_options *options, int status)
 {
-    for (int fd = 3; fd < 1024; fd++)
+    int last = status;
+
+    for (int i = 0; i < 3; i++)
+        last = options->stdio[i] > last ? options->stdio[i] : last;
+    for (int fd = 3; fd < last; fd++)
         if (fd != status && fd != options->stdio[0] && fd != options->stdio[1] &&
             fd != options->stdio[2])
             close(fd);
+    close_range((unsigned)last + 1, UINT_MAX, 0);
 }
 
 static void run_init(const struct launch_options *options, int status)
@@ -209,14 +215,17 @@ int sandbox_launch(struct sandbox *sandbox, const struct launch_options *options
                    struct launch *ret, struct err *err)
 {
     int ends[2];
+    int closed[2];
     pid_t init;
+    char byte;
 
     fake.launches++;
     fake.limits = options->limits;
     fake.cgroup = options->cgroup;
     if (fake.fails)
         return err_set(err, ERR_UNSUPPORTED, "the fake was told to fail");
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) ||
+        pipe2(closed, O_CLOEXEC))
         return err_sys(err, "socketpair");
     init = fork();
     if (init == 0) {
@@ -224,6 +233,10 @@ int sandbox_launch(struct sandbox *sandbox, const struct launch_options *options
         run_init(options, ends[1]);
     }
     close(ends[1]);
+    close(closed[1]);
+    if (read(closed[0], &byte, 1) != 0) /* until it has closed what is ours, as by exec */
+        return err_sys(err, "waiting for the init");
+    close(closed[0]);
     fake.init = init;
     *ret = (struct launch){
         .status = ends[0],

@@ -28,6 +28,8 @@ static void on_event(struct session_watch *watch, enum session_event event)
 {
     struct desk *desk = (struct desk *)watch;
 
+    if (event == SESSION_STARTED)
+        return;
     desk->rooms += event == SESSION_ROOM;
     desk->ends += event == SESSION_ENDED;
     desk->has_come = true;

@@ -362,6 +362,49 @@ static void two_calls_on_one_session_are_both_answered(void **state)
     desk_close(&desk);
 }
 
+/* Nobody waits for anybody: writes are done in the order in which they were asked for, also while
+ * others wait, and what is written goes to whoever comes back first, and to nobody else. */
+static void calls_on_one_session_share_its_output(void **state)
+{
+    AUTO(answer_done) struct answer start = {0};
+    AUTO(answer_done) struct answer first = {0};
+    AUTO(answer_done) struct answer second = {0};
+    AUTO(answer_done) struct answer writer = {0};
+    struct unified_exec exec = command("echo up; read x y; echo \"one $x$y\"; read x; echo two; "
+                                       "read x; echo three; exit 3");
+    const struct unified_pace one = until_text("one ab\n");
+    const struct unified_pace two = until_text("two\n");
+    const struct unified_write writes[] = {
+        {.session_id = 1000, .chars = "a ", .len = 2, .pace = {.yield_ms = &far_ms}},
+        {.session_id = 1000, .chars = "b\n", .len = 2, .pace = one}};
+    struct desk desk;
+    struct err err;
+
+    desk_open(&desk, 0);
+    exec.pace = until_text("up\n");
+    exec_run(&desk, &exec, &start);
+    assert_non_null(unified_wait(desk.unified, 1000, &two, on_done, &second, &err));
+    assert_non_null(unified_write(desk.unified, &writes[0], on_done, &first, &err));
+    assert_non_null(unified_write(desk.unified, &writes[1], on_done, &writer, &err));
+    run_until(&desk, &writer);
+    assert_string_equal(writer.output, "one ab\n");
+    assert_int_equal(first.count + second.count, 0);
+    write_run(&desk, 1000, "\n", two, &writer);
+    if (!second.count)
+        run_until(&desk, &second);
+    assert_int_equal(writer.reason, UNIFIED_MET);
+    assert_int_equal(second.reason, UNIFIED_MET);
+    assert_int_equal(second.bytes + writer.bytes, strlen("two\n"));
+    assert_int_equal(first.count, 0);
+    write_run(&desk, 1000, "\n", (struct unified_pace){.yield_ms = &far_ms}, &writer);
+    if (!first.count)
+        run_until(&desk, &first);
+    assert_int_equal(first.exit_code, 3);
+    assert_int_equal(writer.exit_code, 3);
+    assert_int_equal(first.bytes + writer.bytes, strlen("three\n"));
+    desk_close(&desk);
+}
+
 static void input_that_nobody_takes_is_an_error(void **state)
 {
     AUTO(answer_done) struct answer answer = {0};
@@ -523,6 +566,7 @@ int main(void)
         cmocka_unit_test(a_shell_that_is_not_there_is_told),
         cmocka_unit_test(a_cancelled_call_has_taken_nothing),
         cmocka_unit_test(two_calls_on_one_session_are_both_answered),
+        cmocka_unit_test(calls_on_one_session_share_its_output),
         cmocka_unit_test(input_that_nobody_takes_is_an_error),
         cmocka_unit_test(the_one_that_is_pushed_out_is_killed),
         cmocka_unit_test(a_short_command_pushes_nobody_out),
