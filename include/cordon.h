@@ -14,10 +14,10 @@
  * given them, and may call everything but these and cordon_close().
  *
  * Structs of options begin with their size, as above; what is zero behind it means the default, so
- * a program that was built with an older header goes on working. Strings are UTF-8 or plain bytes
- * that end with a NUL; those given are copied or used during the call only, those received belong
- * to the object that they come with. Functions that return int return 0, or -1 and fill `error`,
- * which may be NULL.
+ * a program that was built with an older header goes on working. Structs that come from here may
+ * get fields at their end. Strings are UTF-8 or plain bytes that end with a NUL; those given are
+ * copied or used during the call only, those received belong to the object that they come with.
+ * Functions that return int return 0, or -1 and fill `error`, which may be NULL.
  *
  * SIGCHLD and other signals are left alone, and every descriptor is close-on-exec. The host must
  * not reap children that are not its own (waitpid(-1), or SIGCHLD ignored). */
@@ -82,6 +82,23 @@ struct cordon_policy {
     int sandbox;             /* enum cordon_sandbox */
 };
 
+/* 0: no limit. Memory and processes are those of all that a command starts where a cgroup can be
+ * made; else rlimits are for each process (memory) or the user (processes, and not for root). */
+struct cordon_limits {
+    size_t size;
+    uint64_t memory;      /* bytes */
+    uint64_t cpu_time_ms; /* of each process; rounded up to seconds */
+    uint64_t pids;        /* processes and threads */
+    uint64_t file_size;   /* bytes, of each file that it writes */
+};
+
+enum cordon_limit {
+    CORDON_LIMIT_MEMORY = 1,
+    CORDON_LIMIT_CPU_TIME = 2,
+    CORDON_LIMIT_PIDS = 4,
+    CORDON_LIMIT_FILE_SIZE = 8
+};
+
 /* --- engine --- */
 
 enum cordon_engine_flag {
@@ -129,7 +146,6 @@ enum cordon_how {
     CORDON_FAILED_TO_START /* failure; exit_code is 127 (not found) or 126 */
 };
 
-/* Fields may be added at the end. */
 struct cordon_end {
     int how; /* enum cordon_how */
     int exit_code;
@@ -138,6 +154,7 @@ struct cordon_end {
     uint64_t user_ns;
     uint64_t system_ns;
     struct cordon_error failure;
+    unsigned limits_hit; /* of enum cordon_limit, those that are known to have been reached */
 };
 
 /* --- one command to its end --- */
@@ -150,8 +167,9 @@ struct cordon_run_options {
     const struct cordon_policy *policy; /* NULL: the engine's */
     const void *input;                  /* what it reads; NULL: nothing */
     size_t input_len;
-    uint64_t timeout_ms; /* 0: none */
-    size_t max_output;   /* bytes kept of each stream, half and half; 0: 1 MiB */
+    uint64_t timeout_ms;                /* 0: none */
+    size_t max_output;                  /* bytes kept of each stream, half and half; 0: 1 MiB */
+    const struct cordon_limits *limits; /* NULL: none */
 };
 
 enum cordon_outcome {
@@ -160,8 +178,7 @@ enum cordon_outcome {
     CORDON_RUN_DENIED /* it failed, and the sandbox refused it something: `denial` */
 };
 
-/* Made by cordon_run(); fields may be added at the end. Output is valid UTF-8, with
- * "... N bytes omitted ..." where something was left out. */
+/* Output is valid UTF-8, with "... N bytes omitted ..." where something was left out. */
 struct cordon_result {
     int outcome; /* enum cordon_outcome */
     const struct cordon_end *end;
@@ -190,12 +207,12 @@ struct cordon_session_options {
     const char *const *env;
     const char *cwd;
     const struct cordon_policy *policy;
-    unsigned flags;         /* of enum cordon_session_flag */
-    unsigned short rows;    /* 0: 24 */
-    unsigned short columns; /* 0: 80 */
+    unsigned flags;               /* of enum cordon_session_flag */
+    unsigned short rows, columns; /* 0: 24 and 80 */
     /* There is more to read, more room to write, or it has ended. May free the session. */
     void (*on_change)(void *data, struct cordon_session *session);
     void *data;
+    const struct cordon_limits *limits; /* NULL: none */
 };
 
 CORDON_API int cordon_session_start(struct cordon_engine *engine,
@@ -245,6 +262,9 @@ CORDON_API int cordon_session_terminate(struct cordon_session *session, unsigned
 /* NULL while it runs; the session's. */
 CORDON_API const struct cordon_end *cordon_session_end(const struct cordon_session *session);
 
+/* What was refused to it, and what would allow it; NULL while it runs, or when nothing was. */
+CORDON_API const char *cordon_session_denial(struct cordon_session *session);
+
 /* Waits for the end, up to so many milliseconds (-1: as long as it takes): 1 when it has ended, 0
  * when time was up, -1 on failure. */
 CORDON_API int cordon_session_wait(struct cordon_session *session, int timeout_ms,
@@ -253,13 +273,10 @@ CORDON_API int cordon_session_wait(struct cordon_session *session, int timeout_m
 /* --- what a terminal shows --- */
 
 /* Rows of text without escape sequences, for programs that draw. At 24x80 it costs a session 75 to
- * 150 KiB, at most 256 KiB more of scrollback, and time for every byte. Fields may be added at the
- * end. */
+ * 150 KiB, at most 256 KiB more of scrollback, and time for every byte. */
 struct cordon_screen {
-    unsigned rows;
-    unsigned columns;
-    unsigned cursor_row; /* from 0 */
-    unsigned cursor_column;
+    unsigned rows, columns;
+    unsigned cursor_row, cursor_column; /* from 0 */
     int cursor_visible;
     int alternate; /* the screen of editors and pagers is up */
     const char *title;
@@ -276,6 +293,8 @@ CORDON_API void cordon_screen_free(struct cordon_screen *screen);
 
 /* --- the calls of a model --- */
 
+/* Several may wait on one session: a write is done when it is asked for, not when others have come
+ * back; output goes to the one that comes back first and to no other; the end is told to all. */
 struct cordon_call;
 
 enum cordon_until {
@@ -297,7 +316,6 @@ struct cordon_pace {
 
 enum cordon_reason { CORDON_ENDED, CORDON_YIELDED, CORDON_MET };
 
-/* Fields may be added at the end. */
 struct cordon_answer {
     int reason;                   /* enum cordon_reason */
     int session_id;               /* to go on with while it runs; 0 when it has ended */
@@ -306,6 +324,7 @@ struct cordon_answer {
     uint64_t bytes;   /* that came since the last answer */
     const char *text; /* for the model */
     size_t text_len;
+    const char *denial; /* with an end: as of cordon_session_denial(); NULL */
 };
 
 typedef void cordon_answer_fn(void *data, const struct cordon_answer *answer);
@@ -317,11 +336,11 @@ struct cordon_exec {
     const char *shell;   /* NULL: $SHELL or /bin/sh */
     int no_login;        /* -c, not -lc */
     unsigned flags;      /* of enum cordon_session_flag */
-    unsigned short rows;
-    unsigned short columns;
+    unsigned short rows, columns;
     uint64_t owner;                 /* any number of yours, for cordon_terminate_all(); 0: nobody */
     const struct cordon_pace *pace; /* NULL: the defaults */
     const struct cordon_policy *policy; /* NULL: the engine's */
+    const struct cordon_limits *limits; /* NULL: none */
 };
 
 /* `ret_call` may be NULL; what it is given is valid until `on_answer` was called. */

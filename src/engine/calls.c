@@ -60,6 +60,7 @@ void calls_free(struct cordon_call *calls)
 static void on_done(void *data, const struct unified_response *response)
 {
     struct cordon_call call = *(struct cordon_call *)data;
+    AUTO_FREE char *denial = denials_say(response->denials);
     struct cordon_end end;
     struct cordon_answer answer = {
         .reason = response->reason == UNIFIED_ENDED     ? CORDON_ENDED
@@ -70,11 +71,13 @@ static void on_done(void *data, const struct unified_response *response)
         .bytes = headtail_total(response->output),
         .text = response->text,
         .text_len = response->text_len,
+        .denial = denial,
     };
 
     call_free(data);
     if (response->end) {
         end_fill(&end, response->end, response->exit_code);
+        end.limits_hit = limits_hit(response->limits_report);
         answer.end = &end;
     }
     if (call.on_answer)
@@ -152,8 +155,10 @@ static struct unified_call *exec(struct cordon_engine *engine, const struct cord
         .owner = options->owner,
     };
 
-    if (!place || pace_read(&pace, options->pace, err))
+    if (!place || pace_read(&pace, options->pace, err) ||
+        limits_read(&exec.limits, options->limits, err))
         return NULL;
+    exec.access = place->access;
     exec.env = strv_view(&place->session_env);
     exec.shell = options->shell ? options->shell : unified_shell(exec.env);
     exec.workdir = workdir = place_folder(place, options->workdir);

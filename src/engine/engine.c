@@ -15,8 +15,6 @@
 #include "loop/loop.h"
 #include "policy/config.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +53,11 @@ int error_give(struct cordon_error *error, const struct err *err)
     error->sys = err->sys;
     snprintf(error->message, sizeof error->message, "%s", err->msg);
     return -1;
+}
+
+uint64_t ms_to_ns(uint64_t ms)
+{
+    return ms > UINT64_MAX / CLOCK_NS_PER_MS ? UINT64_MAX : ms * CLOCK_NS_PER_MS;
 }
 
 static uint64_t timeval_ns(struct timeval time)
@@ -197,14 +200,9 @@ int cordon_dispatch(struct cordon_engine *engine, struct cordon_error *error)
 
 int cordon_wait(struct cordon_engine *engine, int timeout_ms, struct cordon_error *error)
 {
-    struct pollfd ready = {.fd = cordon_fd(engine, error), .events = POLLIN};
     struct err err;
 
-    if (ready.fd < 0)
-        return -1;
-    if (poll(&ready, 1, timeout_ms) < 0 && errno != EINTR) {
-        err_sys(&err, "waiting for events");
+    if (loop_wait(engine->loop, timeout_ms, &err))
         return error_give(error, &err);
-    }
     return cordon_dispatch(engine, error);
 }

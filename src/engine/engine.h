@@ -10,6 +10,9 @@
 #include <stddef.h>
 
 struct config;
+struct denials;
+struct limits;
+struct limits_report;
 struct loop;
 struct place;
 struct process_end;
@@ -45,5 +48,16 @@ const struct screen_limits *view_limits(unsigned flags);
 
 /* A copy of what is shown; ERR_INVALID when `screen` is NULL. */
 struct cordon_screen *view_new(const struct screen *screen, struct err *err);
+
+/* `from` may be NULL: none. */
+int limits_read(struct limits *ret, const struct cordon_limits *from, struct err *err);
+
+/* Of enum cordon_limit. */
+unsigned limits_hit(const struct limits_report *report);
+
+/* The first of them in words, and what would allow it; NULL when there is none. Caller frees. */
+char *denials_say(const struct denials *denials);
+
+uint64_t ms_to_ns(uint64_t ms); /* as far as that goes */
 
 void end_fill(struct cordon_end *end, const struct process_end *from, int exit_code);

@@ -46,21 +46,6 @@ static void fill_output(struct run_result *result, struct capture *capture, enum
     result->shown.output[stream] = result->output[stream] = buf_take(&text);
 }
 
-static void fill_denial(struct run_result *result, const struct denials *denials)
-{
-    const struct denial *denial = denials->items;
-
-    if (!denials->len)
-        return;
-    result->denial =
-        alloc_strf("%s of %s was refused. %s", denial_operation_name(denial->operation),
-                   denial->path   ? denial->path
-                   : denial->host ? denial->host
-                                  : "something",
-                   denial->remedy);
-    result->shown.denial = result->denial;
-}
-
 static void fill_end(struct cordon_end *end, const struct oneshot_result *from)
 {
     *end = (struct cordon_end){
@@ -74,6 +59,7 @@ static void fill_end(struct cordon_end *end, const struct oneshot_result *from)
         .wall_ns = from->wall_ns,
         .user_ns = from->usage.user_ns,
         .system_ns = from->usage.system_ns,
+        .limits_hit = limits_hit(&from->limits),
     };
     if (from->failed)
         error_give(&end->failure, &from->failure);
@@ -90,7 +76,7 @@ static struct cordon_result *result_make(const struct oneshot_result *from)
     result->shown.end = &result->end;
     for (int i = 0; i < STREAM_COUNT; i++)
         fill_output(result, from->capture, (enum stream)i);
-    fill_denial(result, &from->denials);
+    result->shown.denial = result->denial = denials_say(&from->denials);
     return &result->shown;
 }
 
@@ -115,9 +101,9 @@ static int run(struct cordon_engine *engine, const struct cordon_run_options *gi
     job.argv = (char *const *)options.argv;
     job.env = options.env ? (char *const *)options.env : strv_view(&place->env);
     job.cwd = cwd = place_folder(place, options.cwd);
-    job.timeout_ns = options.timeout_ms > UINT64_MAX / CLOCK_NS_PER_MS
-                         ? UINT64_MAX
-                         : options.timeout_ms * CLOCK_NS_PER_MS;
+    job.timeout_ns = ms_to_ns(options.timeout_ms);
+    if (limits_read(&job.limits, options.limits, err))
+        return -1;
     if (options.max_output)
         job.max_output = options.max_output;
     if (options.input) {

@@ -20,6 +20,7 @@ struct cordon_session {
     struct reader *reader;
     struct loop_timer *change; /* deferred call of on_change */
     struct cordon_end end;     /* once it has ended */
+    char *denial;              /* then, when it was asked for; NULL: none */
     void (*on_change)(void *data, struct cordon_session *session);
     void *data;
 };
@@ -32,12 +33,22 @@ static void on_time(void *data)
         session->on_change(session->data, session);
 }
 
+static void take_end(struct cordon_session *session)
+{
+    const struct session *from = session->session;
+    struct limits_report report;
+
+    end_fill(&session->end, session_end(from), session_exit_code(from));
+    session_limits(from, &report);
+    session->end.limits_hit = limits_hit(&report);
+}
+
 static void on_session(struct session_watch *watch, enum session_event event)
 {
     struct cordon_session *session = (struct cordon_session *)watch;
 
     if (event == SESSION_ENDED)
-        end_fill(&session->end, session_end(session->session), session_exit_code(session->session));
+        take_end(session);
     loop_timer_start(session->change, 0);
 }
 
@@ -55,6 +66,7 @@ void cordon_session_free(struct cordon_session *session)
     reader_free(session->reader);
     loop_timer_free(session->change);
     session_free(session->session);
+    free(session->denial);
     free(session);
 }
 
@@ -71,14 +83,17 @@ static struct session *start(struct cordon_engine *engine,
         .size = {.rows = options->rows, .columns = options->columns},
         .cgroup = -1,
     };
+    struct limits limits;
     struct session_options session = {
         .process = &process,
+        .limits = &limits,
         .output = {.memory_max = OUTPUT_MEMORY_DEFAULT},
         .screen = view_limits(options->flags),
     };
 
-    if (!place)
+    if (!place || limits_read(&limits, options->limits, err))
         return NULL;
+    session.access = place->access;
     process.sandbox = place->sandbox;
     process.env = options->env ? (char *const *)options->env : strv_view(&place->env);
     process.cwd = cwd = place_folder(place, options->cwd);
@@ -221,6 +236,17 @@ int cordon_session_terminate(struct cordon_session *session, unsigned grace_ms,
 const struct cordon_end *cordon_session_end(const struct cordon_session *session)
 {
     return session_end(session->session) ? &session->end : NULL;
+}
+
+const char *cordon_session_denial(struct cordon_session *session)
+{
+    AUTO(denials_done) struct denials denials = {0};
+
+    if (!session_end(session->session) || session->denial)
+        return session->denial;
+    session_denials(session->session, &denials);
+    session->denial = denials_say(&denials);
+    return session->denial;
 }
 
 int cordon_session_wait(struct cordon_session *session, int timeout_ms, struct cordon_error *error)

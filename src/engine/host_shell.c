@@ -1,0 +1,26 @@
+/* See host_shell.h. */
+#include "engine/host_shell.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "engine/finder.h"
+#include "rules/shell_choice.h"
+
+#include <pwd.h>
+#include <stddef.h>
+#include <unistd.h>
+
+enum { ENTRY_MAX = 16384 }; /* bytes; what getpwuid_r(3) advises where nothing is known */
+
+char *host_shell(const char *search_path)
+{
+    AUTO_FREE char *entry = alloc_zero(ENTRY_MAX, 1);
+    struct host_finder finder;
+    struct passwd account;
+    struct passwd *found = NULL;
+
+    host_finder_init(&finder, search_path, "/");
+    if (getpwuid_r(getuid(), &account, entry, ENTRY_MAX, &found))
+        found = NULL;
+    return shell_choose(found ? found->pw_shell : NULL, &finder.finder);
+}

@@ -1,0 +1,7 @@
+/* The shell of the user whom this process runs for. */
+#pragma once
+
+/* Absolute path: that of the password database if it is a kind that rules/shell_choice.h knows,
+ * else one found by `search_path` ($PATH; may be NULL) or in the usual places, /bin/sh at last.
+ * Asks the name service of the host. Caller frees. */
+char *host_shell(const char *search_path);
