@@ -1,0 +1,185 @@
+/* See method.h and call.h. A call is in its client's list from its arrival until its answer, so a
+ * connection that closes finds every handler that is still at work. */
+#include "server/call.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "rpc/rpc.h"
+#include "rpc/text.h"
+#include "server/client.h"
+#include "server/server.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct call *wire_call_new(struct client *client, struct rpc_message *message)
+{
+    struct call *call = alloc_zero(1, sizeof *call);
+
+    call->client = client;
+    call->message = rpc_message_take(message);
+    call->next = client->calls;
+    if (call->next)
+        call->next->previous = call;
+    client->calls = call;
+    client->calls_len++;
+    return call;
+}
+
+static void call_free(struct call *call)
+{
+    struct client *client = call->client;
+
+    if (call->next)
+        call->next->previous = call->previous;
+    if (call->previous)
+        call->previous->next = call->next;
+    else
+        client->calls = call->next;
+    client->calls_len--;
+    rpc_message_done(&call->message);
+    free(call);
+}
+
+void calls_drop(struct client *client)
+{
+    while (client->calls) {
+        struct call *call = client->calls;
+
+        if (call->on_gone)
+            call->on_gone(call->data);
+        call_free(call);
+    }
+}
+
+const json_t *call_params(const struct call *call)
+{
+    static json_t *nothing;
+
+    if (call->message.params && !json_is_null(call->message.params))
+        return call->message.params;
+    if (!nothing)
+        nothing = json_object();
+    return nothing;
+}
+
+struct server *call_server(const struct call *call)
+{
+    return call->client->server;
+}
+
+struct client *call_client(const struct call *call)
+{
+    return call->client;
+}
+
+void call_on_gone(struct call *call, void (*on_gone)(void *data), void *data)
+{
+    call->on_gone = on_gone;
+    call->data = data;
+}
+
+/* --- answers --- */
+
+void call_reply(struct call *call, json_t *result)
+{
+    rpc_peer_result(call->client->peer, call->message.id, result);
+    json_decref(result);
+    call_free(call);
+}
+
+void call_reply_text(struct call *call, char *json, size_t len)
+{
+    AUTO_FREE char *result = json;
+    struct buf text;
+
+    buf_init(&text, SIZE_MAX / 2);
+    rpc_text_result(&text, call->message.id);
+    buf_append(&text, result, len);
+    rpc_text_end(&text);
+    len = text.len;
+    rpc_peer_send_take(call->client->peer, buf_take(&text), len);
+    call_free(call);
+}
+
+enum { SCRATCH_KEEP = 1 << 20 }; /* bytes: a larger buffer is given back */
+
+struct buf *call_result_begin(struct call *call)
+{
+    struct buf *text = &call->client->server->scratch;
+
+    buf_clear(text);
+    rpc_text_result(text, call->message.id);
+    return text;
+}
+
+void call_result_end(struct call *call)
+{
+    struct buf *text = &call->client->server->scratch;
+
+    rpc_text_end(text);
+    rpc_peer_send(call->client->peer, text->data, text->len);
+    if (text->cap > SCRATCH_KEEP) {
+        buf_done(text);
+        buf_init(text, SIZE_MAX / 2);
+    }
+    call_free(call);
+}
+
+void call_fail_data(struct call *call, enum rpc_code code, const char *message, json_t *data)
+{
+    const struct rpc_failure failure = {.code = code, .message = message, .data = data};
+    struct buf text;
+    size_t len;
+
+    buf_init(&text, SIZE_MAX / 2);
+    rpc_text_error(&text, call->message.id, &failure);
+    json_decref(data);
+    len = text.len;
+    rpc_peer_send_take(call->client->peer, buf_take(&text), len);
+    call_free(call);
+}
+
+void call_fail(struct call *call, enum rpc_code code, const char *fmt, ...)
+{
+    AUTO_FREE char *message = NULL;
+    va_list args;
+
+    va_start(args, fmt);
+    if (vasprintf(&message, fmt, args) < 0)
+        message = NULL;
+    va_end(args);
+    call_fail_data(call, code, message ? message : fmt, NULL);
+}
+
+/* The form of the original: "No such file or directory (os error 2)". */
+void call_fail_errno(struct call *call, int error)
+{
+    enum rpc_code code = RPC_INTERNAL;
+
+    if (error == ENOENT)
+        code = RPC_NOT_FOUND;
+    else if (error == EACCES || error == EPERM || error == EINVAL)
+        code = RPC_INVALID_REQUEST;
+    call_fail(call, code, "%s (os error %d)", strerror(error), error);
+}
+
+void call_fail_err(struct call *call, const struct err *err)
+{
+    static const enum rpc_code codes[] = {
+        [ERR_NONE] = RPC_INTERNAL,
+        [ERR_INVALID] = RPC_INVALID_PARAMS,
+        [ERR_NOT_FOUND] = RPC_INVALID_REQUEST,
+        [ERR_FORBIDDEN] = RPC_INVALID_REQUEST,
+        [ERR_UNSUPPORTED] = RPC_INTERNAL,
+        [ERR_LIMIT] = RPC_INVALID_REQUEST,
+        [ERR_SYSTEM] = RPC_INTERNAL,
+        [ERR_BUG] = RPC_INTERNAL,
+    };
+
+    call_fail(call, codes[err->code], "%s", err->msg);
+}

@@ -1,0 +1,137 @@
+/* See client_session.h. A detached session is found by its id, which is random so that nobody comes
+ * upon it by accident. It is no secret among those whom the server lets in: process/list with "all"
+ * shows it to a person who wants to look at what an agent started. They may all run commands as
+ * this user (docs/threat-model.md). */
+#include "server/client_session.h"
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/approvals.h"
+#include "loop/loop.h"
+#include "server/client.h"
+#include "server/exec_run.h"
+#include "server/server.h"
+#include "server/unified_part.h"
+#include "server/wire_process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+/* RFC 9562, version 4. */
+static void uuid_make(char ret[CLIENT_SESSION_ID_SIZE])
+{
+    unsigned char b[16];
+
+    if (getrandom(b, sizeof b, 0) != (ssize_t)sizeof b)
+        abort(); /* Linux never returns less for so little */
+    b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
+    b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
+    snprintf(ret, CLIENT_SESSION_ID_SIZE,
+             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
+             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
+             b[15]);
+}
+
+static bool has_live(const struct client_session *session)
+{
+    for (const struct wire_process *process = session->processes.first; process;
+         process = process->next)
+        if (wire_process_is_live(process))
+            return true;
+    return unified_part_is_live(session);
+}
+
+/* The clock of a session without a connection. */
+static void start_clock(struct client_session *session)
+{
+    if (session->lifetime_ns)
+        loop_timer_start(session->timer, session->lifetime_ns);
+    else if (!has_live(session))
+        loop_timer_start(session->timer, CLIENT_SESSION_LIFETIME_NS);
+}
+
+static void on_time(void *data)
+{
+    client_session_free(data);
+}
+
+struct client_session *client_session_new(struct server *server, uint64_t lifetime_ns)
+{
+    struct client_session *session = alloc_zero(1, sizeof *session);
+
+    uuid_make(session->id);
+    session->number = ++server->sessions_made;
+    session->server = server;
+    session->lifetime_ns = lifetime_ns;
+    session->timer = loop_timer_new(server->loop, on_time, session);
+    session->next = server->sessions;
+    if (session->next)
+        session->next->previous = session;
+    server->sessions = session;
+    return session;
+}
+
+void client_session_free(struct client_session *session)
+{
+    struct server *server = session->server;
+
+    log_event(LOG_LEVEL_INFO, "session-ended", log_text("session", session->id));
+    if (session->client)
+        session->client->session = NULL;
+    while (session->processes.first)
+        wire_process_free(session->processes.first);
+    unified_part_end(session);
+    exec_runs_end(session);
+    approvals_free(session->approvals);
+    if (session->next)
+        session->next->previous = session->previous;
+    if (session->previous)
+        session->previous->next = session->next;
+    else
+        server->sessions = session->next;
+    loop_timer_free(session->timer);
+    free(session);
+}
+
+struct client_session *client_session_find(const struct server *server, const char *id)
+{
+    for (struct client_session *session = server->sessions; session; session = session->next)
+        if (str_eq(session->id, id))
+            return session;
+    return NULL;
+}
+
+static void tell_processes(struct client_session *session)
+{
+    for (struct wire_process *process = session->processes.first; process; process = process->next)
+        wire_process_on_owner(process);
+}
+
+void client_session_attach(struct client_session *session, struct client *client)
+{
+    loop_timer_stop(session->timer);
+    session->client = client;
+    client->session = session;
+    tell_processes(session);
+}
+
+void client_session_detach(struct client_session *session)
+{
+    session->client = NULL;
+    tell_processes(session);
+    start_clock(session);
+}
+
+void client_session_on_room(struct client_session *session)
+{
+    for (struct wire_process *process = session->processes.first; process; process = process->next)
+        wire_process_deliver(process);
+}
+
+void client_session_on_idle(struct client_session *session)
+{
+    if (!session->client && !session->lifetime_ns)
+        start_clock(session);
+}

@@ -1,0 +1,50 @@
+/* What a client gets by initialize: a table of processes, which outlives its connection.
+ *
+ *     client_session_new()      attached to the connection that asked
+ *       client_session_detach()   the connection is gone: the clock runs
+ *       client_session_attach()   another one took it up (resumeSessionId)
+ *     client_session_free()     kills what still runs
+ */
+#pragma once
+
+#include "server/process_table.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct approvals;
+struct client;
+struct loop_timer;
+struct server;
+
+enum { CLIENT_SESSION_ID_SIZE = 37 }; /* a UUID and its NUL */
+
+#define CLIENT_SESSION_LIFETIME_NS UINT64_C(80000000000) /* 80 s, as measured: spec 3 */
+
+struct client_session {
+    char id[CLIENT_SESSION_ID_SIZE];
+    uint64_t number; /* owner of its unified sessions; from 1 */
+    struct server *server;
+    struct client *client;       /* NULL while detached */
+    struct client_session *next; /* of the server's sessions */
+    struct client_session *previous;
+    uint64_t lifetime_ns; /* without a connection; 0: until nothing runs, and then the usual */
+    struct loop_timer *timer;
+    struct process_table processes;
+    struct approvals *approvals; /* its questions; NULL until exec/run has one */
+};
+
+struct client_session *client_session_new(struct server *server, uint64_t lifetime_ns);
+void client_session_free(struct client_session *session);
+
+/* NULL when there is none. */
+struct client_session *client_session_find(const struct server *server, const char *id);
+
+void client_session_attach(struct client_session *session, struct client *client);
+void client_session_detach(struct client_session *session);
+
+/* Its connection takes output again. */
+void client_session_on_room(struct client_session *session);
+
+/* One of its processes has come to its end. */
+void client_session_on_idle(struct client_session *session);

@@ -1,0 +1,23 @@
+/* Every request that a client may send; the table is made of schema/ by scripts/schema. */
+#pragma once
+
+#include "server/method.h"
+#include "server/shape.h"
+
+/* When it may be used. */
+enum method_state {
+    METHOD_ANY,   /* at any time */
+    METHOD_READY, /* behind initialize and initialized */
+};
+
+struct method {
+    const char *name;
+    enum method_state state;
+    bool is_control;            /* also when CALLS_MAX requests of the connection wait already */
+    const char *family;         /* "client must call initialize before using ... methods" */
+    const struct shape *params; /* NULL: it takes none */
+    method_fn *handle;
+};
+
+extern const struct method methods[]; /* ordered by name */
+extern const size_t methods_len;

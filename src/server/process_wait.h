@@ -1,0 +1,37 @@
+/* Calls that wait for something of a process: process/read for output, process/wait for an end. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct call;
+struct wire_process;
+
+enum process_wait_kind { WAIT_READ, WAIT_EXITED, WAIT_CLOSED };
+
+struct process_wait {
+    enum process_wait_kind kind;
+    struct call *call;
+    struct wire_process *process;
+    struct process_wait *next;
+    struct process_wait *previous;
+    struct loop_timer *timer; /* NULL: without end */
+    uint64_t after_seq;       /* WAIT_READ, these four */
+    uint64_t offset;          /* UINT64_MAX: after_seq says where */
+    uint64_t max_bytes;       /* UINT64_MAX: not given */
+};
+
+/* Answers at once when what is asked for is there or `wait_ns` is 0, otherwise then; UINT64_MAX: no
+ * limit. Takes a copy of `wait`, whose call it answers. */
+void process_wait_start(const struct process_wait *wait, uint64_t wait_ns);
+
+/* Answers all whose time has come. */
+void process_waits_answer(struct wire_process *process);
+
+/* The process is to be freed: the calls fail. */
+void process_waits_drop(struct wire_process *process);
+
+/* Appends the answer to process/read. */
+void process_read_append(struct wire_process *process, const struct process_wait *wait,
+                         struct buf *text);

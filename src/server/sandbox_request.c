@@ -1,0 +1,218 @@
+/* See sandbox_request.h. Two generations of the object are told apart by `permissions`, which only
+ * the newer one has (spec/exec-server.md 6); the older is SandboxLaunchConfig of seeds/001. Each
+ * gets its answer in its own spelling: "linuxSeccomp" or "linux-seccomp".
+ *
+ * Unknown fields are ignored, but never inside a profile's older closed shapes: what is not
+ * understood there could narrow it. */
+#include "server/sandbox_request.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "policy/profile_json.h"
+#include "server/wire_path.h"
+
+#include <string.h>
+
+void sandbox_request_done(struct sandbox_request *request)
+{
+    profile_done(&request->profile);
+    strv_done(&request->roots);
+}
+
+/* A URI, or the plain path of the older generation. Caller frees. */
+static char *read_path(const struct json_at *at, enum rpc_code *ret_code, struct err *err)
+{
+    const char *text;
+    char *path;
+
+    if (json_at_string(at, &text, err))
+        return NULL;
+    if (text[0] == '/')
+        return path_clean("/", text);
+    path = wire_path_parse(text, ret_code, err);
+    if (!path) {
+        AUTO_FREE char *where = json_at_path(at);
+
+        err_wrap(err, "%s", where);
+    }
+    return path;
+}
+
+static int add_root(const struct json_at *at, struct sandbox_request *ret, enum rpc_code *ret_code,
+                    struct err *err)
+{
+    AUTO_FREE char *path = read_path(at, ret_code, err);
+
+    if (!path)
+        return -1;
+    strv_push(&ret->roots, path);
+    return 0;
+}
+
+/* --- 0.169.0 --- */
+
+/* Whether entries count from the workspace: then somebody has to say where that is. */
+static bool needs_folder(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->entries.len; i++) {
+        const struct profile_entry *entry = &profile->entries.items[i];
+
+        if (entry->path_kind == PROFILE_PATH_PROJECT_ROOTS ||
+            (entry->path_kind == PROFILE_PATH_GLOB && entry->path[0] != '/'))
+            return true;
+    }
+    return false;
+}
+
+/* The nested spelling is the newer one and comes first. */
+static struct json_at field_of_context(const struct json_at *root, struct json_at *context,
+                                       const char *name)
+{
+    struct json_at field;
+
+    *context = json_at_field(root, "policyContext");
+    field = json_at_field(context, name);
+    return json_at_is_given(&field) ? field : json_at_field(root, name);
+}
+
+static int read_roots(const struct json_at *root, struct sandbox_request *ret,
+                      enum rpc_code *ret_code, struct err *err)
+{
+    struct json_at context;
+    struct json_at list = field_of_context(root, &context, "workspaceRoots");
+    size_t len = 0;
+
+    if (json_at_is_given(&list) && json_at_array(&list, &len, err))
+        return -1;
+    for (size_t i = 0; i < len; i++) {
+        struct json_at item = json_at_item(&list, i);
+
+        if (add_root(&item, ret, ret_code, err))
+            return -1;
+    }
+    return 0;
+}
+
+static int check_folder(const struct json_at *root, const char *cwd, struct sandbox_request *ret,
+                        enum rpc_code *ret_code, struct err *err)
+{
+    struct json_at context;
+    struct json_at folder = field_of_context(root, &context, "cwd");
+    AUTO_FREE char *path = NULL;
+
+    if (json_at_is_given(&folder)) {
+        path = read_path(&folder, ret_code, err);
+        return path ? 0 : -1;
+    }
+    if (!cwd && needs_folder(&ret->profile))
+        return json_at_fail(&folder, err, "is needed by entries that count from the workspace");
+    return 0;
+}
+
+static int read_released(const struct json_at *root, const char *cwd, struct sandbox_request *ret,
+                         enum rpc_code *ret_code, struct err *err)
+{
+    static const char *const levels[] = {"disabled", "restricted-token", "elevated", "mxc", NULL};
+    AUTO(strv_done) struct strv ignored = {0};
+    struct json_at permissions = json_at_field(root, "permissions");
+    struct json_at level = json_at_field(root, "windowsSandboxLevel");
+    size_t word;
+
+    if (!level.value)
+        return err_set(err, ERR_INVALID, "missing field `windowsSandboxLevel`");
+    if (json_at_word(&level, levels, &word, err) ||
+        profile_from_json(permissions.value, &ignored, &ret->profile, err) ||
+        read_roots(root, ret, ret_code, err) || check_folder(root, cwd, ret, ret_code, err))
+        return -1;
+    ret->mode = ret->profile.kind == PROFILE_DISABLED ? SANDBOX_DISABLED : SANDBOX_AUTO;
+    ret->type = "linuxSeccomp";
+    return 0;
+}
+
+/* --- seeds/001 --- */
+
+/* {kind, entries} and a network word (may be NULL) become the tagged profile. NULL on failure. */
+static json_t *tagged_profile(const struct json_at *files, json_t *network, struct err *err)
+{
+    static const char *const kinds[] = {"restricted", "unrestricted", "external-sandbox", NULL};
+    static const char *const parts[] = {"entries", "glob_scan_max_depth"};
+    struct json_at kind = json_at_field(files, "kind");
+    json_t *tagged;
+    json_t *inner;
+    size_t which;
+
+    if (json_at_object(files, err) || json_at_word(&kind, kinds, &which, err))
+        return NULL;
+    tagged = json_pack("{s:s}", "type", which == 2 ? "external" : "managed");
+    json_object_set_new(tagged, "network",
+                        network ? json_incref(network) : json_string("restricted"));
+    if (which == 2)
+        return tagged;
+    inner = json_pack("{s:s}", "type", kinds[which]);
+    for (int i = 0; which == 0 && i < 2; i++)
+        json_object_set(inner, parts[i], json_object_get(files->value, parts[i]));
+    json_object_set_new(tagged, "file_system", inner);
+    return tagged;
+}
+
+static int read_older_profile(const struct json_at *root, struct sandbox_request *ret,
+                              struct err *err)
+{
+    struct json_at files = json_at_field(root, "fileSystemPolicy");
+    struct json_at policy = json_at_field(root, "policy");
+    AUTO_JSON json_t *tagged = NULL;
+
+    if (!json_at_is_given(&files)) {
+        if (!policy.value)
+            return err_set(err, ERR_INVALID, "missing field `permissions`");
+        return profile_from_json(policy.value, NULL, &ret->profile, err);
+    }
+    tagged = tagged_profile(&files, json_object_get(root->value, "networkPolicy"), err);
+    return tagged ? profile_from_json(tagged, NULL, &ret->profile, err) : -1;
+}
+
+/* The folder of the command is no stand-in for the policy's: a model chooses it. */
+static int read_older(const struct json_at *root, struct sandbox_request *ret,
+                      enum rpc_code *ret_code, struct err *err)
+{
+    static const char *const words[] = {"disabled", "auto", "require", NULL};
+    static const enum sandbox_mode modes[] = {SANDBOX_DISABLED, SANDBOX_AUTO, SANDBOX_REQUIRE};
+    struct json_at mode = json_at_field(root, "mode");
+    struct json_at folder = json_at_field(root, "sandboxPolicyCwd");
+    size_t word;
+
+    if (json_at_word(&mode, words, &word, err) || read_older_profile(root, ret, err))
+        return -1;
+    if (!folder.value)
+        return err_set(err, ERR_INVALID, "missing field `sandboxPolicyCwd`");
+    if (add_root(&folder, ret, ret_code, err))
+        return -1;
+    ret->mode = ret->profile.kind == PROFILE_DISABLED ? SANDBOX_DISABLED : modes[word];
+    ret->type = ret->mode == SANDBOX_DISABLED ? "none" : "linux-seccomp";
+    return 0;
+}
+
+int sandbox_request_read(const json_t *object, const char *cwd, struct sandbox_request *ret,
+                         enum rpc_code *ret_code, struct err *err)
+{
+    struct json_at root = json_at_root(object);
+    AUTO(sandbox_request_done) struct sandbox_request request = {0};
+    int status;
+
+    *ret_code = RPC_INVALID_PARAMS;
+    if (json_at_object(&root, err))
+        return err_wrap(err, "sandbox");
+    if (json_object_get(object, "mode") && !json_object_get(object, "permissions"))
+        status = read_older(&root, &request, ret_code, err);
+    else if (json_object_get(object, "permissions"))
+        status = read_released(&root, cwd, &request, ret_code, err);
+    else
+        status = err_set(err, ERR_INVALID, "missing field `permissions`");
+    if (status)
+        return err_wrap(err, "sandbox");
+    *ret = request;
+    request = (struct sandbox_request){0};
+    return 0;
+}

@@ -1,0 +1,241 @@
+/* See server.h. The server owns what connections come and go over: sessions, places, the limits. It
+ * ends in steps, each of which the loop drives:
+ *
+ *     running --server_stop()--> draining --(nothing runs, or time)--> terminating
+ *             --(nothing runs, or 2 s more)--> closing --(every connection closed)--> done
+ *
+ * While it drains nothing new is started. A second server_stop() skips to the last step. */
+#include "server/server.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/log.h"
+#include "loop/loop.h"
+#include "policy/config.h"
+#include "sandbox/sandbox.h"
+#include "server/client.h"
+#include "server/client_session.h"
+#include "server/exec_run.h"
+#include "server/file_pool.h"
+#include "server/metrics.h"
+#include "server/place.h"
+#include "server/places.h"
+#include "server/service.h"
+#include "server/stopping.h"
+#include "server/unified_part.h"
+#include "server/wire_process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct loop *server_loop(const struct server *server)
+{
+    return server->loop;
+}
+
+struct places *server_places(struct server *server)
+{
+    return server->places;
+}
+
+/* --- what the transports tell --- */
+
+static void on_open(void *data, struct rpc_peer *peer)
+{
+    client_on_open(data, peer);
+}
+
+static void on_message(void *data, struct rpc_peer *peer, struct rpc_message *message)
+{
+    client_on_message(rpc_peer_data(peer), message);
+}
+
+static void on_room(void *data, struct rpc_peer *peer)
+{
+    client_on_room(rpc_peer_data(peer));
+}
+
+/* The end of standard input is the end of a server that speaks over it: nobody else could come. */
+static void on_closed(void *data, struct rpc_peer *peer, const char *why)
+{
+    struct server *server = data;
+    bool was_stdio = rpc_peer_transport(peer) == RPC_STDIO;
+
+    log_event(LOG_LEVEL_INFO, "client-closed", log_text("peer", rpc_peer_name(peer)),
+              log_text("why", why));
+    client_on_closed(rpc_peer_data(peer));
+    if (was_stdio)
+        stopping_now(server);
+    else
+        stopping_look(server);
+}
+
+static void on_metrics(void *data, struct buf *body)
+{
+    metrics_append(data, body);
+}
+
+static const struct rpc_handlers handlers = {
+    .on_open = on_open,
+    .on_message = on_message,
+    .on_room = on_room,
+    .on_closed = on_closed,
+    .on_metrics = on_metrics,
+};
+
+/* --- limits --- */
+
+bool server_refuses(const struct server *server, char *text, size_t size)
+{
+    size_t max = server->limits.processes ? server->limits.processes : SERVER_PROCESSES_MAX;
+
+    if (server->is_stopping)
+        snprintf(text, size, "the server is stopping");
+    else if (server->open + unified_part_count(server) + exec_runs_count(server) >= max)
+        snprintf(text, size, "the server runs %zu processes, which is its limit (--max-processes)",
+                 max);
+    else
+        return false;
+    return true;
+}
+
+/* --- the next command's launcher --- */
+
+static void on_warm_time(void *data)
+{
+    struct server *server = data;
+    struct place *place = TAKE_PTR(server->warm);
+
+    sandbox_prepare(place->sandbox);
+    place_release(place);
+}
+
+void server_on_started(struct server *server, struct place *place)
+{
+    server->started++;
+    if (server->warm)
+        place_release(server->warm);
+    server->warm = place;
+    place_hold(place);
+    loop_timer_start(server->warmer, 0);
+}
+
+/* --- configuration --- */
+
+static void config_done(struct server_config *config)
+{
+    config_free(config->file);
+    free(config->folder);
+    free(config->home);
+    *config = (struct server_config){0};
+}
+
+static int server_configure(struct server *server, struct err *err)
+{
+    struct server_config config = {0};
+
+    if (server->configure && server->configure(server->configure_data, &config, err))
+        return -1;
+    config_done(&server->config);
+    server->config = config;
+    return 0;
+}
+
+void server_reload(struct server *server)
+{
+    struct err err;
+
+    if (server_configure(server, &err)) {
+        log_event(LOG_LEVEL_ERROR, "reload-failed", log_text("why", err.msg));
+        return;
+    }
+    places_forget(server->places);
+    log_event(LOG_LEVEL_INFO, "reloaded");
+}
+
+/* --- life --- */
+
+static int server_listen(struct server *server, const struct server_options *options,
+                         struct err *err)
+{
+    if (service_adopt(server->service, server->hub, err))
+        return -1;
+    for (size_t i = 0; i < options->addresses_len; i++) {
+        const struct rpc_listener *listener =
+            rpc_hub_listen(server->hub, &options->addresses[i], err);
+
+        if (!listener)
+            return -1;
+        service_announce(listener);
+    }
+    return 0;
+}
+
+static struct server *server_alloc(const struct server_options *options)
+{
+    struct server *server = alloc_zero(1, sizeof *server);
+
+    server->limits = options->limits;
+    server->configure = options->configure;
+    server->configure_data = options->data;
+    buf_init(&server->scratch, SIZE_MAX / 2);
+    return server;
+}
+
+static void server_auto_free(struct server **slot)
+{
+    server_free(*slot);
+}
+
+struct server *server_new(const struct server_options *options, struct err *err)
+{
+    AUTO(server_auto_free) struct server *server = server_alloc(options);
+    const struct rpc_hub_options hub = {
+        .handlers = &handlers,
+        .data = server,
+        .auth = options->auth,
+        .max_peers = options->limits.connections,
+    };
+
+    server->loop = loop_new(err);
+    if (!server->loop || server_configure(server, err))
+        return NULL;
+    server->places = places_new(server->loop, options->own_paths, options->secrets);
+    server->hub = rpc_hub_new(server->loop, &hub);
+    server->warmer = loop_timer_new(server->loop, on_warm_time, server);
+    server->stopping.timer = loop_timer_new(server->loop, stopping_on_time, server);
+    server->service = service_new(server, err);
+    if (!server->service || server_listen(server, options, err))
+        return NULL;
+    return TAKE_PTR(server);
+}
+
+void server_free(struct server *server)
+{
+    if (!server)
+        return;
+    exec_runs_free(server);
+    while (server->sessions)
+        client_session_free(server->sessions);
+    while (server->clients)
+        client_on_closed(server->clients);
+    unified_part_free(server);
+    if (server->warm)
+        place_release(server->warm);
+    file_pool_free(server->file_pool);
+    places_free(server->places);
+    rpc_hub_free(server->hub);
+    service_free(server->service);
+    loop_timer_free(server->warmer);
+    loop_timer_free(server->stopping.timer);
+    loop_free(server->loop);
+    config_done(&server->config);
+    buf_done(&server->scratch);
+    free(server);
+}
+
+int server_run(struct server *server, struct err *err)
+{
+    service_tell_ready(server->service);
+    return loop_run(server->loop, &server->is_done, err);
+}

@@ -1,0 +1,99 @@
+/* The exec server: everything between the transports (src/rpc) and the commands (src/exec).
+ *
+ *     server_new(&options)
+ *     server_run()            until SIGTERM, SIGINT or the end of stdin (stdio), and then drains
+ *     server_free()           kills what still runs
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "rpc/rpc.h"
+#include "server/retained.h"
+#include "server/server_limits.h"
+#include "server/stopping.h"
+#include "server/wire_event.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct client;
+struct client_session;
+struct config;
+struct exec_run;
+struct exec_trail;
+struct file_pool;
+struct loop;
+struct place;
+struct places;
+struct service;
+struct unified;
+struct unified_hold;
+
+#define SERVER_GRACE_NS UINT64_C(2000000000) /* from SIGTERM to SIGKILL when the server stops */
+
+/* What the configuration says; read again on SIGHUP. */
+struct server_config {
+    struct config *file; /* owned; NULL: there is none */
+    char *folder; /* owned; where it lies: the user's rules, the audit log; NULL: not known */
+    char *home;   /* owned; for "~/" in rules; NULL: not known */
+};
+
+struct server_options {
+    const struct rpc_address *addresses; /* to listen on, besides what systemd gives */
+    size_t addresses_len;
+    const struct rpc_auth *auth; /* borrowed; NULL: everybody may */
+    char *const *own_paths;      /* clean, NULL-terminated: read-only to every command */
+    char *const *secrets;        /* canonical, NULL-terminated: files that no sandbox shows */
+    /* Reads the configuration; on SIGHUP, too. NULL: there is none. */
+    int (*configure)(void *data, struct server_config *ret, struct err *err);
+    void *data;
+    struct server_limits limits;
+};
+
+struct server {
+    struct loop *loop;
+    struct rpc_hub *hub;
+    struct places *places;
+    struct file_pool *file_pool; /* NULL until an fs/ method is used; freed before the places */
+    struct unified *unified;     /* NULL until session/exec is used */
+    struct unified_hold *unified_holds; /* places that its sessions run in */
+    struct exec_run *exec_runs;         /* commands of exec/run and patch/apply */
+    struct exec_trail *exec_trail;      /* what they write down; NULL: nothing yet */
+    struct service *service;            /* signals, systemd */
+    struct client *clients;
+    struct client_session *sessions;
+    uint64_t sessions_made;
+    struct server_limits limits;
+    struct server_config config;
+    int (*configure)(void *data, struct server_config *ret, struct err *err);
+    void *configure_data;
+    struct retained retained;
+    size_t open;               /* processes that are not closed */
+    struct place *warm;        /* to be prepared for the next command; held; NULL: none */
+    struct loop_timer *warmer; /* when there is nothing else to do */
+    struct buf scratch;        /* the text of one event */
+    char piece[WIRE_CHUNK_MAX];
+    uint64_t started; /* processes, for /metrics */
+    struct stopping stopping;
+    bool is_stopping;
+    bool is_done;
+};
+
+/* NULL on failure. */
+struct server *server_new(const struct server_options *options, struct err *err);
+void server_free(struct server *server);
+int server_run(struct server *server, struct err *err);
+
+/* Whether no other process may be started now; `text` says why. */
+bool server_refuses(const struct server *server, char *text, size_t size);
+
+/* A command runs in this place: another one may follow. */
+void server_on_started(struct server *server, struct place *place);
+
+/* Ends everything, as the limits say; a second time: now. server_run() returns when it is done. */
+void server_stop(struct server *server);
+
+/* Reads the configuration again; what is wrong with it goes to the log, and the old one stays. */
+void server_reload(struct server *server);

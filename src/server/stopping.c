@@ -1,0 +1,111 @@
+/* See stopping.h. Clients hear how their processes ended, as far as they listen, before their
+ * connections are closed. */
+#include "server/stopping.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "loop/loop.h"
+#include "rpc/rpc.h"
+#include "server/client_session.h"
+#include "server/exec_run.h"
+#include "server/server.h"
+#include "server/service.h"
+#include "server/unified_part.h"
+#include "server/wire_process.h"
+
+#define STOPPING_CLOSE_NS UINT64_C(5000000000) /* for connections to take what is queued */
+#define STOPPING_LOOK_NS UINT64_C(20000000)    /* sessions of models do not tell when they end */
+
+static bool has_running(const struct server *server)
+{
+    return server->open || unified_part_count(server) || exec_runs_count(server);
+}
+
+static void terminate_all(struct server *server, uint64_t grace_ns)
+{
+    struct err ignored; /* the next step kills what is left */
+    bool was_running;
+
+    for (struct client_session *session = server->sessions; session; session = session->next)
+        for (struct wire_process *process = session->processes.first; process;
+             process = process->next)
+            wire_process_terminate(process, grace_ns, &was_running, &ignored);
+    unified_part_terminate(server, grace_ns);
+    exec_runs_cancel(server);
+}
+
+/* The next look, at the end of the step at the latest. */
+static void look_later(struct stopping *stopping)
+{
+    uint64_t now = clock_now_ns();
+    uint64_t left = stopping->until_ns > now ? stopping->until_ns - now : 0;
+
+    loop_timer_start(stopping->timer, left < STOPPING_LOOK_NS ? left : STOPPING_LOOK_NS);
+}
+
+static void step_close(struct server *server)
+{
+    server->stopping.step = STOPPING_CLOSE;
+    loop_timer_start(server->stopping.timer, STOPPING_CLOSE_NS);
+    rpc_hub_shutdown(server->hub, RPC_CLOSE_GOING_AWAY, "the server is stopping");
+}
+
+static void step_terminate(struct server *server)
+{
+    server->stopping.step = STOPPING_TERMINATE;
+    server->stopping.until_ns = clock_after(clock_now_ns(), SERVER_GRACE_NS + SERVER_GRACE_NS / 2);
+    terminate_all(server, SERVER_GRACE_NS);
+    look_later(&server->stopping);
+}
+
+void stopping_look(struct server *server)
+{
+    struct stopping *stopping = &server->stopping;
+
+    if (stopping->step == STOPPING_CLOSE && !server->clients)
+        server->is_done = true;
+    if ((stopping->step == STOPPING_DRAIN || stopping->step == STOPPING_TERMINATE) &&
+        !has_running(server))
+        loop_timer_start(stopping->timer, 0);
+}
+
+void stopping_on_time(void *data)
+{
+    struct server *server = data;
+    struct stopping *stopping = &server->stopping;
+    bool is_over = clock_now_ns() >= stopping->until_ns;
+
+    if (stopping->step == STOPPING_CLOSE)
+        server->is_done = true;
+    else if (!has_running(server))
+        step_close(server);
+    else if (!is_over)
+        look_later(stopping);
+    else if (stopping->step == STOPPING_DRAIN)
+        step_terminate(server);
+    else
+        step_close(server);
+    stopping_look(server);
+}
+
+void stopping_now(struct server *server)
+{
+    server->is_stopping = true;
+    terminate_all(server, 0);
+    step_close(server);
+    stopping_look(server);
+}
+
+void server_stop(struct server *server)
+{
+    if (server->is_stopping) {
+        stopping_now(server);
+        return;
+    }
+    server->is_stopping = true;
+    service_tell_stopping(server->service);
+    log_event(LOG_LEVEL_INFO, "stopping", log_uint("processes", server->open));
+    server->stopping.step = STOPPING_DRAIN;
+    server->stopping.until_ns = clock_after(clock_now_ns(), server->limits.drain_ns);
+    look_later(&server->stopping);
+}

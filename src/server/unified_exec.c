@@ -1,0 +1,177 @@
+/* session/exec: the parameters of exec_command, made into what exec/unified.h takes. */
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/json.h"
+#include "base/strv.h"
+#include "exec/session_env.h"
+#include "server/call.h"
+#include "server/client.h"
+#include "server/client_session.h"
+#include "server/place.h"
+#include "server/server.h"
+#include "server/start_env.h"
+#include "server/unified_calls.h"
+#include "server/wire_path.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const struct screen_limits screen_limits = {.lines_max = 1000, .bytes_max = 1 << 18};
+
+/* --- pace --- */
+
+static bool read_number(const json_t *object, const char *name, uint64_t *ret)
+{
+    const json_t *value = json_object_get(object, name);
+
+    if (!json_is_integer(value))
+        return false;
+    *ret = (uint64_t)json_integer_value(value);
+    return true;
+}
+
+/* Exactly one of {"text"}, {"quietMs"}, {"bytes"}. */
+static int read_until(const json_t *params, struct unified_pace *ret, struct err *err)
+{
+    struct json_at root = json_at_root(params);
+    struct json_at until = json_at_field(&root, "until");
+    const json_t *text = json_object_get(until.value, "text");
+
+    if (!json_at_is_given(&until))
+        return 0;
+    if (json_is_string(text) && json_string_length(text)) {
+        ret->until = UNIFIED_UNTIL_TEXT;
+        ret->text = json_string_value(text);
+        ret->text_len = json_string_length(text);
+    } else if (read_number(until.value, "quietMs", &ret->number)) {
+        ret->until = UNIFIED_UNTIL_QUIET;
+    } else if (read_number(until.value, "bytes", &ret->number)) {
+        ret->until = UNIFIED_UNTIL_BYTES;
+    } else {
+        return json_at_fail(&until, err,
+                            "should be {\"text\": STRING}, {\"quietMs\": N} or {\"bytes\": N}");
+    }
+    return 0;
+}
+
+int unified_pace_read(const json_t *params, struct unified_wire_pace *ret, struct err *err)
+{
+    *ret = (struct unified_wire_pace){0};
+    if (read_number(params, "yieldTimeMs", &ret->yield_ms))
+        ret->pace.yield_ms = &ret->yield_ms;
+    if (read_number(params, "maxOutputTokens", &ret->max_tokens))
+        ret->pace.max_tokens = &ret->max_tokens;
+    return read_until(params, &ret->pace, err);
+}
+
+/* --- environment --- */
+
+static void make_env(const json_t *params, const struct server *server, struct strv *ret)
+{
+    AUTO(strv_done) struct strv base = {0};
+    AUTO(strv_done) struct strv chosen = {0};
+    struct session_env_request request = {
+        .thread_id = json_string_value(json_object_get(params, "threadId"))};
+    const char *name;
+    json_t *value;
+
+    start_env_for_call(params, server->config.file, &base);
+    json_object_foreach(json_object_get(params, "env"), name, value) strv_push(&chosen, name);
+    request.base = strv_view(&base);
+    request.chosen = (const char *const *)strv_view(&chosen);
+    session_env_build(&request, ret);
+}
+
+/* --- the call --- */
+
+static bool flag_of(const json_t *params, const char *name)
+{
+    return json_is_true(json_object_get(params, name));
+}
+
+/* What one exec borrows while it is started. */
+struct exec_parts {
+    char *cwd;
+    struct strv env;
+    struct unified_wire_pace pace;
+    struct place *place;
+};
+
+static void exec_parts_done(struct exec_parts *parts)
+{
+    free(parts->cwd);
+    strv_done(&parts->env);
+}
+
+/* -1: `*ret_code` and `err` say why not. */
+static int exec_parts_read(struct call *call, const json_t *params, struct exec_parts *parts,
+                           enum rpc_code *ret_code, struct err *err)
+{
+    struct server *server = call->client->server;
+    struct place_request request = {.sandbox = json_object_get(params, "sandbox"),
+                                    .tmpdir = getenv("TMPDIR")};
+    struct stat st;
+
+    parts->cwd = wire_path_parse(json_string_value(json_object_get(params, "cwd")), ret_code, err);
+    if (!parts->cwd)
+        return -1;
+    *ret_code = RPC_INTERNAL;
+    if (stat(parts->cwd, &st))
+        return err_sys(err, "the working folder %s", parts->cwd);
+    *ret_code = RPC_INVALID_PARAMS;
+    if (unified_pace_read(params, &parts->pace, err))
+        return -1;
+    make_env(params, server, &parts->env);
+    request.cwd = parts->cwd;
+    parts->place = place_find(server->places, &request, ret_code, err);
+    return parts->place ? 0 : -1;
+}
+
+static void exec_start(struct call *call, const json_t *params, const struct exec_parts *parts)
+{
+    struct client_session *session = call->client->session;
+    const char *shell = json_string_value(json_object_get(params, "shell"));
+    const json_t *login = json_object_get(params, "login");
+    const struct unified_exec exec = {
+        .cmd = json_string_value(json_object_get(params, "cmd")),
+        .shell = shell ? shell : unified_shell(strv_view(&parts->env)),
+        .is_login = !login || json_is_true(login),
+        .workdir = parts->cwd,
+        .env = strv_view(&parts->env),
+        .sandbox = parts->place->sandbox,
+        .stdio = flag_of(params, "tty") ? PROCESS_TTY : PROCESS_PIPES,
+        .input = flag_of(params, "pipeStdin") ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL,
+        .size = {.rows = (unsigned short)json_integer_value(json_object_get(params, "rows")),
+                 .columns = (unsigned short)json_integer_value(json_object_get(params, "columns"))},
+        .screen = flag_of(params, "screen") ? &screen_limits : NULL,
+        .owner = session->number,
+        .pace = parts->pace.pace,
+    };
+    struct unified_wire_call *wire = unified_wire_call_new(call, "exec_command");
+    struct err err = {0};
+    struct unified *unified = unified_part(session->server, &err);
+    struct unified_call *waiting = NULL;
+
+    wire->place = parts->place;
+    place_hold(wire->place);
+    if (unified)
+        waiting = unified_exec(unified, &exec, unified_wire_on_done, wire, &err);
+    unified_wire_call_began(wire, waiting, exec.cmd, &err);
+}
+
+void method_session_exec(struct call *call, const json_t *params)
+{
+    AUTO(exec_parts_done) struct exec_parts parts = {0};
+    enum rpc_code code = RPC_INTERNAL;
+    char text[160];
+    struct err err;
+
+    if (server_refuses(call->client->server, text, sizeof text))
+        call_fail(call, RPC_INTERNAL, "%s", text);
+    else if (exec_parts_read(call, params, &parts, &code, &err))
+        call_fail(call, code, "%s", err.msg);
+    else
+        exec_start(call, params, &parts);
+}
