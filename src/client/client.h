@@ -1,0 +1,90 @@
+/* What `cordon --connect URL ...` can do, one function for each command.
+ *
+ * Each returns 0 with the exit status, or -1 with an error that says what to do about it. Bytes go
+ * to stdout and stderr, and come from stdin; everything else is said through `face`. */
+#pragma once
+
+#include "base/err.h"
+#include "client/connection.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct detach_key;
+struct face;
+
+enum { CLIENT_NO = 1 }; /* exit status: there was nothing to do it to */
+
+struct client {
+    struct connection_options server; /* without a lifetime */
+    const struct face *face;
+};
+
+enum client_stdin { CLIENT_STDIN_PIPE, CLIENT_STDIN_NULL };
+
+enum client_run_flags {
+    CLIENT_RUN_TTY = 1,
+    CLIENT_RUN_DETACHED = 2, /* prints the id, and leaves it to itself */
+};
+
+struct client_run {
+    char *const *argv;
+    char *const *env;    /* NAME=VALUE or NAME, which is ours; NULL-terminated; may be NULL */
+    const char *cwd;     /* at the server; NULL: its own folder */
+    const char *profile; /* built-in name; NULL: workspace-write */
+    const char *network; /* "restricted", "enabled"; NULL: as the profile says */
+    enum client_stdin input;
+    unsigned flags;
+};
+
+/* The status is the command's. */
+int client_run(const struct client *client, const struct client_run *options, int *ret_status,
+               struct err *err);
+
+enum client_format { CLIENT_TEXT, CLIENT_JSON };
+int client_ps(const struct client *client, enum client_format format, int *ret_status,
+              struct err *err);
+
+/* A place in the output of a process. */
+enum client_from_kind { CLIENT_FROM_BYTE, CLIENT_FROM_LAST, CLIENT_FROM_END };
+struct client_from {
+    enum client_from_kind kind;
+    uint64_t bytes; /* from the start, or before the end */
+};
+int client_from_parse(const char *text, struct client_from *ret, struct err *err);
+
+enum client_attach_mode { CLIENT_ATTACH_WRITE, CLIENT_ATTACH_READ_ONLY };
+struct client_attach {
+    const char *id;
+    struct client_from from;
+    enum client_attach_mode mode;
+    struct detach_key *key;
+    const char *key_text; /* for people */
+};
+
+/* The status is the command's when it ends, and 0 after the detach key. */
+int client_attach(const struct client *client, const struct client_attach *options, int *ret_status,
+                  struct err *err);
+
+enum client_logs_mode { CLIENT_LOGS_SO_FAR, CLIENT_LOGS_FOLLOW };
+struct client_logs {
+    const char *id;
+    struct client_from from;
+    enum client_logs_mode mode;
+};
+int client_logs(const struct client *client, const struct client_logs *options, int *ret_status,
+                struct err *err);
+
+struct client_kill {
+    const char *id;
+    const char *signal; /* "TERM", "SIGTERM", "15", ...; NULL: TERM */
+    uint64_t grace_ns;  /* TERM: until KILL follows */
+};
+
+/* CLIENT_NO when it had ended already. */
+int client_kill(const struct client *client, const struct client_kill *options, int *ret_status,
+                struct err *err);
+
+/* One of the two is "remote:PATH"; the other may be "-". */
+int client_cp(const struct client *client, const char *from, const char *to, int *ret_status,
+              struct err *err);

@@ -1,0 +1,330 @@
+/* See connection.h. A hub of one peer. Everything that can end the wait of connection_call() or
+ * connection_run() sets a flag that the loop looks at; a server that goes answers every open call
+ * with NULL first (rpc.h), so no call waits for ever. */
+#include "client/connection.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "loop/loop.h"
+#include "rpc/rpc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    INITIALIZE_S = 10, /* as the original's client */
+    TELL_S = 1,
+};
+
+struct connection {
+    struct loop *loop;
+    struct rpc_hub *hub;
+    struct rpc_peer *peer; /* NULL: gone */
+    char *url;
+    char *session;
+    char *folder;
+    char why[160]; /* it is gone */
+    connection_event_fn *on_event;
+    void *data;
+    bool is_over; /* connection_run() has to return */
+};
+
+static void on_message(void *data, struct rpc_peer *peer, struct rpc_message *message)
+{
+    struct connection *connection = data;
+
+    if (message->kind == RPC_REQUEST)
+        rpc_peer_error(peer, message->id, RPC_UNKNOWN_METHOD, "%s is not for this client",
+                       message->method);
+    else if (connection->on_event)
+        connection->on_event(connection->data, message->method, message->params);
+}
+
+static void on_closed(void *data, struct rpc_peer *peer, const char *why)
+{
+    struct connection *connection = data;
+
+    connection->peer = NULL;
+    connection->is_over = true;
+    snprintf(connection->why, sizeof connection->why, "%s", why);
+}
+
+static const struct rpc_handlers handlers = {.on_message = on_message, .on_closed = on_closed};
+
+static json_t *call_within(struct connection *connection, const char *method, json_t *params,
+                           uint64_t timeout_ns, struct err *err);
+
+/* --- opening --- */
+
+static int fail_connect(const char *url, struct err *err)
+{
+    struct err cause = *err;
+
+    if (cause.code == ERR_FORBIDDEN)
+        return err_set(err, cause.code,
+                       "%s: %s; its token is read from --auth-token-file FILE or the file that "
+                       "$CORDON_TOKEN_FILE names",
+                       url, cause.msg);
+    if (cause.code != ERR_SYSTEM)
+        return err_wrap(err, "%s", url);
+    err_set(err, cause.code,
+            "%s: %s; is the server running? This would start one: cordon serve --listen %s", url,
+            cause.msg, url);
+    err->sys = cause.sys;
+    return -1;
+}
+
+static int connection_connect(struct connection *connection,
+                              const struct connection_options *options, struct err *err)
+{
+    const struct rpc_hub_options hub = {.handlers = &handlers, .data = connection};
+    struct rpc_target target = {.token = options->token};
+
+    if (rpc_address_parse(options->url, &target.address, err))
+        return -1;
+    if (target.address.transport == RPC_STDIO)
+        return err_set(err, ERR_INVALID,
+                       "\"%.80s\" is nothing to connect to: should be ws://IP:PORT or unix:PATH",
+                       options->url);
+    connection->loop = loop_new(err);
+    if (!connection->loop)
+        return -1;
+    connection->hub = rpc_hub_new(connection->loop, &hub);
+    connection->peer = rpc_hub_connect(connection->hub, &target, err);
+    return connection->peer ? 0 : fail_connect(options->url, err);
+}
+
+static char *text_of(const json_t *object, const char *name)
+{
+    return alloc_str(json_string_value(json_object_get(object, name)));
+}
+
+static int connection_initialize(struct connection *connection,
+                                 const struct connection_options *options, struct err *err)
+{
+    json_t *params =
+        json_pack("{s:s, s:s?}", "clientName", "cordon", "resumeSessionId", options->resume);
+    AUTO_JSON json_t *result = NULL;
+
+    if (options->lifetime_ms != CONNECTION_KEEPS_SESSION)
+        json_object_set_new(params, "detachedLifetimeMs",
+                            json_integer((json_int_t)options->lifetime_ms));
+    result = call_within(connection, "initialize", params, INITIALIZE_S * CLOCK_NS_PER_S, err);
+    if (!result)
+        return err->code == ERR_LIMIT
+                   ? err_set(err, ERR_LIMIT,
+                             "session %s belongs to another connection now, and this server lets "
+                             "nobody watch; try again when that one is closed",
+                             options->resume)
+                   : err_wrap(err, "%s", options->url);
+    connection->session = text_of(result, "sessionId");
+    connection->folder = text_of(json_object_get(result, "environmentInfo"), "cwd");
+    if (!connection->session)
+        return err_set(err, ERR_INVALID, "%s is no exec server: initialize gives no sessionId",
+                       options->url);
+    if (connection->peer)
+        rpc_peer_notify(connection->peer, "initialized", NULL);
+    return 0;
+}
+
+static void connection_auto(struct connection **slot)
+{
+    connection_free(*slot);
+}
+
+struct connection *connection_open(const struct connection_options *options, struct err *err)
+{
+    AUTO(connection_auto) struct connection *connection = alloc_zero(1, sizeof *connection);
+
+    connection->url = alloc_str(options->url);
+    if (connection_connect(connection, options, err) ||
+        connection_initialize(connection, options, err))
+        return NULL;
+    return TAKE_PTR(connection);
+}
+
+void connection_free(struct connection *connection)
+{
+    if (!connection)
+        return;
+    rpc_hub_free(connection->hub);
+    loop_free(connection->loop);
+    free(connection->url);
+    free(connection->session);
+    free(connection->folder);
+    free(connection);
+}
+
+struct loop *connection_loop(const struct connection *connection)
+{
+    return connection->loop;
+}
+
+const char *connection_session(const struct connection *connection)
+{
+    return connection->session;
+}
+
+const char *connection_folder(const struct connection *connection)
+{
+    return connection->folder;
+}
+
+bool connection_is_lost(const struct connection *connection)
+{
+    return !connection->peer;
+}
+
+void connection_listen(struct connection *connection, connection_event_fn *on_event, void *data)
+{
+    connection->on_event = on_event;
+    connection->data = data;
+}
+
+/* --- asking --- */
+
+static int fail_lost(const struct connection *connection, struct err *err)
+{
+    err_set(err, ERR_SYSTEM, "the server at %s is gone (%s)", connection->url, connection->why);
+    err->sys = ECONNRESET;
+    return -1;
+}
+
+static enum err_code code_of(int64_t code)
+{
+    switch (code) {
+    case RPC_UNKNOWN_METHOD:
+        return ERR_UNSUPPORTED;
+    case RPC_NOT_FOUND:
+        return ERR_NOT_FOUND;
+    case RPC_SESSION_ATTACHED:
+        return ERR_LIMIT;
+    case RPC_INVALID_REQUEST:
+    case RPC_INVALID_PARAMS:
+        return ERR_INVALID;
+    default:
+        return ERR_SYSTEM;
+    }
+}
+
+static int answer_error(const struct rpc_message *answer, struct err *err)
+{
+    return err_set(err, code_of(answer->code), "%s", answer->error_text);
+}
+
+/* A call that is waited for. */
+struct waiting {
+    struct connection *connection;
+    json_t *result;
+    struct err err;
+    bool is_done;
+};
+
+static void waiting_on_answer(void *data, const struct rpc_message *answer)
+{
+    struct waiting *waiting = data;
+
+    waiting->is_done = true;
+    connection_pause(waiting->connection); /* no event before the caller had its turn */
+    if (answer && answer->kind == RPC_RESULT)
+        waiting->result = json_incref((json_t *)answer->result);
+    else if (answer)
+        answer_error(answer, &waiting->err);
+}
+
+/* `timeout_ns` 0: none. */
+static json_t *call_within(struct connection *connection, const char *method, json_t *params,
+                           uint64_t timeout_ns, struct err *err)
+{
+    AUTO_JSON json_t *owned = params;
+    struct waiting waiting = {.connection = connection};
+    const struct rpc_call call = {
+        .method = method,
+        .params = owned,
+        .timeout_ns = timeout_ns,
+        .on_answer = waiting_on_answer,
+        .data = &waiting,
+    };
+
+    if (!connection->peer) {
+        fail_lost(connection, err);
+        return NULL;
+    }
+    rpc_peer_call(connection->peer, &call);
+    if (loop_run(connection->loop, &waiting.is_done, err))
+        return NULL;
+    connection_resume(connection);
+    if (waiting.result)
+        return waiting.result;
+    *err = waiting.err;
+    if (!waiting.err.code) /* no answer; on_closed comes right behind */
+        err_set(err, ERR_SYSTEM, "the server at %s ended the connection, or does not answer",
+                connection->url);
+    return NULL;
+}
+
+json_t *connection_call(struct connection *connection, const char *method, json_t *params,
+                        struct err *err)
+{
+    return call_within(connection, method, params, 0, err);
+}
+
+void connection_tell(struct connection *connection, const char *method, json_t *params)
+{
+    struct err ignored;
+
+    json_decref(call_within(connection, method, params, TELL_S * CLOCK_NS_PER_S, &ignored));
+}
+
+int64_t connection_send(struct connection *connection, const struct connection_request *request)
+{
+    AUTO_JSON json_t *params = request->params;
+    const struct rpc_call call = {
+        .method = request->method,
+        .params = params,
+        .on_answer = request->on_answer,
+        .data = request->data,
+    };
+
+    if (connection->peer)
+        return rpc_peer_call(connection->peer, &call);
+    if (request->on_answer)
+        request->on_answer(request->data, NULL);
+    return 0;
+}
+
+void connection_cancel(struct connection *connection, int64_t id)
+{
+    if (connection->peer && id)
+        rpc_peer_call_cancel(connection->peer, id);
+}
+
+int connection_run(struct connection *connection, struct err *err)
+{
+    if (connection->peer && loop_run(connection->loop, &connection->is_over, err))
+        return -1;
+    if (!connection->peer)
+        return fail_lost(connection, err);
+    connection->is_over = false;
+    return 0;
+}
+
+void connection_stop(struct connection *connection)
+{
+    connection->is_over = true;
+}
+
+void connection_pause(struct connection *connection)
+{
+    if (connection->peer)
+        rpc_peer_pause(connection->peer);
+}
+
+void connection_resume(struct connection *connection)
+{
+    if (connection->peer)
+        rpc_peer_resume(connection->peer);
+}

@@ -1,0 +1,79 @@
+/* One connection to an exec server, as its client.
+ *
+ *     connection_open(&options, &err)           connects and initializes
+ *     connection_listen(connection, fn, data)   what the server tells without being asked
+ *     connection_call(connection, ...)          asks, and waits for the answer
+ *     connection_send(connection, &request)     asks, and goes on
+ *     connection_run(connection, &err)          until connection_stop() or the server is gone
+ *     connection_free(connection)
+ *
+ * connection_call() and connection_run() run the loop, so they are not for callbacks. What the
+ * server sends behind an answer is not looked at before the next of them: whoever asked can get
+ * ready for it. */
+#pragma once
+
+#include "base/err.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct connection;
+struct loop;
+struct rpc_message;
+
+/* Lifetimes of the session behind the connection's end. */
+enum {
+    CONNECTION_ENDS_SESSION = 1,   /* ms: what runs in it ends with the connection */
+    CONNECTION_LEAVES_SESSION = 0, /* it stays as long as anything runs in it */
+    CONNECTION_KEEPS_SESSION = -1, /* the server's usual time */
+};
+
+struct connection_options {
+    const char *url;     /* ws://IP:PORT or unix:PATH */
+    const char *token;   /* NULL: none; of ws:// only */
+    const char *resume;  /* a session of an earlier connection; NULL: a new one */
+    int64_t lifetime_ms; /* or one of the above; a plain Codex server keeps all for 80 s */
+};
+
+/* Waits at most 10 s for each step. NULL on failure; the message ends in what to do about it. */
+struct connection *connection_open(const struct connection_options *options, struct err *err);
+void connection_free(struct connection *connection);
+
+struct loop *connection_loop(const struct connection *connection);
+const char *connection_session(const struct connection *connection); /* its id */
+bool connection_is_lost(const struct connection *connection);
+
+/* The folder of the server, as the file: URI that it told; NULL when it told none. */
+const char *connection_folder(const struct connection *connection);
+
+typedef void connection_event_fn(void *data, const char *method, const json_t *params);
+void connection_listen(struct connection *connection, connection_event_fn *on_event, void *data);
+
+/* A new reference to the result, or NULL. Takes the reference `params`. What the server says no
+ * with becomes ERR_UNSUPPORTED (it has no such method), ERR_NOT_FOUND, ERR_INVALID or ERR_SYSTEM;
+ * ERR_LIMIT is a session that somebody else is attached to. */
+json_t *connection_call(struct connection *connection, const char *method, json_t *params,
+                        struct err *err);
+
+/* The same for the last word to a server: whatever it says, but waits for it, a second at most. */
+void connection_tell(struct connection *connection, const char *method, json_t *params);
+
+struct connection_request {
+    const char *method;
+    json_t *params; /* the reference is taken */
+    /* As rpc_peer_call(); NULL: the answer does not matter. */
+    void (*on_answer)(void *data, const struct rpc_message *answer);
+    void *data;
+};
+/* Returns what connection_cancel() takes; 0 when the server is gone (and on_answer was called). */
+int64_t connection_send(struct connection *connection, const struct connection_request *request);
+void connection_cancel(struct connection *connection, int64_t id); /* no on_answer any more */
+
+/* Runs until connection_stop(), which may be called before; ERR_SYSTEM when the server goes. */
+int connection_run(struct connection *connection, struct err *err);
+void connection_stop(struct connection *connection);
+
+/* Stops hearing the server, so that it has to wait; and goes on. */
+void connection_pause(struct connection *connection);
+void connection_resume(struct connection *connection);

@@ -1,0 +1,53 @@
+/* Passes on what a process writes, and hears how it ends, from the events that the server sends.
+ *
+ *     follow_new(&options, &err)      before the events can come
+ *     connection_run(connection)      returns when the process is closed, or enough was seen
+ *     follow_finish(follow, &err)     writes what still waits
+ *     follow_free(follow)
+ */
+#pragma once
+
+#include "base/err.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct connection;
+struct face;
+struct follow;
+
+enum follow_order {
+    FOLLOW_BY_NUMBER, /* a process of our own: every event has come, in whatever order */
+    FOLLOW_AS_SENT,   /* process/attach: parts may be missing, and process/gap tells of them */
+};
+
+struct follow_options {
+    struct connection *connection; /* borrowed; events go to the follow from now on */
+    const struct face *face;
+    const char *id; /* by which the connection speaks of the process; copied */
+    enum follow_order order;
+};
+
+struct follow *follow_new(const struct follow_options *options, struct err *err);
+void follow_free(struct follow *follow); /* before the connection; safe on NULL */
+
+/* Stops the connection also when the output has come up to here; UINT64_MAX: never. */
+void follow_until(struct follow *follow, uint64_t offset);
+
+/* Output that did not come by itself: a chunk of process/read. */
+void follow_chunk(struct follow *follow, const json_t *chunk);
+
+bool follow_has_exited(const struct follow *follow);
+bool follow_is_closed(const struct follow *follow);
+int follow_exit_code(const struct follow *follow); /* once it has exited */
+
+/* The parameters of process/exited; NULL: it did not come. */
+const json_t *follow_end(const struct follow *follow);
+
+/* Whether whoever reads our stdout or stderr went away: then nothing more is to be had. */
+bool follow_has_no_reader(const struct follow *follow);
+
+/* Waits until everything is written; ERR_SYSTEM when something could not be, or the server sent
+ * what cannot be understood. Not for a reader that went away. */
+int follow_finish(struct follow *follow, struct err *err);
