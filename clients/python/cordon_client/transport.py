@@ -1,0 +1,176 @@
+"""Messages over a WebSocket (RFC 6455), or as lines over a Unix socket or the pipes of a server
+that we start. A transport sends and receives whole texts; `receive` gives None at the end."""
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import os
+import struct
+from typing import List, Optional, Protocol, Sequence
+from urllib.parse import urlsplit
+
+from .errors import Disconnected, Error
+
+TEXT, BINARY, CONTINUATION, CLOSE, PING, PONG = 1, 2, 0, 8, 9, 10
+MESSAGE_MAX = 1 << 30  # a file of 512 MiB is one message
+READ_AHEAD = 1 << 20  # bytes
+GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455 1.3
+
+
+class Transport(Protocol):
+    async def send(self, text: bytes) -> None: ...
+
+    async def receive(self) -> Optional[bytes]: ...
+
+    async def close(self) -> None: ...
+
+
+class Lines:
+    """One JSON text per line."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
+                 process: Optional[asyncio.subprocess.Process] = None) -> None:
+        self._reader, self._writer, self._process = reader, writer, process
+        self._parts: List[bytes] = []  # of the line that is coming in
+        self._lines: List[bytes] = []  # whole ones, the newest first
+
+    async def send(self, text: bytes) -> None:
+        self._writer.write(text + b"\n")
+        await self._writer.drain()
+
+    async def receive(self) -> Optional[bytes]:
+        while not self._lines:
+            data = await self._reader.read(1 << 18)
+            if not data:
+                return None
+            *whole, rest = data.split(b"\n")
+            if whole:
+                whole[0] = b"".join(self._parts) + whole[0]
+                self._parts = []
+            self._parts.append(rest)
+            self._lines = [line for line in reversed(whole) if line.strip()]
+        return self._lines.pop()
+
+    async def close(self) -> None:
+        self._writer.close()
+        if self._process is not None:
+            await self._process.wait()
+
+
+def mask(payload: bytes, key: bytes) -> bytes:
+    size = len(payload)
+    whole = int.from_bytes((key * (size // 4 + 1))[:size], "big")
+    return (int.from_bytes(payload, "big") ^ whole).to_bytes(size, "big")
+
+
+class WebSocket:
+    """The client's side of one WebSocket, without extensions."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    async def handshake(self, host: str, target: str, token: Optional[str]) -> None:
+        key = base64.b64encode(os.urandom(16))
+        lines = [f"GET {target} HTTP/1.1", f"Host: {host}", "Connection: Upgrade",
+                 "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+                 f"Sec-WebSocket-Key: {key.decode()}"]
+        if token is not None:
+            lines.append(f"Authorization: Bearer {token}")
+        self._writer.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
+        head = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        first, *fields = head.split("\r\n")
+        if first.split(" ")[1:2] != ["101"]:
+            raise Error(f"the server does not speak WebSocket: {first}")
+        wanted = base64.b64encode(hashlib.sha1(key + GUID).digest()).decode()
+        accepted = {line.partition(":")[0].strip().lower(): line.partition(":")[2].strip()
+                    for line in fields}
+        if accepted.get("sec-websocket-accept") != wanted:
+            raise Error("the server did not accept the WebSocket key")
+
+    async def _send_frame(self, opcode: int, payload: bytes) -> None:
+        size, key = len(payload), os.urandom(4)
+        head = bytes([0x80 | opcode])
+        if size < 126:
+            head += bytes([0x80 | size])
+        elif size < 1 << 16:
+            head += bytes([0x80 | 126]) + struct.pack(">H", size)
+        else:
+            head += bytes([0x80 | 127]) + struct.pack(">Q", size)
+        self._writer.write(head + key + mask(payload, key))
+        await self._writer.drain()
+
+    async def send(self, text: bytes) -> None:
+        limit = 1 << 24  # of one frame, for the original server
+        pieces = [text[i:i + limit] for i in range(0, len(text), limit)] or [b""]
+        if len(pieces) == 1:
+            await self._send_frame(TEXT, text)
+            return
+        for number, piece in enumerate(pieces):  # nothing else is sent meanwhile: Client has a lock
+            await self._send_piece(piece, number == 0, number == len(pieces) - 1)
+
+    async def _send_piece(self, piece: bytes, is_first: bool, is_last: bool) -> None:
+        key = os.urandom(4)
+        head = bytes([is_last << 7 | (TEXT if is_first else CONTINUATION), 0x80 | 127])
+        self._writer.write(head + struct.pack(">Q", len(piece)) + key + mask(piece, key))
+        await self._writer.drain()
+
+    async def receive(self) -> Optional[bytes]:
+        parts: List[bytes] = []
+        try:
+            while True:
+                first, second = await self._reader.readexactly(2)
+                size = second & 127
+                if size == 126:
+                    size, = struct.unpack(">H", await self._reader.readexactly(2))
+                elif size == 127:
+                    size, = struct.unpack(">Q", await self._reader.readexactly(8))
+                if size > MESSAGE_MAX:
+                    raise Error(f"a frame of {size} bytes")
+                payload = await self._reader.readexactly(size)
+                opcode = first & 15
+                if opcode == CLOSE:
+                    return None
+                if opcode == PING:
+                    await self._send_frame(PONG, payload)
+                elif opcode in (TEXT, BINARY, CONTINUATION):
+                    parts.append(payload)
+                    if first & 0x80:
+                        return b"".join(parts)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return None
+
+    async def close(self) -> None:
+        try:
+            await self._send_frame(CLOSE, struct.pack(">H", 1000))
+        except ConnectionError:
+            pass
+        self._writer.close()
+
+
+async def open_url(url: str, token: Optional[str]) -> Transport:
+    """ws://HOST:PORT, wss://..., unix:PATH."""
+    try:
+        if url.startswith("unix:"):
+            return Lines(*await asyncio.open_unix_connection(url[len("unix:"):], limit=READ_AHEAD))
+        parts = urlsplit(url)
+        if parts.scheme not in ("ws", "wss") or not parts.hostname:
+            raise Error(f"{url!r} is none of ws://HOST:PORT, wss://HOST:PORT, unix:PATH")
+        is_secure = parts.scheme == "wss"
+        port = parts.port or (443 if is_secure else 80)
+        socket = WebSocket(*await asyncio.open_connection(parts.hostname, port,
+                                                          limit=READ_AHEAD,
+                                                          ssl=True if is_secure else None))
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        await socket.handshake(parts.netloc.rpartition("@")[2], target, token)
+        return socket
+    except (OSError, asyncio.IncompleteReadError) as error:
+        raise Disconnected(f"{url}: {error}") from error
+
+
+async def open_command(argv: Sequence[str]) -> Transport:
+    """A server that is started for us and speaks on its stdin and stdout."""
+    process = await asyncio.create_subprocess_exec(
+        *argv, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=READ_AHEAD)
+    assert process.stdin is not None and process.stdout is not None
+    return Lines(process.stdout, process.stdin, process)

@@ -1,0 +1,265 @@
+/** The `sandbox` object of the protocol; null: no sandbox at all. */
+export type SandboxObject = Record<string, unknown>;
+
+export interface SandboxOptions {
+  /** Absolute paths, or ":root", ":minimal", ":project_roots", ":tmpdir", ":slash_tmp". */
+  read?: string[];
+  write?: string[];
+  /** These may also be patterns. */
+  deny?: string[];
+  network?: boolean;
+}
+
+/** Everything may be read, the workspace and temporary folders written, unless the options say else. */
+export function sandbox(workspace: string, options?: SandboxOptions): SandboxObject;
+
+export class CordonError extends Error {}
+
+/** The connection is gone. A call that was on its way may have been carried out or not. */
+export class Disconnected extends CordonError {}
+
+/** The server's answer to a call is an error. */
+export class RpcError extends CordonError {
+  static readonly NOT_FOUND: -32004;
+  static readonly INVALID_REQUEST: -32600;
+  static readonly UNKNOWN_METHOD: -32601;
+  static readonly INVALID_PARAMS: -32602;
+  static readonly INTERNAL: -32603;
+  static readonly SESSION_ATTACHED: -32010;
+  readonly code: number;
+  readonly text: string;
+  readonly data: unknown;
+  constructor(code: number, message: string, data?: unknown);
+}
+
+export interface Output {
+  type: 'output';
+  stream: 'stdout' | 'stderr' | 'pty';
+  data: Buffer;
+  /** Of its first byte in all output; missing: the server does not tell. */
+  offset?: number;
+}
+
+/** Output that is not retained any more. */
+export interface Gap {
+  type: 'gap';
+  bytes: number;
+}
+
+export interface Exited {
+  type: 'exited';
+  exitCode: number;
+  sandboxDenied: boolean;
+  signal: string | null;
+  denials: Record<string, unknown>[];
+}
+
+/** The last event: nothing holds the output open any more. */
+export interface Closed {
+  type: 'closed';
+}
+
+export type ProcessEvent = Output | Gap | Exited | Closed;
+
+export interface Result {
+  /** Of a terminal: everything. */
+  stdout: Buffer;
+  stderr: Buffer;
+  exit: Exited;
+  /** Bytes. */
+  lost: number;
+}
+
+/** Made by Client.start(). */
+export class Process implements AsyncIterable<ProcessEvent> {
+  readonly id: string;
+  readonly sandboxType: string;
+  readonly exit: Exited | null;
+  readonly isClosed: boolean;
+  private constructor();
+  /** Everything that happens, in order, until it is closed. For one reader. */
+  events(): AsyncGenerator<ProcessEvent, void, undefined>;
+  [Symbol.asyncIterator](): AsyncGenerator<ProcessEvent, void, undefined>;
+  /** Writes `data` and ends the input, and collects all output until it is closed. */
+  communicate(data?: string | Uint8Array): Promise<Result>;
+  /** How the command ended. Its output may go on, if it left something behind. */
+  wait(): Promise<Exited>;
+  /** Written once, also when the connection is lost meanwhile. */
+  write(data: string | Uint8Array): Promise<void>;
+  /** false: it had no input, or it was closed before. */
+  closeStdin(): Promise<boolean>;
+  /** SIGINT, as by Ctrl-C. */
+  interrupt(): Promise<void>;
+  /** Ends it with all that it started; after SIGTERM and `graceMs` if there are any. Whether it was
+   * still running. */
+  terminate(graceMs?: number): Promise<boolean>;
+  resize(rows: number, columns: number): Promise<void>;
+}
+
+export interface Metadata {
+  isDirectory: boolean;
+  isFile: boolean;
+  isSymlink: boolean;
+  size: number;
+  /** 0: the file system does not know. */
+  createdAtMs: number;
+  modifiedAtMs: number;
+}
+
+export interface Entry {
+  name: string;
+  isDirectory: boolean;
+  isFile: boolean;
+}
+
+export interface WalkOptions {
+  maxDepth?: number;
+  maxDirectories?: number;
+  maxEntries?: number;
+  followDirectorySymlinks?: boolean;
+  pruneHiddenDirectories?: boolean;
+}
+
+export interface Walk {
+  directories: string[];
+  files: string[];
+  errors: { path: string; message: string }[];
+  truncated: boolean;
+}
+
+/** An open file, made by Files.open(). Ends with the connection. */
+export class Handle {
+  private constructor();
+  /** At most 1 MiB; empty at the end. */
+  read(offset: number, size?: number): Promise<Buffer>;
+  write(offset: number, data: string | Uint8Array): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Paths are absolute, or file URIs. */
+export class Files {
+  private constructor();
+  /** The same, carried out in a sandbox; without `followSymlinks` paths with links are refused. */
+  inside(sandbox: SandboxObject | null, options?: { followSymlinks?: boolean }): Files;
+  read(path: string): Promise<Buffer>;
+  write(path: string, data: string | Uint8Array): Promise<void>;
+  makeDirectory(path: string, options?: { parents?: boolean }): Promise<void>;
+  metadata(path: string): Promise<Metadata>;
+  realPath(path: string): Promise<string>;
+  list(path: string): Promise<Entry[]>;
+  walk(path: string, options?: WalkOptions): Promise<Walk>;
+  remove(path: string, options?: { recursive?: boolean; missingOk?: boolean }): Promise<void>;
+  copy(source: string, destination: string, options?: { recursive?: boolean }): Promise<void>;
+  /** "replace" makes or empties it for writing. */
+  open(path: string, mode?: 'read' | 'replace'): Promise<Handle>;
+  /** Waits until one of the paths, which are not there, may have appeared. false at once: the server
+   * cannot watch them, or something is there already. */
+  waitFor(paths: string[]): Promise<boolean>;
+}
+
+export type Until = { text: string } | { quietMs: number } | { bytes: number };
+
+export interface SessionOptions {
+  yieldTimeMs?: number;
+  maxOutputTokens?: number;
+  until?: Until;
+}
+
+export interface ExecOptions extends SessionOptions {
+  sandbox?: SandboxObject | null;
+  tty?: boolean;
+  pipeStdin?: boolean;
+  screen?: boolean;
+  rows?: number;
+  columns?: number;
+  env?: Record<string, string>;
+  shell?: string;
+  login?: boolean;
+  threadId?: string;
+}
+
+export interface Answer {
+  /** What a model is to see. */
+  text: string;
+  reason: 'ended' | 'yielded' | 'met';
+  /** null when the command has ended. */
+  sessionId: number | null;
+  exitCode: number | null;
+  signal: string | null;
+  output: Buffer;
+  outputBytes: number;
+  omittedBytes: number;
+  notes: string[];
+}
+
+export interface Screen {
+  lines: string[];
+  rows: number;
+  columns: number;
+  cursorRow: number;
+  cursorColumn: number;
+  cursorVisible: boolean;
+  title: string;
+}
+
+/** The calls of a model, which only Cordon's server has. */
+export class Sessions {
+  private constructor();
+  /** Runs shell text until it ends or the time is up. */
+  exec(cmd: string, cwd: string, options?: ExecOptions): Promise<Answer>;
+  write(sessionId: number, chars?: string, options?: SessionOptions & { close?: boolean }): Promise<Answer>;
+  wait(sessionId: number, options?: SessionOptions): Promise<Answer>;
+  terminate(sessionId: number, options?: { graceMs?: number }): Promise<Answer>;
+  screen(sessionId: number, options?: { scrollback?: number }): Promise<Screen>;
+  list(): Promise<Record<string, unknown>[]>;
+}
+
+export interface StartOptions {
+  /** The whole environment; missing: the server's without secrets. */
+  env?: Record<string, string>;
+  sandbox?: SandboxObject | null;
+  tty?: boolean;
+  /** write() is wanted. */
+  stdin?: boolean;
+  /** Rows and columns of the terminal. */
+  size?: [number, number];
+  processId?: string;
+  arg0?: string;
+  /** Further fields of process/start. */
+  [field: string]: unknown;
+}
+
+export interface ConnectOptions {
+  token?: string;
+  name?: string;
+  /** How long a lost connection is made anew; 0: not at all. Default 45000. */
+  reconnectForMs?: number;
+  /** The session of an earlier client. */
+  resume?: string;
+}
+
+export class Client {
+  readonly sessionId: string;
+  /** Of the server's environment, as environment/info tells. */
+  readonly info: Record<string, unknown>;
+  readonly files: Files;
+  readonly sessions: Sessions;
+  /** By method: they answer requests of the server. */
+  handlers: Record<string, (params: Record<string, unknown>) => unknown>;
+  /** Notifications that belong to no process of this client. */
+  onEvent: (method: string, params: Record<string, unknown>) => void;
+  private constructor();
+  /** Any method of the protocol. */
+  call(method: string, params?: Record<string, unknown>): Promise<any>;
+  start(argv: string[], cwd: string, options?: StartOptions): Promise<Process>;
+  /** A process of this session that another client started (ConnectOptions.resume). */
+  takeUp(processId: string): Promise<Process>;
+  /** What runs goes on for as long as the server keeps the session. */
+  close(): Promise<void>;
+}
+
+/** Connects to ws://HOST:PORT, wss://HOST:PORT or unix:PATH. */
+export function connect(url: string, options?: ConnectOptions): Promise<Client>;
+
+/** Starts a server, such as ["cordon", "serve", "--listen", "stdio"]; it ends with the client. */
+export function spawn(argv: string[], options?: { name?: string }): Promise<Client>;
