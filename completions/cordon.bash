@@ -11,23 +11,49 @@ _cordon_profiles() {
 _cordon_value() {
     case $1 in
     -p | --profile) COMPREPLY=($(compgen -W "$(_cordon_profiles)" -- "$2")) ;;
-    --sandbox) COMPREPLY=($(compgen -W "auto require disabled" -- "$2")) ;;
+    --sandbox)
+        if [[ ${COMP_WORDS[1]} == rules ]]; then
+            COMPREPLY=($(compgen -W "keep bypass" -- "$2"))
+        else
+            COMPREPLY=($(compgen -W "auto require disabled" -- "$2"))
+        fi
+        ;;
+    --protocol) COMPREPLY=($(compgen -W "http https socks5_tcp socks5_udp" -- "$2")) ;;
+    --decision) COMPREPLY=($(compgen -W "allow prompt forbidden" -- "$2")) ;;
     -n | --network) COMPREPLY=($(compgen -W "restricted enabled" -- "$2")) ;;
     --env-inherit) COMPREPLY=($(compgen -W "core all none" -- "$2")) ;;
     --stdin) COMPREPLY=($(compgen -W "pipe null" -- "$2")) ;;
+    -a | --ask-for-approval)
+        COMPREPLY=($(compgen -W "untrusted on-request granular never on-failure" -- "$2"))
+        ;;
+    --approval-hook) COMPREPLY=($(compgen -c -- "$2")) ;;
     --for) COMPREPLY=($(compgen -W "read write" -- "$2")) ;;
     -C | --directory)
         compopt -o filenames 2>/dev/null
         COMPREPLY=($(compgen -d -- "$2"))
         ;;
-    -w | --writable | -r | --readable | -d | --deny | --path | --config)
+    -w | --writable | -r | --readable | -d | --deny | --path | --config | --rules)
         compopt -o filenames 2>/dev/null
         COMPREPLY=($(compgen -f -- "$2"))
         ;;
     -e | --env) COMPREPLY=($(compgen -v -- "$2")) ;;
     --host) COMPREPLY=($(compgen -A hostname -- "$2")) ;;
+    --ws-auth) COMPREPLY=($(compgen -W "capability-token signed-bearer-token" -- "$2")) ;;
+    --log-level) COMPREPLY=($(compgen -W "error warn info debug" -- "$2")) ;;
+    --log-format) COMPREPLY=($(compgen -W "text json" -- "$2")) ;;
+    --ws-token-file | --ws-shared-secret-file | --auth-token-file)
+        compopt -o filenames 2>/dev/null
+        COMPREPLY=($(compgen -f -- "$2"))
+        ;;
+    --signal) COMPREPLY=($(compgen -W "TERM INT KILL" -- "$2")) ;;
+    --connect) COMPREPLY=($(compgen -W "ws:// unix:" -- "$2")) ;;
+    --from | --detach-key | --grace) COMPREPLY=() ;;
+    --listen | --ws-token-sha256 | --ws-issuer | --ws-audience | --ws-max-clock-skew-seconds | \
+        --max-connections | --max-processes | --session-lifetime | --drain-timeout | \
+        --spool-quota | --concurrent-requests) COMPREPLY=() ;;
     --env-include | --env-exclude | --max-sessions | -t | --timeout | --kill-after | --max-memory | \
-        --max-cpu-time | --max-pids | --max-file-size | --max-output) COMPREPLY=() ;;
+        --max-cpu-time | --max-pids | --max-file-size | --max-output | \
+        --approval-timeout | --since | --session | --justification | -n | --lines) COMPREPLY=() ;;
     *) return 1 ;;
     esac
     return 0
@@ -54,14 +80,15 @@ _cordon_command_at() {
 
 _cordon() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} at
-    local policy="--profile --sandbox --directory --writable --readable --deny --network --config
-        --env --env-inherit --env-include --env-exclude"
+    local permissions="--profile --sandbox --directory --writable --readable --deny --network --config"
+    local policy="$permissions --env --env-inherit --env-include --env-exclude"
+    local approval="--ask-for-approval --approval-hook --approval-timeout"
     local limits="--timeout --kill-after --max-memory --max-cpu-time --max-pids --max-file-size
         --max-output"
     COMPREPLY=()
 
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "run script explain doctor version help --help --version" -- "$cur"))
+        COMPREPLY=($(compgen -W "run script patch explain doctor serve connect log rules version help --help --version" -- "$cur"))
         return
     fi
     if [[ ${COMP_WORDS[1]} == run ]]; then
@@ -88,8 +115,8 @@ _cordon() {
     case ${COMP_WORDS[1]} in
     run)
         if [[ $cur == -* ]]; then
-            COMPREPLY=($(compgen -W "$policy $limits --tty --no-tty --stdin --json --quiet --help" \
-                -- "$cur"))
+            COMPREPLY=($(compgen -W "$policy $limits $approval --tty --no-tty --stdin --json --quiet
+                --no-audit --help" -- "$cur"))
         else
             COMPREPLY=($(compgen -c -- "$cur"))
         fi
@@ -102,11 +129,45 @@ _cordon() {
             COMPREPLY=($(compgen -f -- "$cur"))
         fi
         ;;
+    patch)
+        if [[ $cur == -* ]]; then
+            COMPREPLY=($(compgen -W "--check --diff --recover --json $permissions --help" -- "$cur"))
+        else
+            compopt -o filenames 2>/dev/null
+            COMPREPLY=($(compgen -f -- "$cur"))
+        fi
+        ;;
     explain)
         COMPREPLY=($(compgen -W "--path --for --host --values --json $policy --help" -- "$cur"))
         ;;
+    serve)
+        COMPREPLY=($(compgen -W "--listen --config --ws-auth --ws-token-file --ws-token-sha256
+            --ws-shared-secret-file --ws-issuer --ws-audience --ws-max-clock-skew-seconds
+            --max-connections --max-processes --session-lifetime --drain-timeout --spool-quota
+            --concurrent-requests --log-level --log-format --help" -- "$cur"))
+        ;;
+    connect)
+        if [[ $cur == -* ]]; then
+            COMPREPLY=($(compgen -W "--connect --auth-token-file --directory --profile --network
+                --env --tty --stdin --detach --json --read-only --from --detach-key --follow
+                --signal --grace --help" -- "$cur"))
+        else
+            COMPREPLY=($(compgen -W "run ps attach logs kill cp" -- "$cur"))
+        fi
+        ;;
+    log) COMPREPLY=($(compgen -W "verify --since --session --denied --lines --json --help" -- "$cur")) ;;
+    rules)
+        if ((COMP_CWORD == 2)) && [[ $cur != -* ]]; then
+            COMPREPLY=($(compgen -W "check add test" -- "$cur"))
+        elif [[ $cur == -* ]]; then
+            COMPREPLY=($(compgen -W "--rules --host --protocol --decision --sandbox --justification
+                --json --help" -- "$cur"))
+        else
+            COMPREPLY=($(compgen -c -- "$cur"))
+        fi
+        ;;
     doctor | version) COMPREPLY=($(compgen -W "--json --help" -- "$cur")) ;;
-    help) COMPREPLY=($(compgen -W "run script explain doctor version help --json --help" -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "run script patch explain doctor serve connect log rules version help --json --help" -- "$cur")) ;;
     esac
 }
 

@@ -11,9 +11,10 @@
  * says. 125 as env(1) and timeout(1): a program's own 2 or 64 could not be told from ours. */
 enum exit_status {
     EXIT_OK = 0,
-    EXIT_NO = 1,       /* asked a question: no; doctor: degraded */
-    EXIT_CANNOT = 2,   /* doctor: no sandbox at all */
-    EXIT_FAILED = 125, /* Cordon was called wrongly, or could not do it */
+    EXIT_NO = 1,        /* asked a question: no; doctor: degraded */
+    EXIT_CANNOT = 2,    /* doctor: no sandbox at all */
+    EXIT_FAILED = 125,  /* Cordon was called wrongly, or could not do it */
+    EXIT_REFUSED = 126, /* run: the command may not be executed */
 };
 
 struct command {
@@ -30,7 +31,12 @@ struct command {
 extern const struct command command_run;
 extern const struct command command_explain;
 extern const struct command command_script;
+extern const struct command command_patch;
 extern const struct command command_doctor;
+extern const struct command command_serve;
+extern const struct command command_connect;
+extern const struct command command_log;
+extern const struct command command_rules;
 extern const struct command command_version;
 extern const struct command command_help;
 

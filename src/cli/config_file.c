@@ -24,6 +24,7 @@ void config_file_done(struct config_file *file)
     config_free(file->config);
     free(file->path);
     free(file->home);
+    free(file->folder);
     strv_done(&file->own_paths);
     *file = (struct config_file){0};
 }
@@ -109,6 +110,7 @@ static int place(struct config_file *file, char **ret_folder, struct err *err)
     if (config_folder(file->home, ret_folder, err))
         return -1;
     if (*ret_folder) {
+        file->folder = alloc_str(*ret_folder);
         strv_push(&file->own_paths, *ret_folder);
         strv_push_take(&file->own_paths, path_join(*ret_folder, CONFIG_NAME));
     }

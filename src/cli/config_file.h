@@ -12,6 +12,7 @@ struct config_file {
     char *path;            /* absolute; NULL when there is no file */
     struct config *config; /* NULL when there is no file */
     char *home;            /* the user's home folder, for "~/"; NULL when not known */
+    char *folder;          /* the config folder, there or not; NULL when not known */
     struct strv own_paths; /* clean: the config folder and the file, there or not */
 };
 

@@ -2,9 +2,11 @@
  * with the output of a command on the same terminal. */
 #include "cli/console.h"
 
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/utf8.h"
 #include "cli/command.h"
 
 #include <jansson.h>
@@ -23,31 +25,30 @@ void console_set_raw(bool is_raw)
     is_terminal_raw = is_raw;
 }
 
-static void make_plain(char *text)
+/* Caller frees. */
+static char *make_plain(char *text)
 {
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            *text = *text == '\n' ? ' ' : '?';
+    for (char *at = text; *at; at++)
+        if (*at == '\n')
+            *at = ' ';
+    return utf8_plain(text);
 }
 
 void console_say(const char *fmt, ...)
 {
     static const char prefix[] = "cordon: ";
-    char line[LINE_MAX_BYTES];
-    size_t len = sizeof prefix - 1;
+    char said[LINE_MAX_BYTES - sizeof prefix - 2]; /* with what is put around it */
+    AUTO_FREE char *plain = NULL;
+    AUTO_FREE char *line = NULL;
     struct err ignored; /* there is nobody else to tell */
     va_list args;
 
-    memcpy(line, prefix, sizeof prefix);
     va_start(args, fmt);
-    vsnprintf(line + len, sizeof line - len - 2, fmt, args);
+    vsnprintf(said, sizeof said, fmt, args);
     va_end(args);
-    make_plain(line);
-    len = strlen(line);
-    if (is_terminal_raw)
-        line[len++] = '\r';
-    line[len++] = '\n';
-    fd_write_all(STDERR_FILENO, line, len, &ignored);
+    plain = make_plain(said);
+    line = alloc_strf("%s%s%s\n", prefix, plain, is_terminal_raw ? "\r" : "");
+    fd_write_all(STDERR_FILENO, line, strlen(line), &ignored);
 }
 
 int console_fail(const struct err *err)
@@ -59,14 +60,15 @@ int console_fail(const struct err *err)
 void console_line(struct buf *text, const char *fmt, ...)
 {
     AUTO_FREE char *line = NULL;
+    AUTO_FREE char *plain = NULL;
     va_list args;
 
     va_start(args, fmt);
     if (vasprintf(&line, fmt, args) < 0)
         abort(); /* only memory can be missing; see alloc.h */
     va_end(args);
-    make_plain(line);
-    buf_appendf(text, "%s\n", line);
+    plain = make_plain(line);
+    buf_appendf(text, "%s\n", plain);
 }
 
 void console_lines(struct buf *text, const char *prefix, const char *lines)

@@ -4,6 +4,8 @@
  *     cordon-init               the launcher, in place of a missing cordon-linux-sandbox
  *     codex-linux-sandbox,      the helper with Codex's flags (helper.h)
  *     cordon-linux-sandbox
+ *     apply_patch, applypatch   a patch in the argument, as models call it
+ *     cordon-patch              the inner half of `cordon patch` (patch/patch.h)
  *     anything else             a command line for people
  *
  * One table entry per command, one file per command. Nothing is initialised here that not every
@@ -14,21 +16,19 @@
 #include "cli/console.h"
 #include "cli/help.h"
 #include "cli/helper.h"
+#include "cli/patch.h"
 #include "launch/launcher.h"
 #include "launch/plan_format.h"
+#include "patch/patch.h"
 
 #include <fcntl.h>
 #include <stddef.h>
 #include <unistd.h>
 
 const struct command *const commands[] = {
-    &command_run,
-    &command_script,
-    &command_explain,
-    &command_doctor,
-    &command_version,
-    &command_help,
-    NULL,
+    &command_run,    &command_script,  &command_patch,   &command_explain,
+    &command_doctor, &command_serve,   &command_connect, &command_log,
+    &command_rules,  &command_version, &command_help,    NULL,
 };
 
 /* Three descriptors that a caller closed would otherwise be given to the next things that are
@@ -39,34 +39,6 @@ static void open_missing_stdio(void)
         if (fcntl(fd, F_GETFD) < 0)
             /* allow open: it takes the place of stdin, stdout or stderr, and is to be inherited */
             (void)!open("/dev/null", O_RDWR);
-}
-
-bool command_parse(const struct command *command, char **argv, void *data, char ***ret_rest,
-                   int *ret_status)
-{
-    struct options_rest rest;
-    struct err err;
-
-    if (options_parse(command->groups, argv + 1, data, &rest, &err)) {
-        console_say("%s (\"cordon help %s\" lists all)", err.msg, command->name);
-        *ret_status = EXIT_FAILED;
-        return false;
-    }
-    if (rest.wants_help) {
-        *ret_status = help_print_command(command);
-        return false;
-    }
-    *ret_rest = rest.argv;
-    return true;
-}
-
-bool command_has_no_arguments(const struct command *command, char **rest, int *ret_status)
-{
-    if (!*rest)
-        return true;
-    console_say("cordon %s takes no argument like \"%s\"", command->name, *rest);
-    *ret_status = EXIT_FAILED;
-    return false;
 }
 
 static int run_command(char **argv)
@@ -83,6 +55,9 @@ static int run_command(char **argv)
         return help_print();
     if (str_eq(*argv, "--version") || str_eq(*argv, "-V"))
         return command_version.run(as_version);
+    /* the program's name is where the command's would be */
+    if (str_eq(*argv, "--connect") || str_starts(*argv, "--connect="))
+        return command_connect.run(argv - 1);
     if (**argv == '-') {
         console_say("options come behind a command: cordon COMMAND %s (\"cordon help\" lists the "
                     "commands)",
@@ -102,5 +77,9 @@ int main(int argc, char **argv)
     open_missing_stdio();
     if (str_eq(name, "codex-linux-sandbox") || str_eq(name, "cordon-linux-sandbox"))
         return helper_main(argv + 1);
+    if (str_eq(name, "apply_patch") || str_eq(name, "applypatch"))
+        return patch_apply_main(argv + 1);
+    if (str_eq(name, PATCH_HELPER_NAME))
+        return patch_helper_main(argv + 1);
     return run_command(argc > 0 ? argv + 1 : argv);
 }

@@ -22,6 +22,7 @@ struct policy_options {
     const char *profile;   /* NULL: what the config says */
     const char *config;    /* NULL: the file in the config folder, if there is one */
     const char *directory; /* NULL: the current folder */
+    const char *guarded;   /* runs outside: never writable for the command; NULL: nothing */
     struct path_request *paths;
     size_t paths_len;
     size_t paths_cap;

@@ -1,4 +1,4 @@
-/* `cordon run`: settings, sandbox, one command to its end, and what is to be said about it.
+/* `cordon run`: one command to its end, and what is to be said about it.
  *
  *     stdout, stderr   the command's own, live; with --json one JSON value at the end instead
  *     stderr           lines of ours, "cordon: ...", unless --quiet
@@ -7,13 +7,12 @@
  * between, and bytes are passed on. The exit status is the command's (exec/oneshot.h). */
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/run_flow.h"
 #include "cli/run_options.h"
 #include "cli/run_report.h"
-#include "cli/settings.h"
+#include "cli/run_trail.h"
 
 #include "base/auto.h"
-#include "exec/oneshot.h"
-#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -21,11 +20,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-
-static void sandbox_auto(struct sandbox **slot)
-{
-    sandbox_free(*slot);
-}
 
 /* --- which streams --- */
 
@@ -73,64 +67,17 @@ static void choose_streams(const struct run_options *options, struct oneshot_opt
         job->terminal_fd = STDIN_FILENO;
 }
 
-/* --- while it runs --- */
-
-struct run {
-    const struct run_options *options;
-    struct settings *settings;
-    struct sandbox *sandbox;
-    bool has_warned;
-};
-
-static bool is_quiet(const struct run *run)
-{
-    return run->options->flags & RUN_QUIET;
-}
-
-/* Once the sandbox stands, since which layers this host has is only known then; and before any
- * output of the command. */
-static void run_warn(struct run *run)
-{
-    if (run->has_warned)
-        return;
-    run->has_warned = true;
-    run_report_degradation(run->sandbox, &run->settings->warnings);
-    for (size_t i = 0; !is_quiet(run) && i < run->settings->warnings.len; i++)
-        console_say("%s", run->settings->warnings.items[i]);
-}
-
-static void on_started(void *data, pid_t pid)
-{
-    run_warn(data);
-}
-
 /* --- the command --- */
 
-static int run_job(struct run *run, char **argv, struct oneshot_result *ret, struct err *err)
+static void fill_job(const struct run_options *options, struct oneshot_options *job)
 {
-    const struct run_options *options = run->options;
-    struct oneshot_options job;
-    int status;
-
-    oneshot_defaults(&job);
-    job.sandbox = run->sandbox;
-    job.access = run->settings->mode == SANDBOX_DISABLED ? NULL : sandbox_access(run->sandbox);
-    job.argv = argv;
-    job.env = strv_view(&run->settings->env);
-    job.cwd = run->settings->folder;
-    job.timeout_ns = options->timeout_ns;
-    job.kill_after_ns = options->kill_after_ns;
-    job.max_output = options->max_output;
-    job.limits = options->limits;
-    job.signals = ONESHOT_SIGNALS_HANDLE;
-    job.on_started = on_started;
-    job.data = run;
-    choose_streams(options, &job);
-    console_set_raw(job.terminal_fd >= 0);
-    status = oneshot_run(&job, ret, err);
-    console_set_raw(false);
-    run_warn(run);
-    return status;
+    oneshot_defaults(job);
+    job->timeout_ns = options->timeout_ns;
+    job->kill_after_ns = options->kill_after_ns;
+    job->max_output = options->max_output;
+    job->limits = options->limits;
+    job->signals = ONESHOT_SIGNALS_HANDLE;
+    choose_streams(options, job);
 }
 
 /* Output that could not be written is a failure of ours, unless its reader just went away. */
@@ -149,22 +96,6 @@ static int exit_status(const struct oneshot_result *result)
     return status;
 }
 
-static int run_report(const struct run *run, const struct oneshot_result *result)
-{
-    int status = exit_status(result);
-
-    if (run->options->flags & RUN_JSON) {
-        int printed = run_report_json(run->settings, result);
-
-        return printed == EXIT_OK ? status : printed;
-    }
-    if (result->failed)
-        console_say("%s", result->failure.msg);
-    if (!is_quiet(run))
-        run_report_notes(result);
-    return status;
-}
-
 /* A failure of our own. */
 static int run_fail(const struct run_options *options, const struct err *err)
 {
@@ -173,26 +104,83 @@ static int run_fail(const struct run_options *options, const struct err *err)
     return console_fail(err);
 }
 
-static int run_with(const struct run_options *options, char **argv)
+static int report_attempt(const struct run_flow *flow, const struct execution_result *execution)
 {
-    AUTO(settings_done) struct settings settings = {0};
-    AUTO(sandbox_auto) struct sandbox *sandbox = NULL;
-    struct run run = {.options = options, .settings = &settings};
-    struct oneshot_result result;
+    const struct oneshot_result *result = &execution->attempts[execution->attempts_len - 1].result;
+    int status = exit_status(result);
+
+    if (flow->options->flags & RUN_JSON) {
+        int printed = run_report_json(run_flow_settings(flow), execution);
+
+        return printed == EXIT_OK ? status : printed;
+    }
+    if (result->failed)
+        console_say("%s", result->failure.msg);
+    if (!(flow->options->flags & RUN_QUIET))
+        run_report_notes(result);
+    return status;
+}
+
+/* It was never run. */
+static int report_refusal(const struct run_flow *flow, const struct execution_result *execution)
+{
+    if (flow->options->flags & RUN_JSON)
+        run_report_refusal_json(run_flow_settings(flow), execution);
+    console_say("not run: %s", execution->reason);
+    return EXIT_REFUSED;
+}
+
+static int run_report(const struct run_flow *flow)
+{
+    const struct execution_result *execution = execution_result(flow->execution);
+
+    for (size_t i = 0; i < execution->warnings.len; i++)
+        console_say("%s", execution->warnings.items[i]);
+    switch (execution->outcome) {
+    case EXECUTION_RAN:
+        return report_attempt(flow, execution);
+    case EXECUTION_FORBIDDEN:
+    case EXECUTION_REJECTED:
+        return report_refusal(flow, execution);
+    case EXECUTION_FAILED:
+        break;
+    }
+    return run_fail(flow->options, &execution->failure);
+}
+
+static int run_flow(struct run_flow *flow, char **argv)
+{
     struct err err;
     int status;
 
+    fill_job(flow->options, &flow->job);
+    console_set_raw(flow->job.terminal_fd >= 0);
+    status = run_flow_run(flow, argv, &err);
+    console_set_raw(false);
+    run_flow_warn(flow);
+    if (status) {
+        run_trail_failure(flow->trail, err.msg);
+        return run_fail(flow->options, &err);
+    }
+    status = run_report(flow);
+    run_trail_result(flow->trail, execution_result(flow->execution));
+    return status;
+}
+
+static int run_with(const struct run_options *options, char **argv)
+{
+    AUTO(run_trail_done) struct run_trail trail = {0};
+    AUTO(run_flow_done) struct run_flow flow = {.options = options, .trail = &trail};
+    struct err err;
+
     /* The end of a reader must not be ours before what is on the host for the run is taken away. */
     signal(SIGPIPE, SIG_IGN);
-    if (settings_init(&settings, &options->policy, &err))
+    if (settings_init(&flow.settings, &options->policy, &err))
         return run_fail(options, &err);
-    run_report_no_sandbox(&settings);
-    run.sandbox = sandbox = settings_sandbox(&settings, &err);
-    if (!sandbox || run_job(&run, argv, &result, &err))
-        return run_fail(options, &err);
-    status = run_report(&run, &result);
-    oneshot_result_done(&result);
-    return status;
+    if (!(options->flags & RUN_NO_AUDIT))
+        run_trail_init(&trail, &flow.settings);
+    run_trail_begin(&trail, &flow.settings, argv);
+    return run_flow(&flow, argv);
 }
 
 static int run_main(char **argv)
@@ -205,6 +193,10 @@ static int run_main(char **argv)
     run_options_init(&options);
     if (!command_parse(&command_run, argv, &options, &command, &status))
         return status;
+    if (options.approval_hook && !(options.flags & RUN_ASKS)) {
+        err_set(&err, ERR_INVALID, "--approval-hook needs --ask-for-approval POLICY");
+        return run_fail(&options, &err);
+    }
     if (*command)
         return run_with(&options, command);
     err_set(&err, ERR_INVALID, "there is no command to run: cordon run [OPTION]... -- COMMAND");

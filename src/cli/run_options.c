@@ -6,6 +6,8 @@
 #include "exec/capture.h"
 #include "exec/oneshot.h"
 
+#include <string.h>
+
 void run_options_init(struct run_options *options)
 {
     *options = (struct run_options){
@@ -33,6 +35,11 @@ static int set_json(void *data, const char *value, struct err *err)
 static int set_quiet(void *data, const char *value, struct err *err)
 {
     return set_flag(data, RUN_QUIET);
+}
+
+static int set_no_audit(void *data, const char *value, struct err *err)
+{
+    return set_flag(data, RUN_NO_AUDIT);
 }
 
 static int set_stdin(void *data, const char *value, struct err *err)
@@ -100,7 +107,55 @@ static int set_max_pids(void *data, const char *value, struct err *err)
     return units_parse_count(value, &((struct run_options *)data)->limits.pids, err);
 }
 
+static int set_approval(void *data, const char *value, struct err *err)
+{
+    struct run_options *options = data;
+
+    options->flags |= RUN_ASKS;
+    return approval_policy_parse(value, &options->approval, err);
+}
+
+static int set_approval_hook(void *data, const char *value, struct err *err)
+{
+    struct run_options *options = data;
+
+    options->approval_hook = value;
+    options->policy.guarded = strchr(value, '/') ? value : NULL;
+    return 0;
+}
+
+static int set_approval_timeout(void *data, const char *value, struct err *err)
+{
+    return units_parse_duration(value, &((struct run_options *)data)->approval_timeout_ns, err);
+}
+
 static const char *const stdin_words[] = {"pipe", "null", NULL};
+
+static const char *const approval_words[] = {"untrusted", "on-request", "granular",
+                                             "never",     "on-failure", NULL};
+
+static const struct option approval_options[] = {
+    {.name = "ask-for-approval",
+     .letter = 'a',
+     .value = "POLICY",
+     .words = approval_words,
+     .set = set_approval,
+     .help = "Who is asked before the command runs, at the terminal: untrusted asks about "
+             "everything that is not known to be harmless; on-request (or on-failure, granular) "
+             "about what rules want asked; never refuses that. After a denial the command may be "
+             "run once more with what it lacked. Without this option nobody is asked, and of the "
+             "rules only those that forbid count."},
+    {.name = "approval-hook",
+     .value = "PROGRAM",
+     .set = set_approval_hook,
+     .help = "Is asked first: it gets the question as JSON on stdin and prints {\"decision\": "
+             "\"approved\"}, \"denied\" or \"ask\" (then the terminal is asked)."},
+    {.name = "approval-timeout",
+     .value = "TIME",
+     .set = set_approval_timeout,
+     .help = "No answer after TIME is a no. Default: none; a hook has 60s."},
+    {.name = NULL},
+};
 
 static const struct option limit_options[] = {
     {.name = "timeout",
@@ -162,12 +217,16 @@ static const struct option stream_options[] = {
      .letter = 'q',
      .set = set_quiet,
      .help = "Says nothing about the sandbox on stderr; errors of Cordon itself are still said."},
+    {.name = "no-audit",
+     .set = set_no_audit,
+     .help = "Leaves this run out of the audit log (cordon log)."},
     {.name = NULL},
 };
 
 const struct option_group run_option_groups[] = {
     {"Permissions", policy_permission_options},
     {"Environment", policy_environment_options},
+    {"Approval", approval_options},
     {"Limits", limit_options},
     {"Input and output", stream_options},
     {NULL, NULL},

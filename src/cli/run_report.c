@@ -6,8 +6,10 @@
 #include "base/auto.h"
 #include "base/json.h"
 #include "base/strv.h"
+#include "cli/command.h"
 #include "cli/console.h"
 #include "cli/settings.h"
+#include "engine/execution.h"
 #include "exec/oneshot.h"
 #include "exec/result_json.h"
 #include "sandbox/sandbox.h"
@@ -50,15 +52,15 @@ void run_report_degradation(const struct sandbox *sandbox, struct strv *warnings
                    layer_name(layer), layer_state_name(report->state), report->why, remedy);
 }
 
-void run_report_no_sandbox(struct settings *settings)
+void run_report_no_sandbox(const struct settings *settings, struct strv *warnings)
 {
     if (settings->mode != SANDBOX_DISABLED)
         return;
     if (settings->chosen.profile.kind == PROFILE_DISABLED)
-        strv_pushf(&settings->warnings, "no sandbox: the profile is %s (from %s)",
-                   settings->profile_name, settings->profile_origin);
+        strv_pushf(warnings, "no sandbox: the profile is %s (from %s)", settings->profile_name,
+                   settings->profile_origin);
     else
-        strv_push(&settings->warnings, "no sandbox: --sandbox disabled");
+        strv_push(warnings, "no sandbox: --sandbox disabled");
 }
 
 /* --- after --- */
@@ -155,13 +157,23 @@ static json_t *warnings_to_json(const struct strv *warnings)
     return json;
 }
 
-int run_report_json(const struct settings *settings, const struct oneshot_result *result)
+static json_t *approval_to_json(const struct execution_result *execution)
 {
+    bool is_plain = execution->outcome == EXECUTION_RAN && execution->attempts_len == 1 &&
+                    !json_array_size(execution->questions);
+
+    return is_plain ? json_null() : execution_to_json(execution);
+}
+
+int run_report_json(const struct settings *settings, const struct execution_result *execution)
+{
+    const struct oneshot_result *result = &execution->attempts[execution->attempts_len - 1].result;
     AUTO_JSON json_t *json = result_to_json(result);
     json_t *sandbox = json_object_get(json, "sandbox");
     const char *why = sandbox_degradation(result->sandbox);
 
     json_object_set_new(json, "warnings", warnings_to_json(&settings->warnings));
+    json_object_set_new(json, "approval", approval_to_json(execution));
     json_object_set_new(sandbox, "mode", json_string(mode_name(settings->mode)));
     json_object_set_new(sandbox, "degradation", *why ? json_lossy(why) : json_null());
     json_object_set_new(sandbox, "profile", json_lossy(settings->profile_name));
@@ -171,15 +183,35 @@ int run_report_json(const struct settings *settings, const struct oneshot_result
     return console_print_json(json);
 }
 
+/* The keys of a result, of a command that never was. */
+static json_t *not_run_to_json(const char *end, int shell_exit_code, json_t *failure)
+{
+    return json_pack("{s:s, s:n, s:n, s:n, s:b, s:i, s:o, s:[], s:[], s:n}", "end", end,
+                     "exit_code", "signal", "signal_number", "timed_out", 0, "shell_exit_code",
+                     shell_exit_code, "failure", failure, "denials", "warnings", "sandbox");
+}
+
+void run_report_refusal_json(const struct settings *settings,
+                             const struct execution_result *execution)
+{
+    json_t *failure =
+        json_pack("{s:s, s:s, s:n, s:o}", "stage", "approval", "code", err_code_name(ERR_FORBIDDEN),
+                  "errno", "message", json_lossy(execution->reason));
+    AUTO_JSON json_t *json =
+        not_run_to_json(execution_outcome_name(execution->outcome), EXIT_REFUSED, failure);
+
+    json_object_set_new(json, "warnings", warnings_to_json(&settings->warnings));
+    json_object_set_new(json, "approval", execution_to_json(execution));
+    console_print_json(json);
+}
+
 void run_report_failure_json(const struct err *err)
 {
     const char *name = err->sys ? strerrorname_np(err->sys) : NULL;
-    AUTO_JSON json_t *json =
-        json_pack("{s:s, s:n, s:n, s:n, s:b, s:i, s:{s:s, s:s, s:o, s:o}, s:[], s:[], s:n}", "end",
-                  "failed-to-start", "exit_code", "signal", "signal_number", "timed_out", 0,
-                  "shell_exit_code", 125, "failure", "stage", "cordon", "code",
-                  err_code_name(err->code), "errno", name ? json_string(name) : json_null(),
-                  "message", json_lossy(err->msg), "denials", "warnings", "sandbox");
+    json_t *failure =
+        json_pack("{s:s, s:s, s:o, s:o}", "stage", "cordon", "code", err_code_name(err->code),
+                  "errno", name ? json_string(name) : json_null(), "message", json_lossy(err->msg));
+    AUTO_JSON json_t *json = not_run_to_json("failed-to-start", EXIT_FAILED, failure);
 
     console_print_json(json);
 }

@@ -73,6 +73,8 @@ static int script_init(struct script *script, const struct script_options *optio
     script->sandbox = settings_sandbox(script->settings, err);
     if (!script->sandbox)
         return -1;
+    if (script->settings->mode != SANDBOX_DISABLED)
+        script->access = sandbox_access(script->sandbox);
     unified.loop = script->loop = loop_new(err);
     if (!script->loop)
         return -1;

@@ -16,7 +16,8 @@ struct script {
     struct loop *loop;
     struct settings *settings;
     struct sandbox *sandbox;
-    char *const *env; /* of every session */
+    const struct access_map *access; /* the sandbox's; NULL without one */
+    char *const *env;                /* of every session */
     struct unified *unified;
     bool has_fixed_times;  /* no measured time in the output */
     bool is_answered;      /* the call that runs is over */

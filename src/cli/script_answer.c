@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "exec/headtail.h"
+#include "exec/result_json.h"
 #include "exec/screen.h"
 
 #include <stdint.h>
@@ -55,6 +56,12 @@ static void add_end(json_t *answer, const struct unified_response *response)
         json_object_set_new(answer, "signal", json_integer(end->signal));
     if (end->how == PROCESS_FAILED_TO_START)
         json_object_set_new(answer, "failed", json_lossy(end->failure.msg));
+    if (response->limits->memory || response->limits->cpu_time_ns || response->limits->pids ||
+        response->limits->file_size)
+        json_object_set_new(answer, "limits",
+                            limits_to_json(response->limits, response->limits_report));
+    if (response->denials->len)
+        json_object_set_new(answer, "denials", denials_to_json(response->denials));
 }
 
 json_t *script_response_json(const struct script *script, const struct unified_response *response)

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -124,6 +125,25 @@ static int read_size(const struct json_at *at, struct pty_size *ret, struct err 
     return 0;
 }
 
+static int read_limits(const struct json_at *at, struct limits *ret, struct err *err)
+{
+    static const char *const keys[] = {"memory", "cpu_time_ms", "pids", "file_size", NULL};
+    struct json_at limits = json_at_field(at, "limits");
+    uint64_t cpu_time_ms = 0;
+    bool ignored;
+
+    if (!json_at_is_given(&limits))
+        return 0;
+    if (json_at_object(&limits, err) || json_at_check_keys(&limits, keys, NULL, err) ||
+        read_number(&limits, "memory", INT64_MAX, &ret->memory, &ignored, err) ||
+        read_number(&limits, "cpu_time_ms", UINT32_MAX, &cpu_time_ms, &ignored, err) ||
+        read_number(&limits, "pids", INT64_MAX, &ret->pids, &ignored, err) ||
+        read_number(&limits, "file_size", INT64_MAX, &ret->file_size, &ignored, err))
+        return -1;
+    ret->cpu_time_ns = cpu_time_ms * CLOCK_NS_PER_MS;
+    return 0;
+}
+
 /* --- calls --- */
 
 static void on_done(void *data, const struct unified_response *response)
@@ -162,6 +182,7 @@ static int play_exec(struct script *script, const struct json_at *at, struct err
         .is_login = true,
         .env = script->env,
         .sandbox = script->sandbox,
+        .access = script->access,
     };
     struct json_at cmd = json_at_field(at, "cmd");
     struct json_at input = json_at_field(at, "stdin");
@@ -178,7 +199,7 @@ static int play_exec(struct script *script, const struct json_at *at, struct err
     if (json_at_string(&cmd, &exec.cmd, err) || read_text(at, "workdir", &workdir, err) ||
         read_text(at, "shell", &exec.shell, err) || read_bool(at, "tty", &is_tty, err) ||
         read_bool(at, "login", &exec.is_login, err) || read_size(at, &exec.size, err) ||
-        read_pace(at, &exec.pace, &numbers, err) ||
+        read_pace(at, &exec.pace, &numbers, err) || read_limits(at, &exec.limits, err) ||
         (json_at_is_given(&input) && json_at_word(&input, stdins, &word, err)))
         return -1;
     exec.workdir = folder = path_clean(script->settings->folder, workdir);
@@ -301,8 +322,8 @@ static int play_screen(struct script *script, const struct json_at *at, struct e
 
 #define PACE "yield_time_ms", "max_output_tokens", "exit", "text", "quiet_ms", "bytes"
 
-static const char *const exec_keys[] = {"cmd",  "workdir", "tty",    "shell", "login", "stdin",
-                                        "rows", "columns", "screen", PACE,    NULL};
+static const char *const exec_keys[] = {"cmd",  "workdir", "tty",    "shell",  "login", "stdin",
+                                        "rows", "columns", "screen", "limits", PACE,    NULL};
 static const char *const write_keys[] = {"session_id", "chars", "write_id", "close", PACE, NULL};
 static const char *const wait_keys[] = {"session_id", PACE, NULL};
 static const char *const terminate_keys[] = {"session_id", NULL};

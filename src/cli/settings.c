@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "cli/policy_options.h"
 #include "policy/host_view.h"
+#include "policy/profile_overlay.h"
 #include "policy/profile_text.h"
 #include "policy/resolve.h"
 
@@ -308,23 +309,47 @@ static int make_environment(struct settings *settings, const struct policy_optio
 
 /* --- all of it --- */
 
-static int init(struct settings *settings, const struct policy_options *options, struct err *err)
+static void widen(struct settings *settings, const struct profile_overlay *overlay)
+{
+    enum network_access before = settings->chosen.profile.network;
+
+    profile_overlay_apply(&settings->chosen.profile, overlay);
+    if (settings->chosen.profile.network == before)
+        return;
+    free(settings->network_origin);
+    settings->network_origin = alloc_str("an approval");
+}
+
+static int init(struct settings *settings, const struct policy_options *options,
+                const struct profile_overlay *overlay, struct err *err)
 {
     if (find_folder(settings, options->directory, err) ||
         config_file_load(options->config, settings->folder, &settings->file, err))
         return -1;
+    if (options->guarded)
+        strv_push_take(&settings->file.own_paths, path_clean(settings->folder, options->guarded));
     take_config_warnings(settings);
     if (choose_profile(settings, options->profile, err) || decide_mode(settings, options, err) ||
-        decide_network(settings, options->network, err) || add_paths(settings, options, err) ||
-        resolve(settings, err))
+        decide_network(settings, options->network, err) || add_paths(settings, options, err))
+        return -1;
+    widen(settings, overlay);
+    if (resolve(settings, err))
         return -1;
     return make_environment(settings, options, err);
 }
 
 int settings_init(struct settings *ret, const struct policy_options *options, struct err *err)
 {
+    static const struct profile_overlay nothing;
+
+    return settings_init_widened(ret, options, &nothing, err);
+}
+
+int settings_init_widened(struct settings *ret, const struct policy_options *options,
+                          const struct profile_overlay *overlay, struct err *err)
+{
     *ret = (struct settings){0};
-    if (init(ret, options, err) == 0)
+    if (init(ret, options, overlay, err) == 0)
         return 0;
     settings_done(ret);
     return -1;

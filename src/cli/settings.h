@@ -14,6 +14,7 @@
 #include "sandbox/sandbox.h"
 
 struct policy_options;
+struct profile_overlay;
 
 struct settings {
     struct config_file file;
@@ -36,6 +37,10 @@ struct settings {
 /* ERR_INVALID also for options that contradict each other. settings_done() by the caller. */
 int settings_init(struct settings *ret, const struct policy_options *options, struct err *err);
 void settings_done(struct settings *settings);
+
+/* The same, with the overlay laid over the profile. */
+int settings_init_widened(struct settings *ret, const struct policy_options *options,
+                          const struct profile_overlay *overlay, struct err *err);
 
 /* The sandbox for these settings; NULL on failure. */
 struct sandbox *settings_sandbox(const struct settings *settings, struct err *err);

@@ -107,4 +107,11 @@ def is_alive(pid):
     return True
 
 
+def cpu_ticks(pid):
+    """What a process has used of the processor, in ticks (SC_CLK_TCK)."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
 SIGNALS = {name: getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")}

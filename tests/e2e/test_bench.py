@@ -13,7 +13,11 @@ def test_every_figure_is_there():
     values = {figure["name"].strip(): figure["value"] for figure in report["figures"]}
     for name in ("posix_spawn /bin/true", "cordon run /bin/true", "library, recycled, /bin/true",
                  "launches, 8 in flight, /bin/true", "launcher on disk",
-                 "grep -r over 20,000 files, outside"):
+                 "grep -r over 20,000 files, outside", "a session of it, start to end",
+                 "a byte there and back, bare terminal", "200 MB by a terminal, bare",
+                 "memory for it, above idle", "terminate all",
+                 "server, start to exited of /bin/true, sandboxed",
+                 "server, 200 MB of output, by process/read"):
         assert values[name] > 0
     assert report["processors"] > 0
 

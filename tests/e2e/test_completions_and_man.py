@@ -25,7 +25,7 @@ def options_of(*commands):
 
 
 def long_options(text):
-    return set(re.findall(r"(?<![\w-])--([a-z][a-z-]*[a-z])", text))
+    return set(re.findall(r"(?<![\w-])--([a-z][a-z0-9-]*[a-z0-9])", text))
 
 
 # --- completions
@@ -36,7 +36,7 @@ def test_completions_have_every_option_and_no_other(commands, shell):
     text = (TOP / "completions" / SHELLS[shell]).read_text()
     text = re.sub(r"(^|\s)#.*", "", text)
     if shell == "fish":
-        found = set(re.findall(r"^complete .*? -l ([a-z-]+)", text, re.MULTILINE))
+        found = set(re.findall(r"^complete .*? -l ([a-z0-9-]+)", text, re.MULTILINE))
     else:
         found = long_options(text)
     assert found == options_of(*commands.values()) | {"version"}
@@ -148,11 +148,12 @@ def test_there_is_a_page_for_everything(commands):
         assert f"'{name.removesuffix('.scd')}'" in built
 
 
-@pytest.mark.parametrize("name", ["run", "script", "explain", "doctor"])
+@pytest.mark.parametrize("name", ["run", "script", "patch", "explain", "doctor", "serve", "log",
+                                  "connect"])
 def test_pages_have_every_option_and_no_other(commands, name):
     text = page(f"cordon-{name}.1")
     headings = set()
-    for letter, option, value in re.findall(r"^(?:\*-(\w)\*, )?\*--([a-z-]+)\*(?: _(.*?)_)?(?:\+\+)?$",
+    for letter, option, value in re.findall(r"^(?:\*-(\w)\*, )?\*--([a-z0-9-]+)\*(?: _(.*?)_)?(?:\+\+)?$",
                                             text, re.MULTILINE):
         headings.add((option, letter, value))
     wanted = {(option["name"], option["letter"] or "", option["value"] or "")

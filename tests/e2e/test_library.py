@@ -1,24 +1,15 @@
 """libcordon: the two examples, built against the installed header and run."""
-import json
 import os
 import re
 import subprocess
 
 import pytest
 
-from harness import BUILD, LAUNCHER, TOP, finish, read_until
+from harness import BUILD, TOP, cpu_ticks, finish, read_until
+from host import ENV, sanitizers
 
 ONESHOT = BUILD / "examples/example_oneshot"
 POLL_HOST = BUILD / "examples/example_poll_host"
-ENV = {"CORDON_LINUX_SANDBOX_EXE": str(LAUNCHER)}
-
-
-def sanitizers():
-    """What the archive was built with and a program that links it needs, too."""
-    options = json.loads(subprocess.run(["meson", "introspect", "--buildoptions", BUILD],
-                                        capture_output=True, check=True).stdout)
-    chosen = next(option["value"] for option in options if option["name"] == "b_sanitize")
-    return [] if chosen == "none" else [f"-fsanitize={chosen}"]
 
 
 def test_only_what_is_declared_is_shown():
@@ -95,9 +86,3 @@ def test_an_idle_host_sleeps(place):
         host.wait(timeout=1)
     assert cpu_ticks(host.pid) - before <= os.sysconf("SC_CLK_TCK") // 20
     finish(host, 0)
-
-
-def cpu_ticks(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-        fields = file.read().rsplit(")", 1)[1].split()
-    return int(fields[11]) + int(fields[12])

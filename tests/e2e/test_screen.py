@@ -1,11 +1,10 @@
 """What programs show on their terminal: real ones, read through the call `screen`."""
-import subprocess
 import time
 
 import pytest
 
-from harness import BUILD, LAUNCHER, TOP, WAIT
-from test_library import sanitizers
+import host
+from harness import WAIT
 from test_script import Talk
 from tools import need
 
@@ -62,9 +61,14 @@ def test_less(place, talk):
     talk.write(less, "/line 77\r", quiet_ms=100)
     screen = show(talk, less, lambda screen: screen["rows"][0] == "line 77")
     assert screen["alternate"] and len(screen["rows"]) == 10 and screen["columns"] == 30
-    talk.call("resize", session_id=less, rows=5, columns=40)
+    talk.call("resize", session_id=less, rows=12, columns=40)
+    # Lines that were not there before: a key that meets its SIGWINCH is lost in less itself.
+    show(talk, less, lambda screen: screen["rows"][:11] == [f"line {i}" for i in range(77, 88)])
     talk.write(less, "g", quiet_ms=100)
-    show(talk, less, lambda screen: screen["rows"][:4] == [f"line {i}" for i in range(1, 5)])
+    show(talk, less, lambda screen: screen["rows"][:11] == [f"line {i}" for i in range(1, 12)])
+    talk.call("resize", session_id=less, rows=5, columns=20)
+    screen = show(talk, less, lambda screen: screen["rows"] == [f"line {i}" for i in range(1, 5)] + [":"])
+    assert screen["columns"] == 20 and screen["cursor"] == [4, 1]
     assert talk.write(less, "q", exit=True)["exit_code"] == 0
 
 
@@ -75,13 +79,16 @@ def is_top(screen):
 
 def test_top_resized(talk):
     need("top")
-    top = start(talk, "top -d 600")
+    top = start(talk, "top -d 600", rows=20, columns=40)
     screen = show(talk, top, is_top)
+    assert len(screen["rows"]) == 20 and max(map(len, screen["rows"])) <= 40
+    assert not any("COMMAND" in row for row in screen["rows"])
+    talk.call("resize", session_id=top, rows=24, columns=100)
+    # a column that was not there before: what was cut off comes back only when it draws again
+    screen = show(talk, top, lambda screen: is_top(screen) and
+                  any(row.endswith("COMMAND") for row in screen["rows"]))
     assert len(screen["rows"]) == 24
     assert any(row.split()[-1:] == ["top"] for row in screen["rows"])
-    talk.call("resize", session_id=top, rows=12, columns=60)
-    screen = show(talk, top, is_top)
-    assert len(screen["rows"]) == 12 and max(map(len, screen["rows"])) <= 60
     assert talk.write(top, "q", exit=True)["exit_code"] == 0
 
 
@@ -116,85 +123,8 @@ def test_without_a_screen(talk):
 
 # --- the library
 
-HOST = r"""
-#include <cordon.h>
-#include <stdio.h>
-
-static void print(int failed, struct cordon_screen **given, const struct cordon_error *error)
-{
-    struct cordon_screen *screen = *given;
-
-    if (failed) {
-        printf("failed: %d\n", error->code);
-        return;
-    }
-    printf("%u %u %u %u %d %d [%s] [%.*s] %zu\n", screen->rows, screen->columns, screen->cursor_row,
-           screen->cursor_column, screen->cursor_visible, screen->alternate, screen->title,
-           (int)screen->scrollback_len, screen->scrollback, screen->text_len);
-    fputs(screen->text, stdout);
-    cordon_screen_free(screen);
-}
-
-static void show(struct cordon_engine *engine, unsigned flags)
-{
-    const char *argv[] = {"printf", "1\n2\n3\n\033]2;t\0074", NULL};
-    struct cordon_session_options options = {.size = sizeof options, .argv = argv, .flags = flags,
-                                             .rows = 3, .columns = 20};
-    struct cordon_session *session;
-    struct cordon_screen *screen = NULL;
-    struct cordon_error error = {0};
-
-    if (cordon_session_start(engine, &options, &session, &error) ||
-        cordon_session_wait(session, -1, &error) != 1)
-        puts(error.message);
-    print(cordon_session_screen(session, &screen, &error), &screen, &error);
-    cordon_session_free(session);
-}
-
-static void on_answer(void *data, const struct cordon_answer *answer)
-{
-    *(int *)data = answer->session_id;
-}
-
-int main(void)
-{
-    struct cordon_engine_options options = {.size = sizeof options, .flags = CORDON_IDS_IN_ORDER};
-    struct cordon_pace pace = {.size = sizeof pace, .until = CORDON_UNTIL_TEXT, .text = "ready"};
-    struct cordon_exec exec = {.size = sizeof exec, .cmd = "printf ready; read x", .no_login = 1,
-                               .flags = CORDON_TTY | CORDON_SCREEN, .rows = 2, .columns = 20,
-                               .pace = &pace};
-    struct cordon_engine *engine;
-    struct cordon_screen *screen = NULL;
-    struct cordon_error error = {0};
-    int id = 0;
-
-    if (cordon_open(&options, &engine, &error))
-        return puts(error.message);
-    show(engine, CORDON_TTY | CORDON_SCREEN);
-    show(engine, CORDON_TTY);
-    show(engine, CORDON_SCREEN);
-    if (cordon_exec_command(engine, &exec, on_answer, &id, NULL, &error))
-        puts(error.message);
-    while (!id && !cordon_wait(engine, -1, &error))
-        ;
-    if (cordon_resize(engine, id, 2, 30, &error))
-        puts(error.message);
-    print(cordon_screen_of(engine, id, &screen, &error), &screen, &error);
-    print(cordon_screen_of(engine, 77, &screen, &error), &screen, &error);
-    cordon_screen_free(NULL);
-    cordon_close(engine);
-    return 0;
-}
-"""
-
-
 def test_library(place):
-    (place.base / "host.c").write_text(HOST)
-    subprocess.run(["cc", "-Wall", "-Werror", f"-I{TOP}/include", place.base / "host.c",
-                    BUILD / "src/engine/libcordon.a", "-levent_core", "-ljansson", "-lvterm",
-                    "-lstdc++", *sanitizers(), "-o", place.base / "host"], check=True)
-    ran = place.cordon(program=place.base / "host",
-                       env={"CORDON_LINUX_SANDBOX_EXE": str(LAUNCHER)})
+    ran = place.cordon(program=host.build(place, "screen"), env=host.ENV)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout == ("3 20 2 1 1 0 [t] [1\n] 6\n2\n3\n4\n"  # a session
                           "failed: 1\nfailed: 1\n"  # without a screen, without a terminal

@@ -51,7 +51,7 @@ class Checks(unittest.TestCase):
         self.passes(check, {"src/exec/x.c": "/* Essay. */\nvoid f(void)\n{\n" + code + "\n}\n"})
 
     def test_a_right_tree_passes_every_check(self):
-        for check in ("layers", "banned", "style", "headers", "format"):
+        for check in ("layers", "banned", "style", "headers", "format", "schema"):
             with self.subTest(check):
                 self.passes("check-" + check, {})
 

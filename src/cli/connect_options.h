@@ -1,0 +1,50 @@
+/* The options of `cordon --connect URL COMMAND`, which cordon-client reads as well. */
+#pragma once
+
+#include "base/strv.h"
+#include "cli/command.h"
+
+#include <stdint.h>
+
+enum connect_flag {
+    CONNECT_TTY = 1,
+    CONNECT_DETACHED = 2,
+    CONNECT_NO_INPUT = 4, /* --stdin null */
+    CONNECT_JSON = 8,
+    CONNECT_READ_ONLY = 16,
+    CONNECT_FOLLOW = 32,
+};
+
+/* Texts are borrowed from argv and are NULL where not given. */
+struct connect_options {
+    const char *url;
+    const char *token_file;
+    const char *directory;
+    const char *profile;
+    const char *network;
+    struct strv env;
+    const char *from;
+    const char *detach_key;
+    const char *signal;
+    uint64_t grace_ns;
+    unsigned flags; /* of enum connect_flag */
+};
+
+void connect_options_init(struct connect_options *options);
+void connect_options_done(struct connect_options *options);
+
+/* What stands before the command. */
+extern const struct option_group connect_server_groups[];
+
+/* Those and the options of every command, for help. */
+extern const struct option_group connect_all_groups[];
+
+/* The commands, each with its own options; NULL-terminated. Nothing calls their `run`. */
+extern const struct command *const connect_commands[];
+
+/* By the word that a person types; NULL: there is none. */
+const struct command *connect_find_command(const char *word);
+
+/* Reads the options before the command; `*ret_rest` begins with the command's word. False when
+ * there is nothing more to do; `*ret_status` is to be returned then. */
+bool connect_parse(char **argv, struct connect_options *options, char ***ret_rest, int *ret_status);

@@ -1,0 +1,221 @@
+/* The program cordon-client behind `cordon --connect URL ...`: gives each command its options and
+ * arguments in the client's own terms. */
+#include "cli/connect_options.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "cli/console.h"
+#include "client/client.h"
+#include "client/detach_key.h"
+#include "client/face.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOKEN_FILE_MAX = 64 * 1024 };
+
+/* All that this program is; what help texts are made of. */
+const struct command *const commands[] = {&command_connect, NULL};
+
+static const struct face face = {.say = console_say, .set_raw = console_set_raw};
+
+/* --- the commands --- */
+
+typedef int handler_fn(const struct client *client, const struct connect_options *options,
+                       char **arguments, int *ret_status, struct err *err);
+
+static int do_run(const struct client *client, const struct connect_options *options,
+                  char **arguments, int *ret_status, struct err *err)
+{
+    bool is_detached = options->flags & CONNECT_DETACHED;
+    const struct client_run run = {
+        .argv = arguments,
+        .env = strv_view(&options->env),
+        .cwd = options->directory,
+        .profile = options->profile,
+        .network = options->network,
+        .input = options->flags & CONNECT_NO_INPUT ? CLIENT_STDIN_NULL : CLIENT_STDIN_PIPE,
+        .flags = (options->flags & CONNECT_TTY ? CLIENT_RUN_TTY : 0) |
+                 (is_detached ? CLIENT_RUN_DETACHED : 0),
+    };
+
+    return client_run(client, &run, ret_status, err);
+}
+
+static int do_ps(const struct client *client, const struct connect_options *options,
+                 char **arguments, int *ret_status, struct err *err)
+{
+    return client_ps(client, options->flags & CONNECT_JSON ? CLIENT_JSON : CLIENT_TEXT, ret_status,
+                     err);
+}
+
+static int parse_from(const char *text, struct client_from *ret, struct err *err)
+{
+    if (client_from_parse(text, ret, err))
+        return err_wrap(err, "--from");
+    return 0;
+}
+
+static int do_attach(const struct client *client, const struct connect_options *options,
+                     char **arguments, int *ret_status, struct err *err)
+{
+    struct detach_key key;
+    struct client_attach attach = {
+        .id = arguments[0],
+        .mode = options->flags & CONNECT_READ_ONLY ? CLIENT_ATTACH_READ_ONLY : CLIENT_ATTACH_WRITE,
+        .key = &key,
+        .key_text = options->detach_key ? options->detach_key : "ctrl-\\",
+    };
+
+    if (detach_key_parse(attach.key_text, &key, err))
+        return err_wrap(err, "--detach-key");
+    if (parse_from(options->from ? options->from : "-8K", &attach.from, err))
+        return -1;
+    return client_attach(client, &attach, ret_status, err);
+}
+
+static int do_logs(const struct client *client, const struct connect_options *options,
+                   char **arguments, int *ret_status, struct err *err)
+{
+    struct client_logs logs = {
+        .id = arguments[0],
+        .mode = options->flags & CONNECT_FOLLOW ? CLIENT_LOGS_FOLLOW : CLIENT_LOGS_SO_FAR,
+    };
+
+    if (parse_from(options->from ? options->from : "start", &logs.from, err))
+        return -1;
+    return client_logs(client, &logs, ret_status, err);
+}
+
+static int do_kill(const struct client *client, const struct connect_options *options,
+                   char **arguments, int *ret_status, struct err *err)
+{
+    const struct client_kill kill = {
+        .id = arguments[0],
+        .signal = options->signal,
+        .grace_ns = options->grace_ns,
+    };
+
+    return client_kill(client, &kill, ret_status, err);
+}
+
+static int do_cp(const struct client *client, const struct connect_options *options,
+                 char **arguments, int *ret_status, struct err *err)
+{
+    return client_cp(client, arguments[0], arguments[1], ret_status, err);
+}
+
+static const struct handler {
+    const char *word;
+    size_t arguments; /* how many it takes */
+    bool takes_more;
+    handler_fn *run;
+} handlers[] = {
+    {"run", 1, true, do_run},    {"ps", 0, false, do_ps},     {"attach", 1, false, do_attach},
+    {"logs", 1, false, do_logs}, {"kill", 1, false, do_kill}, {"cp", 2, false, do_cp},
+};
+
+/* --- the server --- */
+
+/* The whole file without white space around it; caller frees. */
+static char *read_token(const char *path, struct err *err)
+{
+    AUTO(buf_done) struct buf text;
+    const char *begin;
+    size_t len;
+
+    buf_init(&text, TOKEN_FILE_MAX);
+    if (fd_read_file(path, TOKEN_FILE_MAX, &text, err)) {
+        err_wrap(err, "--auth-token-file");
+        return NULL;
+    }
+    begin = text.len ? text.data + strspn(text.data, " \t\r\n") : "";
+    len = strcspn(begin, " \t\r\n");
+    if (len)
+        return alloc_strn(begin, len);
+    err_set(err, ERR_INVALID, "the token file %s is empty", path);
+    return NULL;
+}
+
+static int find_server(const struct connect_options *options, struct client *ret, char **ret_token,
+                       struct err *err)
+{
+    const char *url = options->url ? options->url : getenv("CORDON_CONNECT");
+    const char *file = options->token_file ? options->token_file : getenv("CORDON_TOKEN_FILE");
+
+    if (!url || !*url)
+        return err_set(err, ERR_INVALID,
+                       "which server? cordon --connect URL ..., or CORDON_CONNECT in the "
+                       "environment; a URL is ws://IP:PORT or unix:PATH");
+    if (file && *file) {
+        *ret_token = read_token(file, err);
+        if (!*ret_token)
+            return -1;
+    }
+    *ret = (struct client){.server = {.url = url, .token = *ret_token}, .face = &face};
+    return 0;
+}
+
+/* --- the whole --- */
+
+static const struct handler *handler_find(const char *word)
+{
+    const struct handler *handler = handlers;
+
+    while (!str_eq(handler->word, word)) /* connect_parse() let only these through */
+        handler++;
+    return handler;
+}
+
+static bool has_arguments(const struct handler *handler, char **arguments)
+{
+    const struct command *command = connect_find_command(handler->word);
+    size_t count = 0;
+
+    while (arguments[count])
+        count++;
+    if (count == handler->arguments || (count > handler->arguments && handler->takes_more))
+        return true;
+    console_say("cordon %s %s: %s argument (\"cordon %s --help\" explains it)", command->name,
+                command->usage,
+                count < handler->arguments ? "it lacks an" : "there is one too many",
+                command->name);
+    return false;
+}
+
+static int run(char **argv, struct connect_options *options)
+{
+    AUTO_FREE char *token = NULL;
+    struct client client;
+    const struct handler *handler;
+    struct err err;
+    char **rest;
+    char **arguments;
+    int status;
+
+    if (!connect_parse(argv, options, &rest, &status))
+        return status;
+    handler = handler_find(*rest);
+    if (!command_parse(connect_find_command(*rest), rest, options, &arguments, &status))
+        return status;
+    if (!has_arguments(handler, arguments))
+        return EXIT_FAILED;
+    if (find_server(options, &client, &token, &err) ||
+        handler->run(&client, options, arguments, &status, &err))
+        return console_fail(&err);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    AUTO(connect_options_done) struct connect_options options;
+
+    signal(SIGPIPE, SIG_IGN);
+    connect_options_init(&options);
+    return run(argv, &options);
+}

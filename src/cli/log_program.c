@@ -1,0 +1,315 @@
+/* The program behind `cordon log`: the only one that knows the database of the audit log.
+ *
+ *     cordon-log [OPTION]... [verify]     for `cordon log`, which has checked the options
+ *     cordon-log --tidy FOLDER            moves records from the tail to the database and prunes;
+ *                                         started by whoever made the tail grow (audit/trail.h),
+ *                                         and detached from it at once
+ *
+ * Showing comes in two passes over the same records, so that the last N of them need no memory:
+ * one counts what matches, the other leaves out all but the last. */
+#include "cli/command.h"
+#include "cli/config_file.h"
+#include "cli/console.h"
+#include "cli/log_options.h"
+#include "cli/log_show.h"
+
+#include "audit/store.h"
+#include "audit/tail.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/str.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PRINT_BYTES = 64 * 1024, READ_TRIES = 3 };
+
+static const uint64_t tail_wait_ns = UINT64_C(2000000000); /* 2 s */
+
+static void store_auto(struct audit_store **slot)
+{
+    audit_store_close(*slot);
+}
+
+/* --- moving records --- */
+
+/* Others may move records at the same time: what was read of the tail is then older than the
+ * database, and does not fit. */
+static bool is_worth_a_try(int status, const struct err *err, int tries)
+{
+    return status && err->code == ERR_INVALID && tries < READ_TRIES;
+}
+
+static int move_once(const char *folder, struct err *err)
+{
+    AUTO(audit_tail_done) struct audit_tail tail = {0};
+    AUTO(store_auto) struct audit_store *store = NULL;
+    const struct audit_limits limits = {AUDIT_KEEP_BYTES, AUDIT_KEEP_NS};
+
+    if (audit_tail_read(folder, &tail, err))
+        return -1;
+    if (!tail.len)
+        return 0;
+    if (audit_store_open(folder, AUDIT_STORE_WRITE, &store, err) ||
+        audit_store_import(store, &tail, err) ||
+        audit_tail_drop(folder, &tail.items[tail.len - 1].link, tail_wait_ns, err))
+        return -1;
+    return audit_store_prune(store, &limits, clock_wall_ns(), err);
+}
+
+static int move_records(const char *folder, struct err *err)
+{
+    int tries = 0;
+    int status;
+
+    do
+        status = move_once(folder, err);
+    while (is_worth_a_try(status, err, ++tries));
+    return status;
+}
+
+/* Nobody is there to be told of a failure; `cordon log` tries again and says it. */
+static int tidy(const char *folder)
+{
+    struct err ignored;
+
+    if (fork() != 0)
+        return EXIT_OK;
+    setsid();
+    return move_records(folder, &ignored) ? EXIT_FAILED : EXIT_OK;
+}
+
+/* --- what there is --- */
+
+struct log {
+    struct audit_store *store; /* NULL without a database */
+    struct audit_tail tail;
+    size_t from; /* the tail's records before this one are in the database, too */
+};
+
+static void log_done(struct log *log)
+{
+    audit_store_close(log->store);
+    audit_tail_done(&log->tail);
+    log->store = NULL;
+    log->from = 0;
+}
+
+/* Both parts; what is sound of each is there on failure, too. The tail first: records that are
+ * moved meanwhile are in both then, and in none otherwise. */
+static int log_read(struct log *log, const char *folder, struct err *err)
+{
+    struct err later;
+    int status = audit_tail_read(folder, &log->tail, err);
+
+    if (audit_store_open(folder, AUDIT_STORE_READ, &log->store, status ? &later : err))
+        return -1;
+    return status;
+}
+
+/* ... and where the tail goes on from the database, which have to fit together. Records may come
+ * and be moved between reading the two: then it is done once more. */
+static int log_open(struct log *log, const char *folder, struct err *err)
+{
+    int tries = 0;
+    int status;
+
+    do {
+        struct audit_link head = {0};
+
+        log_done(log);
+        status = log_read(log, folder, err);
+        if (!status && log->store)
+            status = audit_store_head(log->store, &head, err);
+        if (!status)
+            status = audit_store_find_new(&log->tail, &head, &log->from, err);
+    } while (is_worth_a_try(status, err, ++tries));
+    return status;
+}
+
+/* --- verifying --- */
+
+struct verdict {
+    struct audit_link head;
+    uint64_t records;
+};
+
+static int verify_once(const char *folder, struct verdict *ret, struct err *err)
+{
+    AUTO(log_done) struct log log = {0};
+
+    *ret = (struct verdict){0};
+    if (log_read(&log, folder, err) ||
+        (log.store && audit_store_verify(log.store, &ret->head, &ret->records, err)) ||
+        audit_store_find_new(&log.tail, &ret->head, &log.from, err))
+        return -1;
+    if (log.tail.len > log.from)
+        ret->head = log.tail.items[log.tail.len - 1].link;
+    ret->records += log.tail.len - log.from;
+    return 0;
+}
+
+static int verify(const char *folder, struct verdict *ret, struct err *err)
+{
+    int tries = 0;
+    int status;
+
+    do
+        status = verify_once(folder, ret, err);
+    while (is_worth_a_try(status, err, ++tries));
+    return status;
+}
+
+static int verify_print_json(const struct verdict *verdict, const struct err *err)
+{
+    char hex[AUDIT_HEX_SIZE];
+    AUTO_JSON json_t *json = json_object();
+
+    audit_hash_format(verdict->head.hash, hex);
+    json_object_set_new(json, "ok", json_boolean(!err));
+    json_object_set_new(json, "records",
+                        err ? json_null() : json_integer((json_int_t)verdict->records));
+    json_object_set_new(json, "last",
+                        err ? json_null() : json_integer((json_int_t)verdict->head.seq));
+    json_object_set_new(json, "hash", err ? json_null() : json_stringn(hex, sizeof hex));
+    json_object_set_new(json, "problem", err ? json_lossy(err->msg) : json_null());
+    return console_print_json(json);
+}
+
+static int verify_print(const struct verdict *verdict)
+{
+    AUTO(buf_done) struct buf text = {0};
+    char hex[AUDIT_HEX_SIZE];
+
+    audit_hash_format(verdict->head.hash, hex);
+    buf_init(&text, SIZE_MAX / 2);
+    console_line(&text,
+                 "%" PRIu64 " records, all as they were written; the last is %" PRIu64
+                 " with the hash %.*s",
+                 verdict->records, verdict->head.seq, AUDIT_HEX_SIZE, hex);
+    return console_print(&text);
+}
+
+static int log_verify(const struct log_options *options, const char *folder)
+{
+    struct verdict verdict = {0};
+    struct err err;
+    int failed = verify(folder, &verdict, &err);
+    int status = EXIT_OK;
+
+    if (options->flags & LOG_JSON)
+        status = verify_print_json(&verdict, failed ? &err : NULL);
+    else if (failed)
+        console_say("%s", err.msg);
+    else
+        status = verify_print(&verdict);
+    return status != EXIT_OK ? status : failed ? EXIT_NO : EXIT_OK;
+}
+
+/* --- showing --- */
+
+struct pass {
+    const struct log_options *options;
+    bool is_coloured;
+    uint64_t matches; /* seen so far */
+    uint64_t skip;    /* of these, not to be shown */
+    struct buf *text; /* NULL: only count */
+};
+
+static bool is_wanted(const struct log_options *options, const struct audit_record *record)
+{
+    size_t len = options->session ? strlen(options->session) : 0;
+
+    if (record->time_ns < options->since_ns || record->session.len < len ||
+        (len && memcmp(record->session.at, options->session, len) != 0))
+        return false;
+    return !(options->flags & LOG_DENIED) || log_is_denial(record);
+}
+
+static int pass_record(void *data, const struct audit_record *record, struct err *err)
+{
+    struct pass *pass = data;
+
+    if (!is_wanted(pass->options, record) || pass->matches++ < pass->skip || !pass->text)
+        return 0;
+    if (pass->options->flags & LOG_JSON)
+        log_show_json(record, pass->text);
+    else
+        log_show_text(record, pass->is_coloured, pass->text);
+    if (pass->text->len < PRINT_BYTES)
+        return 0;
+    if (console_print(pass->text))
+        exit(EXIT_FAILED); /* nobody takes it; said by console_print() */
+    buf_clear(pass->text);
+    return 0;
+}
+
+static int pass_all(struct pass *pass, const struct log *log, struct err *err)
+{
+    int status = log->store ? audit_store_each(log->store, pass_record, pass, err) : 0;
+
+    for (size_t i = log->from; i < log->tail.len; i++)
+        pass_record(pass, &log->tail.items[i], err);
+    return status;
+}
+
+static int log_list(const struct log_options *options, const char *folder)
+{
+    AUTO(log_done) struct log log = {0};
+    AUTO(buf_done) struct buf text = {0};
+    struct pass pass = {.options = options,
+                        .is_coloured = isatty(STDOUT_FILENO) && !getenv("NO_COLOR")};
+    struct err err;
+    int status = EXIT_OK;
+
+    if (log_open(&log, folder, &err))
+        status = console_fail(&err);
+    if (options->count && pass_all(&pass, &log, &err) == 0)
+        pass.skip = pass.matches > options->count ? pass.matches - options->count : 0;
+    buf_init(&text, SIZE_MAX / 2);
+    pass.text = &text;
+    pass.matches = 0;
+    if (pass_all(&pass, &log, &err))
+        status = console_fail(&err);
+    return console_print(&text) ? EXIT_FAILED : status;
+}
+
+/* --- the program --- */
+
+static int log_main(char **argv)
+{
+    AUTO(config_file_done) struct config_file place = {0};
+    struct log_options options = {0};
+    struct options_rest rest;
+    const char *folder;
+    struct err err;
+
+    if (options_parse(log_option_groups, argv + 1, &options, &rest, &err) ||
+        config_file_place(&place, &err))
+        return console_fail(&err);
+    if (!place.own_paths.len) {
+        console_say("there is no home folder: set CORDON_HOME");
+        return EXIT_FAILED;
+    }
+    folder = place.own_paths.items[0];
+    if (*rest.argv && (!str_eq(*rest.argv, "verify") || rest.argv[1])) {
+        console_say("cordon log takes no argument but \"verify\"");
+        return EXIT_FAILED;
+    }
+    if (*rest.argv)
+        return log_verify(&options, folder);
+    if (move_records(folder, &err))
+        console_say("no record can be moved to the database: %s", err.msg);
+    return log_list(&options, folder);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && str_eq(argv[1], "--tidy"))
+        return tidy(argv[2]);
+    return argc > 0 ? log_main(argv) : EXIT_FAILED;
+}

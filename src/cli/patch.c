@@ -1,0 +1,345 @@
+/* `cordon patch`: applies a patch in the apply_patch grammar below the current folder, all of it or
+ * nothing (patch/apply.h).
+ *
+ * This half reads the patch, makes a sandbox as `cordon run` does, and runs this program again in
+ * it (patch_helper.c), with the patch on stdin and no environment. What that prints is passed on.
+ * Should it be killed on its way, it is run once more to put the folder right. */
+#include "cli/patch.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/policy_options.h"
+#include "cli/run_report.h"
+#include "cli/run_trail.h"
+#include "cli/settings.h"
+#include "exec/oneshot.h"
+#include "patch/patch.h"
+#include "sandbox/sandbox.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATCH_TIMEOUT_NS UINT64_C(60000000000) /* a minute; also for another patch to end */
+
+struct patch_options {
+    struct policy_options policy; /* first: its tables take it from there */
+    enum patch_task task;
+    enum patch_form form;
+};
+
+static void patch_options_done(struct patch_options *options)
+{
+    policy_options_done(&options->policy);
+}
+
+/* --- options --- */
+
+static int set_task(void *data, enum patch_task task, struct err *err)
+{
+    struct patch_options *options = data;
+
+    if (options->task != PATCH_APPLY && options->task != task)
+        return err_set(err, ERR_INVALID, "it cannot be used together with --%s",
+                       patch_task_words[options->task]);
+    options->task = task;
+    return 0;
+}
+
+static int set_check(void *data, const char *value, struct err *err)
+{
+    return set_task(data, PATCH_CHECK, err);
+}
+
+static int set_diff(void *data, const char *value, struct err *err)
+{
+    return set_task(data, PATCH_DIFF, err);
+}
+
+static int set_recover(void *data, const char *value, struct err *err)
+{
+    return set_task(data, PATCH_RECOVER, err);
+}
+
+static int set_json(void *data, const char *value, struct err *err)
+{
+    ((struct patch_options *)data)->form = PATCH_JSON;
+    return 0;
+}
+
+static const struct option task_options[] = {
+    {.name = "check",
+     .set = set_check,
+     .help = "Changes nothing; says whether the patch can be applied, by the exit status too."},
+    {.name = "diff",
+     .set = set_diff,
+     .help = "Changes nothing; prints what the patch would change as a unified diff."},
+    {.name = "recover",
+     .set = set_recover,
+     .help =
+         "Applies nothing; completes or takes back a patch in this folder that was killed. Every "
+         "other patch does so first, too."},
+    {.name = "json", .letter = 'j', .set = set_json, .help = "Prints one JSON value."},
+    {.name = NULL},
+};
+
+static const struct option_group patch_groups[] = {
+    {"Patch", task_options},
+    {"Permissions", policy_permission_options},
+    {NULL, NULL},
+};
+
+/* --- the helper --- */
+
+struct patch_run {
+    const struct patch_options *options;
+    struct settings settings;
+    struct sandbox *sandbox;
+    char program[PATH_MAX];
+};
+
+static int find_program(struct patch_run *run, struct err *err)
+{
+    ssize_t len = readlink("/proc/self/exe", run->program, sizeof run->program - 1);
+
+    if (len < 0)
+        return err_sys(err, "finding this program");
+    run->program[len] = '\0';
+    return 0;
+}
+
+/* Runs the helper to its end. */
+static int helper_run(struct patch_run *run, enum patch_task task, const struct buf *text,
+                      struct oneshot_result *ret, struct err *err)
+{
+    char *const no_env[] = {NULL};
+    char *const argv[] = {(char *)PATCH_HELPER_NAME, (char *)patch_task_words[task],
+                          (char *)patch_form_words[run->options->form], NULL};
+    struct oneshot_options job;
+
+    oneshot_defaults(&job);
+    job.sandbox = run->sandbox;
+    job.access = run->settings.mode == SANDBOX_DISABLED ? NULL : sandbox_access(run->sandbox);
+    job.argv = argv;
+    job.program = run->program;
+    job.env = no_env;
+    job.cwd = run->settings.folder;
+    job.input = ONESHOT_INPUT_DATA;
+    job.input_data = text->data ? text->data : "";
+    job.input_len = text->len;
+    job.timeout_ns = PATCH_TIMEOUT_NS;
+    job.signals = ONESHOT_SIGNALS_HANDLE;
+    job.relay[STREAM_STDERR] = STDERR_FILENO;
+    /* of a recovery that nobody asked for, only complaints are of interest */
+    job.relay[STREAM_STDOUT] = task == run->options->task ? STDOUT_FILENO : -1;
+    return oneshot_run(&job, ret, err);
+}
+
+static bool has_ended_by_itself(const struct oneshot_result *result)
+{
+    return result->end == ONESHOT_EXITED || result->end == ONESHOT_DENIED ||
+           result->end == ONESHOT_FAILED_TO_START;
+}
+
+/* After the helper was killed: the folder is put right before anything is said. */
+static int recover(struct patch_run *run, const struct oneshot_result *killed)
+{
+    const struct buf nothing = {.data = NULL};
+    struct oneshot_result result;
+    struct err err;
+    struct err why;
+
+    err_set(&err, ERR_SYSTEM, "the patch was %s",
+            killed->end == ONESHOT_TIMED_OUT ? "not done after a minute" : "interrupted");
+    if (run->options->task == PATCH_APPLY) {
+        if (helper_run(run, PATCH_RECOVER, &nothing, &result, &why) == 0) {
+            if (!has_ended_by_itself(&result) || result.exit_code != 0)
+                err_wrap(&err, "\"cordon patch --recover\" has to be called in %s",
+                         run->settings.folder);
+            oneshot_result_done(&result);
+        } else {
+            (void)console_fail(&why);
+        }
+    }
+    return patch_fail(run->options->form, &err, EXIT_FAILED);
+}
+
+static void say_warnings(struct patch_run *run)
+{
+    run_report_degradation(run->sandbox, &run->settings.warnings);
+    for (size_t i = 0; i < run->settings.warnings.len; i++)
+        console_say("%s", run->settings.warnings.items[i]);
+}
+
+static int report(struct patch_run *run, const struct oneshot_result *result)
+{
+    bool is_text = run->options->form == PATCH_TEXT;
+
+    if (is_text)
+        say_warnings(run);
+    if (result->failed)
+        return patch_fail(run->options->form, &result->failure, EXIT_FAILED);
+    if (!has_ended_by_itself(result))
+        return recover(run, result);
+    if (is_text)
+        run_report_notes(result);
+    return oneshot_exit_code(result);
+}
+
+static void patch_run_done(struct patch_run *run)
+{
+    sandbox_free(run->sandbox);
+    settings_done(&run->settings);
+}
+
+static int patch_with(const struct patch_options *options, const struct buf *text)
+{
+    AUTO(run_trail_done) struct run_trail trail = {0};
+    AUTO(patch_run_done) struct patch_run run = {.options = options};
+    struct oneshot_result result;
+    struct err err;
+    int status;
+
+    signal(SIGPIPE, SIG_IGN);
+    if (find_program(&run, &err) || settings_init(&run.settings, &options->policy, &err))
+        return patch_fail(options->form, &err, EXIT_FAILED);
+    if (options->task == PATCH_APPLY)
+        run_trail_init(&trail, &run.settings);
+    run_trail_patch_begin(&trail, &run.settings, text->len);
+    run.sandbox = settings_sandbox(&run.settings, &err);
+    if (!run.sandbox || helper_run(&run, options->task, text, &result, &err)) {
+        run_trail_patch_end(&trail, false, err.msg);
+        return patch_fail(options->form, &err, EXIT_FAILED);
+    }
+    status = report(&run, &result);
+    run_trail_patch_end(&trail, status == EXIT_OK,
+                        result.end == ONESHOT_EXITED ? NULL : oneshot_end_name(result.end));
+    oneshot_result_done(&result);
+    return status;
+}
+
+/* --- the patch --- */
+
+static int read_stdin(struct buf *text, struct err *err)
+{
+    if (buf_read_fd(text, STDIN_FILENO, err))
+        return err_wrap(err, "the patch on stdin");
+    return 0;
+}
+
+/* As if started in the folder of -C, like everything else. */
+static int read_file(const struct patch_options *options, const char *path, struct buf *text,
+                     struct err *err)
+{
+    const char *folder = options->policy.directory;
+    AUTO_FREE char *whole = folder && path[0] != '/' ? path_join(folder, path) : alloc_str(path);
+
+    if (str_eq(path, "-"))
+        return read_stdin(text, err);
+    return fd_read_file(whole, PATCH_TEXT_MAX, text, err);
+}
+
+static int patch_main(char **argv)
+{
+    AUTO(patch_options_done) struct patch_options options = {.form = PATCH_TEXT};
+    AUTO(buf_done) struct buf text = {.max = PATCH_TEXT_MAX};
+    struct err err;
+    char **rest;
+    int status;
+
+    if (!command_parse(&command_patch, argv, &options, &rest, &status))
+        return status;
+    if (*rest && (options.task == PATCH_RECOVER || rest[1])) {
+        err_set(&err, ERR_INVALID, "cordon patch takes %s, not \"%s\"",
+                options.task == PATCH_RECOVER ? "no file with --recover" : "one file",
+                options.task == PATCH_RECOVER ? *rest : rest[1]);
+        return patch_fail(options.form, &err, EXIT_FAILED);
+    }
+    if (options.task != PATCH_RECOVER && read_file(&options, *rest ? *rest : "-", &text, &err))
+        return patch_fail(options.form, &err, EXIT_FAILED);
+    return patch_with(&options, &text);
+}
+
+/* --- apply_patch --- */
+
+enum { APPLY_EXIT_FAILED = 1, APPLY_EXIT_USAGE = 2 };
+
+/* Models also call it in scripts, which run in a sandbox of ours already. There is no other to be
+ * had in there, and none is needed: what the kernel refuses to the script it refuses to us. The
+ * variable is only a hint; that the kernel holds this process is asked of the kernel. */
+static bool is_inside_sandbox(void)
+{
+    AUTO(buf_done) struct buf status = {.max = 1 << 16};
+    struct err ignored;
+
+    return getenv("CORDON_SANDBOX") &&
+           fd_read_file("/proc/self/status", status.max, &status, &ignored) == 0 &&
+           strstr(status.data, "\nNoNewPrivs:\t1\n") && strstr(status.data, "\nSeccomp:\t2\n");
+}
+
+static int apply(const struct buf *text)
+{
+    const struct patch_options options = {.form = PATCH_TEXT};
+
+    return is_inside_sandbox() ? patch_here(PATCH_APPLY, PATCH_TEXT, text)
+                               : patch_with(&options, text);
+}
+
+int patch_apply_main(char **argv)
+{
+    AUTO(buf_done) struct buf text = {.max = PATCH_TEXT_MAX};
+    struct err err;
+
+    if (argv[0] && argv[1]) {
+        console_say("usage: apply_patch PATCH, or apply_patch with the patch on stdin");
+        return APPLY_EXIT_USAGE;
+    }
+    if (!argv[0] && read_stdin(&text, &err))
+        return patch_fail(PATCH_TEXT, &err, APPLY_EXIT_FAILED);
+    if (argv[0] && !buf_append_str(&text, argv[0])) {
+        err_set(&err, ERR_LIMIT, "the patch has more than %d MiB", PATCH_TEXT_MAX >> 20);
+        return patch_fail(PATCH_TEXT, &err, APPLY_EXIT_FAILED);
+    }
+    return apply(&text) == EXIT_OK ? EXIT_OK : APPLY_EXIT_FAILED;
+}
+
+const struct command command_patch = {
+    .name = "patch",
+    .summary = "apply a patch as models write it, all of it or nothing",
+    .usage = "[OPTION]... [FILE]",
+    .about =
+        "Applies a patch in the apply_patch grammar, from FILE or stdin, to the files below the "
+        "current folder. It runs in a sandbox with the permissions of \"cordon run\", and never "
+        "follows a symlink or leaves the folder. When a part of the patch does not fit, nothing "
+        "is changed; the message says which line, and why.\n"
+        "\n"
+        "  *** Begin Patch\n"
+        "  *** Update File: src/a.c\n"
+        "  @@ int main(void)\n"
+        "   a line that stays\n"
+        "  -a line that goes\n"
+        "  +a line that comes\n"
+        "  *** Add File: src/b.c\n"
+        "  +its first line\n"
+        "  *** Delete File: src/c.c\n"
+        "  *** End Patch\n"
+        "\n"
+        "The exit status is 0, or 1 when the patch cannot be applied, or 125 when Cordon failed or "
+        "was called wrongly. Called by the name apply_patch it takes the patch as its one "
+        "argument, or on stdin.\n",
+    .examples = "  cordon patch fix.patch\n"
+                "  cordon patch --diff fix.patch | less\n"
+                "  cordon patch --check -C ../other < fix.patch && echo fits\n"
+                "  cordon patch --json fix.patch | jq -r '.error.message // .files[].path'\n",
+    .page = "cordon-patch",
+    .groups = patch_groups,
+    .run = patch_main,
+};

@@ -1,0 +1,27 @@
+/* `cordon patch`, in two processes: the one that was called, and a helper in the sandbox that does
+ * everything that has to do with the patch. */
+#pragma once
+
+#include "base/err.h"
+
+struct buf;
+
+enum patch_task { PATCH_APPLY, PATCH_CHECK, PATCH_DIFF, PATCH_RECOVER };
+enum patch_form { PATCH_TEXT, PATCH_JSON };
+
+/* The words with which the helper is called (PATCH_HELPER_NAME). */
+extern const char *const patch_task_words[]; /* "apply", "check", "diff", "recover" */
+extern const char *const patch_form_words[]; /* "text", "json" */
+
+/* The helper: the current folder is that of the patch, which comes on stdin. `argv` without
+ * argv[0]. Returns the exit status. */
+int patch_helper_main(char **argv);
+
+/* What the helper does, in this process and the current folder. Returns the exit status. */
+int patch_here(enum patch_task task, enum patch_form form, const struct buf *text);
+
+/* `apply_patch [PATCH]` (spec/exec-core.md 8.3). `argv` without argv[0]. */
+int patch_apply_main(char **argv);
+
+/* Says why nothing was done: a line on stderr, or the JSON value. Returns `status`. */
+int patch_fail(enum patch_form form, const struct err *err, int status);

@@ -1,0 +1,49 @@
+/* One command of `cordon run` through the engine: asked about, run, perhaps once more. */
+#pragma once
+
+#include "cli/settings.h"
+#include "engine/execution.h"
+#include "engine/finder.h"
+
+struct approvals;
+struct run_options;
+struct run_trail;
+
+/* What an attempt runs in. */
+struct run_stage {
+    struct settings own;             /* empty when it runs with those of the flow */
+    const struct settings *settings; /* NULL: there is no such attempt */
+    struct sandbox *sandbox;
+};
+
+enum { RUN_STAGES = EXECUTION_ATTEMPTS_MAX };
+
+/* Everything that lives as long as the command; borrowed: `options`, `trail`. */
+struct run_flow {
+    const struct run_options *options;
+    struct run_trail *trail;
+    struct settings settings; /* given; outlives what borrows from it */
+    struct run_stage stages[RUN_STAGES];
+    size_t stages_len;
+    struct host_finder finder;
+    struct rules *rules;
+    struct loop *loop;
+    struct loop_timer *flush; /* of the trail, when the command runs for long */
+    struct approvals *approvals;
+    struct execution_options execution_options;
+    struct oneshot_options job;
+    struct execution *execution;
+    size_t warned; /* stages whose warnings were said, and 1 for those of the flow itself */
+    bool is_done;
+};
+
+/* Runs `argv` with the settings of the flow and the job's streams and limits, to its end.
+ * -1 only for failures before there is an execution; run_flow_done() in any case. */
+int run_flow_run(struct run_flow *flow, char **argv, struct err *err);
+void run_flow_done(struct run_flow *flow);
+
+/* Says, once each, what there is to warn of: before any output of the command. */
+void run_flow_warn(struct run_flow *flow);
+
+/* The settings of the last attempt, or of the first that would have been. */
+const struct settings *run_flow_settings(const struct run_flow *flow);

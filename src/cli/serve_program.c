@@ -1,0 +1,170 @@
+/* The program cordon-server behind `cordon serve`, which has checked the options that need no
+ * network code. */
+#include "cli/command.h"
+#include "cli/config_file.h"
+#include "cli/console.h"
+#include "cli/serve_options.h"
+
+#include "base/auto.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "base/strv.h"
+#include "policy/config.h"
+#include "rpc/address.h"
+#include "rpc/auth.h"
+#include "server/server.h"
+
+#include <limits.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* All that this program is; what help texts are made of. */
+const struct command *const commands[] = {&command_serve, NULL};
+
+/* Everything between the options and the server. */
+struct serving {
+    const struct serve_options *options;
+    struct rpc_address addresses[SERVE_LISTEN_MAX];
+    size_t addresses_len;
+    struct rpc_auth *auth;
+    struct config_file file;
+    struct strv secrets;   /* canonical: what clients have to bring is derived from these files */
+    char folder[PATH_MAX]; /* in which it was started */
+};
+
+static void serving_done(struct serving *serving)
+{
+    rpc_auth_free(serving->auth);
+    config_file_done(&serving->file);
+    strv_done(&serving->secrets);
+}
+
+static void server_auto(struct server **slot)
+{
+    server_free(*slot);
+}
+
+static void start_log(const struct serve_options *options)
+{
+    static const char *const levels[] = {"error", "warn", "info", "debug"};
+    struct log_options log = {
+        .fd = STDERR_FILENO,
+        .form = options->flags & SERVE_JSON_LOG ? LOG_FORM_JSON : LOG_FORM_TEXT,
+    };
+
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (str_eq(levels[i], options->log_level))
+            log.level = (enum log_level)i;
+    log_init(&log);
+}
+
+/* Without an address systemd's sockets count, and without those either any free port. */
+static int read_addresses(struct serving *serving, struct err *err)
+{
+    static const char *const otherwise = "ws://127.0.0.1:0";
+    const struct serve_options *options = serving->options;
+    const char *const *texts = options->listen_len ? options->listen : &otherwise;
+    size_t len = options->listen_len ? options->listen_len : getenv("LISTEN_FDS") ? 0 : 1;
+
+    for (size_t i = 0; i < len; i++)
+        if (rpc_address_parse(texts[i], &serving->addresses[i], err))
+            return err_wrap(err, "--listen");
+    serving->addresses_len = len;
+    return 0;
+}
+
+static int configure(void *data, struct server_config *ret, struct err *err)
+{
+    struct serving *serving = data;
+    AUTO(config_file_done) struct config_file file = {0};
+
+    if (config_file_load(serving->options->config, serving->folder, &file, err))
+        return -1;
+    ret->file = TAKE_PTR(file.config);
+    ret->folder = TAKE_PTR(file.folder);
+    ret->home = TAKE_PTR(file.home);
+    return 0;
+}
+
+/* Files that are there, or reading them has failed before. */
+static void find_secrets(struct serving *serving)
+{
+    const struct rpc_auth_options *auth = &serving->options->auth;
+    const char *const files[] = {auth->token_file, auth->shared_secret_file};
+
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char *path = files[i] ? realpath(files[i], NULL) : NULL;
+
+        if (path)
+            strv_push_take(&serving->secrets, path);
+    }
+}
+
+/* A command that could move the socket away could have clients talk to something else. */
+static void guard_sockets(struct serving *serving)
+{
+    for (size_t i = 0; i < serving->addresses_len; i++)
+        if (serving->addresses[i].transport == RPC_UNIX)
+            strv_push_take(&serving->file.own_paths,
+                           path_clean(serving->folder, serving->addresses[i].path));
+}
+
+static int serve(struct serving *serving, struct err *err)
+{
+    const struct serve_options *options = serving->options;
+    AUTO(server_auto) struct server *server = NULL;
+    struct server_options asked = {
+        .addresses = serving->addresses,
+        .configure = configure,
+        .data = serving,
+        .limits = options->limits,
+    };
+
+    if (!getcwd(serving->folder, sizeof serving->folder))
+        return err_sys(err, "finding the current folder");
+    if (read_addresses(serving, err) || rpc_auth_new(&options->auth, &serving->auth, err) ||
+        config_file_load(options->config, serving->folder, &serving->file, err))
+        return -1;
+    find_secrets(serving);
+    guard_sockets(serving);
+    asked.addresses_len = serving->addresses_len;
+    asked.auth = serving->auth;
+    asked.own_paths = strv_view(&serving->file.own_paths);
+    asked.secrets = strv_view(&serving->secrets);
+    server = server_new(&asked, err);
+    return server ? server_run(server, err) : -1;
+}
+
+/* One heap is enough for one thread, and what a large answer took goes back to the system. */
+static void tune_memory(void)
+{
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_MMAP_THRESHOLD, 256 * 1024);
+    mallopt(M_TRIM_THRESHOLD, 256 * 1024);
+}
+
+int main(int argc, char **argv)
+{
+    struct serve_options options;
+    AUTO(serving_done) struct serving serving = {.options = &options};
+    struct err err;
+    char **rest;
+    int status;
+
+    tune_memory();
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a spool that grows too large is an error of that spool */
+    serve_options_init(&options);
+    if (!command_parse(&command_serve, argv, &options, &rest, &status) ||
+        !command_has_no_arguments(&command_serve, rest, &status))
+        return status;
+    start_log(&options);
+    if (serve(&serving, &err) == 0)
+        return EXIT_OK;
+    console_fail(&err);
+    return EXIT_NO;
+}

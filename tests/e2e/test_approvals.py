@@ -1,0 +1,413 @@
+"""Questions before and after a command: a person at a terminal, and a program as hook."""
+import json
+import os
+import pty
+import stat
+
+import pytest
+
+from harness import WAIT, finish
+
+QUESTION = "run this command?"
+AGAIN = "run this once more?"
+
+
+class Person:
+    """A terminal that is the controlling one of what is started; stdio are pipes all the same."""
+
+    def __init__(self, place):
+        self.place = place
+        self.main, self.side = pty.openpty()
+        place.cleanup.callback(os.close, self.main)
+        place.cleanup.callback(os.close, self.side)
+        self.seen = ""
+
+    def start(self, *words, **kwargs):
+        name = os.ttyname(self.side)
+
+        def take_terminal():
+            os.setsid()
+            os.close(os.open(name, os.O_RDWR))  # of a session leader without one: becomes it
+
+        return self.place.start("run", *words, preexec_fn=take_terminal, **kwargs)
+
+    def until(self, text):
+        """Reads until the text has come; everything since the last call."""
+        while text not in self.seen:
+            self.seen += os.read(self.main, 65536).decode()
+        head, _, self.seen = self.seen.partition(text)
+        return (head + text).replace("\r\n", "\n")
+
+    def say(self, text):
+        os.write(self.main, text.encode())
+
+    def ask(self, *words, question=QUESTION, **kwargs):
+        """Starts a command that has to be asked about; the process, and the whole question."""
+        process = self.start(*words, **kwargs)
+        self.until(question)
+        return process, self.until("\n> ")
+
+
+@pytest.fixture
+def person(place):
+    return Person(place)
+
+
+def rules(place, text, name="test.rules"):
+    file = place.home / ".config/cordon/rules" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def asking(place):
+    """A command that has to be asked about."""
+    rules(place, 'prefix_rule(pattern=["echo"], decision="prompt", justification="it is loud")\n')
+    return ["-a", "on-request", "--", "echo", "hello there"]
+
+
+# --- the terminal
+
+
+def test_yes(place, person):
+    process, question = person.ask(*asking(place))
+    assert "echo 'hello there'" in question
+    assert f"in:      {place.ws}" in question
+    assert "it is loud" in question and "test.rules:1" in question
+    assert "a yes covers: this command in its sandbox (profile workspace-write)" in question
+    assert "[y]" in question and "[n]" in question and "[u]" not in question
+    person.say("y\n")
+    out, err = finish(process, 0)
+    assert out == b"hello there\n" and err == b""
+
+
+@pytest.mark.parametrize("key", ["n", "N", "q", "\x04"])
+def test_no(place, person, key):
+    process, _ = person.ask(*asking(place))
+    person.say(key + "\n" if key != "\x04" else key)
+    out, err = finish(process, 126)
+    assert out == b"" and b"not run: it had to be asked about, and the answer was no" in err
+
+
+def test_anything_else_asks_again(place, person):
+    process, _ = person.ask(*asking(place))
+    for text in ("\n", "x\n", "u\n", "a\n", "yikes\n", "y n\n"):  # u and a are not on offer
+        person.say(text)
+        person.until("\n> ")
+    person.say("y\n")
+    finish(process, 0)
+
+
+def test_what_was_typed_before_is_no_answer(place, person):
+    person.say("y\n")
+    process, _ = person.ask(*asking(place))
+    person.say("n\n")
+    finish(process, 126)
+
+
+def test_no_answer_in_time_is_a_no(place, person):
+    process = person.start("--approval-timeout", "50ms", *asking(place))
+    _, err = finish(process, 126)
+    assert b"nobody answered in time" in err
+
+
+def test_nobody_to_ask_is_a_no(place):
+    ran = place.run(*asking(place), start_new_session=True)
+    assert ran.returncode == 126 and "nobody to ask" in ran.stderr
+
+
+def test_always_writes_a_rule_and_is_not_asked_again(place, person):
+    words = ["-a", "untrusted", "--", "touch", "file"]
+    process, question = person.ask(*words)
+    assert "[a] yes, and always allow what begins with: touch" in question
+    person.say("a\n")
+    finish(process, 0)
+    text = (place.home / ".config/cordon/rules/default.rules").read_text()
+    assert 'pattern=["touch"' in text and 'decision="allow"' in text and 'sandbox="keep"' in text
+    (place.ws / "file").unlink()
+    finish(person.start(*words), 0)
+    assert (place.ws / "file").exists()
+    outside = place.run("-a", "untrusted", "--", "touch", "file", f"{place.outside}/file",
+                        start_new_session=True)
+    assert outside.returncode != 0  # the sandbox stays
+    assert not (place.outside / "file").exists()
+
+
+def test_untrusted_asks_unless_harmless(place, person):
+    finish(person.start("-a", "untrusted", "--", "ls", "/"), 0)
+    process, question = person.ask("-a", "untrusted", "--", "sh", "-c", "ls; make x=`date`")
+    assert "untrusted" in question
+    assert "once more without a sandbox, should it refuse something" in question
+    person.say("n\n")
+    finish(process, 126)
+
+
+def test_a_command_cannot_write_over_the_question(place, person):
+    rules(place, 'prefix_rule(pattern=["echo"], decision="prompt")\n')
+    process, question = person.ask("-a", "on-request", "--", "echo", "\033[1A\rls\n[y] fine")
+    assert "\033" not in question and "echo '?[1A?ls?[y] fine'" in question
+    person.say("n\n")
+    finish(process, 126)
+
+
+def test_what_a_yes_opens_is_what_it_says(place, person):
+    """A link of a hostile repository has one name and opens another place."""
+    (place.ws / "vendor").symlink_to(place.outside)
+    process, question = person.ask("-a", "on-request", "--profile", "read-only", "--", "sh", "-c",
+                                   "echo x > vendor/file", question=AGAIN)
+    assert question.count(f"writing {place.outside}\n") == 1
+    assert f"writing {place.ws}/vendor\n" not in question
+    person.say("n\n")
+    finish(process, 2)
+
+
+def test_a_yes_never_opens_what_rules_the_next_run(place):
+    """Nobody is even asked, so that the one who would say yes to all is not."""
+    folder = place.home / ".config/cordon"
+    (folder / "rules").mkdir(parents=True)
+    words = hook(place, "echo '{\"decision\": \"approved\"}'\n")
+    for path in (folder / "rules/x.rules", folder / "config.toml"):
+        ran = place.shell(f"echo x > {path}", *words, "-a", "on-request", start_new_session=True)
+        assert ran.returncode == 2 and not path.exists()
+
+
+def test_a_rule_means_the_program_of_the_host(place):
+    """Not the one that a command in the sandbox has put into a folder of $PATH."""
+    rules(place, 'prefix_rule(pattern=["tool"], decision="allow", sandbox="bypass")\n')
+    for folder in (place.ws / "bin", place.home / "bin"):
+        folder.mkdir()
+        (folder / "tool").write_text(f"#!/bin/sh\necho x > {place.outside}/file\n")
+        (folder / "tool").chmod(0o755)
+    path = place.env["PATH"]
+    for words in (["tool"], ["sh", "-c", "tool"]):
+        ran = place.run("-a", "never", "--", *words, env={"PATH": f"{place.ws}/bin:{path}"})
+        assert ran.returncode == 2 and not (place.outside / "file").exists()
+    ran = place.run("-a", "never", "--", "tool", env={"PATH": f"{place.home}/bin:{path}"})
+    assert ran.returncode == 0 and (place.outside / "file").exists()
+
+
+def test_forbidden_is_not_asked(place, person):
+    rules(place, 'prefix_rule(pattern=["echo"], decision="forbidden", justification="hush")\n')
+    for words in ([], ["-a", "on-request"], ["-a", "never"]):
+        ran = place.run(*words, "--", "sh", "-c", "true && echo x", start_new_session=True)
+        assert ran.returncode == 126 and ran.stdout == ""
+        assert "forbids it: hush" in ran.stderr and "test.rules:1" in ran.stderr
+
+
+def test_never_refuses_what_would_be_asked(place):
+    words = asking(place)
+    words[1] = "never"
+    ran = place.run(*words)
+    assert ran.returncode == 126 and ran.stdout == ""
+
+
+# --- without a policy
+
+
+def test_without_a_policy_only_forbidding_rules_count(place):
+    rules(place, 'prefix_rule(pattern=["echo"], decision="prompt")\n'
+                 'prefix_rule(pattern=["touch"], decision="allow")\n')
+    assert place.run("--", "echo", "x").stdout == "x\n"
+    assert place.run("--", "touch", f"{place.outside}/file").returncode != 0  # in the sandbox
+    assert place.run("--", "rm", "-f", "missing").returncode == 0
+
+
+def test_a_broken_file_might_have_forbidden_it(place):
+    rules(place, "prefix_rule(pattern=[")
+    ran = place.run("--", "echo", "x")
+    assert ran.returncode == 126 and "test.rules:1" in ran.stderr
+
+
+def test_a_rule_may_allow_without_a_sandbox(place):
+    rules(place, 'prefix_rule(pattern=["touch"], decision="allow")\n')
+    assert place.run("-a", "on-request", "--", "touch", f"{place.outside}/file").returncode == 0
+    assert (place.outside / "file").exists()
+
+
+# --- once more
+
+
+def refused(place):
+    """A command that its sandbox refuses something."""
+    return ["sh", "-c", f"echo before; echo new > {place.outside}/file && echo after"]
+
+
+def test_retry_with_the_smallest_grant(place, person):
+    (place.outside / "file").write_text("old\n")
+    process, question = person.ask("--json", "-a", "on-request", "--", *refused(place),
+                                   question=AGAIN)
+    assert f"the sandbox refused writing {place.outside}/file" in question
+    assert f"and beyond that writing {place.outside}/file\n" in question  # the file, not its folder
+    assert "[u]" not in question
+    person.say("y\n")
+    out, _ = finish(process, 0)
+    result = json.loads(out)
+    assert (place.outside / "file").read_text() == "new\n"
+    assert result["end"] == "exited" and result["stdout"] == "before\nafter\n"
+    first, second = result["approval"]["attempts"]
+    assert first["place"] == "sandbox" and first["widened"] is None
+    assert first["result"]["end"] == "denied" and first["result"]["stdout"] == "before\n"
+    assert second["place"] == "widened"
+    assert second["widened"] == f"writing {place.outside}/file"
+    assert second["result"]["stdout"] == "before\nafter\n"
+    [asked] = result["approval"]["questions"]
+    assert asked["kind"] == "retry" and asked["answer"]["by"] == "terminal"
+
+
+def test_a_new_file_needs_its_folder(place, person):
+    process, question = person.ask("-a", "on-request", "--", *refused(place), question=AGAIN)
+    assert f"and beyond that writing {place.outside}\n" in question
+    person.say("y\n")
+    out, err = finish(process, 0)
+    assert out == b"before\nbefore\nafter\n" and b"once more, with writing" in err
+    assert (place.outside / "file").read_text() == "new\n"
+
+
+def test_no_retry_leaves_the_denial(place, person):
+    process, _ = person.ask("--json", "-a", "on-request", "--", *refused(place), question=AGAIN)
+    person.say("n\n")
+    out, _ = process.communicate(timeout=WAIT)
+    result = json.loads(out)
+    assert process.returncode == result["shell_exit_code"] != 0
+    assert result["end"] == "denied" and len(result["approval"]["attempts"]) == 1
+    assert result["approval"]["questions"][0]["answer"]["decision"] == "denied"
+    assert not (place.outside / "file").exists()
+
+
+def test_at_most_one_retry(place, person):
+    """What is granted for the first denial does not help against the second."""
+    script = f"echo x > {place.outside}/a || exit 1; echo x > {place.home}/b || exit 2"
+    process, _ = person.ask("-a", "on-request", "--", "sh", "-c", script, question=AGAIN)
+    person.say("y\n")
+    _, err = finish(process, 2)
+    assert err.count(b"once more") == 1
+    assert (place.outside / "a").exists() and not (place.home / "b").exists()
+
+
+def test_without_a_sandbox_is_a_choice_of_its_own(place, person):
+    process, question = person.ask("-a", "granular", "--", *refused(place), question=AGAIN)
+    assert "[y]" in question and "[u] yes, this once and without any sandbox" in question
+    person.say("u\n")
+    _, err = finish(process, 0)
+    assert b"once more, with no sandbox" in err
+    assert (place.outside / "file").exists()
+
+
+def test_the_first_yes_covers_the_retry_under_untrusted(place, person):
+    process, question = person.ask("-a", "untrusted", "--", *refused(place))
+    assert "once more without a sandbox, should it refuse something" in question
+    person.say("y\n")
+    out, _ = finish(process, 0)
+    assert out == b"before\nbefore\nafter\n"
+    assert (place.outside / "file").exists()
+
+
+def test_a_path_that_is_denied_on_purpose_is_not_offered(place):
+    (place.ws / "secret").write_text("x")
+    ran = place.run("-a", "granular", "--deny", "secret", "--", "cat", "secret",
+                    start_new_session=True)
+    assert ran.returncode == 1 and "asked" not in ran.stderr
+
+
+def test_time_and_signals_are_no_reason_to_retry(place):
+    script = f"echo x > {place.outside}/file; "
+    for end, words, code in (("exec sleep 1000", ["--timeout", "200ms"], 124),
+                             ("kill -KILL $$", [], 137)):
+        result = place.json("run", "--json", *words, "-a", "granular", "--", "sh", "-c",
+                            script + end, code=code, start_new_session=True)
+        assert result["end"] in ("timed-out", "signaled", "denied")
+        assert result["approval"] is None
+
+
+def test_network_is_offered(place, person):
+    process, question = person.ask(
+        "-a", "on-request", "--", "python3", "-c",
+        "import socket; socket.create_connection(('192.0.2.1', 9), 1)", question=AGAIN)
+    assert "beyond that the network" in question
+    person.say("n\n")
+    finish(process, 1)
+
+
+# --- a hook
+
+
+def hook(place, text):
+    file = place.base / "hook"
+    file.write_text("#!/bin/sh\n" + text)
+    file.chmod(file.stat().st_mode | stat.S_IXUSR)
+    return ["--approval-hook", file]
+
+
+def test_a_hook_says_yes_and_gets_the_question(place):
+    words = hook(place, f"cat > {place.base}/question\necho '{{\"decision\": \"approved\"}}'\n")
+    ran = place.run(*words, *asking(place), start_new_session=True)
+    assert ran.returncode == 0 and ran.stdout == "hello there\n"
+    question = json.loads((place.base / "question").read_text())
+    assert question["argv"] == ["echo", "hello there"] and question["cwd"] == str(place.ws)
+    assert question["kind"] == "command" and "it is loud" in question["reason"]
+    assert question["available_decisions"] == ["approved", "denied", "abort"]
+
+
+@pytest.mark.parametrize("script, message", [
+    ("echo '{\"decision\": \"denied\", \"reason\": \"not today\"}'", "no (by hook): not today"),
+    ("exit 3", "it ended with 3"),
+    ("echo sorry >&2; exit 3", "it ended with 3: sorry"),
+    ("echo approved", "line 1"),
+    ("true", "line 1"),
+    ("echo '{\"decision\": \"maybe\"}'", "not one of the decisions offered: approved, denied, abort"),
+    ("echo '{\"decision\": \"approved_without_sandbox\"}'", "not one of the decisions offered"),
+    ("echo '{\"decision\": \"approved\"}'; exit 1", "it ended with 1"),
+    ("exec sleep 1000", "did not answer within"),
+    ("kill -9 $$", "it ended with 137"),
+])
+def test_whatever_else_a_hook_does_is_a_no(place, script, message):
+    words = ["--approval-timeout", "300ms"] if "sleep" in script else []
+    ran = place.run(*hook(place, script + "\n"), *words, *asking(place), start_new_session=True)
+    assert ran.returncode == 126 and ran.stdout == ""
+    assert message in ran.stderr or "nobody answered in time" in ran.stderr
+
+
+def test_a_command_cannot_change_the_hook(place):
+    """It runs outside, and is asked again after the first attempt."""
+    words = hook(place, "echo '{\"decision\": \"denied\"}'\n")
+    file = place.ws / "hook"
+    words[1].rename(file)
+    before = file.read_text()
+    ran = place.shell("echo 'touch outside' > hook; mv hook x; rm -r hook; false",
+                      "--approval-hook", "./hook", "-a", "on-request", start_new_session=True)
+    assert ran.returncode == 1 and file.read_text() == before
+
+
+def test_a_hook_may_leave_it_to_the_terminal(place, person):
+    words = hook(place, "echo '{\"decision\": \"ask\"}'\n")
+    process, _ = person.ask(*words, *asking(place))
+    person.say("y\n")
+    finish(process, 0)
+
+
+def test_a_hook_that_is_not_there_is_a_no(place):
+    ran = place.run("--approval-hook", "/missing/hook", *asking(place), start_new_session=True)
+    assert ran.returncode == 126 and "/missing/hook" in ran.stderr
+
+
+def test_a_hook_needs_a_policy(place):
+    ran = place.run("--approval-hook", "/bin/true", "--", "true")
+    assert ran.returncode == 125 and "needs --ask-for-approval" in ran.stderr
+
+
+# --- the log
+
+
+def test_questions_and_answers_are_in_the_log(place, person):
+    process, _ = person.ask("-a", "on-request", "--", *refused(place), question=AGAIN)
+    person.say("y\n")
+    finish(process, 0)
+    lines = place.cordon("log", "--json").stdout.splitlines()
+    records = {record["event"]: record["body"] for record in map(json.loads, lines)}
+    assert [json.loads(line)["event"] for line in lines] == [
+        "begin", "denied", "asked", "answered", "retried", "output", "output", "end"]
+    assert records["asked"]["covers"].endswith(f"writing {place.outside}")
+    assert records["answered"] == {"decision": "approved", "by": "terminal", "rule": None}
+    assert records["retried"]["grant"] == f"writing {place.outside}"
+    place.run(*asking(place), start_new_session=True)
+    assert "rejected" in place.cordon("log", "--denied").stdout

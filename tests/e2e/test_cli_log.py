@@ -1,0 +1,282 @@
+"""`cordon log`: what runs leave in the audit log, and that it never stands in their way."""
+import concurrent.futures
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import re
+import resource
+import sqlite3
+
+import pytest
+
+from harness import WAIT
+
+
+def folder(place):
+    return place.home / ".config/cordon"
+
+
+def records(place, *options):
+    ran = place.cordon("log", "--json", *options)
+    assert ran.returncode == 0 and ran.stderr == "", ran
+    return [json.loads(line) for line in ran.stdout.splitlines()]
+
+
+def events(place, *options):
+    return [record["event"] for record in records(place, *options)]
+
+
+def test_a_run_leaves_its_story(place):
+    assert place.shell("printf abc; printf de >&2; exit 3").returncode == 3
+    begin, output, end = records(place)
+    assert [begin["event"], output["event"], end["event"]] == ["begin", "output", "end"]
+    assert begin["body"]["argv"] == ["sh", "-c", "printf abc; printf de >&2; exit 3"]
+    assert begin["body"]["cwd"] == str(place.ws)
+    assert begin["body"]["profile"] == "workspace-write"
+    assert output["body"] == {"stdout_bytes": 3, "stderr_bytes": 2}
+    assert end["body"]["end"] == "exited" and end["body"]["exit_code"] == 3
+    assert end["body"]["wall_time_ns"] > 0
+    assert begin["session"] == end["session"] and len(begin["session"]) == 16
+    assert [begin["seq"], output["seq"], end["seq"]] == [1, 2, 3]
+    assert begin["time"] <= output["time"] <= end["time"]
+
+
+def test_nothing_to_show(place):
+    ran = place.cordon("log")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    assert place.cordon("log", "verify").returncode == 0
+    assert not folder(place).exists()
+
+
+def test_patches_are_in_the_log(place):
+    patch = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n"
+    assert place.cordon("patch", text=patch).returncode == 0
+    assert place.cordon("patch", "--check", text=patch.replace(": a", ": b")).returncode == 0
+    assert place.cordon("patch", text=patch.replace("Add File", "Delete File").replace(
+        "+x\n", "")).returncode == 0
+    assert place.cordon("patch", text=patch.replace("Add", "Update")).returncode == 1
+    bodies = [(record["event"], record["body"]) for record in records(place)]
+    assert [event for event, _ in bodies] == ["patch-begin", "patch-end"] * 3
+    assert bodies[0][1] == {"cwd": str(place.ws), "patch_bytes": len(patch)}
+    assert [body["applied"] for event, body in bodies if event == "patch-end"] == \
+        [True, True, False]
+    assert "applied" in place.cordon("log").stdout
+
+
+def test_no_audit_leaves_nothing(place):
+    place.run("--no-audit", "--", "true")
+    assert not folder(place).exists()
+
+
+def test_a_home_that_does_not_exist_is_not_made(place):
+    home = place.base / "nobody"
+    ran = place.run("--", "true", env={"HOME": str(home)})
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert not home.exists()
+
+
+def test_a_failure_to_start_is_a_record(place):
+    assert place.run("--", "there-is-no-such-program").returncode == 127
+    end = records(place)[-1]
+    assert end["body"]["end"] == "failed-to-start"
+    assert "there-is-no-such-program" in end["body"]["reason"]
+
+
+def test_denied_shows_only_refusals(place):
+    place.run("--", "true")
+    refused = place.shell(f"echo x > {place.outside}/file", "--profile", "read-only")
+    assert refused.returncode != 0
+    denied, end = records(place, "--denied")
+    assert denied["event"] == "denied" and denied["body"]["path"] == f"{place.outside}/file"
+    assert denied["body"]["operation"] == "write"
+    assert end["body"]["end"] == "denied"
+
+
+def test_session_since_and_lines_choose(place):
+    for code in range(3):
+        place.shell(f"exit {code}")
+    sessions = [record["session"] for record in records(place)]
+    assert len(set(sessions)) == 3
+    assert events(place, "--session", sessions[3][:12]) == ["begin", "output", "end"]
+    assert events(place, "--session", "nobody") == []
+    assert events(place, "-n", "2") == ["output", "end"]
+    assert len(events(place, "-n", "100", "--since", "1h")) == 9
+    assert len(events(place, "--since", "2026-01-01")) == 9
+    assert events(place, "--since", "2100-01-01T00:00Z") == []
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--since", "yesterday"], "neither a time ago"),
+    (["--lines", "0"], "at least 1"),
+    (["--lins", "1"], "did you mean --lines?"),
+    (["verify", "all"], "no argument but \"verify\""),
+    (["show"], "no argument but \"verify\""),
+])
+def test_wrong_calls_say_what_is_right(place, words, message):
+    ran = place.cordon("log", *words)
+    assert ran.returncode == 125 and message in ran.stderr
+
+
+def test_secrets_and_environment_stay_out(place):
+    value = "correct-horse-battery"
+    place.run("--env", f"DEPLOY_TOKEN={value}", "--env", "PLAIN=unremarkable-value", "--",
+              "sh", "-c", f"echo {value}; PASSWORD=staple true; echo \"$PLAIN\"")
+    text = (folder(place) / "audit.tail").read_text()
+    assert "begin" in text and "PLAIN" in text
+    for secret in (value, "staple", "unremarkable-value"):
+        assert secret not in text
+
+
+def test_colours_only_on_a_terminal(place):
+    place.shell(f"echo x > {place.outside}/file", "--profile", "read-only")
+    assert "\033" not in place.cordon("log").stdout
+    main, side = pty.openpty()
+    shown = place.start("log", stdout=side)
+    os.close(side)
+    text = b""
+    while True:
+        try:
+            text += os.read(main, 65536)
+        except OSError:  # EIO: the other side is closed
+            break
+    os.close(main)
+    assert shown.wait(WAIT) == 0
+    assert b"\033[31m" in text
+    assert re.sub(rb"\033\[\d*m", b"", text).replace(b"\r\n", b"\n") == \
+        place.cordon("log").stdout.encode()
+
+
+def test_control_characters_do_not_reach_the_terminal(place):
+    place.run("--", "true", "\033]0;gotcha\a")
+    ran = place.cordon("log")
+    assert "gotcha" in ran.stdout and "\033" not in ran.stdout and "\a" not in ran.stdout
+
+
+def test_what_runs_for_long_is_there_while_it_runs(place):
+    """The command itself waits until it stands in the log."""
+    tail = folder(place) / "audit.tail"
+    ran = place.shell(f"until grep -q ' begin ' {tail}; do sleep 0.05; done 2>/dev/null")
+    assert ran.returncode == 0
+    assert events(place) == ["begin", "output", "end"]
+
+
+# --- the chain
+
+
+def test_verify_tells_the_head(place):
+    place.run("--", "true")
+    for _ in range(2):  # in the tail alone, then with the database
+        verdict = place.json("log", "--json", "verify")
+        assert verdict["ok"] and verdict["records"] == 3 and verdict["last"] == 3
+        assert verdict["hash"] == records(place)[-1]["hash"]
+    place.run("--", "true")
+    assert "6 records, all as they were written" in place.cordon("log", "verify").stdout
+
+
+def test_a_changed_record_is_found(place):
+    place.run("--", "true")
+    place.cordon("log")  # moves the records
+    place.run("--", "false")
+    for name, old, new in (("audit.db", b'"true"', b'"trUe"'), ("audit.tail", b'false', b'fAlse')):
+        file = folder(place) / name
+        whole = file.read_bytes()
+        assert old in whole
+        file.write_bytes(whole.replace(old, new, 1))
+        ran = place.cordon("log", "verify")
+        assert ran.returncode == 1 and "was changed" in ran.stderr, ran
+        assert place.json("log", "--json", "verify", code=1)["ok"] is False
+        file.write_bytes(whole)
+    assert place.cordon("log", "verify").returncode == 0
+
+
+def test_a_missing_tail_or_database_is_found(place):
+    place.run("--", "true")
+    place.cordon("log")
+    place.run("--", "true")
+    for name in ("audit.tail", "audit.db"):
+        file = folder(place) / name
+        whole = file.read_bytes()
+        file.unlink()
+        assert place.cordon("log", "verify").returncode == 1
+        file.write_bytes(whole)
+
+
+def test_many_at_once_make_one_chain(place):
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: place.run("--", "true"), range(24)))
+    assert place.json("log", "--json", "verify")["records"] == 72
+
+
+# --- it never stands in the way
+
+
+def test_a_lock_that_is_held_only_costs_the_record(place):
+    place.run("--", "true")
+    with open(folder(place) / "audit.tail") as tail:
+        fcntl.flock(tail, fcntl.LOCK_EX)
+        ran = place.shell("echo out; exit 4")
+    assert ran.returncode == 4 and ran.stdout == "out\n"
+    assert ran.stderr.count("\n") == 1 and "not in the audit log" in ran.stderr
+    assert len(records(place)) == 3
+
+
+def test_a_full_disk_only_costs_the_record(place):
+    for _ in range(24):  # so that the limit leaves room for everything else that a run writes
+        place.run("--", "true", *["x" * 1000] * 7)
+    size = (folder(place) / "audit.tail").stat().st_size
+    # Python ignores SIGXFSZ, so the write fails instead
+    ran = place.shell("echo out; exit 4", preexec_fn=lambda: resource.setrlimit(
+        resource.RLIMIT_FSIZE, (size + 100, size + 100)), restore_signals=False)
+    assert ran.returncode == 4 and ran.stdout == "out\n"
+    assert ran.stderr.count("\n") == 1 and "not in the audit log" in ran.stderr
+    assert (folder(place) / "audit.tail").stat().st_size == size
+    assert place.json("log", "--json", "verify")["records"] == 72
+
+
+def test_a_home_that_cannot_be_written_only_costs_the_record(place):
+    (place.base / "file").write_text("")
+    ran = place.shell("exit 4", env={"CORDON_HOME": f"{place.base}/file/cordon"})
+    assert ran.returncode == 4
+    assert ran.stderr.count("\n") == 1 and "not in the audit log" in ran.stderr
+
+
+def test_a_damaged_database_stops_nothing(place):
+    place.run("--", "true")
+    place.cordon("log")
+    (folder(place) / "audit.db").write_bytes(b"no database at all" * 1000)
+    assert place.run("--", "true").stderr == ""
+    ran = place.cordon("log")
+    assert "audit.db" in ran.stderr and "begin" in ran.stdout  # the tail is shown all the same
+    assert place.cordon("log", "verify").returncode == 1
+
+
+def test_a_locked_database_stops_nothing(place):
+    place.run("--", "true")
+    place.cordon("log")
+    with contextlib.closing(sqlite3.connect(folder(place) / "audit.db")) as db:
+        db.execute("BEGIN IMMEDIATE")
+        assert place.run("--", "true").stderr == ""
+        ran = place.cordon("log", "--json")
+        assert "database is locked" in ran.stderr and ran.stdout.count("\n") == 6
+        assert place.cordon("log", "verify").returncode == 0
+    assert len(records(place)) == 6
+
+
+def test_the_sandbox_keeps_the_log_from_the_command(place):
+    place.run("--", "true")
+    ran = place.shell(f"echo x >> {folder(place)}/audit.tail", "--writable", place.home)
+    assert ran.returncode != 0
+    assert place.cordon("log", "verify").returncode == 0
+
+
+def test_a_grown_tail_is_moved_by_itself(place):
+    """Behind the 256 KiB; what moves it detaches itself, so the test waits for the lock's file to
+    be replaced by looking at what `log` shows: all records, whoever moved them."""
+    words = ["true", *["x" * 1000] * 7]
+    for _ in range(40):
+        place.run("--", *words)
+    assert place.json("log", "--json", "verify")["records"] == 120
+    assert len(records(place)) == 120
+    assert (folder(place) / "audit.db").exists()

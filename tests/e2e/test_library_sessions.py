@@ -1,0 +1,33 @@
+"""Sessions by the library's calls: programs of hosts/ do what a host does, and say what came."""
+import signal
+
+import pytest
+
+import host
+from harness import BUILD
+
+EMIT = BUILD / "tests/unit/exec/emit"
+
+
+@pytest.mark.parametrize("where", ["inside", "outside"])
+@pytest.mark.parametrize("stdio", ["pipe", "tty"])
+def test_no_byte_is_lost_of_3000_commands_that_end_at_once(place, stdio, where):
+    """The same where a child stays and holds the output: tests/unit/exec/test_process_flood.c."""
+    ran = place.cordon(EMIT, 3000, stdio, where, program=host.build(place, "flood"), env=host.ENV)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "3000\n", "")
+
+
+def test_limits_denials_and_the_thread_id(place):
+    target = place.outside / "x"
+    ran = place.cordon(target, program=host.build(place, "bounds"), env=host.ENV)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    lines = ran.stdout.splitlines()
+    ways = ["run", "session", "terminal", "call"]
+    code, hit = 128 + signal.SIGXFSZ, 8  # CORDON_LIMIT_FILE_SIZE
+    assert lines[:4] == [f"{way}: {code}, limits {hit}, nothing refused" for way in ways]
+    for way, line in zip(ways, lines[4:8]):
+        assert line.startswith(f"{way}: 1, limits 0, write of {target} was refused. Allow it with")
+    assert lines[8:12] == [f"{way}: 0, limits 0, nothing refused" for way in ways]
+    assert lines[-2] == "thread-7 thread-7"
+    assert lines[-1] == "1: limits: the member `size` of the options is 1: it has to be set"
+    assert not target.exists() and (place.ws / "large").stat().st_size == 1000

@@ -1,0 +1,431 @@
+"""exec/run, approval/*, rules/* and patch/apply of `cordon serve`: the whole executor on the wire."""
+import base64
+import contextlib
+import json
+import os
+import signal
+
+import pytest
+from harness import WAIT
+from served import READ_ONLY, Server, uri, workspace_write
+from ws_client import Closed, RpcError
+
+ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+PATCH = "*** Begin Patch\n*** Add File: a.txt\n+hello\n*** End Patch\n"
+
+
+@pytest.fixture
+def server(place):
+    with Server(place) as server:
+        yield server
+
+
+def rules(place, text, name="test.rules"):
+    file = place.home / ".config/cordon/rules" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def only_workspace(place):
+    """Without /tmp and $TMPDIR, where places of tests may lie."""
+    sandbox = workspace_write(place.ws)
+    entries = sandbox["permissions"]["file_system"]["entries"]
+    sandbox["permissions"]["file_system"]["entries"] = entries[:2]
+    return sandbox
+
+
+PROMPT = 'prefix_rule(pattern=["echo"], decision="prompt", justification="it is loud")\n'
+
+
+def run(client, name, argv, **params):
+    """Sends exec/run; the id of the request."""
+    argv = ["/bin/sh", "-c", argv] if isinstance(argv, str) else argv
+    return client.request("exec/run", {
+        "runId": name, "argv": argv, "cwd": uri(client.cwd), "env": ENV,
+        "envPolicy": {"inherit": "none", "ignoreDefaultExcludes": True, "exclude": [], "set": {},
+                      "includeOnly": []},
+        "sandbox": workspace_write(client.cwd), **params})
+
+
+def result(client, number):
+    message = client.answer(number)
+    assert "error" not in message, message
+    return message["result"]
+
+
+def question(client):
+    """The next approval/request."""
+    return client.event("approval/request")
+
+
+def answer(client, asked, decision, **more):
+    client.send({"id": asked["id"], "result": {"decision": decision, **more}})
+
+
+def steps(client, name):
+    """The kinds of the events of a run, output as "output"; they have to be counted from 1."""
+    events = [event for event in client.events if event["method"].startswith("exec/")
+              and event["params"]["runId"] == name]
+    assert [event["params"]["seq"] for event in events] == list(range(1, len(events) + 1))
+    return [event["params"].get("event", "output") for event in events]
+
+
+def test_yes_runs_and_tells_every_step(place, server):
+    rules(place, PROMPT)
+    with server.client() as client:
+        number = run(client, "r", ["echo", "hello"], justification="to see it")
+        asked = question(client)
+        assert asked["params"]["sessionId"] == client.session
+        asks = asked["params"]["question"]
+        assert asks["argv"] == ["echo", "hello"] and asks["kind"] == "command"
+        assert "it is loud" in asks["reason"]
+        answer(client, asked, "approved", reason="fine")
+        got = result(client, number)
+        assert got["outcome"] == "ran" and got["runId"] == "r" and not got["patch"]
+        assert got["questions"][0]["answer"] == {"decision": "approved", "by": "client",
+                                                 "reason": "fine"}
+        attempt, = got["attempts"]
+        assert attempt["place"] == "sandbox" and attempt["result"]["stdout"] == "hello\n"
+        assert steps(client, "r") == ["asked", "answered", "begin", "output", "end"]
+        output = client.event("exec/output")["params"]
+        assert base64.b64decode(output["chunk"]) == b"hello\n" and output["offset"] == 0
+
+
+@pytest.mark.parametrize("reply", [
+    {"result": {"decision": "denied", "reason": "not now"}},
+    {"result": {"decision": "certainly"}},
+    {"result": {}},
+    {"error": {"code": -32601, "message": "what is that?"}},
+])
+def test_everything_but_a_yes_is_a_no(place, server, reply):
+    rules(place, PROMPT)
+    with server.client() as client:
+        number = run(client, "r", ["echo", "hello"])
+        client.send({"id": question(client)["id"], **reply})
+        got = result(client, number)
+        assert got["outcome"] == "rejected" and got["decision"] == "denied"
+        assert got["attempts"] == []
+        assert steps(client, "r") == ["asked", "answered", "end"]
+
+
+def test_a_yes_for_the_session_is_remembered(place, server):
+    rules(place, PROMPT)
+    with server.client() as client, server.client() as other:
+        number = run(client, "1", ["echo", "hello"])
+        answer(client, question(client), "approved_for_session")
+        assert result(client, number)["outcome"] == "ran"
+        got = result(client, run(client, "2", ["echo", "hello"]))
+        assert got["outcome"] == "ran" and got["questions"] == []
+        assert steps(client, "2") == ["answered", "begin", "output", "end"]
+        number = run(other, "3", ["echo", "hello"])
+        answer(other, question(other), "denied")
+        assert result(other, number)["outcome"] == "rejected"
+
+
+def test_always_writes_a_rule(place, server):
+    with server.client() as client:
+        number = run(client, "1", ["dd", "--version"], approvalPolicy="untrusted",
+                     prefixRule=["dd", "--version"])
+        asked = question(client)
+        assert asked["params"]["question"]["proposed_execpolicy_amendment"] == ["dd", "--version"]
+        answer(client, asked, "approved_execpolicy_amendment")
+        assert result(client, number)["outcome"] == "ran"
+        file = place.home / ".config/cordon/rules/default.rules"
+        assert 'pattern=["dd", "--version"]' in file.read_text()
+        got = result(client, run(client, "2", ["dd", "--version"], approvalPolicy="untrusted"))
+        assert got["outcome"] == "ran" and got["questions"] == []
+
+
+def test_retry_with_the_smallest_grant(place, server):
+    outside = place.base / "granted"
+    outside.mkdir()
+    (outside / "there").write_text("")
+    with server.client() as client:
+        number = run(client, "r", f"echo hi > {outside}/there", sandbox=only_workspace(place))
+        asked = question(client)["params"]["question"]
+        assert asked["kind"] == "retry" and str(outside / "there") in asked["covers"]
+        listed, = client.call("approval/list")["questions"]
+        client.call("approval/resolve", {"approvalId": listed["approvalId"],
+                                         "decision": "approved"})
+        got = result(client, number)
+        assert [attempt["place"] for attempt in got["attempts"]] == ["sandbox", "widened"]
+        assert got["attempts"][0]["result"]["end"] == "denied"
+        assert got["attempts"][1]["result"]["exit_code"] == 0
+        assert (outside / "there").read_text() == "hi\n"
+        kinds = [kind for kind in steps(client, "r") if kind != "output"]
+        assert kinds == ["begin", "denied", "asked", "answered", "retried", "begin", "end"]
+
+
+def test_forbidden_by_a_rule_is_not_asked(place, server):
+    rules(place, 'prefix_rule(pattern=["echo"], decision="forbidden", justification="use printf")\n')
+    with server.client() as client:
+        got = result(client, run(client, "r", ["echo", "hello"]))
+        assert got["outcome"] == "forbidden" and "use printf" in got["reason"]
+        assert steps(client, "r") == ["end"]
+
+
+def test_a_reviewer_answers_for_the_client(place, server):
+    rules(place, PROMPT)
+    with server.client() as client, server.client() as reviewer:
+        number = run(client, "r", ["echo", "hello"])
+        asked = question(client)["params"]
+        listed, = reviewer.call("approval/list")["questions"]
+        assert listed == asked
+        for approval, decision, code in ((asked["approvalId"], "certainly", -32602),
+                                         (asked["approvalId"], "timed_out", -32602),
+                                         ("99.q1", "denied", -32600)):
+            with pytest.raises(RpcError) as error:
+                reviewer.call("approval/resolve", {"approvalId": approval, "decision": decision})
+            assert error.value.code == code
+        reviewer.call("approval/resolve", {"approvalId": asked["approvalId"],
+                                           "decision": "approved"})
+        got = result(client, number)
+        assert got["outcome"] == "ran" and got["questions"][0]["answer"]["by"] == "reviewer"
+        assert reviewer.call("approval/list") == {"questions": []}
+        with pytest.raises(RpcError):
+            reviewer.call("approval/resolve", {"approvalId": asked["approvalId"],
+                                               "decision": "denied"})
+
+
+def test_who_disconnects_while_asked_says_no(place, server):
+    rules(place, PROMPT)
+    client = server.client()
+    run(client, "r", "echo hello > ran")
+    question(client)
+    client.close()
+    with server.client() as other:
+        assert other.call("approval/list") == {"questions": []}
+        number = run(other, "r", ["echo", "hello"])
+        answer(other, question(other), "approved")
+        assert result(other, number)["outcome"] == "ran"
+    assert not (place.ws / "ran").exists()
+
+
+def test_a_prompt_pauses_the_clock_and_cancel_withdraws_it(place, server):
+    rules(place, PROMPT)
+    with server.client() as client:
+        number = run(client, "r", ["echo", "hello"], timeoutMs=1)
+        question(client)
+        with pytest.raises(RpcError) as error:
+            client.call("exec/run", {"runId": "r", "argv": ["true"], "cwd": uri(client.cwd)})
+        assert error.value.code == -32600
+        assert client.call("exec/cancel", {"runId": "r"}) == {"running": True}
+        assert result(client, number)["outcome"] == "rejected"
+        assert client.call("exec/cancel", {"runId": "r"}) == {"running": False}
+        number = run(client, "s", "printf up; exec sleep 1000")
+        client.event("exec/output")
+        client.call("exec/cancel", {"runId": "s"})
+        assert result(client, number)["attempts"][0]["result"]["end"] == "cancelled"
+        got = result(client, run(client, "t", ["sleep", "1000"], timeoutMs=1))
+        assert got["attempts"][0]["result"]["end"] == "timed-out"
+
+
+def test_the_sandbox_of_the_call_holds(server, place):
+    with server.client() as client:
+        got = result(client, run(client, "r", "echo x > f", sandbox=READ_ONLY,
+                                 approvalPolicy="never"))
+        assert got["attempts"][0]["result"]["end"] == "denied" and not (place.ws / "f").exists()
+        got = result(client, run(client, "e", ["true"], sandboxPermissions="require_escalated",
+                                 approvalPolicy="never"))
+        assert got["outcome"] == "forbidden"
+
+
+def test_rules_check_list_and_add(place, server):
+    rules(place, PROMPT)
+    rules(place, "nonsense(\n", "zz.rules")
+    with server.client() as client:
+        got = client.call("rules/check", {"argv": ["sh", "-c", "true && echo hi"]})
+        match, = got["matchedRules"]
+        assert match["prefixRuleMatch"]["line"] == 1 and got["decision"] == "prompt"
+        assert "zz.rules" in got["problems"][0]["file"]
+        files = client.call("rules/list")["files"]
+        assert [file["file"].rpartition("/")[2] for file in files] == ["test.rules", "zz.rules"]
+        assert files[0]["rules"][0]["pattern"] == [["echo"]] and files[0]["error"] is None
+        assert "zz.rules:" in files[1]["error"]
+        added = {"pattern": ["git", "push"], "decision": "forbidden", "justification": "ask first"}
+        assert client.call("rules/add", added)["added"]
+        assert not client.call("rules/add", added)["added"]
+        got = client.call("rules/check", {"argv": ["git", "push", "origin"]})
+        assert got["decision"] == "forbidden"
+        with pytest.raises(RpcError) as error:
+            client.call("rules/add", {**added, "sandbox": "keep"})
+        assert error.value.code == -32602
+
+
+def apply(client, patch, **params):
+    return client.call("patch/apply", {"patch": patch, "cwd": uri(client.cwd),
+                                       "sandbox": workspace_write(client.cwd), **params})
+
+
+def test_patch_apply(place, server):
+    with server.client() as client:
+        got = apply(client, PATCH, task="diff")
+        assert "+hello" in got["diff"] and not got["applied"]
+        assert not (place.ws / "a.txt").exists()
+        got = apply(client, PATCH)
+        assert got["applied"] and got["error"] is None and got["files"][0]["path"] == "a.txt"
+        assert (place.ws / "a.txt").read_text() == "hello\n"
+        got = apply(client, PATCH.replace("a.txt", "../b.txt"))
+        assert not got["applied"] and got["error"]["code"] == "forbidden"
+        assert not (place.ws.parent / "b.txt").exists()
+        got = apply(client, PATCH.replace("a.txt", "c.txt"), sandbox=READ_ONLY)
+        assert not got["applied"] and not (place.ws / "c.txt").exists()
+
+
+def test_apply_patch_is_intercepted(place, server):
+    script = f"cd sub && apply_patch <<'EOF'\n{PATCH}EOF\n"
+    (place.ws / "sub").mkdir()
+    with server.client() as client:
+        got = result(client, run(client, "r", ["bash", "-lc", script]))
+        assert got["patch"] and "A a.txt" in got["attempts"][0]["result"]["stdout"], got
+        assert (place.ws / "sub/a.txt").read_text() == "hello\n"
+        with pytest.raises(RpcError) as error:
+            client.call("exec/run", {"runId": "s", "argv": [PATCH], "cwd": uri(client.cwd)})
+        assert "apply_patch" in str(error.value)
+
+
+def test_a_patch_is_asked_about_like_a_command(place, server):
+    with server.client() as client:
+        number = run(client, "r", ["apply_patch", PATCH], approvalPolicy="untrusted")
+        answer(client, question(client), "denied")
+        assert result(client, number)["outcome"] == "rejected"
+        assert not (place.ws / "a.txt").exists()
+
+
+def test_what_was_asked_and_run_is_in_the_log(place):
+    rules(place, PROMPT)
+    with Server(place) as server:
+        with server.client() as client:
+            number = run(client, "r", ["echo", "hello"])
+            answer(client, question(client), "approved")
+            result(client, number)
+            apply(client, PATCH)
+        assert server.stop() == 0
+    records = [json.loads(line) for line in place.cordon("log", "--json").stdout.splitlines()]
+    kinds = [record["event"] for record in records]
+    assert kinds == ["begin", "asked", "answered", "output", "end", "patch-begin", "patch-end"]
+    assert records[0]["body"]["argv"] == ["echo", "hello"]
+    assert records[2]["body"]["by"] == "client" and records[-1]["body"]["applied"]
+
+
+def test_who_disconnects_ends_the_command(place, server):
+    os.mkfifo(place.ws / "alive")
+    client = server.client()
+    run(client, "r", "exec 3> alive; printf up; exec sleep 1000")
+    with open(place.ws / "alive", "rb") as alive:
+        client.event("exec/output")
+        client.close()
+        assert alive.read() == b""  # the end comes when the command is gone
+
+
+def test_a_server_that_stops_takes_its_questions_back(place, server):
+    rules(place, PROMPT)
+    with server.client() as client:
+        number = run(client, "r", ["echo", "hello"])
+        question(client)
+        os.kill(server.process.pid, signal.SIGTERM)
+        os.kill(server.process.pid, signal.SIGINT)
+        assert server.process.wait(WAIT) == 0
+        with contextlib.suppress(Closed):
+            assert result(client, number)["outcome"] == "rejected"
+
+
+def test_additional_permissions_are_asked_about_and_given(place, server):
+    target = place.base / "wanted"
+    target.mkdir()
+    with server.client() as client:
+        wish = {"sandboxPermissions": "with_additional_permissions", "sandbox": only_workspace(place),
+                "additionalPermissions": {"file_system": {"write": [str(target)]}}}
+        number = run(client, "r", f"echo hi > {target}/file", **wish)
+        asked = question(client)
+        assert str(target) in asked["params"]["question"]["covers"]
+        answer(client, asked, "approved")
+        got = result(client, number)
+        assert [attempt["place"] for attempt in got["attempts"]] == ["widened"]
+        assert (target / "file").read_text() == "hi\n"
+        got = result(client, run(client, "s", f"echo hi > {target}/more",
+                                 sandbox=only_workspace(place), approvalPolicy="never"))
+        assert got["attempts"][0]["result"]["end"] == "denied"  # the yes was for one command
+        with pytest.raises(RpcError) as error:
+            client.call("exec/run", {"runId": "t", "argv": ["true"], "cwd": uri(place.ws),
+                                     "additionalPermissions": {"nonsense": 1}})
+        assert error.value.code == -32602
+
+
+def test_output_that_nobody_reads_is_missing_by_its_offset(place, server):
+    with server.client() as client:
+        number = run(client, "r", "head -c 64M /dev/zero; echo end", maxOutputBytes=1000)
+        got = result(client, number)["attempts"][0]["result"]
+        assert got["stdout_bytes"] == (64 << 20) + 4 and got["stdout"].endswith("end\n")
+        pieces = [event["params"] for event in client.events if event["method"] == "exec/output"]
+        at = 0
+        for piece in pieces:
+            assert piece["offset"] >= at
+            at = piece["offset"] + len(base64.b64decode(piece["chunk"]))
+        assert at <= got["stdout_bytes"]
+
+
+def test_a_patch_elsewhere_gets_the_one_folder_that_is_granted(place, server):
+    elsewhere = place.base / "elsewhere"
+    (elsewhere / "sub").mkdir(parents=True)
+    sandbox = only_workspace(place)
+    del sandbox["workspaceRoots"]  # the folder of the call counts, and never that of `cd`
+    patch = PATCH.replace("a.txt", "sub/a.txt")
+    script = f"cd {elsewhere} && apply_patch <<'EOF'\n{patch}EOF\n"
+    with server.client() as client:
+        got = result(client, run(client, "r", ["bash", "-lc", script], sandbox=sandbox,
+                                 approvalPolicy="never"))
+        assert len(got["attempts"]) == 1 and got["attempts"][0]["result"]["exit_code"] != 0
+        got = client.call("patch/apply", {"patch": patch, "cwd": uri(place.ws), "sandbox": sandbox,
+                                          "task": "check"})
+        assert got["error"] is None and not got["applied"]
+        assert list((elsewhere / "sub").iterdir()) == []
+        number = run(client, "s", ["bash", "-lc", script], sandbox=sandbox)
+        asked = question(client)
+        assert f"writing {elsewhere}" in asked["params"]["question"]["covers"]
+        answer(client, asked, "approved")
+        got = result(client, number)
+        assert [attempt["place"] for attempt in got["attempts"]] == ["sandbox", "widened"]
+    assert (elsewhere / "sub/a.txt").read_text() == "hello\n"
+
+
+def test_a_wish_is_shown_as_what_it_leads_to(place, server):
+    """A link of a hostile repository has one name and opens another place."""
+    target = place.base / "elsewhere"
+    target.mkdir()
+    (place.ws / "vendor").symlink_to(target)
+    with server.client() as client:
+        def wish(path):
+            return {"sandboxPermissions": "with_additional_permissions",
+                    "sandbox": only_workspace(place),
+                    "additionalPermissions": {"file_system": {"write": [str(path)]}}}
+
+        number = run(client, "r", "true", **wish(place.ws / "vendor/new"))
+        asked = question(client)
+        assert f"{target}/new" in asked["params"]["question"]["covers"]
+        answer(client, asked, "denied")
+        assert result(client, number)["outcome"] == "rejected"
+        (place.ws / "top").symlink_to("/")
+        for path, word in ((place.home / ".config/cordon", "belongs to Cordon"),
+                           (place.ws / "top", "root folder")):
+            message = client.answer(run(client, "s", "true", **wish(path)))
+            assert word in message["error"]["message"]
+
+
+def test_the_folder_of_a_call_chooses_no_rules(place):
+    """The rules of a trusted project count for a call whose client names it as a root, and not for one
+    whose model says `cwd`."""
+    project = place.base / "project"
+    (project / ".cordon/rules").mkdir(parents=True)
+    (project / ".cordon/rules/a.rules").write_text(
+        'prefix_rule(pattern=["touch"], decision="allow")\n')
+    place.config(f'[projects."{project}"]\ntrust_level = "trusted"\n')
+    with Server(place) as server, server.client() as client:
+        file = place.outside / "made"
+        number = run(client, "r", ["touch", str(file)], cwd=uri(project), approvalPolicy="never",
+                     sandbox=only_workspace(place))
+        assert result(client, number)["attempts"][0]["result"]["end"] == "denied"
+        assert not file.exists()
+        number = run(client, "s", ["touch", str(file)], cwd=uri(project), approvalPolicy="never",
+                     sandbox={**only_workspace(place), "workspaceRoots": [uri(project)]})
+        assert result(client, number)["attempts"][0]["place"] == "none" and file.exists()
