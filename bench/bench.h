@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct cordon_engine;
+
 struct bench {
     char *ws; /* canonical: the workspace, with a .git folder; the other protected names are missing
                */
@@ -16,6 +18,8 @@ struct bench {
     const char *launcher;
     const char *static_true; /* does nothing, static with musl: almost no cost of its own */
     const char *static_pause;
+    const char *static_write;
+    const char *static_echo;
     unsigned runs;
     int null; /* of /dev/null */
     struct report report;
@@ -34,6 +38,21 @@ void bench_library(struct bench *bench);
 void bench_rate(struct bench *bench);
 void bench_tools(struct bench *bench);
 void bench_memory(struct bench *bench);
+void bench_audit(struct bench *bench);
+void bench_rules(struct bench *bench);
+void bench_patch(struct bench *bench);
+void bench_sessions(struct bench *bench);
+void bench_server(struct bench *bench);
+
+/* Parts of bench_sessions(). */
+void bench_echo(struct bench *bench, struct cordon_engine *engine);
+void bench_flow(struct bench *bench, struct cordon_engine *engine);
+
+/* It has to be over soon; numbers mean little. */
+bool bench_is_quick(const struct bench *bench);
+
+/* "VmRSS" or another number of kilobytes out of /proc/self/status, proc(5). */
+double bench_memory_now(const char *name);
 
 /* Prints the message and exits with 1. */
 void bench_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
@@ -42,6 +61,7 @@ void bench_check(int status, const struct err *err);
 /* Runs a program by posix_spawn(3) and waits for it; stdio is /dev/null, and it has to exit with 0.
  * argv[0] is a path. */
 void run_bare(const struct bench *bench, const char *const *argv);
+void run_bare_with(const struct bench *bench, const char *const *argv, char *const *env);
 
 /* A sandbox for the profile workspace-write with a restricted network. */
 struct sandbox *sandbox_open(const struct bench *bench, bool keep_warm);

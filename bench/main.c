@@ -18,16 +18,14 @@
 enum { RUNS = 400, RUNS_QUICK = 16 };
 
 static const char usage[] =
-    "usage: bench [--json] [--quick]\n"
+    "usage: bench [--json] [--quick] [PART]...\n"
     "\n"
-    "Measures starts, rates, slowdown and memory of the cordon in this build folder, and prints "
+    "Measures starts, rates, sessions, slowdown and memory of the cordon in this build folder, and "
+    "prints "
     "one\n"
-    "table. --quick takes a tenth of the time and shows little more than that it works.\n";
-
-static void say(const char *what)
-{
-    fprintf(stderr, "bench: %s\n", what);
-}
+    "table. --quick takes a tenth of the time and shows little more than that it works. PARTs are "
+    "audit, spawn,\n"
+    "library, rate, memory, sessions, server and tools.\n";
 
 /* A file of this build folder, seen from this program. */
 static char *built(const char *name)
@@ -85,18 +83,46 @@ static void make_scratch(struct bench *bench)
     bench->other_ws = make_workspace("other-ws");
 }
 
-static void bench_run(struct bench *bench)
+static const struct part {
+    const char *name;
+    const char *what;
+    void (*run)(struct bench *bench);
+} parts[] = {
+    {"audit", "the audit log", bench_audit},
+    {"rules", "the decision before a command", bench_rules},
+    {"patch", "patches", bench_patch},
+    {"spawn", "starting programs", bench_spawn},
+    {"library", "the library call", bench_library},
+    {"rate", "launches per second", bench_rate},
+    {"memory", "memory", bench_memory},
+    {"sessions", "sessions", bench_sessions},
+    {"server", "the exec server", bench_server},
+    {"tools", "work on 20,000 files", bench_tools},
+};
+
+enum { PARTS = sizeof parts / sizeof *parts };
+
+/* false when there is no part of this name. */
+static bool choose(const char *name, bool chosen[PARTS])
 {
-    say("starting programs");
-    bench_spawn(bench);
-    say("the library call");
-    bench_library(bench);
-    say("launches per second");
-    bench_rate(bench);
-    say("memory");
-    bench_memory(bench);
-    say("work on 20,000 files");
-    bench_tools(bench);
+    for (size_t i = 0; i < PARTS; i++)
+        if (str_eq(parts[i].name, name))
+            return chosen[i] = true;
+    return false;
+}
+
+static void bench_run(struct bench *bench, const bool chosen[PARTS])
+{
+    bool all = true;
+
+    for (size_t i = 0; i < PARTS; i++)
+        all &= !chosen[i];
+    for (size_t i = 0; i < PARTS; i++) {
+        if (!all && !chosen[i])
+            continue;
+        fprintf(stderr, "bench: %s\n", parts[i].what);
+        parts[i].run(bench);
+    }
 }
 
 int main(int argc, char **argv)
@@ -105,7 +131,10 @@ int main(int argc, char **argv)
     AUTO_FREE char *launcher = NULL;
     AUTO_FREE char *static_true = NULL;
     AUTO_FREE char *static_pause = NULL;
+    AUTO_FREE char *static_write = NULL;
+    AUTO_FREE char *static_echo = NULL;
     struct bench bench = {.runs = RUNS, .null = open("/dev/null", O_RDWR | O_CLOEXEC)};
+    bool chosen[PARTS] = {false};
     bool is_json = false;
 
     for (int i = 1; i < argc; i++) {
@@ -113,7 +142,7 @@ int main(int argc, char **argv)
             is_json = true;
         } else if (str_eq(argv[i], "--quick")) {
             bench.runs = RUNS_QUICK;
-        } else {
+        } else if (!choose(argv[i], chosen)) {
             fputs(usage, str_eq(argv[i], "--help") ? stdout : stderr);
             return str_eq(argv[i], "--help") ? 0 : 2;
         }
@@ -122,8 +151,10 @@ int main(int argc, char **argv)
     bench.launcher = launcher = built("src/launch/cordon-linux-sandbox");
     bench.static_true = static_true = built("bench/static-true");
     bench.static_pause = static_pause = built("bench/static-pause");
+    bench.static_write = static_write = built("bench/static-write");
+    bench.static_echo = static_echo = built("bench/static-echo");
     make_scratch(&bench);
-    bench_run(&bench);
+    bench_run(&bench, chosen);
     (is_json ? report_print_json : report_print)(&bench.report, stdout);
     report_done(&bench.report);
     free(bench.ws);

@@ -56,7 +56,7 @@ static int figure_digits(const struct figure *figure)
 {
     if (str_eq(figure->unit, "x"))
         return 3;
-    return str_eq(figure->unit, "ms") ? 2 : 0;
+    return str_eq(figure->unit, "ms") ? 2 : str_eq(figure->unit, "us") ? 1 : 0;
 }
 
 static void print_number(FILE *out, double value, const struct figure *figure)

@@ -41,6 +41,11 @@ void bench_check(int status, const struct err *err)
 
 void run_bare(const struct bench *bench, const char *const *argv)
 {
+    run_bare_with(bench, argv, environment);
+}
+
+void run_bare_with(const struct bench *bench, const char *const *argv, char *const *env)
+{
     posix_spawn_file_actions_t actions;
     int status;
     pid_t pid;
@@ -50,7 +55,7 @@ void run_bare(const struct bench *bench, const char *const *argv)
     for (int fd = 0; fd < 3; fd++)
         posix_spawn_file_actions_adddup2(&actions, bench->null, fd);
     posix_spawn_file_actions_addchdir_np(&actions, bench->ws);
-    error = posix_spawn(&pid, argv[0], &actions, NULL, (char *const *)argv, environment);
+    error = posix_spawn(&pid, argv[0], &actions, NULL, (char *const *)argv, env);
     posix_spawn_file_actions_destroy(&actions);
     if (error)
         bench_fail("%s: %s", argv[0], strerror(error));
