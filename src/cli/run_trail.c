@@ -5,13 +5,10 @@
 #include "cli/console.h"
 #include "cli/settings.h"
 #include "engine/execution.h"
-#include "exec/capture.h"
-#include "exec/denial.h"
+#include "engine/execution_audit.h"
 
 #include <jansson.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static const uint64_t wait_ns = UINT64_C(1000000000); /* 1 s, when others hold the log */
@@ -51,40 +48,6 @@ void run_trail_begin(struct run_trail *trail, const struct settings *settings, c
         audit_trail_add(trail->trail, AUDIT_BEGIN, trail->session, audit_begin_body(&begin));
 }
 
-static uint64_t bytes_of(const struct oneshot_result *result, enum stream stream)
-{
-    struct capture_view view;
-
-    capture_view(result->capture, stream, &view);
-    return view.total;
-}
-
-static json_t *asked_body(const struct settings *settings, const struct approval_request *question)
-{
-    const struct audit_asked asked = {
-        .argv = strv_view(&question->argv),
-        .env = strv_view(&settings->env),
-        .reason = question->reason,
-        .covers = question->covers,
-    };
-
-    return audit_asked_body(&asked);
-}
-
-static json_t *denied_body(const struct denial *denial)
-{
-    const struct audit_denied denied = {
-        .operation = denial_operation_name(denial->operation),
-        .path = denial->path,
-        .host = denial->host,
-        .error = denial->error ? strerrorname_np(denial->error) : NULL,
-        .evidence = denial_evidence_name(denial->evidence),
-        .decided_by = denial->origin,
-    };
-
-    return audit_denied_body(&denied);
-}
-
 static void add(struct run_trail *trail, enum audit_event event, json_t *body)
 {
     audit_trail_add(trail->trail, event, trail->session, body);
@@ -93,61 +56,19 @@ static void add(struct run_trail *trail, enum audit_event event, json_t *body)
 void run_trail_event(struct run_trail *trail, const struct settings *settings,
                      const struct execution_event *event)
 {
-    if (!trail->trail)
-        return;
-    switch (event->kind) {
-    case EXECUTION_ASKED:
-        add(trail, AUDIT_ASKED, asked_body(settings, event->question));
-        break;
-    case EXECUTION_ANSWERED:
-        add(trail, AUDIT_ANSWERED,
-            audit_answered_body(approval_decision_name(event->answer->decision), event->answer->by,
-                                event->rule));
-        break;
-    case EXECUTION_DENIED:
-        if (event->denial->source != DENIAL_BY_HOST)
-            add(trail, AUDIT_DENIED, denied_body(event->denial));
-        break;
-    case EXECUTION_RETRIED:
-        add(trail, AUDIT_RETRIED, audit_retried_body(event->words));
-        break;
-    }
-}
+    struct audit_note note;
 
-static void add_attempt(struct run_trail *trail, const struct oneshot_result *result)
-{
-    add(trail, AUDIT_OUTPUT,
-        audit_output_body(bytes_of(result, STREAM_STDOUT), bytes_of(result, STREAM_STDERR)));
-}
-
-static void add_end(struct run_trail *trail, const struct oneshot_result *result)
-{
-    const struct audit_end end = {
-        .end = oneshot_end_name(result->end),
-        .exit_code = result->exit_code,
-        .signal = result->signal,
-        .wall_ns = result->wall_ns,
-        .reason = result->failed ? result->failure.msg : NULL,
-    };
-
-    add(trail, AUDIT_END, audit_end_body(&end));
+    if (trail->trail && execution_audit_event(event, NULL, strv_view(&settings->env), &note))
+        add(trail, note.event, note.body);
 }
 
 void run_trail_result(struct run_trail *trail, const struct execution_result *result)
 {
-    struct audit_end end = {.end = execution_outcome_name(result->outcome), .exit_code = -1};
-
     if (!trail->trail)
         return;
     for (size_t i = 0; i < result->attempts_len; i++)
-        add_attempt(trail, &result->attempts[i].result);
-    end.reason = result->reason;
-    if (result->outcome == EXECUTION_RAN)
-        add_end(trail, &result->attempts[result->attempts_len - 1].result);
-    else if (result->outcome == EXECUTION_FAILED)
-        run_trail_failure(trail, result->reason);
-    else
-        add(trail, AUDIT_END, audit_end_body(&end));
+        add(trail, AUDIT_OUTPUT, execution_audit_output(&result->attempts[i].result));
+    add(trail, AUDIT_END, execution_audit_end(result));
 }
 
 void run_trail_failure(struct run_trail *trail, const char *reason)

@@ -7,8 +7,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "exec/capture.h"
-#include "exec/denial.h"
+#include "engine/execution_audit.h"
 #include "loop/loop.h"
 #include "policy/access.h"
 #include "server/exec_run.h"
@@ -16,7 +15,6 @@
 #include "server/server.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define FLUSH_NS UINT64_C(1000000000)     /* 1 s */
 #define LAST_WAIT_NS UINT64_C(1000000000) /* 1 s, when the server ends and others hold the log */
@@ -113,86 +111,17 @@ void exec_trail_begin(struct exec_run *run)
         add(run, AUDIT_BEGIN, audit_begin_body(&begin));
 }
 
-static json_t *asked_body(const struct exec_run *run, const struct approval_request *question)
-{
-    char *const patch[] = {(char *)"apply_patch", NULL};
-    const struct audit_asked asked = {
-        .argv = is_patch(run) ? patch : strv_view(&question->argv),
-        .env = strv_view(&run->env),
-        .reason = question->reason,
-        .covers = question->covers,
-    };
-
-    return audit_asked_body(&asked);
-}
-
-static json_t *denied_body(const struct denial *denial)
-{
-    const struct audit_denied denied = {
-        .operation = denial_operation_name(denial->operation),
-        .path = denial->path,
-        .host = denial->host,
-        .error = denial->error ? strerrorname_np(denial->error) : NULL,
-        .evidence = denial_evidence_name(denial->evidence),
-        .decided_by = denial->origin,
-    };
-
-    return audit_denied_body(&denied);
-}
-
 void exec_trail_step(struct exec_run *run, const struct execution_event *event)
 {
-    if (!*run->trail_id)
-        return;
-    switch (event->kind) {
-    case EXECUTION_ASKED:
-        add(run, AUDIT_ASKED, asked_body(run, event->question));
-        break;
-    case EXECUTION_ANSWERED:
-        add(run, AUDIT_ANSWERED,
-            audit_answered_body(approval_decision_name(event->answer->decision), event->answer->by,
-                                event->rule));
-        break;
-    case EXECUTION_DENIED:
-        if (event->denial->source != DENIAL_BY_HOST)
-            add(run, AUDIT_DENIED, denied_body(event->denial));
-        break;
-    case EXECUTION_RETRIED:
-        add(run, AUDIT_RETRIED, audit_retried_body(event->words));
-        break;
-    }
+    char *const patch[] = {(char *)"apply_patch", NULL};
+    struct audit_note note;
+
+    if (*run->trail_id &&
+        execution_audit_event(event, is_patch(run) ? patch : NULL, strv_view(&run->env), &note))
+        add(run, note.event, note.body);
 }
 
 /* --- the end --- */
-
-static uint64_t bytes_of(const struct oneshot_result *result, enum stream stream)
-{
-    struct capture_view view;
-
-    capture_view(result->capture, stream, &view);
-    return view.total;
-}
-
-static void add_end(struct exec_run *run, const struct execution_result *result)
-{
-    struct audit_end end = {.end = "cancelled", .exit_code = -1};
-    const struct oneshot_result *last =
-        result && result->attempts_len ? &result->attempts[result->attempts_len - 1].result : NULL;
-
-    if (result) {
-        end.end = result->outcome == EXECUTION_FAILED ? "failed-to-start"
-                                                      : execution_outcome_name(result->outcome);
-        end.reason = result->reason;
-    }
-    if (last) {
-        end.end = oneshot_end_name(last->end);
-        end.exit_code = last->exit_code;
-        end.signal = last->signal;
-        end.wall_ns = last->wall_ns;
-        end.reason = last->failed ? last->failure.msg : NULL;
-    }
-    add(run, AUDIT_END, audit_end_body(&end));
-}
 
 static void add_patch_end(struct exec_run *run, const struct execution_result *result)
 {
@@ -213,8 +142,6 @@ void exec_trail_end(struct exec_run *run, const struct execution_result *result)
         return;
     }
     for (size_t i = 0; result && i < result->attempts_len; i++)
-        add(run, AUDIT_OUTPUT,
-            audit_output_body(bytes_of(&result->attempts[i].result, STREAM_STDOUT),
-                              bytes_of(&result->attempts[i].result, STREAM_STDERR)));
-    add_end(run, result);
+        add(run, AUDIT_OUTPUT, execution_audit_output(&result->attempts[i].result));
+    add(run, AUDIT_END, execution_audit_end(result));
 }

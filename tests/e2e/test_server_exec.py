@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import time
 
 import pytest
 from harness import WAIT
@@ -194,7 +195,10 @@ def test_who_disconnects_while_asked_says_no(place, server):
     question(client)
     client.close()
     with server.client() as other:
-        assert other.call("approval/list") == {"questions": []}
+        # the server hears of the end by another socket than of this call
+        deadline = time.monotonic() + WAIT
+        while other.call("approval/list")["questions"]:
+            assert time.monotonic() < deadline
         number = run(other, "r", ["echo", "hello"])
         answer(other, question(other), "approved")
         assert result(other, number)["outcome"] == "ran"

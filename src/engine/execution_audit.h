@@ -1,0 +1,27 @@
+/* What an execution is in the audit log (audit/event.h): records for whoever keeps a trail. */
+#pragma once
+
+#include "audit/event.h"
+
+#include <stdbool.h>
+
+struct execution_event;
+struct execution_result;
+struct json_t;
+struct oneshot_result;
+
+struct audit_note {
+    enum audit_event event;
+    struct json_t *body; /* a new reference */
+};
+
+/* The record of an event; false when it makes none. `argv` stands for the command of a question
+ * (NULL: as the question has it), and what is secret in `env` is taken out of it. */
+bool execution_audit_event(const struct execution_event *event, char *const *argv, char *const *env,
+                           struct audit_note *ret);
+
+/* Of one attempt: how much it wrote. */
+struct json_t *execution_audit_output(const struct oneshot_result *result);
+
+/* How it ended; NULL: it was given up by whoever started it. */
+struct json_t *execution_audit_end(const struct execution_result *result);
