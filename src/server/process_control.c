@@ -29,6 +29,11 @@ static void reply_status(struct call *call, const char *status)
 
 /* --- process/write --- */
 
+static void fail_ended(struct call *call)
+{
+    call_fail(call, RPC_INTERNAL, "failed to write to process stdin");
+}
+
 static void write_bytes(struct call *call, struct wire_process *process, const json_t *params,
                         const char *bytes, size_t len)
 {
@@ -54,7 +59,7 @@ static void write_bytes(struct call *call, struct wire_process *process, const j
                   process->id);
         break;
     case SESSION_IS_OVER:
-        call_fail(call, RPC_INTERNAL, "failed to write to process stdin");
+        fail_ended(call);
         break;
     }
 }
@@ -98,6 +103,8 @@ void method_process_write(struct call *call, const json_t *params)
         reply_status(call, "starting");
     else if (!process->takes_input)
         reply_status(call, "stdinClosed");
+    else if (process->state != WIRE_RUNNING)
+        fail_ended(call);
     else if (!client_may_write(call->client, process))
         call_fail(call, RPC_INVALID_REQUEST, "another connection writes to process %s",
                   process->id);
