@@ -168,6 +168,7 @@ async def test_files(place, server):
         await files.write(ws / "huge", data * 5)  # more than one frame
         assert await files.read(ws / "huge") == data * 5
         waiting = asyncio.create_task(files.wait_for([ws / "later"]))
+        await asyncio.sleep(0)  # the task gets to send its call
         await client.call("environment/status")  # the watch stands
         (ws / "later").write_text("")
         assert await waiting is True
