@@ -106,6 +106,18 @@ static void process_begin_drain(struct process *process)
         drain_pause(&process->drain);
 }
 
+static void process_on_bytes(void *data, enum stream stream, const char *bytes, size_t len)
+{
+    struct process *process = data;
+    uint64_t offset = process->end.output_bytes;
+
+    process->end.output_bytes += len;
+    if (!process_is_waiting(process))
+        drain_touch(&process->drain);
+    if (process->events->on_output)
+        process->events->on_output(process->data, stream, bytes, len, offset);
+}
+
 static void process_on_read_out(void *data)
 {
     struct process *process = data;
@@ -131,8 +143,6 @@ static void process_set_gone(struct process *process)
 
 static void process_set_started(struct process *process, pid_t pid)
 {
-    if (process->has_started)
-        return;
     process->has_started = true;
     if (process->events->on_started)
         process->events->on_started(process->data, pid);
@@ -177,29 +187,6 @@ static bool process_read_report(struct process *process)
         break;
     }
     return true;
-}
-
-/* What a command writes can be here before the launcher got to say that it was started. (On a
- * terminal that is no proof: input is echoed.) */
-static void process_note_start(struct process *process)
-{
-    while (!process->has_started && !process->has_report && process_read_report(process))
-        continue;
-    if (!process->has_started && !process->has_report && process->channels.pty.master < 0)
-        process_set_started(process, 0);
-}
-
-static void process_on_bytes(void *data, enum stream stream, const char *bytes, size_t len)
-{
-    struct process *process = data;
-    uint64_t offset = process->end.output_bytes;
-
-    process_note_start(process);
-    process->end.output_bytes += len;
-    if (!process_is_waiting(process))
-        drain_touch(&process->drain);
-    if (process->events->on_output)
-        process->events->on_output(process->data, stream, bytes, len, offset);
 }
 
 static void process_on_status(void *data, int fd, unsigned ready)

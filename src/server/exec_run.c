@@ -129,6 +129,7 @@ static int prepare(void *data, const struct execution_place *where, struct execu
     if (!place)
         return -1;
     run->at = where->place;
+    run->has_begun = false;
     *ret = (struct execution_stage){
         .sandbox = place->sandbox, .access = place->access, .env = strv_view(&run->env)};
     return 0;
@@ -154,17 +155,24 @@ int exec_run_patch(struct exec_run *run, const char *task, const char *form, str
 
 /* --- running --- */
 
-static void on_started(void *data, pid_t pid)
+static void tell_begin(struct exec_run *run, pid_t pid)
 {
-    struct exec_run *run = data;
-
+    if (run->has_begun)
+        return;
+    run->has_begun = true;
     run->attempts++;
     exec_event_begin(run, pid);
+}
+
+static void on_started(void *data, pid_t pid)
+{
+    tell_begin(data, pid);
 }
 
 static void on_output(void *data, enum stream stream, const char *bytes, size_t len,
                       uint64_t offset)
 {
+    tell_begin(data, 0); /* what it writes can be here before the launcher got to say so */
     exec_event_output(data, &(struct exec_output){
                                 .stream = stream, .bytes = bytes, .len = len, .offset = offset});
 }

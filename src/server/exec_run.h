@@ -35,6 +35,7 @@ struct exec_run {
     struct server *server;
     struct client_session *session;
     struct call *call; /* NULL: its client is gone */
+    bool has_begun;    /* the attempt: its "begin" is told */
     bool is_cancelled; /* nothing is begun any more */
     char *id;          /* chosen by the client; NULL: nothing is told before the answer */
     uint64_t seq;      /* of the last event */
