@@ -89,6 +89,24 @@ int fd_read_file(const char *path, size_t max, struct buf *ret, struct err *err)
     return 0;
 }
 
+ssize_t fd_read_block(int fd, void *ret, size_t size)
+{
+    size_t len = 0;
+
+    while (len < size) {
+        ssize_t n = sys_fault() ? -1 : read(fd, (char *)ret + len, size - len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        if (n == 0)
+            break;
+        len += (size_t)n;
+    }
+    return (ssize_t)len;
+}
+
 int fd_make_folders(const char *path, mode_t mode, struct err *err)
 {
     AUTO_FREE char *copy = alloc_str(path);

@@ -29,6 +29,9 @@ int fd_read_file(const char *path, size_t max, struct buf *ret, struct err *err)
 /* Makes the folder `path` (absolute) and every one above it that is missing. */
 int fd_make_folders(const char *path, mode_t mode, struct err *err);
 
+/* Reads until `size` bytes are there or the file ends; how many came, or -1 with errno. */
+ssize_t fd_read_block(int fd, void *ret, size_t size);
+
 /* Writes everything, however often write(2) stops early. */
 int fd_write_all(int fd, const void *data, size_t len, struct err *err);
 

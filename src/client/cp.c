@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/base64.h"
+#include "base/fd.h"
 #include "base/file_uri.h"
 #include "base/json.h"
 #include "base/path.h"
@@ -133,32 +134,13 @@ static int remote_read(struct copy *copy, uint64_t offset, char *ret, size_t *re
 
 /* --- there --- */
 
-/* Fills a block as far as the file goes. */
-static ssize_t read_block(int fd, char *ret)
-{
-    size_t len = 0;
-
-    while (len < BLOCK) {
-        ssize_t n = read(fd, ret + len, BLOCK - len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -1;
-        if (n == 0)
-            break;
-        len += (size_t)n;
-    }
-    return (ssize_t)len;
-}
-
 static int send_blocks(struct copy *copy, int fd, const char *name, struct err *err)
 {
     AUTO_FREE char *block = alloc_zero(BLOCK, 1);
     uint64_t offset = 0;
 
     for (;;) {
-        ssize_t n = read_block(fd, block);
+        ssize_t n = fd_read_block(fd, block, BLOCK);
 
         if (n < 0)
             return err_sys(err, "reading %s", name);

@@ -18,25 +18,6 @@
 
 enum { READ_BLOCK = 192 * 1024 }; /* a multiple of 3, so that blocks of base64 join */
 
-/* Up to a whole block; less only at the end of the file. */
-static ssize_t read_block(int fd, char *block)
-{
-    size_t len = 0;
-
-    while (len < READ_BLOCK) {
-        ssize_t n = sys_fault() ? -1 : read(fd, block + len, READ_BLOCK - len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -1;
-        if (n == 0)
-            break;
-        len += (size_t)n;
-    }
-    return (ssize_t)len;
-}
-
 static int refuse_size(struct err *err)
 {
     return err_set(err, ERR_LIMIT, "file is too large to read: limit is %d bytes", FILES_READ_MAX);
@@ -58,7 +39,7 @@ static int send_content(int fd, const char *path, struct reply *reply, struct er
     ssize_t len = 0;
 
     do {
-        len = read_block(fd, block);
+        len = fd_read_block(fd, block, READ_BLOCK);
         if (len < 0)
             return err_sys(err, "reading %s", path);
         total += (size_t)len;
