@@ -126,7 +126,8 @@ def test_nice_timeout_and_nohup(place):
     need("timeout", "nice")
     out = passes(place.shell("timeout 0.2 sleep 1000; echo $?; nice -n 5 nice; "
                              "nohup sh -c 'echo kept' 2>/dev/null; setsid -w echo session"))
-    assert out == "124\n5\nkept\nsession\n"
+    nicer = min(os.nice(0) + 5, 19)  # whoever runs the tests may be nice already
+    assert out == f"124\n{nicer}\nkept\nsession\n"
 
 
 def test_a_full_environment_of_a_login(place):
