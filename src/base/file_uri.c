@@ -83,7 +83,7 @@ char *file_uri_format(const char *path)
     for (; *path; path++) {
         unsigned char byte = (unsigned char)*path;
 
-        if (byte < 0x80 && (isalnum(byte) || strchr("-._~/", byte))) {
+        if (byte < 0x80 && (isalnum(byte) || strchr("/!$&'()*+,-.:;=@[]^_|~", byte))) {
             out[len++] = *path;
             continue;
         }

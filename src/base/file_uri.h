@@ -8,6 +8,7 @@
  * or one that stands for NUL. */
 char *file_uri_parse(const char *uri, struct err *err);
 
-/* "file:///path" for an absolute path; every byte but letters, digits and "-._~/" is escaped, so
- * that any path survives. Caller frees. */
+/* "file:///path" for an absolute path; any path survives. Escaped are the bytes that the URL
+ * Standard (WHATWG, path percent-encode set) and "\\" ask for, and no others, as clients do that
+ * compare URIs as text. Caller frees. */
 char *file_uri_format(const char *path);
