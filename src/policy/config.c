@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/str.h"
+#include "policy/config_approval.h"
 #include "policy/config_keys.h"
 #include "policy/config_reader.h"
 #include "policy/toml.h"
@@ -135,7 +136,8 @@ static int read_general(struct config *config, struct err *err)
 {
     const struct toml_node *unused;
 
-    if (read_sandbox_mode(config, err) || read_environment(config, err) ||
+    if (read_sandbox_mode(config, err) || config_read_approval(config, err) ||
+        read_environment(config, err) ||
         config_string(config, config->root, "default_permissions", &config->default_permissions,
                       err) ||
         config_item(config, config->root, "permissions", TOML_TABLE, &unused, err))

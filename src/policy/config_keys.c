@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/str.h"
+#include "policy/config_approval.h"
 #include "policy/config_reader.h"
 #include "policy/profile_text.h"
 
@@ -17,6 +18,7 @@
 
 /* Ours first, then Codex's. */
 static const char *const top_keys[] = {
+    "approval_policy",
     "default_permissions",
     "permissions",
     "projects",
@@ -27,7 +29,6 @@ static const char *const top_keys[] = {
     "agents",
     "allow_login_shell",
     "analytics",
-    "approval_policy",
     "approvals_reviewer",
     "apps",
     "audio",
@@ -228,6 +229,7 @@ static void warn_without_effect(struct config *config)
 void config_warn_keys(struct config *config)
 {
     const struct toml_node *permissions = toml_find(config->root, "permissions");
+    const struct toml_node *approval = toml_find(config->root, "approval_policy");
 
     for (size_t i = 0; i < config->root->len; i++) {
         const struct toml_node *node = &config->root->items[i];
@@ -239,6 +241,9 @@ void config_warn_keys(struct config *config)
                "sandbox_workspace_write.", workspace_keys);
     warn_table(config, toml_find(config->root, "shell_environment_policy"),
                "shell_environment_policy.", environment_keys);
+    warn_table(config, toml_find(approval, "granular"), "approval_policy.granular.",
+               approval_switches);
+    warn_table(config, toml_find(approval, "reject"), "approval_policy.reject.", approval_switches);
     for (size_t i = 0; permissions && i < permissions->len; i++)
         if (permissions->kind == TOML_TABLE)
             warn_permissions(config, &permissions->items[i]);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "policy/approval.h"
 #include "policy/config.h"
 #include "policy/toml.h"
 
@@ -14,6 +15,8 @@ struct config {
     struct environment_policy environment;
     const char *sandbox_mode;        /* borrowed from the tree; NULL: not set */
     const char *default_permissions; /* likewise */
+    struct approval_policy approval;
+    bool has_approval;
     struct config_warning *warnings;
     size_t warnings_len;
     size_t warnings_cap;

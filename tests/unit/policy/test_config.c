@@ -3,7 +3,7 @@
  *
  *     error      config_load() fails; how the message begins
  *     warnings   ["LINE KEY [-> NEAREST]"], all of them
- *     names, default
+ *     names, default, approval (as JSON; null: none)
  *     environment {inherit, defaults, exclude, include_only, set}
  *     ask        list of {profile (null: the default), home, and either error (how it begins) and
  *                code, or out (profile JSON), origins, roots, extends, settings} */
@@ -13,6 +13,7 @@
 #include "base/auto.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "policy/approval.h"
 #include "policy/config.h"
 #include "policy/profile_json.h"
 
@@ -64,6 +65,14 @@ static void check_warnings(const json_t *json, const struct config *config)
     check_strings(json_object_get(json, "warnings"), &got);
 }
 
+static void check_approval(const json_t *wanted, const struct config *config)
+{
+    const struct approval_policy *policy = config_approval_policy(config);
+    AUTO_JSON json_t *got = policy ? approval_policy_to_json(policy) : json_null();
+
+    assert_json_equal(got, wanted);
+}
+
 static void check_environment(const json_t *wanted, const struct environment_policy *policy)
 {
     static const char *const inherit[] = {"all", "core", "none"};
@@ -85,6 +94,8 @@ static void check_general(const json_t *json, const struct config *config)
     check_warnings(json, config);
     if (json_object_get(json, "environment"))
         check_environment(json_object_get(json, "environment"), config_environment(config));
+    if (json_object_get(json, "approval"))
+        check_approval(json_object_get(json, "approval"), config);
     config_profile_names(config, &names);
     if (json_object_get(json, "names"))
         check_strings(json_object_get(json, "names"), &names);
@@ -171,7 +182,7 @@ static void check_ask(const json_t *ask, const struct config *config)
 static void config_case(void **state)
 {
     static const char *const keys[] = {"why",     "toml",        "error", "warnings", "names",
-                                       "default", "environment", "ask",   NULL};
+                                       "default", "environment", "ask",   "approval", NULL};
     const struct test_case *test = *state;
     const json_t *json = test->json;
     AUTO_FREE char *usual = alloc_strf("%.*s.toml", (int)strlen(test->name) - 5, test->name);

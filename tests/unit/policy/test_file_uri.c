@@ -67,6 +67,9 @@ static void any_path_survives(void **state)
     free(uri);
     uri = file_uri_format("/a b/~x_1.c");
     assert_string_equal(uri, "file:///a%20b/~x_1.c");
+    free(uri);
+    uri = file_uri_format("/@a+b/(1)[2]{3}#?%|\\");
+    assert_string_equal(uri, "file:///@a+b/(1)[2]%7B3%7D%23%3F%25|%5C");
 }
 
 int main(void)
