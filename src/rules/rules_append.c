@@ -1,7 +1,6 @@
-/* Adding a rule to a file that others may be reading, or adding to. One writer at a time holds a
- * lock (flock(2)) on the file that the path names now; the new text is written beside it and
- * renamed over it, so that a reader has the old file or the new one, also after a crash. A writer
- * that got its lock on a file that was replaced in the meantime starts again.
+/* Adding a rule to a file that others may be reading, or adding to. One writer at a time holds the
+ * lock of a file beside it; the new text is written beside it, too, and renamed over it, so that a
+ * reader has the old file or the new one, also after a crash.
  *
  * The whole new text is parsed before it is put in place: a line that would break the file is a
  * failure, and so is a file that is broken already, because nothing in it would count. */
@@ -10,8 +9,10 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "rules/rules.h"
@@ -22,8 +23,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
+
+#define WAIT_NS CLOCK_NS_PER_S /* a lock is held for milliseconds */
 
 /* --- lines --- */
 
@@ -105,26 +107,29 @@ static int make_folder(const char *path, struct err *err)
     return 0;
 }
 
-/* The descriptor holds the lock of the file that `path` names. */
-static int open_locked(const char *path, struct err *err)
+/* Held while the file is read and replaced; a descriptor. */
+static int lock(const char *path, struct err *err)
 {
-    for (;;) {
-        AUTO_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
-        struct stat held;
-        struct stat named;
+    AUTO_FREE char *name = alloc_strf("%s.lock", path);
+    int fd = lock_file_take(name, WAIT_NS);
 
-        if (fd < 0)
-            return err_sys(err, "opening %s", path);
-        while (flock(fd, LOCK_EX))
-            if (errno != EINTR)
-                return err_sys(err, "locking %s", path);
-        if (fstat(fd, &held))
-            return err_sys(err, "%s", path);
-        if (!S_ISREG(held.st_mode))
-            return err_set(err, ERR_INVALID, "%s is no regular file", path);
-        if (!stat(path, &named) && held.st_dev == named.st_dev && held.st_ino == named.st_ino)
-            return TAKE_FD(fd);
-    }
+    if (fd >= 0)
+        return fd;
+    if (errno == EWOULDBLOCK)
+        return err_set(err, ERR_LIMIT, "%s stayed locked by another process", path);
+    return err_sys(err, "%s", name);
+}
+
+static int open_regular(const char *path, struct err *err)
+{
+    AUTO_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st))
+        return err_sys(err, "opening %s", path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, ERR_INVALID, "%s is no regular file", path);
+    return TAKE_FD(fd);
 }
 
 static bool has_line(const struct buf *text, const char *line)
@@ -172,7 +177,7 @@ static int write_beside(const char *path, const char *temporary, int old, const 
     return -1;
 }
 
-/* `fd` holds the lock. What a writer that crashed left beside the file is removed: nobody else
+/* The lock is held. What a writer that crashed left beside the file is removed: nobody else
  * writes there. */
 static int append_locked(const char *path, int fd, const char *home, const char *line,
                          enum rules_append *ret, struct err *err)
@@ -204,11 +209,13 @@ int rules_append(const char *path, const char *home, const char *line, enum rule
                  struct err *err)
 {
     AUTO_FREE char *real = real_target(path);
+    AUTO_CLOSE int held = -1;
     AUTO_CLOSE int fd = -1;
 
     if (make_folder(real, err))
         return -1;
-    fd = open_locked(real, err);
+    held = lock(real, err);
+    fd = held < 0 ? -1 : open_regular(real, err);
     if (fd < 0)
         return -1;
     return append_locked(real, fd, home, line, ret, err);

@@ -2,11 +2,15 @@
  *
  * The one idea: the state is printed by the shell itself as a script that the same shell reads
  * (declare -f, export -p, ...), so nothing here knows how to quote what it has seen. What cannot be
- * set again is left out, because the file is checked with `set -e`.
+ * set again is left out, because the state is checked with `set -e`.
  *
- * The script is run by `eval` in the shell that read the snapshot, so functions, aliases and
- * options reach it, which an exec of a fresh shell would lose. Its text is written once; variables
- * of ours are gone before it starts. */
+ * It is carried to a command in its environment, and not in a file: what a file holds (every
+ * exported variable) would have to be readable in this sandbox, hidden from every other, and safe
+ * from being written by what runs in any of them. The environment of a process is none of these
+ * problems, and the shell forgets the variables before the script starts.
+ *
+ * The script is run by `eval` in the shell that read the state, so functions, aliases and options
+ * reach it, which an exec of a fresh shell would lose. */
 #include "rules/shell_snapshot.h"
 
 #include "base/auto.h"
@@ -18,7 +22,9 @@
 #include <string.h>
 
 /* One argument of execve(2) may have 32 pages, MAX_ARG_STRLEN of <linux/binfmts.h>. */
-enum { ARGUMENT_MAX = 120 * 1024 };
+enum { ARGUMENT_MAX = 120 * 1024, PART = 120 * 1024 };
+
+#define CARRIER "_cordon_state_"
 
 #define MARKER "# cordon shell snapshot 1"
 #define START "command printf '%s\\n' '" MARKER "'\n"
@@ -106,12 +112,44 @@ static bool put_quoted(struct buf *text, const char *word)
     return fits && buf_append_str(text, "'");
 }
 
-void shell_snapshot_check(const char *shell, const char *path, struct strv *ret)
+size_t shell_snapshot_carry(const char *state, size_t len, struct strv *ret_env)
+{
+    size_t parts = 0;
+
+    for (size_t at = 0; at < len; at += PART) {
+        size_t rest = len - at;
+
+        strv_pushf(ret_env, CARRIER "%zu=%.*s", parts++, (int)(rest < PART ? rest : PART),
+                   state + at);
+    }
+    return parts;
+}
+
+/* "eval "$_cordon_state_0$_cordon_state_1..." */
+static bool put_state(struct buf *text, size_t parts)
+{
+    bool fits = buf_append_str(text, "eval \"");
+
+    for (size_t i = 0; i < parts; i++)
+        fits = fits && buf_appendf(text, "${" CARRIER "%zu}", i);
+    return fits && buf_append_str(text, "\"");
+}
+
+static bool put_forgetting(struct buf *text, size_t parts)
+{
+    bool fits = buf_append_str(text, "unset _cordon");
+
+    for (size_t i = 0; i < parts; i++)
+        fits = fits && buf_appendf(text, " " CARRIER "%zu", i);
+    return fits && buf_append_str(text, "\n");
+}
+
+void shell_snapshot_check(const char *shell, size_t parts, struct strv *ret)
 {
     AUTO(buf_done) struct buf text = {.max = ARGUMENT_MAX};
 
-    buf_append_str(&text, "set -e\n. ");
-    put_quoted(&text, path);
+    buf_append_str(&text, "set -e\n");
+    put_state(&text, parts);
     shell_argv_make(shell, SHELL_PLAIN, text.data, ret);
 }
 
@@ -149,25 +187,23 @@ static bool put_restoring(struct buf *text, char *const *keep)
     return fits;
 }
 
-static bool put_script(struct buf *text, char *const *argv, const char *path, char *const *keep)
+static bool put_script(struct buf *text, char *const *argv, size_t parts, char *const *keep)
 {
     return buf_append_str(text, "_cordon=") && put_quoted(text, argv[2]) &&
-           buf_append_str(text, "\n[ -r ") && put_quoted(text, path) &&
-           buf_append_str(text, " ] || exec ") && put_quoted(text, argv[0]) &&
-           buf_append_str(text, " -lc \"$_cordon\"\n") && put_saving(text, keep) &&
-           buf_append_str(text, ". ") && put_quoted(text, path) &&
+           buf_append_str(text, "\n") && put_saving(text, keep) && put_state(text, parts) &&
            buf_append_str(text, " > /dev/null 2>&1\n") && put_restoring(text, keep) &&
-           buf_append_str(text, "eval \"unset _cordon\n$_cordon\"");
+           buf_append_str(text, "eval \"") && put_forgetting(text, parts) &&
+           buf_append_str(text, "$_cordon\"");
 }
 
-bool shell_snapshot_use(char *const *argv, const char *shell, const char *path, char *const *keep,
+bool shell_snapshot_use(char *const *argv, const char *shell, size_t parts, char *const *keep,
                         struct strv *ret)
 {
     AUTO(buf_done) struct buf text = {.max = ARGUMENT_MAX};
 
     if (!argv[0] || !argv[1] || !argv[2] || argv[3] || !str_eq(argv[0], shell) ||
         !str_eq(argv[1], "-lc") || !take_script(shell_kind_of(shell)) ||
-        !put_script(&text, argv, path, keep))
+        !put_script(&text, argv, parts, keep))
         return false;
     shell_argv_make(shell, SHELL_PLAIN, text.data, ret);
     return true;

@@ -2,8 +2,9 @@
  * their time is paid once (spec/exec-core.md 9.4). Text only; who runs and stores it:
  *
  *     run shell_snapshot_take() once        login start-up, then the state as a script, on stdout
- *     shell_snapshot_cut() its output       into a file that nobody else can read
- *     run shell_snapshot_check()            exit code 0, or the file is of no use
+ *     shell_snapshot_cut() its output       kept in memory
+ *     shell_snapshot_carry()                as variables of the environment: see shell_snapshot.c
+ *     run shell_snapshot_check()            exit code 0, or it is of no use
  *     shell_snapshot_use() for each command `SHELL -lc SCRIPT` becomes one without start-up
  *
  * Made for bash, zsh and sh. The state is functions, aliases, options and exported variables (not
@@ -17,9 +18,8 @@
 #include <stddef.h>
 
 enum {
-    SHELL_SNAPSHOT_TIMEOUT_S = 10,               /* for taking it */
-    SHELL_SNAPSHOT_MAX = 4 * 1024 * 1024,        /* bytes of output */
-    SHELL_SNAPSHOT_AGE_MAX_S = 3 * 24 * 60 * 60, /* an older file is left over and may be removed */
+    SHELL_SNAPSHOT_TIMEOUT_S = 10,   /* for taking it */
+    SHELL_SNAPSHOT_MAX = 512 * 1024, /* bytes of output: execve(2) takes 2 MiB of everything */
 };
 
 /* Appends the words that print the state after a login. false: no snapshot of a shell of this
@@ -34,13 +34,17 @@ bool shell_snapshot_take_bare(const char *shell, struct strv *ret);
  * Points into `output`; NULL when there is no marker. */
 const char *shell_snapshot_cut(const char *output, size_t len, size_t *ret_len);
 
-/* Appends the words that try the file: every command of it has to succeed. */
-void shell_snapshot_check(const char *shell, const char *path, struct strv *ret);
+/* Appends "NAME=PART" for the environment of the commands below; how many. The state has no NUL. */
+size_t shell_snapshot_carry(const char *state, size_t len, struct strv *ret_env);
+
+/* Appends the words that try the state, carried in so many parts: every command of it has to
+ * succeed. */
+void shell_snapshot_check(const char *shell, size_t parts, struct strv *ret);
 
 /* When `argv` is `SHELL -lc SCRIPT`, of the very shell of the snapshot: appends the words that run
- * the script in the state of the file `path` (absolute), as if after a login, and returns true. The
+ * the script in the state that the environment carries, as if after a login, and returns true. The
  * variables `keep` (names; NULL-terminated) have the values of the environment and not those of the
- * snapshot. When the file cannot be read by then, the login start-up is run. Otherwise, also when
- * the words would become too long for execve(2), false, and `ret` is as it was. */
-bool shell_snapshot_use(char *const *argv, const char *shell, const char *path, char *const *keep,
+ * snapshot. Otherwise, also when the words would become too long for execve(2), false, and `ret` is
+ * as it was. */
+bool shell_snapshot_use(char *const *argv, const char *shell, size_t parts, char *const *keep,
                         struct strv *ret);

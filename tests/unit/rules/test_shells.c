@@ -186,7 +186,7 @@ static void the_marker(void **state)
 
 struct home {
     char path[64];
-    char snapshot[96];
+    struct strv state; /* as the environment carries it */
     char *env[8];
 };
 
@@ -213,7 +213,7 @@ static void home_init(struct home *home)
 
     snprintf(home->path, sizeof home->path, "/tmp/cordon-shells-XXXXXX");
     assert_non_null(mkdtemp(home->path));
-    snprintf(home->snapshot, sizeof home->snapshot, "%s/it's a snapshot", home->path);
+    home->state = (struct strv){0};
     home_write(home, ".bash_profile", bash, strlen(bash));
     home_write(home, ".zprofile", zsh, strlen(zsh));
     home_write(home, ".profile", common, sizeof common - 1);
@@ -226,8 +226,8 @@ static void home_init(struct home *home)
 
 static void home_done(struct home *home)
 {
-    static const char *const names[] = {".bash_profile", ".zprofile",       ".profile",
-                                        "reads",         "it's a snapshot", ".bash_history"};
+    static const char *const names[] = {".bash_profile", ".zprofile", ".profile", "reads",
+                                        ".bash_history"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         AUTO_FREE char *path = alloc_strf("%s/%s", home->path, names[i]);
@@ -237,6 +237,7 @@ static void home_done(struct home *home)
     rmdir(home->path);
     for (size_t i = 0; i < 4; i++)
         free(home->env[i]);
+    strv_done(&home->state);
 }
 
 static size_t home_reads(const struct home *home)
@@ -256,17 +257,20 @@ static size_t home_reads(const struct home *home)
 /* Exit code of the command; its output into `out`. */
 static int run(const struct home *home, const struct strv *argv, struct buf *out)
 {
+    AUTO(strv_done) struct strv env = {0};
     posix_spawn_file_actions_t actions;
     struct err err;
     int ends[2], status;
     pid_t pid;
 
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    strv_push_all(&env, (char **)home->env);
+    strv_push_all(&env, strv_view(&home->state));
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
     assert_int_equal(
-        posix_spawn(&pid, argv->items[0], &actions, NULL, argv->items, (char **)home->env), 0);
+        posix_spawn(&pid, argv->items[0], &actions, NULL, argv->items, strv_view(&env)), 0);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     assert_int_equal(buf_read_fd(out, ends[0], &err), 0);
@@ -289,14 +293,15 @@ static void take(struct home *home, const char *shell)
     assert_memory_equal(out.data, "welcome\n", 8);
     text = shell_snapshot_cut(out.data, out.len, &len);
     assert_non_null(text);
-    home_write(home, "it's a snapshot", text, len);
-    shell_snapshot_check(shell, home->snapshot, &check);
+    shell_snapshot_carry(text, len, &home->state);
+    shell_snapshot_check(shell, home->state.len, &check);
     if (run(home, &check, &said) || said.len)
         fail_msg("%s: %s\n%s", shell, said.data ? said.data : "", out.data);
 }
 
-/* The script with the snapshot, or after a real login when `path` is NULL. */
-static void check_run(struct home *home, const char *shell, const char *path, const char *script,
+enum start { BY_SNAPSHOT, BY_LOGIN };
+
+static void check_run(struct home *home, const char *shell, enum start start, const char *script,
                       const char *wanted)
 {
     char *const words[] = {(char *)shell, (char *)"-lc", (char *)script, NULL};
@@ -304,8 +309,8 @@ static void check_run(struct home *home, const char *shell, const char *path, co
     AUTO(strv_done) struct strv argv = {0};
     AUTO(buf_done) struct buf out = {.max = 1 << 16};
 
-    if (path)
-        assert_true(shell_snapshot_use(words, shell, path, keep, &argv));
+    if (start == BY_SNAPSHOT)
+        assert_true(shell_snapshot_use(words, shell, home->state.len, keep, &argv));
     else
         strv_push_all(&argv, words);
     assert_int_equal(run(home, &argv, &out), 7);
@@ -318,19 +323,18 @@ static void check_shell(const char *shell, const char *script, const char *wante
 {
     AUTO(home_done) struct home home;
     AUTO_FREE char *welcome = alloc_strf("welcome\n%s", wanted);
-    AUTO_FREE char *kept =
-        alloc_strf("echo $KEPT ${UNSET-unset} ${_cordon-} ${_cordon_0-}; %s", script);
+    AUTO_FREE char *kept = alloc_strf(
+        "echo $KEPT ${UNSET-unset} ${_cordon-} ${_cordon_0-} ${_cordon_state_0-}; %s", script);
     AUTO_FREE char *wanted_kept = alloc_strf("from-caller unset\n%s", wanted);
 
     home_init(&home);
     take(&home, shell);
     assert_int_equal(home_reads(&home), 1);
-    check_run(&home, shell, home.snapshot, script, wanted);
-    check_run(&home, shell, home.snapshot, kept, wanted_kept);
+    check_run(&home, shell, BY_SNAPSHOT, script, wanted);
+    check_run(&home, shell, BY_SNAPSHOT, kept, wanted_kept);
     assert_int_equal(home_reads(&home), 1);
-    check_run(&home, shell, NULL, script, welcome);
-    check_run(&home, shell, "/nowhere/to be found", script, welcome);
-    assert_int_equal(home_reads(&home), 3);
+    check_run(&home, shell, BY_LOGIN, script, welcome);
+    assert_int_equal(home_reads(&home), 2);
 }
 
 static void need(const char *shell)
@@ -366,6 +370,25 @@ static void sh_snapshot(void **state)
                 "it's \"me\"\nand /bin/shx\nhi there x\n");
 }
 
+/* Larger than one variable may be, and cut in the middle of characters. */
+static void a_large_state_is_carried_in_parts(void **state)
+{
+    AUTO(home_done) struct home home;
+    AUTO(buf_done) struct buf text = {.max = SHELL_SNAPSHOT_MAX};
+    AUTO(strv_done) struct strv env = {0};
+
+    need("/bin/bash");
+    home_init(&home);
+    buf_append_str(&text, "big=x");
+    while (text.len < 400 * 1024)
+        buf_append_str(&text, "\u20ac");
+    buf_append_str(&text, "\n");
+    assert_int_equal(shell_snapshot_carry(text.data, text.len, &home.state), 4);
+    check_run(&home, "/bin/bash", BY_SNAPSHOT, "echo ${#big} ${big##*x\u20ac*\u20ac}; exit 7",
+              "409597\n");
+    assert_int_equal(shell_snapshot_carry("", 0, &env), 0);
+}
+
 static void only_the_same_shell_with_a_login(void **state)
 {
     AUTO_FREE char *large = alloc_zero(200001, 1);
@@ -380,7 +403,7 @@ static void only_the_same_shell_with_a_login(void **state)
 
     memset(large, 'a', 200000);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_false(shell_snapshot_use(wrong[i], "/bin/bash", "/s", keep, &ret));
+        assert_false(shell_snapshot_use(wrong[i], "/bin/bash", 1, keep, &ret));
     assert_int_equal(ret.len, 0);
     assert_false(shell_snapshot_take("/usr/bin/fish", &ret));
     assert_false(shell_snapshot_take("pwsh", &ret));
@@ -390,11 +413,17 @@ static void only_the_same_shell_with_a_login(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kinds),         cmocka_unit_test(choice),
-        cmocka_unit_test(argvs),         cmocka_unit_test(a_given_shell_comes_first),
-        cmocka_unit_test(powershell),    cmocka_unit_test(the_marker),
-        cmocka_unit_test(bash_snapshot), cmocka_unit_test(zsh_snapshot),
-        cmocka_unit_test(sh_snapshot),   cmocka_unit_test(only_the_same_shell_with_a_login),
+        cmocka_unit_test(kinds),
+        cmocka_unit_test(choice),
+        cmocka_unit_test(argvs),
+        cmocka_unit_test(a_given_shell_comes_first),
+        cmocka_unit_test(powershell),
+        cmocka_unit_test(the_marker),
+        cmocka_unit_test(bash_snapshot),
+        cmocka_unit_test(zsh_snapshot),
+        cmocka_unit_test(sh_snapshot),
+        cmocka_unit_test(a_large_state_is_carried_in_parts),
+        cmocka_unit_test(only_the_same_shell_with_a_login),
     };
 
     return cmocka_run_group_tests_name("shells", tests, NULL, NULL);
