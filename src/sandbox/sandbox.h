@@ -59,7 +59,10 @@ struct sandbox_options {
     const struct access_map *access; /* borrowed during the call only */
     bool allow_nested_namespaces;    /* the command may make namespaces of its own */
     bool keep_warm; /* for hosts that run many commands: keep network namespaces and stand-ins for
-                       the next command, until sandbox_free() */
+                       the next command, until sandbox_cool() or sandbox_free() */
+    void (*on_idle)(void *data, struct sandbox *sandbox); /* its last launch was done; may be NULL;
+                                                             has to leave the sandbox alone */
+    void *data;                                           /* for on_idle */
     bool dies_with_thread; /* the host has one thread: let the kernel kill its commands with it,
                               even when their inits are stopped and cannot see that it is gone */
     const char *const *own_paths; /* NULL-terminated, canonical: what belongs to Cordon or its host,
@@ -84,6 +87,9 @@ void sandbox_prepare(struct sandbox *sandbox);
 /* Gives back what is kept warm, the spare launcher and the stand-ins on the host; the next command
  * makes them again. No launch may be open. */
 void sandbox_cool(struct sandbox *sandbox);
+
+/* No launch of it is open: no process of a command in it lives. */
+bool sandbox_is_idle(const struct sandbox *sandbox);
 
 /* What the command will be held to: the map given, and what was added for Cordon's own paths. */
 const struct access_map *sandbox_access(const struct sandbox *sandbox);
@@ -134,7 +140,6 @@ enum launch_stage {
 
 struct launch_report {
     enum launch_event event;
-    pid_t pid;               /* STARTED: the command's pid as seen from here, 0 when not known */
     int wait_status;         /* EXITED: as from waitpid(2) */
     struct rusage usage;     /* EXITED: the command and all it waited for */
     uint64_t bytes_written;  /* EXITED: bytes sent to storage, from rusage blocks */
@@ -143,11 +148,12 @@ struct launch_report {
 };
 
 struct launch {
-    int status;   /* readable when launch_read() has something to say */
-    int pidfd;    /* of the command's init */
-    pid_t init;   /* its pid */
-    bool is_over; /* every process of the command is gone */
-    bool lingers; /* as asked for */
+    int status;      /* readable when launch_read() has something to say */
+    int pidfd;       /* of the command's init */
+    pid_t init;      /* its pid */
+    bool is_over;    /* every process of the command is gone */
+    bool lingers;    /* as asked for */
+    bool has_exited; /* the command itself has */
     struct sandbox *sandbox;
     struct standins *standins; /* what was put on the host for the time of the command */
     struct init *handle;
@@ -161,6 +167,9 @@ int sandbox_launch(struct sandbox *sandbox, const struct launch_options *options
 
 /* The next report. -1 only for failures of our own. */
 int launch_read(struct launch *launch, struct launch_report *ret, struct err *err);
+
+/* The command's pid as seen from here; 0 when it has ended or cannot be told. */
+pid_t launch_pid(const struct launch *launch);
 
 /* Sends `signal` to the command (by way of its init, which passes it to the command's process, or
  * with `everything` to every process of the sandbox). A command that has ended is not an error. */

@@ -11,7 +11,7 @@
 struct landlock_spec {
     int abi;                      /* of the kernel; 0 without Landlock */
     bool has_mounts;              /* the mount namespace does the rest */
-    bool has_network;             /* no network namespace: refuse TCP here */
+    bool refuses_tcp;             /* no network namespace does it */
     bool allow_nested_namespaces; /* Landlock on files forbids every mount(2), nested ones too */
 };
 

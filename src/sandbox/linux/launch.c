@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -167,6 +168,7 @@ static int launch_once(struct sandbox *sandbox, const struct launch_options *opt
     struct launch launch = {
         .status = -1, .pidfd = -1, .sandbox = sandbox, .lingers = options->lingers};
 
+    sandbox->launches++;
     /* The init comes first: it makes its namespaces while we make stand-ins and the plan's file. */
     *ret_has_no_init = launch_take_init(sandbox, &launch, err);
     if (*ret_has_no_init || launch_standins(sandbox, &launch, err) ||
@@ -297,6 +299,7 @@ int launch_read(struct launch *launch, struct launch_report *ret, struct err *er
     } else if (message.kind == PLAN_MESSAGE_STARTED) {
         ret->event = LAUNCH_STARTED;
     } else if (message.kind == PLAN_MESSAGE_EXITED) {
+        launch->has_exited = true;
         launch->is_over = !launch->lingers;
         /* Nothing of the command is left, and the init pins what has no name any more: what it
          * takes to free that is done when it ends. */
@@ -308,6 +311,21 @@ int launch_read(struct launch *launch, struct launch_report *ret, struct err *er
         report_failure(&message, ret);
     }
     return 0;
+}
+
+/* Children are listed in the order in which they came to their parent (proc_pid_children(5)): the
+ * command is the first, whatever of it the init adopts later. */
+pid_t launch_pid(const struct launch *launch)
+{
+    AUTO_CLOSE int fd = -1;
+    char path[64];
+    char text[16] = "";
+
+    if (!launch->sandbox || launch->has_exited || launch->is_over)
+        return 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)launch->init, (int)launch->init);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && read(fd, text, sizeof text - 1) > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
 }
 
 int launch_signal(struct launch *launch, int signal, bool everything, struct err *err)
@@ -333,4 +351,6 @@ void launch_done(struct launch *launch)
         init_kill(&sandbox->inits, launch->handle, sandbox->plan->namespaces & CLONE_NEWPID);
     standins_release(launch->standins);
     *launch = (struct launch){.status = -1, .pidfd = -1};
+    if (--sandbox->launches == 0 && sandbox->on_idle)
+        sandbox->on_idle(sandbox->data, sandbox);
 }

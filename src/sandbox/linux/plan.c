@@ -51,7 +51,7 @@ static void compile_landlock(struct compiler *compiler, const struct plan_option
     struct landlock_spec spec = {
         .abi = compiler->host->landlock,
         .has_mounts = compiler->host->namespaces & CLONE_NEWNS,
-        .has_network = compiler->map->network != NETWORK_ENABLED &&
+        .refuses_tcp = compiler->map->network != NETWORK_ENABLED &&
                        !(compiler->host->namespaces & CLONE_NEWNET),
         .allow_nested_namespaces = options->allow_nested_namespaces,
     };

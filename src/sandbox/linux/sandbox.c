@@ -183,6 +183,8 @@ struct sandbox *sandbox_new(const struct sandbox_options *options, struct err *e
     sandbox->options.allow_nested_namespaces = options->allow_nested_namespaces;
     sandbox->keep_warm = options->keep_warm;
     sandbox->dies_with_thread = options->dies_with_thread;
+    sandbox->on_idle = options->on_idle;
+    sandbox->data = options->data;
     sandbox->launcher = options->launcher ? alloc_str(options->launcher) : launcher_path(err);
     access_map_copy(&sandbox->access, options->access);
     sandbox->inits =
@@ -262,6 +264,11 @@ void sandbox_set_proven(struct sandbox *sandbox)
 void sandbox_prepare(struct sandbox *sandbox)
 {
     init_prepare(&sandbox->inits, sandbox->plan->namespaces);
+}
+
+bool sandbox_is_idle(const struct sandbox *sandbox)
+{
+    return sandbox->launches == 0;
 }
 
 void sandbox_cool(struct sandbox *sandbox)

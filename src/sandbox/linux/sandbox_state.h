@@ -19,6 +19,9 @@ struct sandbox {
     bool dies_with_thread;
     struct standins *warm; /* held until the end when they are kept warm */
     struct init_pool inits;
+    unsigned launches; /* that are open */
+    void (*on_idle)(void *data, struct sandbox *sandbox);
+    void *data; /* for on_idle */
 };
 
 /* A set-up failed at `op`. true when that shows that this host lacks a layer: then a weaker plan is

@@ -9,22 +9,25 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/clock.h"
+#include "base/lock.h"
 #include "base/path.h"
 #include "sandbox/linux/standin_file.h"
 #include "sandbox/linux/standin_journal.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { BUCKETS = 1024, TRIES = 1000 };
+
 /* Whoever holds the exclusive lock is about to remove the stand-in, and may be slow to get to run.
  */
-enum { BUCKETS = 1024, TRIES = 1000, TRIES_WITHOUT_WAIT = 8, WAIT_MS = 1 };
+#define REMOVAL_NS CLOCK_NS_PER_S
 
 struct standin {
     struct standin *next; /* in its bucket */
@@ -121,13 +124,13 @@ static int standin_hold(const struct plan_standin *item, const char *name, struc
         }
         if (fd < 0 && errno != EEXIST && errno != ENOENT)
             return err_sys(err, "making a stand-in for %s", item->path);
-        if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0 && fstat(fd, &standin->st) == 0 &&
+        if (fd >= 0 && lock_take(fd, LOCK_SH, REMOVAL_NS))
+            return err_sys(err, "somebody keeps %s locked", item->path);
+        if (fd >= 0 && fstat(fd, &standin->st) == 0 &&
             is_still_there(standin->parent, name, &standin->st)) {
             standin->fd = TAKE_FD(fd);
             return 0;
         }
-        if (i >= TRIES_WITHOUT_WAIT)
-            poll(NULL, 0, WAIT_MS);
     }
     return err_set(err, ERR_SYSTEM, "%s comes and goes", item->path);
 }

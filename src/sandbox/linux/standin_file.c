@@ -43,13 +43,15 @@ static bool is_sticky(int folder)
 
 bool standin_file_remove(int parent, const char *name, int fd)
 {
+    /* First of all: while it is not held, its holder may remove it, and make it again. */
+    bool is_locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
     struct stat by_fd;
     struct stat by_name;
 
     if (fstat(fd, &by_fd) || fstatat(parent, name, &by_name, AT_SYMLINK_NOFOLLOW) ||
         by_fd.st_ino != by_name.st_ino || by_fd.st_dev != by_name.st_dev || !has_marks(&by_fd))
         return true;
-    if (flock(fd, LOCK_EX | LOCK_NB))
+    if (!is_locked)
         return !is_sticky(parent);
     return unlinkat(parent, name, S_ISDIR(by_fd.st_mode) ? AT_REMOVEDIR : 0) == 0 ||
            errno == ENOTEMPTY || errno == ENOENT;

@@ -17,7 +17,7 @@
 #define BOTH_TCP (K_LANDLOCK_BIND_TCP | K_LANDLOCK_CONNECT_TCP)
 
 static const struct landlock_spec sandboxed = {.abi = 7, .has_mounts = true};
-static const struct landlock_spec alone = {.abi = 7, .has_network = true};
+static const struct landlock_spec alone = {.abi = 7, .refuses_tcp = true};
 
 /* A read-only tree with a writable /work; the result is freed with access_map_done(). */
 static struct access_map workspace(void)
@@ -122,7 +122,7 @@ static void test_rights_grow_with_the_abi(void **state)
     AUTO(access_map_done) struct access_map map = workspace();
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct landlock_spec spec = {.abi = cases[i].abi, .has_network = true};
+        struct landlock_spec spec = {.abi = cases[i].abi, .refuses_tcp = true};
         AUTO(landlock_rules_done) struct landlock_rules rules = compile(&map, &spec);
 
         assert_int_equal(rules.handled, cases[i].files);
