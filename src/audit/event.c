@@ -29,10 +29,13 @@ const char *audit_event_name(enum audit_event event)
 
 json_t *audit_begin_body(const struct audit_begin *begin)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "argv",
+    json_t *process = begin->process ? json_lossy(begin->process) : NULL;
+
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o*}", "argv",
                      words_without_secrets(begin->argv, begin->env), "cwd", json_lossy(begin->cwd),
                      "profile", json_lossy(begin->profile), "network", json_lossy(begin->network),
-                     "sandbox", json_lossy(begin->sandbox), "face", json_lossy(begin->face));
+                     "sandbox", json_lossy(begin->sandbox), "face", json_lossy(begin->face),
+                     "process", process);
 }
 
 static json_t *count_to_json(uint64_t count)

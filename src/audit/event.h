@@ -3,7 +3,8 @@
  * (redact.h). Every `..._body` gives a JSON object, a new reference.
  *
  *     begin        {"argv": [...], "cwd": "...", "profile": "...", "network": "...",
- *                   "sandbox": "auto"|"require"|"disabled", "face": "run"}
+ *                   "sandbox": "auto"|"require"|"disabled", "face": "run"}; of a server also
+ *                  "process": what its client calls it
  *     output       {"stdout_bytes": N, "stderr_bytes": N}
  *     asked        {"argv": [...], "reason": "..." or null, "covers": "..."}
  *     answered     {"decision": "approved", "by": "terminal"|"hook"|"session"|..., "rule": null}
@@ -44,6 +45,7 @@ struct audit_begin {
     const char *network;
     const char *sandbox;
     const char *face;
+    const char *process; /* what its client calls it; NULL: nothing */
 };
 
 struct json_t *audit_begin_body(const struct audit_begin *begin);

@@ -127,7 +127,8 @@ static int tail_read_fd(int fd, struct audit_tail *ret, struct err *err)
 
 int audit_tail_read(const char *folder, struct audit_tail *ret, struct err *err)
 {
-    AUTO_CLOSE int fd = tail_file_open(folder, O_RDONLY, READ_WAIT_NS, err);
+    AUTO_CLOSE int lock = tail_file_lock(folder, READ_WAIT_NS, err);
+    AUTO_CLOSE int fd = lock < 0 ? -1 : tail_file_open(folder, O_RDONLY, err);
 
     *ret = (struct audit_tail){.head.size = AUDIT_TAIL_HEAD};
     if (fd < 0)
@@ -204,7 +205,8 @@ static int open_end(int fd, struct audit_tail_head *ret, struct err *err)
 int audit_tail_append(const char *folder, struct audit_batch *batch, uint64_t wait_ns,
                       struct err *err)
 {
-    AUTO_CLOSE int fd = tail_file_open(folder, O_RDWR | O_CREAT, wait_ns, err);
+    AUTO_CLOSE int lock = tail_file_lock(folder, wait_ns, err);
+    AUTO_CLOSE int fd = lock < 0 ? -1 : tail_file_open(folder, O_RDWR | O_CREAT, err);
     AUTO(buf_done) struct buf text = {0};
     struct audit_tail_head head;
 
@@ -251,7 +253,8 @@ static int write_anew(const char *folder, const struct audit_tail *tail, size_t 
 int audit_tail_drop(const char *folder, const struct audit_link *until, uint64_t wait_ns,
                     struct err *err)
 {
-    AUTO_CLOSE int fd = tail_file_open(folder, O_RDONLY, wait_ns, err);
+    AUTO_CLOSE int lock = tail_file_lock(folder, wait_ns, err);
+    AUTO_CLOSE int fd = lock < 0 ? -1 : tail_file_open(folder, O_RDONLY, err);
     AUTO(audit_tail_done) struct audit_tail tail = {0};
     size_t from = 0;
 

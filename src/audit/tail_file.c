@@ -1,6 +1,6 @@
-/* See tail_file.h. The lock is flock(2) on the file itself. Moving records to the database replaces
- * the file (so that a crash leaves the old one or the new one), hence whoever got the lock looks
- * whether the name still means the file that it locked.
+/* See tail_file.h. The lock is flock(2) on a file of its own, since moving records to the database
+ * replaces this one (so that a crash leaves the old one or the new one), and since any command that
+ * can read a file can lock it.
  *
  * Nobody waits for the lock for long: it is held for some microseconds at a time, and a command
  * must not hang because a writer was stopped while holding it. */
@@ -8,7 +8,7 @@
 
 #include "base/auto.h"
 #include "base/buf.h"
-#include "base/clock.h"
+#include "base/lock.h"
 #include "base/path.h"
 
 #include <errno.h>
@@ -16,51 +16,30 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 
-enum { RETRY_NS = 500 * 1000, REPLACED_MAX = 16 };
+#define LOCK_NAME "audit.lock"
 
-static int lock(int fd, uint64_t wait_ns, struct err *err)
+int tail_file_lock(const char *folder, uint64_t wait_ns, struct err *err)
 {
-    uint64_t deadline = clock_after(clock_now_ns(), wait_ns);
-    const struct timespec pause = {.tv_nsec = RETRY_NS};
+    AUTO_FREE char *path = path_join(folder, LOCK_NAME);
+    int fd = lock_file_take(path, wait_ns);
 
-    while (flock(fd, LOCK_EX | LOCK_NB)) {
-        if (errno != EWOULDBLOCK && errno != EINTR)
-            return err_sys(err, "locking " AUDIT_TAIL_NAME);
-        if (clock_now_ns() >= deadline)
-            return err_set(err, ERR_LIMIT, AUDIT_TAIL_NAME " stayed locked by another process");
-        nanosleep(&pause, NULL);
-    }
-    return 0;
+    if (fd < 0 && errno == EROFS)
+        fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0)
+        return fd;
+    if (errno == EWOULDBLOCK)
+        return err_set(err, ERR_LIMIT, AUDIT_TAIL_NAME " stayed locked by another process");
+    return err_sys(err, "%s", path);
 }
 
-static bool is_still_there(int fd, const char *path)
-{
-    struct stat opened;
-    struct stat named;
-
-    return fstat(fd, &opened) == 0 && lstat(path, &named) == 0 && opened.st_dev == named.st_dev &&
-           opened.st_ino == named.st_ino;
-}
-
-int tail_file_open(const char *folder, int flags, uint64_t wait_ns, struct err *err)
+int tail_file_open(const char *folder, int flags, struct err *err)
 {
     AUTO_FREE char *path = path_join(folder, AUDIT_TAIL_NAME);
+    int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 
-    for (int i = 0; i < REPLACED_MAX; i++) {
-        AUTO_CLOSE int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-
-        if (fd < 0)
-            return err_sys(err, "%s", path);
-        if (lock(fd, wait_ns, err))
-            return -1;
-        if (is_still_there(fd, path))
-            return TAKE_FD(fd);
-    }
-    return err_set(err, ERR_LIMIT, "%s is replaced all the time", path);
+    return fd < 0 ? err_sys(err, "%s", path) : fd;
 }
 
 int tail_file_size(int fd, uint64_t *ret, struct err *err)

@@ -3,9 +3,12 @@
 
 #include "audit/tail.h"
 
-/* The file, opened (and made, when `flags` has O_CREAT) and locked against everybody else; the lock
- * goes with the descriptor. The file of that name, even when it was replaced meanwhile. */
-int tail_file_open(const char *folder, int flags, uint64_t wait_ns, struct err *err);
+/* The lock that is held while anything is done with the file; it lasts as long as the descriptor.
+ * Where nobody can write, nothing has to be locked: then it is one of nothing. */
+int tail_file_lock(const char *folder, uint64_t wait_ns, struct err *err);
+
+/* The file, opened, and made when `flags` has O_CREAT. */
+int tail_file_open(const char *folder, int flags, struct err *err);
 
 /* Its size; ERR_LIMIT beyond AUDIT_TAIL_MAX. */
 int tail_file_size(int fd, uint64_t *ret, struct err *err);

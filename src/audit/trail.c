@@ -41,6 +41,7 @@ struct audit_trail {
     size_t cap;
     size_t omitted;
     struct otlp_senders senders;
+    pid_t tidier; /* the program that was started last, until it has detached itself; 0: none */
     struct note *begun; /* commands that have not ended yet: their spans will need it */
     size_t begun_len;
     size_t begun_cap;
@@ -69,11 +70,26 @@ static void trail_clear(struct audit_trail *trail)
     trail->omitted = 0;
 }
 
+/* It detaches itself, so it is soon there to be collected; a server does not wait even for that. */
+static void tidy_reap(struct audit_trail *trail, int flags)
+{
+    pid_t pid;
+
+    if (!trail->tidier)
+        return;
+    do
+        pid = waitpid(trail->tidier, NULL, flags);
+    while (pid < 0 && errno == EINTR);
+    if (pid)
+        trail->tidier = 0;
+}
+
 void audit_trail_free(struct audit_trail *trail)
 {
     if (!trail)
         return;
     trail_clear(trail);
+    tidy_reap(trail, 0);
     otlp_reap(&trail->senders);
     for (size_t i = 0; i < trail->begun_len; i++)
         note_done(&trail->begun[i]);
@@ -128,26 +144,25 @@ size_t audit_trail_pending(const struct audit_trail *trail)
 
 /* --- the program --- */
 
-/* It detaches itself, so the wait is for its fork only. When it cannot be started the tail grows,
- * and `cordon log` moves the records. */
-static void tidy_start(const char *folder)
+/* When it cannot be started the tail grows, and `cordon log` moves the records. */
+static void tidy_start(struct audit_trail *trail)
 {
     static char null[] = "/dev/null";
     struct err ignored;
     AUTO_FREE char *program = libexec_program(LOG_PROGRAM, &ignored);
-    AUTO_FREE char *place = alloc_str(folder);
+    AUTO_FREE char *place = alloc_str(trail->folder);
     char *argv[] = {program, (char *)"--tidy", place, NULL};
     posix_spawn_file_actions_t actions;
     pid_t pid;
 
-    if (!program)
+    tidy_reap(trail, WNOHANG);
+    if (!program || trail->tidier)
         return;
     posix_spawn_file_actions_init(&actions);
     for (int fd = 0; fd < 3; fd++)
         posix_spawn_file_actions_addopen(&actions, fd, null, O_RDWR, 0);
     if (posix_spawn(&pid, program, &actions, NULL, argv, environ) == 0)
-        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-            ;
+        trail->tidier = pid;
     posix_spawn_file_actions_destroy(&actions);
 }
 
@@ -234,7 +249,7 @@ int audit_trail_flush(struct audit_trail *trail, uint64_t wait_ns, struct err *e
     export(trail);
     trail_clear(trail);
     if (has_grown_enough(&batch))
-        tidy_start(trail->folder);
+        tidy_start(trail);
     if (omitted)
         return err_set(err, ERR_LIMIT, "%zu events came too fast for the audit log", omitted);
     return 0;

@@ -202,7 +202,7 @@ static void damage_is_not_mended(void **state)
 
 static void somebody_who_holds_the_lock_is_not_waited_for(void **state)
 {
-    AUTO_FREE char *path = place_path(*state, AUDIT_TAIL_NAME);
+    AUTO_FREE char *path = place_path(*state, "audit.lock");
     struct audit_record record = {
         .event = audit_text_of("end"), .session = audit_text_of("s"), .body = audit_text_of("{}")};
     struct audit_batch batch = {&record, 1, 0, 0};
@@ -210,7 +210,7 @@ static void somebody_who_holds_the_lock_is_not_waited_for(void **state)
     struct err err;
 
     place_append(*state, 0, 1);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    fd = open(path, O_WRONLY | O_CLOEXEC);
     assert_int_equal(flock(fd, LOCK_EX), 0);
     assert_int_equal(audit_tail_append(((struct place *)*state)->folder, &batch, 0, &err), -1);
     assert_int_equal(err.code, ERR_LIMIT);
