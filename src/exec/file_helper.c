@@ -24,7 +24,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { READ_BLOCK = 128 * 1024 };
+enum { READ_BLOCK = 128 * 1024, WRITE_BLOCK = 64 * 1024 };
 
 struct file_helper {
     struct process *process;
@@ -165,11 +165,11 @@ static void helper_read(struct file_helper *helper)
 
 /* --- writing --- */
 
-/* What is still to be sent: the parts without their first `skip` bytes. Returns how many are left.
- */
-static size_t parts_left(struct iovec *parts, size_t count, size_t skip)
+/* Cuts the parts down to what comes behind their first `skip` bytes, and to at most `max` bytes of
+ * that. Returns how many. */
+static size_t parts_cut(struct iovec *parts, size_t count, size_t skip, size_t max)
 {
-    size_t left = 0;
+    size_t total = 0;
 
     for (size_t i = 0; i < count; i++) {
         size_t used = skip < parts[i].iov_len ? skip : parts[i].iov_len;
@@ -177,14 +177,17 @@ static size_t parts_left(struct iovec *parts, size_t count, size_t skip)
         if (used)
             parts[i].iov_base = (char *)parts[i].iov_base + used;
         parts[i].iov_len -= used;
+        if (parts[i].iov_len > max - total)
+            parts[i].iov_len = max - total;
         skip -= used;
-        left += parts[i].iov_len;
+        total += parts[i].iov_len;
     }
-    return left;
+    return total;
 }
 
-/* One sendmsg(2); false when there is nothing more to do for now. */
-static bool helper_send(struct file_helper *helper)
+/* One block for each turn of the loop. The helper takes it while we write: to go on as long as
+ * there is room would be to go on to the end of a large file. */
+static void helper_write(struct file_helper *helper)
 {
     struct file_call *call = &helper->call;
     struct iovec parts[] = {
@@ -194,24 +197,20 @@ static bool helper_send(struct file_helper *helper)
         {call->text, helper->call_head.len},
     };
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = sizeof parts / sizeof *parts};
-    size_t left = parts_left(parts, sizeof parts / sizeof *parts, helper->sent);
+    size_t left = parts_cut(parts, sizeof parts / sizeof *parts, helper->sent, WRITE_BLOCK);
+    bool is_behind = left == WRITE_BLOCK;
     ssize_t len = 0;
 
-    if (left)
-        len = sys_fault() ? -1 : sendmsg(helper->socket, &message, MSG_NOSIGNAL);
-    if (left && len < 0 && errno == EINTR)
-        return true;
+    if (left) {
+        do
+            len = sys_fault() ? -1 : sendmsg(helper->socket, &message, MSG_NOSIGNAL);
+        while (len < 0 && errno == EINTR);
+        is_behind |= len < (ssize_t)left && (len >= 0 || errno == EAGAIN);
+    }
     if (len > 0)
         helper->sent += (size_t)len;
-    loop_watch_set(helper->watch,
-                   left && len < 0 && errno == EAGAIN ? LOOP_READ | LOOP_WRITE : LOOP_READ);
-    return len > 0; /* full, all sent, or gone, which reading tells */
-}
-
-static void helper_write(struct file_helper *helper)
-{
-    while (helper_send(helper))
-        continue;
+    /* any other failure is told by reading */
+    loop_watch_set(helper->watch, is_behind ? LOOP_READ | LOOP_WRITE : LOOP_READ);
 }
 
 static void on_ready(void *data, int fd, unsigned ready)

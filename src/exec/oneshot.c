@@ -47,13 +47,12 @@ static void oneshot_auto(struct oneshot **slot)
     oneshot_free(*slot);
 }
 
-static void on_started(void *data, pid_t pid)
+static void on_started(void *data)
 {
     struct oneshot *oneshot = data;
 
-    oneshot->result.pid = pid;
     if (oneshot->options->on_started)
-        oneshot->options->on_started(oneshot->options->data, pid);
+        oneshot->options->on_started(oneshot->options->data);
 }
 
 static void on_output(void *data, enum stream stream, const char *bytes, size_t len,

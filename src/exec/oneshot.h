@@ -87,7 +87,7 @@ struct oneshot_options {
     int relay[STREAM_COUNT];
 
     /* Live, before retention and without bound; each may be NULL. */
-    void (*on_started)(void *data, pid_t pid);
+    void (*on_started)(void *data);
     void (*on_output)(void *data, enum stream stream, const char *bytes, size_t len,
                       uint64_t offset);
     void (*on_over)(void *data); /* for oneshot_start() */
@@ -127,7 +127,6 @@ struct oneshot_result {
     bool failed;       /* the command was never executed: `stage` and `failure` are set */
     enum launch_stage stage;
     struct err failure;
-    pid_t pid; /* as seen from here; 0 when not known */
     uint64_t wall_ns;
     bool usage_known;
     struct oneshot_usage usage;

@@ -63,7 +63,7 @@ struct process_end {
 
 /* Each may be NULL. `data` is the one of the options. */
 struct process_events {
-    void (*on_started)(void *data, pid_t pid); /* pid as seen from here; 0 when not known */
+    void (*on_started)(void *data);
     /* `offset` counts the bytes of all streams of this process before these. */
     void (*on_output)(void *data, enum stream stream, const char *bytes, size_t len,
                       uint64_t offset);
@@ -109,6 +109,9 @@ struct process_options {
 /* NULL on failure. A command that cannot be executed is no failure here but comes as on_end. */
 struct process *process_start(const struct process_options *options, struct err *err);
 void process_free(struct process *process);
+
+/* The command's pid as seen from here; 0 when it has ended or cannot be told. */
+pid_t process_pid(const struct process *process);
 
 /* The command has not ended yet, as far as its init has told. */
 bool process_is_running(const struct process *process);

@@ -58,6 +58,11 @@ void process_close_output(struct process *process, enum stream stream)
         drain_stop(&process->drain);
 }
 
+pid_t process_pid(const struct process *process)
+{
+    return process->is_launched ? launch_pid(&process->launch) : 0;
+}
+
 int process_resize(struct process *process, struct pty_size size, struct err *err)
 {
     if (process->has_report)

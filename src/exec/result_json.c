@@ -234,7 +234,6 @@ json_t *result_to_json(const struct oneshot_result *result)
                         result->signal ? json_integer(result->signal) : json_null());
     json_object_set_new(json, "timed_out", json_boolean(result->end == ONESHOT_TIMED_OUT));
     json_object_set_new(json, "shell_exit_code", json_integer(oneshot_exit_code(result)));
-    json_object_set_new(json, "pid", result->pid ? json_integer(result->pid) : json_null());
     json_object_set_new(json, "wall_time_ns", json_u64(result->wall_ns));
     json_object_set_new(json, "failure", failure_to_json(result));
     json_object_set_new(json, "usage", usage_to_json(result));

@@ -7,7 +7,6 @@
  *     "signal_number": null,           or 9
  *     "timed_out": false,
  *     "shell_exit_code": 0,            what `cordon run` exits with (124, 125, 128+n, ...)
- *     "pid": 4711,                     as seen from outside; null when not known
  *     "wall_time_ns": 1200000,
  *     "failure": null,                 or {"stage": "sandbox"|"cwd"|"exec", "code": "system",
  *                                          "errno": "ENOENT" or null, "message": "..."}

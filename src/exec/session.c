@@ -26,7 +26,7 @@ enum session_input {
 };
 
 struct session {
-    struct session_info info; /* its texts are owned; `has_input` is made when asked */
+    struct session_info info; /* owns its texts; what can change is found when asked */
     struct process *process;  /* NULL once it has ended */
     struct process_end end;
     bool has_end;
@@ -71,12 +71,9 @@ static void session_tell(const struct session *session, enum session_event event
 
 /* --- what the process does --- */
 
-static void on_started(void *data, pid_t pid)
+static void on_started(void *data)
 {
-    struct session *session = data;
-
-    session->info.pid = pid;
-    session_tell(session, SESSION_STARTED);
+    session_tell(data, SESSION_STARTED);
 }
 
 static void on_output(void *data, enum stream stream, const char *bytes, size_t len,
@@ -294,11 +291,9 @@ void session_close_input(struct session *session)
 
 int session_resize(struct session *session, struct pty_size size, struct err *err)
 {
-    if (!session->process)
-        return 0;
-    if (process_resize(session->process, size, err))
+    if (session->process && process_resize(session->process, size, err))
         return -1;
-    if (session->screen)
+    if (session->process && session->screen)
         screen_resize(session->screen, size);
     return 0;
 }
@@ -335,6 +330,12 @@ void session_info(const struct session *session, struct session_info *ret)
 {
     *ret = session->info;
     ret->has_input = session->input == INPUT_IS_OPEN;
+    ret->input_len = session->pending.len;
+}
+
+pid_t session_pid(const struct session *session)
+{
+    return session->process ? process_pid(session->process) : 0;
 }
 
 struct output *session_output(const struct session *session)

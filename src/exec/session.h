@@ -112,11 +112,14 @@ struct session_info {
     const char *cwd;
     bool has_tty;
     bool has_input;
-    pid_t pid; /* as seen from here; 0 when not known */
+    size_t input_len; /* bytes that wait for the command to read them */
     uint64_t started_ns;
 };
 
 void session_info(const struct session *session, struct session_info *ret);
+
+/* The command's, as seen from here; 0 when it has ended or cannot be told. */
+pid_t session_pid(const struct session *session);
 
 struct output *session_output(const struct session *session); /* to be read; borrowed */
 struct unread *session_unread(const struct session *session);

@@ -139,12 +139,14 @@ static struct session *exec_start(struct unified *unified, const struct unified_
                                   struct err *err)
 {
     const struct spool_options spool = {.quota = unified->options.spool_quota};
+    const struct unified_stand_in *stand_in = exec->stand_in;
     char *const argv[] = {(char *)exec->shell, (char *)(exec->is_login ? "-lc" : "-c"),
                           (char *)exec->cmd, NULL};
     const struct process_options process = {
         .loop = unified->options.loop,
         .sandbox = exec->sandbox,
-        .argv = argv,
+        .argv = stand_in ? stand_in->argv : argv,
+        .program = stand_in ? stand_in->program : NULL,
         .env = exec->env,
         .cwd = exec->workdir,
         .stdio = exec->stdio,
@@ -168,6 +170,20 @@ static struct session *exec_start(struct unified *unified, const struct unified_
         err);
 }
 
+/* A command that does not read it all has ended, which the call tells. */
+static int exec_feed(struct session *session, const struct unified_stand_in *stand_in,
+                     struct err *err)
+{
+    enum session_written ignored;
+
+    if (!stand_in || !stand_in->input)
+        return 0;
+    if (session_write(session, stand_in->input, stand_in->input_len, NULL, &ignored, err))
+        return -1;
+    session_close_input(session);
+    return 0;
+}
+
 struct unified_call *unified_exec(struct unified *unified, const struct unified_exec *exec,
                                   unified_done_fn *on_done, void *data, struct err *err)
 {
@@ -181,7 +197,8 @@ struct unified_call *unified_exec(struct unified *unified, const struct unified_
     if (pace_check(&exec->pace, err) || store_reserve(unified->store, &id, err))
         return NULL;
     session = exec_start(unified, exec, id, err);
-    if (!session) {
+    if (!session || exec_feed(session, exec->stand_in, err)) {
+        session_free(session);
         store_release(unified->store, id);
         return NULL;
     }
@@ -190,6 +207,7 @@ struct unified_call *unified_exec(struct unified *unified, const struct unified_
                                                     .id = id,
                                                     .pace = &exec->pace,
                                                     .yield = YIELD_EXEC,
+                                                    .note = exec->note,
                                                     .on_done = on_done,
                                                     .data = data});
 }
@@ -239,7 +257,6 @@ struct unified_call *unified_write(struct unified *unified, const struct unified
 {
     struct session *session = unified_find(unified, write->session_id, err);
     const char *note = NULL;
-    struct unified_call *call;
     uint64_t offset;
 
     if (!session || pace_check(&write->pace, err))
@@ -250,18 +267,17 @@ struct unified_call *unified_write(struct unified *unified, const struct unified
         offset -= unread_len(session_unread(session));
     if (do_write(session, write, &note, err))
         return NULL;
-    call = call_new(unified, &(struct call_options){
+    return call_new(unified, &(struct call_options){
                                  .kind = UNIFIED_WRITE,
                                  .session = session,
                                  .id = write->session_id,
                                  .pace = &write->pace,
                                  .yield = write->len || write->closes ? YIELD_WRITE : YIELD_POLL,
                                  .offset = offset,
+                                 .note = note,
                                  .on_done = on_done,
                                  .data = data,
                              });
-    call->note = note;
-    return call;
 }
 
 struct unified_call *unified_wait(struct unified *unified, int session_id,
@@ -379,14 +395,4 @@ const char *unified_shell(char *const *env)
         if (str_starts(*env, "SHELL=/"))
             return *env + strlen("SHELL=");
     return "/bin/sh";
-}
-
-/* spec/unified-exec.md 10: the tool, the command in backticks, the reason. */
-void unified_format_error(const char *tool, const char *command, const struct err *failure,
-                          struct buf *out)
-{
-    if (command)
-        buf_appendf(out, "%s failed for `%s`: %s", tool, command, failure->msg);
-    else
-        buf_appendf(out, "%s failed: %s", tool, failure->msg);
 }

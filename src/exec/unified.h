@@ -47,6 +47,11 @@ struct unified_options {
     struct truncate_budget policy; /* of every response; limit 0: none */
     size_t output_memory;          /* bytes of each session; 0: OUTPUT_MEMORY_DEFAULT */
     uint64_t spool_quota;          /* bytes of each session on disk; 0: none */
+    /* Takes over a session that no call and not the store has any more, to keep it for those who
+     * still look at it; NULL: it is freed. One that had to make room may still be dying. Called
+     * from the loop and from the functions below. */
+    void (*on_left)(void *data, struct session *session);
+    void *data; /* of on_left */
 };
 
 /* ERR_INVALID for a capacity that is too large. */
@@ -101,6 +106,15 @@ typedef void unified_done_fn(void *data, const struct unified_response *response
 
 /* --- the calls; NULL on failure --- */
 
+/* What is executed in place of a shell on the text: the text is what people and models are shown.
+ */
+struct unified_stand_in {
+    char *const *argv;
+    const char *program; /* executed instead of argv[0]; may be NULL */
+    const char *input;   /* all that it gets to read; NULL: as the call says */
+    size_t input_len;    /* at most SESSION_INPUT_MAX */
+};
+
 struct unified_exec {
     const char *cmd;     /* shell text */
     const char *shell;   /* absolute, or found on the PATH of `env` */
@@ -116,6 +130,8 @@ struct unified_exec {
     const struct access_map *access; /* as in struct session_options */
     uint64_t owner;
     struct unified_pace pace;
+    const struct unified_stand_in *stand_in; /* NULL: none; borrowed for the call */
+    const char *note;                        /* for the model, with the answer; static, or NULL */
 };
 
 struct unified_call *unified_exec(struct unified *unified, const struct unified_exec *exec,

@@ -41,6 +41,7 @@ void call_store(struct unified_call *call)
     struct unified *unified = call->unified;
     struct store_pushed pushed;
     struct session_info info;
+    struct err ignored; /* whoever has it then frees it, which kills, too */
 
     session_info(call->session, &info);
     if (store_count(unified->store) >= unified->options.capacity)
@@ -51,7 +52,18 @@ void call_store(struct unified_call *call)
                                        .owner = info.owner,
                                        .used_ns = info.started_ns},
                  &pushed);
-    session_free(pushed.session);
+    if (!pushed.session)
+        return;
+    session_terminate(pushed.session, 0, &ignored);
+    unified_leave(unified, pushed.session);
+}
+
+void unified_leave(const struct unified *unified, struct session *session)
+{
+    if (unified->options.on_left)
+        unified->options.on_left(unified->options.data, session);
+    else
+        session_free(session);
 }
 
 /* Where the session belongs now that the call is over. */
@@ -182,4 +194,14 @@ void call_finish(struct unified_call *call)
     format_text(call, &response, &text);
     call_free(call);
     on_done(data, &response);
+}
+
+/* spec/unified-exec.md 10: the tool, the command in backticks, the reason. */
+void unified_format_error(const char *tool, const char *command, const struct err *failure,
+                          struct buf *out)
+{
+    if (command)
+        buf_appendf(out, "%s failed for `%s`: %s", tool, command, failure->msg);
+    else
+        buf_appendf(out, "%s failed: %s", tool, failure->msg);
 }

@@ -198,6 +198,7 @@ struct unified_call *call_new(struct unified *unified, const struct call_options
     call->deadline_ns =
         call->kind == UNIFIED_TERMINATE ? UINT64_MAX : after_ms(call->start_ns, call->yield.ms);
     call->match = call_match(pace);
+    call->note = options->note;
     call->on_done = options->on_done;
     call->data = options->data;
     call->timer = loop_timer_new(unified->options.loop, call_look, call);
@@ -230,5 +231,5 @@ void call_free(struct unified_call *call)
     free(call->yield_note);
     free(call);
     if (!is_kept && !unified_has_call(unified, session))
-        session_free(session);
+        unified_leave(unified, session);
 }

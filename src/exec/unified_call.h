@@ -47,15 +47,19 @@ struct call_options {
     int id;
     const struct unified_pace *pace; /* checked */
     enum yield_call yield;
-    uint64_t offset; /* where the search for a text begins */
+    uint64_t offset;  /* where the search for a text begins */
+    const char *note; /* for the model; static, or NULL */
     unified_done_fn *on_done;
     void *data;
 };
 
 struct unified_call *call_new(struct unified *unified, const struct call_options *options);
 
-/* Also frees the session when nobody else has it: no call, not the store. */
+/* Also leaves the session when nobody else has it: no call, not the store. */
 void call_free(struct unified_call *call);
+
+/* Hands the session over (unified_options.on_left), or frees it. */
+void unified_leave(const struct unified *unified, struct session *session);
 
 /* Whether the session is in the store; and puts it there, killing whoever has to go for it. */
 bool call_is_stored(const struct unified_call *call);

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -196,7 +197,6 @@ static void run_init(const struct launch_options *options, int status)
     }
     for (int i = 0; i < 3; i++)
         close(options->stdio[i]);
-    report.pid = command;
     say(status, &report);
     report = (struct launch_report){.event = LAUNCH_EXITED};
     report.wait_status = supervise(status, signals, command);
@@ -257,6 +257,21 @@ int launch_read(struct launch *launch, struct launch_report *ret, struct err *er
         return err_sys(err, "reading the launcher's status");
     ret->event = n < 0 && errno == EAGAIN ? LAUNCH_NOTHING : LAUNCH_GONE;
     return 0;
+}
+
+pid_t launch_pid(const struct launch *launch)
+{
+    char path[64];
+    int pid = 0;
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", launch->init, launch->init);
+    file = fopen(path, "re");
+    if (file && fscanf(file, "%d", &pid) != 1)
+        pid = 0;
+    if (file)
+        fclose(file);
+    return pid;
 }
 
 int launch_signal(struct launch *launch, int signal, bool everything, struct err *err)

@@ -12,13 +12,12 @@
 
 char *const test_env[] = {(char *)"PATH=/usr/local/bin:/usr/bin:/bin", (char *)"LC_ALL=C", NULL};
 
-static void on_started(void *data, pid_t pid)
+static void on_started(void *data)
 {
     struct run *run = data;
 
     run->started++;
     run->has_come = true;
-    run->pid = pid;
 }
 
 static void look(struct run *run)

@@ -17,7 +17,6 @@ struct run {
     struct process_options options; /* to be changed between run_init() and run_start() */
     struct buf out[STREAM_COUNT];
     uint64_t offset; /* next one expected */
-    pid_t pid;
     unsigned started;
     unsigned room;
     unsigned closed;

@@ -78,7 +78,7 @@ static void test_names(void **state)
 {
     json_t *json = json_of("echo out; echo err >&2; exit 3", NULL);
 
-    assert_keys(json, "end exit_code signal signal_number timed_out shell_exit_code pid "
+    assert_keys(json, "end exit_code signal signal_number timed_out shell_exit_code "
                       "wall_time_ns failure usage limits tty stdout stdout_bytes "
                       "stdout_omitted_bytes stderr stderr_bytes stderr_omitted_bytes order "
                       "order_omitted_bytes output_cut denials sandbox");
