@@ -4,6 +4,7 @@
  *
  *     cordon_open(&options, &engine, &error)    one for each thread that uses it
  *       cordon_run()                            a command to its end, blocking
+ *       cordon_execute()                        a command by rules and questions, then in a sandbox
  *       cordon_session_start(), _read(), ...    a command to talk to, by bytes
  *       cordon_exec_command(), _write_stdin()   the calls of a model, answered with its text
  *       poll(cordon_fd()), cordon_dispatch()    in a loop of yours; or cordon_wait()
@@ -105,6 +106,8 @@ enum cordon_engine_flag {
     CORDON_IDS_IN_ORDER = 1 /* session and chunk ids count up; for tests */
 };
 
+struct cordon_question;
+
 struct cordon_engine_options {
     size_t size;
     const char *config;                 /* a config.toml; NULL: none is read */
@@ -117,6 +120,17 @@ struct cordon_engine_options {
                               and CORDON_THREAD_ID; NULL: none */
     const char *launcher;  /* path of cordon-linux-sandbox; NULL: found beside the program or where
                               it was installed */
+    /* For cordon_execute(). A folder with a folder "rules", like $CORDON_HOME; new rules go there.
+     * NULL: the rules in /etc/cordon are all there are, and no answer adds one. */
+    const char *rules;
+    /* Somebody has to be asked; cordon_answer_question() may be called from here or later. NULL:
+     * nobody can be asked, which is a no. */
+    void (*on_question)(void *data, const struct cordon_question *question);
+    /* A question needs no answer any more that this host has not given itself: time was up, or its
+     * command was cancelled. May be NULL. */
+    void (*on_question_over)(void *data, const char *id);
+    void *question_data;          /* of these two */
+    uint64_t question_timeout_ms; /* 0: none */
 };
 
 struct cordon_engine;
@@ -190,6 +204,124 @@ struct cordon_result {
 CORDON_API int cordon_run(struct cordon_engine *engine, const struct cordon_run_options *options,
                           struct cordon_result **ret_result, struct cordon_error *error);
 CORDON_API void cordon_result_free(struct cordon_result *result);
+
+/* --- one command through the executor --- */
+
+/* What the rules say, a question to somebody when it takes one, the sandbox, and after a denial
+ * perhaps a second attempt with the smallest widening that would have helped, or without a sandbox
+ * when somebody says so. Nothing waits in here, and no time of the command runs while somebody
+ * thinks. examples/approve.c is a host that does this. */
+
+enum cordon_approval {
+    CORDON_APPROVAL_DEFAULT,    /* approval_policy of the engine's config file, else on-request */
+    CORDON_APPROVAL_ON_REQUEST, /* what wants out of the sandbox, and what rules want asked */
+    CORDON_APPROVAL_UNTRUSTED,  /* everything that is not known to be harmless */
+    CORDON_APPROVAL_GRANULAR,   /* as on-request, with the questions of `asks` only */
+    CORDON_APPROVAL_NEVER       /* what would be asked is refused */
+};
+
+enum cordon_asks {
+    CORDON_ASKS_SANDBOX = 1, /* about the sandbox */
+    CORDON_ASKS_RULES = 2    /* about what a rule wants asked */
+};
+
+enum cordon_decision {
+    CORDON_APPROVED,        /* this once */
+    CORDON_FOR_SESSION,     /* and whenever the same is asked again by this engine */
+    CORDON_WITH_RULE,       /* and for good, by a new rule */
+    CORDON_WITHOUT_SANDBOX, /* this once, and without a sandbox */
+    CORDON_DENIED,
+    CORDON_TIMED_OUT, /* nobody answered, which is a no */
+    CORDON_ABORT      /* no, and stop whatever this is part of */
+};
+
+enum cordon_question_kind {
+    CORDON_QUESTION_COMMAND, /* before it runs */
+    CORDON_QUESTION_RETRY    /* the sandbox refused it something: once more? */
+};
+
+/* Borrowed for the call of on_question(). */
+struct cordon_question {
+    const char *id;
+    int kind;                /* enum cordon_question_kind */
+    const char *const *argv; /* NULL-terminated */
+    const char *cwd;
+    const char *reason;        /* why it is asked */
+    const char *covers;        /* what a yes would allow, in words */
+    const char *const *prefix; /* that CORDON_WITH_RULE allows; NULL when that is not offered */
+    unsigned offers;           /* the answers that are taken: bits 1 << enum cordon_decision */
+};
+
+/* Answers an open question, at once or at any later time; not only the host's asker may know the
+ * id. `reason` may be NULL. CORDON_ERROR_NOT_FOUND when it is not open any more,
+ * CORDON_ERROR_INVALID for a yes that it does not offer. */
+CORDON_API int cordon_answer_question(struct cordon_engine *engine, const char *id, int decision,
+                                      const char *reason, struct cordon_error *error);
+
+struct cordon_execute_options {
+    size_t size;
+    const char *const *argv; /* these, to `limits`, as in struct cordon_run_options */
+    const char *const *env;
+    const char *cwd;
+    const struct cordon_policy *policy;
+    const void *input; /* of each attempt; copied */
+    size_t input_len;
+    uint64_t timeout_ms; /* of each attempt */
+    size_t max_output;
+    const struct cordon_limits *limits;
+    int approval;  /* enum cordon_approval */
+    unsigned asks; /* with CORDON_APPROVAL_GRANULAR: of enum cordon_asks */
+    int escalated; /* it wants to run without a sandbox */
+    /* Permissions that it wants beyond its policy, which are asked about: JSON as in exec/run,
+     * {"file_system": {"write": ["/path"]}, "network": {"enabled": true}}; NULL: none. */
+    const char *additional;
+    const char *justification; /* by whoever wants it run, for whoever is asked; NULL: none */
+    const char *const *prefix; /* that the caller would like to be allowed for good; NULL: none */
+    /* What an attempt writes, as it comes; may be NULL. `stream` is 1 or 2. */
+    void (*on_output)(void *data, int stream, const char *bytes, size_t len);
+};
+
+enum cordon_execution_outcome {
+    CORDON_EXECUTION_RAN,       /* `attempts` */
+    CORDON_EXECUTION_FORBIDDEN, /* by a rule or the policy: `reason` */
+    CORDON_EXECUTION_REJECTED,  /* somebody was asked and did not say yes: `reason`, `decision` */
+    CORDON_EXECUTION_FAILED     /* before anything ran: `reason` */
+};
+
+enum cordon_place {
+    CORDON_PLACE_SANDBOX,
+    CORDON_PLACE_WIDENED, /* in the sandbox, with `widened` more than its policy */
+    CORDON_PLACE_NONE     /* without a sandbox */
+};
+
+struct cordon_attempt {
+    int place;           /* enum cordon_place */
+    const char *widened; /* in words; NULL: nothing */
+    const struct cordon_result *result;
+};
+
+/* Borrowed for the call of `on_done`. */
+struct cordon_execution_result {
+    int outcome; /* enum cordon_execution_outcome */
+    int decision;
+    const char *reason;                       /* why it did not run; NULL */
+    const struct cordon_attempt *attempts[2]; /* the last one counts; NULL: there is none */
+    const char *const *warnings;              /* lines for people; NULL-terminated */
+    const char *json; /* all of it with every question, as the method exec/run answers */
+};
+
+struct cordon_execution;
+
+typedef void cordon_done_fn(void *data, const struct cordon_execution_result *result);
+
+/* `ret_execution` may be NULL; what it is given is valid until `on_done` was called. */
+CORDON_API int cordon_execute(struct cordon_engine *engine,
+                              const struct cordon_execute_options *options, cordon_done_fn *on_done,
+                              void *data, struct cordon_execution **ret_execution,
+                              struct cordon_error *error);
+
+/* Ends the command, or takes back the question that it waits for; `on_done` is still called. */
+CORDON_API void cordon_execution_cancel(struct cordon_execution *execution);
 
 /* --- a command to talk to, by bytes --- */
 
@@ -333,7 +465,7 @@ struct cordon_exec {
     size_t size;
     const char *cmd;     /* shell text */
     const char *workdir; /* NULL: the workspace; relative: from there */
-    const char *shell;   /* NULL: $SHELL or /bin/sh */
+    const char *shell;   /* NULL: $SHELL, the user's login shell, or /bin/sh */
     int no_login;        /* -c, not -lc */
     unsigned flags;      /* of enum cordon_session_flag */
     unsigned short rows, columns;

@@ -7,12 +7,6 @@
 
 #include <stddef.h>
 
-static const char *const mode_names[] = {[APPROVAL_ON_REQUEST] = "on-request",
-                                         [APPROVAL_UNTRUSTED] = "untrusted",
-                                         [APPROVAL_GRANULAR] = "granular",
-                                         [APPROVAL_NEVER] = "never",
-                                         NULL};
-
 static const char *const permission_names[] = {[SANDBOX_USE_DEFAULT] = "use_default",
                                                [SANDBOX_ESCALATED] = "require_escalated",
                                                [SANDBOX_WITH_ADDITIONAL] =
@@ -26,25 +20,6 @@ static int find_word(const char *const *names, const char *word)
         if (str_eq(names[i], word))
             return i;
     return -1;
-}
-
-int approval_policy_parse(const char *word, struct approval_policy *ret, struct err *err)
-{
-    int mode = str_eq(word, "on-failure") ? APPROVAL_ON_REQUEST : find_word(mode_names, word);
-
-    if (mode < 0)
-        return err_set(err, ERR_INVALID,
-                       "\"%s\" is no approval policy; there are untrusted, on-request, granular "
-                       "and never",
-                       word);
-    *ret = (struct approval_policy){.mode = (enum approval_mode)mode,
-                                    .questions = APPROVAL_QUESTIONS_ALL};
-    return 0;
-}
-
-const char *approval_mode_name(enum approval_mode mode)
-{
-    return mode_names[mode];
 }
 
 int sandbox_permissions_parse(const char *word, enum sandbox_permissions *ret, struct err *err)

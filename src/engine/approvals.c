@@ -196,6 +196,18 @@ static struct open_question *find_same(const struct approvals *approvals,
     return NULL;
 }
 
+static char *new_id(struct approvals *approvals)
+{
+    return alloc_strf("q%llu", (unsigned long long)++approvals->last_id);
+}
+
+void approvals_name(struct approvals *approvals, struct approval_request *question)
+{
+    const struct open_question *same = find_same(approvals, question);
+
+    question->id = same ? alloc_str(same->question.id) : new_id(approvals);
+}
+
 static struct open_question *open_new(struct approvals *approvals,
                                       struct approval_request *question)
 {
@@ -204,7 +216,8 @@ static struct open_question *open_new(struct approvals *approvals,
     open->approvals = approvals;
     open->question = *question;
     *question = (struct approval_request){0};
-    open->question.id = alloc_strf("q%llu", (unsigned long long)++approvals->last_id);
+    if (!open->question.id)
+        open->question.id = new_id(approvals);
     open->begin = loop_timer_new(approvals->loop, on_begin, open);
     loop_timer_start(open->begin, 0);
     if (approvals->timeout_ns) {

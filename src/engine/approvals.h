@@ -41,9 +41,13 @@ void approvals_add_asker(struct approvals *approvals, struct asker *asker);
 /* Every key was approved for the session. False for no keys. */
 bool approvals_has(const struct approvals *approvals, const struct strv *keys);
 
+/* Gives the question the id that it will be asked by: a new one, or that of an open question which
+ * it is going to join. For whoever tells of it first; nothing else may be asked in between. */
+void approvals_name(struct approvals *approvals, struct approval_request *question);
+
 /* Asks, and calls back once, never from in here; the wait is over then. Takes over what the
- * question holds, and gives it an id. A question with the same keys that is open already is joined
- * instead. */
+ * question holds, and gives it an id unless it has one. A question with the same keys that is open
+ * already is joined instead. */
 struct approval_wait *
 approvals_ask(struct approvals *approvals, struct approval_request *question,
               void (*on_answer)(void *data, const struct approval_answer *answer), void *data);

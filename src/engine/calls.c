@@ -1,7 +1,9 @@
 /* The calls of a model in cordon.h: their parameters read, passed to exec/unified.h, and the
  * answers passed back. A struct cordon_call is a call there and what the host gave with it. */
 #include "engine/engine.h"
+#include "engine/host_shell.h"
 #include "engine/place.h"
+#include "engine/snapshots.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -139,11 +141,39 @@ static int pace_read(struct pace *pace, const struct cordon_pace *given, struct 
     return 0;
 }
 
+/* The words and the environment that spare the command its login start-up; false: none do. */
+static bool use_login(struct cordon_engine *engine, const struct place *place,
+                      struct unified_exec *exec, struct strv *ret_argv, struct strv *ret_env)
+{
+    char *const argv[] = {(char *)exec->shell, (char *)"-lc", (char *)exec->cmd, NULL};
+    const struct snapshot_request request = {
+        .argv = argv,
+        .cwd = exec->workdir,
+        .place = (uintptr_t)place,
+        .sandbox = place->sandbox,
+        .access = place->access,
+        .env = exec->env,
+        .keep = strv_view(&place->set_names),
+    };
+    AUTO(strv_done) struct strv added = {0};
+    const struct err *failure;
+    bool is_used = snapshots_use(engine->snapshots, &request, ret_argv, &added, &failure);
+
+    exec->note = failure ? SNAPSHOTS_NOTE : NULL;
+    strv_push_all(ret_env, exec->env);
+    strv_push_all(ret_env, strv_view(&added));
+    return is_used;
+}
+
 static struct unified_call *exec(struct cordon_engine *engine, const struct cordon_exec *options,
                                  struct cordon_call *call, struct err *err)
 {
     const struct place *place = place_find(engine, options->policy, err);
+    AUTO(strv_done) struct strv argv = {0};
+    AUTO(strv_done) struct strv env = {0};
     AUTO_FREE char *workdir = NULL;
+    AUTO_FREE char *shell = NULL;
+    struct unified_stand_in stand_in = {.program = NULL};
     struct pace pace;
     struct unified_exec exec = {
         .cmd = options->cmd ? options->cmd : "",
@@ -160,10 +190,16 @@ static struct unified_call *exec(struct cordon_engine *engine, const struct cord
         return NULL;
     exec.access = place->access;
     exec.env = strv_view(&place->session_env);
-    exec.shell = options->shell ? options->shell : unified_shell(exec.env);
+    shell = options->shell ? alloc_str(options->shell) : host_shell_for(exec.env);
+    exec.shell = shell;
     exec.workdir = workdir = place_folder(place, options->workdir);
     exec.sandbox = place->sandbox;
     exec.pace = pace.pace;
+    if (exec.is_login && use_login(engine, place, &exec, &argv, &env)) {
+        stand_in.argv = strv_view(&argv);
+        exec.env = strv_view(&env);
+        exec.stand_in = &stand_in;
+    }
     return unified_exec(engine->unified, &exec, on_done, call, err);
 }
 

@@ -9,7 +9,10 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "engine/approvals.h"
 #include "engine/place.h"
+#include "engine/snapshots.h"
+#include "exec/cooler.h"
 #include "exec/process.h"
 #include "exec/unified.h"
 #include "loop/loop.h"
@@ -121,6 +124,20 @@ static int load_config(struct cordon_engine *engine, const char *name, struct er
     return 0;
 }
 
+/* What rules the next command is not for this one to write. */
+static int find_rules(struct cordon_engine *engine, const char *folder, struct err *err)
+{
+    AUTO_FREE char *current = folder ? getcwd(NULL, 0) : NULL;
+
+    if (!folder)
+        return 0;
+    if (!current)
+        return err_sys(err, "the current folder");
+    engine->rules = path_clean(current, folder);
+    strv_push(&engine->own_paths, engine->rules);
+    return 0;
+}
+
 static int engine_init(struct cordon_engine *engine, const struct cordon_engine_options *options,
                        struct err *err)
 {
@@ -134,14 +151,17 @@ static int engine_init(struct cordon_engine *engine, const struct cordon_engine_
     engine->launcher = alloc_str(options->launcher);
     engine->thread_id = alloc_str(options->thread_id);
     find_home(engine);
-    if (load_config(engine, options->config, err))
-        return -1;
-    engine->place = place_find(engine, options->policy, err);
-    if (!engine->place)
+    if (load_config(engine, options->config, err) || find_rules(engine, options->rules, err))
         return -1;
     unified.loop = engine->loop = loop_new(err);
     if (!engine->loop)
         return -1;
+    engine->cooler = cooler_new(engine->loop);
+    engine->place = place_find(engine, options->policy, err);
+    if (!engine->place)
+        return -1;
+    engine->approvals = questions_new(engine, options);
+    engine->snapshots = snapshots_new(engine->loop);
     engine->unified = unified_new(&unified, err);
     return engine->unified ? 0 : -1;
 }
@@ -171,13 +191,18 @@ void cordon_close(struct cordon_engine *engine)
         return;
     unified_free(engine->unified);
     calls_free(engine->calls);
-    places_free(engine->places);
+    executions_free(engine);
+    approvals_free(engine->approvals);
+    snapshots_free(engine->snapshots);
+    places_free(engine->places, engine->cooler);
+    cooler_free(engine->cooler);
     loop_free(engine->loop);
     config_free(engine->config);
     strv_done(&engine->own_paths);
     free(engine->launcher);
     free(engine->thread_id);
     free(engine->home);
+    free(engine->rules);
     free(engine);
 }
 

@@ -10,7 +10,10 @@
 #include <stddef.h>
 
 struct config;
+struct approvals;
+struct cooler;
 struct denials;
+struct host_asker;
 struct limits;
 struct limits_report;
 struct loop;
@@ -18,19 +21,26 @@ struct place;
 struct process_end;
 struct screen;
 struct screen_limits;
+struct snapshots;
 struct unified;
 
 struct cordon_engine {
     struct loop *loop;
+    struct cooler *cooler; /* of the places' sandboxes */
     struct unified *unified;
-    struct cordon_call *calls; /* that wait; calls.c */
-    struct config *config;     /* NULL: none */
-    char *launcher;            /* NULL: to be found */
-    char *thread_id;           /* NULL: none */
-    char *home;                /* NULL: not known */
-    struct strv own_paths;     /* clean: what of this host belongs to Cordon */
-    struct place *places;      /* see place.h */
-    const struct place *place; /* of commands that bring no policy; one of them */
+    struct cordon_call *calls;           /* that wait; calls.c */
+    struct cordon_execution *executions; /* that go on; execute.c */
+    struct approvals *approvals;         /* NULL: nobody can be asked */
+    struct host_asker *asker;            /* theirs; questions.c */
+    struct snapshots *snapshots;         /* of login shells */
+    char *rules;                         /* folder of the user's rules; NULL: none */
+    struct config *config;               /* NULL: none */
+    char *launcher;                      /* NULL: to be found */
+    char *thread_id;                     /* NULL: none */
+    char *home;                          /* NULL: not known */
+    struct strv own_paths;               /* clean: what of this host belongs to Cordon */
+    struct place *places;                /* see place.h */
+    const struct place *place;           /* of commands that bring no policy; one of them */
 };
 
 /* Reads a struct of options that says its size: what the caller's header did not have is zero. A
@@ -42,6 +52,17 @@ int error_give(struct cordon_error *error, const struct err *err);
 
 /* Those that nobody will answer any more. */
 void calls_free(struct cordon_call *calls);
+
+/* Ends those that go on; nobody is told. */
+void executions_free(struct cordon_engine *engine);
+
+/* Who is asked, by these options; NULL when nobody can be. */
+struct approvals *questions_new(struct cordon_engine *engine,
+                                const struct cordon_engine_options *options);
+
+/* A result as the host sees it; cordon_result_free(). */
+struct oneshot_result;
+struct cordon_result *result_make(const struct oneshot_result *from);
 
 /* Of every session that has CORDON_SCREEN among its flags; else NULL. */
 const struct screen_limits *view_limits(unsigned flags);

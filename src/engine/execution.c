@@ -94,12 +94,12 @@ static void fail(struct execution *execution, const struct err *err)
 
 /* --- running --- */
 
-static void on_started(void *data, pid_t pid)
+static void on_started(void *data)
 {
     const struct oneshot_options *job = ((struct execution *)data)->options->job;
 
     if (job->on_started)
-        job->on_started(job->data, pid);
+        job->on_started(job->data);
 }
 
 static void on_output(void *data, enum stream stream, const char *bytes, size_t len,
@@ -143,7 +143,9 @@ static void fill_job(struct execution *execution)
     execution->job.sandbox = execution->stage.sandbox;
     execution->job.access = execution->stage.access;
     execution->job.env = execution->stage.env;
-    execution->job.argv = options->stand_in ? options->stand_in : options->argv;
+    execution->job.argv = execution->stage.argv ? execution->stage.argv
+                          : options->stand_in   ? options->stand_in
+                                                : options->argv;
     execution->job.cwd = options->cwd;
     execution->job.on_started = on_started;
     execution->job.on_output = on_output;
@@ -240,21 +242,13 @@ static void decide(struct execution *execution)
         execution_answer_by_session(execution);
 }
 
-/* Without a policy only what rules forbid counts, and a broken file, which might have. */
+/* Without rules there is nothing to forbid. */
 static void decide_forbidden(struct execution *execution)
 {
-    struct requirement *requirement = &execution->requirement;
-
     if (!execution->options->rules)
         return;
     decide(execution);
-    if (requirement->outcome == REQUIREMENT_FORBID &&
-        ((requirement->cause == REQUIREMENT_BY_RULE &&
-          requirement->rule->verdict == RULE_FORBIDDEN) ||
-         requirement->cause == REQUIREMENT_BY_PROBLEM))
-        return;
-    requirement->outcome = REQUIREMENT_SKIP;
-    requirement->place = REQUIREMENT_SANDBOXED;
+    requirement_forbid_only(&execution->requirement);
 }
 
 static void on_begin(void *data)

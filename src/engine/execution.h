@@ -43,6 +43,7 @@ struct execution_stage {
     struct sandbox *sandbox;
     const struct access_map *access; /* NULL: no sandbox */
     char *const *env;
+    char *const *argv; /* executed there in place of what the options say; NULL: that */
 };
 
 enum execution_event_kind {

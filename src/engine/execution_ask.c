@@ -53,6 +53,7 @@ static void ask(struct execution *execution, struct approval_request *question,
     question->offers |= 1u << APPROVAL_DENIED | 1u << APPROVAL_ABORT;
     execution->asked = approval_request_to_json(question);
     json_array_append_new(execution->result.questions, execution->asked);
+    approvals_name(options->approvals, question);
     execution_emit(execution,
                    &(struct execution_event){.kind = EXECUTION_ASKED, .question = question});
     execution->wait = approvals_ask(options->approvals, question, on_answer, execution);

@@ -21,7 +21,7 @@ static enum retry_outcome unconfined(const struct execution_options *options, bo
     const struct retry_request request = {
         .policy = options->policy,
         .confinement = options->confinement,
-        .tool = RETRY_COMMAND,
+        .tool = options->stand_in ? RETRY_PATCH : RETRY_COMMAND,
         .flags = was_approved ? RETRY_APPROVED : 0,
     };
     enum requirement_place place = REQUIREMENT_SANDBOXED;

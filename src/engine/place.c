@@ -1,22 +1,24 @@
 /* See place.h. The same steps as `cordon run` takes: profile, network, entries in front of it, the
- * access map, what belongs to Cordon, the sandbox, the environment. A policy is remembered by the
- * text of all that it says, so that hosts need not keep anything to get the same sandbox again. */
+ * access map, what belongs to Cordon, the sandbox, the environment. */
 #include "engine/place.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "base/buf.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "engine/engine.h"
+#include "engine/place_part.h"
+#include "exec/cooler.h"
 #include "exec/session_env.h"
 #include "policy/config.h"
 #include "policy/environment.h"
 #include "policy/host_view.h"
 #include "policy/path_walk.h"
+#include "policy/profile_overlay.h"
 #include "policy/profile_text.h"
 #include "policy/protect.h"
 #include "policy/resolve.h"
+#include "sandbox/map_change.h"
 #include "sandbox/sandbox.h"
 
 #include <stdint.h>
@@ -31,16 +33,23 @@ static void place_free(struct place *place)
     sandbox_free(place->sandbox);
     strv_done(&place->env);
     strv_done(&place->session_env);
+    strv_done(&place->set_names);
+    strv_done(&place->own_paths);
+    profile_done(&place->profile);
+    strv_done(&place->roots);
+    access_map_done(&place->map);
+    policy_copy_done(&place->policy);
     free(place->workspace);
     free(place->key);
     free(place);
 }
 
-void places_free(struct place *places)
+void places_free(struct place *places, struct cooler *cooler)
 {
     while (places) {
         struct place *next = places->next;
 
+        cooler_forget(cooler, places->sandbox);
         place_free(places);
         places = next;
     }
@@ -49,33 +58,6 @@ void places_free(struct place *places)
 static void place_auto(struct place **slot)
 {
     place_free(*slot);
-}
-
-/* --- what was asked for, as text --- */
-
-static void key_add(struct buf *key, const char *name, const char *value)
-{
-    buf_appendf(key, "%s=%zu:%s\n", name, value ? strlen(value) : 0, value ? value : "");
-}
-
-static void key_add_all(struct buf *key, const char *name, const char *const *values)
-{
-    for (; values && *values; values++)
-        key_add(key, name, *values);
-}
-
-static char *policy_key(const struct cordon_policy *policy, const char *workspace)
-{
-    struct buf key;
-
-    buf_init(&key, SIZE_MAX / 2);
-    key_add(&key, "profile", policy->profile);
-    key_add(&key, "workspace", workspace);
-    key_add_all(&key, "writable", policy->writable);
-    key_add_all(&key, "readable", policy->readable);
-    key_add_all(&key, "deny", policy->deny);
-    buf_appendf(&key, "network=%d\nsandbox=%d\n", policy->network, policy->sandbox);
-    return buf_take(&key);
 }
 
 /* --- profile --- */
@@ -89,7 +71,9 @@ struct making {
     struct config_profile chosen;
     struct strv roots;
     struct access_map access;
-    struct strv own_paths; /* canonical */
+    struct strv own_paths;                 /* canonical */
+    const struct profile_overlay *overlay; /* NULL: none */
+    bool is_bare;                          /* whatever the policy says */
 };
 
 static void making_done(struct making *making)
@@ -225,19 +209,25 @@ static int guard_own(struct making *making, struct err *err)
     return 0;
 }
 
-static int resolve(struct making *making, struct err *err)
+static int resolve_profile(const struct profile *profile, const struct strv *roots,
+                           struct access_map *ret, struct err *err)
 {
     const struct resolve_context context = {
         .view = &host_view_real,
-        .workspace_roots = strv_view(&making->roots),
+        .workspace_roots = strv_view(roots),
         .tmpdir = getenv("TMPDIR"),
     };
 
+    return profile_resolve(profile, &context, ret, err);
+}
+
+static int resolve(struct making *making, struct err *err)
+{
     if (making->mode == SANDBOX_DISABLED) {
         making->access = (struct access_map){.network = NETWORK_ENABLED};
         return 0;
     }
-    if (profile_resolve(&making->chosen.profile, &context, &making->access, err))
+    if (resolve_profile(&making->chosen.profile, &making->roots, &making->access, err))
         return -1;
     return guard_own(making, err);
 }
@@ -251,6 +241,8 @@ static struct sandbox *make_sandbox(const struct making *making, struct err *err
         .access = &making->access,
         .allow_nested_namespaces = making->chosen.profile.allow_nested_namespaces,
         .keep_warm = true,
+        .on_idle = cooler_on_idle,
+        .data = making->engine->cooler,
         .launcher = making->engine->launcher,
         .own_paths = (const char *const *)strv_view(&making->own_paths),
     };
@@ -268,16 +260,15 @@ static void make_env(const struct making *making, struct place *place)
         .network = making->access.network,
     };
     AUTO(environment_report_done) struct environment_report report = {0};
-    AUTO(strv_done) struct strv chosen = {0};
     struct session_env_request session = {0};
 
     environment_build(&request, &place->env, &report);
     for (size_t i = 0; i < report.len; i++)
         if (report.notes[i].reason == ENVIRONMENT_SET)
-            strv_push(&chosen, report.notes[i].name);
+            strv_push(&place->set_names, report.notes[i].name);
     session.thread_id = making->engine->thread_id;
     session.base = strv_view(&place->env);
-    session.chosen = (const char *const *)strv_view(&chosen);
+    session.chosen = (const char *const *)strv_view(&place->set_names);
     session_env_build(&session, &place->session_env);
 }
 
@@ -287,59 +278,73 @@ static struct place *place_make(struct making *making, struct err *err)
 
     if (choose_profile(making, err) || choose_mode(making, err) || choose_network(making, err))
         return NULL;
+    if (making->is_bare)
+        making->mode = SANDBOX_DISABLED;
     add_roots(making);
-    if (add_entries(making, err) || resolve(making, err))
+    if (add_entries(making, err))
+        return NULL;
+    if (making->overlay)
+        profile_overlay_apply(&making->chosen.profile, making->overlay);
+    if (resolve(making, err))
         return NULL;
     place = alloc_zero(1, sizeof *place);
     place->workspace = alloc_str(making->workspace);
+    policy_copy_init(&place->policy, making->policy, making->workspace);
     place->sandbox = make_sandbox(making, err);
     if (!place->sandbox)
         return NULL;
     if (making->mode != SANDBOX_DISABLED)
         place->access = sandbox_access(place->sandbox);
     make_env(making, place);
+    place->profile = making->chosen.profile;
+    making->chosen.profile = (struct profile){0};
+    place->map = making->access;
+    making->access = (struct access_map){0};
+    place->roots = making->roots;
+    making->roots = (struct strv){0};
+    place->profile_name = place->profile.id ? place->profile.id : "of the host";
+    place->own_paths = making->own_paths;
+    making->own_paths = (struct strv){0};
     return TAKE_PTR(place);
 }
 
-/* Canonical, since it becomes a root. Caller frees. */
-static char *find_workspace(const char *asked, struct err *err)
+bool place_is_current(const struct place *place)
 {
-    char *folder = realpath(asked ? asked : ".", NULL);
+    AUTO(access_map_done) struct access_map now = {0};
+    struct err ignored;
 
-    if (!folder)
-        err_sys(err, "the workspace %s", asked ? asked : "(the current folder)");
-    return folder;
+    return !place->access ||
+           (resolve_profile(&place->profile, &place->roots, &now, &ignored) == 0 &&
+            map_is_same(&place->map, &now));
 }
 
-const struct place *place_find(struct cordon_engine *engine, const struct cordon_policy *given,
-                               struct err *err)
+struct place *place_make_of(struct cordon_engine *engine, const struct cordon_policy *policy,
+                            const char *workspace, struct err *err)
 {
-    struct cordon_policy policy = {0};
-    AUTO(making_done) struct making making = {.engine = engine, .policy = &policy};
-    AUTO_FREE char *workspace = NULL;
-    AUTO_FREE char *key = NULL;
-    struct place *place;
+    AUTO(making_done)
+    struct making making = {.engine = engine, .policy = policy, .workspace = workspace};
 
-    if (!given && engine->place)
-        return engine->place;
-    if (given && options_read(&policy, sizeof policy, given, err)) {
-        err_wrap(err, "policy");
-        return NULL;
-    }
-    making.workspace = workspace = find_workspace(policy.workspace, err);
-    if (!workspace)
-        return NULL;
-    key = policy_key(&policy, workspace);
-    for (place = engine->places; place; place = place->next)
-        if (str_eq(place->key, key))
-            return place;
-    place = place_make(&making, err);
-    if (!place)
-        return NULL;
-    place->key = TAKE_PTR(key);
-    place->next = engine->places;
-    engine->places = place;
-    return place;
+    return place_make(&making, err);
+}
+
+struct place *place_open(struct cordon_engine *engine, const struct place *like,
+                         const struct profile_overlay *overlay, struct err *err)
+{
+    AUTO(making_done)
+    struct making making = {.engine = engine,
+                            .policy = &like->policy.policy,
+                            .workspace = like->workspace,
+                            .overlay = overlay,
+                            .is_bare = !overlay};
+
+    return place_make(&making, err);
+}
+
+void place_close(struct cordon_engine *engine, struct place *place)
+{
+    if (place)
+        cooler_forget(engine->cooler, place->sandbox);
+    place_free(place);
 }
 
 char *place_folder(const struct place *place, const char *cwd)

@@ -45,6 +45,17 @@ const char *requirement_place_name(enum requirement_place place)
     return names[place];
 }
 
+const char *requirement_cause_name(enum requirement_cause cause)
+{
+    static const char *const names[] = {
+        [REQUIREMENT_BY_CALL] = "call",        [REQUIREMENT_BY_RULE] = "rule",
+        [REQUIREMENT_BY_PROBLEM] = "problem",  [REQUIREMENT_BY_DANGER] = "danger",
+        [REQUIREMENT_BY_SAFETY] = "safety",    [REQUIREMENT_BY_POLICY] = "policy",
+        [REQUIREMENT_BY_APPROVAL] = "approval"};
+
+    return names[cause];
+}
+
 /* --- 1: what the call may ask for, spec/exec-core.md 4.8 --- */
 
 /* What is wrong with the call as such; NULL: nothing. */
@@ -162,6 +173,22 @@ void requirement_decide(const struct requirement_request *request, struct requir
         return;
     }
     decide_by_commands(request, ret);
+}
+
+void requirement_forbid_only(struct requirement *requirement)
+{
+    bool is_forbidden =
+        requirement->cause == REQUIREMENT_BY_RULE && requirement->rule->verdict == RULE_FORBIDDEN;
+
+    if (requirement->outcome == REQUIREMENT_FORBID &&
+        (is_forbidden || requirement->cause == REQUIREMENT_BY_PROBLEM))
+        return;
+    requirement->outcome = REQUIREMENT_SKIP;
+    requirement->place = REQUIREMENT_SANDBOXED;
+    requirement->cause = REQUIREMENT_BY_POLICY;
+    requirement->rule = NULL;
+    free(requirement->reason);
+    requirement->reason = alloc_str("no rule forbids it, and nobody has chosen an approval policy");
 }
 
 /* --- tools without a decision of their own, spec/exec-core.md 4.3 --- */

@@ -69,8 +69,15 @@ struct requirement {
 };
 
 void requirement_decide(const struct requirement_request *request, struct requirement *ret);
+
+/* For whom nobody has chosen an approval policy, so that nobody is asked: what was decided under
+ * `never` stands where a rule forbids, or a broken file might have; all else runs in its sandbox.
+ */
+void requirement_forbid_only(struct requirement *requirement);
+
 void requirement_done(struct requirement *requirement);
 const char *requirement_outcome_name(enum requirement_outcome outcome); /* "skip", "ask", ... */
+const char *requirement_cause_name(enum requirement_cause cause);       /* "call", "rule", ... */
 const char *requirement_place_name(enum requirement_place place); /* "sandbox", "widened", "none" */
 
 /* What a tool without a decision of its own gets, spec/exec-core.md 4.3. */

@@ -65,7 +65,7 @@ static void fill_end(struct cordon_end *end, const struct oneshot_result *from)
         error_give(&end->failure, &from->failure);
 }
 
-static struct cordon_result *result_make(const struct oneshot_result *from)
+struct cordon_result *result_make(const struct oneshot_result *from)
 {
     struct run_result *result = alloc_zero(1, sizeof *result);
 

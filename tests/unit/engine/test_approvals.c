@@ -190,6 +190,39 @@ static void the_same_question_is_joined(void **state)
     assert_int_equal(waiters[2].answers, 0);
 }
 
+/* The id that is told before the question is asked, and by which it is asked then. */
+static char *name_and_ask(const char *key, struct waiter *waiter)
+{
+    struct approval_request asked = question(key);
+    char *id;
+
+    approvals_name(scene.approvals, &asked);
+    id = alloc_str(asked.id);
+    approvals_ask(scene.approvals, &asked, on_answer, waiter);
+    return id;
+}
+
+static void a_question_has_its_name_before_it_is_asked(void **state)
+{
+    struct waiter waiters[3] = {0};
+    AUTO_FREE char *first = NULL;
+    AUTO_FREE char *joined = NULL;
+    AUTO_FREE char *other = NULL;
+
+    scene_init(0);
+    first = name_and_ask("k", &waiters[0]);
+    joined = name_and_ask("k", &waiters[1]);
+    turn();
+    assert_string_equal(scene.first.id, first);
+    assert_string_equal(joined, first);
+    other = name_and_ask(NULL, &waiters[2]);
+    assert_string_not_equal(other, first);
+    answer(other, APPROVAL_DENIED);
+    assert_int_equal(waiters[2].answers, 1);
+    answer(joined, APPROVAL_DENIED);
+    assert_int_equal(waiters[0].answers + waiters[1].answers, 2);
+}
+
 static void without_keys_nothing_is_joined_or_remembered(void **state)
 {
     struct waiter waiters[2] = {0};
@@ -297,6 +330,7 @@ int main(void)
         STAGED(first_asker_is_asked_and_answers),
         STAGED(who_passes_leaves_it_to_the_next),
         STAGED(the_same_question_is_joined),
+        STAGED(a_question_has_its_name_before_it_is_asked),
         STAGED(without_keys_nothing_is_joined_or_remembered),
         STAGED(only_a_yes_for_the_session_is_remembered),
         STAGED(time_that_runs_out_is_a_no),

@@ -1,0 +1,26 @@
+/* Which rules count for commands that are started in a folder: those of the user, of the project
+ * when the user's configuration trusts it, and of the administrator. */
+#pragma once
+
+#include "rules/rules_disk.h"
+
+struct config;
+struct rules;
+
+/* Whose configuration says so; borrowed. Each may be NULL. */
+struct rule_owner {
+    const struct config *config; /* NULL: no project is trusted */
+    const char *folder;          /* the config folder */
+    const char *home;            /* for "~/" in rules */
+};
+
+/* `*ret_project` is what `ret->project` points to, freed by the caller; the rest is borrowed from
+ * the owner. */
+void rule_layers_find(const struct rule_owner *owner, const char *folder, struct rules_places *ret,
+                      char **ret_project);
+
+/* All of them, sealed: read anew for each command, since a person may have written one since. */
+struct rules *rule_layers_load(const struct rule_owner *owner, const char *folder);
+
+/* The file that new rules go to; caller frees. NULL when the config folder is not known. */
+char *rule_layers_file(const struct rule_owner *owner);
