@@ -13,6 +13,8 @@ static const struct {
     {"fs/open", files_open},
     {"fs/writeFile", files_write_file},
     {"fs/createDirectory", files_create_directory},
+    {"fs/createSymlink", files_create_symlink},
+    {"fs/setMode", files_set_mode},
     {"fs/getMetadata", files_get_metadata},
     {"fs/canonicalize", files_canonicalize},
     {"fs/readDirectory", files_read_directory},
@@ -20,6 +22,7 @@ static const struct {
     {"fs/remove", files_remove},
     {"fs/copy", files_copy},
     {"capabilityRoots/discover", files_discover}, /* of one root */
+    {"capabilities/discover", files_capabilities},
 };
 
 enum { CALLS = sizeof calls / sizeof *calls };

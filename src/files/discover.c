@@ -1,216 +1,384 @@
-/* What a folder offers a client of Codex: skills (SKILL.md, with agents/openai.yaml beside it),
- * plugin manifests, and the files that the folder's own manifest names. One bounded walk, breadth
- * first; hidden folders and links are left alone, and what cannot be read is a warning, not a
- * failure. The answer is that of one root of capabilityRoots/discoverV1. */
-#include "files/call.h"
+/* See found.h. One walk as fs/walk does it, bounded in depth, folders and names; then the files are
+ * read, bounded each and together. What is missing is normal. The words of warnings and failures,
+ * and every bound, are those of Codex 0.169.0 (tests/cases/discovery): a client may show or look
+ * for them. */
+#include "files/found.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/file_uri.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "base/strv.h"
 #include "base/utf8.h"
+#include "files/call.h"
 #include "files/error.h"
-#include "files/folder.h"
 #include "files/target.h"
 
 #include <fcntl.h>
-#include <unistd.h>
+#include <string.h>
 
 enum {
-    DISCOVER_DEPTH_MAX = 8,
-    DISCOVER_FOLDERS_MAX = 4000,
-    DISCOVER_FILES_MAX = 1000,
-    DISCOVER_FILE_MAX = 1 << 20, /* bytes */
+    DEPTH_MAX = 6,
+    FOLDERS_MAX = 2000,
+    NAMES_MAX = 20000,
+    FILE_BYTES_MAX = 1 << 20,
+    BYTES_MAX = 16 << 20, /* of all files of one root */
 };
 
+/* By precedence. */
 static const char *const manifests[] = {".codex-plugin/plugin.json", ".claude-plugin/plugin.json",
                                         ".cursor-plugin/plugin.json"};
+enum { MANIFESTS = sizeof manifests / sizeof *manifests };
 
-struct discovery {
-    const char *root;
-    struct strv todo;   /* folders, in the order of the walk */
-    json_t *skills;     /* of {"instructions", "metadata"} */
-    json_t *namespaces; /* of {"path", "contents"} */
-    json_t *warnings;   /* of texts */
-    json_t *plugin;     /* or null */
-    size_t files;
-};
-
-static void discovery_done(struct discovery *discovery)
+void found_done(struct found *found)
 {
-    strv_done(&discovery->todo);
-    json_decref(discovery->skills);
-    json_decref(discovery->namespaces);
-    json_decref(discovery->warnings);
-    json_decref(discovery->plugin);
+    free(found->root);
+    json_decref(found->manifest);
+    json_decref(found->parsed);
+    json_decref(found->mcp);
+    json_decref(found->apps);
+    json_decref(found->skills);
+    json_decref(found->namespaces);
+    json_decref(found->warnings);
 }
 
-static void warn(struct discovery *discovery, const char *path, const char *why)
+void found_warn(struct found *found, const char *before, const char *path, const char *behind)
 {
-    AUTO_FREE char *text = alloc_strf("%s: %s", path, why);
+    AUTO_FREE char *uri = file_uri_format(path);
+    AUTO_FREE char *text = alloc_strf("%s %s%s", before, uri, behind);
 
-    json_array_append_new(discovery->warnings, json_lossy(text));
+    json_array_append_new(found->warnings, json_lossy(text));
 }
 
-/* Text of a file: 1, 0 when there is none, -1 with the reason. */
-static int read_text(const char *path, struct buf *ret, struct err *err)
+static void warn_failure(struct found *found, const char *before, const char *path,
+                         const struct err *failure)
 {
-    const struct target target = {.path = (char *)path, .no_follow = true};
-    AUTO_CLOSE int fd = target_open_file(&target, O_RDONLY, err);
+    char why[ERROR_TEXT_SIZE];
+    AUTO_FREE char *behind = NULL;
 
-    if (fd < 0)
-        return error_code(err) == ERROR_NOT_FOUND ? 0 : -1;
-    if (buf_read_fd(ret, fd, err))
-        return -1;
-    if (!utf8_is_valid(ret->data ? ret->data : "", ret->len))
-        return err_set(err, ERR_INVALID, "it is not UTF-8");
-    return 1;
+    error_text(failure, why);
+    behind = alloc_strf(": %s", why);
+    found_warn(found, before, path, behind);
 }
 
-/* {"path", "contents"}; NULL when it is not there or cannot be had. */
-static json_t *find_text(struct discovery *discovery, const char *folder, const char *name)
+/* --- one file --- */
+
+static void warn_encoding(struct found *found, const char *path, const struct buf *text)
+{
+    size_t tail = 0;
+    size_t good = utf8_valid_len(text->data, text->len, &tail);
+    size_t bad = 0;
+    AUTO_FREE char *behind = NULL;
+
+    if (!tail)
+        utf8_next(text->data + good, text->len - good, &bad);
+    behind = tail ? alloc_strf(" is not UTF-8: incomplete utf-8 byte sequence from index %zu", good)
+                  : alloc_strf(" is not UTF-8: invalid utf-8 sequence of %zu bytes from index %zu",
+                               bad, good);
+    found_warn(found, "capability file", path, behind);
+}
+
+/* There is a file, and room for it. */
+static bool is_readable(struct found *found, const struct target *target)
+{
+    AUTO_FREE char *limit = alloc_strf(" exceeds the %d-byte limit", FILE_BYTES_MAX);
+    struct stat st;
+    struct err err;
+
+    if (target_stat(target, &st, &err)) {
+        if (error_code(&err) != ERROR_NOT_FOUND)
+            warn_failure(found, "failed to inspect capability file", target->path, &err);
+        return false;
+    }
+    if (!S_ISREG(st.st_mode))
+        return false;
+    if (st.st_size > FILE_BYTES_MAX)
+        found_warn(found, "capability file", target->path, limit);
+    else if (found->bytes + (size_t)st.st_size > BYTES_MAX)
+        json_array_append_new(
+            found->warnings,
+            json_sprintf("capability root bundle exceeds the %d-byte limit", BYTES_MAX));
+    else
+        return true;
+    return false;
+}
+
+static int read_text(const struct target *target, struct buf *ret, struct err *err)
+{
+    AUTO_CLOSE int fd = target_open_file(target, O_RDONLY, err);
+
+    return fd < 0 ? -1 : buf_read_fd(ret, fd, err);
+}
+
+/* {"path", "contents"}, NULL when it is not there or cannot be had. */
+static json_t *find_file(struct found *found, const char *folder, const char *name)
 {
     AUTO_FREE char *path = path_join(folder, name);
+    const struct target target = {.path = path};
     AUTO(buf_done) struct buf text;
-    char why[ERROR_TEXT_SIZE];
     struct err err;
-    int status;
 
-    buf_init(&text, DISCOVER_FILE_MAX);
-    status = read_text(path, &text, &err);
-    if (status < 0) {
-        error_text(&err, why);
-        warn(discovery, path, why);
-    }
-    if (status <= 0 || discovery->files == DISCOVER_FILES_MAX)
+    buf_init(&text, FILE_BYTES_MAX);
+    if (!is_readable(found, &target))
         return NULL;
-    discovery->files++;
+    if (read_text(&target, &text, &err)) {
+        warn_failure(found, "failed to read capability file", path, &err);
+        return NULL;
+    }
+    if (text.len && !utf8_is_valid(text.data, text.len)) {
+        warn_encoding(found, path, &text);
+        return NULL;
+    }
+    found->bytes += text.len;
     return json_pack("{s:o, s:s%}", "path", target_uri_to_json(path), "contents",
-                     text.data ? text.data : "", text.len);
+                     text.len ? text.data : "", text.len);
 }
 
-static void add_skill(struct discovery *discovery, const char *folder)
-{
-    json_t *instructions = find_text(discovery, folder, "SKILL.md");
-    json_t *metadata = instructions ? find_text(discovery, folder, "agents/openai.yaml") : NULL;
+/* --- manifests --- */
 
-    if (instructions)
-        json_array_append_new(discovery->skills, json_pack("{s:o, s:o?}", "instructions",
-                                                           instructions, "metadata", metadata));
-}
-
-/* A file inside the root that the manifest names by `key`, or the one that is there by custom. */
-static json_t *find_declared(struct discovery *discovery, const json_t *manifest, const char *key,
-                             const char *custom)
-{
-    const char *declared = json_string_value(json_object_get(manifest, key));
-    AUTO_FREE char *path = NULL;
-
-    if (!declared)
-        return custom ? find_text(discovery, discovery->root, custom) : NULL;
-    path = path_clean(discovery->root, declared);
-    if (path_is_within(path, discovery->root))
-        return find_text(discovery, "/", path + 1);
-    warn(discovery, path, "it is not below the plugin's folder");
-    return NULL;
-}
-
-static void set_plugin(struct discovery *discovery, json_t *file)
-{
-    AUTO_JSON json_t *manifest = NULL;
-    struct err err;
-    const json_t *text = json_object_get(file, "contents");
-
-    manifest = json_parse(json_string_value(text), json_string_length(text), &err);
-    if (!manifest)
-        warn(discovery, "plugin.json", err.msg);
-    discovery->plugin = json_pack("{s:O, s:o?, s:o?}", "manifest", file, "mcpConfig",
-                                  find_declared(discovery, manifest, "mcpServers", ".mcp.json"),
-                                  "appsConfig", find_declared(discovery, manifest, "apps", NULL));
-}
-
-/* The first that is there counts. */
-static void add_manifest(struct discovery *discovery, const char *folder, bool is_root)
+static json_t *find_manifest(struct found *found, const char *folder)
 {
     json_t *file = NULL;
 
-    for (size_t i = 0; !file && i < sizeof manifests / sizeof *manifests; i++)
-        file = find_text(discovery, folder, manifests[i]);
-    if (!file)
-        return;
-    if (is_root)
-        set_plugin(discovery, file);
-    json_array_append_new(discovery->namespaces, file);
+    for (size_t i = 0; !file && i < MANIFESTS; i++)
+        file = find_file(found, folder, manifests[i]);
+    return file;
 }
 
-/* Pushes the folders in it that are neither hidden nor links. */
-static int push_folders(struct discovery *discovery, const char *path, struct err *err)
+/* The plugin that this folder lies in names its skills, too. */
+static void find_outer_manifest(struct found *found)
 {
-    const struct target target = {.path = (char *)path};
-    AUTO(folder_close) struct folder folder = {0};
-    AUTO(strv_done) struct strv names = {0};
-    const struct dirent *entry = NULL;
-    int status;
+    AUTO_FREE char *folder = alloc_str(found->root);
+    json_t *file = NULL;
 
-    if (folder_open(&folder, &target, err))
-        return -1;
-    while ((status = folder_next(&folder, &entry, err)) > 0)
-        if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
-            strv_push(&names, entry->d_name);
-    strv_sort(&names);
-    for (size_t i = 0; i < names.len; i++)
-        strv_push_take(&discovery->todo, path_join(path, names.items[i]));
-    return status;
+    while (!file && !str_eq(folder, "/")) {
+        char *up = path_parent(folder);
+
+        free(folder);
+        folder = up;
+        file = find_manifest(found, folder);
+    }
+    if (file)
+        json_array_append_new(found->namespaces, file);
 }
 
-static void visit(struct discovery *discovery, const char *path)
+static const char *check_declared(const char *path)
 {
-    size_t depth = path_depth(path) - path_depth(discovery->root);
-    char why[ERROR_TEXT_SIZE];
+    AUTO(strv_done) struct strv parts = {0};
+    AUTO_FREE char *copy = alloc_str(path);
+    char *rest = copy;
+
+    if (!str_starts(path, "./"))
+        return ": path must start with `./`";
+    for (const char *part; (part = strsep(&rest, "/\\"));)
+        strv_push(&parts, part);
+    return path[2] && !strv_has(&parts, "..") ? NULL
+                                              : ": path must remain below the capability root";
+}
+
+/* The file that the manifest names by `key`, or else the usual one. */
+static json_t *find_declared(struct found *found, const char *key, const char *usual)
+{
+    const char *declared = json_string_value(json_object_get(found->parsed, key));
+    AUTO_FREE char *before = alloc_strf("ignoring %s in", key);
+    AUTO_FREE char *path = NULL;
+    const char *wrong;
+
+    if (!declared)
+        return find_file(found, found->root, usual);
+    wrong = check_declared(declared);
+    if (wrong) {
+        AUTO_FREE char *manifest = file_uri_parse(
+            json_string_value(json_object_get(found->manifest, "path")), &(struct err){0});
+
+        found_warn(found, before, manifest ? manifest : found->root, wrong);
+        return find_file(found, found->root, usual);
+    }
+    path = path_clean(found->root, declared);
+    return find_file(found, "/", path + 1);
+}
+
+static void look_at_plugin(struct found *found)
+{
+    json_t *manifest = find_manifest(found, found->root);
+    const json_t *text = json_object_get(manifest, "contents");
     struct err err;
 
-    add_manifest(discovery, path, depth == 0);
-    add_skill(discovery, path);
-    if (depth < DISCOVER_DEPTH_MAX && push_folders(discovery, path, &err)) {
-        error_text(&err, why);
-        warn(discovery, path, why);
+    if (!manifest) {
+        find_outer_manifest(found);
+        return;
+    }
+    json_array_append(found->namespaces, manifest);
+    found->manifest = manifest;
+    found->parsed = json_parse(json_string_value(text), json_string_length(text), &err);
+    if (!json_is_object(json_object_get(found->parsed, "mcpServers")))
+        found->mcp = find_declared(found, "mcpServers", ".mcp.json");
+    found->apps = find_declared(found, "apps", ".app.json");
+}
+
+/* --- the walk --- */
+
+/* What fs/walk answers for the folder; new reference. */
+static json_t *walk(const struct found *found, struct err *err)
+{
+    AUTO_JSON json_t *params =
+        json_pack("{s:o, s:{s:i, s:i, s:i, s:b, s:b}}", "path", target_uri_to_json(found->root),
+                  "options", "maxDepth", DEPTH_MAX, "maxDirectories", FOLDERS_MAX, "maxEntries",
+                  NAMES_MAX, "followDirectorySymlinks", true, "pruneHiddenDirectories", false);
+    const struct files_request request = {.method = "fs/walk", .params = json_at_root(params)};
+    AUTO(reply_done) struct reply reply;
+
+    reply_init(&reply, NULL, NULL);
+    if (files_walk(&request, &reply, err))
+        return NULL;
+    return json_parse(reply.text.data, reply.text.len, err);
+}
+
+/* The folder of the plugin whose manifest this is; NULL when it is none. Caller frees. */
+static char *plugin_uri(const char *uri)
+{
+    for (size_t i = 0; i < MANIFESTS; i++) {
+        size_t len = strlen(uri) - strlen(manifests[i]) - 1;
+
+        if (str_ends(uri, manifests[i]) && uri[len] == '/')
+            return alloc_strn(uri, len);
+    }
+    return NULL;
+}
+
+/* The first manifest of each plugin below, whose folders `uris` names, sorted. */
+static void add_inner_manifests(struct found *found, const struct strv *uris)
+{
+    for (size_t i = 0; i < uris->len; i++) {
+        AUTO_FREE char *folder = file_uri_parse(uris->items[i], &(struct err){0});
+        bool is_known = i > 0 && str_eq(uris->items[i], uris->items[i - 1]);
+        json_t *file = NULL;
+
+        if (folder && !is_known && !str_eq(folder, found->root))
+            file = find_manifest(found, folder);
+        if (file)
+            json_array_append_new(found->namespaces, file);
     }
 }
 
-static int send_json(struct reply *reply, json_t *value, struct err *err)
+static void add_skills(struct found *found, const struct strv *uris)
 {
-    AUTO_FREE char *text = json_dumps(value, JSON_COMPACT);
+    for (size_t i = 0; i < uris->len; i++) {
+        AUTO_FREE char *path = file_uri_parse(uris->items[i], &(struct err){0});
+        AUTO_FREE char *folder = path ? path_parent(path) : NULL;
+        json_t *text = folder ? find_file(found, folder, "SKILL.md") : NULL;
+        json_t *metadata = text ? find_file(found, folder, "agents/openai.yaml") : NULL;
 
-    json_decref(value);
-    return reply_str(reply, text, err);
+        if (text)
+            json_array_append_new(found->skills, json_pack("{s:o, s:o?}", "instructions", text,
+                                                           "metadata", metadata));
+    }
 }
 
+static void add_walk_warnings(struct found *found, const json_t *walked)
+{
+    const json_t *errors = json_object_get(walked, "errors");
+
+    for (size_t i = 0; i < json_array_size(errors); i++) {
+        const json_t *error = json_array_get(errors, i);
+
+        json_array_append_new(found->warnings,
+                              json_sprintf("failed to scan capability path %s: %s",
+                                           json_string_value(json_object_get(error, "path")),
+                                           json_string_value(json_object_get(error, "message"))));
+    }
+    if (json_is_true(json_object_get(walked, "truncated")))
+        found_warn(found, "capability scan reached its traversal limit (root:", found->root, ")");
+}
+
+static void add_walked(struct found *found, const json_t *walked)
+{
+    const json_t *entries = json_object_get(walked, "entries");
+    AUTO(strv_done) struct strv skills = {0};
+    AUTO(strv_done) struct strv inner = {0};
+
+    add_walk_warnings(found, walked);
+    for (size_t i = 0; i < json_array_size(entries); i++) {
+        const json_t *entry = json_array_get(entries, i);
+        const char *uri = json_string_value(json_object_get(entry, "path"));
+        char *plugin;
+
+        if (!str_eq(json_string_value(json_object_get(entry, "kind")), "file"))
+            continue;
+        if (str_ends(uri, "/SKILL.md"))
+            strv_push(&skills, uri);
+        plugin = plugin_uri(uri);
+        if (plugin)
+            strv_push_take(&inner, plugin);
+    }
+    strv_sort(&skills);
+    strv_sort(&inner);
+    look_at_plugin(found);
+    add_inner_manifests(found, &inner);
+    add_skills(found, &skills);
+}
+
+/* --- the whole --- */
+
+static int check_root(const struct found *found, struct err *err)
+{
+    const struct target target = {.path = found->root};
+    AUTO_FREE char *uri = file_uri_format(found->root);
+    char why[ERROR_TEXT_SIZE];
+    struct err failure;
+    struct stat st;
+
+    if (target_stat(&target, &st, &failure)) {
+        error_text(&failure, why);
+        err_set(err, ERR_INVALID, "failed to inspect capability root %s: %s", uri, why);
+        err->sys = failure.sys;
+        return -1;
+    }
+    return S_ISDIR(st.st_mode)
+               ? 0
+               : err_set(err, ERR_INVALID, "capability root %s is not a directory", uri);
+}
+
+int found_look(struct found *ret, const char *root, struct err *err)
+{
+    AUTO(found_done)
+    struct found found = {.root = alloc_str(root),
+                          .skills = json_array(),
+                          .namespaces = json_array(),
+                          .warnings = json_array()};
+    AUTO_JSON json_t *walked = NULL;
+    struct err failure;
+
+    if (check_root(&found, err))
+        return -1;
+    walked = walk(&found, &failure);
+    if (!walked)
+        warn_failure(&found, "failed to scan capability path", root, &failure);
+    add_walked(&found, walked);
+    *ret = found;
+    found = (struct found){0};
+    return 0;
+}
+
+/* One root of capabilityRoots/discoverV1. */
 int files_discover(const struct files_request *request, struct reply *reply, struct err *err)
 {
     AUTO(target_done) struct target root = {0};
-    AUTO(discovery_done)
-    struct discovery discovery = {.skills = json_array(),
-                                  .namespaces = json_array(),
-                                  .warnings = json_array(),
-                                  .plugin = NULL};
-    struct stat st;
+    AUTO(found_done) struct found found = {0};
+    AUTO_JSON json_t *plugin = NULL;
+    AUTO_JSON json_t *answer = NULL;
+    AUTO_FREE char *text = NULL;
 
-    if (target_read(&request->params, "path", &root, err) || target_stat(&root, &st, err))
+    if (target_read(&request->params, "path", &root, err) || found_look(&found, root.path, err))
         return -1;
-    discovery.root = root.path;
-    strv_push(&discovery.todo, root.path);
-    for (size_t i = 0; i < discovery.todo.len && i < DISCOVER_FOLDERS_MAX; i++) {
-        AUTO_FREE char *path = alloc_str(discovery.todo.items[i]); /* the list moves */
-
-        visit(&discovery, path);
-    }
-    if (discovery.todo.len > DISCOVER_FOLDERS_MAX || discovery.files == DISCOVER_FILES_MAX)
-        warn(&discovery, root.path, "there is more than was looked at");
-    return send_json(reply,
-                     json_pack("{s:O?, s:O, s:O, s:O}", "plugin", discovery.plugin, "skills",
-                               discovery.skills, "namespaceManifests", discovery.namespaces,
-                               "warnings", discovery.warnings),
-                     err);
+    plugin = found.manifest ? json_pack("{s:O, s:O?, s:O?}", "manifest", found.manifest,
+                                        "mcpConfig", found.mcp, "appsConfig", found.apps)
+                            : json_null();
+    answer = json_pack("{s:O, s:O, s:O, s:O}", "plugin", plugin, "skills", found.skills,
+                       "namespaceManifests", found.namespaces, "warnings", found.warnings);
+    text = json_dumps(answer, JSON_COMPACT);
+    return reply_str(reply, text, err);
 }

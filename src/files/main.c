@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "files/serve.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@ int main(void)
 {
     struct err err;
 
+    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is the error EFBIG of one call */
     if (files_serve(STDIN_FILENO, &err) == 0)
         return EXIT_SUCCESS;
     fprintf(stderr, "cordon-files: %s\n", err.msg);

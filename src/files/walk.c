@@ -227,6 +227,14 @@ static int walk_open(const struct walk *walk, const struct step *step, struct fo
     return folder_open_fd(ret, fd, err);
 }
 
+/* It is there, whether or not it can be opened. */
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static int walk_enter(struct walk *walk, const struct step *step, struct err *err)
 {
     AUTO(folder_close) struct folder folder = {0};
@@ -235,7 +243,7 @@ static int walk_enter(struct walk *walk, const struct step *step, struct err *er
     struct stat st;
 
     if (walk_open(walk, step, &folder, &st, &failure)) {
-        if (step->depth > 0)
+        if (step->depth > 0 || is_folder(step->path))
             return walk_report_failure(walk, step->path, &failure, err);
         *err = failure;
         return -1;

@@ -41,6 +41,7 @@ static const struct scene scenes[] = {
     {"fs/copy", "{\"sourcePath\":\"~/d\",\"destinationPath\":\"~/c\",\"recursive\":true}"},
     {"fs/remove", "{\"path\":\"~/d\"}"},
     {"capabilityRoots/discover", "{\"path\":\"~/d\"}"},
+    {"capabilities/discover", "{\"codexHome\":\"~/d\",\"userHome\":\"~\",\"system\":\"~/d/sub\"}"},
 };
 
 /* As it is before each call. */

@@ -1,0 +1,244 @@
+/* See skill_text.h. Many skills are written by people who never met YAML, so a front matter that is
+ * none gets a second chance: values that were meant as prose ("description: Build for AWS: ECS", or
+ * one that begins with "@") are quoted, line by line, and all is parsed again. Which lines that
+ * touches is what Codex 0.169.0 does (tests/cases/discovery). */
+#include "files/skill_text.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/utf8.h"
+#include "files/document.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { REPAIRED_MAX = 4 << 20 };
+
+struct line {
+    const char *text;
+    size_t len; /* without the line feed */
+};
+
+static bool is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t' || byte == '\r';
+}
+
+static struct line line_trim(struct line line)
+{
+    while (line.len > 0 && is_blank(line.text[line.len - 1]))
+        line.len--;
+    while (line.len > 0 && is_blank(*line.text)) {
+        line.text++;
+        line.len--;
+    }
+    return line;
+}
+
+static bool is_fence(struct line line)
+{
+    struct line bare = line_trim(line);
+
+    return bare.len == 3 && memcmp(bare.text, "---", 3) == 0;
+}
+
+/* Takes the next line off `*text`; false when there is none. */
+static bool next_line(struct line *text, struct line *ret)
+{
+    const char *end = text->len ? memchr(text->text, '\n', text->len) : NULL;
+
+    if (text->len == 0)
+        return false;
+    *ret = (struct line){.text = text->text, .len = end ? (size_t)(end - text->text) : text->len};
+    text->len -= ret->len + (end ? 1 : 0);
+    text->text += ret->len + (end ? 1 : 0);
+    return true;
+}
+
+/* What is between the fences. */
+static int find_front(struct line text, struct line *ret, struct err *err)
+{
+    struct line line;
+    const char *begin;
+
+    if (next_line(&text, &line) && is_fence(line)) {
+        begin = text.text;
+        while (next_line(&text, &line))
+            if (is_fence(line) && line.text > begin) {
+                *ret = (struct line){.text = begin, .len = (size_t)(line.text - begin)};
+                return 0;
+            } else if (is_fence(line)) {
+                break;
+            }
+    }
+    return err_set(err, ERR_INVALID, "it does not begin with YAML between two lines \"---\"");
+}
+
+/* --- the second chance --- */
+
+/* Where a comment begins in a value, or its end. */
+static size_t value_len(const char *value, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (value[i] == '#' && (i == 0 || is_blank(value[i - 1])))
+            return i;
+    return len;
+}
+
+static bool has_colon(struct line value)
+{
+    for (size_t i = 0; i + 1 < value.len; i++)
+        if (value.text[i] == ':' && is_blank(value.text[i + 1]))
+            return true;
+    return false;
+}
+
+/* It begins as no plain text may, and is nothing else either. */
+static bool is_broken_flow(struct line value)
+{
+    AUTO(document_done) struct document alone = {0};
+    struct err err;
+
+    return memchr("[{@`", *value.text, 4) && document_load(&alone, value.text, value.len, &err);
+}
+
+static bool append_quoted(struct buf *ret, struct line value)
+{
+    bool is_whole = buf_append(ret, "'", 1);
+
+    for (size_t i = 0; i < value.len; i++)
+        is_whole = is_whole && (value.text[i] != '\'' || buf_append(ret, "'", 1)) &&
+                   buf_append(ret, value.text + i, 1);
+    return is_whole && buf_append(ret, "'", 1);
+}
+
+struct repair {
+    struct buf text;
+    bool is_changed;
+    bool is_in_block;    /* the text of a "key: |" goes on below */
+    size_t block_indent; /* of its key */
+};
+
+/* The value of a "key: value" line, without its comment; nothing when it is not one. */
+static struct line line_value(struct line line)
+{
+    const char *colon = memchr(line.text, ':', line.len);
+    struct line value = {.text = colon ? colon + 1 : line.text};
+    struct line key = {.text = line.text, .len = colon ? (size_t)(colon - line.text) : 0};
+
+    if (!colon || line_trim(key).len == 0)
+        return value;
+    value.len = line.len - key.len - 1;
+    if (value.len > 0 && !is_blank(*value.text))
+        value.len = 0;
+    value.len = value.len ? value_len(value.text, value.len) : 0;
+    return line_trim(value);
+}
+
+static void repair_line(struct repair *repair, struct line line)
+{
+    struct line value = line_value(line);
+    size_t indent = 0;
+    size_t before = (size_t)(value.text - line.text);
+
+    while (indent < line.len && line.text[indent] == ' ')
+        indent++;
+    repair->is_in_block &= line_trim(line).len == 0 || indent > repair->block_indent;
+    if (!repair->is_in_block && value.len && (*value.text == '|' || *value.text == '>')) {
+        repair->is_in_block = true;
+        repair->block_indent = indent;
+    } else if (!repair->is_in_block && value.len && !memchr("'\"", *value.text, 2) &&
+               (has_colon(value) || is_broken_flow(value))) {
+        repair->is_changed = true;
+        buf_append(&repair->text, line.text, before);
+        append_quoted(&repair->text, value);
+        buf_append(&repair->text, value.text + value.len, line.len - before - value.len);
+        buf_append(&repair->text, "\n", 1);
+        return;
+    }
+    buf_append(&repair->text, line.text, line.len);
+    buf_append(&repair->text, "\n", 1);
+}
+
+/* --- the parts --- */
+
+static int too_long(const char *what, struct err *err)
+{
+    return err_set(err, ERR_INVALID, "its %s has more than %d characters", what, SKILL_NAME_MAX);
+}
+
+/* One line of text, or NULL for an empty one. */
+static char *part(const char *text)
+{
+    char *line = document_one_line(text);
+
+    if (line && *line)
+        return line;
+    free(line);
+    return NULL;
+}
+
+static int read_parts(struct line yaml, struct skill_text *ret, struct err *err)
+{
+    AUTO(document_done) struct document document = {0};
+    const char *name = NULL;
+    const char *description = NULL;
+    const char *brief = NULL;
+    const yaml_node_t *root;
+    const yaml_node_t *metadata = NULL;
+
+    if (document_load(&document, yaml.text, yaml.len, err))
+        return -1;
+    root = document_root(&document);
+    if (document_text(&document, root, "name", &name, err) ||
+        document_text(&document, root, "description", &description, err) ||
+        document_field(&document, root, "metadata", &metadata, err) ||
+        document_text(&document, metadata, "short-description", &brief, err))
+        return -1;
+    *ret = (struct skill_text){
+        .name = part(name), .description = part(description), .short_description = part(brief)};
+    return 0;
+}
+
+static int read_front(struct line front, struct skill_text *ret, struct err *err)
+{
+    struct repair repair = {0};
+    struct line line;
+    struct err ignored;
+    int status;
+
+    if (read_parts(front, ret, err) == 0)
+        return 0;
+    buf_init(&repair.text, REPAIRED_MAX);
+    while (next_line(&front, &line))
+        repair_line(&repair, line);
+    line = (struct line){.text = repair.text.data, .len = repair.text.len};
+    status = repair.is_changed ? read_parts(line, ret, &ignored) : -1;
+    buf_done(&repair.text);
+    return status;
+}
+
+int skill_text_parse(const char *text, size_t len, struct skill_text *ret, struct err *err)
+{
+    AUTO(skill_text_done) struct skill_text skill = {0};
+    struct line front;
+
+    if (find_front((struct line){.text = text, .len = len}, &front, err) ||
+        read_front(front, &skill, err))
+        return -1;
+    if (!skill.description)
+        return err_set(err, ERR_INVALID, "it has no description");
+    if (skill.name && document_characters(skill.name) > SKILL_NAME_MAX)
+        return too_long("name", err);
+    *ret = skill;
+    skill = (struct skill_text){0};
+    return 0;
+}
+
+void skill_text_done(struct skill_text *skill)
+{
+    free(skill->name);
+    free(skill->description);
+    free(skill->short_description);
+}
