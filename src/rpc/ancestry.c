@@ -1,44 +1,40 @@
 /* Parents are read from /proc, one after the other. What a command leaves behind is adopted by its
- * init, which is a child of ours, so a chain cannot be cut from below; the first process, or one
- * outside of our pid namespace (0), is nobody's child here.
+ * init, which is a child of whoever started the command, so a chain cannot be cut from below. The
+ * first process, or one outside of our pid namespace (0), is nobody's child here.
+ *
+ * A launcher is known by its argv[0], which no command can change: it neither traces its init nor
+ * may it be another process's parent. Commands of another Cordon count, too, because to be served
+ * here would let them out of their sandbox just the same.
  */
 #include "rpc/ancestry.h"
 
-#include "base/auto.h"
-#include "base/buf.h"
-#include "base/fd.h"
+#include "base/proc.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-enum { DEPTH_MAX = 4096, STAT_MAX = 4096 };
+enum { DEPTH_MAX = 4096 };
 
-/* 0 for the first process; -1 when it cannot be told. "pid (name) state ppid ...", proc(5): the
- * name may hold anything. */
-static pid_t parent_of(pid_t pid)
+static const char launcher_name[] = "cordon-init"; /* PLAN_LAUNCHER_NAME of launch/plan_format.h */
+
+static bool is_above_us(pid_t pid)
 {
-    AUTO(buf_done) struct buf text = {0}; /* ends with a NUL */
-    struct err ignored;
-    const char *name_end;
-    char path[32];
-    int parent;
+    pid_t above = getppid();
 
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    if (fd_read_file(path, STAT_MAX, &text, &ignored))
-        return -1;
-    name_end = strrchr(text.data, ')');
-    return name_end && sscanf(name_end, ") %*c %d", &parent) == 1 ? parent : -1;
+    for (int i = 0; i < DEPTH_MAX && above > 0 && above != pid; i++)
+        above = proc_parent(above);
+    return above == pid;
 }
 
-bool ancestry_is_ours(pid_t pid)
+bool ancestry_is_command(pid_t pid)
 {
     pid_t self = getpid();
 
     for (int i = 0; i < DEPTH_MAX && pid != self; i++) {
-        if (pid == 0)
+        if (pid == 0 || is_above_us(pid))
             return false;
-        pid = parent_of(pid);
+        if (proc_is_named(pid, launcher_name))
+            return true;
+        pid = proc_parent(pid);
         if (pid < 0)
             return true;
     }

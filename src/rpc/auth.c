@@ -1,6 +1,6 @@
 /* Two ways to be let in: a token that is known by its SHA-256, so that comparing takes the same
- * time for every wrong one, and a signed one (jwt.h). Secrets are read once, from files, and wiped
- * at the end. Which flags go together is a table. */
+ * time for every wrong one, and a signed one (jwt.h). Secrets are read from files, when they are
+ * asked to be, and wiped as soon as they count no longer. Which flags go together is a table. */
 #include "rpc/auth.h"
 
 #include "base/alloc.h"
@@ -32,6 +32,7 @@ struct rpc_auth {
 static const char *const mode_words[] = {
     [RPC_AUTH_CAPABILITY_TOKEN] = "capability-token",
     [RPC_AUTH_SIGNED_BEARER_TOKEN] = "signed-bearer-token",
+    [RPC_AUTH_ANYBODY] = "anybody",
 };
 
 int rpc_auth_mode_parse(const char *word, enum rpc_auth_mode *ret, struct err *err)
@@ -42,8 +43,9 @@ int rpc_auth_mode_parse(const char *word, enum rpc_auth_mode *ret, struct err *e
             return 0;
         }
     }
-    return err_set(err, ERR_INVALID, "--ws-auth: \"%.40s\" is neither %s nor %s", word,
-                   mode_words[RPC_AUTH_CAPABILITY_TOKEN], mode_words[RPC_AUTH_SIGNED_BEARER_TOKEN]);
+    return err_set(err, ERR_INVALID, "--ws-auth: \"%.40s\" is neither %s nor %s nor %s", word,
+                   mode_words[RPC_AUTH_CAPABILITY_TOKEN], mode_words[RPC_AUTH_SIGNED_BEARER_TOKEN],
+                   mode_words[RPC_AUTH_ANYBODY]);
 }
 
 /* Every flag belongs to one mode. */
@@ -179,6 +181,15 @@ static int auth_load_secret(struct rpc_auth *auth, const struct rpc_auth_options
     return 0;
 }
 
+static int auth_load(struct rpc_auth *auth, const struct rpc_auth_options *options, struct err *err)
+{
+    if (options->mode == RPC_AUTH_CAPABILITY_TOKEN)
+        return auth_load_token(auth, options, err);
+    if (options->mode == RPC_AUTH_SIGNED_BEARER_TOKEN)
+        return auth_load_secret(auth, options, err);
+    return 0;
+}
+
 static void auth_auto(struct rpc_auth **auth)
 {
     rpc_auth_free(*auth);
@@ -194,8 +205,7 @@ int rpc_auth_new(const struct rpc_auth_options *options, struct rpc_auth **ret, 
         auth = alloc_zero(1, sizeof *auth);
         auth->mode = options->mode;
         buf_init(&auth->secret, SECRET_FILE_MAX);
-        if (options->mode == RPC_AUTH_CAPABILITY_TOKEN ? auth_load_token(auth, options, err)
-                                                       : auth_load_secret(auth, options, err))
+        if (auth_load(auth, options, err))
             return -1;
     }
     *ret = TAKE_PTR(auth);
@@ -211,6 +221,27 @@ void rpc_auth_free(struct rpc_auth *auth)
     free(auth->audience);
     explicit_bzero(auth, sizeof *auth);
     free(auth);
+}
+
+static bool auth_is_same(const struct rpc_auth *a, const struct rpc_auth *b)
+{
+    return memeql_sec(a->token, b->token, sizeof a->token) && a->secret.len == b->secret.len &&
+           (!a->secret.len || memeql_sec(a->secret.data, b->secret.data, a->secret.len));
+}
+
+int rpc_auth_reload(struct rpc_auth *auth, const struct rpc_auth_options *options,
+                    bool *ret_changed, struct err *err)
+{
+    AUTO(auth_auto) struct rpc_auth *fresh = NULL;
+    struct rpc_auth old = *auth;
+
+    if (rpc_auth_new(options, &fresh, err))
+        return -1;
+    *ret_changed = !auth_is_same(auth, fresh);
+    *auth = *fresh;
+    *fresh = old;
+    explicit_bzero(&old, sizeof old);
+    return 0;
 }
 
 /* The token of "Bearer TOKEN"; NULL for other schemes. */
@@ -240,12 +271,19 @@ static bool auth_allows_signed(const struct rpc_auth *auth, const char *token, s
     return jwt_is_valid(text, &rules);
 }
 
+bool rpc_auth_is_open(const struct rpc_auth *auth)
+{
+    return auth->mode == RPC_AUTH_ANYBODY;
+}
+
 bool rpc_auth_allows(const struct rpc_auth *auth, const char *header)
 {
     uint8_t digest[SHA256_DIGEST_SIZE];
     size_t len = 0;
     const char *token = header_token(header, &len);
 
+    if (rpc_auth_is_open(auth))
+        return true;
     if (!token || !len)
         return false;
     if (auth->mode == RPC_AUTH_SIGNED_BEARER_TOKEN)

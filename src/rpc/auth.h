@@ -2,6 +2,7 @@
  *
  *     rpc_auth_new(&options)       reads the files; says what is wrong with the flags
  *     rpc_auth_allows(auth, text)  for each upgrade
+ *     rpc_auth_reload()            the files may have changed
  *     rpc_auth_free()              wipes the secrets
  *
  * An answer is yes or no, without a reason: a peer that may not come in learns nothing about how
@@ -19,6 +20,7 @@ enum rpc_auth_mode {
     RPC_AUTH_NONE,
     RPC_AUTH_CAPABILITY_TOKEN,    /* "capability-token" */
     RPC_AUTH_SIGNED_BEARER_TOKEN, /* "signed-bearer-token": JWT, HS256 */
+    RPC_AUTH_ANYBODY,             /* "anybody": who can connect is let in */
 };
 
 enum { RPC_AUTH_SKEW_DEFAULT_S = 30, RPC_AUTH_SECRET_MIN = 32 /* bytes */ };
@@ -41,6 +43,14 @@ int rpc_auth_mode_parse(const char *word, enum rpc_auth_mode *ret, struct err *e
  * `*ret` is NULL for RPC_AUTH_NONE. */
 int rpc_auth_new(const struct rpc_auth_options *options, struct rpc_auth **ret, struct err *err);
 void rpc_auth_free(struct rpc_auth *auth);
+
+/* Reads the files again, in place: who comes from now on has to bring what is in them now.
+ * `*ret_changed` tells whether that is anything else. On failure all stays as it was. */
+int rpc_auth_reload(struct rpc_auth *auth, const struct rpc_auth_options *options,
+                    bool *ret_changed, struct err *err);
+
+/* Everybody is let in. */
+bool rpc_auth_is_open(const struct rpc_auth *auth);
 
 /* `header` is the value of Authorization, NULL when there was none. Time by clock_wall_ns(). */
 bool rpc_auth_allows(const struct rpc_auth *auth, const char *header);

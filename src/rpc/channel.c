@@ -149,6 +149,11 @@ void channel_free(struct channel *channel)
     free(channel);
 }
 
+int channel_fd(const struct channel *channel)
+{
+    return channel->in;
+}
+
 void channel_set_callback(struct channel *channel, channel_fn *on_ready, void *data)
 {
     channel->on_ready = on_ready;

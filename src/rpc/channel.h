@@ -26,6 +26,9 @@ struct channel *channel_new(struct loop *loop, int in, int out, struct err *err)
 void channel_free(struct channel *channel); /* closes */
 void channel_set_callback(struct channel *channel, channel_fn *on_ready, void *data);
 
+/* What is read from; borrowed. */
+int channel_fd(const struct channel *channel);
+
 /* What to call back for; flags of loop_interest. */
 void channel_want(struct channel *channel, unsigned interest);
 

@@ -33,12 +33,16 @@ static bool is_key(const char *text, size_t len)
     return i < len && text[i] == ':';
 }
 
-/* The closing quote of the string whose first byte is `text`; NULL when there is none. */
-static const char *string_end(const char *text, const char *end)
+/* The closing quote of the string whose first byte is `text`; NULL when there is none.
+ * `*ret_is_long`: it has at least `long_enough` bytes, all of them plain. */
+static const char *string_end(const char *text, const char *end, size_t long_enough,
+                              bool *ret_is_long)
 {
     const char *quote = memchr(text, '"', (size_t)(end - text));
+    size_t len = quote ? (size_t)(quote - text) : 0;
 
-    if (!quote || !memchr(text, '\\', (size_t)(quote - text)))
+    *ret_is_long = quote && len >= long_enough && is_plain(text, len);
+    if (!quote || *ret_is_long || !memchr(text, '\\', len))
         return quote;
     while (text < end && *text != '"')
         text += *text == '\\' && text + 1 < end ? 2 : 1;
@@ -51,17 +55,15 @@ static void hoist_find(struct hoist *hoist, const char *text, size_t len, size_t
     const char *at = text;
 
     while (at < end && (at = memchr(at, '"', (size_t)(end - at)))) {
-        const char *close = string_end(++at, end);
-        size_t size;
+        bool is_long;
+        const char *close = string_end(++at, end, long_enough, &is_long);
 
         if (!close)
             return;
-        size = (size_t)(close - at);
-        if (size >= long_enough && is_plain(at, size) &&
-            !is_key(close + 1, (size_t)(end - close - 1))) {
+        if (is_long && !is_key(close + 1, (size_t)(end - close - 1))) {
             hoist->spans =
                 alloc_grow(hoist->spans, hoist->span_count, &hoist->span_cap, sizeof *hoist->spans);
-            hoist->spans[hoist->span_count++] = (struct hoist_span){at, size};
+            hoist->spans[hoist->span_count++] = (struct hoist_span){at, (size_t)(close - at)};
         }
         at = close + 1;
     }

@@ -25,9 +25,25 @@ static void hub_on_timer(void *data)
     rpc_hub_tick(data);
 }
 
+/* Lets a peer that waits have its head read, if this round has time for it. */
+static void hub_admit(struct rpc_hub *hub, struct rpc_peer *peer)
+{
+    if (!peer->is.is_waiting)
+        return;
+    if (!hub->heads) {
+        hub_soon(hub);
+        return;
+    }
+    peer->is.is_waiting = false;
+    hub->heads--;
+    peer_read(peer);
+    peer_settle(peer);
+}
+
 /* Tells the owner what it has to know of this peer. */
 static void hub_tell(struct rpc_hub *hub, struct rpc_peer *peer)
 {
+    hub_admit(hub, peer);
     if (peer_is_open(peer) && !peer->is.is_announced) {
         peer_announce(peer);
         peer_settle(peer);
@@ -56,6 +72,7 @@ static void hub_on_soon(void *data)
     struct rpc_hub *hub = data;
     struct rpc_peer *peer = hub->first;
 
+    hub->heads = ROUND_HEADS;
     while (peer) { /* callbacks may add peers, behind the last */
         struct rpc_peer *next;
 

@@ -12,15 +12,16 @@
 #include "rpc/ws.h"
 
 enum {
-    PING_S = 30,       /* between pings, as the original */
-    SILENCE_S = 90,    /* a WebSocket peer that sends and takes nothing for so long is dropped */
-    HEAD_S = 10,       /* for all of an HTTP head */
-    FLUSH_S = 5,       /* a peer that is being closed may take nothing for so long */
-    LINGER_S = 2,      /* for the other end to close, when all is written */
-    NAME_SIZE = 80,    /* "[IPv6]:65535", "unix:uid=...,pid=..." */
-    WHY_SIZE = 160,    /* */
-    READ_SIZE = 65536, /* bytes of one read(2) */
-    ROUND_BYTES = 256 * 1024, /* read from one peer before the others get their turn */
+    PING_S = 30,         /* between pings, as the original */
+    SILENCE_S = 90,      /* a WebSocket peer that sends and takes nothing for so long is dropped */
+    HEAD_S = 10,         /* for all of an HTTP head */
+    FLUSH_S = 5,         /* a peer that is being closed may take nothing for so long */
+    LINGER_S = 2,        /* for the other end to close, when all is written */
+    NAME_SIZE = 80,      /* "[IPv6]:65535", "unix:uid=...,pid=..." */
+    WHY_SIZE = 160,      /* */
+    READ_SIZE = 65536,   /* bytes of one read(2) */
+    ROUND_BYTES = 65536, /* read from one peer before the others get their turn */
+    ROUND_HEADS = 1,     /* HTTP heads that are answered before those who are in get their turn */
 };
 
 struct rpc_listener {
@@ -44,6 +45,7 @@ struct rpc_hub {
     uint64_t due_ns;          /* when it fires */
     struct loop_timer *soon;  /* for what must not happen inside a call of the owner */
     struct rpc_stats stats;
+    unsigned heads; /* that may still be answered in this round */
     bool is_shut;
     bool is_idle; /* on_idle was called */
 };
@@ -86,6 +88,7 @@ struct rpc_peer {
         bool is_at_end : 1;    /* the other end writes no more */
         bool has_leftover : 1; /* reading stopped although more may be in our buffers */
         bool is_server : 1;    /* we connected to it (connect.c) */
+        bool is_waiting : 1;   /* with its head, for a round in which there is time for it */
     } is;
 };
 

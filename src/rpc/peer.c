@@ -14,13 +14,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Connections may come by the hundred, and those who are in go first. */
+static void peer_wait(struct rpc_peer *peer)
+{
+    peer->is.is_waiting = true;
+    hub_soon(peer->hub);
+}
+
 static void peer_ready(void *data, unsigned ready)
 {
     struct rpc_peer *peer = data;
 
     if (ready & LOOP_WRITE)
         peer_write(peer);
-    if (ready & LOOP_READ)
+    if (ready & LOOP_READ && peer->stage == PEER_HEAD)
+        peer_wait(peer);
+    else if (ready & LOOP_READ)
         peer_read(peer);
     peer_settle(peer);
 }
@@ -136,7 +145,8 @@ static unsigned peer_interest(const struct rpc_peer *peer)
         return LOOP_NOTHING;
     if (peer->outbox.len)
         interest |= LOOP_WRITE;
-    if (peer->stage == PEER_HEAD || peer->stage == PEER_LINGER || peer_may_read(peer))
+    if ((peer->stage == PEER_HEAD && !peer->is.is_waiting) || peer->stage == PEER_LINGER ||
+        peer_may_read(peer))
         interest |= LOOP_READ;
     return interest;
 }

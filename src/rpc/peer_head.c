@@ -4,11 +4,15 @@
 #include "rpc/parts.h"
 
 #include "base/auto.h"
+#include "base/json.h"
+#include "base/log.h"
 #include "rpc/http_reply.h"
+#include "rpc/tcp_owner.h"
 #include "rpc/text.h"
 
 #include <ctype.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { METRICS_MAX = 1024 * 1024, REPLY_MAX = METRICS_MAX + 4096 };
 
@@ -59,6 +63,31 @@ static void peer_upgrade(struct rpc_peer *peer, size_t len)
         peer_read_leftover(peer);
 }
 
+/* Without a token to tell them by, those are let in who could do by themselves what we do for them:
+ * this user and root, and no command of Cordon's, which could leave its sandbox by starting another
+ * one. What cannot be told is refused. (Of root's processes others cannot see what is open.) */
+static bool peer_is_welcome(const struct rpc_peer *peer)
+{
+    struct tcp_owner owner;
+
+    if (!tcp_owner_find(channel_fd(peer->channel), &owner))
+        return false;
+    if (owner.uid == 0 && geteuid() != 0)
+        return true;
+    return owner.uid == geteuid() && tcp_owner_is_welcome(&owner);
+}
+
+static struct http_reply peer_refusal(const struct rpc_peer *peer)
+{
+    log_event(LOG_LEVEL_WARN, "peer-refused", log_text("peer", peer->name));
+    return (struct http_reply){
+        .status = 403,
+        .text = "without a token this server lets in its own user's processes and root's: not "
+                "commands of Cordon's, nor processes that it cannot see (see --ws-auth)",
+        .is_refusal = true,
+    };
+}
+
 static void peer_handle_head(struct rpc_peer *peer, size_t len)
 {
     const struct rpc_hub_options *options = &peer->hub->options;
@@ -76,9 +105,23 @@ static void peer_handle_head(struct rpc_peer *peer, size_t len)
         return;
     }
     reply = http_reply_to(&head, &situation);
+    if (reply.page == HTTP_PAGE_UPGRADE && peer->transport == RPC_WS && !options->auth &&
+        !peer_is_welcome(peer))
+        reply = peer_refusal(peer);
     peer_reply(peer, &reply);
     if (reply.page == HTTP_PAGE_UPGRADE)
         peer_upgrade(peer, len);
+}
+
+/* `data` as of the server's other limits (schema/intro.md). */
+static void refuse_full(struct rpc_peer *peer)
+{
+    AUTO_JSON json_t *data = json_pack("{s:s, s:I}", "reason", "max-connections", "limit",
+                                       (json_int_t)peer->hub->options.max_peers);
+    const struct rpc_failure failure = {
+        .code = RPC_INVALID_REQUEST, .message = "too many connections", .data = data};
+
+    rpc_peer_fail(peer, NULL, &failure);
 }
 
 /* A Unix socket whose peer sent something else than HTTP. */
@@ -90,7 +133,7 @@ static void peer_turn_to_lines(struct rpc_peer *peer)
     peer_start_lines(peer);
     if (hub_is_full(peer->hub)) {
         peer->hub->stats.peers_refused++;
-        rpc_peer_error(peer, NULL, RPC_INVALID_REQUEST, "too many connections");
+        refuse_full(peer);
         peer_leave(peer, "refused");
         return;
     }

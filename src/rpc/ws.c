@@ -1,13 +1,16 @@
-/* wslay reads frames: masks, lengths, order of fragments, UTF-8, control frames in between, and
- * which Close code an offence gets. Messages are put together here and not by wslay, because it
- * makes room for what a frame announces, and here room comes as the bytes do. Frames that go out
- * are not given to wslay but for control frames: it would copy each message, and without
- * fragments there is nothing to a frame but a head and, for the side that connected, a mask. */
+/* wslay reads frames: the order of fragments, control frames in between, and which Close code an
+ * offence gets. The payload of data frames does not go through it: it unmasks and checks byte by
+ * byte, and makes room for what a frame announces, while here room comes as the bytes do. So a
+ * payload is taken first, and then wslay is shown the head of an empty frame; a head that it would
+ * refuse is shown as it is. Frames that go out are not given to wslay but for control frames: it
+ * would copy each message, and without fragments there is nothing to a frame but a head and, for
+ * the side that connected, a mask. */
 #include "rpc/ws.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/utf8.h"
+#include "rpc/frame_in.h"
 
 #include <endian.h>
 #include <string.h>
@@ -16,85 +19,125 @@
 
 enum {
     KEPT_BYTES = 64 * 1024,      /* memory that stays for the next message */
+    PART_BYTES = 64 * 1024,      /* of a payload, at a time */
     CONTROL_BYTES = 1024 * 1024, /* of pongs for the pings of one read; more than ever fits */
-};
-
-/* Where in the bytes that go to wslay frames end. It would otherwise read ahead, and messages in
- * its own buffer come whether somebody wants them or not. */
-struct frame_gate {
-    uint8_t head[WS_HEAD_MAX];
-    size_t head_len; /* bytes of it so far; 0 while inside a payload */
-    uint64_t payload_left;
 };
 
 struct ws {
     wslay_event_context_ptr context;
     const struct ws_events *events;
     void *data;
-    struct frame_gate gate;
-    struct buf message; /* so far */
-    struct buf control; /* control frames of this round */
+    struct frame_in frame; /* that is being read */
+    struct buf message;    /* so far */
+    size_t checked;        /* bytes of it that are UTF-8 */
+    bool is_text;          /* the message */
+    struct buf control;    /* control frames of this round */
     size_t message_max;
     bool is_client;  /* this side connected */
-    bool is_control; /* the frame that is being read */
     bool is_broken;  /* on_read said so */
     bool is_closing; /* ws_close() was called, or wslay found an offence */
 };
 
-static size_t gate_length_bytes(const struct frame_gate *gate)
+static ssize_t ws_fill(struct ws *ws, void *ret_bytes, size_t len)
 {
-    size_t code = gate->head[1] & 127u;
+    ssize_t n = ws->events->on_read(ws->data, ret_bytes, len);
 
-    return code == 127 ? 8 : code == 126 ? 2 : 0;
+    if (n < 0)
+        ws->is_broken = true;
+    return n;
 }
 
-/* Bytes that may be read without reading into the next frame. */
-static uint64_t gate_room(const struct frame_gate *gate)
+static bool ws_read_head(struct ws *ws)
 {
-    if (gate->payload_left)
-        return gate->payload_left;
-    if (gate->head_len < 2)
-        return 2 - gate->head_len;
-    return 2 + gate_length_bytes(gate) + (gate->head[1] & 128u ? 4 : 0) - gate->head_len;
-}
+    struct frame_in *frame = &ws->frame;
 
-static uint64_t gate_payload(const struct frame_gate *gate)
-{
-    size_t bytes = gate_length_bytes(gate);
-    uint64_t length = bytes ? 0 : gate->head[1] & 127u;
+    while (frame_in_missing(frame)) {
+        ssize_t n = ws_fill(ws, frame->head + frame->head_len, frame_in_missing(frame));
 
-    for (size_t i = 0; i < bytes; i++)
-        length = length << 8 | gate->head[2 + i];
-    return length;
-}
-
-/* So many bytes, at most gate_room(), were read. */
-static void gate_pass(struct frame_gate *gate, const uint8_t *bytes, size_t len)
-{
-    if (gate->payload_left) {
-        gate->payload_left -= len;
-        return;
+        if (n <= 0)
+            return false;
+        frame->head_len += (size_t)n;
     }
-    memcpy(gate->head + gate->head_len, bytes, len);
-    gate->head_len += len;
-    if (gate->head_len < 2 || gate_room(gate))
-        return;
-    gate->payload_left = gate_payload(gate);
-    gate->head_len = 0;
+    frame_in_begin(frame, !ws->is_client);
+    if (frame->is_plain && frame_in_opcode(frame) != WSLAY_CONTINUATION_FRAME)
+        ws->is_text = frame_in_opcode(frame) == WSLAY_TEXT_FRAME;
+    return true;
+}
+
+/* A message that is text has to be UTF-8; what is here of it may end inside a character. */
+static bool ws_check_text(struct ws *ws)
+{
+    size_t left = ws->message.len - ws->checked;
+    size_t tail = 0;
+    size_t good = ws->is_text ? utf8_valid_len(ws->message.data + ws->checked, left, &tail) : left;
+
+    ws->checked += good;
+    return good + tail == left;
+}
+
+/* Some bytes of the payload; false when there are none now, or the connection is over. */
+static bool ws_take_part(struct ws *ws)
+{
+    struct frame_in *frame = &ws->frame;
+    struct buf *message = &ws->message;
+    size_t len = frame->left < PART_BYTES ? (size_t)frame->left : PART_BYTES;
+    char *part = buf_extend(message, len);
+    ssize_t n;
+
+    if (!part) {
+        ws_close(ws, WSLAY_CODE_MESSAGE_TOO_BIG, "message too big");
+        return false;
+    }
+    n = ws_fill(ws, part, len);
+    message->len -= len - (size_t)(n > 0 ? n : 0);
+    message->data[message->len] = '\0';
+    if (n <= 0)
+        return false;
+    frame_in_unmask(frame, part, (size_t)n);
+    frame->left -= (size_t)n;
+    if (ws_check_text(ws))
+        return true;
+    ws_close(ws, WSLAY_CODE_INVALID_FRAME_PAYLOAD_DATA, NULL);
+    return false;
+}
+
+/* false when not all of it is here. */
+static bool ws_take_payload(struct ws *ws)
+{
+    while (ws->frame.left)
+        if (ws->is_closing || !ws_take_part(ws))
+            return false;
+    frame_in_empty(&ws->frame);
+    return true;
+}
+
+/* Bytes of the frame for wslay; 0 for none now, -1 for never again. */
+static ssize_t ws_show(struct ws *ws, uint8_t *bytes, size_t len)
+{
+    struct frame_in *frame = &ws->frame;
+    ssize_t n;
+
+    if (frame->shown == 0 && !(frame->is_begun || ws_read_head(ws)))
+        return ws->is_broken ? -1 : 0;
+    if (frame->shown == 0 && frame->is_plain && !ws_take_payload(ws))
+        return ws->is_broken ? -1 : 0;
+    if (frame->shown < frame->head_len)
+        return (ssize_t)frame_in_show(frame, bytes, len);
+    n = ws_fill(ws, bytes, len < frame->left ? len : (size_t)frame->left);
+    frame->left -= (uint64_t)(n > 0 ? n : 0);
+    return n;
 }
 
 static ssize_t ws_on_recv(wslay_event_context_ptr context, uint8_t *bytes, size_t len, int flags,
                           void *data)
 {
     struct ws *ws = data;
-    uint64_t room = gate_room(&ws->gate);
-    ssize_t n = ws->events->on_read(ws->data, bytes, len < room ? len : (size_t)room);
+    ssize_t n = ws_show(ws, bytes, len);
 
-    if (n > 0) {
-        gate_pass(&ws->gate, bytes, (size_t)n);
+    if (ws->frame.is_begun && ws->frame.shown == ws->frame.head_len && !ws->frame.left)
+        ws->frame = (struct frame_in){0};
+    if (n > 0)
         return n;
-    }
-    ws->is_broken = n < 0;
     wslay_event_set_error(context, n < 0 ? WSLAY_ERR_CALLBACK_FAILURE : WSLAY_ERR_WOULDBLOCK);
     return -1;
 }
@@ -110,25 +153,6 @@ static ssize_t ws_on_send(wslay_event_context_ptr context, const uint8_t *bytes,
     return -1;
 }
 
-static void ws_on_frame(wslay_event_context_ptr context,
-                        const struct wslay_event_on_frame_recv_start_arg *frame, void *data)
-{
-    struct ws *ws = data;
-
-    ws->is_control = wslay_is_ctrl_frame(frame->opcode);
-}
-
-static void ws_on_chunk(wslay_event_context_ptr context,
-                        const struct wslay_event_on_frame_recv_chunk_arg *chunk, void *data)
-{
-    struct ws *ws = data;
-
-    if (ws->is_control || ws->is_closing)
-        return;
-    if (!buf_append(&ws->message, chunk->data, chunk->data_length))
-        ws_close(ws, WSLAY_CODE_MESSAGE_TOO_BIG, "message too big");
-}
-
 static void ws_on_message(wslay_event_context_ptr context,
                           const struct wslay_event_on_msg_recv_arg *message, void *data)
 {
@@ -136,8 +160,13 @@ static void ws_on_message(wslay_event_context_ptr context,
 
     if (wslay_is_ctrl_frame(message->opcode) || ws->is_closing)
         return;
+    if (ws->checked < ws->message.len) { /* its end is missing */
+        ws_close(ws, WSLAY_CODE_INVALID_FRAME_PAYLOAD_DATA, NULL);
+        return;
+    }
     ws->events->on_message(ws->data, ws->message.data ? ws->message.data : "", ws->message.len);
     buf_clear(&ws->message);
+    ws->checked = 0;
     if (ws->message.cap > KEPT_BYTES)
         buf_done(&ws->message);
 }
@@ -158,8 +187,6 @@ static struct ws *ws_make(const struct ws_events *events, void *data, size_t mes
     static const struct wslay_event_callbacks callbacks = {
         .recv_callback = ws_on_recv,
         .send_callback = ws_on_send,
-        .on_frame_recv_start_callback = ws_on_frame,
-        .on_frame_recv_chunk_callback = ws_on_chunk,
         .on_msg_recv_callback = ws_on_message,
         .genmask_callback = ws_on_mask,
     };

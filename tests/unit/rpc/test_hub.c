@@ -7,6 +7,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "loop/loop.h"
+#include "rpc/auth.h"
 #include "rpc/rpc.h"
 
 #include <arpa/inet.h>
@@ -18,6 +19,7 @@
 
 struct fixture {
     struct loop *loop;
+    struct rpc_auth *auth; /* lets in anybody: both ends are in this process */
     struct rpc_hub *hub;
     struct rpc_listener *listener;
     struct rpc_peer *peer; /* the last that was opened */
@@ -82,19 +84,29 @@ static const struct rpc_handlers handlers = {.on_open = on_open,
                                              .on_closed = on_closed,
                                              .on_idle = on_idle};
 
+static void open_hub(struct fixture *f, const struct rpc_hub_options *options)
+{
+    struct rpc_address address;
+    struct err err;
+
+    f->hub = rpc_hub_new(f->loop, options);
+    assert_int_equal(rpc_address_parse("ws://127.0.0.1:0", &address, &err), 0);
+    f->listener = rpc_hub_listen(f->hub, &address, &err);
+    assert_non_null(f->listener);
+}
+
 static int setup(void **state)
 {
     struct fixture *f = alloc_zero(1, sizeof *f);
-    const struct rpc_hub_options options = {.handlers = &handlers, .data = f};
-    struct rpc_address address;
+    const struct rpc_auth_options anybody = {.mode = RPC_AUTH_ANYBODY};
+    struct rpc_hub_options options = {.handlers = &handlers, .data = f};
     struct err err;
 
     clock_freeze(1000 * CLOCK_NS_PER_S, 0);
     f->loop = loop_new(&err);
-    f->hub = rpc_hub_new(f->loop, &options);
-    assert_int_equal(rpc_address_parse("ws://127.0.0.1:0", &address, &err), 0);
-    f->listener = rpc_hub_listen(f->hub, &address, &err);
-    assert_non_null(f->listener);
+    assert_int_equal(rpc_auth_new(&anybody, &f->auth, &err), 0);
+    options.auth = f->auth;
+    open_hub(f, &options);
     *state = f;
     return 0;
 }
@@ -105,6 +117,7 @@ static int teardown(void **state)
 
     rpc_message_done(&f->message);
     rpc_hub_free(f->hub);
+    rpc_auth_free(f->auth);
     loop_free(f->loop);
     free(f);
     clock_release();
@@ -212,19 +225,34 @@ static void assert_nothing_to_read(int fd)
     assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), -1);
 }
 
+/* And not a millisecond sooner. */
+static void later_exactly(struct fixture *f, int fd, uint64_t ms)
+{
+    later(f, ms - 1);
+    assert_nothing_to_read(fd);
+    later(f, 1);
+}
+
+static void wait_for_bytes(struct fixture *f, uint64_t bytes_in)
+{
+    struct rpc_stats stats;
+    struct err err;
+
+    do {
+        assert_int_equal(loop_dispatch(f->loop, &err), 0);
+        rpc_hub_stats(f->hub, &stats);
+    } while (stats.bytes_in < bytes_in);
+}
+
 static void pings_every_30_seconds(void **state)
 {
     struct fixture *f = *state;
     AUTO_CLOSE int fd = dial_ws(f);
 
-    later(f, 29999);
-    assert_nothing_to_read(fd);
-    later(f, 1);
-    assert_ping(f, fd);
-    later(f, 29999);
-    assert_nothing_to_read(fd);
-    later(f, 1);
-    assert_ping(f, fd);
+    for (int i = 0; i < 2; i++) {
+        later_exactly(f, fd, 30000);
+        assert_ping(f, fd);
+    }
     assert_false(f->is_closed);
 }
 
@@ -238,9 +266,7 @@ static void drops_a_silent_peer_after_90_seconds(void **state)
         later(f, 30000);
         assert_ping(f, fd);
     }
-    later(f, 29999);
-    assert_nothing_to_read(fd);
-    later(f, 1);
+    later_exactly(f, fd, 30000);
     wait_for(f, &f->is_closed);
     assert_string_equal(f->why, "silent for too long");
     assert_int_equal(receive(f, fd, byte, sizeof byte), 0);
@@ -261,18 +287,13 @@ static void keeps_a_peer_that_answers(void **state)
     struct fixture *f = *state;
     AUTO_CLOSE int fd = dial_ws(f);
     struct rpc_stats before;
-    struct rpc_stats after;
-    struct err err;
 
     for (int i = 0; i < 10; i++) {
         later(f, 30000);
         assert_ping(f, fd);
         rpc_hub_stats(f->hub, &before);
         put(fd, pong, sizeof pong - 1);
-        do {
-            assert_int_equal(loop_dispatch(f->loop, &err), 0);
-            rpc_hub_stats(f->hub, &after);
-        } while (after.bytes_in == before.bytes_in);
+        wait_for_bytes(f, before.bytes_in + 1);
     }
     assert_false(f->is_closed);
 }
@@ -291,18 +312,11 @@ static void head_has_ten_seconds(void **state)
 {
     struct fixture *f = *state;
     AUTO_CLOSE int fd = dial(f);
-    struct rpc_stats stats;
-    struct err err;
     char reply[1000];
 
     put(fd, "GET / HT", 8);
-    do {
-        assert_int_equal(loop_dispatch(f->loop, &err), 0);
-        rpc_hub_stats(f->hub, &stats);
-    } while (stats.bytes_in < 8);
-    later(f, 9999);
-    assert_nothing_to_read(fd);
-    later(f, 1);
+    wait_for_bytes(f, 8);
+    later_exactly(f, fd, 10000);
     receive(f, fd, reply, sizeof reply);
     assert_contains(reply, " 408 ");
     assert_int_equal(receive(f, fd, reply, sizeof reply), 0);
@@ -431,19 +445,12 @@ static void pause_holds_back_what_was_read(void **state)
     struct fixture *f = *state;
     static const struct rpc_handlers pausing = {
         .on_open = on_open, .on_message = pause_message, .on_closed = on_closed};
-    const struct rpc_hub_options options = {.handlers = &pausing, .data = f};
+    const struct rpc_hub_options options = {.handlers = &pausing, .data = f, .auth = f->auth};
     static const char frame[] = "\x81\x95\0\0\0\0{\"id\":1,\"method\":\"a\"}";
-    struct rpc_hub *hub = f->hub;
     AUTO_CLOSE int fd = -1;
-    struct err err;
 
-    f->hub = rpc_hub_new(f->loop, &options);
-    f->listener =
-        rpc_hub_listen(f->hub,
-                       &(struct rpc_address){
-                           .ip.v4 = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}}},
-                       &err);
-    rpc_hub_free(hub);
+    rpc_hub_free(f->hub);
+    open_hub(f, &options);
     fd = dial_ws(f);
     for (int i = 0; i < 10; i++)
         put(fd, frame, sizeof frame - 1);

@@ -183,6 +183,95 @@ static void masked_frames_come_back(void **state)
     }
 }
 
+/* A connection of which the bytes come in parts of one size. */
+struct incoming {
+    const char *bytes;
+    size_t len;
+    size_t part;
+    char got[64]; /* the messages, each with a ';' behind it */
+};
+
+static ssize_t on_read(void *data, void *ret_bytes, size_t len)
+{
+    struct incoming *incoming = data;
+
+    len = len < incoming->part ? len : incoming->part;
+    len = len < incoming->len ? len : incoming->len;
+    memcpy(ret_bytes, incoming->bytes, len);
+    incoming->bytes += len;
+    incoming->len -= len;
+    return (ssize_t)len;
+}
+
+static void on_message(void *data, const char *text, size_t len)
+{
+    struct incoming *incoming = data;
+    size_t at = strlen(incoming->got);
+
+    snprintf(incoming->got + at, sizeof incoming->got - at, "%.*s;", (int)len, text);
+}
+
+static void on_control(void *data, const void *bytes, size_t len)
+{
+}
+
+/* Masked by "\1\2\3\4"; what is in it was written by hand (RFC 6455, 5.2 and 5.3). */
+static void frames_become_messages(void **state)
+{
+    static const struct ws_events events = {on_read, on_message, on_control};
+    static const struct {
+        const char *bytes;
+        size_t len;
+        const char *got;
+        enum ws_state state;
+    } cases[] = {
+        {"\x81\x85\1\2\3\4igohn", 11, "hello;", WS_OPEN},
+        {"\x81\x80\1\2\3\4\x82\x81\1\2\3\4y", 13, ";x;", WS_OPEN},
+        /* U+00E4, torn by a fragment, with a ping between */
+        {"\x01\x82\1\2\3\4`\xc1\x89\x80\1\2\3\4\x80\x82\1\2\3\4\xa5`", 22,
+         "a\xc3\xa4"
+         "b;",
+         WS_OPEN},
+        /* its end never comes */
+        {"\x01\x82\1\2\3\4`\xc1\x80\x80\1\2\3\4", 14, "", WS_CLOSED_BY_US},
+        {"\x81\x81\1\2\3\4\xfe", 7, "", WS_CLOSED_BY_US},
+        {"\x82\x81\1\2\3\4\xfe", 7, "\xff;", WS_OPEN}, /* binary */
+        {"\x80\x81\1\2\3\4`", 7, "", WS_CLOSED_BY_US}, /* continues nothing */
+        {"\x81\x01"
+         "a",
+         3, "", WS_CLOSED_BY_US},                          /* without a mask */
+        {"\x81\xfe\0\1\1\2\3\4`", 9, "", WS_CLOSED_BY_US}, /* a length in too many bytes */
+        {"\xc1\x81\1\2\3\4`", 7, "", WS_CLOSED_BY_US},     /* a reserved bit */
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (size_t part = 1; part <= cases[i].len; part++) {
+            struct incoming incoming = {cases[i].bytes, cases[i].len, part, ""};
+            struct ws *ws = ws_new(&events, &incoming, 1000);
+
+            assert_int_equal(ws_read(ws), cases[i].state);
+            assert_string_equal(incoming.got, cases[i].got);
+            ws_free(ws);
+        }
+    }
+}
+
+static void what_a_server_sends_is_not_masked(void **state)
+{
+    static const struct ws_events events = {on_read, on_message, on_control};
+    struct incoming plain = {"\x81\x01y", 3, 1, ""};
+    struct incoming masked = {"\x81\x81\1\2\3\4y", 7, 1, ""};
+    struct ws *ws = ws_new_client(&events, &plain, 1000);
+
+    assert_int_equal(ws_read(ws), WS_OPEN);
+    assert_string_equal(plain.got, "y;");
+    ws_free(ws);
+    ws = ws_new_client(&events, &masked, 1000);
+    assert_int_equal(ws_read(ws), WS_CLOSED_BY_US);
+    assert_string_equal(masked.got, "");
+    ws_free(ws);
+}
+
 static void check_handshake(const char *reply, enum err_code code)
 {
     AUTO_FREE char *text = strdup(reply);
@@ -337,6 +426,8 @@ int main(void)
         cmocka_unit_test(line_without_end_is_refused_at_the_limit),
         cmocka_unit_test(frame_heads),
         cmocka_unit_test(masked_frames_come_back),
+        cmocka_unit_test(frames_become_messages),
+        cmocka_unit_test(what_a_server_sends_is_not_masked),
         cmocka_unit_test(only_the_right_handshake_is_taken),
         cmocka_unit_test(tokens_stay_in_their_line),
         cmocka_unit_test(addresses_there_and_back),

@@ -1,0 +1,116 @@
+/* auth: what counts behind a reload, and that a failed one changes nothing. (Who is let in by what:
+ * tests/e2e/test_rpc_auth.py.) */
+#include "../base/support.h"
+
+#include "base/auto.h"
+#include "base/fd.h"
+#include "rpc/auth.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char path[] = "/tmp/cordon-auth-XXXXXX";
+
+static void put(const char *text)
+{
+    AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    struct err err;
+
+    assert_true(fd >= 0);
+    assert_int_equal(fd_write_all(fd, text, strlen(text), &err), 0);
+}
+
+static int make_file(void **state)
+{
+    int fd = mkostemp(path, O_CLOEXEC);
+
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_file(void **state)
+{
+    unlink(path);
+    return 0;
+}
+
+static void auth_auto(struct rpc_auth **auth)
+{
+    rpc_auth_free(*auth);
+}
+
+static void a_new_token_counts_and_the_old_one_no_longer(void **state)
+{
+    const struct rpc_auth_options options = {.mode = RPC_AUTH_CAPABILITY_TOKEN, .token_file = path};
+    AUTO(auth_auto) struct rpc_auth *auth = NULL;
+    bool has_changed = true;
+    struct err err;
+
+    put("one\n");
+    assert_int_equal(rpc_auth_new(&options, &auth, &err), 0);
+    put("  one\n"); /* the same */
+    assert_int_equal(rpc_auth_reload(auth, &options, &has_changed, &err), 0);
+    assert_false(has_changed);
+    put("two\n");
+    assert_int_equal(rpc_auth_reload(auth, &options, &has_changed, &err), 0);
+    assert_true(has_changed);
+    assert_true(rpc_auth_allows(auth, "Bearer two"));
+    assert_false(rpc_auth_allows(auth, "Bearer one"));
+}
+
+static void what_is_wrong_changes_nothing(void **state)
+{
+    const struct rpc_auth_options options = {.mode = RPC_AUTH_CAPABILITY_TOKEN, .token_file = path};
+    AUTO(auth_auto) struct rpc_auth *auth = NULL;
+    bool has_changed = false;
+    struct err err;
+
+    put("one\n");
+    assert_int_equal(rpc_auth_new(&options, &auth, &err), 0);
+    put(" \n");
+    assert_int_equal(rpc_auth_reload(auth, &options, &has_changed, &err), -1);
+    assert_non_null(strstr(err.msg, "no token"));
+    unlink(path);
+    assert_int_equal(rpc_auth_reload(auth, &options, &has_changed, &err), -1);
+    assert_false(has_changed);
+    assert_true(rpc_auth_allows(auth, "Bearer one"));
+}
+
+/* {"exp": 4102444800}, which is the year 2100, signed with 32 times "a" and 32 times "b". */
+#define CLAIMS "eyJhbGciOiJIUzI1NiJ9.eyJleHAiOjQxMDI0NDQ4MDB9."
+static const char by_a[] = "Bearer " CLAIMS "hFueCpXr5f9SENnbD5CP-Tr_XfdVKGWU05Z-fE1Y6Y0";
+static const char by_b[] = "Bearer " CLAIMS "h5Sjst0raUiPRg6zWx5rZkQWW2sY64a44qX47tta-pM";
+
+static void another_secret_lets_others_in(void **state)
+{
+    const struct rpc_auth_options options = {.mode = RPC_AUTH_SIGNED_BEARER_TOKEN,
+                                             .shared_secret_file = path};
+    AUTO(auth_auto) struct rpc_auth *auth = NULL;
+    bool has_changed = false;
+    struct err err;
+
+    put("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+    assert_int_equal(rpc_auth_new(&options, &auth, &err), 0);
+    assert_true(rpc_auth_allows(auth, by_a));
+    put("too short");
+    assert_int_equal(rpc_auth_reload(auth, &options, &has_changed, &err), -1);
+    assert_true(rpc_auth_allows(auth, by_a));
+    put("bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb");
+    assert_int_equal(rpc_auth_reload(auth, &options, &has_changed, &err), 0);
+    assert_true(has_changed);
+    assert_false(rpc_auth_allows(auth, by_a));
+    assert_true(rpc_auth_allows(auth, by_b));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_new_token_counts_and_the_old_one_no_longer),
+        cmocka_unit_test(what_is_wrong_changes_nothing),
+        cmocka_unit_test(another_secret_lets_others_in),
+    };
+
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
