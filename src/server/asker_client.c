@@ -15,8 +15,6 @@
 
 #include <stdlib.h>
 
-#define APPROVAL_TIMEOUT_NS UINT64_C(3600000000000) /* an hour: somebody may be at lunch */
-
 struct asker_client {
     struct asker asker;
     struct client_session *session;
@@ -138,6 +136,7 @@ json_t *client_session_question(const struct client_session *session, json_t *qu
 struct approvals *client_session_approvals(struct client_session *session)
 {
     struct asker_client *asker;
+    uint64_t timeout_ns;
 
     if (session->approvals)
         return session->approvals;
@@ -145,7 +144,9 @@ struct approvals *client_session_approvals(struct client_session *session)
     asker->asker =
         (struct asker){.ask = client_ask, .withdraw = client_withdraw, .free = client_free};
     asker->session = session;
-    session->approvals = approvals_new(session->server->loop, APPROVAL_TIMEOUT_NS);
+    timeout_ns = session->server->limits.approval_ns;
+    session->approvals =
+        approvals_new(session->server->loop, timeout_ns ? timeout_ns : SERVER_APPROVAL_NS);
     approvals_add_asker(session->approvals, &asker->asker);
     return session->approvals;
 }

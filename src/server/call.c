@@ -8,6 +8,7 @@
 #include "rpc/rpc.h"
 #include "rpc/text.h"
 #include "server/client.h"
+#include "server/limit_data.h"
 #include "server/server.h"
 
 #include <errno.h>
@@ -160,12 +161,19 @@ void call_fail(struct call *call, enum rpc_code code, const char *fmt, ...)
 void call_fail_errno(struct call *call, int error)
 {
     enum rpc_code code = RPC_INTERNAL;
+    AUTO_FREE char *text = NULL;
 
     if (error == ENOENT)
         code = RPC_NOT_FOUND;
     else if (error == EACCES || error == EPERM || error == EINVAL)
         code = RPC_INVALID_REQUEST;
-    call_fail(call, code, "%s (os error %d)", strerror(error), error);
+    text = alloc_strf("%s (os error %d)", strerror(error), error);
+    call_fail_data(call, code, text, limit_data_of_errno(error));
+}
+
+void call_fail_with(struct call *call, enum rpc_code code, const struct err *err)
+{
+    call_fail_data(call, code, err->msg, limit_data_of_errno(err->sys));
 }
 
 void call_fail_err(struct call *call, const struct err *err)
@@ -181,5 +189,5 @@ void call_fail_err(struct call *call, const struct err *err)
         [ERR_BUG] = RPC_INTERNAL,
     };
 
-    call_fail(call, codes[err->code], "%s", err->msg);
+    call_fail_with(call, codes[err->code], err);
 }

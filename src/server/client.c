@@ -13,10 +13,12 @@
 #include "rpc/rpc.h"
 #include "server/call.h"
 #include "server/client_session.h"
+#include "server/limit_data.h"
 #include "server/method_table.h"
 #include "server/observer.h"
 #include "server/server.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +82,7 @@ static void call_dispatch(struct call *call)
     const char *name = call->message.method;
     const struct method *method = method_find(name);
     AUTO_FREE char *path = NULL;
+    char text[64];
     struct err err;
 
     if (!method) {
@@ -89,8 +92,8 @@ static void call_dispatch(struct call *call)
     if (call_refuse(call, method))
         return;
     if (call->client->calls_len > CALLS_MAX && !method->is_control) {
-        call_fail(call, RPC_INVALID_REQUEST, "%d requests of this connection wait already",
-                  CALLS_MAX);
+        snprintf(text, sizeof text, "%d requests of this connection wait already", CALLS_MAX);
+        call_fail_data(call, RPC_INVALID_REQUEST, text, limit_data("max-calls", CALLS_MAX));
         return;
     }
     if (check_params(method, call, &path, &err)) {

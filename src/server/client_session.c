@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/approvals.h"
+#include "engine/snapshots.h"
 #include "loop/loop.h"
 #include "server/client.h"
 #include "server/exec_run.h"
@@ -40,7 +41,7 @@ static bool has_live(const struct client_session *session)
          process = process->next)
         if (wire_process_is_live(process))
             return true;
-    return unified_part_is_live(session);
+    return false;
 }
 
 /* The clock of a session without a connection. */
@@ -85,6 +86,7 @@ void client_session_free(struct client_session *session)
     unified_part_end(session);
     exec_runs_end(session);
     approvals_free(session->approvals);
+    snapshots_free(session->snapshots);
     if (session->next)
         session->next->previous = session->previous;
     if (session->previous)

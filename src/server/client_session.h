@@ -16,6 +16,7 @@ struct approvals;
 struct client;
 struct loop_timer;
 struct server;
+struct snapshots;
 
 enum { CLIENT_SESSION_ID_SIZE = 37 }; /* a UUID and its NUL */
 
@@ -31,6 +32,7 @@ struct client_session {
     uint64_t lifetime_ns; /* without a connection; 0: until nothing runs, and then the usual */
     struct loop_timer *timer;
     struct process_table processes;
+    struct snapshots *snapshots; /* of its login shells; NULL until one is asked for */
     struct approvals *approvals; /* its questions; NULL until exec/run has one */
 };
 

@@ -11,6 +11,7 @@
 #include "exec/result_json.h"
 #include "rpc/rpc.h"
 #include "rpc/text.h"
+#include "server/asker_client.h"
 #include "server/call.h"
 #include "server/client.h"
 #include "server/exec_run.h"
@@ -38,12 +39,11 @@ static void event_send(struct exec_run *run, const char *kind, json_t *more)
     rpc_peer_notify(run->call->client->peer, "exec/event", params);
 }
 
-void exec_event_begin(struct exec_run *run, pid_t pid)
+void exec_event_begin(struct exec_run *run)
 {
     event_send(run, "begin",
-               json_pack("{s:i, s:s, s:o}", "attempt", (int)run->attempts, "place",
-                         requirement_place_name(run->at), "pid",
-                         pid > 0 ? json_integer(pid) : json_null()));
+               json_pack("{s:i, s:s}", "attempt", (int)run->attempts, "place",
+                         requirement_place_name(run->at)));
 }
 
 void exec_event_output(struct exec_run *run, const struct exec_output *output)
@@ -66,21 +66,23 @@ void exec_event_output(struct exec_run *run, const struct exec_output *output)
 
 /* --- steps --- */
 
-static json_t *asked_fields(const struct execution_event *event)
+/* By the id that approval/request and approval/list have, too. */
+static json_t *asked_fields(const struct exec_run *run, const struct execution_event *event)
 {
-    json_t *question = approval_request_to_json(event->question);
+    json_t *fields =
+        client_session_question(run->session, approval_request_to_json(event->question));
 
-    json_object_del(question, "id"); /* it has none yet */
-    return json_pack("{s:o}", "question", question);
+    json_object_del(fields, "sessionId"); /* this one */
+    return fields;
 }
 
-static json_t *answered_fields(const struct execution_event *event)
+static json_t *answered_fields(const struct exec_run *run, const struct execution_event *event)
 {
     return json_pack("{s:o, s:o}", "answer", approval_answer_to_json(event->answer), "rule",
                      json_lossy(event->rule));
 }
 
-static json_t *denied_fields(const struct execution_event *event)
+static json_t *denied_fields(const struct exec_run *run, const struct execution_event *event)
 {
     const struct denials one = {.items = (struct denial *)event->denial, .len = 1};
     AUTO_JSON json_t *list = denials_to_json(&one);
@@ -88,7 +90,7 @@ static json_t *denied_fields(const struct execution_event *event)
     return json_pack("{s:O}", "denial", json_array_get(list, 0));
 }
 
-static json_t *retried_fields(const struct execution_event *event)
+static json_t *retried_fields(const struct exec_run *run, const struct execution_event *event)
 {
     return json_pack("{s:o}", "with", json_lossy(event->words));
 }
@@ -97,7 +99,7 @@ void exec_event_step(struct exec_run *run, const struct execution_event *event)
 {
     static const struct {
         const char *kind;
-        json_t *(*fields)(const struct execution_event *event);
+        json_t *(*fields)(const struct exec_run *run, const struct execution_event *event);
     } steps[] = {
         [EXECUTION_ASKED] = {"asked", asked_fields},
         [EXECUTION_ANSWERED] = {"answered", answered_fields},
@@ -106,7 +108,7 @@ void exec_event_step(struct exec_run *run, const struct execution_event *event)
     };
 
     if (is_heard(run))
-        event_send(run, steps[event->kind].kind, steps[event->kind].fields(event));
+        event_send(run, steps[event->kind].kind, steps[event->kind].fields(run, event));
 }
 
 void exec_event_end(struct exec_run *run, const struct execution_result *result)

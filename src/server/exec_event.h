@@ -19,7 +19,7 @@ struct exec_output {
     uint64_t offset; /* of the first byte in its stream */
 };
 
-void exec_event_begin(struct exec_run *run, pid_t pid);
+void exec_event_begin(struct exec_run *run);
 void exec_event_output(struct exec_run *run, const struct exec_output *output);
 void exec_event_step(struct exec_run *run, const struct execution_event *event);
 void exec_event_end(struct exec_run *run, const struct execution_result *result);

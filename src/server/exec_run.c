@@ -14,6 +14,7 @@
 #include "server/client_session.h"
 #include "server/exec_event.h"
 #include "server/exec_trail.h"
+#include "server/login_shell.h"
 #include "server/place.h"
 #include "server/server.h"
 #include "server/stopping.h"
@@ -73,6 +74,10 @@ void exec_run_free(struct exec_run *run)
     free(run->cwd);
     free(run->folder);
     strv_done(&run->proposed);
+    json_decref(run->params);
+    strv_done(&run->login_env);
+    strv_done(&run->login_argv);
+    strv_done(&run->base);
     strv_done(&run->env);
     strv_done(&run->argv);
     free(run->id);
@@ -110,6 +115,24 @@ int exec_run_place(struct exec_run *run, enum rpc_code *ret_code, struct err *er
     return run_hold(run, &request, ret_code, err) ? 0 : -1;
 }
 
+/* Only in the place of the call: nothing that was made there is read with wider permissions. */
+static void use_login(struct exec_run *run, struct execution_stage *stage)
+{
+    const struct login_shell_call call = {.params = run->params,
+                                          .argv = strv_view(&run->argv),
+                                          .cwd = run->cwd,
+                                          .place = run->places[0],
+                                          .env = strv_view(&run->base)};
+    AUTO(strv_done) struct strv added = {0};
+
+    if (!login_shell_use(run->session, &call, &run->login_argv, &added, &run->login_note))
+        return;
+    strv_push_all(&run->login_env, strv_view(&run->env));
+    strv_push_all(&run->login_env, strv_view(&added));
+    stage->argv = strv_view(&run->login_argv);
+    stage->env = strv_view(&run->login_env);
+}
+
 static int prepare(void *data, const struct execution_place *where, struct execution_stage *ret,
                    struct err *err)
 {
@@ -132,6 +155,8 @@ static int prepare(void *data, const struct execution_place *where, struct execu
     run->has_begun = false;
     *ret = (struct execution_stage){
         .sandbox = place->sandbox, .access = place->access, .env = strv_view(&run->env)};
+    if (place == run->places[0] && run->params)
+        use_login(run, ret);
     return 0;
 }
 
@@ -155,24 +180,24 @@ int exec_run_patch(struct exec_run *run, const char *task, const char *form, str
 
 /* --- running --- */
 
-static void tell_begin(struct exec_run *run, pid_t pid)
+static void tell_begin(struct exec_run *run)
 {
     if (run->has_begun)
         return;
     run->has_begun = true;
     run->attempts++;
-    exec_event_begin(run, pid);
+    exec_event_begin(run);
 }
 
-static void on_started(void *data, pid_t pid)
+static void on_started(void *data)
 {
-    tell_begin(data, pid);
+    tell_begin(data);
 }
 
 static void on_output(void *data, enum stream stream, const char *bytes, size_t len,
                       uint64_t offset)
 {
-    tell_begin(data, 0); /* what it writes can be here before the launcher got to say so */
+    tell_begin(data); /* what it writes can be here before the launcher got to say so */
     exec_event_output(data, &(struct exec_output){
                                 .stream = stream, .bytes = bytes, .len = len, .offset = offset});
 }
@@ -280,7 +305,6 @@ void exec_runs_free(struct server *server)
 {
     while (server->exec_runs)
         run_abandon(server->exec_runs);
-    exec_trail_free(server);
 }
 
 void exec_runs_end(struct client_session *session)

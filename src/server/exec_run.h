@@ -10,13 +10,13 @@
  * waits for its client is answered with no. */
 #pragma once
 
-#include "audit/trail.h"
 #include "base/strv.h"
 #include "engine/execution.h"
 #include "engine/finder.h"
 #include "patch/call.h"
 #include "policy/profile_overlay.h"
 #include "rpc/message.h"
+#include "server/server_trail.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -39,11 +39,16 @@ struct exec_run {
     bool is_cancelled; /* nothing is begun any more */
     char *id;          /* chosen by the client; NULL: nothing is told before the answer */
     uint64_t seq;      /* of the last event */
-    char trail_id[AUDIT_SESSION_SIZE]; /* in the audit log; "": it is not in there */
-    unsigned attempts;                 /* that have begun */
+    char trail_id[SERVER_TRAIL_ID_SIZE]; /* in the audit log; "": it is not in there */
+    unsigned attempts;                   /* that have begun */
 
     struct strv argv;
     struct strv env;
+    struct strv base;       /* of env, what is not the call's own */
+    json_t *params;         /* of the call; NULL: nothing of them counts for a login shell */
+    struct strv login_argv; /* see login_shell.h; empty: none */
+    struct strv login_env;  /* complete */
+    const char *login_note; /* for its caller; static, or NULL */
     struct strv proposed;
     char *cwd;
     char *folder; /* of the call: what its sandbox counts from, also when a patch says `cd` */

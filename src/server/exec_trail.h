@@ -6,13 +6,9 @@
 struct exec_run;
 struct execution_event;
 struct execution_result;
-struct server;
 
 void exec_trail_begin(struct exec_run *run);
 void exec_trail_step(struct exec_run *run, const struct execution_event *event);
 
 /* `result` NULL: it was given up by us. */
 void exec_trail_end(struct exec_run *run, const struct execution_result *result);
-
-/* Writes down what waits, and frees; also when there is none. */
-void exec_trail_free(struct server *server);

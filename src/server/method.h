@@ -49,6 +49,9 @@ void call_fail_errno(struct call *call, int error);
  * INVALID_REQUEST; the others INTERNAL. */
 void call_fail_err(struct call *call, const struct err *err);
 
+/* The message of `err`, by a code that the caller knows better. */
+void call_fail_with(struct call *call, enum rpc_code code, const struct err *err);
+
 /* --- what a handler may ask --- */
 
 struct server *call_server(const struct call *call);
@@ -89,6 +92,7 @@ void client_set_part(struct client *client, enum client_part which, void *part,
 
 method_fn method_approval_list;
 method_fn method_approval_resolve;
+method_fn method_capabilities_discover_v2;
 method_fn method_capability_roots_discover_v1;
 method_fn method_environment_config_read;
 method_fn method_environment_info;
@@ -99,12 +103,14 @@ method_fn method_fs_canonicalize;
 method_fn method_fs_close;
 method_fn method_fs_copy;
 method_fn method_fs_create_directory;
+method_fn method_fs_create_symlink;
 method_fn method_fs_get_metadata;
 method_fn method_fs_open;
 method_fn method_fs_read_block;
 method_fn method_fs_read_directory;
 method_fn method_fs_read_file;
 method_fn method_fs_remove;
+method_fn method_fs_set_mode;
 method_fn method_fs_walk;
 method_fn method_fs_watch_missing;
 method_fn method_fs_write_block;

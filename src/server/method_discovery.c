@@ -65,27 +65,36 @@ static void on_answer(void *user, const struct file_answer *answer)
     if (answer->failure)
         error_text(answer->failure, text);
     else
-        result =
-            json_loadb(answer->text->data ? answer->text->data : "", answer->text->len, 0, NULL);
+        result = json_loadb(answer->text->data ? answer->text->data : "", answer->text->len,
+                            JSON_ALLOW_NUL, NULL);
     add_result(discovery, result, result ? NULL : text);
     discovery_go_on(discovery);
+}
+
+/* The URI, spelled plainly, and the place that a root names. Caller frees; NULL on failure. */
+static char *read_root(struct server *server, const json_t *root, struct place **ret_place,
+                       enum rpc_code *ret_code, struct err *err)
+{
+    const struct place_request request = {.sandbox = json_object_get(root, "sandbox"),
+                                          .tmpdir = getenv("TMPDIR")};
+    AUTO_FREE char *path =
+        wire_path_parse(json_string_value(json_object_get(root, "path")), ret_code, err);
+
+    *ret_place = path ? place_find(server_places(server), &request, ret_code, err) : NULL;
+    return *ret_place ? file_uri_format(path) : NULL;
 }
 
 /* -1 when it cannot even be asked. */
 static int ask(struct discovery *discovery, const json_t *root, struct err *err)
 {
     struct server *server = call_server(discovery->call);
-    const struct place_request request = {.sandbox = json_object_get(root, "sandbox"),
-                                          .tmpdir = getenv("TMPDIR")};
     AUTO(file_call_done) struct file_call call = {.on_answer = on_answer, .user = discovery};
     enum rpc_code code = RPC_INTERNAL;
-    AUTO_FREE char *path =
-        wire_path_parse(json_string_value(json_object_get(root, "path")), &code, err);
-    AUTO_FREE char *uri = path ? file_uri_format(path) : NULL;
-    struct place *place = uri ? place_find(server_places(server), &request, &code, err) : NULL;
+    struct place *place = NULL;
+    AUTO_FREE char *uri = read_root(server, root, &place, &code, err);
     AUTO_JSON json_t *text = NULL;
 
-    if (!place)
+    if (!uri)
         return -1;
     text = json_pack("{s:s, s:{s:s}}", "method", "capabilityRoots/discover", "params", "path", uri);
     call.text = json_dumps(text, JSON_COMPACT);
@@ -116,15 +125,37 @@ static void discovery_go_on(struct discovery *discovery)
     discovery_free(discovery);
 }
 
+/* All of them make sense, or else the call is answered. */
+static bool check_roots(struct call *call, const json_t *roots)
+{
+    enum rpc_code code = RPC_INTERNAL;
+    struct place *place = NULL;
+    struct err err;
+
+    if (json_array_size(roots) > ROOTS_MAX) {
+        call_fail(call, RPC_INVALID_REQUEST, "capability root discovery accepts at most %d roots",
+                  ROOTS_MAX);
+        return false;
+    }
+    for (size_t i = 0; i < json_array_size(roots); i++) {
+        AUTO_FREE char *uri =
+            read_root(call_server(call), json_array_get(roots, i), &place, &code, &err);
+
+        if (!uri) {
+            call_fail_with(call, code, &err);
+            return false;
+        }
+    }
+    return true;
+}
+
 void method_capability_roots_discover_v1(struct call *call, const json_t *params)
 {
     const json_t *roots = json_object_get(params, "roots");
     struct discovery *discovery;
 
-    if (json_array_size(roots) > ROOTS_MAX) {
-        call_fail(call, RPC_INVALID_PARAMS, "at most %d roots can be looked at", ROOTS_MAX);
+    if (!check_roots(call, roots))
         return;
-    }
     discovery = alloc_zero(1, sizeof *discovery);
     *discovery = (struct discovery){.call = call, .roots = roots, .results = json_array()};
     call_on_gone(call, on_gone, discovery);

@@ -29,7 +29,7 @@ static const struct {
     {"credentialMaskingCustomProviders", false},
     {"capabilityDiscoverySandbox", true},
     {"fsWatchMissing", true},
-    {"capabilityDiscoveryV2", false},
+    {"capabilityDiscoveryV2", true},
     {"environmentConfigRead", true},
     {"httpHeaderEnvVars", true},
     {"sandboxedFileStreaming", true},

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "policy/toml.h"
+#include "server/host_codex.h"
 #include "server/host_home.h"
 #include "server/method.h"
 #include "server/toml_text.h"
@@ -18,15 +19,6 @@
 #include <unistd.h>
 
 enum { CONFIG_MAX = 4 << 20, PATHS_MAX = 256 };
-
-#define SYSTEM_FOLDER "/etc/codex"
-
-static char *find_codex_home(const char *home)
-{
-    const char *named = getenv("CODEX_HOME");
-
-    return named && *named == '/' ? path_clean("/", named) : path_join(home, ".codex");
-}
 
 static void tree_auto(struct toml_node **slot)
 {
@@ -94,7 +86,7 @@ void method_environment_config_read(struct call *call, const json_t *params)
     const json_t *config_paths = json_object_get(params, "configPaths");
     const json_t *requirements_paths = json_object_get(params, "requirementsPaths");
     AUTO_FREE char *home = host_home();
-    AUTO_FREE char *codex = find_codex_home(home);
+    AUTO_FREE char *codex = host_codex_home();
     AUTO_JSON json_t *config = json_array();
     AUTO_JSON json_t *requirements = json_array();
     char host[HOST_NAME_MAX + 1] = "";
@@ -102,10 +94,10 @@ void method_environment_config_read(struct call *call, const json_t *params)
 
     if (!check_paths(call, config_paths, requirements_paths))
         return;
-    if (add_layer(config, "system", SYSTEM_FOLDER, "config.toml", config_paths, &err) ||
+    if (add_layer(config, "system", HOST_CODEX_SYSTEM, "config.toml", config_paths, &err) ||
         add_layer(config, "user", codex, "config.toml", config_paths, &err) ||
-        add_layer(requirements, "system", SYSTEM_FOLDER, "requirements.toml", requirements_paths,
-                  &err)) {
+        add_layer(requirements, "system", HOST_CODEX_SYSTEM, "requirements.toml",
+                  requirements_paths, &err)) {
         call_fail(call, RPC_INTERNAL, "%s", err.msg);
         return;
     }

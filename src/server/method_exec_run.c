@@ -34,11 +34,18 @@ static void push_words(const json_t *list, struct strv *ret)
 
 /* --- who may be asked, and about what --- */
 
-static int read_policy(const json_t *params, struct approval_policy *ret, struct err *err)
+/* The call's own word, else the user's, else that of a sandbox that is left on request. */
+static int read_policy(const struct server *server, const json_t *params,
+                       struct approval_policy *ret, struct err *err)
 {
-    const char *word = json_string_value(json_object_get(params, "approvalPolicy"));
+    const struct json_at root = json_at_root(params);
+    const struct json_at at = json_at_field(&root, "approvalPolicy");
+    const struct approval_policy *own = config_approval_policy(server->config.file);
 
-    return approval_policy_parse(word ? word : "on-request", ret, err);
+    if (json_at_is_given(&at))
+        return approval_policy_from_json(&at, ret, err);
+    *ret = own ? *own : (struct approval_policy){.mode = APPROVAL_ON_REQUEST};
+    return 0;
 }
 
 static int read_wishes(struct exec_run *run, const json_t *params, struct err *err)
@@ -46,7 +53,7 @@ static int read_wishes(struct exec_run *run, const json_t *params, struct err *e
     const char *word = json_string_value(json_object_get(params, "sandboxPermissions"));
     const json_t *additional = json_object_get(params, "additionalPermissions");
 
-    if (read_policy(params, &run->options.policy, err) ||
+    if (read_policy(run->server, params, &run->options.policy, err) ||
         (word && sandbox_permissions_parse(word, &run->options.permissions, err)))
         return -1;
     if (additional && !json_is_null(additional) &&
@@ -69,15 +76,18 @@ static int check_folder(const char *cwd, struct err *err)
 }
 
 /* A patch stays in the folder that its `cd` names. */
-static int read_patch(struct exec_run *run, enum rpc_code *ret_code, struct err *err)
+static int read_patch(struct exec_run *run, const json_t *params, enum rpc_code *ret_code,
+                      struct err *err)
 {
     char *folder;
 
     patch_call_read(strv_view(&run->argv), &run->patch);
     if (run->patch.kind == PATCH_CALL_BARE)
         return err_set(err, ERR_INVALID, "%s", patch_call_advice);
-    if (run->patch.kind == PATCH_CALL_NONE)
+    if (run->patch.kind == PATCH_CALL_NONE) {
+        run->params = json_incref((json_t *)params);
         return 0;
+    }
     *ret_code = RPC_INTERNAL;
     if (run->patch.directory) {
         folder = path_clean(run->cwd, run->patch.directory);
@@ -99,6 +109,15 @@ static void read_limits(struct exec_run *run, const json_t *params)
         run->job.max_output = (size_t)json_integer_value(max);
 }
 
+static void read_env(struct exec_run *run, const json_t *params)
+{
+    AUTO_JSON json_t *without_own = json_copy((json_t *)params);
+
+    json_object_del(without_own, "env");
+    start_env_for_call(params, run->server->config.file, &run->env);
+    start_env_for_call(without_own, run->server->config.file, &run->base);
+}
+
 static int run_read(struct exec_run *run, const json_t *params, enum rpc_code *ret_code,
                     struct err *err)
 {
@@ -110,13 +129,13 @@ static int run_read(struct exec_run *run, const json_t *params, enum rpc_code *r
     if (check_folder(run->cwd, err))
         return -1;
     push_words(json_object_get(params, "argv"), &run->argv);
-    start_env_for_call(params, run->server->config.file, &run->env);
+    read_env(run, params);
     read_limits(run, params);
     run->sandbox = json_incref(json_object_get(params, "sandbox"));
     if (exec_run_place(run, ret_code, err))
         return -1;
     *ret_code = RPC_INVALID_PARAMS;
-    return read_patch(run, ret_code, err);
+    return read_patch(run, params, ret_code, err);
 }
 
 /* --- the answer --- */
@@ -134,6 +153,8 @@ static json_t *warnings_of(const struct exec_run *run, const struct execution_re
     }
     for (size_t i = 0; i < result->warnings.len; i++)
         json_array_append_new(list, json_lossy(result->warnings.items[i]));
+    if (run->login_note)
+        json_array_append_new(list, json_string(run->login_note));
     return list;
 }
 
@@ -152,29 +173,28 @@ void method_exec_run(struct call *call, const json_t *params)
     struct client_session *session = call->client->session;
     const char *id = json_string_value(json_object_get(params, "runId"));
     enum rpc_code code = RPC_INTERNAL;
+    struct rule_owner owner;
     struct exec_run *run;
-    char text[160];
     struct err err;
 
     if (exec_run_find(session, id)) {
         call_fail(call, RPC_INVALID_REQUEST, "run %.60s already exists", id);
         return;
     }
-    if (server_refuses(session->server, text, sizeof text)) {
-        call_fail(call, RPC_INTERNAL, "%s", text);
+    if (server_refuses(session->server, call))
         return;
-    }
     run = exec_run_new(call, id);
     if (run_read(run, params, &code, &err)) {
         exec_run_free(run);
-        call_fail(call, code, "%s", err.msg);
+        call_fail_with(call, code, &err);
         return;
     }
     /* A model chooses the folder; whose project it is counts only where the client vouches for it.
      */
+    owner = rules_part_owner(run->server);
     run->rules =
-        rules_part_load(run->server, place_has_root(run->places[0], run->cwd) ? run->cwd : "/");
-    run->rules_file = rules_part_file(run->server);
+        rule_layers_load(&owner, place_has_root(run->places[0], run->cwd) ? run->cwd : "/");
+    run->rules_file = rule_layers_file(&owner);
     run->options.gate = EXECUTION_ASKS;
     run->options.approvals = client_session_approvals(session);
     run->answer = answer;

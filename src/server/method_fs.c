@@ -9,13 +9,16 @@
 #include "files/error.h"
 #include "files/reply.h"
 #include "sandbox/linux/standin_file.h"
+#include "server/call.h"
 #include "server/file_handles.h"
 #include "server/file_queue.h"
+#include "server/limit_data.h"
 #include "server/wire_path.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,7 +30,7 @@ static void fail(struct call *call, const struct err *err)
     char text[ERROR_TEXT_SIZE];
 
     error_text(err, text);
-    call_fail(call, (enum rpc_code)error_code(err), "%s", text);
+    call_fail_data(call, (enum rpc_code)error_code(err), text, limit_data_of_errno(err->sys));
 }
 
 /* --- calls that a helper carries out and answers --- */
@@ -63,6 +66,16 @@ void method_fs_write_file(struct call *call, const json_t *params)
 void method_fs_create_directory(struct call *call, const json_t *params)
 {
     add_simple(call, params, "fs/createDirectory");
+}
+
+void method_fs_create_symlink(struct call *call, const json_t *params)
+{
+    add_simple(call, params, "fs/createSymlink");
+}
+
+void method_fs_set_mode(struct call *call, const json_t *params)
+{
+    add_simple(call, params, "fs/setMode");
 }
 
 /* To a client without a sandbox the stand-ins of others are not there: it would take an empty .git
@@ -128,6 +141,15 @@ static const char *text_of(const json_t *params, const char *key)
     return json_string_value(json_object_get(params, key));
 }
 
+static void fail_full(struct call *call)
+{
+    char text[80];
+
+    snprintf(text, sizeof text, "at most %d file handles may be open per connection",
+             FILE_HANDLES_MAX);
+    call_fail_data(call, RPC_INVALID_REQUEST, text, limit_data("max-open-files", FILE_HANDLES_MAX));
+}
+
 static void open_begin(struct file_task *task)
 {
     const struct file_handles *handles = file_task_handles(task);
@@ -139,8 +161,7 @@ static void open_begin(struct file_task *task)
     else if (file_handles_find(handles, id) >= 0)
         call_fail(file_task_end(task), RPC_INVALID_REQUEST, "file handle `%s` already exists", id);
     else if (file_handles_count(handles) == FILE_HANDLES_MAX)
-        call_fail(file_task_end(task), RPC_INVALID_REQUEST,
-                  "at most %d file handles may be open per connection", FILE_HANDLES_MAX);
+        fail_full(file_task_end(task));
     else
         file_task_send(task);
 }

@@ -7,10 +7,13 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "rpc/rpc.h"
+#include "server/call.h"
 #include "server/http_exchange.h"
+#include "server/limit_data.h"
 #include "server/method.h"
 #include "server/place.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -280,6 +283,7 @@ void method_http_request(struct call *call, const json_t *params)
     const char *id = json_string_value(json_object_get(params, "requestId"));
     bool is_streamed = json_is_true(json_object_get(params, "streamResponse"));
     struct request *request;
+    char text[80];
     struct err err;
 
     if (is_streamed && is_streaming(part, id)) {
@@ -287,8 +291,10 @@ void method_http_request(struct call *call, const json_t *params)
         return;
     }
     if (count_requests(part) >= REQUESTS_MAX) {
-        call_fail(call, RPC_INVALID_REQUEST, "at most %d http/requests may run per connection",
-                  REQUESTS_MAX);
+        snprintf(text, sizeof text, "at most %d http/requests may run per connection",
+                 REQUESTS_MAX);
+        call_fail_data(call, RPC_INVALID_REQUEST, text,
+                       limit_data("max-http-requests", REQUESTS_MAX));
         return;
     }
     request = alloc_zero(1, sizeof *request);

@@ -77,17 +77,14 @@ void method_patch_apply(struct call *call, const json_t *params)
 {
     struct exec_run *run;
     enum rpc_code code = RPC_INVALID_PARAMS;
-    char text[160];
     struct err err;
 
-    if (server_refuses(call->client->server, text, sizeof text)) {
-        call_fail(call, RPC_INTERNAL, "%s", text);
+    if (server_refuses(call->client->server, call))
         return;
-    }
     run = exec_run_new(call, NULL);
     if (patch_read(run, params, &code, &err)) {
         exec_run_free(run);
-        call_fail(call, code, "%s", err.msg);
+        call_fail_with(call, code, &err);
         return;
     }
     run->answer = answer;

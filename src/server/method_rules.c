@@ -34,26 +34,71 @@ static void read_words(const json_t *list, struct strv *ret)
     json_array_foreach(list, i, word) strv_push(ret, json_string_value(word));
 }
 
+/* What a call is about: a command, by the parameter of this name, or a host. */
+struct subject {
+    struct strv words;
+    char *host; /* as host_rule_host() gives it; NULL: the words */
+    enum rule_protocol protocol;
+};
+
+static void subject_done(struct subject *subject)
+{
+    strv_done(&subject->words);
+    free(subject->host);
+}
+
+static int subject_read(const json_t *params, const char *name, struct subject *ret,
+                        struct err *err)
+{
+    const char *host = json_string_value(json_object_get(params, "host"));
+    const char *protocol = json_string_value(json_object_get(params, "protocol"));
+
+    ret->protocol = RULE_PROTOCOL_HTTPS;
+    read_words(json_object_get(params, name), &ret->words);
+    if (!host == !ret->words.len)
+        return err_set(err, ERR_INVALID, "give either %s or host, one of them", name);
+    if (!host && protocol)
+        return err_set(err, ERR_INVALID, "protocol belongs to a host");
+    if (protocol)
+        (void)rule_protocol_parse(protocol, &ret->protocol); /* a word of the schema's list */
+    if (!host)
+        return 0;
+    ret->host = host_rule_host(host, err);
+    return ret->host ? 0 : err_wrap(err, "host");
+}
+
 /* --- rules/check --- */
+
+static json_t *check_command(const struct rules *rules, const struct strv *words)
+{
+    AUTO(rules_check_done) struct rules_check check;
+
+    rules_check_make(rules, strv_view(words), &check);
+    return rules_check_to_json(&check);
+}
+
+static json_t *check_host(const struct rules *rules, const struct subject *subject)
+{
+    return rules_check_host_to_json(rules,
+                                    rules_decide_host(rules, subject->host, subject->protocol));
+}
 
 void method_rules_check(struct call *call, const json_t *params)
 {
-    AUTO(strv_done) struct strv argv = {0};
+    AUTO(subject_done) struct subject subject = {0};
     enum rpc_code code = RPC_INVALID_PARAMS;
     struct err err;
     AUTO_FREE char *folder = read_folder(params, &code, &err);
+    struct rule_owner owner = rules_part_owner(call->client->server);
     struct rules *rules;
-    struct rules_check check;
 
-    if (!folder) {
-        call_fail(call, code, "%s", err.msg);
+    if (!folder || subject_read(params, "argv", &subject, &err)) {
+        call_fail_with(call, code, &err);
         return;
     }
-    read_words(json_object_get(params, "argv"), &argv);
-    rules = rules_part_load(call->client->server, folder);
-    rules_check_make(rules, strv_view(&argv), &check);
-    call_reply(call, rules_check_to_json(&check));
-    rules_check_done(&check);
+    rules = rule_layers_load(&owner, folder);
+    call_reply(call,
+               subject.host ? check_host(rules, &subject) : check_command(rules, &subject.words));
     rules_free(rules);
 }
 
@@ -126,6 +171,7 @@ void method_rules_list(struct call *call, const json_t *params)
     struct err err;
     AUTO_FREE char *folder = read_folder(params, &code, &err);
     AUTO_FREE char *project = NULL;
+    struct rule_owner owner = rules_part_owner(call->client->server);
     struct rules_places places;
     json_t *files;
 
@@ -134,7 +180,7 @@ void method_rules_list(struct call *call, const json_t *params)
         return;
     }
     files = json_array();
-    rules_part_places(call->client->server, folder, &places, &project);
+    rule_layers_find(&owner, folder, &places, &project);
     rules_visit(&places, &(struct rules_visitor){.visit = visit, .data = files});
     call_reply(call, json_pack("{s:o}", "files", files));
 }
@@ -146,29 +192,31 @@ static int read_verdict(const json_t *params, enum rule_verdict *ret, struct err
     const char *decision = json_string_value(json_object_get(params, "decision"));
     const char *sandbox = json_string_value(json_object_get(params, "sandbox"));
 
-    if (!decision || str_eq(decision, "allow")) {
-        *ret = sandbox && str_eq(sandbox, "bypass") ? RULE_BYPASS : RULE_KEEP;
-        return 0;
-    }
-    if (sandbox)
+    bool is_allow = !decision || str_eq(decision, "allow");
+
+    if (sandbox && (!is_allow || json_object_get(params, "host")))
         return err_set(err, ERR_INVALID,
                        "sandbox says what a command is granted that is allowed; leave it out of "
                        "other rules");
-    *ret = str_eq(decision, "prompt") ? RULE_PROMPT : RULE_FORBIDDEN;
+    if (is_allow)
+        *ret = sandbox && str_eq(sandbox, "bypass") ? RULE_BYPASS : RULE_KEEP;
+    else
+        *ret = str_eq(decision, "prompt") ? RULE_PROMPT : RULE_FORBIDDEN;
     return 0;
 }
 
 /* Caller frees; NULL on failure. */
 static char *make_line(const json_t *params, struct err *err)
 {
-    AUTO(strv_done) struct strv words = {0};
+    AUTO(subject_done) struct subject subject = {0};
+    const char *justification = json_string_value(json_object_get(params, "justification"));
     enum rule_verdict verdict = RULE_PROMPT;
 
-    if (read_verdict(params, &verdict, err))
+    if (subject_read(params, "pattern", &subject, err) || read_verdict(params, &verdict, err))
         return NULL;
-    read_words(json_object_get(params, "pattern"), &words);
-    return rule_line_for_prefix(strv_view(&words), verdict,
-                                json_string_value(json_object_get(params, "justification")), err);
+    if (!subject.host)
+        return rule_line_for_prefix(strv_view(&subject.words), verdict, justification, err);
+    return rule_line_for_host(subject.host, subject.protocol, verdict, justification, err);
 }
 
 void method_rules_add(struct call *call, const json_t *params)
@@ -176,7 +224,8 @@ void method_rules_add(struct call *call, const json_t *params)
     const struct server *server = call->client->server;
     struct err err;
     AUTO_FREE char *line = make_line(params, &err);
-    AUTO_FREE char *file = rules_part_file(server);
+    const struct rule_owner owner = rules_part_owner(server);
+    AUTO_FREE char *file = rule_layers_file(&owner);
     enum rules_append outcome;
 
     if (line && !file)

@@ -5,7 +5,6 @@
 #include "rpc/rpc.h"
 #include "server/client_session.h"
 #include "server/server.h"
-#include "server/unified_part.h"
 
 #include <inttypes.h>
 
@@ -42,8 +41,7 @@ void metrics_append(const struct server *server, struct buf *body)
         {"parse_errors_total", "counter", "Messages that were none.", stats.parse_errors},
         {"sessions", "gauge", "Sessions of clients, detached ones included.",
          count_sessions(server)},
-        {"processes", "gauge", "Processes that are not closed.",
-         server->open + unified_part_count(server)},
+        {"processes", "gauge", "Processes that are not closed.", server->open},
         {"processes_retained", "gauge", "Processes that are closed and can be read.",
          server->retained.len},
         {"processes_started_total", "counter", "Processes started.", server->started},

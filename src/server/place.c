@@ -1,8 +1,8 @@
 /* See place.h. A place is remembered by the text of all that it depends on. What the text means can
  * change under it (somebody runs `git init`: a name that was to be kept missing is there), so it is
- * resolved again before it is used, and made anew when the result differs. Resolving costs some
- * tens of microseconds; where it costs much more (patterns over large trees) it is done only so
- * often that it takes a twentieth of the time.
+ * resolved again before it is used, each time, and made anew when the result differs. That costs
+ * some tens of microseconds; with a pattern over a large tree as long as it takes to look through
+ * it, because what came to match since the last command must not be seen by the next one.
  *
  * Places that nobody holds stay, the least recently used go when there are too many. */
 #include "server/place.h"
@@ -10,30 +10,27 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "base/strv.h"
+#include "exec/cooler.h"
 #include "files/program.h"
-#include "loop/loop.h"
 #include "policy/host_view.h"
 #include "policy/path_walk.h"
 #include "policy/profile_overlay.h"
 #include "policy/protect.h"
 #include "policy/resolve.h"
+#include "sandbox/map_change.h"
 #include "sandbox/sandbox.h"
 #include "server/patch_program.h"
-#include "server/place_map.h"
 #include "server/places.h"
 #include "server/sandbox_request.h"
 #include "server/secret_files.h"
 
 #include <stdlib.h>
 
-enum { PLACES_MAX = 64, CHECK_SHARE = 20 };
-
-#define COOL_NS UINT64_C(1000000000)
+enum { PLACES_MAX = 64 };
 
 struct kept_place {
     struct place place; /* first */
@@ -45,10 +42,7 @@ struct kept_place {
     size_t secrets_len;             /* hidden in it: those that were there */
     bool has_request;
     bool is_stale; /* not to be found any more: goes when nobody holds it */
-    bool is_warm;
     unsigned holds;
-    uint64_t idle_ns;  /* since when nobody holds it */
-    uint64_t check_ns; /* when to look again */
     struct kept_place *next;
 };
 
@@ -58,36 +52,16 @@ struct places {
     struct strv secrets;
     char *files_program; /* carries out file calls, also where nothing else can be read; or NULL */
     char *patch_program; /* the same for patches */
-    struct loop_timer *cooler;
+    struct cooler *cooler;
+    uint64_t last_number;
 };
-
-/* Those that have been idle for long enough; the timer goes on for the others. */
-static void on_cool_time(void *data)
-{
-    struct places *places = data;
-    uint64_t now = clock_now_ns();
-    bool is_some_left = false;
-
-    for (struct kept_place *kept = places->first; kept; kept = kept->next) {
-        if (!kept->is_warm || kept->holds)
-            continue;
-        if (now - kept->idle_ns < COOL_NS) {
-            is_some_left = true;
-            continue;
-        }
-        sandbox_cool(kept->place.sandbox);
-        kept->is_warm = false;
-    }
-    if (is_some_left)
-        loop_timer_start(places->cooler, COOL_NS);
-}
 
 struct places *places_new(struct loop *loop, char *const *own_paths, char *const *secrets)
 {
     struct places *places = alloc_zero(1, sizeof *places);
     struct err ignored; /* the first file call says it */
 
-    places->cooler = loop_timer_new(loop, on_cool_time, places);
+    places->cooler = cooler_new(loop);
     strv_push_all(&places->own_paths, own_paths);
     strv_push_all(&places->secrets, secrets);
     places->files_program = libexec_program("cordon-files", &ignored);
@@ -99,6 +73,7 @@ static void kept_free(struct kept_place *kept)
 {
     if (!kept)
         return;
+    cooler_forget(kept->places->cooler, kept->place.sandbox);
     sandbox_free(kept->place.sandbox);
     if (kept->has_request)
         sandbox_request_done(&kept->request);
@@ -125,7 +100,7 @@ void places_free(struct places *places)
     }
     strv_done(&places->own_paths);
     strv_done(&places->secrets);
-    loop_timer_free(places->cooler);
+    cooler_free(places->cooler);
     free(places->files_program);
     free(places->patch_program);
     free(places);
@@ -160,6 +135,13 @@ const char *places_patch_program(const struct places *places)
     return places->patch_program;
 }
 
+void places_hide(struct places *places, char *const *secrets)
+{
+    for (; *secrets; secrets++)
+        if (!strv_has(&places->secrets, *secrets))
+            strv_push(&places->secrets, *secrets);
+}
+
 void places_forget(struct places *places)
 {
     for (struct kept_place *kept = places->first; kept; kept = kept->next)
@@ -182,17 +164,13 @@ void place_hold(struct place *place)
     struct kept_place *kept = (struct kept_place *)place;
 
     kept->holds++;
-    kept->is_warm = true;
 }
 
 void place_release(struct place *place)
 {
     struct kept_place *kept = (struct kept_place *)place;
 
-    if (--kept->holds)
-        return;
-    kept->idle_ns = clock_now_ns();
-    loop_timer_start(kept->places->cooler, COOL_NS);
+    kept->holds--;
 }
 
 /* --- what it means now --- */
@@ -204,14 +182,8 @@ static int kept_resolve(struct kept_place *kept, struct access_map *ret, struct 
         .workspace_roots = strv_view(&kept->request.roots),
         .tmpdir = kept->tmpdir,
     };
-    uint64_t before = clock_now_ns();
-    uint64_t after;
 
-    if (profile_resolve(&kept->request.profile, &context, ret, err))
-        return -1;
-    after = clock_now_ns();
-    kept->check_ns = after + CHECK_SHARE * (after - before);
-    return 0;
+    return profile_resolve(&kept->request.profile, &context, ret, err);
 }
 
 /* Also false when it cannot be resolved any more: making it anew then says why. */
@@ -224,9 +196,7 @@ static bool kept_is_good(struct kept_place *kept)
         return true;
     if (kept->secrets_len != secret_files_count(&kept->places->secrets))
         return false;
-    if (clock_now_ns() < kept->check_ns)
-        return true;
-    return kept_resolve(kept, &now, &ignored) == 0 && place_map_is_same(&kept->map, &now);
+    return kept_resolve(kept, &now, &ignored) == 0 && map_is_same(&kept->map, &now);
 }
 
 /* --- making --- */
@@ -262,6 +232,8 @@ static int kept_open(struct kept_place *kept, const struct places *places, struc
         .mode = kept->has_request ? kept->request.mode : SANDBOX_DISABLED,
         .access = &shown,
         .keep_warm = true,
+        .on_idle = cooler_on_idle,
+        .data = places->cooler,
         .dies_with_thread = true,
     };
 
@@ -302,6 +274,7 @@ static struct kept_place *kept_new(struct places *places, const struct place_req
     AUTO(kept_auto) struct kept_place *kept = alloc_zero(1, sizeof *kept);
 
     kept->places = places;
+    kept->place.number = ++places->last_number;
     kept->tmpdir = alloc_str(asked->tmpdir);
     kept->is_stale = asked->widened; /* for nobody else */
     if (asked->sandbox && !json_is_null(asked->sandbox)) {

@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct access_map;
 struct places;
@@ -19,6 +20,7 @@ struct profile_overlay;
 struct sandbox;
 
 struct place {
+    uint64_t number; /* of this place, and of no other before or after it */
     struct sandbox *sandbox;
     const struct access_map *access; /* of the sandbox; NULL: nothing is held back */
     const char *type;                /* "none", "linuxSeccomp": sandboxType on the wire */

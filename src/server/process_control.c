@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "server/call.h"
 #include "server/client.h"
+#include "server/limit_data.h"
 #include "server/observer.h"
 #include "server/wire_process.h"
 
@@ -34,6 +35,14 @@ static void fail_ended(struct call *call)
     call_fail(call, RPC_INTERNAL, "failed to write to process stdin");
 }
 
+static void fail_no_room(struct call *call, const struct wire_process *process)
+{
+    AUTO_FREE char *text = alloc_strf("%zu bytes of input wait already for process %s to read them",
+                                      SESSION_INPUT_MAX, process->id);
+
+    call_fail_data(call, RPC_INVALID_REQUEST, text, limit_data_of_input(process->session));
+}
+
 static void write_bytes(struct call *call, struct wire_process *process, const json_t *params,
                         const char *bytes, size_t len)
 {
@@ -54,9 +63,7 @@ static void write_bytes(struct call *call, struct wire_process *process, const j
         reply_status(call, "stdinClosed");
         break;
     case SESSION_NO_ROOM:
-        call_fail(call, RPC_INVALID_REQUEST,
-                  "%zu bytes of input wait already for process %s to read them", SESSION_INPUT_MAX,
-                  process->id);
+        fail_no_room(call, process);
         break;
     case SESSION_IS_OVER:
         fail_ended(call);

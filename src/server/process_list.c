@@ -31,19 +31,20 @@ static json_int_t count_observers(const struct wire_process *process)
 
 static json_t *process_to_json(const struct wire_process *process)
 {
-    struct session_info info;
+    pid_t pid = session_pid(process->session);
     json_t *item;
 
-    session_info(process->session, &info);
     item = json_pack("{s:s, s:s, s:o, s:o, s:b, s:o, s:s, s:I}", "processId", process->id,
                      "sessionId", process->owner->id, "argv", argv_to_json(&process->argv), "cwd",
                      wire_path_to_json(process->cwd), "tty", process->has_tty, "pid",
-                     info.pid ? json_integer(info.pid) : json_null(), "sandboxType",
-                     process->sandbox_type, "startedAtMs", (json_int_t)process->started_ms);
+                     pid ? json_integer(pid) : json_null(), "sandboxType", process->sandbox_type,
+                     "startedAtMs", (json_int_t)process->started_ms);
     wire_process_state_to_json(process, item);
     json_object_set_new(item, "nextSeq", json_integer((json_int_t)wire_process_next_seq(process)));
     json_object_set_new(item, "nextOffset",
                         json_integer((json_int_t)output_total(session_output(process->session))));
+    json_object_set_new(item, "modelSession",
+                        process->number ? json_integer(process->number) : json_null());
     json_object_set_new(item, "observers", json_integer(count_observers(process)));
     json_object_set_new(item, "metadata",
                         process->metadata ? json_incref(process->metadata) : json_null());

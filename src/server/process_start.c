@@ -8,6 +8,7 @@
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
+#include "server/model_process.h"
 #include "server/place.h"
 #include "server/server.h"
 #include "server/start_env.h"
@@ -80,19 +81,20 @@ static bool call_refuse_start(struct call *call, const json_t *params)
     struct client_session *session = call->client->session;
     const char *id = json_string_value(json_object_get(params, "processId"));
     struct wire_process *old = process_table_find(&session->processes, id);
-    char text[160];
     struct err err;
 
     if (old && old->state == WIRE_FAILED)
         wire_process_free(TAKE_PTR(old));
     if (old)
         call_fail(call, RPC_INVALID_REQUEST, "process %s already exists", id);
+    else if (model_process_is_id(id))
+        call_fail(call, RPC_INVALID_REQUEST,
+                  "process ids that begin with \"" MODEL_PROCESS_PREFIX
+                  "\" are those of session/exec; choose another one");
     else if (check_metadata(params, &err) || check_network(params, &err))
         call_fail_err(call, &err);
-    else if (server_refuses(session->server, text, sizeof text))
-        call_fail(call, RPC_INTERNAL, "%s", text);
     else
-        return false;
+        return server_refuses(session->server, call);
     return true;
 }
 
@@ -191,7 +193,7 @@ static void start_process(struct call *call, const struct start *start, struct p
 
     if (wire_process_new(&options, &err))
         return;
-    call_fail(call, RPC_INTERNAL, "%s", err.msg);
+    call_fail_with(call, RPC_INTERNAL, &err);
 }
 
 void method_process_start(struct call *call, const json_t *params)
@@ -206,7 +208,7 @@ void method_process_start(struct call *call, const json_t *params)
     if (call_refuse_start(call, params))
         return;
     if (start_read(&start, &code, &err)) {
-        call_fail(call, code, "%s", err.msg);
+        call_fail_with(call, code, &err);
         return;
     }
     if (folder_is_missing(start.cwd)) {
@@ -218,5 +220,5 @@ void method_process_start(struct call *call, const json_t *params)
     if (place)
         start_process(call, &start, place);
     else
-        call_fail(call, code, "%s", err.msg);
+        call_fail_with(call, code, &err);
 }

@@ -10,16 +10,20 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "loop/loop.h"
 #include "policy/config.h"
 #include "sandbox/sandbox.h"
+#include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
 #include "server/exec_run.h"
 #include "server/file_pool.h"
+#include "server/limit_data.h"
 #include "server/metrics.h"
 #include "server/place.h"
 #include "server/places.h"
+#include "server/server_trail.h"
 #include "server/service.h"
 #include "server/stopping.h"
 #include "server/unified_part.h"
@@ -85,17 +89,20 @@ static const struct rpc_handlers handlers = {
 
 /* --- limits --- */
 
-bool server_refuses(const struct server *server, char *text, size_t size)
+bool server_refuses(const struct server *server, struct call *call)
 {
     size_t max = server->limits.processes ? server->limits.processes : SERVER_PROCESSES_MAX;
+    AUTO_FREE char *text = NULL;
 
-    if (server->is_stopping)
-        snprintf(text, size, "the server is stopping");
-    else if (server->open + unified_part_count(server) + exec_runs_count(server) >= max)
-        snprintf(text, size, "the server runs %zu processes, which is its limit (--max-processes)",
-                 max);
-    else
+    if (server->is_stopping) {
+        call_fail_data(call, RPC_INTERNAL, "the server is stopping",
+                       json_pack("{s:s}", "reason", "stopping"));
+        return true;
+    }
+    if (server->open + exec_runs_count(server) < max)
         return false;
+    text = alloc_strf("the server runs %zu processes, which is its limit (--max-processes)", max);
+    call_fail_data(call, RPC_INTERNAL, text, limit_data("max-processes", max));
     return true;
 }
 
@@ -125,32 +132,59 @@ void server_on_started(struct server *server, struct place *place)
 static void config_done(struct server_config *config)
 {
     config_free(config->file);
+    free(config->path);
+    free(config->text);
     free(config->folder);
     free(config->home);
     *config = (struct server_config){0};
 }
 
-static int server_configure(struct server *server, struct err *err)
+static int server_configure(struct server *server, bool *ret_changed, struct err *err)
 {
     struct server_config config = {0};
 
     if (server->configure && server->configure(server->configure_data, &config, err))
         return -1;
+    *ret_changed =
+        !str_eq(config.path ? config.path : "", server->config.path ? server->config.path : "") ||
+        !str_eq(config.text ? config.text : "", server->config.text ? server->config.text : "");
     config_done(&server->config);
     server->config = config;
     return 0;
 }
 
+/* One part of it, as it is from now on; `err` NULL: it was read. */
+static void tell_reloaded(const char *what, const char *file, bool has_changed,
+                          const struct err *err)
+{
+    if (err)
+        log_event(LOG_LEVEL_ERROR, "reload-failed", log_text("what", what), log_text("file", file),
+                  log_text("why", err->msg), log_text("kept", "what counted before"));
+    else
+        log_event(LOG_LEVEL_INFO, "reloaded", log_text("what", what), log_text("file", file),
+                  log_bool("changed", has_changed));
+}
+
+static void reload_secrets(struct server *server)
+{
+    struct server_secrets secrets = {0};
+    struct err err;
+    int failed = server->renew(server->configure_data, &secrets, &err);
+
+    places_hide(server->places, secrets.files);
+    tell_reloaded(secrets.flag, secrets.file, secrets.has_changed, failed ? &err : NULL);
+}
+
 void server_reload(struct server *server)
 {
+    bool has_changed = false;
     struct err err;
+    int failed = server_configure(server, &has_changed, &err);
 
-    if (server_configure(server, &err)) {
-        log_event(LOG_LEVEL_ERROR, "reload-failed", log_text("why", err.msg));
-        return;
-    }
+    tell_reloaded("config", server->config.path, has_changed, failed ? &err : NULL);
+    if (server->renew)
+        reload_secrets(server);
     places_forget(server->places);
-    log_event(LOG_LEVEL_INFO, "reloaded");
 }
 
 /* --- life --- */
@@ -177,6 +211,7 @@ static struct server *server_alloc(const struct server_options *options)
 
     server->limits = options->limits;
     server->configure = options->configure;
+    server->renew = options->renew;
     server->configure_data = options->data;
     buf_init(&server->scratch, SIZE_MAX / 2);
     return server;
@@ -196,9 +231,10 @@ struct server *server_new(const struct server_options *options, struct err *err)
         .auth = options->auth,
         .max_peers = options->limits.connections,
     };
+    bool ignored;
 
     server->loop = loop_new(err);
-    if (!server->loop || server_configure(server, err))
+    if (!server->loop || server_configure(server, &ignored, err))
         return NULL;
     server->places = places_new(server->loop, options->own_paths, options->secrets);
     server->hub = rpc_hub_new(server->loop, &hub);
@@ -220,6 +256,7 @@ void server_free(struct server *server)
     while (server->clients)
         client_on_closed(server->clients);
     unified_part_free(server);
+    server_trail_free(server);
     if (server->warm)
         place_release(server->warm);
     file_pool_free(server->file_pool);

@@ -18,36 +18,50 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct call;
 struct client;
 struct client_session;
 struct config;
 struct exec_run;
-struct exec_trail;
 struct file_pool;
 struct loop;
 struct place;
 struct places;
+struct server_trail;
 struct service;
 struct unified;
-struct unified_hold;
+struct write_turns;
 
 #define SERVER_GRACE_NS UINT64_C(2000000000) /* from SIGTERM to SIGKILL when the server stops */
 
 /* What the configuration says; read again on SIGHUP. */
 struct server_config {
     struct config *file; /* owned; NULL: there is none */
+    char *path;          /* owned; of that file; NULL: there is none */
+    char *text;          /* owned; what is in it */
     char *folder; /* owned; where it lies: the user's rules, the audit log; NULL: not known */
     char *home;   /* owned; for "~/" in rules; NULL: not known */
+};
+
+/* What clients have to bring, as it was read again. */
+struct server_secrets {
+    const char *flag;   /* that names the file */
+    const char *file;   /* as it was given */
+    char *const *files; /* borrowed: what no sandbox shows, as in the options */
+    bool has_changed;
 };
 
 struct server_options {
     const struct rpc_address *addresses; /* to listen on, besides what systemd gives */
     size_t addresses_len;
-    const struct rpc_auth *auth; /* borrowed; NULL: everybody may */
+    const struct rpc_auth *auth; /* borrowed; NULL: as in rpc/rpc.h */
     char *const *own_paths;      /* clean, NULL-terminated: read-only to every command */
     char *const *secrets;        /* canonical, NULL-terminated: files that no sandbox shows */
     /* Reads the configuration; on SIGHUP, too. NULL: there is none. */
     int (*configure)(void *data, struct server_config *ret, struct err *err);
+    /* SIGHUP: reads the secrets of `auth` again, in place. `flag`, `file` and `files` are filled in
+     * also on failure, when the old ones go on counting. NULL: there are none. */
+    int (*renew)(void *data, struct server_secrets *ret, struct err *err);
     void *data;
     struct server_limits limits;
 };
@@ -56,19 +70,21 @@ struct server {
     struct loop *loop;
     struct rpc_hub *hub;
     struct places *places;
-    struct file_pool *file_pool; /* NULL until an fs/ method is used; freed before the places */
-    struct unified *unified;     /* NULL until session/exec is used */
-    struct unified_hold *unified_holds; /* places that its sessions run in */
-    struct exec_run *exec_runs;         /* commands of exec/run and patch/apply */
-    struct exec_trail *exec_trail;      /* what they write down; NULL: nothing yet */
-    struct service *service;            /* signals, systemd */
+    struct file_pool *file_pool;     /* NULL until an fs/ method is used; freed before the places */
+    struct unified *unified;         /* NULL until session/exec is used */
+    struct write_turns *write_turns; /* NULL until session/write is used */
+    size_t model_calls;              /* session/... that are not answered yet */
+    struct exec_run *exec_runs;      /* commands of exec/run and patch/apply */
+    struct server_trail *trail;      /* the audit log; NULL: nothing is written yet */
+    struct service *service;         /* signals, systemd */
     struct client *clients;
     struct client_session *sessions;
     uint64_t sessions_made;
     struct server_limits limits;
     struct server_config config;
     int (*configure)(void *data, struct server_config *ret, struct err *err);
-    void *configure_data;
+    int (*renew)(void *data, struct server_secrets *ret, struct err *err);
+    void *configure_data; /* of both */
     struct retained retained;
     size_t open;               /* processes that are not closed */
     struct place *warm;        /* to be prepared for the next command; held; NULL: none */
@@ -86,8 +102,8 @@ struct server *server_new(const struct server_options *options, struct err *err)
 void server_free(struct server *server);
 int server_run(struct server *server, struct err *err);
 
-/* Whether no other process may be started now; `text` says why. */
-bool server_refuses(const struct server *server, char *text, size_t size);
+/* Whether no other process may be started now; the call is answered then. */
+bool server_refuses(const struct server *server, struct call *call);
 
 /* A command runs in this place: another one may follow. */
 void server_on_started(struct server *server, struct place *place);
@@ -95,5 +111,7 @@ void server_on_started(struct server *server, struct place *place);
 /* Ends everything, as the limits say; a second time: now. server_run() returns when it is done. */
 void server_stop(struct server *server);
 
-/* Reads the configuration again; what is wrong with it goes to the log, and the old one stays. */
+/* Reads the configuration and the secrets of clients again, and tells the log of each whether it
+ * changed. What is wrong with one goes to the log, and the old one stays; connections stay in any
+ * case. */
 void server_reload(struct server *server);

@@ -10,7 +10,6 @@
 #include "server/exec_run.h"
 #include "server/server.h"
 #include "server/service.h"
-#include "server/unified_part.h"
 #include "server/wire_process.h"
 
 #define STOPPING_CLOSE_NS UINT64_C(5000000000) /* for connections to take what is queued */
@@ -18,7 +17,7 @@
 
 static bool has_running(const struct server *server)
 {
-    return server->open || unified_part_count(server) || exec_runs_count(server);
+    return server->open || server->model_calls || exec_runs_count(server);
 }
 
 static void terminate_all(struct server *server, uint64_t grace_ns)
@@ -30,7 +29,6 @@ static void terminate_all(struct server *server, uint64_t grace_ns)
         for (struct wire_process *process = session->processes.first; process;
              process = process->next)
             wire_process_terminate(process, grace_ns, &was_running, &ignored);
-    unified_part_terminate(server, grace_ns);
     exec_runs_cancel(server);
 }
 

@@ -11,9 +11,10 @@
 #include "rpc/rpc.h"
 #include "server/call.h"
 #include "server/client.h"
-#include "server/place.h"
+#include "server/limit_data.h"
 #include "server/server.h"
 #include "server/unified_calls.h"
+#include "server/write_turn.h"
 
 #include <stdlib.h>
 
@@ -63,9 +64,12 @@ static json_t *unified_response_to_json(const struct unified_response *response)
 
 static void wire_call_free(struct unified_wire_call *wire)
 {
-    if (wire->place)
-        place_release(wire->place);
+    struct server *server = wire->server;
+
+    write_turn_end(wire->turn);
+    server->model_calls--;
     free(wire);
+    stopping_look(server);
 }
 
 /* The connection is gone: the command goes on, and nothing of its output was taken. */
@@ -73,25 +77,18 @@ static void wire_call_on_gone(void *data)
 {
     struct unified_wire_call *wire = data;
 
-    if (wire->waiting) {
-        if (wire->place)
-            unified_part_keep(wire->server, unified_call_id(wire->waiting), TAKE_PTR(wire->place));
+    if (wire->waiting)
         unified_cancel(wire->waiting);
-    }
     wire_call_free(wire);
 }
 
 void unified_wire_on_done(void *data, const struct unified_response *response)
 {
     struct unified_wire_call *wire = data;
-    struct server *server = wire->server;
     json_t *result = unified_response_to_json(response);
 
-    if (wire->place && !response->end)
-        unified_part_keep(wire->server, response->session_id, TAKE_PTR(wire->place));
     call_reply(wire->call, result);
     wire_call_free(wire);
-    stopping_look(server);
 }
 
 struct unified_wire_call *unified_wire_call_new(struct call *call, const char *tool)
@@ -101,7 +98,19 @@ struct unified_wire_call *unified_wire_call_new(struct call *call, const char *t
     wire->call = call;
     wire->server = call->client->server;
     wire->tool = tool;
+    wire->server->model_calls++;
     return wire;
+}
+
+/* An object, empty when no limit was the reason. Input is all that a call on a session can find
+ * full. */
+static json_t *limit_of(const struct unified_wire_call *wire, const struct err *err)
+{
+    json_t *data = limit_data_of_errno(err->sys);
+
+    if (!data && err->code == ERR_LIMIT && wire->session)
+        data = limit_data_of_input(wire->session);
+    return data ? data : json_object();
 }
 
 /* A command that cannot start is the system's error, everything else the caller's. */
@@ -110,11 +119,13 @@ static void wire_call_fail(struct unified_wire_call *wire, const char *command,
 {
     bool is_ours = err->code == ERR_SYSTEM || err->code == ERR_UNSUPPORTED || err->code == ERR_BUG;
     struct buf text;
+    json_t *data;
 
     buf_init(&text, SIZE_MAX / 2);
     unified_format_error(wire->tool, command, err, &text);
-    call_fail_data(wire->call, is_ours ? RPC_INTERNAL : RPC_INVALID_REQUEST, err->msg,
-                   json_pack("{s:o}", "text", json_lossy(text.data)));
+    data = limit_of(wire, err);
+    json_object_set_new(data, "text", json_lossy(text.data));
+    call_fail_data(wire->call, is_ours ? RPC_INTERNAL : RPC_INVALID_REQUEST, err->msg, data);
     buf_done(&text);
 }
 

@@ -7,23 +7,21 @@
 #include <jansson.h>
 
 struct call;
-struct place;
 struct server;
+struct write_turn;
 
 /* One that waits. */
 struct unified_wire_call {
     struct call *call;
     struct unified_call *waiting;
     struct server *server;
-    struct place *place; /* held; NULL but for session/exec */
-    const char *tool;    /* for texts of errors */
+    struct write_turn *turn;       /* NULL but for session/write */
+    const struct session *session; /* borrowed while a write is tried; NULL otherwise */
+    const char *tool;              /* for texts of errors */
 };
 
 /* The store of sessions, made when it is first needed. NULL on failure. */
 struct unified *unified_part(struct server *server, struct err *err);
-
-/* The sandbox of a session stays as long as it runs. Takes the hold over. */
-void unified_part_keep(struct server *server, int session_id, struct place *place);
 
 /* What a call waits for, from its parameters. The numbers and the text live in `ret`. */
 struct unified_wire_pace {

@@ -3,12 +3,15 @@
 #include "base/auto.h"
 #include "base/json.h"
 #include "base/strv.h"
+#include "engine/host_shell.h"
 #include "exec/session_env.h"
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
+#include "server/model_process.h"
 #include "server/place.h"
 #include "server/server.h"
+#include "server/session_stand_in.h"
 #include "server/start_env.h"
 #include "server/unified_calls.h"
 #include "server/wire_path.h"
@@ -68,8 +71,13 @@ int unified_pace_read(const json_t *params, struct unified_wire_pace *ret, struc
 
 /* --- environment --- */
 
-static void make_env(const json_t *params, const struct server *server, struct strv *ret)
+enum own_variables { WITHOUT_OWN, WITH_OWN };
+
+/* With what the call itself sets, or without. */
+static void make_env(const json_t *whole, enum own_variables own, const struct server *server,
+                     struct strv *ret)
 {
+    AUTO_JSON json_t *params = json_copy((json_t *)whole);
     AUTO(strv_done) struct strv base = {0};
     AUTO(strv_done) struct strv chosen = {0};
     struct session_env_request request = {
@@ -77,6 +85,8 @@ static void make_env(const json_t *params, const struct server *server, struct s
     const char *name;
     json_t *value;
 
+    if (own == WITHOUT_OWN)
+        json_object_del(params, "env");
     start_env_for_call(params, server->config.file, &base);
     json_object_foreach(json_object_get(params, "env"), name, value) strv_push(&chosen, name);
     request.base = strv_view(&base);
@@ -95,6 +105,7 @@ static bool flag_of(const json_t *params, const char *name)
 struct exec_parts {
     char *cwd;
     struct strv env;
+    struct strv base; /* of env, what is not the call's own */
     struct unified_wire_pace pace;
     struct place *place;
 };
@@ -103,6 +114,7 @@ static void exec_parts_done(struct exec_parts *parts)
 {
     free(parts->cwd);
     strv_done(&parts->env);
+    strv_done(&parts->base);
 }
 
 /* -1: `*ret_code` and `err` say why not. */
@@ -123,7 +135,8 @@ static int exec_parts_read(struct call *call, const json_t *params, struct exec_
     *ret_code = RPC_INVALID_PARAMS;
     if (unified_pace_read(params, &parts->pace, err))
         return -1;
-    make_env(params, server, &parts->env);
+    make_env(params, WITH_OWN, server, &parts->env);
+    make_env(params, WITHOUT_OWN, server, &parts->base);
     request.cwd = parts->cwd;
     parts->place = place_find(server->places, &request, ret_code, err);
     return parts->place ? 0 : -1;
@@ -132,11 +145,12 @@ static int exec_parts_read(struct call *call, const json_t *params, struct exec_
 static void exec_start(struct call *call, const json_t *params, const struct exec_parts *parts)
 {
     struct client_session *session = call->client->session;
-    const char *shell = json_string_value(json_object_get(params, "shell"));
+    const char *asked = json_string_value(json_object_get(params, "shell"));
+    AUTO_FREE char *shell = asked ? alloc_str(asked) : host_shell_for(strv_view(&parts->env));
     const json_t *login = json_object_get(params, "login");
-    const struct unified_exec exec = {
+    struct unified_exec exec = {
         .cmd = json_string_value(json_object_get(params, "cmd")),
-        .shell = shell ? shell : unified_shell(strv_view(&parts->env)),
+        .shell = shell,
         .is_login = !login || json_is_true(login),
         .workdir = parts->cwd,
         .env = strv_view(&parts->env),
@@ -149,15 +163,18 @@ static void exec_start(struct call *call, const json_t *params, const struct exe
         .owner = session->number,
         .pace = parts->pace.pace,
     };
+    AUTO(session_stand_in_done) struct session_stand_in stand_in = {.cwd = NULL};
     struct unified_wire_call *wire = unified_wire_call_new(call, "exec_command");
     struct err err = {0};
     struct unified *unified = unified_part(session->server, &err);
     struct unified_call *waiting = NULL;
 
-    wire->place = parts->place;
-    place_hold(wire->place);
-    if (unified)
+    if (unified && session_stand_in_init(&stand_in, call, params, parts->place,
+                                         strv_view(&parts->base), &exec, &err) == 0)
         waiting = unified_exec(unified, &exec, unified_wire_on_done, wire, &err);
+    if (waiting)
+        model_process_add(session, &exec, parts->place,
+                          unified_find(unified, unified_call_id(waiting), &err));
     unified_wire_call_began(wire, waiting, exec.cmd, &err);
 }
 
@@ -165,13 +182,12 @@ void method_session_exec(struct call *call, const json_t *params)
 {
     AUTO(exec_parts_done) struct exec_parts parts = {0};
     enum rpc_code code = RPC_INTERNAL;
-    char text[160];
     struct err err;
 
-    if (server_refuses(call->client->server, text, sizeof text))
-        call_fail(call, RPC_INTERNAL, "%s", text);
-    else if (exec_parts_read(call, params, &parts, &code, &err))
-        call_fail(call, code, "%s", err.msg);
+    if (server_refuses(call->client->server, call))
+        return;
+    if (exec_parts_read(call, params, &parts, &code, &err))
+        call_fail_with(call, code, &err);
     else
         exec_start(call, params, &parts);
 }

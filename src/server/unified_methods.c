@@ -9,9 +9,12 @@
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
+#include "server/model_process.h"
+#include "server/observer.h"
 #include "server/server.h"
 #include "server/unified_calls.h"
 #include "server/wire_path.h"
+#include "server/write_turn.h"
 
 #include <limits.h>
 
@@ -40,9 +43,24 @@ static struct session *session_of(struct call *call, const json_t *params, struc
     return NULL;
 }
 
-void method_session_write(struct call *call, const json_t *params)
+/* A person who has taken the right to write (process/attach) is not interfered with. */
+static int check_pen(const struct call *call, const struct unified_write *write, struct err *err)
+{
+    const struct client *client = call->client;
+    const struct wire_process *process = model_process_find(client->session, write->session_id);
+
+    if ((!write->len && !write->closes) || !process || client_may_write(client, process))
+        return 0;
+    return err_set(err, ERR_FORBIDDEN,
+                   "somebody else writes to session %d now (process/attach), so nothing was sent; "
+                   "wait for what they do, and try again",
+                   write->session_id);
+}
+
+static void write_begin(struct call *call, struct write_turn *turn)
 {
     struct unified_wire_call *wire = unified_wire_call_new(call, "write_stdin");
+    const json_t *params = call_params(call);
     const json_t *chars = json_object_get(params, "chars");
     struct unified_wire_pace pace;
     struct unified_write write = {
@@ -55,11 +73,35 @@ void method_session_write(struct call *call, const json_t *params)
     struct unified_call *waiting = NULL;
     struct err err;
 
-    if (session_of(call, params, &err) && unified_pace_read(params, &pace, &err) == 0) {
+    wire->turn = turn;
+    wire->session = session_of(call, params, &err);
+    if (wire->session && unified_pace_read(params, &pace, &err) == 0 &&
+        check_pen(call, &write, &err) == 0) {
         write.pace = pace.pace;
         waiting = unified_write(wire->server->unified, &write, unified_wire_on_done, wire, &err);
     }
     unified_wire_call_began(wire, waiting, "", &err);
+}
+
+/* Looking on and interrupting are possible at any time; everything else is written in turn. */
+static bool write_has_turn(const json_t *params)
+{
+    const json_t *chars = json_object_get(params, "chars");
+    size_t len = json_string_length(chars);
+
+    if (json_is_true(json_object_get(params, "close")))
+        return true;
+    return len > 1 || (len == 1 && *json_string_value(chars) != '\003');
+}
+
+void method_session_write(struct call *call, const json_t *params)
+{
+    struct err ignored; /* said when it begins */
+
+    if (write_has_turn(params) && session_of(call, params, &ignored))
+        write_turn_take(call, number_of(params), write_begin);
+    else
+        write_begin(call, NULL);
 }
 
 void method_session_wait(struct call *call, const json_t *params)
@@ -139,13 +181,14 @@ void method_session_screen(struct call *call, const json_t *params)
 
 static json_t *item_to_json(int id, const struct session *session)
 {
+    pid_t pid = session_pid(session);
     struct session_info info;
 
     session_info(session, &info);
     return json_pack("{s:i, s:o, s:o, s:b, s:o, s:I}", "sessionId", id, "command",
                      json_lossy(info.command), "cwd", wire_path_to_json(info.cwd), "tty",
-                     info.has_tty, "pid", info.pid ? json_integer(info.pid) : json_null(),
-                     "outputBytes", (json_int_t)output_total(session_output(session)));
+                     info.has_tty, "pid", pid ? json_integer(pid) : json_null(), "outputBytes",
+                     (json_int_t)output_total(session_output(session)));
 }
 
 void method_session_list(struct call *call, const json_t *params)

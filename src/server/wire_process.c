@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "loop/loop.h"
 #include "rpc/rpc.h"
@@ -17,8 +18,10 @@
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
+#include "server/limit_data.h"
 #include "server/observer.h"
 #include "server/place.h"
+#include "server/process_trail.h"
 #include "server/process_wait.h"
 #include "server/retained.h"
 #include "server/server.h"
@@ -31,9 +34,10 @@
 
 /* --- to the owner --- */
 
+/* Whom the events go to; NULL: nobody is there, or the model's calls tell it all. */
 static struct client *owner_client(const struct wire_process *process)
 {
-    return process->owner->client;
+    return process->delivery == WIRE_TAKEN ? NULL : process->owner->client;
 }
 
 static struct wire_target owner_target(const struct wire_process *process)
@@ -70,7 +74,7 @@ void wire_process_deliver(struct wire_process *process)
 {
     bool has_room = true;
 
-    if (process->state == WIRE_STARTING)
+    if (process->state == WIRE_STARTING || process->delivery == WIRE_TAKEN)
         return;
     if (process->delivery == WIRE_PULL)
         has_room = pull_has_room(process);
@@ -111,16 +115,6 @@ static void on_wake(void *data)
     process_waits_answer(data);
 }
 
-static void on_output(struct output_watch *watch)
-{
-    void *whole = (char *)watch - offsetof(struct wire_process, output_watch);
-    struct wire_process *process = whole;
-
-    wire_process_deliver(process);
-    observers_on_news(process);
-    wake_soon(process);
-}
-
 static void wire_process_exit(struct wire_process *process)
 {
     if (process->state != WIRE_RUNNING)
@@ -135,6 +129,7 @@ static void wire_process_exit(struct wire_process *process)
     }
     observers_on_news(process);
     wake_soon(process);
+    process_trail_end(process);
     log_event(LOG_LEVEL_DEBUG, "process-exited", log_text("session", process->owner->id),
               log_text("process", process->id), log_int("code", process->end.code));
 }
@@ -189,7 +184,9 @@ static void refuse_start(struct wire_process *process, const struct process_end 
     };
     struct call *call = TAKE_PTR(process->start);
     const struct err *failure = &end->failure;
+    AUTO_JSON json_t *limit = limit_data_of_errno(failure->sys);
     AUTO_FREE char *text = NULL;
+    json_t *data;
 
     if (!call)
         return;
@@ -200,8 +197,9 @@ static void refuse_start(struct wire_process *process, const struct process_end 
     }
     if (failure->sys && end->stage != LAUNCH_STAGE_SANDBOX)
         text = alloc_strf("%s (os error %d)", strerror(failure->sys), failure->sys);
-    call_fail_data(call, RPC_INTERNAL, text ? text : failure->msg,
-                   json_pack("{s:s, s:s}", "stage", stages[end->stage], "detail", failure->msg));
+    data = json_pack("{s:s, s:s}", "stage", stages[end->stage], "detail", failure->msg);
+    json_object_update(data, limit);
+    call_fail_data(call, RPC_INTERNAL, text ? text : failure->msg, data);
 }
 
 static void on_started(struct wire_process *process)
@@ -213,10 +211,25 @@ static void on_started(struct wire_process *process)
     observers_on_news(process);
 }
 
+/* What a model's command writes can reach its calls before the launcher got to say that it runs. */
+static void on_output(struct output_watch *watch)
+{
+    void *whole = (char *)watch - offsetof(struct wire_process, output_watch);
+    struct wire_process *process = whole;
+
+    if (process->delivery == WIRE_TAKEN && process->state == WIRE_STARTING &&
+        wire_process_last_chunk(process))
+        on_started(process);
+    wire_process_deliver(process);
+    observers_on_news(process);
+    wake_soon(process);
+}
+
 static void on_failed(struct wire_process *process)
 {
     refuse_start(process, session_end(process->session));
     process->state = WIRE_FAILED;
+    process_trail_end(process);
     set_open(process, false);
     loop_timer_start(process->last, 0);
 }
@@ -227,7 +240,8 @@ static void on_session(struct session_watch *watch, enum session_event event)
 
     switch (event) {
     case SESSION_STARTED:
-        on_started(process);
+        if (process->state == WIRE_STARTING)
+            on_started(process);
         break;
     case SESSION_ROOM:
         break;
@@ -308,14 +322,17 @@ static struct wire_process *process_alloc(const struct wire_options *options)
     process->has_tty = from->stdio == PROCESS_TTY;
     process->takes_input = process->has_tty || from->input == PROCESS_STDIN_PIPE;
     process->delivery = options->delivery;
+    process->session = options->lent;
+    process->is_lent = options->lent;
+    process->number = options->number;
     process->wake = loop_timer_new(loop, on_wake, process);
     process->last = loop_timer_new(loop, on_last, process);
     return process;
 }
 
-struct wire_process *wire_process_new(const struct wire_options *options, struct err *err)
+static struct session *process_session(const struct wire_process *process,
+                                       const struct wire_options *options, struct err *err)
 {
-    AUTO(process_auto_free) struct wire_process *process = process_alloc(options);
     const struct spool_options spool = {.quota = options->spool_bytes};
     const struct session_options session = {
         .command = process->argv.items[0],
@@ -323,15 +340,25 @@ struct wire_process *wire_process_new(const struct wire_options *options, struct
         .output = {.memory_max = WIRE_MEMORY, .spool = options->spool_bytes ? &spool : NULL},
     };
 
-    process->session = session_start(&session, err);
+    return session_start(&session, err);
+}
+
+struct wire_process *wire_process_new(const struct wire_options *options, struct err *err)
+{
+    AUTO(process_auto_free) struct wire_process *process = process_alloc(options);
+
+    if (!options->lent)
+        process->session = process_session(process, options, err);
     if (!process->session)
         return NULL;
     session_watch(process->session, &process->session_watch);
     output_watch(session_output(process->session), &process->output_watch);
     process_table_add(&options->owner->processes, process);
     set_open(process, true);
+    process_trail_begin(process, options->process->env);
     process->start = options->start;
-    call_on_gone(options->start, start_is_gone, process);
+    if (process->start)
+        call_on_gone(process->start, start_is_gone, process);
     log_event(LOG_LEVEL_DEBUG, "process-started", log_text("session", process->owner->id),
               log_text("process", process->id), log_text("program", process->argv.items[0]),
               log_text("sandbox", process->sandbox_type));
@@ -345,6 +372,7 @@ void wire_process_free(struct wire_process *process)
     if (process->start)
         call_fail(TAKE_PTR(process->start), RPC_INVALID_REQUEST, "the session has ended");
     if (process->session) {
+        process_trail_end(process);
         set_open(process, false);
         process_waits_drop(process);
         observers_drop(process);
@@ -355,7 +383,8 @@ void wire_process_free(struct wire_process *process)
     }
     loop_timer_free(process->wake);
     loop_timer_free(process->last);
-    session_free(process->session);
+    if (!process->is_lent)
+        session_free(process->session);
     if (process->place)
         place_release(process->place);
     denials_done(&process->end.denials);

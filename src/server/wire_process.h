@@ -12,6 +12,7 @@
 #include "base/strv.h"
 #include "exec/denial.h"
 #include "exec/session.h"
+#include "server/server_trail.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -31,8 +32,9 @@ struct process_wait;
 enum wire_state { WIRE_STARTING, WIRE_RUNNING, WIRE_EXITED, WIRE_CLOSED, WIRE_FAILED };
 
 enum wire_delivery {
-    WIRE_PUSH, /* process/output as it comes; the command waits for a client that is slow */
-    WIRE_PULL, /* process/read; the command waits for a client that does not ask */
+    WIRE_PUSH,  /* process/output as it comes; the command waits for a client that is slow */
+    WIRE_PULL,  /* process/read; the command waits for a client that does not ask */
+    WIRE_TAKEN, /* by the calls of a model (session/...): nothing is sent, and it never waits */
 };
 
 /* What is different when it exits: known from WIRE_EXITED on. */
@@ -54,9 +56,12 @@ struct wire_process {
     struct wire_process *retained_next; /* of the server's that are closed */
     struct wire_process *retained_previous;
     size_t retained_bytes;
-    struct session *session;
+    struct session *session;  /* owned unless `is_lent` */
+    bool is_lent;             /* by the sessions of models, until they have no more use for it */
+    int number;               /* of a model's session; 0: it was started by process/start */
     struct place *place;      /* held; NULL once nothing runs any more */
     const char *sandbox_type; /* of the place */
+    char trail_id[SERVER_TRAIL_ID_SIZE]; /* in the audit log, until its end is written there */
     struct strv argv;
     char *cwd;
     json_t *metadata; /* or NULL */
@@ -87,7 +92,9 @@ struct wire_options {
     json_t *metadata; /* borrowed */
     enum wire_delivery delivery;
     uint64_t spool_bytes; /* 0: none */
-    struct call *start;   /* answered when it has started, or failed to */
+    struct call *start;   /* answered when it has started, or failed to; NULL: nobody asks */
+    struct session *lent; /* a model's session that runs already, and */
+    int number;           /* its number; NULL and 0: `process` is started */
 };
 
 /* Puts it into its owner's table. NULL on failure; the call is not answered then. */

@@ -4,6 +4,7 @@ for one thing. Also holds the lists that meson needs against what lies in the fo
 
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -285,6 +286,33 @@ class Lists(unittest.TestCase):
             if path.is_file() and path.read_text().startswith("#!"):
                 with self.subTest(path.name):
                     self.assertTrue(path.stat().st_mode & 0o100)
+
+
+class Schema(unittest.TestCase):
+    NINJA = ("rule schema\n command = scripts/schema c $out $out.d\n depfile = $out.d\n"
+             "build methods.c: schema\n")
+    METHOD = ('{"method": "zebra/run", "kind": "request", "family": "zebra", "origin": "cordon", '
+              '"about": "Runs.", "params": {}}')
+
+    def test_a_new_family_makes_the_table_anew(self):
+        with tempfile.TemporaryDirectory() as folder:
+            top = pathlib.Path(folder)
+            shutil.copytree(TREE / "schema", top / "schema")
+            (top / "scripts").mkdir()
+            shutil.copy(TREE / "scripts" / "schema", top / "scripts")
+            (top / "build.ninja").write_text(self.NINJA)
+
+            def ninja():
+                return subprocess.run(["ninja"], cwd=top, capture_output=True, text=True,
+                                      check=True).stdout
+
+            ninja()
+            self.assertIn("no work to do", ninja())
+            (top / "schema" / "zebra").mkdir()
+            (top / "schema" / "zebra" / "run.json").write_text(self.METHOD)
+            ninja()
+            self.assertIn("zebra/run", (top / "methods.c").read_text())
+            self.assertIn("no work to do", ninja())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,23 @@
+/* What a command is really run by when it asks for a login shell: the shell as it was after an
+ * earlier login (engine/snapshots.h), so that start-up files are paid for once. */
+#pragma once
+
+#include "base/strv.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct client_session;
+struct place;
+
+struct login_shell_call {
+    const json_t *params; /* of the call: envPolicy and env */
+    char *const *argv;
+    const char *cwd;
+    struct place *place;
+    char *const *env; /* without the call's own `env` */
+};
+
+/* As snapshots_use(). `*ret_note`: to be told, once, or NULL; static. */
+bool login_shell_use(struct client_session *session, const struct login_shell_call *call,
+                     struct strv *ret_argv, struct strv *ret_env, const char **ret_note);

@@ -1,0 +1,28 @@
+/* A session of a model (session/...) as a process of the protocol: so that people can list it, look
+ * on, type to it and end it while the model's calls go on. */
+#pragma once
+
+#include <stdbool.h>
+
+struct client_session;
+struct place;
+struct server;
+struct session;
+struct unified_exec;
+struct wire_process;
+
+#define MODEL_PROCESS_PREFIX "session:"
+
+/* "session:1234": such ids are ours, and no client may choose one. */
+bool model_process_is_id(const char *id);
+
+/* The session that was just started by `exec` in `place`, under its number. */
+void model_process_add(struct client_session *owner, const struct unified_exec *exec,
+                       struct place *place, struct session *session);
+
+/* NULL when there is none, or it was forgotten. */
+struct wire_process *model_process_find(const struct client_session *owner, int number);
+
+/* unified_options.on_left, with the server: keeps the session for those who look at its process, as
+ * long as that is kept. */
+void model_process_on_left(void *server, struct session *session);

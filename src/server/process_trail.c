@@ -1,0 +1,79 @@
+/* See process_trail.h. The id in `trail_id` stands for a begin whose end is still to be written. */
+#include "server/process_trail.h"
+
+#include "base/clock.h"
+#include "engine/execution.h"
+#include "engine/execution_audit.h"
+#include "policy/access.h"
+#include "server/client_session.h"
+#include "server/place.h"
+#include "server/server.h"
+#include "server/server_trail.h"
+#include "server/wire_process.h"
+
+static void add(const struct wire_process *process, enum audit_event event, struct json_t *body)
+{
+    server_trail_add(process->owner->server, event, process->trail_id, body);
+}
+
+void process_trail_begin(struct wire_process *process, char *const *env)
+{
+    const struct access_map *access = process->place->access;
+    const struct audit_begin begin = {
+        .argv = strv_view(&process->argv),
+        .env = env,
+        .cwd = process->cwd,
+        .profile = access ? "of this call" : "none",
+        .network = access ? network_access_name(access->network) : "enabled",
+        .sandbox = access ? "require" : "disabled",
+        .face = "serve",
+        .process = process->id,
+    };
+
+    if (server_trail_id(process->owner, process->trail_id))
+        add(process, AUDIT_BEGIN, audit_begin_body(&begin));
+}
+
+/* --- the end --- */
+
+static void add_denials(const struct wire_process *process)
+{
+    for (size_t i = 0; i < process->end.denials.len; i++) {
+        const struct execution_event event = {.kind = EXECUTION_DENIED,
+                                              .denial = &process->end.denials.items[i]};
+        struct audit_note note;
+
+        if (execution_audit_event(&event, NULL, NULL, &note))
+            add(process, note.event, note.body);
+    }
+}
+
+static struct json_t *end_body(const struct wire_process *process)
+{
+    const struct process_end *end = session_end(process->session);
+    struct audit_end body = {.end = "cancelled", .exit_code = -1};
+    struct session_info info;
+
+    if (!end)
+        return audit_end_body(&body);
+    session_info(process->session, &info);
+    body.wall_ns = clock_now_ns() - info.started_ns;
+    if (end->how == PROCESS_FAILED_TO_START) {
+        body.end = "failed-to-start";
+        body.reason = end->failure.msg;
+    } else {
+        body.end = end->how == PROCESS_SIGNALED ? "signaled" : "exited";
+        body.signal = process->end.signal;
+        body.exit_code = body.signal ? -1 : process->end.code;
+    }
+    return audit_end_body(&body);
+}
+
+void process_trail_end(struct wire_process *process)
+{
+    if (!*process->trail_id)
+        return;
+    add_denials(process);
+    add(process, AUDIT_END, end_body(process));
+    *process->trail_id = '\0';
+}

@@ -1,0 +1,11 @@
+/* What process/start and session/exec do, in the audit log (audit/event.h): begin, denied and end
+ * of each command; never its input or output. */
+#pragma once
+
+struct wire_process;
+
+/* Of `env` nothing is written: it says which words of the command line are secrets. */
+void process_trail_begin(struct wire_process *process, char *const *env);
+
+/* Once; as it ended, or, when it has not, as given up by us. */
+void process_trail_end(struct wire_process *process);
