@@ -65,8 +65,8 @@ const struct command command_connect = {
         "  attach [OPTION]... ID             your terminal, on a process there\n"
         "  logs [-f] [--from OFFSET] ID      what a process there wrote\n"
         "  kill [-s SIGNAL] ID               ends one\n"
-        "  cp FILE remote:FILE               copies a file there; the other way round, from "
-        "there\n"
+        "  cp FILE remote:FILE               copies a file or folder there; the other way round, "
+        "from there\n"
         "\n"
         "An ID is PROCESS or SESSION/PROCESS, as ps lists them. Of a server that is none of "
         "Cordon's, run, logs, kill and cp work; it lists no processes and lets nobody attach.\n",

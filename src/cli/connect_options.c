@@ -312,10 +312,11 @@ static const struct command connect_kill = {
 static const struct command connect_cp = {
     .name = "connect cp",
     .usage = "FILE remote:FILE | remote:FILE FILE",
-    .about = "Copies one file to the server or from it. \"remote:\" stands before the one that is "
-             "there; a relative path counts from the server's folder. The other may be \"-\": "
-             "stdin or stdout.\n",
+    .about = "Copies a file, or a folder with everything in it, to the server or from it. "
+             "\"remote:\" stands before the one that is there; a relative path counts from the "
+             "server's folder. For a file, the other may be \"-\": stdin or stdout.\n",
     .examples = "  cordon connect cp notes.txt remote:/srv/notes.txt\n"
+                "  cordon connect cp remote:project .\n"
                 "  cordon connect cp remote:build/out.log - | less\n",
     .page = "cordon-connect",
     .groups = cp_groups,

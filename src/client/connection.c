@@ -7,6 +7,8 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/str.h"
+#include "base/utf8.h"
 #include "loop/loop.h"
 #include "rpc/rpc.h"
 
@@ -102,6 +104,14 @@ static char *text_of(const json_t *object, const char *name)
     return alloc_str(json_string_value(json_object_get(object, name)));
 }
 
+/* A word that can be shown, and typed again. */
+static bool is_plain(const char *session)
+{
+    AUTO_FREE char *plain = session ? utf8_plain(session) : NULL;
+
+    return plain && *plain && str_eq(plain, session);
+}
+
 static int connection_initialize(struct connection *connection,
                                  const struct connection_options *options, struct err *err)
 {
@@ -122,7 +132,7 @@ static int connection_initialize(struct connection *connection,
                    : err_wrap(err, "%s", options->url);
     connection->session = text_of(result, "sessionId");
     connection->folder = text_of(json_object_get(result, "environmentInfo"), "cwd");
-    if (!connection->session)
+    if (!is_plain(connection->session))
         return err_set(err, ERR_INVALID, "%s is no exec server: initialize gives no sessionId",
                        options->url);
     if (connection->peer)

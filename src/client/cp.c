@@ -1,253 +1,227 @@
-/* `cp`: one file to the server or from it, in blocks, so that neither side ever holds more than one
- * of them. What is written here appears under its name when it is whole; what is written there is
- * written in place, since the protocol has no rename. Only contents are copied: the protocol has
- * neither modes nor owners. */
+/* `cp`: a file, or a folder with everything in it (cp_tree.h), to the server or from it, in blocks,
+ * so that neither side ever holds more than one of them. What is written here appears under its
+ * name when it is whole; what is written there is written in place, since the protocol has no
+ * rename. Of a single file only the contents are copied, as by `cat`. */
 #include "client/client.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "base/base64.h"
 #include "base/fd.h"
 #include "base/file_uri.h"
-#include "base/json.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "client/cp_tree.h"
+#include "client/face.h"
 #include "client/local_file.h"
+#include "client/remote_file.h"
 #include "client/remote_path.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <string.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BLOCK = 512 * 1024 }; /* bytes; the protocol's limit is 1 MiB */
-
-#define HANDLE "cp"
-
-struct copy {
-    struct connection *connection;
-    const char *remote; /* path, as given */
-    char *uri;
-};
-
-static void copy_done(struct copy *copy)
+static void cp_done(struct cp *cp)
 {
-    connection_free(copy->connection);
-    free(copy->uri);
+    progress_clear(&cp->progress);
+    connection_free(cp->connection);
+    free(cp->block);
 }
 
-static int fail_folder(const char *path, struct err *err)
+void cp_complain(struct cp *cp, const struct err *err)
 {
-    return err_set(err, ERR_INVALID,
-                   "%s is a folder, and cp copies single files; a whole tree goes by tar: cordon "
-                   "--connect URL run -- tar -C FOLDER -c . | tar -x",
-                   path);
+    cp->failed++;
+    progress_clear(&cp->progress);
+    cp->face->say("%s", err->msg);
 }
 
-/* --- at the server --- */
+/* --- contents --- */
 
-/* A file operation; `params` gets the path where it takes one. */
-static json_t *call_path(struct copy *copy, const char *method, json_t *params, struct err *err)
+static int send_blocks(struct cp *cp, int fd, const char *name, const struct remote_file *file,
+                       struct err *err)
 {
-    json_t *result;
-
-    json_object_set_new(params, "path", json_string(copy->uri));
-    result = connection_call(copy->connection, method, params, err);
-    if (!result)
-        err_wrap(err, "remote:%s", copy->remote);
-    return result;
-}
-
-static int remote_is_folder(struct copy *copy, bool *ret, struct err *err)
-{
-    struct err why;
-    AUTO_JSON json_t *info = call_path(copy, "fs/getMetadata", json_object(), &why);
-
-    if (!info && why.code != ERR_NOT_FOUND) {
-        *err = why;
-        return -1;
-    }
-    *ret = json_is_true(json_object_get(info, "isDirectory"));
-    return 0;
-}
-
-static int remote_open(struct copy *copy, const char *mode, struct err *err)
-{
-    AUTO_JSON json_t *result =
-        call_path(copy, "fs/open", json_pack("{s:s, s:s}", "handleId", HANDLE, "mode", mode), err);
-
-    return result ? 0 : -1;
-}
-
-static int remote_close(struct copy *copy, struct err *err)
-{
-    AUTO_JSON json_t *result =
-        connection_call(copy->connection, "fs/close", json_pack("{s:s}", "handleId", HANDLE), err);
-
-    return result ? 0 : err_wrap(err, "remote:%s", copy->remote);
-}
-
-static int remote_write(struct copy *copy, uint64_t offset, const char *bytes, size_t len,
-                        struct err *err)
-{
-    AUTO_FREE char *chunk = alloc_zero(base64_encoded_len(len) + 1, 1);
-    AUTO_JSON json_t *result = NULL;
-
-    base64_encode(bytes, len, chunk);
-    result = connection_call(copy->connection, "fs/writeBlock",
-                             json_pack("{s:s, s:I, s:s}", "handleId", HANDLE, "offset",
-                                       (json_int_t)offset, "chunk", chunk),
-                             err);
-    return result ? 0
-                  : err_wrap(err, "remote:%s is not whole, %" PRIu64 " bytes were written",
-                             copy->remote, offset);
-}
-
-/* One block into `ret`, of BLOCK bytes. */
-static int remote_read(struct copy *copy, uint64_t offset, char *ret, size_t *ret_len,
-                       bool *ret_is_end, struct err *err)
-{
-    AUTO_JSON json_t *result =
-        connection_call(copy->connection, "fs/readBlock",
-                        json_pack("{s:s, s:I, s:i}", "handleId", HANDLE, "offset",
-                                  (json_int_t)offset, "len", BLOCK),
-                        err);
-    const json_t *chunk = json_object_get(result, "chunk");
-    size_t text_len = json_string_length(chunk);
-    size_t len;
-
-    if (!result)
-        return err_wrap(err, "remote:%s", copy->remote);
-    if (!json_is_string(chunk))
-        return err_set(err, ERR_INVALID, "fs/readBlock: the server gives no chunk");
-    len = base64_decoded_len(json_string_value(chunk), text_len);
-    if (len > BLOCK)
-        return err_set(err, ERR_INVALID, "fs/readBlock: the server gives more than was asked for");
-    if (base64_decode(json_string_value(chunk), text_len, ret, err))
-        return err_wrap(err, "fs/readBlock");
-    *ret_len = len;
-    *ret_is_end = json_is_true(json_object_get(result, "eof")) || !len;
-    return 0;
-}
-
-/* --- there --- */
-
-static int send_blocks(struct copy *copy, int fd, const char *name, struct err *err)
-{
-    AUTO_FREE char *block = alloc_zero(BLOCK, 1);
     uint64_t offset = 0;
 
     for (;;) {
-        ssize_t n = fd_read_block(fd, block, BLOCK);
+        ssize_t n = fd_read_block(fd, cp->block, REMOTE_BLOCK);
 
         if (n < 0)
             return err_sys(err, "reading %s", name);
         if (n == 0)
-            return remote_close(copy, err);
-        if (remote_write(copy, offset, block, (size_t)n, err))
+            return 0;
+        if (remote_write(file, offset, cp->block, (size_t)n, err))
             return -1;
         offset += (uint64_t)n;
+        progress_add_bytes(&cp->progress, (size_t)n);
     }
 }
 
-static int open_source(const char *path, struct err *err)
+/* Whatever happened, the handle is to be free for the next file. */
+static int close_after(const struct remote_file *file, int status, struct err *err)
 {
-    struct stat info;
-    AUTO_CLOSE int fd = str_eq(path, "-") ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-                                          : open(path, O_RDONLY | O_CLOEXEC);
+    struct err ignored;
 
-    if (fd < 0)
-        return err_sys(err, "%s", path);
-    if (fstat(fd, &info))
-        return err_sys(err, "%s", path);
-    if (S_ISDIR(info.st_mode))
-        return fail_folder(path, err);
-    return TAKE_FD(fd);
+    return remote_close(file, status ? &ignored : err) || status ? -1 : 0;
 }
 
-/* The file's own name below a folder. */
-static int enter_folder(struct copy *copy, const char *name, struct err *err)
+int cp_send(struct cp *cp, int fd, const char *name, const struct remote_file *file,
+            struct err *err)
 {
-    AUTO_FREE char *folder = NULL;
-    AUTO_FREE char *inside = NULL;
-
-    if (str_eq(name, "-"))
-        return err_set(err, ERR_INVALID,
-                       "remote:%s is a folder; what comes from stdin needs a name", copy->remote);
-    folder = file_uri_parse(copy->uri, err);
-    if (!folder)
+    if (remote_open(file, REMOTE_REPLACE, err) ||
+        close_after(file, send_blocks(cp, fd, name, file, err), err))
         return -1;
-    inside = path_join(folder, path_name(name));
-    free(copy->uri);
-    copy->uri = file_uri_format(inside);
+    progress_add_file(&cp->progress);
     return 0;
 }
 
-static int copy_there(struct copy *copy, const char *from, struct err *err)
+static int receive_blocks(struct cp *cp, const struct remote_file *file, int fd, const char *name,
+                          struct err *err)
 {
-    AUTO_CLOSE int fd = open_source(from, err);
-    bool is_folder;
-
-    if (fd < 0 || remote_is_folder(copy, &is_folder, err))
-        return -1;
-    if (is_folder && enter_folder(copy, from, err))
-        return -1;
-    if (remote_open(copy, "replace", err))
-        return -1;
-    return send_blocks(copy, fd, from, err);
-}
-
-/* --- here --- */
-
-static int receive_blocks(struct copy *copy, struct local_file *file, struct err *err)
-{
-    AUTO_FREE char *block = alloc_zero(BLOCK, 1);
     uint64_t offset = 0;
     bool is_end = false;
 
     while (!is_end) {
         size_t len = 0;
 
-        if (remote_read(copy, offset, block, &len, &is_end, err) ||
-            local_file_write(file, block, len, err))
+        if (remote_read(file, offset, cp->block, &len, &is_end, err))
             return -1;
+        if (fd_write_all(fd, cp->block, len, err))
+            return err_wrap(err, "writing %s", name);
         offset += len;
+        progress_add_bytes(&cp->progress, len);
     }
-    return local_file_commit(file, err);
+    return 0;
 }
 
-static int copy_here(struct copy *copy, const char *to, struct err *err)
+int cp_receive(struct cp *cp, const struct remote_file *file, int fd, const char *name,
+               struct err *err)
+{
+    if (remote_open(file, REMOTE_READ, err) ||
+        close_after(file, receive_blocks(cp, file, fd, name, err), err))
+        return -1;
+    progress_add_file(&cp->progress);
+    return 0;
+}
+
+/* --- there --- */
+
+/* The own name of what is copied; "" for what has none, as "." and "/". Caller frees. */
+static char *own_name(const char *path)
+{
+    AUTO_FREE char *folder = getcwd(NULL, 0);
+    AUTO_FREE char *clean = path_clean(folder ? folder : "/", path);
+    bool is_inside =
+        str_eq(path, ".") || str_eq(path, "..") || str_ends(path, "/.") || str_ends(path, "/..");
+
+    return alloc_str(is_inside ? "" : path_name(clean));
+}
+
+/* Where it goes: `path`, or under its own name in the folder `path`. Caller frees. */
+static char *place_there(const struct remote_file *file, const char *from, struct err *err)
+{
+    AUTO_FREE char *name = own_name(from);
+    struct remote_info info;
+
+    if (remote_look(file, &info, err))
+        return NULL;
+    if (info.kind != REMOTE_FOLDER)
+        return alloc_str(file->path);
+    if (str_eq(from, "-")) {
+        err_set(err, ERR_INVALID, "remote:%s is a folder; what comes from stdin needs a name",
+                file->shown);
+        return NULL;
+    }
+    return *name ? path_join(file->path, name) : alloc_str(file->path);
+}
+
+static int open_source(const char *path, bool *ret_is_folder, struct err *err)
+{
+    struct stat info;
+    AUTO_CLOSE int fd = str_eq(path, "-") ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                                          : open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 || fstat(fd, &info))
+        return err_sys(err, "%s", path);
+    *ret_is_folder = S_ISDIR(info.st_mode);
+    return TAKE_FD(fd);
+}
+
+static int copy_there(struct cp *cp, const char *from, const struct remote_file *to,
+                      struct err *err)
+{
+    bool is_folder = false;
+    AUTO_CLOSE int fd = open_source(from, &is_folder, err);
+    AUTO_FREE char *path = fd < 0 ? NULL : place_there(to, from, err);
+    struct remote_file file = {.connection = cp->connection, .path = path, .shown = to->shown};
+
+    if (!path)
+        return -1;
+    return is_folder ? cp_tree_there(cp, from, &file, err) : cp_send(cp, fd, from, &file, err);
+}
+
+/* --- here --- */
+
+static int file_here(struct cp *cp, const struct remote_file *from, const char *to, struct err *err)
 {
     AUTO(local_file_done) struct local_file file = {.fd = -1};
-    bool is_folder;
 
-    if (remote_is_folder(copy, &is_folder, err))
+    if (local_file_open(&file, to, path_name(from->path), err) ||
+        cp_receive(cp, from, file.fd, file.path ? file.path : "the copy", err))
         return -1;
-    if (is_folder)
-        return fail_folder(copy->remote, err);
-    if (remote_open(copy, "read", err) ||
-        local_file_open(&file, to, path_name(copy->remote), err) ||
-        receive_blocks(copy, &file, err))
+    return local_file_commit(&file, err);
+}
+
+/* Into a folder that is there it goes under its own name. */
+static int folder_here(struct cp *cp, const struct remote_file *from, int mode, const char *to,
+                       struct err *err)
+{
+    AUTO_FREE char *name = own_name(from->shown);
+    AUTO_FREE char *inside = NULL;
+    struct stat info;
+
+    if (str_eq(to, "-"))
+        return err_set(err, ERR_INVALID, "remote:%s is a folder, which stdout cannot take",
+                       from->shown);
+    if (stat(to, &info) == 0 && *name)
+        inside = path_join(to, name);
+    return cp_tree_here(cp, from, mode, inside ? inside : to, err);
+}
+
+static int copy_here(struct cp *cp, const struct remote_file *from, const char *to, struct err *err)
+{
+    struct remote_info info;
+
+    if (remote_look(from, &info, err))
         return -1;
-    return remote_close(copy, err);
+    return info.kind == REMOTE_FOLDER ? folder_here(cp, from, info.mode, to, err)
+                                      : file_here(cp, from, to, err);
 }
 
 /* --- the command --- */
 
-static int copy_connect(const struct client *client, struct copy *copy, struct err *err)
+/* The path at the server; caller frees. */
+static char *cp_connect(struct cp *cp, const struct client *client, const char *shown,
+                        struct err *err)
 {
     struct connection_options server = client->server;
+    AUTO_FREE char *uri = NULL;
 
-    if (!*copy->remote || str_ends(copy->remote, "/."))
-        return err_set(err, ERR_INVALID, "\"remote:%s\" names no file", copy->remote);
+    if (!*shown) {
+        err_set(err, ERR_INVALID, "\"remote:%s\" names no file", shown);
+        return NULL;
+    }
     server.lifetime_ms = CONNECTION_ENDS_SESSION;
-    copy->connection = connection_open(&server, err);
-    if (!copy->connection)
-        return -1;
-    copy->uri = remote_path_uri(connection_folder(copy->connection), copy->remote, err);
-    return copy->uri ? 0 : -1;
+    cp->connection = connection_open(&server, err);
+    if (!cp->connection)
+        return NULL;
+    uri = remote_path_uri(connection_folder(cp->connection), shown, err);
+    return uri ? file_uri_parse(uri, err) : NULL;
+}
+
+static void cp_init(struct cp *cp, const struct client *client)
+{
+    *cp = (struct cp){.face = client->face, .block = alloc_zero(REMOTE_BLOCK, 1)};
+    progress_init(&cp->progress, STDERR_FILENO);
 }
 
 int client_cp(const struct client *client, const char *from, const char *to, int *ret_status,
@@ -255,15 +229,27 @@ int client_cp(const struct client *client, const char *from, const char *to, int
 {
     const char *remote_from = remote_path_of(from);
     const char *remote_to = remote_path_of(to);
-    AUTO(copy_done) struct copy copy = {.remote = remote_from ? remote_from : remote_to};
+    struct remote_file file = {.shown = remote_from ? remote_from : remote_to};
+    AUTO(cp_done) struct cp cp;
+    AUTO_FREE char *path = NULL;
 
+    cp_init(&cp, client);
     if (!remote_from == !remote_to)
         return err_set(err, ERR_INVALID,
                        "one of the two files is to be at the server, written remote:PATH: cp %s "
                        "remote:%s, or cp remote:%s %s",
                        from, to, from, to);
-    if (copy_connect(client, &copy, err))
+    path = cp_connect(&cp, client, file.shown, err);
+    if (!path)
         return -1;
-    *ret_status = 0;
-    return remote_to ? copy_there(&copy, from, err) : copy_here(&copy, to, err);
+    file.connection = cp.connection;
+    file.path = path;
+    if (remote_to ? copy_there(&cp, from, &file, err) : copy_here(&cp, &file, to, err))
+        return -1;
+    progress_clear(&cp.progress);
+    if (cp.failed)
+        client->face->say("%zu %s not copied", cp.failed,
+                          cp.failed == 1 ? "entry is" : "entries are");
+    *ret_status = cp.failed ? CLIENT_NO : 0;
+    return 0;
 }

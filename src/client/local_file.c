@@ -79,13 +79,6 @@ int local_file_open(struct local_file *file, const char *path, const char *name,
     return file->fd < 0 ? err_sys(err, "stdout") : 0;
 }
 
-int local_file_write(struct local_file *file, const char *bytes, size_t len, struct err *err)
-{
-    if (fd_write_all(file->fd, bytes, len, err))
-        return err_wrap(err, "writing %s", file->path ? file->path : "the copy");
-    return 0;
-}
-
 int local_file_commit(struct local_file *file, struct err *err)
 {
     int fd = TAKE_FD(file->fd);

@@ -11,9 +11,9 @@ struct local_file {
     char *making; /* beside it; NULL: written in place */
 };
 
-/* `path` is "-" for stdout, a folder, in which the file gets `name`, or the file. */
+/* What is to be in it is written to `fd`. `path` is "-" for stdout, a folder, in which the file
+ * gets `name`, or the file. */
 int local_file_open(struct local_file *file, const char *path, const char *name, struct err *err);
-int local_file_write(struct local_file *file, const char *bytes, size_t len, struct err *err);
 
 /* Puts it in its place. */
 int local_file_commit(struct local_file *file, struct err *err);

@@ -30,9 +30,11 @@ static json_t *ask(const struct client *client, struct err *err)
     return result;
 }
 
+/* On a terminal only ASCII: the control characters of C1 are as good as an escape there. */
 static int print_json(const json_t *list, struct buf *ret, struct err *err)
 {
-    AUTO_FREE char *text = json_dumps(list, JSON_INDENT(2));
+    size_t flags = JSON_INDENT(2) | (isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0);
+    AUTO_FREE char *text = json_dumps(list, flags);
 
     if (!text || !buf_append_str(ret, text) || !buf_append_str(ret, "\n"))
         return err_set(err, ERR_SYSTEM, "writing the list as JSON");
