@@ -38,7 +38,7 @@ _cordon_value() {
         ;;
     -e | --env) COMPREPLY=($(compgen -v -- "$2")) ;;
     --host) COMPREPLY=($(compgen -A hostname -- "$2")) ;;
-    --ws-auth) COMPREPLY=($(compgen -W "capability-token signed-bearer-token" -- "$2")) ;;
+    --ws-auth) COMPREPLY=($(compgen -W "capability-token signed-bearer-token anybody" -- "$2")) ;;
     --log-level) COMPREPLY=($(compgen -W "error warn info debug" -- "$2")) ;;
     --log-format) COMPREPLY=($(compgen -W "text json" -- "$2")) ;;
     --ws-token-file | --ws-shared-secret-file | --auth-token-file)
@@ -138,13 +138,14 @@ _cordon() {
         fi
         ;;
     explain)
-        COMPREPLY=($(compgen -W "--path --for --host --values --json $policy --help" -- "$cur"))
+        COMPREPLY=($(compgen -W "--path --for --host --values --json --ask-for-approval $policy
+            --help" -- "$cur"))
         ;;
     serve)
         COMPREPLY=($(compgen -W "--listen --config --ws-auth --ws-token-file --ws-token-sha256
             --ws-shared-secret-file --ws-issuer --ws-audience --ws-max-clock-skew-seconds
-            --max-connections --max-processes --session-lifetime --drain-timeout --spool-quota
-            --concurrent-requests --log-level --log-format --help" -- "$cur"))
+            --max-connections --max-processes --session-lifetime --drain-timeout
+            --approval-timeout --spool-quota --concurrent-requests --log-level --log-format --help" -- "$cur"))
         ;;
     connect)
         if [[ $cur == -* ]]; then

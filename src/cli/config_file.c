@@ -23,6 +23,7 @@ void config_file_done(struct config_file *file)
 {
     config_free(file->config);
     free(file->path);
+    free(file->text);
     free(file->home);
     free(file->folder);
     strv_done(&file->own_paths);
@@ -82,7 +83,10 @@ static int load(struct config_file *file, char *path, struct err *err)
     if (fd_read_file(path, CONFIG_SIZE_MAX, &text, err))
         return -1;
     file->config = config_load(text.data ? text.data : "", text.len, path, err);
-    return file->config ? 0 : -1;
+    if (!file->config)
+        return -1;
+    file->text = alloc_strn(text.data ? text.data : "", text.len);
+    return 0;
 }
 
 static int load_named(struct config_file *file, const char *named, const char *base,
@@ -140,6 +144,11 @@ int config_file_load(const char *named, const char *base, struct config_file *re
     *ret = file;
     file = (struct config_file){0};
     return 0;
+}
+
+struct rule_owner config_file_owner(const struct config_file *file)
+{
+    return (struct rule_owner){.config = file->config, .folder = file->folder, .home = file->home};
 }
 
 int config_file_guard(const struct config_file *file, const struct access_map *map,

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/strv.h"
+#include "engine/rule_layers.h"
 
 struct access_map;
 struct config;
@@ -11,6 +12,7 @@ struct config;
 struct config_file {
     char *path;            /* absolute; NULL when there is no file */
     struct config *config; /* NULL when there is no file */
+    char *text;            /* what it was made of; NULL when there is no file */
     char *home;            /* the user's home folder, for "~/"; NULL when not known */
     char *folder;          /* the config folder, there or not; NULL when not known */
     struct strv own_paths; /* clean: the config folder and the file, there or not */
@@ -23,6 +25,9 @@ void config_file_done(struct config_file *file);
 
 /* Only finds `home` and `own_paths`; reads nothing. */
 int config_file_place(struct config_file *ret, struct err *err);
+
+/* Whose rules count; borrows from `file`. */
+struct rule_owner config_file_owner(const struct config_file *file);
 
 /* Canonical forms of `own_paths`, to be given to the sandbox. ERR_FORBIDDEN when one leads through
  * a symlink that the command could point elsewhere, because `map` lets it write there. */

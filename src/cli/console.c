@@ -92,9 +92,11 @@ int console_print(const struct buf *text)
     return EXIT_OK;
 }
 
+/* On a terminal only ASCII: the control characters of C1 are as good as an escape there. */
 int console_print_json(const struct json_t *json)
 {
-    AUTO_FREE char *text = json_dumps(json, JSON_INDENT(2));
+    size_t flags = JSON_INDENT(2) | (isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0);
+    AUTO_FREE char *text = json_dumps(json, flags);
     struct buf line = {.data = text, .len = text ? strlen(text) : 0};
     struct err err;
 

@@ -32,6 +32,7 @@ static void explain_options_done(struct explain_options *options)
 
 static void explanation_done(struct explanation *explanation)
 {
+    explained_command_done(&explanation->command);
     sandbox_free(explanation->sandbox);
     settings_done(&explanation->settings);
 }
@@ -125,6 +126,16 @@ static const struct option question_options[] = {
     {.name = NULL},
 };
 
+static const struct option approval_options[] = {
+    {.name = "ask-for-approval",
+     .letter = 'a',
+     .value = "POLICY",
+     .words = policy_approval_words,
+     .set = policy_set_approval,
+     .help = "The approval policy under which COMMAND is judged, as in cordon run."},
+    {.name = NULL},
+};
+
 static const struct option output_options[] = {
     {.name = "values",
      .set = set_values,
@@ -135,6 +146,7 @@ static const struct option output_options[] = {
 
 static const struct option_group explain_groups[] = {
     {"Question", question_options},
+    {"Approval", approval_options},
     {"Output", output_options},
     {"Permissions", policy_permission_options},
     {"Environment", policy_environment_options},
@@ -173,6 +185,13 @@ static int answer(const struct explanation *explanation, const struct explain_op
     return answer.is_allowed ? EXIT_OK : EXIT_NO;
 }
 
+static bool is_refused(const struct explanation *explanation)
+{
+    const struct explained_command *command = &explanation->command;
+
+    return command->argv && command->requirement.outcome == REQUIREMENT_FORBID;
+}
+
 static int explain_all(const struct explanation *explanation, unsigned flags)
 {
     AUTO(buf_done) struct buf text;
@@ -184,9 +203,9 @@ static int explain_all(const struct explanation *explanation, unsigned flags)
         explain_print_text(explanation, values, &text);
     status = print_text_or_json(&text,
                                 flags & EXPLAIN_JSON ? explain_to_json(explanation, values) : NULL);
-    if (status != EXIT_OK || explanation->sandbox)
-        return status;
-    return console_fail(&explanation->refusal);
+    if (status == EXIT_OK && !explanation->sandbox)
+        return console_fail(&explanation->refusal);
+    return status == EXIT_OK && is_refused(explanation) ? EXIT_NO : status;
 }
 
 static int explain_run(char **argv)
@@ -197,15 +216,17 @@ static int explain_run(char **argv)
     char **rest;
     int status;
 
-    if (!command_parse(&command_explain, argv, &options, &rest, &status) ||
-        !command_has_no_arguments(&command_explain, rest, &status))
+    if (!command_parse(&command_explain, argv, &options, &rest, &status))
         return status;
-    if (options.path && options.host) {
-        console_say("--path and --host are two questions; ask one at a time");
+    if (!!options.path + !!options.host + !!*rest > 1) {
+        console_say("--path, --host and COMMAND are different questions; ask one at a time");
         return EXIT_FAILED;
     }
     if (explanation_init(&explanation, &options.policy, &err))
         return console_fail(&err);
+    if (*rest)
+        explained_command_init(&explanation.command, &explanation.settings, rest,
+                               explanation.sandbox);
     if (options.path || options.host)
         return answer(&explanation, &options);
     return explain_all(&explanation, options.flags);
@@ -214,19 +235,22 @@ static int explain_run(char **argv)
 const struct command command_explain = {
     .name = "explain",
     .summary = "show what a command would be allowed, and who decided it",
-    .usage = "[OPTION]... [--path PATH | --host NAME]",
+    .usage = "[OPTION]... [--path PATH | --host NAME | [--] COMMAND [ARGUMENT]...]",
     .about =
         "Shows what \"cordon run\" with the same options would do: the profile with the origin "
         "of every entry, the layers that hold on this machine, the variables that would be "
-        "passed or left out and why, and the plan that the launcher carries out. Nothing is "
-        "run.\n"
+        "passed or left out and why, and the plan that the launcher carries out. With COMMAND it "
+        "begins with what becomes of that: the rules that match and where they stand, whether "
+        "it is known to be harmless or dangerous, whether somebody is asked, and whether it "
+        "keeps its sandbox. Nothing is run.\n"
         "\n"
-        "The exit status is 0, or 1 when --path or --host is answered with no, or 125 when "
-        "the profile is wrong or cannot be enforced here.\n",
+        "The exit status is 0, or 1 when --path or --host is answered with no or COMMAND would "
+        "be refused, or 125 when the profile is wrong or cannot be enforced here.\n",
     .examples = "  cordon explain\n"
                 "  cordon explain --profile dev --json | jq .plan\n"
                 "  cordon explain --path .git/hooks/pre-commit --for write\n"
                 "  cordon explain --host example.org\n"
+                "  cordon explain -a on-request -- git push origin main\n"
                 "  cordon explain --values | less\n",
     .page = "cordon-explain",
     .groups = explain_groups,

@@ -1,6 +1,7 @@
 /* The parts of `cordon explain`. */
 #pragma once
 
+#include "cli/explain_command.h"
 #include "cli/settings.h"
 
 #include <jansson.h>
@@ -11,7 +12,8 @@ struct sandbox;
 /* What is explained. */
 struct explanation {
     struct settings settings;
-    struct sandbox *sandbox; /* NULL when none can be made: `refusal` */
+    struct sandbox *sandbox;          /* NULL when none can be made: `refusal` */
+    struct explained_command command; /* `argv` NULL: none was asked about */
     struct err refusal;
 };
 

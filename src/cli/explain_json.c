@@ -15,7 +15,8 @@
  *     "environment": {"passed": [{"name", "reason", "value"}],       value only with --values
  *                     "dropped": [{"name", "reason", "pattern"}]},
  *     "plan": [{"op": ...}, ...],
- *     "warnings": []
+ *     "warnings": [],
+ *     "command": null                                or as cli/explain_command.h has it
  *   }
  */
 #include "cli/explain.h"
@@ -128,5 +129,8 @@ json_t *explain_to_json(const struct explanation *explanation, enum explain_valu
     json_object_set_new(json, "environment", environment_json(settings, values));
     json_object_set_new(json, "plan", sandbox ? plan_to_json(sandbox_plan(sandbox)) : json_array());
     json_object_set_new(json, "warnings", strings_to_json(&settings->warnings));
+    json_object_set_new(json, "command",
+                        explanation->command.argv ? explained_command_to_json(&explanation->command)
+                                                  : json_null());
     return json;
 }

@@ -109,6 +109,8 @@ static void print_plan(const struct sandbox *sandbox, struct buf *text)
 void explain_print_text(const struct explanation *explanation, enum explain_values values,
                         struct buf *ret)
 {
+    if (explanation->command.argv)
+        explained_command_print(&explanation->command, ret);
     print_profile(&explanation->settings, ret);
     print_entries(explanation, ret);
     print_layers(explanation, ret);

@@ -209,7 +209,7 @@ static int make_sandbox(struct helper *helper, struct err *err)
     return helper->sandbox ? 0 : -1;
 }
 
-static void on_started(void *data, pid_t pid)
+static void on_started(void *data)
 {
     const struct helper *helper = data;
 

@@ -15,9 +15,10 @@
 #include "base/utf8.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { SESSION_SHOWN = 8 };
+enum { SESSION_SHOWN = 8, SESSION_TEXT_SIZE = 32 };
 
 static const char red[] = "\033[31m";
 static const char yellow[] = "\033[33m";
@@ -211,17 +212,28 @@ static const char *colour_of(const struct audit_record *record, const json_t *bo
     return number_of(body, "exit_code") || number_of(body, "signal") ? yellow : "";
 }
 
+/* The beginning of the id, and of a server's also the number of the command in its session. */
+static void session_text(struct audit_text session, char ret[SESSION_TEXT_SIZE])
+{
+    const char *dot = memrchr(session.at, '.', session.len);
+    size_t shown = session.len < SESSION_SHOWN ? session.len : SESSION_SHOWN;
+    int rest = dot && dot > session.at + shown ? (int)(session.at + session.len - dot) : 0;
+
+    snprintf(ret, SESSION_TEXT_SIZE, "%.*s%.*s", (int)shown, session.at, rest, rest ? dot : "");
+}
+
 void log_show_text(const struct audit_record *record, bool is_coloured, struct buf *ret)
 {
     AUTO_JSON json_t *body = body_parse(record);
     const char *colour = is_coloured ? colour_of(record, body) : "";
-    size_t shown = record->session.len < SESSION_SHOWN ? record->session.len : SESSION_SHOWN;
+    char session[SESSION_TEXT_SIZE];
     char time[CLOCK_UTC_SIZE];
     size_t from;
 
     clock_format_utc(record->time_ns, time);
-    buf_appendf(ret, "%s%s  %-*.*s%s  %s", is_coloured ? faint : "", time, SESSION_SHOWN,
-                (int)shown, record->session.at, is_coloured ? plain : "", colour);
+    session_text(record->session, session);
+    buf_appendf(ret, "%s%s  %-*s%s  %s", is_coloured ? faint : "", time, SESSION_SHOWN, session,
+                is_coloured ? plain : "", colour);
     from = ret->len;
     buf_appendf(ret, "%-11.*s  ", (int)record->event.len, record->event.at);
     show_body(record, body, ret);

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "base/proc.h"
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/console.h"
@@ -19,6 +20,7 @@
 #include "cli/run_trail.h"
 #include "cli/settings.h"
 #include "exec/oneshot.h"
+#include "launch/plan_format.h"
 #include "patch/patch.h"
 #include "sandbox/sandbox.h"
 
@@ -213,7 +215,7 @@ static int patch_with(const struct patch_options *options, const struct buf *tex
         return patch_fail(options->form, &err, EXIT_FAILED);
     if (options->task == PATCH_APPLY)
         run_trail_init(&trail, &run.settings);
-    run_trail_patch_begin(&trail, &run.settings, text->len);
+    run_trail_patch_begin(&trail, run.settings.folder, text->len);
     run.sandbox = settings_sandbox(&run.settings, &err);
     if (!run.sandbox || helper_run(&run, options->task, text, &result, &err)) {
         run_trail_patch_end(&trail, false, err.msg);
@@ -270,19 +272,32 @@ static int patch_main(char **argv)
 
 /* --- apply_patch --- */
 
-enum { APPLY_EXIT_FAILED = 1, APPLY_EXIT_USAGE = 2 };
+enum { APPLY_EXIT_FAILED = 1, APPLY_EXIT_USAGE = 2, ANCESTORS_MAX = 4096 };
 
 /* Models also call it in scripts, which run in a sandbox of ours already. There is no other to be
- * had in there, and none is needed: what the kernel refuses to the script it refuses to us. The
- * variable is only a hint; that the kernel holds this process is asked of the kernel. */
-static bool is_inside_sandbox(void)
+ * had in there, and none is needed: what the kernel refuses to the script it refuses to us. What is
+ * asked is the kernel, and not the environment, which anybody may have set: that this process is
+ * filtered, and that a launcher of ours is above it. Who could put a process of that name there
+ * could as well write the files. */
+static bool is_filtered(void)
 {
     AUTO(buf_done) struct buf status = {.max = 1 << 16};
     struct err ignored;
 
-    return getenv("CORDON_SANDBOX") &&
-           fd_read_file("/proc/self/status", status.max, &status, &ignored) == 0 &&
+    return fd_read_file("/proc/self/status", status.max, &status, &ignored) == 0 &&
            strstr(status.data, "\nNoNewPrivs:\t1\n") && strstr(status.data, "\nSeccomp:\t2\n");
+}
+
+static bool is_inside_sandbox(void)
+{
+    pid_t above = getppid();
+
+    if (!is_filtered())
+        return false;
+    for (int i = 0; i < ANCESTORS_MAX && above > 0; i++, above = proc_parent(above))
+        if (proc_is_named(above, PLAN_LAUNCHER_NAME))
+            return true;
+    return false;
 }
 
 static int apply(const struct buf *text)

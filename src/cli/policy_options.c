@@ -111,6 +111,17 @@ static int set_env_exclude(void *data, const char *value, struct err *err)
     return 0;
 }
 
+const char *const policy_approval_words[] = {"untrusted", "on-request", "granular",
+                                             "never",     "on-failure", NULL};
+
+int policy_set_approval(void *data, const char *value, struct err *err)
+{
+    struct policy_options *options = data;
+
+    options->has_approval = true;
+    return approval_policy_parse(value, &options->approval, err);
+}
+
 static const char *const network_words[] = {"restricted", "enabled", NULL};
 static const char *const inherit_words[] = {"core", "all", "none", NULL};
 

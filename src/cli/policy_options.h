@@ -5,6 +5,7 @@
 #include "base/strv.h"
 #include "cli/options.h"
 #include "policy/access.h"
+#include "policy/approval.h"
 #include "sandbox/sandbox.h"
 
 #include <stdbool.h>
@@ -31,6 +32,8 @@ struct policy_options {
     struct strv env;     /* "NAME=VALUE" or "NAME" */
     struct strv env_include;
     struct strv env_exclude;
+    struct approval_policy approval; /* --ask-for-approval */
+    bool has_approval;               /* it was given */
 };
 
 void policy_options_done(struct policy_options *options);
@@ -38,3 +41,7 @@ void policy_options_done(struct policy_options *options);
 /* Tables for commands whose data begins with a struct policy_options. */
 extern const struct option policy_permission_options[];
 extern const struct option policy_environment_options[];
+
+/* For a table with --ask-for-approval. */
+extern const char *const policy_approval_words[];
+int policy_set_approval(void *data, const char *value, struct err *err);

@@ -8,7 +8,6 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/console.h"
-#include "cli/rules_layers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +36,7 @@ int rules_source_init(struct rules_source *ret, const struct rules_options *opti
 {
     char *folder = getcwd(NULL, 0);
     struct rules_source source = {.options = options};
+    struct rule_owner owner;
 
     if (!folder)
         return err_sys(err, "the current folder");
@@ -44,7 +44,8 @@ int rules_source_init(struct rules_source *ret, const struct rules_options *opti
         free(folder);
         return -1;
     }
-    rules_layers_find(&source.config, folder, &source.places, &source.project);
+    owner = config_file_owner(&source.config);
+    rule_layers_find(&owner, folder, &source.places, &source.project);
     free(folder);
     *ret = source;
     return 0;

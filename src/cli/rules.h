@@ -9,6 +9,7 @@
 
 struct buf;
 struct json_t;
+struct rules_check;
 
 /* Which options were given, so that those that mean nothing are not ignored. */
 enum rules_option {
@@ -49,6 +50,9 @@ enum rule_protocol rules_options_protocol(const struct rules_options *options);
 
 /* Prints and frees `json` when that was asked for, else prints the text. */
 int rules_print(const struct rules_options *options, struct json_t *json, const struct buf *text);
+
+/* What `cordon rules check` says for people. */
+void rules_check_print(const struct rules_check *check, struct buf *text);
 
 /* The subcommands; `words` is what stands behind the options. Each returns the exit status. */
 int rules_check(const struct rules_options *options, char **words);

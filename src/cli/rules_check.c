@@ -45,9 +45,11 @@ static void print_match(const struct rule_match *match, struct buf *text)
 {
     AUTO_FREE char *pattern = prefix_rule_text(match->rule);
     const struct prefix_rule *rule = match->rule;
+    const char *sandbox = rule_sandbox_name(rule->verdict);
 
-    console_line(text, "    %s by `%s`, %s:%u (%s)%s%s%s", rule_decision_name(rule->verdict),
+    console_line(text, "    %s by `%s`, %s:%u (%s)%s%s%s%s%s%s", rule_decision_name(rule->verdict),
                  pattern, rule->file, rule->place.line, rule_layer_name(rule->layer),
+                 sandbox ? ", sandbox = \"" : "", sandbox ? sandbox : "", sandbox ? "\"" : "",
                  match->fit == PREFIX_MAYBE ? ", if the shell expands it to that" : "",
                  rule->justification ? ": " : "", rule->justification ? rule->justification : "");
 }
@@ -78,7 +80,7 @@ static void print_problems(const struct rules *rules, struct buf *text)
                              "about.\n");
 }
 
-static void check_print(const struct rules_check *check, struct buf *text)
+void rules_check_print(const struct rules_check *check, struct buf *text)
 {
     buf_appendf(text, "%s\n", verdict_meaning(rules_check_verdict(check)));
     for (size_t i = 0; i < check->len; i++)
@@ -122,7 +124,7 @@ static int check_command(const struct rules *rules, const struct rules_options *
     AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
 
     rules_check_make(rules, words, &check);
-    check_print(&check, &text);
+    rules_check_print(&check, &text);
     return rules_print(options, rules_check_to_json(&check), &text);
 }
 

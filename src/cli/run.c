@@ -109,6 +109,7 @@ static int report_attempt(const struct run_flow *flow, const struct execution_re
     const struct oneshot_result *result = &execution->attempts[execution->attempts_len - 1].result;
     int status = exit_status(result);
 
+    run_patch_report(&flow->patch, result);
     if (flow->options->flags & RUN_JSON) {
         int printed = run_report_json(run_flow_settings(flow), execution);
 
@@ -177,9 +178,18 @@ static int run_with(const struct run_options *options, char **argv)
     signal(SIGPIPE, SIG_IGN);
     if (settings_init(&flow.settings, &options->policy, &err))
         return run_fail(options, &err);
+    if (options->approval_hook && !flow.settings.approval_from) {
+        err_set(&err, ERR_INVALID, "--approval-hook needs --ask-for-approval POLICY");
+        return run_fail(options, &err);
+    }
     if (!(options->flags & RUN_NO_AUDIT))
         run_trail_init(&trail, &flow.settings);
-    run_trail_begin(&trail, &flow.settings, argv);
+    if (run_patch_init(&flow.patch, argv, flow.settings.folder, &err))
+        return run_fail(options, &err);
+    if (run_patch_is_one(&flow.patch))
+        run_trail_patch_begin(&trail, flow.patch.cwd, flow.patch.call.text_len);
+    else
+        run_trail_begin(&trail, &flow.settings, argv);
     return run_flow(&flow, argv);
 }
 
@@ -193,10 +203,6 @@ static int run_main(char **argv)
     run_options_init(&options);
     if (!command_parse(&command_run, argv, &options, &command, &status))
         return status;
-    if (options.approval_hook && !(options.flags & RUN_ASKS)) {
-        err_set(&err, ERR_INVALID, "--approval-hook needs --ask-for-approval POLICY");
-        return run_fail(&options, &err);
-    }
     if (*command)
         return run_with(&options, command);
     err_set(&err, ERR_INVALID, "there is no command to run: cordon run [OPTION]... -- COMMAND");

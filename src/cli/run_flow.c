@@ -7,7 +7,6 @@
 #include "base/auto.h"
 #include "base/path.h"
 #include "cli/console.h"
-#include "cli/rules_layers.h"
 #include "cli/run_options.h"
 #include "cli/run_report.h"
 #include "cli/run_trail.h"
@@ -36,6 +35,7 @@ void run_flow_done(struct run_flow *flow)
         sandbox_free(flow->stages[i].sandbox);
         settings_done(&flow->stages[i].own);
     }
+    run_patch_done(&flow->patch);
     settings_done(&flow->settings);
     *flow = (struct run_flow){0};
 }
@@ -68,7 +68,7 @@ void run_flow_warn(struct run_flow *flow)
 }
 
 /* Once the sandbox stands, since which layers this host has is only known then. */
-static void on_started(void *data, pid_t pid)
+static void on_started(void *data)
 {
     run_flow_warn(data);
 }
@@ -96,6 +96,7 @@ static int make_settings(struct run_flow *flow, const struct execution_place *pl
 static int prepare(void *data, const struct execution_place *place, struct execution_stage *ret,
                    struct err *err)
 {
+    static char *const no_env[] = {NULL};
     struct run_flow *flow = data;
     struct run_stage *stage = &flow->stages[flow->stages_len];
 
@@ -112,7 +113,7 @@ static int prepare(void *data, const struct execution_place *place, struct execu
     *ret = (struct execution_stage){
         .sandbox = stage->sandbox,
         .access = stage->settings->mode == SANDBOX_DISABLED ? NULL : sandbox_access(stage->sandbox),
-        .env = strv_view(&stage->settings->env),
+        .env = run_patch_is_one(&flow->patch) ? no_env : strv_view(&stage->settings->env),
     };
     return 0;
 }
@@ -163,10 +164,11 @@ static int add_askers(struct run_flow *flow, struct err *err)
 static void load_rules(struct run_flow *flow)
 {
     struct settings *settings = &flow->settings;
+    const struct rule_owner owner = config_file_owner(&settings->file);
     const struct rules_problem *problems;
     size_t len;
 
-    flow->rules = rules_layers_load(&settings->file, settings->folder);
+    flow->rules = rule_layers_load(&owner, settings->folder);
     problems = rules_problems(flow->rules, &len);
     for (size_t i = 0; i < len; i++)
         strv_pushf(&settings->warnings, "rules: %s", problems[i].text);
@@ -191,7 +193,8 @@ static enum confinement confinement(const struct settings *settings)
 static void fill_execution(struct run_flow *flow, char **argv)
 {
     const struct settings *settings = &flow->settings;
-    bool asks = flow->options->flags & RUN_ASKS;
+    const struct rule_owner owner = config_file_owner(&settings->file);
+    bool asks = settings->approval_from;
 
     host_finder_init(&flow->finder, search_path(settings), settings->folder);
     flow->job.on_started = on_started;
@@ -201,14 +204,12 @@ static void fill_execution(struct run_flow *flow, char **argv)
         .gate = asks ? EXECUTION_ASKS : EXECUTION_FORBIDS_ONLY,
         .approvals = flow->approvals,
         .rules = asks || !rules_is_empty(flow->rules) ? flow->rules : NULL,
-        .rules_file = asks && settings->file.folder
-                          ? alloc_strf("%s/" RULES_FOLDER "/" RULES_DEFAULT, settings->file.folder)
-                          : NULL,
+        .rules_file = asks ? rule_layers_file(&owner) : NULL,
         .home = settings->file.home,
         .own_paths = strv_view(&settings->own_paths),
         .access = &settings->access,
         .finder = &flow->finder.finder,
-        .policy = flow->options->approval,
+        .policy = settings->approval,
         .confinement = confinement(settings),
         .profile = settings->profile_name,
         .argv = argv,
@@ -220,8 +221,6 @@ static void fill_execution(struct run_flow *flow, char **argv)
         .on_done = on_done,
         .data = flow,
     };
-    if (!asks)
-        flow->execution_options.policy.mode = APPROVAL_NEVER;
 }
 
 int run_flow_run(struct run_flow *flow, char **argv, struct err *err)
@@ -230,12 +229,13 @@ int run_flow_run(struct run_flow *flow, char **argv, struct err *err)
     if (!flow->loop)
         return -1;
     load_rules(flow);
-    if (flow->options->flags & RUN_ASKS) {
+    if (flow->settings.approval_from) {
         flow->approvals = approvals_new(flow->loop, flow->options->approval_timeout_ns);
         if (add_askers(flow, err))
             return -1;
     }
     fill_execution(flow, argv);
+    run_patch_fill(&flow->patch, &flow->execution_options, &flow->job);
     flow->execution = execution_start(&flow->execution_options);
     flow->flush = loop_timer_new(flow->loop, on_flush, flow);
     loop_timer_start(flow->flush, FLUSH_NS);

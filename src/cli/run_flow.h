@@ -1,6 +1,7 @@
 /* One command of `cordon run` through the engine: asked about, run, perhaps once more. */
 #pragma once
 
+#include "cli/run_patch.h"
 #include "cli/settings.h"
 #include "engine/execution.h"
 #include "engine/finder.h"
@@ -25,6 +26,7 @@ struct run_flow {
     struct settings settings; /* given; outlives what borrows from it */
     struct run_stage stages[RUN_STAGES];
     size_t stages_len;
+    struct run_patch patch; /* what the command is, if it is one */
     struct host_finder finder;
     struct rules *rules;
     struct loop *loop;

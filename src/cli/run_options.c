@@ -107,14 +107,6 @@ static int set_max_pids(void *data, const char *value, struct err *err)
     return units_parse_count(value, &((struct run_options *)data)->limits.pids, err);
 }
 
-static int set_approval(void *data, const char *value, struct err *err)
-{
-    struct run_options *options = data;
-
-    options->flags |= RUN_ASKS;
-    return approval_policy_parse(value, &options->approval, err);
-}
-
 static int set_approval_hook(void *data, const char *value, struct err *err)
 {
     struct run_options *options = data;
@@ -131,20 +123,18 @@ static int set_approval_timeout(void *data, const char *value, struct err *err)
 
 static const char *const stdin_words[] = {"pipe", "null", NULL};
 
-static const char *const approval_words[] = {"untrusted", "on-request", "granular",
-                                             "never",     "on-failure", NULL};
-
 static const struct option approval_options[] = {
     {.name = "ask-for-approval",
      .letter = 'a',
      .value = "POLICY",
-     .words = approval_words,
-     .set = set_approval,
+     .words = policy_approval_words,
+     .set = policy_set_approval,
      .help = "Who is asked before the command runs, at the terminal: untrusted asks about "
              "everything that is not known to be harmless; on-request (or on-failure, granular) "
              "about what rules want asked; never refuses that. After a denial the command may be "
-             "run once more with what it lacked. Without this option nobody is asked, and of the "
-             "rules only those that forbid count."},
+             "run once more with what it lacked. granular takes its switches from the config file. "
+             "Default: approval_policy of the config file; without one nobody is asked, and of "
+             "the rules only those that forbid count."},
     {.name = "approval-hook",
      .value = "PROGRAM",
      .set = set_approval_hook,

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "cli/policy_options.h"
-#include "engine/approval_policy.h"
 #include "exec/limits.h"
 
 #include <stddef.h>
@@ -19,7 +18,6 @@ enum run_flag {
     RUN_QUIET = 2,
     RUN_NO_STDIN = 4,
     RUN_NO_AUDIT = 8,
-    RUN_ASKS = 16, /* --ask-for-approval was given */
 };
 
 struct run_options {
@@ -30,9 +28,8 @@ struct run_options {
     uint64_t kill_after_ns;
     size_t max_output;
     struct limits limits;
-    struct approval_policy approval; /* with RUN_ASKS */
-    const char *approval_hook;       /* NULL: none */
-    uint64_t approval_timeout_ns;    /* 0: none */
+    const char *approval_hook;    /* NULL: none */
+    uint64_t approval_timeout_ns; /* 0: none */
 };
 
 extern const struct option_group run_option_groups[];

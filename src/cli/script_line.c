@@ -152,6 +152,7 @@ static void on_done(void *data, const struct unified_response *response)
 
     script->answer = script_response_json(script, response);
     script->is_answered = true;
+    script_trail_answer(&script->trail, response);
 }
 
 /* What was started, or why not. A call that could not be started is answered by that. */
@@ -187,6 +188,7 @@ static int play_exec(struct script *script, const struct json_at *at, struct err
     struct json_at cmd = json_at_field(at, "cmd");
     struct json_at input = json_at_field(at, "stdin");
     struct pace_numbers numbers;
+    struct unified_call *call;
     const char *workdir = "";
     AUTO_FREE char *folder = NULL;
     size_t word = 0;
@@ -206,8 +208,10 @@ static int play_exec(struct script *script, const struct json_at *at, struct err
     exec.screen = has_screen ? &screen_limits : NULL;
     exec.stdio = is_tty ? PROCESS_TTY : PROCESS_PIPES;
     exec.input = word ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL;
-    answer_failure(script, unified_exec(script->unified, &exec, on_done, script, &failure), 0,
-                   exec.cmd, &failure);
+    call = unified_exec(script->unified, &exec, on_done, script, &failure);
+    if (call)
+        script_trail_begin(&script->trail, script->settings, &exec, unified_call_id(call));
+    answer_failure(script, call, 0, exec.cmd, &failure);
     return 0;
 }
 

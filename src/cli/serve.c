@@ -33,13 +33,14 @@ const struct command command_serve = {
         "and handle files. An unmodified Codex works with it; what is different is in "
         "docs/compatibility.md, and the protocol in docs/protocol.md.\n"
         "\n"
-        "Whoever may connect may run commands as this user. A loopback address lets every user of "
-        "this machine connect; use a Unix socket (mode 0600) or --ws-auth where that matters. "
+        "Whoever may connect may run commands as this user. That are processes of this user and of "
+        "root, but no commands of Cordon's; over WebSocket also who has the token of --ws-auth. "
         "Tokens are read from files and never appear in arguments, logs or a command's "
         "environment.\n"
         "\n"
         "SIGTERM ends the server: commands get SIGTERM, clients hear how they ended. SIGHUP reads "
-        "the configuration again. When the server is killed, so is everything that it started.\n",
+        "the configuration and the files with tokens or secrets again. When the server is killed, "
+        "so is everything that it started.\n",
     .examples = "  cordon serve\n"
                 "  cordon serve --listen unix:$XDG_RUNTIME_DIR/cordon.sock\n"
                 "  CODEX_EXEC_SERVER_URL=ws://127.0.0.1:7777 codex exec ...\n",

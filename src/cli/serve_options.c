@@ -38,7 +38,9 @@ static int set_listen(void *data, const char *value, struct err *err)
 static int set_auth(void *data, const char *value, struct err *err)
 {
     options_of(data)->auth.mode = str_eq(value, "capability-token") ? RPC_AUTH_CAPABILITY_TOKEN
-                                                                    : RPC_AUTH_SIGNED_BEARER_TOKEN;
+                                  : str_eq(value, "signed-bearer-token")
+                                      ? RPC_AUTH_SIGNED_BEARER_TOKEN
+                                      : RPC_AUTH_ANYBODY;
     return 0;
 }
 
@@ -122,6 +124,15 @@ static int set_drain(void *data, const char *value, struct err *err)
     return units_parse_duration(value, &options_of(data)->limits.drain_ns, err);
 }
 
+static int set_approval(void *data, const char *value, struct err *err)
+{
+    uint64_t *slot = &options_of(data)->limits.approval_ns;
+
+    if (units_parse_duration(value, slot, err))
+        return -1;
+    return *slot ? 0 : err_set(err, ERR_INVALID, "has to be longer than 0");
+}
+
 static int set_spool(void *data, const char *value, struct err *err)
 {
     return units_parse_size(value, &options_of(data)->limits.spool_quota, err);
@@ -159,7 +170,8 @@ static int set_log_level(void *data, const char *value, struct err *err)
     return 0;
 }
 
-static const char *const auth_words[] = {"capability-token", "signed-bearer-token", NULL};
+static const char *const auth_words[] = {"capability-token", "signed-bearer-token", "anybody",
+                                         NULL};
 static const char *const format_words[] = {"text", "json", NULL};
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
 
@@ -183,7 +195,9 @@ static const struct option auth_options[] = {
      .value = "MODE",
      .words = auth_words,
      .set = set_auth,
-     .help = "What a WebSocket client has to bring in its Authorization header."},
+     .help = "What a WebSocket client has to bring in its Authorization header. Default: none, but "
+             "only this user's and root's processes on this host are let in, and no commands of "
+             "Cordon's. anybody: whoever can connect."},
     {.name = "ws-token-file",
      .value = "FILE",
      .set = set_token_file,
@@ -230,6 +244,11 @@ static const struct option limit_options[] = {
      .value = "TIME",
      .set = set_drain,
      .help = "How long commands may go on after SIGTERM before they get one, too. Default: 0."},
+    {.name = "approval-timeout",
+     .value = "TIME",
+     .set = set_approval,
+     .help = "How long a question of exec/run may wait for an answer; then it is a no. Default: "
+             "1h."},
     {.name = "spool-quota",
      .value = "SIZE",
      .set = set_spool,

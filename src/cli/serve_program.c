@@ -85,6 +85,8 @@ static int configure(void *data, struct server_config *ret, struct err *err)
     if (config_file_load(serving->options->config, serving->folder, &file, err))
         return -1;
     ret->file = TAKE_PTR(file.config);
+    ret->path = TAKE_PTR(file.path);
+    ret->text = TAKE_PTR(file.text);
     ret->folder = TAKE_PTR(file.folder);
     ret->home = TAKE_PTR(file.home);
     return 0;
@@ -99,9 +101,27 @@ static void find_secrets(struct serving *serving)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char *path = files[i] ? realpath(files[i], NULL) : NULL;
 
-        if (path)
-            strv_push_take(&serving->secrets, path);
+        if (path && !strv_has(&serving->secrets, path))
+            strv_push(&serving->secrets, path);
+        free(path);
     }
+}
+
+/* A file can have become another one, by a link: that is hidden, too, whether it is right or not.
+ */
+static int renew(void *data, struct server_secrets *ret, struct err *err)
+{
+    struct serving *serving = data;
+    const struct rpc_auth_options *auth = &serving->options->auth;
+    bool has_token = auth->mode == RPC_AUTH_CAPABILITY_TOKEN;
+
+    find_secrets(serving);
+    ret->flag = !has_token           ? "--ws-shared-secret-file"
+                : auth->token_sha256 ? "--ws-token-sha256"
+                                     : "--ws-token-file";
+    ret->file = has_token ? auth->token_file : auth->shared_secret_file;
+    ret->files = strv_view(&serving->secrets);
+    return rpc_auth_reload(serving->auth, auth, &ret->has_changed, err);
 }
 
 /* A command that could move the socket away could have clients talk to something else. */
@@ -120,6 +140,7 @@ static int serve(struct serving *serving, struct err *err)
     struct server_options asked = {
         .addresses = serving->addresses,
         .configure = configure,
+        .renew = options->auth.mode == RPC_AUTH_NONE ? NULL : renew,
         .data = serving,
         .limits = options->limits,
     };

@@ -307,6 +307,26 @@ static int make_environment(struct settings *settings, const struct policy_optio
     return 0;
 }
 
+/* --- approval --- */
+
+/* The word "granular" alone means the switches of the config file when it has some. */
+static void choose_approval(struct settings *settings, const struct policy_options *options)
+{
+    const struct approval_policy *own = config_approval_policy(settings->file.config);
+    bool is_completed =
+        own && options->approval.mode == APPROVAL_GRANULAR && own->mode == APPROVAL_GRANULAR;
+
+    if (options->has_approval) {
+        settings->approval = is_completed ? *own : options->approval;
+        settings->approval_from = "--ask-for-approval";
+    } else if (own) {
+        settings->approval = *own;
+        settings->approval_from = settings->file.path;
+    } else {
+        settings->approval = (struct approval_policy){.mode = APPROVAL_NEVER};
+    }
+}
+
 /* --- all of it --- */
 
 static void widen(struct settings *settings, const struct profile_overlay *overlay)
@@ -329,6 +349,7 @@ static int init(struct settings *settings, const struct policy_options *options,
     if (options->guarded)
         strv_push_take(&settings->file.own_paths, path_clean(settings->folder, options->guarded));
     take_config_warnings(settings);
+    choose_approval(settings, options);
     if (choose_profile(settings, options->profile, err) || decide_mode(settings, options, err) ||
         decide_network(settings, options->network, err) || add_paths(settings, options, err))
         return -1;

@@ -9,6 +9,7 @@
 #include "base/strv.h"
 #include "cli/config_file.h"
 #include "policy/access.h"
+#include "policy/approval.h"
 #include "policy/config.h"
 #include "policy/environment.h"
 #include "sandbox/sandbox.h"
@@ -31,7 +32,10 @@ struct settings {
     struct strv env;
     struct environment_report env_report;
     enum sandbox_mode mode; /* disabled also when the profile is */
-    struct strv warnings;   /* lines for the person */
+    struct approval_policy approval;
+    const char *approval_from; /* who chose it; NULL: nobody, so nobody is asked, and of the rules
+                                  only those that forbid count; borrowed */
+    struct strv warnings;      /* lines for the person */
 };
 
 /* ERR_INVALID also for options that contradict each other. settings_done() by the caller. */

@@ -1,0 +1,238 @@
+/* See explain_command.h. The requirement is the one that `cordon run` computes from the same
+ * settings; everything else here says what went into it. */
+#include "cli/explain_command.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "cli/console.h"
+#include "cli/rules.h"
+#include "cli/settings.h"
+#include "engine/rule_layers.h"
+#include "patch/call.h"
+#include "rules/rules.h"
+
+#include <string.h>
+
+static const char bypass_text[] =
+    "an allow rule without sandbox = \"keep\" means what it means to Codex: the command runs "
+    "without a question and without any sandbox";
+static const char bypass_unused_text[] =
+    "an allow rule without sandbox = \"keep\" would let the command out of its sandbox under an "
+    "approval policy; nobody has chosen one, so it stays in";
+static const char bypass_held_text[] =
+    "an allow rule without sandbox = \"keep\" would let the command out of its sandbox; it keeps "
+    "it "
+    "all the same, because only the sandbox hides what the profile denies, or because the program "
+    "lies where a command in the sandbox could have put it";
+static const char broken_text[] = "a rules file that does not parse could have forbidden anything, "
+                                  "so what no other rule decides is asked about, or refused where "
+                                  "nobody is asked";
+static const char patch_text[] =
+    "it is a patch: Cordon applies it itself, in the sandbox and with an empty environment";
+
+/* $PATH as the command has it. */
+static const char *search_path(const struct settings *settings)
+{
+    for (size_t i = 0; i < settings->env.len; i++)
+        if (strncmp(settings->env.items[i], "PATH=", 5) == 0)
+            return settings->env.items[i] + 5;
+    return NULL;
+}
+
+static enum confinement confinement(const struct settings *settings, bool has_sandbox)
+{
+    if (settings->mode == SANDBOX_DISABLED)
+        return CONFINEMENT_NONE;
+    return confinement_of(&settings->chosen.profile, &settings->access, has_sandbox);
+}
+
+static bool is_patch(char *const *argv)
+{
+    AUTO(patch_call_done) struct patch_call call;
+
+    patch_call_read(argv, &call);
+    return call.kind == PATCH_CALL_PATCH;
+}
+
+void explained_command_init(struct explained_command *ret, const struct settings *settings,
+                            char *const *argv, bool has_sandbox)
+{
+    const struct rule_owner owner = config_file_owner(&settings->file);
+    struct requirement_request request = {
+        .argv = argv,
+        .access = &settings->access,
+        .policy = settings->approval,
+        .confinement = confinement(settings, has_sandbox),
+    };
+
+    *ret = (struct explained_command){.settings = settings, .argv = argv};
+    ret->rules = rule_layers_load(&owner, settings->folder);
+    host_finder_init(&ret->finder, search_path(settings), settings->folder);
+    rules_check_make(ret->rules, argv, &ret->check);
+    ret->danger = command_view_danger(&ret->check.view);
+    ret->is_safe = command_view_is_safe(&ret->check.view, &ret->finder.finder);
+    ret->is_patch = is_patch(argv);
+    request.rules = ret->rules;
+    request.finder = &ret->finder.finder;
+    requirement_decide(&request, &ret->requirement);
+    if (!settings->approval_from)
+        requirement_forbid_only(&ret->requirement);
+}
+
+void explained_command_done(struct explained_command *command)
+{
+    if (!command->argv)
+        return;
+    requirement_done(&command->requirement);
+    rules_check_done(&command->check);
+    rules_free(command->rules);
+    *command = (struct explained_command){.argv = NULL};
+}
+
+/* --- words --- */
+
+static const char *class_name(const struct explained_command *command)
+{
+    if (command->danger != DANGER_NONE)
+        return "dangerous";
+    return command->is_safe ? "known-safe" : "neither";
+}
+
+static const char *danger_name(enum command_danger danger)
+{
+    static const char *const names[] = {
+        [DANGER_NONE] = NULL, [DANGER_FORCED_RM] = "forced-rm", [DANGER_OTHER] = "nested-too-deep"};
+
+    return names[danger];
+}
+
+static const char *class_words(const struct explained_command *command)
+{
+    if (command->danger == DANGER_FORCED_RM)
+        return "dangerous: it removes files by force (rm -f)";
+    if (command->danger != DANGER_NONE)
+        return "dangerous: it is nested too deep to be looked through";
+    return command->is_safe ? "known to be harmless: it only reads and prints"
+                            : "neither known to be harmless nor to be dangerous";
+}
+
+/* What the allow rules come to; NULL when it is not that. */
+static const char *bypass_words(const struct explained_command *command)
+{
+    if (rules_check_verdict(&command->check) != RULE_BYPASS)
+        return NULL;
+    if (!command->settings->approval_from)
+        return bypass_unused_text;
+    return command->requirement.place == REQUIREMENT_UNCONFINED ? bypass_text : bypass_held_text;
+}
+
+static const char *broken_words(const struct explained_command *command)
+{
+    size_t len;
+
+    (void)rules_problems(command->rules, &len);
+    return len ? broken_text : NULL;
+}
+
+static const char *place_words(const struct explained_command *command)
+{
+    if (command->requirement.outcome == REQUIREMENT_FORBID)
+        return "nowhere";
+    return command->settings->mode == SANDBOX_DISABLED ||
+                   command->requirement.place == REQUIREMENT_UNCONFINED
+               ? "without a sandbox"
+               : "in the sandbox of the profile";
+}
+
+static const char *outcome_words(enum requirement_outcome outcome)
+{
+    static const char *const words[] = {
+        [REQUIREMENT_SKIP] = "runs without a question",
+        [REQUIREMENT_ASK] = "is asked about first",
+        [REQUIREMENT_FORBID] = "is refused",
+    };
+
+    return words[outcome];
+}
+
+/* --- for people --- */
+
+static void print_words(const struct explained_command *command, struct buf *text)
+{
+    AUTO(buf_done) struct buf words;
+
+    buf_init(&words, SIZE_MAX / 2);
+    for (size_t i = 0; command->argv[i]; i++)
+        buf_appendf(&words, "%s%s", i ? " " : "", command->argv[i]);
+    console_line(text, "command  %s", words.data);
+}
+
+static void print_note(const char *name, const char *words, struct buf *text)
+{
+    if (words)
+        console_line(text, "  %-8s %s", name, words);
+}
+
+void explained_command_print(const struct explained_command *command, struct buf *text)
+{
+    const struct settings *settings = command->settings;
+    AUTO(buf_done) struct buf rules;
+
+    buf_init(&rules, SIZE_MAX / 2);
+    print_words(command, text);
+    console_line(text, "  decision %s: %s", outcome_words(command->requirement.outcome),
+                 command->requirement.reason);
+    print_note("runs", place_words(command), text);
+    if (settings->approval_from)
+        console_line(text, "  approval %s (from %s)", approval_mode_name(settings->approval.mode),
+                     settings->approval_from);
+    else
+        print_note("approval", "no policy: nobody is asked, and only what rules forbid counts",
+                   text);
+    print_note("class", class_words(command), text);
+    print_note("bypass", bypass_words(command), text);
+    print_note("broken", broken_words(command), text);
+    print_note("patch", command->is_patch ? patch_text : NULL, text);
+    buf_append_str(text, "  rules\n");
+    rules_check_print(&command->check, &rules);
+    console_lines(text, "    ", rules.data ? rules.data : "");
+    buf_append_str(text, "\n");
+}
+
+/* --- for programs --- */
+
+static json_t *approval_to_json(const struct settings *settings)
+{
+    json_t *policy =
+        settings->approval_from ? approval_policy_to_json(&settings->approval) : json_null();
+
+    return json_pack("{s:o, s:o}", "policy", policy, "from", json_lossy(settings->approval_from));
+}
+
+static json_t *requirement_to_json(const struct explained_command *command)
+{
+    const struct requirement *requirement = &command->requirement;
+    bool is_bare = command->settings->mode == SANDBOX_DISABLED;
+
+    return json_pack("{s:s, s:s, s:o, s:s}", "outcome",
+                     requirement_outcome_name(requirement->outcome), "cause",
+                     requirement_cause_name(requirement->cause), "reason",
+                     json_lossy(command->requirement.reason), "place",
+                     is_bare ? "none" : requirement_place_name(requirement->place));
+}
+
+json_t *explained_command_to_json(const struct explained_command *command)
+{
+    json_t *argv = json_array();
+
+    for (size_t i = 0; command->argv[i]; i++)
+        json_array_append_new(argv, json_lossy(command->argv[i]));
+    return json_pack("{s:o, s:b, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "argv", argv, "patch",
+                     command->is_patch, "rules", rules_check_to_json(&command->check), "class",
+                     class_name(command), "danger", json_lossy(danger_name(command->danger)),
+                     "approval", approval_to_json(command->settings), "requirement",
+                     requirement_to_json(command), "bypass", json_lossy(bypass_words(command)),
+                     "broken", json_lossy(broken_words(command)));
+}
