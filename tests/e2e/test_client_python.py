@@ -196,13 +196,14 @@ async def test_calls_of_a_model(place, server):
 async def test_a_lost_connection_loses_nothing(place):
     proxy = Proxy(Server(place).url)
     async with await cordon_client.connect(await proxy.open()) as client:
-        process = await shell(client, place, "echo one; while [ ! -e go ]; do sleep 0.02; done; "
+        os.mkfifo(place.ws / "go")
+        process = await shell(client, place, "echo one; read line <go; "
                                              "echo two; read x; echo got $x; exit 3", stdin=True)
         events = process.events()
         assert (await events.__anext__()).data == b"one\n"
         session = client.session_id
         proxy.cut(stay_away=True)
-        (place.ws / "go").touch()  # what follows is written while nobody listens, or almost
+        (place.ws / "go").write_text("\n")  # what follows is written while nobody listens, or almost
         proxy.is_closed = False
         assert (await events.__anext__()).data == b"two\n"
         assert client.session_id == session

@@ -175,8 +175,10 @@ class Client:
         try:
             while (text := await transport.receive()) is not None:
                 self._sort(json.loads(text))
-        except (Error, OSError, ValueError, KeyError) as failure:
+        except Exception as failure:  # whatever a server sends ends its connection, and no more
             error = failure
+            with contextlib.suppress(OSError):
+                await transport.close()
         self._lost(error)
         if self._reader is asyncio.current_task():
             await self._reconnect()

@@ -33,6 +33,7 @@ class Lines:
                  process: Optional[asyncio.subprocess.Process] = None) -> None:
         self._reader, self._writer, self._process = reader, writer, process
         self._parts: List[bytes] = []  # of the line that is coming in
+        self._held = 0  # bytes in them
         self._lines: List[bytes] = []  # whole ones, the newest first
 
     async def send(self, text: bytes) -> None:
@@ -48,7 +49,11 @@ class Lines:
             if whole:
                 whole[0] = b"".join(self._parts) + whole[0]
                 self._parts = []
+                self._held = 0
             self._parts.append(rest)
+            self._held += len(rest)
+            if self._held > MESSAGE_MAX:
+                raise Error(f"a line of more than {MESSAGE_MAX} bytes")
             self._lines = [line for line in reversed(whole) if line.strip()]
         return self._lines.pop()
 
@@ -117,6 +122,7 @@ class WebSocket:
 
     async def receive(self) -> Optional[bytes]:
         parts: List[bytes] = []
+        held = 0  # bytes in them
         try:
             while True:
                 first, second = await self._reader.readexactly(2)
@@ -125,8 +131,8 @@ class WebSocket:
                     size, = struct.unpack(">H", await self._reader.readexactly(2))
                 elif size == 127:
                     size, = struct.unpack(">Q", await self._reader.readexactly(8))
-                if size > MESSAGE_MAX:
-                    raise Error(f"a frame of {size} bytes")
+                if held + size > MESSAGE_MAX:
+                    raise Error(f"a message of more than {MESSAGE_MAX} bytes")
                 payload = await self._reader.readexactly(size)
                 opcode = first & 15
                 if opcode == CLOSE:
@@ -135,6 +141,7 @@ class WebSocket:
                     await self._send_frame(PONG, payload)
                 elif opcode in (TEXT, BINARY, CONTINUATION):
                     parts.append(payload)
+                    held += size
                     if first & 0x80:
                         return b"".join(parts)
         except (asyncio.IncompleteReadError, ConnectionError):

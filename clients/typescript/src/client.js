@@ -231,7 +231,7 @@ export class Client {
 
   async #answer({ id, method, params }) {
     try {
-      const handler = this.handlers[method];
+      const handler = Object.hasOwn(this.handlers, method) && this.handlers[method];
       if (!handler) throw new RpcError(RpcError.UNKNOWN_METHOD, `no handler for ${method}`);
       this.#send({ id, result: await handler(params ?? {}) });
     } catch (error) {

@@ -15,6 +15,7 @@ const PING = 9;
 const PONG = 10;
 const FRAME_MAX = 1 << 24; // bytes that the original server takes in one
 const MESSAGE_MAX = 1 << 30; // a file of 512 MiB is one message
+const HEAD_MAX = 1 << 16; // bytes
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'; // RFC 6455 1.3
 
 /** Bytes that came in, taken off in pieces of known length. */
@@ -50,6 +51,16 @@ class Base {
   onEnd = () => {};
   #isOver = false;
 
+  /** Whatever a server sends ends its connection, and not the program that we are part of. */
+  give(parts) {
+    try {
+      this.onText(Buffer.concat(parts).toString());
+    } catch (error) {
+      this.finish(error);
+      this.drop();
+    }
+  }
+
   finish(error) {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -58,11 +69,14 @@ class Base {
 }
 
 class Lines extends Base {
+  #in;
   #out;
   #parts = [];
+  #held = 0; // bytes in them
 
   constructor(input, output) {
     super();
+    this.#in = input;
     this.#out = output;
     input.on('data', (data) => this.#take(data));
     input.on('end', () => this.finish());
@@ -72,11 +86,22 @@ class Lines extends Base {
 
   #take(data) {
     for (let end; (end = data.indexOf(10)) >= 0; data = data.subarray(end + 1)) {
-      const line = Buffer.concat([...this.#parts, data.subarray(0, end)]).toString();
+      const line = [...this.#parts, data.subarray(0, end)];
       this.#parts = [];
-      if (line.trim()) this.onText(line);
+      this.#held = 0;
+      if (line.some((part) => part.toString('latin1').trim())) this.give(line);
     }
     if (data.length) this.#parts.push(data);
+    this.#held += data.length;
+    if (this.#held <= MESSAGE_MAX) return;
+    this.finish(new CordonError(`a line of more than ${MESSAGE_MAX} bytes`));
+    this.drop();
+  }
+
+  drop() {
+    this.#parts = [];
+    this.#in.destroy();
+    this.#out.destroy();
   }
 
   send(text) {
@@ -98,6 +123,7 @@ class WebSocketLines extends Base {
   #socket;
   #inbox = new Inbox();
   #parts = [];
+  #held = 0; // bytes in them
   #head = null; // of the frame whose payload is not all here
 
   constructor(socket) {
@@ -122,6 +148,8 @@ class WebSocketLines extends Base {
       const onData = (data) => {
         this.#inbox.push(data);
         const head = this.#inbox.takeThrough('\r\n\r\n')?.toString('latin1');
+        if (head === undefined && this.#inbox.length > HEAD_MAX)
+          this.#socket.destroy(new CordonError(`a head of more than ${HEAD_MAX} bytes`));
         if (head === undefined) return;
         this.#socket.off('data', onData);
         const [first] = head.split('\r\n');
@@ -166,7 +194,10 @@ class WebSocketLines extends Base {
       return null;
     }
     const size = more === 0 ? short : more === 2 ? rest.readUInt16BE() : Number(rest.readBigUInt64BE());
-    if (size > MESSAGE_MAX) this.#socket.destroy(new CordonError(`a frame of ${size} bytes`));
+    if (this.#held + size > MESSAGE_MAX) {
+      this.#socket.destroy(new CordonError(`a message of more than ${MESSAGE_MAX} bytes`));
+      return null;
+    }
     return { opcode: start[0] & 15, isLast: Boolean(start[0] & 128), size };
   }
 
@@ -175,11 +206,17 @@ class WebSocketLines extends Base {
     else if (opcode === CLOSE) this.#socket.end();
     else if (opcode === TEXT || opcode === BINARY || opcode === CONTINUATION) {
       this.#parts.push(payload);
+      this.#held += payload.length;
       if (!isLast) return;
-      const text = Buffer.concat(this.#parts).toString();
+      const parts = this.#parts;
       this.#parts = [];
-      this.onText(text);
+      this.#held = 0;
+      this.give(parts);
     }
+  }
+
+  drop() {
+    this.#socket.destroy();
   }
 
   #sendFrame(opcode, payload, isLast = true) {
