@@ -43,6 +43,7 @@ void bench_rules(struct bench *bench);
 void bench_patch(struct bench *bench);
 void bench_sessions(struct bench *bench);
 void bench_server(struct bench *bench);
+void bench_neighbours(struct bench *bench);
 
 /* Parts of bench_sessions(). */
 void bench_echo(struct bench *bench, struct cordon_engine *engine);

@@ -22,6 +22,18 @@
 
 enum { BUFFER = 4 << 20, LOOK_MAX = 200 };
 
+/* First bytes of frames: the last of its message, and what it is (RFC 6455, 5.2). */
+enum { FRAME_LAST = 0x80, FRAME_TEXT = 1, FRAME_PONG = 10 };
+
+const char wire_upgrade[] = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n"
+                            "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+const char wire_read_only[] =
+    "{\"permissions\":{\"type\":\"managed\",\"network\":\"restricted\",\"file_system\":{\"type\":"
+    "\"restricted\",\"entries\":[{\"path\":{\"type\":\"special\",\"value\":{\"kind\":\"root\"}},"
+    "\"access\":\"read\"}]}},\"windowsSandboxLevel\":\"disabled\"}";
+
 /* --- the server --- */
 
 void wire_server_start(struct wire_server *server, const struct bench *bench)
@@ -77,6 +89,22 @@ double wire_server_memory(const struct wire_server *server, const char *name)
     return value;
 }
 
+uint64_t wire_server_ticks(const struct wire_server *server)
+{
+    char path[64];
+    unsigned long user = 0;
+    unsigned long system = 0;
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)server->pid);
+    file = fopen(path, "re");
+    if (!file || fscanf(file, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
+                        &system) != 2)
+        bench_fail("%s cannot be read", path);
+    fclose(file);
+    return user + system;
+}
+
 /* --- a connection --- */
 
 static void read_more(struct wire *wire)
@@ -112,22 +140,34 @@ static void write_all(const struct wire *wire, const char *data, size_t len)
     }
 }
 
-/* Masked with zeros, which is a mask like any other. */
-static void send_frame(const struct wire *wire, unsigned char opcode, const char *text, size_t len)
+/* Masked with zeros, which is a mask like any other. `first` is the first byte of the head. */
+static void send_frame(const struct wire *wire, unsigned char first, const char *text, size_t len)
 {
-    AUTO_FREE char *frame = alloc_zero(len + 14, 1);
-    size_t head = len < 126 ? 2 : 4;
+    AUTO_FREE char *frame = alloc_resize(NULL, len + 14, 1);
+    size_t bytes = len < 126 ? 0 : len < 65536 ? 2 : 8;
 
-    if (len > 65535)
-        bench_fail("a request of more than 65535 bytes");
-    frame[0] = (char)(0x80 | opcode);
-    frame[1] = (char)(0x80 | (len < 126 ? len : 126));
-    if (len >= 126) {
-        frame[2] = (char)(len >> 8);
-        frame[3] = (char)len;
+    memset(frame, 0, 14);
+    frame[0] = (char)first;
+    frame[1] = (char)(0x80 | (bytes == 0 ? len : bytes == 2 ? 126 : 127));
+    for (size_t i = 0; i < bytes; i++)
+        frame[2 + i] = (char)(len >> 8 * (bytes - 1 - i));
+    memcpy(frame + 2 + bytes + 4, text, len);
+    write_all(wire, frame, 2 + bytes + 4 + len);
+}
+
+void wire_send_text(const struct wire *wire, const char *text, size_t len)
+{
+    send_frame(wire, FRAME_LAST | FRAME_TEXT, text, len);
+}
+
+void wire_send_parts(const struct wire *wire, const char *text, size_t len, size_t part)
+{
+    for (size_t at = 0; at < len; at += part) {
+        bool is_last = len - at <= part;
+        unsigned first = (at ? 0u : FRAME_TEXT) | (is_last ? FRAME_LAST : 0u);
+
+        send_frame(wire, (unsigned char)first, text + at, is_last ? len - at : part);
     }
-    memcpy(frame + head + 4, text, len);
-    write_all(wire, frame, head + 4 + len);
 }
 
 /* The head of the frame that begins at `at`, when all of the frame is there. */
@@ -168,7 +208,7 @@ const char *wire_next(struct wire *wire, size_t *ret_len)
             break;
         if (opcode != 9)
             bench_fail("the server says good-bye");
-        send_frame(wire, 10, text, *ret_len);
+        send_frame(wire, FRAME_LAST | FRAME_PONG, text, *ret_len);
     }
     wire->saved = wire->data[wire->at];
     wire->data[wire->at] = '\0';
@@ -205,18 +245,15 @@ unsigned wire_send(struct wire *wire, const char *method, const char *params_fmt
     va_end(args);
     text =
         alloc_strf("{\"id\":%u,\"method\":\"%s\",\"params\":%s}", ++wire->next_id, method, params);
-    send_frame(wire, 1, text, strlen(text));
+    wire_send_text(wire, text, strlen(text));
     return wire->next_id;
 }
 
 static void upgrade(struct wire *wire)
 {
-    static const char head[] = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n"
-                               "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                               "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     const char *end;
 
-    write_all(wire, head, sizeof head - 1);
+    write_all(wire, wire_upgrade, strlen(wire_upgrade));
     do {
         read_more(wire);
         end = memmem(wire->data, wire->end, "\r\n\r\n", 4);
@@ -242,7 +279,7 @@ void wire_open(struct wire *wire, const struct wire_server *server)
     upgrade(wire);
     wire_send(wire, "initialize", "{\"clientName\":\"bench\"}");
     wire_until(wire, "\"result\"");
-    send_frame(wire, 1, initialized, sizeof initialized - 1);
+    wire_send_text(wire, initialized, sizeof initialized - 1);
 }
 
 void wire_close(struct wire *wire)

@@ -17,7 +17,9 @@ def test_every_figure_is_there():
                  "a byte there and back, bare terminal", "200 MB by a terminal, bare",
                  "memory for it, above idle", "terminate all",
                  "server, start to exited of /bin/true, sandboxed",
-                 "server, 200 MB of output, by process/read"):
+                 "server, 200 MB of output, by process/read",
+                 "start, 200 who come and go", "its p99 against alone",
+                 "patch, 500 hunks on 100 files"):
         assert values[name] > 0
     assert report["processors"] > 0
 
