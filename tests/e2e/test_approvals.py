@@ -390,6 +390,82 @@ def test_a_hook_that_is_not_there_is_a_no(place):
     assert ran.returncode == 126 and "/missing/hook" in ran.stderr
 
 
+def answering_hook(place, answer):
+    """Notes each question in a file, and gives this answer to all."""
+    words = hook(place, f"cat >> {place.base}/questions\necho >> {place.base}/questions\n"
+                        f"echo '{{\"decision\": \"{answer}\"}}'\n")
+    return words, place.base / "questions"
+
+
+def questions_of(file):
+    if not file.exists():
+        return []
+    return [json.loads(line) for line in file.read_text().splitlines() if line]
+
+
+def test_a_hook_allows_a_prefix_for_good(place):
+    words, asked = answering_hook(place, "approved_execpolicy_amendment")
+    make = [*words, "-a", "untrusted", "--", "sh", "-c", "touch x; echo made"]
+    ran = place.run(*make, start_new_session=True)
+    assert ran.returncode == 0 and ran.stdout == "made\n", ran
+    [question] = questions_of(asked)
+    assert question["proposed_execpolicy_amendment"] == ["touch", "x"]
+    assert (place.home / ".config/cordon/rules/default.rules").read_text() == \
+        'prefix_rule(pattern=["touch", "x"], decision="allow", sandbox="keep")\n'
+    assert place.run(*words, "-a", "untrusted", "--", "touch", "x",
+                     start_new_session=True).returncode == 0
+    assert len(questions_of(asked)) == 1  # the rule has answered
+
+
+def test_a_hook_is_offered_the_smallest_grant(place):
+    words, asked = answering_hook(place, "approved")
+    file = place.outside / "file"
+    file.write_text("old\n")
+    ran = place.shell(f"echo new > {file}", *words, "-a", "on-request", start_new_session=True)
+    assert ran.returncode == 0 and file.read_text() == "new\n"
+    [question] = questions_of(asked)
+    assert question["kind"] == "retry" and f"writing {file}" in question["covers"]
+    words, _ = answering_hook(place, "denied")
+    ran = place.shell(f"echo newer > {file}", *words, "-a", "on-request", start_new_session=True)
+    assert ran.returncode != 0 and file.read_text() == "new\n"
+
+
+def test_a_hook_is_not_asked_about_what_is_forbidden(place):
+    rules(place, 'prefix_rule(["touch"], decision="forbidden", justification="no")\n')
+    words, asked = answering_hook(place, "approved")
+    ran = place.run(*words, "-a", "untrusted", "--", "touch", "x", start_new_session=True)
+    assert ran.returncode == 126 and "forbids it: no" in ran.stderr
+    assert questions_of(asked) == [] and not (place.ws / "x").exists()
+
+
+def test_one_command_is_a_whole_session(place):
+    """So there is nothing to remember a yes for: by a hook, as at the terminal, it is not offered."""
+    words, asked = answering_hook(place, "approved_for_session")
+    ran = place.run(*words, *asking(place), start_new_session=True)
+    assert ran.returncode == 126 and "not one of the decisions offered" in ran.stderr
+    assert "approved_for_session" not in questions_of(asked)[0]["available_decisions"]
+
+
+def test_the_config_file_may_choose_the_policy(place):
+    """Every switch counts; the option's word alone means the switches of the file."""
+    rules(place, 'prefix_rule(["echo"], decision="prompt")\n')
+    words, asked = answering_hook(place, "approved")
+    switches = "sandbox_approval = true, mcp_elicitations = true, rules"
+    place.config(f"approval_policy = {{ granular = {{ {switches} = false }} }}\n")
+    for option in ([], ["-a", "granular"]):
+        ran = place.run(*words, *option, "--", "echo", "hi", start_new_session=True)
+        assert ran.returncode == 126 and "switched off" in ran.stderr
+    place.config(f"approval_policy = {{ granular = {{ {switches} = true }} }}\n")
+    ran = place.run(*words, "--", "echo", "hi", start_new_session=True)
+    assert ran.returncode == 0 and len(questions_of(asked)) == 1
+    place.config('approval_policy = "untrusted"\n')
+    assert place.run(*words, "-a", "never", "--", "echo", "hi",
+                     start_new_session=True).returncode == 126
+    place.config("approval_policy = { granular = { rules = 1 } }\n")
+    ran = place.run("--", "true")
+    assert ran.returncode == 125 and "config.toml:1: rules should be true or false" in ran.stderr
+
+
 def test_a_hook_needs_a_policy(place):
     ran = place.run("--approval-hook", "/bin/true", "--", "true")
     assert ran.returncode == 125 and "needs --ask-for-approval" in ran.stderr

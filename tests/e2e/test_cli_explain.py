@@ -1,4 +1,6 @@
 """`cordon explain`: all of it, and one thing at a time."""
+import json
+
 import pytest
 
 from harness import CORDON, LAUNCHER
@@ -199,8 +201,8 @@ def test_wrong_questions(place):
     ran = place.cordon("explain", "--path", "x", "--host", "y")
     assert ran.returncode == 125 and "one at a time" in ran.stderr
     assert place.cordon("explain", "--path", "").returncode == 125
-    ran = place.cordon("explain", "--", "make")
-    assert ran.returncode == 125 and "takes no argument" in ran.stderr
+    ran = place.cordon("explain", "--path", "x", "--", "make")
+    assert ran.returncode == 125 and "one at a time" in ran.stderr
     assert place.cordon("explain", "-p", "nope").returncode == 125
 
 
@@ -216,3 +218,121 @@ def test_the_answer_is_what_happens(place):
                            *options).returncode == 0
         did = place.shell(f"touch {folder}/attempt", "-q", *options).returncode == 0
         assert may == did, folder
+
+
+# --- a command
+
+
+RULES = """prefix_rule(["git", "push"], decision="forbidden", justification="use the mirror")
+prefix_rule(["curl"], decision="prompt")
+prefix_rule(["make"])
+prefix_rule(["ninja"], sandbox="keep")
+"""
+
+
+def rules(place, text=RULES, name="test.rules"):
+    return place.config(text, f"home/.config/cordon/rules/{name}")
+
+
+def command(place, *words, policy="on-request", code=0, options=()):
+    asked = ["-a", policy] if policy else []
+    return explain(place, *asked, *options, "--", *words, code=code)["command"]
+
+
+@pytest.mark.parametrize("policy, words, outcome, cause, where", [
+    ("on-request", "git push x", "forbid", "rule", "sandbox"),
+    ("on-request", "curl x", "ask", "rule", "sandbox"),
+    ("never", "curl x", "forbid", "rule", "sandbox"),
+    ("on-request", "make all", "skip", "rule", "none"),
+    ("untrusted", "ninja", "skip", "rule", "sandbox"),
+    ("untrusted", "tool", "ask", "policy", "sandbox"),
+    ("untrusted", "cat f", "skip", "safety", "sandbox"),
+    ("on-request", "tool", "skip", "policy", "sandbox"),
+    ("on-request", "rm -f x", "ask", "danger", "sandbox"),
+    (None, "git push", "forbid", "rule", "sandbox"),
+    (None, "curl x", "skip", "policy", "sandbox"),
+    (None, "make", "skip", "policy", "sandbox"),
+])
+def test_a_command_is_judged_as_it_would_be_run(place, policy, words, outcome, cause, where):
+    rules(place)
+    found = command(place, *words.split(), policy=policy, code=1 if outcome == "forbid" else 0)
+    assert found["argv"] == words.split()
+    requirement = found["requirement"]
+    assert (requirement["outcome"], requirement["cause"], requirement["place"]) == \
+        (outcome, cause, where)
+    assert found["approval"] == {"policy": policy,
+                                 "from": "--ask-for-approval" if policy else None}
+
+
+def test_a_rule_is_named_with_file_line_and_what_it_grants(place):
+    file = rules(place)
+    found = command(place, "make", "all")
+    assert found["rules"]["matchedRules"] == [{"prefixRuleMatch": {
+        "matchedPrefix": ["make"], "decision": "allow", "sandbox": "bypass", "layer": "user",
+        "file": str(file), "line": 3, "column": 1}}]
+    assert "without any sandbox" in found["bypass"]
+    assert "stays in" in command(place, "make", policy=None)["bypass"]
+    assert "keeps it" in command(place, "make", options=["--deny", "secret"])["bypass"]
+    assert command(place, "ninja")["bypass"] is None
+    text = place.cordon("explain", "-a", "on-request", "--", "make", "all").stdout
+    assert text.startswith("command  make all\n  decision runs without a question: the rule `make` "
+                           f"({file}:3) allows it without a sandbox\n  runs     without a sandbox\n"
+                           "  approval on-request (from --ask-for-approval)\n")
+    assert f'allow by `make`, {file}:3 (user), sandbox = "bypass"\n' in text
+    assert 'bypass   an allow rule without sandbox = "keep"' in text
+
+
+@pytest.mark.parametrize("words, name, danger", [
+    (["rm", "-rf", "x"], "dangerous", "forced-rm"),
+    (["bash", "-lc", "cd x && sudo rm -f y"], "dangerous", "forced-rm"),
+    (["cat", "x"], "known-safe", None),
+    (["tool"], "neither", None),
+])
+def test_its_class_is_told(place, words, name, danger):
+    found = command(place, *words, policy=None)
+    assert (found["class"], found["danger"]) == (name, danger)
+
+
+def test_a_broken_file_is_named_and_what_that_means(place):
+    rules(place, "prefix_rule(\n", "broken.rules")
+    rules(place)
+    found = command(place, "tool")
+    assert found["requirement"]["outcome"] == "ask"
+    assert found["requirement"]["cause"] == "problem"
+    assert "could have forbidden" in found["broken"]
+    [problem] = found["rules"]["problems"]
+    assert problem["file"].endswith("broken.rules") and ":2:1:" in problem["error"]
+    assert command(place, "tool", policy=None, code=1)["requirement"]["outcome"] == "forbid"
+    text = place.cordon("explain", "--", "git", "push").stdout
+    assert "broken.rules:2:1:" in text and "use the mirror" in text
+
+
+def test_the_policy_may_stand_in_the_config_file(place):
+    config = place.config("approval_policy = { granular = { sandbox_approval = true, rules = false,"
+                          " mcp_elicitations = true } }\n")
+    rules(place)
+    found = command(place, "curl", policy=None, code=1)
+    assert found["approval"] == {"from": str(config), "policy": {"granular": {
+        "sandbox_approval": True, "rules": False, "skill_approval": False,
+        "request_permissions": False, "mcp_elicitations": True}}}
+    assert "granular and has questions like this switched off" in found["requirement"]["reason"]
+    assert command(place, "curl", policy="granular", code=1)["approval"]["policy"] == \
+        found["approval"]["policy"]
+    assert command(place, "curl", policy="on-request")["requirement"]["outcome"] == "ask"
+
+
+def test_what_is_said_of_a_command_is_what_happens(place):
+    rules(place)
+    for words in (["git", "push"], ["true"], ["rm", "-f", "x"]):
+        said = place.cordon("explain", "-a", "never", "--", *words)
+        ran = place.run("-a", "never", "--", *words)
+        assert (said.returncode == 1) == (ran.returncode == 126), words
+        if said.returncode:
+            reason = json.loads(place.cordon("explain", "-a", "never", "-j", "--", *words).stdout)
+            assert f"not run: {reason['command']['requirement']['reason']}" in ran.stderr
+
+
+def test_a_patch_is_known(place):
+    patch = "*** Begin Patch\n*** Add File: x\n+x\n*** End Patch"
+    assert command(place, "apply_patch", patch)["patch"] is True
+    assert command(place, "cat", "x")["patch"] is False

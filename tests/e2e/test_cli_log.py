@@ -11,7 +11,8 @@ import sqlite3
 
 import pytest
 
-from harness import WAIT
+from events import wait_in
+from harness import WAIT, finish
 
 
 def folder(place):
@@ -155,10 +156,11 @@ def test_control_characters_do_not_reach_the_terminal(place):
 
 
 def test_what_runs_for_long_is_there_while_it_runs(place):
-    """The command itself waits until it stands in the log."""
+    running = place.start("run", "--", "cat")
     tail = folder(place) / "audit.tail"
-    ran = place.shell(f"until grep -q ' begin ' {tail}; do sleep 0.05; done 2>/dev/null")
-    assert ran.returncode == 0
+    tail.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    wait_in(tail.parent, lambda: tail.exists() and " begin " in tail.read_text(), WAIT)
+    finish(running, 0)
     assert events(place) == ["begin", "output", "end"]
 
 
@@ -214,8 +216,8 @@ def test_many_at_once_make_one_chain(place):
 
 def test_a_lock_that_is_held_only_costs_the_record(place):
     place.run("--", "true")
-    with open(folder(place) / "audit.tail") as tail:
-        fcntl.flock(tail, fcntl.LOCK_EX)
+    with open(folder(place) / "audit.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         ran = place.shell("echo out; exit 4")
     assert ran.returncode == 4 and ran.stdout == "out\n"
     assert ran.stderr.count("\n") == 1 and "not in the audit log" in ran.stderr
@@ -280,3 +282,21 @@ def test_a_grown_tail_is_moved_by_itself(place):
     assert place.json("log", "--json", "verify")["records"] == 120
     assert len(records(place)) == 120
     assert (folder(place) / "audit.db").exists()
+
+
+def test_the_sessions_of_a_script_are_in_it(place):
+    lines = [{"exec_command": {"cmd": "exit 3", "shell": "/bin/sh", "login": False}},
+             {"exec_command": {"cmd": f"echo x > {place.outside}/x", "shell": "/bin/sh",
+                               "login": False}},
+             {"exec_command": {"cmd": "echo up; read x", "shell": "/bin/sh", "login": False,
+                               "stdin": "pipe", "yield_time_ms": 250}}]
+    place.cordon("script", "-", text="\n".join(json.dumps(line) for line in lines) + "\n")
+    records = [json.loads(line) for line in place.cordon("log", "--json").stdout.splitlines()]
+    assert [record["event"] for record in records] == \
+        ["begin", "end", "begin", "denied", "end", "begin", "end"]
+    assert records[0]["body"]["argv"] == ["/bin/sh", "-c", "exit 3"]
+    assert records[0]["body"]["face"] == "script"
+    assert records[1]["body"]["exit_code"] == 3 and records[1]["session"] == records[0]["session"]
+    assert records[3]["body"]["path"] == f"{place.outside}/x"
+    assert records[-1]["body"]["end"] == "cancelled"  # it ran on when the script was over
+    assert len({record["session"] for record in records}) == 3

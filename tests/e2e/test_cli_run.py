@@ -487,7 +487,7 @@ def test_root_is_told_when_processes_are_not_counted(place):
 # --- JSON
 
 
-RESULT_KEYS = {"end", "exit_code", "signal", "signal_number", "timed_out", "shell_exit_code", "pid",
+RESULT_KEYS = {"end", "exit_code", "signal", "signal_number", "timed_out", "shell_exit_code",
                "wall_time_ns", "failure", "usage", "limits", "tty", "stdout", "stdout_bytes",
                "stdout_omitted_bytes", "stderr", "stderr_bytes", "stderr_omitted_bytes", "order",
                "order_omitted_bytes", "output_cut", "denials", "sandbox", "warnings", "approval"}

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -195,7 +196,8 @@ def test_ps_lists_what_runs(place, server):
     assert line.split()[:2] == [f"{session[:8]}/{process}", "running"] and "sh -c" in line
     entry, = place.json("--connect", server.url, "ps", "--json")
     assert entry["sessionId"] == session and entry["processId"] == process
-    assert line.split()[2] == str(entry["pid"] or "-")
+    assert line.split()[2] == str(entry["pid"])
+    assert b"sleep 1000" in Path(f"/proc/{entry['pid']}/cmdline").read_bytes().replace(b"\0", b" ")
 
 
 def test_ps_prints_no_control_characters(place, server):
@@ -316,8 +318,7 @@ def test_cp_keeps_the_mode_and_the_link_of_what_it_replaces(place, server):
     (["remote:a", "remote:b"], "written remote:PATH"),
     (["remote:missing", "b"], "remote:missing: No such file"),
     (["missing", "remote:b"], "missing: No such file"),
-    (["remote:.", "b"], "is a folder"),
-    (["/", "remote:b"], "a whole tree goes by tar"),
+    (["remote:.", "-"], "is a folder, which stdout cannot take"),
     (["-", "remote:/tmp"], "needs a name"),
     (["remote:", "b"], "names no file"),
 ])

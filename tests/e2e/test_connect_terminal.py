@@ -5,7 +5,8 @@ import pytest
 
 from harness import WAIT, read_until
 from remote import Terminal
-from served import Server
+from served import Server, uri
+from ws_client import RpcError
 
 DETACH = b"\x1c"
 
@@ -53,6 +54,32 @@ def test_attach_is_a_terminal_to_a_live_process(place, server, agent):
     assert terminal.is_restored()
     agent.write("agent", b"echo still 'here'\n", "1")
     agent.output_until("agent", b"still here")
+
+
+def test_attach_to_what_a_model_runs(place, server, agent):
+    number = agent.call("session/exec", {
+        "cmd": "stty -echo; echo ready; exec cat", "shell": "/bin/sh", "login": False, "tty": True,
+        "cwd": uri(place.ws), "until": {"text": "ready"}})["sessionId"]
+    write = {"sessionId": number, "chars": "from the model\n", "until": {"text": "model"}}
+    onlooker = attach(place, server, "--read-only", f"session:{number}")
+    onlooker.until(b"ready")
+    assert agent.call("session/write", write)["reason"] == "met"
+    onlooker.until(b"from the model")
+    person = attach(place, server, f"{agent.session[:8]}/session:{number}")
+    person.until(b"from the model")
+    waiting = agent.request("session/wait", {"sessionId": number, "until": {"text": "person"}})
+    person.type(b"from a person\n")
+    assert "from a person" in agent.answer(waiting)["result"]["text"]
+    for terminal in (onlooker, person):
+        terminal.until(b"from a person")
+    with pytest.raises(RpcError, match="somebody else writes"):
+        agent.call("session/write", write)
+    person.type(DETACH)
+    assert person.end() == 0
+    assert agent.call("session/write", write)["reason"] == "met"
+    onlooker.until(b"from the model")
+    onlooker.type(DETACH)
+    assert onlooker.end() == 0
 
 
 def test_attach_ends_with_the_process(place, server, agent):

@@ -1,15 +1,18 @@
 """libcordon: the two examples, built against the installed header and run."""
+import json
 import os
 import re
 import subprocess
 
 import pytest
 
-from harness import BUILD, TOP, cpu_ticks, finish, read_until
-from host import ENV, sanitizers
+from events import wait_in
+from harness import BUILD, TOP, WAIT, cpu_ticks, finish, read_until
+from host import ENV, build, sanitizers
 
 ONESHOT = BUILD / "examples/example_oneshot"
 POLL_HOST = BUILD / "examples/example_poll_host"
+APPROVE = BUILD / "examples/example_approve"
 
 
 def test_only_what_is_declared_is_shown():
@@ -17,7 +20,7 @@ def test_only_what_is_declared_is_shown():
                              capture_output=True, text=True, check=True).stdout
     shown = {line.split()[2] for line in symbols.splitlines() if len(line.split()) == 3}
     header = (TOP / "include/cordon.h").read_text()
-    declared = set(re.findall(r"\b(cordon_\w+)\(", header)) - {"cordon_answer_fn"}
+    declared = set(re.findall(r"\b(cordon_\w+)\(", header)) - {"cordon_answer_fn", "cordon_done_fn"}
     assert shown == declared
 
 
@@ -86,3 +89,140 @@ def test_an_idle_host_sleeps(place):
         host.wait(timeout=1)
     assert cpu_ticks(host.pid) - before <= os.sysconf("SC_CLK_TCK") // 20
     finish(host, 0)
+
+
+def test_what_comes_to_match_a_pattern_is_denied_to_the_next_command(place):
+    (place.ws / "a").mkdir()
+    host = place.start(program=build(place, "deny"), env=ENV)
+    for name in ("", "one", "two"):
+        if name:
+            (place.ws / f"a/{name}.env").write_text(f"secret-{name}\n")
+        host.stdin.write(b"go\n")
+        host.stdin.flush()
+        said = read_until(host.stdout, b";\n")
+        assert said.startswith(b"exit code 1:") and b"secret" not in said
+    finish(host, 0)
+
+
+def test_an_idle_host_leaves_no_stand_ins(place):
+    """They go when nothing runs any more, and come again with the next command."""
+    host = place.start(program=build(place, "idle"), env=ENV)
+    for _ in range(2):
+        host.stdin.write(b"go\n")
+        host.stdin.flush()
+        read_until(host.stdout, b"ran\n")
+        assert os.listdir(place.ws)
+        wait_in(place.ws, lambda: not os.listdir(place.ws), WAIT)
+    finish(host, 0)
+
+
+# --- a host that asks
+
+
+RULES = """prefix_rule(["touch"], decision="prompt", justification="look first")
+prefix_rule(["git", "push"], decision="forbidden")
+"""
+
+
+class Asking:
+    """The example, one command or answer after the other."""
+
+    def __init__(self, place, *config):
+        place.config(RULES, "home/policy/rules/a.rules")
+        self.host = place.start(place.home / "policy", *config, program=APPROVE, env=ENV)
+
+    def say(self, line, until="done\n"):
+        self.host.stdin.write(f"{line}\n".encode())
+        self.host.stdin.flush()
+        return read_until(self.host.stdout, until.encode()).decode()
+
+
+@pytest.fixture
+def asking(place):
+    return Asking(place)
+
+
+def test_a_host_is_asked_and_says_yes(place, asking):
+    asked = asking.say("touch x", until="covers: this command in its sandbox (profile "
+                                        "workspace-write)\n")
+    assert asked.startswith("asked: touch x: the rule `touch`") and "look first" in asked
+    assert not (place.ws / "x").exists()
+    assert asking.say("maybe", until="that is no answer here\n")
+    assert asking.say("yes") == "ran in the sandbox: exit code 0\ndone\n"
+    assert (place.ws / "x").exists()
+    assert "asked" in asking.say("touch x", until="covers:")  # once is once
+
+
+def test_a_host_remembers_a_yes_for_the_session(place, asking):
+    asking.say("touch x", until="covers:")
+    asking.say("session")
+    assert asking.say("touch x") == "ran in the sandbox: exit code 0\ndone\n"
+    assert "asked" in asking.say("touch y", until="covers:")
+
+
+def test_a_host_says_no(place, asking):
+    asking.say("touch x", until="covers:")
+    assert "not run: it had to be asked about, and the answer was no (by host)" in asking.say("no")
+    assert not (place.ws / "x").exists()
+    assert "forbids it" in asking.say("git push")
+    out, err = finish(asking.host, 0)
+    assert err == b""
+
+
+def test_a_yes_for_good_is_a_rule(place):
+    asking = Asking(place, place.config('approval_policy = "untrusted"\n'))
+    assert "not known to be harmless" in asking.say("make x; true", until="covers:")
+    asking.say("rule")
+    assert (place.home / "policy/rules/default.rules").read_text() == \
+        'prefix_rule(pattern=["make", "x"], decision="allow", sandbox="keep")\n'
+    assert "asked" not in asking.say("make x")
+
+
+def test_a_broken_file_is_told_to_the_host(place, asking):
+    (place.home / "policy/rules/a.rules").write_text("prefix_rule(\n")
+    asked = asking.say("make x", until="covers:")
+    assert "broken" in asked and "a.rules:2:1" in asked
+
+
+def test_a_host_offers_the_smallest_widening(place, asking):
+    file = place.outside / "x"
+    file.write_text("old\n")
+    asked = asking.say(f"echo new > {file}", until="covers:")
+    assert f"asked: echo new > {file}: the sandbox refused writing {file}" in asked
+    done = asking.say("yes")
+    assert f"writing {file}" in done  # in words what it covers, and what it ran with
+    assert "ran in the sandbox: exit code" in done and "ran widened, with writing" in done
+    assert file.read_text() == "new\n"
+    asking.say(f"echo newer > {file}", until="covers:")
+    assert "widened" not in asking.say("no") and file.read_text() == "new\n"
+
+
+def test_the_rules_of_a_host_are_guarded(place, asking):
+    rules = place.home / "policy/rules/a.rules"
+    asking.say(f"cd {place.home} && echo > {rules} || echo refused")
+    assert rules.read_text() == RULES
+
+
+def test_a_host_that_goes_away_has_said_no(place, asking):
+    asking.say("touch x", until="covers:")
+    out, err = finish(asking.host, 0)
+    assert b"not run" in out and not (place.ws / "x").exists()
+
+
+def test_questions_and_what_may_be_called_from_them(place):
+    """Answers and cancels from inside of a callback, time-outs, granular: hosts/executor.c."""
+    place.config('prefix_rule(["echo"], decision="prompt")\n', "home/policy/rules/a.rules")
+    more = json.dumps({"file_system": {"write": [str(place.outside)]}})
+    ran = place.cordon(place.home / "policy", more, program=build(place, "executor"), env=ENV)
+    assert ran.stdout.splitlines() == [
+        "answer: asked q1, done: ran in 0, output hello",
+        "cancel: asked q2, over q2, done: rejected, it was cancelled before it was approved",
+        "time: asked q3, over q3, done: rejected, it had to be asked about, and nobody "
+        "answered in time",
+        "off: done: forbidden",
+        'wrong: there is no open question "q3"',
+        "widened: asked q4, done: ran in 1, output hello",
+        "close: asked q1, ",
+        'wrong: the question "q1" does not offer "approved_without_sandbox"',
+    ], ran
+    assert ran.returncode == 0 and ran.stderr == ""

@@ -6,7 +6,8 @@ import threading
 
 import pytest
 
-from harness import WAIT
+from events import wait_in
+from harness import WAIT, finish
 
 
 @pytest.fixture
@@ -61,8 +62,11 @@ def test_a_command_becomes_a_span(place, collector):
 
 def test_a_long_command_keeps_its_words(place, collector):
     tail = place.home / ".config/cordon/audit.tail"
-    place.shell(f"until grep -q ' begin ' {tail}; do sleep 0.05; done 2>/dev/null",
-                env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint})
+    tail.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    running = place.start("run", "--", "cat",
+                          env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint})
+    wait_in(tail.parent, lambda: tail.exists() and " begin " in tail.read_text(), WAIT)
+    finish(running, 0)
     _, _, body = collector.get(timeout=WAIT)
     [span] = body["resourceSpans"][0]["scopeSpans"][0]["spans"]
     assert "process.command_args" in attributes(span)

@@ -297,6 +297,103 @@ def test_apply_patch_is_not_fooled_by_the_variable(place, ws, apply_patch):
     assert not list((ws / ".git").iterdir())
 
 
+# --- as a command of `cordon run`
+
+
+HEREDOC = "apply_patch <<'EOF'\n" + PATCH + "EOF\n"
+
+
+@pytest.mark.parametrize("words", [
+    ["apply_patch", PATCH],
+    ["applypatch", PATCH],
+    ["bash", "-lc", HEREDOC],
+    ["sh", "-c", HEREDOC],
+], ids=["argv", "old-name", "login-shell", "shell"])
+def test_run_applies_a_patch_itself(place, ws, words):
+    """There is no such program in the sandbox, and none is needed."""
+    ran = place.run("--", *words)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, SUCCESS, "")
+    assert tree(ws) == NEW
+
+
+def test_run_applies_it_in_the_folder_of_its_cd(place, ws):
+    (ws / "sub").mkdir()
+    ran = place.run("--", "bash", "-lc", "cd sub && apply_patch <<'EOF'\n*** Begin Patch\n"
+                                         "*** Add File: x\n+hi\n*** End Patch\nEOF\n")
+    assert ran.returncode == 0 and (ws / "sub/x").read_text() == "hi\n"
+    ran = place.run("--", "bash", "-lc", HEREDOC.replace("apply", "cd nowhere && apply", 1))
+    assert ran.returncode == 125 and f"{ws}/nowhere" in ran.stderr
+
+
+@pytest.mark.parametrize("script", [
+    HEREDOC + "echo more\n",
+    "true; " + HEREDOC,
+    "cd a b && " + HEREDOC,
+])
+def test_run_runs_what_does_more_than_that(place, ws, script):
+    """As a command, which does not find apply_patch."""
+    ran = place.run("--", "bash", "-c", script)
+    assert "apply_patch: command not found" in ran.stderr or "too many arguments" in ran.stderr
+    assert tree(ws) == OLD
+
+
+def test_run_refuses_a_patch_without_its_word(place, ws):
+    ran = place.run("--", PATCH)
+    assert ran.returncode == 125 and "apply_patch" in ran.stderr
+    assert tree(ws) == OLD
+
+
+def test_run_keeps_a_patch_in_the_sandbox(place, ws):
+    bad = PATCH.replace("*** Add File: new/deep/n", "*** Add File: .git/x")
+    ran = place.run("--", "apply_patch", bad)
+    assert ran.returncode == 1 and tree(ws) == OLD
+    result = place.json("run", "-j", "--", "apply_patch", PATCH)
+    assert result["end"] == "exited" and result["stdout"] == SUCCESS
+
+
+def test_run_asks_about_a_patch_as_about_a_command(place, ws):
+    place.config('prefix_rule(["apply_patch"], decision="forbidden")\n',
+                 "home/.config/cordon/rules/a.rules")
+    ran = place.run("--", "apply_patch", PATCH)
+    assert ran.returncode == 126 and "forbids it" in ran.stderr
+    assert tree(ws) == OLD
+
+
+def test_run_logs_a_patch_as_one(place, ws):
+    place.run("--", "apply_patch", PATCH)
+    place.run("--", "bash", "-lc", HEREDOC)
+    records = [json.loads(line) for line in place.cordon("log", "--json").stdout.splitlines()]
+    assert [record["event"] for record in records] == ["patch-begin", "patch-end"] * 2
+    assert records[0]["body"] == {"cwd": str(ws), "patch_bytes": len(PATCH)}
+    assert [record["body"]["applied"] for record in records[1::2]] == [True, False]
+
+
+FILTER = """
+import ctypes, os, struct, sys
+# An allow-all filter, as in a container: prctl(PR_SET_NO_NEW_PRIVS), prctl(PR_SET_SECCOMP, FILTER)
+code = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7fff0000))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 1, ctypes.addressof(code)))
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_apply_patch_is_not_fooled_in_a_container(place, ws, apply_patch):
+    """Filtered, and with the variable set, but without a launcher above it."""
+    (ws / ".git").mkdir()
+    ran = place.cordon("-c", FILTER, apply_patch,
+                       "*** Begin Patch\n*** Add File: .git/x\n+x\n*** End Patch\n",
+                       program="/usr/bin/python3", env={"CORDON_SANDBOX": "linux"})
+    assert ran.returncode == 1, ran
+    assert not list((ws / ".git").iterdir())
+
+
+def test_apply_patch_knows_its_sandbox_without_the_variable(place, ws, apply_patch):
+    ran = place.shell(f"env -i {apply_patch} && cat f", text=PATCH)
+    assert (ran.returncode, ran.stdout) == (0, SUCCESS + NEW["f"])
+
+
 def test_a_name_commands_no_terminal(place, ws):
     """ESC, CSI (U+009B), and a mark that turns the direction of text (U+202E)."""
     name = "a\033[2Jb\u009b2Jc\u202e"

@@ -175,6 +175,60 @@ def test_sighup_reads_the_configuration_again(place):
         assert variable() == "<yes>"
 
 
+def reload(server, client, *lines):
+    """SIGHUP, and waits until these are in the log; what the log says since then."""
+    before = len(server.logged())
+    os.kill(server.process.pid, signal.SIGHUP)
+    while not all(line in server.logged()[before:] for line in lines):
+        client.call("environment/status")
+    return server.logged()[before:]
+
+
+def test_sighup_reads_the_token_again(place):
+    token = place.base / "token"
+    token.write_text("the-first\n")
+    with Server(place, "--ws-auth", "capability-token", "--ws-token-file", token) as server:
+        client = server.connect(token="the-first").initialize()
+        told = reload(server, client, "what=--ws-token-file")
+        assert "what=config" in told and "changed=true" not in told
+        (place.base / "new").write_text("the-second\n")
+        (place.base / "new").rename(token)
+        place.config('approval_policy = "never"\n')
+        told = reload(server, client, f"what=--ws-token-file file={token} changed=true")
+        assert "config.toml changed=true" in told
+        with pytest.raises(Refused):
+            server.connect(token="the-first")
+        server.connect(token="the-second").initialize()
+        assert client.run("p", "echo still here").output == b"still here\n"
+        token.unlink()
+        told = reload(server, client, "reload-failed what=--ws-token-file")
+        assert "No such file" in told and "reloaded what=config" in told
+        server.connect(token="the-second").initialize()
+        place.config("nonsense")
+        token.write_text("the-third\n")
+        told = reload(server, client, "what=--ws-token-file")
+        assert "reload-failed what=config" in told and "changed=true" in told
+        server.connect(token="the-third").initialize()
+        assert not any(word in server.logged() for word in ("the-first", "the-second", "the-third"))
+
+
+def test_a_token_that_a_link_leads_to_elsewhere_is_hidden_there(place):
+    """As where a volume of secrets is renewed by turning a link."""
+    for name in ("one", "two"):
+        (place.ws / name).write_text(f"token-{name}\n")
+    link = place.base / "token"
+    link.symlink_to(place.ws / "one")
+    with Server(place, "--ws-auth", "capability-token", "--ws-token-file", link) as server:
+        client = server.connect(token="token-one").initialize()
+        assert b"token-two" in client.run("a", "cat two", sandbox=READ_ONLY).output
+        (place.base / "other").symlink_to(place.ws / "two")
+        (place.base / "other").rename(link)
+        reload(server, client, "what=--ws-token-file")
+        for name in ("one", "two"):
+            ended = client.run(name, f"cat {name}", sandbox=READ_ONLY)
+            assert ended.code != 0 and b"token" not in ended.output.replace(name.encode(), b"")
+
+
 # --- limits ---
 
 @pytest.mark.parametrize("named", ["token", "link"])
@@ -208,14 +262,24 @@ def test_more_connections_than_allowed_are_refused(place):
         assert all(client.run("p", "echo x").code == 0 for client in clients)
 
 
+def test_a_refused_connection_by_lines_says_which_limit(place):
+    with Server(place, "--max-connections", "1", listen=f"unix:{place.base}/socket") as server:
+        with server.client():
+            other = server.connect()
+            other.request("initialize", {"clientName": "test"})
+            assert other.receive()["error"]["data"] == {"reason": "max-connections", "limit": 1}
+
+
 def test_more_processes_than_allowed_are_refused(place):
     with Server(place, "--max-processes", "2") as server, server.client() as client:
         client.start("a", "sleep 60")
         client.start("b", "sleep 60")
         for start in (lambda: client.start("c", "true"),
                       lambda: client.call("session/exec", {"cmd": "true", "cwd": "file:///"})):
-            with pytest.raises(RpcError, match="2 processes"):
+            with pytest.raises(RpcError, match="2 processes") as error:
                 start()
+            assert error.value.code == -32603
+            assert error.value.data == {"reason": "max-processes", "limit": 2}
         client.call("process/terminate", {"processId": "a"})
         client.follow("a")
         assert client.run("c", "echo x").code == 0
@@ -232,6 +296,8 @@ def test_descriptors_running_out_is_an_error_of_one_call(place):
                 client.start(f"p{started}", "sleep 60", pipeStdin=True)
                 started += 1
         assert error.value.code == -32603 and started > 3
+        assert error.value.data["reason"] == "descriptors"
+        assert error.value.data["errno"] == "EMFILE"
         for number in range(started):
             client.call("process/terminate", {"processId": f"p{number}"})
             client.follow(f"p{number}")
@@ -247,6 +313,10 @@ def test_a_full_disk_only_ends_the_spool(place):
         assert len(ended.output) == 10000000
         got = client.call("process/read", {"processId": "p", "offset": 0})
         assert got["chunks"] and got["lost"]
+        with pytest.raises(RpcError, match="os error 27") as error:
+            client.call("fs/writeFile", {"path": uri(place.ws / "large"), "dataBase64":
+                                         base64.b64encode(bytes(2 << 20)).decode()})
+        assert error.value.data == {"reason": "file-too-large", "errno": "EFBIG"}
 
 
 # --- rude and slow clients ---
@@ -288,7 +358,9 @@ def test_too_many_waiting_requests_are_refused(server):
     with server.client() as client:
         client.start("p", "sleep 60")
         numbers = [client.request("process/wait", {"processId": "p"}) for _ in range(1025)]
-        assert "wait already" in client.answer(numbers[-1])["error"]["message"]
+        error = client.answer(numbers[-1])["error"]
+        assert "wait already" in error["message"]
+        assert error["data"] == {"reason": "max-calls", "limit": 1024}
         client.call("process/terminate", {"processId": "p"})
         assert client.answer(numbers[0])["result"]["exited"]
 

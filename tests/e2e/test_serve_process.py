@@ -4,6 +4,8 @@ import contextlib
 import os
 
 import pytest
+from events import wait_in
+from harness import WAIT
 from served import READ_ONLY, Server, uri, workspace_write
 from ws_client import RpcError
 
@@ -130,9 +132,25 @@ def test_a_sandbox_follows_what_changes_on_the_host(client, place):
 
 
 def test_stand_ins_go_when_nothing_runs(client, place):
-    client.run("a", "true", sandbox=workspace_write(place.ws))
-    while os.listdir(place.ws):
-        client.call("environment/status")
+    client.start("a", "read line", sandbox=workspace_write(place.ws), pipeStdin=True)
+    assert os.listdir(place.ws)
+    client.write("a", b"end\n", "w")
+    client.follow("a")
+    wait_in(place.ws, lambda: not os.listdir(place.ws), WAIT)
+
+
+def test_what_comes_to_match_a_pattern_is_denied_to_the_next_command(client, place):
+    """However long it takes to look through the tree."""
+    for number in range(3000):
+        (place.ws / f"a{number % 30}/b{number}").mkdir(parents=True)
+    sandbox = workspace_write(place.ws)
+    sandbox["permissions"]["file_system"]["entries"].append(
+        {"path": {"type": "glob_pattern", "pattern": f"{place.ws}/**/*.env"}, "access": "deny"})
+    assert client.run("a", "true", sandbox=sandbox).code == 0
+    for name in ("one", "two"):
+        (place.ws / f"a7/b7/{name}.env").write_text(f"secret-{name}\n")
+        ended = client.run(name, f"cat a7/b7/{name}.env", sandbox=sandbox)
+        assert ended.code != 0 and b"secret" not in ended.output
 
 
 def older_sandbox(place, mode="auto", **files):
@@ -339,9 +357,14 @@ def test_without_a_pipe_there_is_no_input(client):
 
 def test_too_much_input_is_refused_whole(client):
     client.start("p", "sleep 60", pipeStdin=True)
-    with pytest.raises(RpcError, match="wait already"):
+    with pytest.raises(RpcError, match="wait already") as error:
         for number in range(40):
             client.write("p", bytes(65536), str(number + 1))
+    data = error.value.data
+    assert (error.value.code, data["reason"], data["limit"]) == (-32600, "input-full", 1 << 20)
+    assert data["limit"] - 65536 < data["pendingBytes"] <= data["limit"]
+    room = data["limit"] - data["pendingBytes"]
+    assert not room or client.write("p", bytes(room), "rest") == "accepted"
 
 
 def test_a_terminal(client):

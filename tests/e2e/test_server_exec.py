@@ -165,6 +165,52 @@ def test_forbidden_by_a_rule_is_not_asked(place, server):
         assert steps(client, "r") == ["end"]
 
 
+GRANULAR = {"sandbox_approval": True, "rules": True, "mcp_elicitations": True}
+
+
+@pytest.mark.parametrize("policy, asks", [
+    ({"granular": GRANULAR}, True),
+    ({"granular": {**GRANULAR, "rules": False}}, False),
+    ({"granular": {**GRANULAR, "sandbox_approval": False}}, True),
+    ({"reject": {"sandbox_approval": False, "rules": True, "mcp_elicitations": False}}, False),
+    ("granular", True),
+    (None, True),
+])
+def test_kinds_of_questions_are_switched_off(place, server, policy, asks):
+    rules(place, PROMPT)
+    with server.client() as client:
+        number = run(client, "r", ["echo", "hello"], approvalPolicy=policy)
+        if asks:
+            answer(client, question(client), "approved")
+        got = result(client, number)
+    assert got["outcome"] == ("ran" if asks else "forbidden")
+    if not asks:
+        assert "granular and has questions like this switched off" in got["reason"]
+
+
+@pytest.mark.parametrize("policy, where", [
+    ("sometimes", '$.approvalPolicy: "sometimes" is no approval policy'),
+    (3, "$.approvalPolicy: should be a word"),
+    ({"granular": {"rules": True}}, "$.approvalPolicy.granular: sandbox_approval is missing"),
+    ({"granular": {**GRANULAR, "rules": "no"}}, "$.approvalPolicy.granular.rules: "),
+    ({"granular": {**GRANULAR, "rulez": True}}, "$.approvalPolicy.granular.rulez: "),
+    ({"granulare": GRANULAR}, "$.approvalPolicy.granulare: "),
+])
+def test_a_wrong_policy_is_told_with_its_place(server, policy, where):
+    with server.client() as client, pytest.raises(RpcError) as error:
+        client.call("exec/run", {"runId": "r", "argv": ["true"], "cwd": uri(client.cwd),
+                                 "approvalPolicy": policy})
+    assert where in str(error.value) and "-32602" in str(error.value)
+
+
+def test_the_configuration_of_the_server_chooses_the_policy(place):
+    rules(place, PROMPT)
+    place.config('approval_policy = "never"\n')
+    with Server(place) as server, server.client() as client:
+        got = result(client, run(client, "r", ["echo", "hello"]))
+        assert got["outcome"] == "forbidden" and "never" in got["reason"]
+
+
 def test_a_reviewer_answers_for_the_client(place, server):
     rules(place, PROMPT)
     with server.client() as client, server.client() as reviewer:
@@ -387,6 +433,8 @@ def test_a_patch_elsewhere_gets_the_one_folder_that_is_granted(place, server):
         number = run(client, "s", ["bash", "-lc", script], sandbox=sandbox)
         asked = question(client)
         assert f"writing {elsewhere}" in asked["params"]["question"]["covers"]
+        # a patch may be offered that on request, a command may not: spec/exec-core.md 4.4
+        assert "approved_without_sandbox" in asked["params"]["question"]["available_decisions"]
         answer(client, asked, "approved")
         got = result(client, number)
         assert [attempt["place"] for attempt in got["attempts"]] == ["sandbox", "widened"]

@@ -427,38 +427,43 @@ def discover(client, *roots):
 
 
 def test_skills_and_plugins_are_found(place, client):
+    """In a sandbox as without one; tests/e2e/test_discovery.py has more layouts."""
     top = place.ws / "plugin"
-    files = {".codex-plugin/plugin.json": '{"mcpServers": "./mcp.json", "apps": "../../outside/x"}',
-             "mcp.json": "{}", "skills/b/SKILL.md": "# b", "skills/a/SKILL.md": "# a é",
-             "skills/a/agents/openai.yaml": "x: 1", ".hidden/SKILL.md": "no",
+    files = {".codex-plugin/plugin.json": '{"mcpServers": "./mcp.json", "apps": "./../x"}',
+             "mcp.json": "{}", "skills/b/SKILL.md": "# b\0", "skills/a/SKILL.md": "# a é",
+             "skills/a/agents/openai.yaml": "x: 1",
              "inner/.claude-plugin/plugin.json": "not JSON", "bad/SKILL.md": b"\xff"}
     for name, text in files.items():
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         (top / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     (top / "link").symlink_to("skills")
-    (place.outside / "x").write_text("secret")
 
     def file(name):
         return {"path": uri(top / name), "contents": files[name]}
 
-    found, missing, wrong = discover(
+    found, missing = discover(
         client, {"id": "p", "path": uri(top), "sandbox": sandbox(place)},
-        {"id": "none", "path": uri(place.ws / "none")}, {"id": "w", "path": "relative"})
+        {"id": "none", "path": uri(place.ws / "none")})
     warnings = found.pop("warnings")
     assert found == {
         "id": "p", "path": uri(top), "error": None,
         "plugin": {"manifest": file(".codex-plugin/plugin.json"), "mcpConfig": file("mcp.json"),
                    "appsConfig": None},
-        "skills": [{"instructions": file("skills/a/SKILL.md"),
-                    "metadata": file("skills/a/agents/openai.yaml")},
-                   {"instructions": file("skills/b/SKILL.md"), "metadata": None}],
+        "skills": [{"instructions": {**file("skills/a/SKILL.md"), "path": uri(top / "link/a/SKILL.md")},
+                    "metadata": {**file("skills/a/agents/openai.yaml"),
+                                 "path": uri(top / "link/a/agents/openai.yaml")}},
+                   {"instructions": {**file("skills/b/SKILL.md"), "path": uri(top / "link/b/SKILL.md")},
+                    "metadata": None}],
         "namespaceManifests": [file(".codex-plugin/plugin.json"),
                                file("inner/.claude-plugin/plugin.json")]}
     assert len(warnings) == 2
     assert any("not UTF-8" in text for text in warnings)
-    assert any("not below" in text for text in warnings)
-    assert missing["error"] == "No such file or directory (os error 2)" and missing["skills"] == []
-    assert "relative URL" in wrong["error"]
+    assert any("must remain below" in text for text in warnings)
+    assert missing["error"].endswith("No such file or directory (os error 2)")
+    assert missing["skills"] == []
+    with pytest.raises(RpcError) as error:
+        discover(client, {"id": "w", "path": "relative"})
+    assert error.value.code == -32602
     assert discover(client) == []
 
 

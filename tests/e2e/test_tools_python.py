@@ -92,8 +92,9 @@ def test_server_on_localhost(place):
 def test_a_server_process_and_a_client_process(place):
     need(PYTHON)
     out = passes(place.shell(f"""
+        mkfifo log; exec 3<>log
         {PYTHON} -u -m http.server --bind 127.0.0.1 8123 >log 2>&1 &
-        until grep -q Serving log; do sleep 0.05; done
+        read serving <&3
         {PYTHON} -c 'import urllib.request as u; print(u.urlopen("http://127.0.0.1:8123/").status)'
         """))
     assert out == "200\n"

@@ -14,6 +14,7 @@ import base64
 import collections
 import json
 import os
+import random
 import socket
 import struct
 
@@ -104,6 +105,10 @@ def http_get(url, path, method="GET", fields=()):
     return http(url, "\r\n".join([f"{method} {path} HTTP/1.1", "Host: x", *lines, "", ""]).encode())
 
 
+# Frames name test cases, and every process that collects tests has to come to the same names.
+MASKS = random.Random(0)
+
+
 def mask_bytes(payload, key):
     whole = (key * (len(payload) // 4 + 1))[:len(payload)]
     return (int.from_bytes(payload, "big") ^ int.from_bytes(whole, "big")).to_bytes(
@@ -125,7 +130,7 @@ def frame(payload, opcode=TEXT, fin=True, masked=True, rsv=0, length=None):
         head += bytes([bit | 127]) + struct.pack(">Q", size)
     if not masked:
         return head + payload
-    key = os.urandom(4)
+    key = MASKS.randbytes(4)
     return head + key + mask_bytes(payload, key)
 
 

@@ -23,6 +23,8 @@ import sys
 import time
 import traceback
 
+import events
+
 USER = 64999
 TIMEOUT = 120
 
@@ -136,19 +138,26 @@ def own_children():
 def bury():
     """Kills and reaps every descendant; grandchildren come to us when their parents die."""
     deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        for pid in own_children():
-            with contextlib.suppress(OSError):
-                group = os.getpgid(pid)  # whole groups: a process that keeps forking is not met
-                if group != os.getpgrp():
-                    os.killpg(group, signal.SIGKILL)
-                os.kill(pid, signal.SIGKILL)
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            return
-        time.sleep(0.001)
+    with events.child_ends() as wait:
+        while True:
+            for pid in own_children():
+                with contextlib.suppress(OSError):
+                    group = os.getpgid(pid)  # whole groups: a process that keeps forking is not met
+                    if group != os.getpgrp():
+                        os.killpg(group, signal.SIGKILL)
+                    os.kill(pid, signal.SIGKILL)
+            if not reap() or not wait(deadline - time.monotonic()):
+                return
+
+
+def reap():
+    """Takes what has ended; whether any child is left."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
 
 
 def child_main(name, private_tmp, function, pipe):

@@ -12,7 +12,6 @@ Whether an attack succeeded is judged from here, outside, by its effect wherever
 import contextlib
 import json
 import os
-import select
 import shutil
 import signal
 import socket
@@ -21,6 +20,8 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from events import wait_for_end
 
 BUILD = Path(os.environ.get("CORDON_BUILD", Path(__file__).parents[2] / "build"))
 CORDON = BUILD / "src/cli/cordon"
@@ -324,33 +325,37 @@ class Stage:
                     found.append(int(entry))
         return found
 
-    def wait_for(self, condition, what):
-        """Waits until the condition holds; what it returned then."""
-        deadline = time.monotonic() + WAIT
-        while time.monotonic() < deadline:
-            value = condition()
-            if value:
-                return value
-            time.sleep(0.005)
-        raise AssertionError(f"not within {WAIT} s: {what}")
-
     def outlives(self, mark, end):
-        """Runs `end()` and tells whether a process with the mark is still alive after it. Each is
-        watched by a pidfd; those that die in time are gone."""
-        watched = []
-        for pid in self.wait_for(lambda: self.processes(mark), f"a process with {mark}"):
+        """Runs `end()` and tells whether a process with the mark is still alive after it. They and
+        all between them and us are watched by pidfds: without a pid namespace the launcher ends
+        when it has killed one generation after the other."""
+        marked = self.remains(mark)
+        assert marked, f"no process with {mark}"
+        watched = {}
+        for pid in {pid for first in marked for pid in self.line_of(first)}:
             with contextlib.suppress(ProcessLookupError):
-                watched.append((pid, os.pidfd_open(pid)))
+                watched[pid] = os.pidfd_open(pid)
         end()
+        deadline = time.monotonic() + (WAIT / 2 if self.inside else 0.2)
         alive = []
-        for pid, pidfd in watched:
+        for pid, pidfd in watched.items():
             with open(pidfd, "rb", buffering=0) as file:
-                if not select.select([file], [], [], WAIT / 2 if self.inside else 0.2)[0]:
+                if not wait_for_end(file, deadline - time.monotonic()) and pid in marked:
                     alive.append(pid)
-        deadline = time.monotonic() + (WAIT / 2 if self.inside else 0)
-        while (found := self.remains(mark)) and time.monotonic() < deadline:
-            pass  # without a pid namespace, the launcher kills one generation after the other
-        return alive or found
+        return alive or self.remains(mark)
+
+    @staticmethod
+    def line_of(pid):
+        """A descendant of ours and all above it up to us."""
+        line = []
+        while pid not in (0, 1, os.getpid()):
+            line.append(pid)
+            try:
+                stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+            except OSError:
+                break
+            pid = int(stat.rpartition(")")[2].split()[1])
+        return line
 
     def remains(self, mark):
         """Living processes with the mark; looks again and again, because one that forks and ends

@@ -13,12 +13,14 @@ import os
 import random
 import select
 import signal
+import time
 from pathlib import Path
 
 import pytest
 
+import events
 import identity
-from stage import CORDON, LAUNCHER, Stage
+from stage import CORDON, LAUNCHER, WAIT, Stage
 
 RUNS = int(os.environ.get("CORDON_LEFTOVER_RUNS", "200"))
 SEED = int(os.environ.get("CORDON_LEFTOVER_SEED", "1"))
@@ -84,23 +86,13 @@ def mounts():
     return Path("/proc/self/mountinfo").read_text("utf-8")
 
 
-def gather():
-    """Reaps what has ended; those of our descendants that still live."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        return []
-    return identity.own_children()
-
-
-def alive(stage):
+def alive():
     """What still lives when everything that dies has had the time to."""
-    try:
-        stage.wait_for(lambda: not gather(), "the end of every process")
-    except AssertionError:
-        return [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in gather()]
-    return []
+    deadline = time.monotonic() + WAIT
+    with events.child_ends() as wait:
+        while identity.reap() and wait(deadline - time.monotonic()):
+            pass
+    return [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in identity.own_children()]
 
 
 def left_behind(name, tools):
@@ -117,7 +109,7 @@ def left_behind(name, tools):
         before = listing(*places), mounts(), cgroups()
         codes = [one_run(stage, chance, number) for number in range(RUNS)]
         last = stage.run("/bin/true")
-        found = [f"process: {words}" for words in alive(stage)]
+        found = [f"process: {words}" for words in alive()]
         found += [f"file: {path}" for path in sorted(set(listing(*places)) ^ set(before[0]))
                   if "/mine" not in path]
         found += [] if mounts() == before[1] else [f"mounts: {mounts()}"]

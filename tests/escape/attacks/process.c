@@ -250,8 +250,8 @@ static int run_setgroups(int argc, char **argv)
 static int run_setuid_exec(int argc, char **argv)
 {
     (void)argc;
-    int gate[2];
-    if (pipe(gate) < 0)
+    int gate[2], executed[2];
+    if (pipe(gate) < 0 || pipe2(executed, O_CLOEXEC) < 0)
         return lost("pipe");
     pid_t child = fork();
     if (child == 0) {
@@ -262,19 +262,24 @@ static int run_setuid_exec(int argc, char **argv)
     }
     char path[64], line[256];
     snprintf(path, sizeof path, "/proc/%d/status", (int)child);
-    int raised = 0, alive = 1;
-    for (int i = 0; i < 2000 && alive && !raised; i++) {
-        FILE *status = fopen(path, "re");
-        while (status != NULL && fgets(line, sizeof line, status) != NULL) {
-            unsigned real, effective;
-            if (sscanf(line, "Uid: %u %u", &real, &effective) == 2)
-                raised = effective == 0;
-        }
-        if (status != NULL)
-            fclose(status);
-        alive = waitpid(child, NULL, WNOHANG) == 0;
-        usleep(1000);
+    int raised = 0;
+    close(executed[1]);
+    if (read(executed[0], line, 1) != 0) /* its end is the program's start, or the child's end */
+        return lost("read");
+    /* That end comes a moment before the new rights: this waits for exec's lock, then may fail. */
+    char lock[64];
+    snprintf(lock, sizeof lock, "/proc/%d/personality", (int)child);
+    int locked = open(lock, O_RDONLY | O_CLOEXEC);
+    if (locked >= 0 && read(locked, line, sizeof line) < 0)
+        errno = 0;
+    FILE *status = fopen(path, "re");
+    while (status != NULL && fgets(line, sizeof line, status) != NULL) {
+        unsigned real, effective;
+        if (sscanf(line, "Uid: %u %u", &real, &effective) == 2)
+            raised = effective == 0;
     }
+    if (status != NULL)
+        fclose(status);
     kill(child, SIGKILL);
     errno = EPERM;
     return raised ? won("the program ran as root") : lost("the program did not run as root");

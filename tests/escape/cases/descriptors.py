@@ -93,12 +93,14 @@ def truncate_the_log_on_stdout(stage):
     return not text.startswith("original\n")
 
 
-@attack(silent=True)  # where stdout is a pipe, cat may get to read what was said
+@attack(silent=True)  # where stdout is a pipe, dd may get to read what was said
 def read_the_file_on_stdout(stage):
-    """A file that is given for writing only is not there to be read."""
+    """A file that is given for writing only is not there to be read. Without waiting: a pipe to which
+    one may write oneself has no end."""
     log = stage.file("outside/log", "the-secret\n")
     with open(log, "a", encoding="utf-8") as out:
-        stage.run("/bin/sh", "-c", "echo @start; exec 4>&1; cat /proc/self/fd/4 > copy", stdout=out)
+        stage.run("/bin/sh", "-c", "echo @start; exec 4>&1; dd if=/proc/self/fd/4 of=copy iflag=nonblock",
+                  stdout=out)
     stage.note_run(0, log.read_text(), "")
     copy = stage.ws / "copy"
     return copy.exists() and "the-secret" in copy.read_text()

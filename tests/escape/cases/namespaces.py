@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 
 from catalogue import attack
+from events import wait_until_empty
+from stage import WAIT
 
 NEWTIME, NEWNS, NEWCGROUP, NEWUTS = 0x80, 0x20000, 0x02000000, 0x04000000
 NEWIPC, NEWUSER, NEWPID, NEWNET = 0x08000000, 0x10000000, 0x20000000, 0x40000000
@@ -64,7 +66,7 @@ def clone3_into_a_cgroup(stage):
     group.mkdir()
     stage.cleanup.callback(group.rmdir)
     won = stage.attack("clone3-cgroup", group).won
-    stage.wait_for(lambda: not (group / "cgroup.procs").read_text(), "an empty cgroup")
+    wait_until_empty(group, WAIT)
     return won
 
 

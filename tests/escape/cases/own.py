@@ -2,10 +2,11 @@
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 from catalogue import attack
-from stage import BUILD, CORDON, LAUNCHER
+from stage import BUILD, CORDON, LAUNCHER, WAIT
 
 DANGER = 'sandbox_mode = \\"danger-full-access\\"'
 
@@ -169,3 +170,51 @@ def find_writable_files_of_cordon(stage):
     if not stage.inside:
         stage.file("tmp/cordon-registry/lock")
     return stage.shell(script, *folders).won
+
+
+# Locks what it can open of the files given, and keeps that until its input ends.
+KEEP_LOCKS = """
+import fcntl, os, sys
+print("@start", flush=True)
+for path in sys.argv[1:]:
+    for flags in (os.O_WRONLY, os.O_RDONLY):
+        try:
+            fcntl.flock(os.open(path, flags), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            continue
+print("@locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def next_cordon(stage, *words):
+    """Another one, of the person; what it says, or None when it hangs."""
+    try:
+        return subprocess.run([CORDON, *words], env=stage.env, cwd=stage.out, text=True, check=True,
+                              capture_output=True, timeout=WAIT / 2).stderr
+    except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
+        return None
+
+
+def keep_locked(stage, *words):
+    """Whether another Cordon is kept from its work by a command that locks what it can."""
+    next_cordon(stage, "run", *stage.flags, "--", "/bin/true")
+    next_cordon(stage, "rules", "add", "--", "first")
+    config = stage.home / ".config/cordon"
+    process = stage.start("/usr/bin/python3", "-c", KEEP_LOCKS, *config.rglob("*"),
+                          stdin=subprocess.PIPE)
+    stage.note_until(process, "@locked")
+    said = next_cordon(stage, *words)
+    process.stdin.close()
+    process.wait(WAIT)
+    return said is None or "not in the audit log" in said
+
+
+@attack()
+def keep_what_others_do_out_of_the_log(stage):
+    return keep_locked(stage, "run", *stage.flags, "--", "/bin/true")
+
+
+@attack()
+def keep_rules_from_being_added(stage):
+    return keep_locked(stage, "rules", "add", "--", "second")

@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 from catalogue import attack
-from stage import Unavailable
+from events import wait_until_empty
+from stage import WAIT, Unavailable
 
 
 HOSTS_PROC = "the host's /proc stays readable"
@@ -51,7 +52,7 @@ def move_to_another_cgroup(stage):
     group.mkdir()
     stage.cleanup.callback(group.rmdir)
     ran = stage.shell('sh -c "echo 0 > $1/cgroup.procs && echo @won"', group)
-    stage.wait_for(lambda: not (group / "cgroup.procs").read_text(), "an empty cgroup")
+    wait_until_empty(group, WAIT)
     return ran.won
 
 

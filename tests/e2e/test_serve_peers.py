@@ -1,0 +1,151 @@
+"""Who may be a client of a server that asks for no token: no command of Cordon's, with the network
+enabled or without a sandbox, because it could have the next one started outside of its sandbox;
+and no other user. Each attack works where the server lets in anybody (--ws-auth anybody)."""
+import os
+import select
+import subprocess
+
+import pytest
+
+from harness import CORDON, WAIT
+from served import Server, workspace_write
+from ws_client import Client
+
+# A client that has a file made where its sandbox does not let it write, by a command without one.
+ATTACK = r"""
+import array, base64, json, os, socket, struct, sys
+how, url, victim = sys.argv[1:]
+host, port = url[len("ws://"):].split(":")
+
+def frame(value):
+    text = json.dumps(value).encode().ljust(126)  # a length in two bytes
+    return bytes([0x81, 0xfe]) + struct.pack(">H", len(text)) + b"\0\0\0\0" + text
+
+argv = ["/bin/sh", "-c", "echo changed > " + victim]
+calls = [{"id": 1, "method": "initialize", "params": {"clientName": "x"}},
+         {"method": "initialized", "params": {}},
+         {"id": 2, "method": "process/start", "params": {
+             "processId": "escape", "argv": argv, "cwd": "file:///", "env": {}, "tty": False}}]
+head = ("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + "A" * 22 + "==\r\n\r\n")
+sock = socket.create_connection((host, int(port)))
+request = head.encode() + b"".join(map(frame, calls))
+if how == "hidden":  # the descriptor is in nobody's table while the server looks for it
+    here, there = socket.socketpair()
+    here.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [sock.fileno()]))])
+    sock.sendall(request)
+    sock.close()
+    for _ in range(2):  # answered behind the look
+        with socket.create_connection((host, int(port))) as other:
+            other.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            other.recv(100)
+    sock = socket.socket(fileno=socket.recv_fds(there, 1, 1)[1][0])
+else:
+    sock.sendall(request)
+seen = b""
+while b"process/exited" not in seen and (more := sock.recv(65536)):
+    seen += more
+print("sent", seen[:12])
+"""
+
+
+def nonblocking(path, flags):
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def enabled(place):
+    sandbox = workspace_write(place.ws)
+    sandbox["permissions"]["network"] = "enabled"
+    return sandbox
+
+
+def is_changed(server, victim):
+    """Whether the attack worked: a call behind it is answered behind it."""
+    with server.client() as client:
+        client.run("after", "true")
+    return victim.exists()
+
+
+def words(how, server, victim):
+    return ["python3", "attack.py", how, server.url, str(victim)]
+
+
+@pytest.fixture
+def victim(place):
+    (place.ws / "attack.py").write_text(ATTACK)
+    return place.outside / "victim"
+
+
+@pytest.mark.parametrize("anybody", [True, False], ids=["anybody", "by-default"])
+@pytest.mark.parametrize("how", ["plain", "hidden"])
+def test_a_command_with_the_network_cannot_be_a_client(place, victim, how, anybody):
+    options = ["--ws-auth", "anybody"] if anybody else []
+    os.mkfifo(victim)  # so that it can be waited for
+    with Server(place, *options) as server, server.client() as client, \
+            open(victim, "rb", opener=nonblocking) as fifo:
+        ended = client.run("a", words(how, server, victim), sandbox=enabled(place))
+        assert ended.output.startswith(b"sent"), ended.output
+        if anybody:
+            assert select.select([fifo], [], [], WAIT)[0] and fifo.read() == b"changed\n", ended.output
+        else:
+            client.run("after", "true")  # is answered behind what the attack asked for
+            assert "peer-refused" in server.logged()
+            assert not select.select([fifo], [], [], 0)[0]
+
+
+def test_nor_can_one_without_a_sandbox(place, victim):
+    with Server(place) as server, server.client() as client:
+        assert b"HTTP/1.1 403" in client.run("a", words("plain", server, victim)).output
+        assert not is_changed(server, victim)
+
+
+@pytest.mark.parametrize("listen", ["ws://127.0.0.1:0", "unix:"])
+def test_nor_can_one_of_another_cordon(place, victim, listen):
+    place.config('[permissions.net]\nextends = ":workspace"\n[permissions.net.network]\nenabled = true\n')
+    listen = f"unix:{place.ws}/socket" if listen == "unix:" else listen
+    with Server(place, listen=listen) as server:
+        ask = [CORDON, "--connect", server.url, "run", "--profile", "danger-full-access", "--", "sh", "-c",
+               f"echo changed > {victim}"]
+        bare = subprocess.run(list(map(str, ask)), env=place.env, timeout=WAIT, check=False)
+        assert bare.returncode == 0 and victim.exists()
+        victim.unlink()
+        ran = place.run("--profile", "net", "--", *ask)
+        assert ran.returncode != 0 and not is_changed(server, victim), ran
+
+
+def test_nor_can_another_user(place):
+    if os.geteuid() != 0:  # nobody else to be
+        return
+    connect = (f"import sys; sys.path.insert(0, {os.path.dirname(__file__)!r})\n"
+               "import encodings.idna, os\nfrom ws_client import Client, Refused\n"
+               "os.setgroups([]); os.setresgid(64999, 64999, 64999); "
+               "os.setresuid(64999, 64999, 64999)\n"
+               "try:\n    Client.connect(sys.argv[1]).close(); print('in')\n"
+               "except Refused as refused:\n    print(refused.status)\n")
+    for options, says in ((["--ws-auth", "anybody"], "in"), ([], "403")):
+        with Server(place, *options) as server:
+            ran = subprocess.run(["/usr/bin/python3", "-c", connect, server.url], capture_output=True,
+                                 text=True, timeout=WAIT, check=False)
+            assert ran.stdout.strip() == says, ran
+
+
+def test_the_users_own_processes_can(place):
+    with Server(place) as server:
+        Client.connect(server.url).close()
+        nested = ["sh", "-c", 'setsid "$@"; exit', "sh", str(CORDON), "--connect", server.url, "ps"]
+        assert subprocess.run(nested, env=place.env, timeout=WAIT, check=False).returncode == 0
+
+
+def test_anybody_is_not_for_other_hosts(place):
+    ran = place.cordon("serve", "--listen", "ws://0.0.0.0:0", "--ws-auth", "anybody")
+    assert ran.returncode == 1 and "token" in ran.stderr
+
+
+def test_a_refusal_says_why(place, victim):
+    with Server(place) as server, server.client() as client:
+        script = ("import sys; sys.path.insert(0, sys.argv[2])\nfrom ws_client import *\n"
+                  "try:\n    Client.connect(sys.argv[1])\nexcept Refused as refused:\n"
+                  "    print(refused.status, refused.reply.body.decode())\n")
+        ended = client.run("a", ["python3", "-c", script, server.url, os.path.dirname(__file__)])
+        assert ended.output.startswith(b"403 ") and b"--ws-auth" in ended.output
+        assert "peer-refused" in server.logged()
