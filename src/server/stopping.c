@@ -56,6 +56,14 @@ static void step_terminate(struct server *server)
     look_later(&server->stopping);
 }
 
+static void give_up(struct server *server)
+{
+    log_event(LOG_LEVEL_WARN, "stopping-unfinished", log_uint("processes", server->open),
+              log_uint("model-calls", server->model_calls),
+              log_uint("runs", exec_runs_count(server)));
+    step_close(server);
+}
+
 void stopping_look(struct server *server)
 {
     struct stopping *stopping = &server->stopping;
@@ -82,7 +90,7 @@ void stopping_on_time(void *data)
     else if (stopping->step == STOPPING_DRAIN)
         step_terminate(server);
     else
-        step_close(server);
+        give_up(server);
     stopping_look(server);
 }
 

@@ -10,6 +10,7 @@
 #include "server/call.h"
 #include "server/client.h"
 #include "server/server.h"
+#include "server/stopping.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -50,9 +51,11 @@ static struct write_turn *first_of(struct write_turns *turns, int session_id)
     return turn;
 }
 
+/* It counted as a call while it waited; from here on whoever answers it counts it. */
 static void turn_begin(struct write_turn *turn)
 {
     turn->has_begun = true;
+    turn->turns->server->model_calls--;
     call_on_gone(turn->call, NULL, NULL);
     turn->begin(turn->call, turn);
 }
@@ -95,7 +98,12 @@ void write_turn_end(struct write_turn *turn)
 
 static void on_gone(void *data)
 {
-    write_turn_end(data);
+    struct write_turn *turn = data;
+    struct server *server = turn->turns->server;
+
+    server->model_calls--;
+    write_turn_end(turn);
+    stopping_look(server);
 }
 
 static struct write_turns *turns_of(struct server *server)

@@ -173,19 +173,24 @@ def test_input_that_has_no_room_says_so_to_the_model_and_to_programs(model):
     assert data["text"].startswith("write_stdin failed")
 
 
-def test_writes_are_done_one_at_a_time_in_order(model):
-    os.mkfifo(model.cwd / "gate")
-    number = begin(model, "echo up; while read x; do echo in:$x; read y < gate; echo out:$x; done")
+def test_writes_are_done_one_at_a_time_in_order(server, model):
+    for gate in ("gate-a", "gate-b"):
+        os.mkfifo(model.cwd / gate)
+    number = begin(model,
+                   "echo up; while read x; do echo in:$x; read y < gate-$x; echo out:$x; done")
     first = model.request("session/write", {"sessionId": number, "chars": "a\n",
                                             "until": {"text": "out:a\r\n"}})
     second = model.request("session/write", {"sessionId": number, "chars": "b\n",
                                              "until": {"text": "out:b\r\n"}})
     seen = whole(model, f"session:{number}", b"in:a\r\n")
     assert b"b" not in seen  # not even as the terminal's echo
-    (model.cwd / "gate").write_text("\n")
+    (model.cwd / "gate-a").write_text("\n")
     assert output_of(model.answer(first)["result"]) == b"a\r\nin:a\r\nout:a\r\n"
-    (model.cwd / "gate").write_text("\n")
+    (model.cwd / "gate-b").write_text("\n")
     assert output_of(model.answer(second)["result"]) == b"b\r\nin:b\r\nout:b\r\n"
+    model.call("session/terminate", {"sessionId": number, "graceMs": 0})
+    assert server.stop() == 0
+    assert "stopping-unfinished" not in server.logged()  # no call is counted that was answered
 
 
 def test_who_does_not_own_it_waits_for_nobody(server, model, person):
