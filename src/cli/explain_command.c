@@ -65,6 +65,7 @@ void explained_command_init(struct explained_command *ret, const struct settings
         .access = &settings->access,
         .policy = settings->approval,
         .confinement = confinement(settings, has_sandbox),
+        .flags = settings->approval_from ? 0 : REQUIREMENT_FORBIDS_ONLY,
     };
 
     *ret = (struct explained_command){.settings = settings, .argv = argv};
@@ -77,8 +78,6 @@ void explained_command_init(struct explained_command *ret, const struct settings
     request.rules = ret->rules;
     request.finder = &ret->finder.finder;
     requirement_decide(&request, &ret->requirement);
-    if (!settings->approval_from)
-        requirement_forbid_only(&ret->requirement);
 }
 
 void explained_command_done(struct explained_command *command)

@@ -37,6 +37,8 @@ struct approval_request {
     char *covers;         /* what a yes would allow, in words */
     struct strv proposal; /* prefix that APPROVAL_WITH_RULE would allow */
     struct strv keys;     /* what APPROVAL_FOR_SESSION stores (approval_key.h); empty: never */
+    bool is_wider;        /* the keys stand for more than this call: it is joined only by one with
+                             its words and folder */
     unsigned offers;      /* decisions that may be given: bit 1 << decision */
 };
 

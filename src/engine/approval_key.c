@@ -5,6 +5,7 @@
 #include "base/auto.h"
 #include "base/base64.h"
 #include "base/json.h"
+#include "base/strv.h"
 #include "base/utf8.h"
 #include "policy/profile_overlay.h"
 #include "rules/command_view.h"
@@ -76,12 +77,43 @@ static json_t *overlay_to_json(const struct profile_overlay *overlay)
                      entries);
 }
 
-char *approval_key(const struct approval_call *call)
+/* What the call is about and what it gets beyond its profile. Takes `subject`. */
+static char *key_of(const struct approval_call *call, json_t *subject)
 {
-    AUTO_JSON json_t *json = json_pack("{s:o, s:o, s:s, s:o}", "command",
-                                       command_to_json(call->argv), "cwd", word_to_json(call->cwd),
-                                       "permissions", sandbox_permissions_name(call->permissions),
-                                       "additional", overlay_to_json(call->additional));
+    AUTO_JSON json_t *json = json_pack("{s:o, s:s, s:o}", "subject", subject, "permissions",
+                                       sandbox_permissions_name(call->permissions), "additional",
+                                       overlay_to_json(call->additional));
 
     return json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+}
+
+static char *command_key(const struct approval_call *call)
+{
+    return key_of(call, json_pack("{s:o, s:o}", "command", command_to_json(call->argv), "cwd",
+                                  word_to_json(call->cwd)));
+}
+
+static void file_keys(const struct approval_call *call, struct strv *ret)
+{
+    size_t len = 0;
+
+    while (call->patched[len])
+        if (++len > APPROVAL_FILES_MAX)
+            return;
+    for (size_t i = 0; i < len; i++) {
+        AUTO_FREE char *key =
+            key_of(call, json_pack("{s:o}", "file", word_to_json(call->patched[i])));
+
+        if (!strv_has(ret, key))
+            strv_push_take(ret, TAKE_PTR(key));
+    }
+    strv_sort(ret);
+}
+
+void approval_keys(const struct approval_call *call, struct strv *ret)
+{
+    if (call->patched)
+        file_keys(call, ret);
+    else
+        strv_push_take(ret, command_key(call));
 }

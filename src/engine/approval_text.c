@@ -49,7 +49,24 @@ char *approval_command_text(char *const *argv)
     return approval_plain_text(words.data);
 }
 
-char *approval_covers(const struct approval_scope *scope)
+/* "; for the session: also every later patch of /w/a, /w/b"; "" for none. Caller frees. */
+static char *later_patches(char *const *files)
+{
+    enum { SHOWN_MAX = 10 };
+    AUTO(buf_done) struct buf text = {0};
+    size_t len = 0;
+
+    buf_init(&text, SIZE_MAX / 2);
+    for (; files && files[len]; len++)
+        if (len < SHOWN_MAX)
+            buf_appendf(&text, "%s%s", len ? ", " : "; for the session: also every later patch of ",
+                        files[len]);
+    if (len > SHOWN_MAX)
+        buf_appendf(&text, " and %zu more files", len - SHOWN_MAX);
+    return alloc_str(text.data ? text.data : "");
+}
+
+static char *covers_once(const struct approval_scope *scope)
 {
     static const char retry[] = "; and once more without a sandbox, should it refuse something";
     const char *and_retry = scope->covers_retry ? retry : "";
@@ -61,4 +78,12 @@ char *approval_covers(const struct approval_scope *scope)
         return alloc_strf("this command in its sandbox (profile %s), and beyond that %s%s",
                           scope->profile, scope->widened, and_retry);
     return alloc_strf("this command in its sandbox (profile %s)%s", scope->profile, and_retry);
+}
+
+char *approval_covers(const struct approval_scope *scope)
+{
+    AUTO_FREE char *once = covers_once(scope);
+    AUTO_FREE char *later = later_patches(scope->patched);
+
+    return alloc_strf("%s%s", once, later);
 }

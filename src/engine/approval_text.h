@@ -13,10 +13,12 @@ char *approval_command_text(char *const *argv);
 
 struct approval_scope {
     enum requirement_place place;
-    const char *profile; /* its name */
-    const char *widened; /* what it gets beyond, in words; NULL: nothing */
-    bool covers_retry;   /* and a second attempt without a sandbox */
+    const char *profile;  /* its name */
+    const char *widened;  /* what it gets beyond, in words; NULL: nothing */
+    bool covers_retry;    /* and a second attempt without a sandbox */
+    char *const *patched; /* files whose later patches a yes for the session covers; NULL: none */
 };
 
-/* What a yes would allow, as a sentence without a full stop. Caller frees. */
+/* What a yes would allow, as a sentence without a full stop. Of many files it names a few, and says
+ * how many more there are. Caller frees. */
 char *approval_covers(const struct approval_scope *scope);

@@ -180,6 +180,12 @@ static bool is_same_list(const struct strv *a, const struct strv *b)
     return a->len == b->len;
 }
 
+/* Who is asked sees a patch, and its keys say only which files it is of. */
+static bool is_same_call(const struct approval_request *a, const struct approval_request *b)
+{
+    return is_same_list(&a->argv, &b->argv) && str_eq(a->cwd, b->cwd);
+}
+
 /* An open question with the same meaning: a yes to it covers this one, too. */
 static struct open_question *find_same(const struct approvals *approvals,
                                        const struct approval_request *question)
@@ -189,6 +195,7 @@ static struct open_question *find_same(const struct approvals *approvals,
 
         if (other->kind == question->kind && other->offers == question->offers &&
             is_same_list(&other->keys, &question->keys) &&
+            (!question->is_wider || is_same_call(other, question)) &&
             is_same_list(&other->proposal, &question->proposal) &&
             str_eq(other->covers, question->covers))
             return approvals->open[i];

@@ -47,7 +47,7 @@ void approvals_name(struct approvals *approvals, struct approval_request *questi
 
 /* Asks, and calls back once, never from in here; the wait is over then. Takes over what the
  * question holds, and gives it an id unless it has one. A question with the same keys that is open
- * already is joined instead. */
+ * already is joined instead; see is_wider. */
 struct approval_wait *
 approvals_ask(struct approvals *approvals, struct approval_request *question,
               void (*on_answer)(void *data, const struct approval_answer *answer), void *data);

@@ -219,7 +219,7 @@ static void decide(struct execution *execution)
 {
     const struct execution_options *options = execution->options;
     const struct approval_call call = {options->argv, options->cwd, options->permissions,
-                                       options->additional};
+                                       options->additional, options->patched};
     bool has_additional = options->additional && !profile_overlay_is_empty(options->additional);
     struct requirement_request request = {
         .argv = options->argv,
@@ -233,7 +233,9 @@ static void decide(struct execution *execution)
         .flags = has_additional ? REQUIREMENT_HAS_ADDITIONAL : 0,
     };
 
-    strv_push_take(&execution->keys, approval_key(&call));
+    approval_keys(&call, &execution->keys);
+    if (options->gate == EXECUTION_FORBIDS_ONLY)
+        request.flags |= REQUIREMENT_FORBIDS_ONLY;
     if (options->approvals && approvals_has(options->approvals, &execution->keys))
         request.flags |= REQUIREMENT_APPROVED;
     requirement_decide(&request, &execution->requirement);
@@ -242,24 +244,14 @@ static void decide(struct execution *execution)
         execution_answer_by_session(execution);
 }
 
-/* Without rules there is nothing to forbid. */
-static void decide_forbidden(struct execution *execution)
-{
-    if (!execution->options->rules)
-        return;
-    decide(execution);
-    requirement_forbid_only(&execution->requirement);
-}
-
 static void on_begin(void *data)
 {
     struct execution *execution = data;
     struct requirement *requirement = &execution->requirement;
 
-    if (execution->options->gate == EXECUTION_ASKS)
+    /* Without rules there is nothing to forbid. */
+    if (execution->options->gate == EXECUTION_ASKS || execution->options->rules)
         decide(execution);
-    else
-        decide_forbidden(execution);
     if (requirement->outcome == REQUIREMENT_FORBID)
         execution_finish(execution, EXECUTION_FORBIDDEN, alloc_str(requirement->reason));
     else if (requirement->outcome == REQUIREMENT_ASK)

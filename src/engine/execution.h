@@ -86,6 +86,7 @@ struct execution_options {
 
     char *const *argv;
     char *const *stand_in; /* executed in its place: the helper for a patch; NULL: argv itself */
+    char *const *patched;  /* of a patch: its files, as in struct approval_call; NULL: none */
     const char *cwd;
     const char *justification; /* by whoever wants it run; NULL: none */
     enum sandbox_permissions permissions;

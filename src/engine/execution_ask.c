@@ -50,6 +50,7 @@ static void ask(struct execution *execution, struct approval_request *question,
 
     strv_push_all(&question->argv, options->argv);
     question->cwd = alloc_str(options->cwd);
+    question->is_wider = options->patched;
     question->offers |= 1u << APPROVAL_DENIED | 1u << APPROVAL_ABORT;
     execution->asked = approval_request_to_json(question);
     json_array_append_new(execution->result.questions, execution->asked);
@@ -97,9 +98,14 @@ static void on_first_answer(void *data, const struct approval_answer *answer)
     execution_run_first(execution);
 }
 
-static unsigned yes_offers(const struct execution_options *options)
+static bool can_last(const struct execution *execution)
 {
-    return 1u << APPROVAL_APPROVED | (options->is_last ? 0 : 1u << APPROVAL_FOR_SESSION);
+    return !execution->options->is_last && execution->keys.len;
+}
+
+static unsigned yes_offers(const struct execution *execution)
+{
+    return 1u << APPROVAL_APPROVED | (can_last(execution) ? 1u << APPROVAL_FOR_SESSION : 0);
 }
 
 /* Whether nothing will hold the command, wherever it is said to run. */
@@ -120,6 +126,7 @@ static char *first_covers(const struct execution *execution)
         .profile = options->profile,
         .widened = widened,
         .covers_retry = execution_retry_is_covered(options),
+        .patched = can_last(execution) ? options->patched : NULL,
     };
 
     return approval_covers(&scope);
@@ -141,7 +148,7 @@ void execution_ask_first(struct execution *execution)
                                                       requirement->reason, options->justification)
                                          : alloc_str(requirement->reason),
         .covers = first_covers(execution),
-        .offers = yes_offers(options),
+        .offers = yes_offers(execution),
     };
     strv_push_all(&question.keys, strv_view(&execution->keys));
     if (options->rules_file && requirement->proposal.len) {
@@ -175,6 +182,7 @@ static struct approval_request second_question(const struct execution *execution
         .place = ways & EXECUTION_RETRY_GRANT ? REQUIREMENT_WIDENED : REQUIREMENT_UNCONFINED,
         .profile = options->profile,
         .widened = execution->grant.words,
+        .patched = ways & EXECUTION_RETRY_GRANT && can_last(execution) ? options->patched : NULL,
     };
     struct approval_request question = {
         .kind = APPROVAL_KIND_RETRY,
@@ -184,21 +192,22 @@ static struct approval_request second_question(const struct execution *execution
 
     if (ways & EXECUTION_RETRY_GRANT) {
         strv_push_all(&question.keys, strv_view(&execution->keys));
-        question.offers |= yes_offers(options);
+        question.offers |= yes_offers(execution);
     }
     if (ways & EXECUTION_RETRY_UNCONFINED)
         question.offers |= 1u << APPROVAL_UNCONFINED;
     return question;
 }
 
-/* The key of this call with this grant: a yes to the one is none to another. */
-static void set_retry_key(struct execution *execution)
+/* The keys of this call with this grant: a yes to the one is none to another. */
+static void set_retry_keys(struct execution *execution)
 {
-    char *key = alloc_strf("%s + %s", execution->keys.items[0], execution->grant.words);
+    struct strv keys = {0};
 
+    for (size_t i = 0; i < execution->keys.len; i++)
+        strv_pushf(&keys, "%s + %s", execution->keys.items[i], execution->grant.words);
     strv_done(&execution->keys);
-    execution->keys = (struct strv){0};
-    strv_push_take(&execution->keys, key);
+    execution->keys = keys;
 }
 
 void execution_ask_again(struct execution *execution)
@@ -217,7 +226,7 @@ void execution_ask_again(struct execution *execution)
         return;
     }
     if (has_grant)
-        set_retry_key(execution);
+        set_retry_keys(execution);
     if (ways & EXECUTION_RETRY_AGREED) {
         execution_retry(execution, has_grant ? REQUIREMENT_WIDENED : REQUIREMENT_UNCONFINED);
         return;

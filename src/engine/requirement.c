@@ -160,8 +160,33 @@ static void decide_by_commands(const struct requirement_request *request, struct
     requirement_propose(request, &view, &all, ret);
 }
 
+/* Apart from what else speaks for or against the call: a danger or a question that nobody is asked
+ * must not stand before what is held. */
+static void decide_forbidden(const struct requirement_request *request, struct requirement *ret)
+{
+    AUTO(command_view_done) struct command_view view;
+    struct judgements all;
+
+    command_view_make(request->argv, &view);
+    judgements_make(request, &view, &all);
+    if (all.held.outcome == REQUIREMENT_SKIP)
+        return;
+    ret->outcome = REQUIREMENT_FORBID;
+    ret->cause = all.held.cause;
+    ret->rule = all.held.rule;
+    free(ret->reason);
+    requirement_explain(request, &all.held, ret);
+}
+
 void requirement_decide(const struct requirement_request *request, struct requirement *ret)
 {
+    if (request->flags & REQUIREMENT_FORBIDS_ONLY) {
+        *ret = (struct requirement){.cause = REQUIREMENT_BY_POLICY};
+        ret->reason = alloc_str("no rule forbids it, and nobody has chosen an approval policy");
+        if (request->argv[0])
+            decide_forbidden(request, ret);
+        return;
+    }
     *ret = (struct requirement){.outcome = REQUIREMENT_FORBID, .cause = REQUIREMENT_BY_CALL};
     ret->reason = find_objection(request);
     if (ret->reason)
@@ -173,22 +198,6 @@ void requirement_decide(const struct requirement_request *request, struct requir
         return;
     }
     decide_by_commands(request, ret);
-}
-
-void requirement_forbid_only(struct requirement *requirement)
-{
-    bool is_forbidden =
-        requirement->cause == REQUIREMENT_BY_RULE && requirement->rule->verdict == RULE_FORBIDDEN;
-
-    if (requirement->outcome == REQUIREMENT_FORBID &&
-        (is_forbidden || requirement->cause == REQUIREMENT_BY_PROBLEM))
-        return;
-    requirement->outcome = REQUIREMENT_SKIP;
-    requirement->place = REQUIREMENT_SANDBOXED;
-    requirement->cause = REQUIREMENT_BY_POLICY;
-    requirement->rule = NULL;
-    free(requirement->reason);
-    requirement->reason = alloc_str("no rule forbids it, and nobody has chosen an approval policy");
 }
 
 /* --- tools without a decision of their own, spec/exec-core.md 4.3 --- */

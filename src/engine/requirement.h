@@ -24,6 +24,10 @@ enum requirement_flag {
     REQUIREMENT_HAS_ADDITIONAL = 1 << 0, /* the call lists additional permissions, not empty */
     REQUIREMENT_GRANTED = 1 << 1,        /* and all of them were granted earlier */
     REQUIREMENT_APPROVED = 1 << 2,       /* the session's cache holds every key of this call */
+    REQUIREMENT_FORBIDS_ONLY = 1 << 3, /* nobody has chosen an approval policy, so nobody is asked:
+                                          what a rule forbids, or a broken file might, is refused;
+                                          all else runs in its sandbox. Of the request only `argv`
+                                          and `rules` count, and `policy` (`never`) for the words */
 };
 
 struct requirement_request {
@@ -69,11 +73,6 @@ struct requirement {
 };
 
 void requirement_decide(const struct requirement_request *request, struct requirement *ret);
-
-/* For whom nobody has chosen an approval policy, so that nobody is asked: what was decided under
- * `never` stands where a rule forbids, or a broken file might have; all else runs in its sandbox.
- */
-void requirement_forbid_only(struct requirement *requirement);
 
 void requirement_done(struct requirement *requirement);
 const char *requirement_outcome_name(enum requirement_outcome outcome); /* "skip", "ask", ... */

@@ -178,6 +178,29 @@ static void add(struct judgements *all, const struct judgement *judgement)
         all->strictest = *judgement;
 }
 
+/* Keeps what a decision forbids, also when a milder word of it is the one that counts. */
+static void hold(struct judgements *all, const struct rules_decision *decision)
+{
+    struct judgement judgement = {
+        .outcome = REQUIREMENT_ASK, .cause = REQUIREMENT_BY_PROBLEM, .problem = decision->problem};
+
+    if (decision->problem && is_better(&judgement, &all->held))
+        all->held = judgement;
+    for (size_t i = 0; i < decision->len; i++) {
+        const struct rule_match *match = &decision->items[i];
+
+        if (match->rule->verdict != RULE_FORBIDDEN)
+            continue;
+        judgement = (struct judgement){.outcome = rule_match_verdict(match) == RULE_FORBIDDEN
+                                                      ? REQUIREMENT_FORBID
+                                                      : REQUIREMENT_ASK,
+                                       .cause = REQUIREMENT_BY_RULE,
+                                       .rule = match->rule};
+        if (is_better(&judgement, &all->held))
+            all->held = judgement;
+    }
+}
+
 /* A broken file asks, and does not excuse from what is asked or refused without it. */
 static void judge_command(const struct requirement_request *request,
                           const struct command_view *view, const struct shell_command *command,
@@ -187,6 +210,7 @@ static void judge_command(const struct requirement_request *request,
     bool is_beyond;
 
     rules_decide(request->rules, command, &decision);
+    hold(all, &decision);
     is_beyond = is_beyond_rule(request, decision.verdict);
     if (!decision.len || is_beyond) {
         const struct judgement judgement = judge_unruled(request, view, command);
@@ -215,6 +239,7 @@ static void judge_inside(const struct requirement_request *request,
     rules_decide(request->rules, command, &decision);
     if (decision.verdict < RULE_PROMPT || decision.problem)
         return;
+    hold(all, &decision);
     judgement = judge_decision(&decision);
     all->has_rule = true;
     add(all, &judgement);
@@ -223,7 +248,7 @@ static void judge_inside(const struct requirement_request *request,
 void judgements_make(const struct requirement_request *request, const struct command_view *view,
                      struct judgements *ret)
 {
-    *ret = (struct judgements){.is_bypass = true};
+    *ret = (struct judgements){.is_bypass = true, .held.cause = REQUIREMENT_BY_CALL};
     ret->is_planted = view->shell && may_be_planted(request, view->shell);
     ret->strictest = (struct judgement){.outcome = REQUIREMENT_SKIP, .cause = REQUIREMENT_BY_CALL};
     for (size_t i = 0; i < view->commands.len; i++)

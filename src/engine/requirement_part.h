@@ -19,10 +19,12 @@ struct judgement {
 /* What all commands of a view come to. */
 struct judgements {
     struct judgement strictest;
-    bool has_rule;      /* that matches any of them */
-    unsigned questions; /* of enum approval_question: what would have to be asked */
-    bool is_bypass;     /* every command is allowed by a rule, without a sandbox */
-    bool is_planted;    /* but one of the programs may be another one by now */
+    struct judgement held; /* the strictest of rules that forbid, for certain or when the shell has
+                              expanded a word, and of broken files; outcome SKIP: none */
+    bool has_rule;         /* that matches any of them */
+    unsigned questions;    /* of enum approval_question: what would have to be asked */
+    bool is_bypass;        /* every command is allowed by a rule, without a sandbox */
+    bool is_planted;       /* but one of the programs may be another one by now */
     const struct shell_command *undecided; /* the first that no rule decides, of those with the
                                               outcome of the strictest; NULL: none */
 };

@@ -5,9 +5,12 @@
 #include "patch/call.h"
 
 #include "base/alloc.h"
+#include "base/auto.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/strv.h"
 #include "patch/lines.h"
+#include "patch/patch.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -254,4 +257,17 @@ void patch_call_read(char *const *argv, struct patch_call *ret)
         ret->kind = PATCH_CALL_PATCH;
     else
         patch_call_done(ret);
+}
+
+void patch_call_paths(const struct patch_call *call, const char *folder, struct strv *ret)
+{
+    AUTO(strv_done) struct strv paths = {0};
+    struct err ignored; /* whoever applies it says what is wrong */
+    AUTO(patch_auto) struct patch *patch = patch_parse(call->text, call->text_len, &ignored);
+
+    if (!patch)
+        return;
+    patch_paths(patch, &paths);
+    for (size_t i = 0; i < paths.len; i++)
+        strv_push_take(ret, path_clean(folder, paths.items[i]));
 }

@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+struct strv;
+
 enum patch_call_kind {
     PATCH_CALL_NONE,  /* run it as the command that it is */
     PATCH_CALL_PATCH, /* `text` is the patch; whether it is a good one, patch_parse() says */
@@ -24,6 +26,11 @@ struct patch_call {
  * it is NONE. patch_call_done() by the caller. */
 void patch_call_read(char *const *argv, struct patch_call *ret);
 void patch_call_done(struct patch_call *call);
+
+/* Pure. Appends every path that the patch of a PATCH writes or removes, targets of moves too, made
+ * absolute with `folder` (absolute; where it is applied) and clean, in the order of the patch.
+ * Nothing when its text is no patch. */
+void patch_call_paths(const struct patch_call *call, const char *folder, struct strv *ret);
 
 /* What to tell a model whose call is BARE; static. */
 extern const char patch_call_advice[];

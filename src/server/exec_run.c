@@ -68,6 +68,7 @@ void exec_run_free(struct exec_run *run)
     rules_free(run->rules);
     free(run->rules_file);
     patch_call_done(&run->patch);
+    strv_done(&run->patched);
     profile_overlay_done(&run->additional);
     json_decref(run->sandbox);
     free(run->justification);

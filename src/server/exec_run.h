@@ -56,6 +56,7 @@ struct exec_run {
     json_t *sandbox; /* the object of the call; NULL: none */
     struct profile_overlay additional;
     struct patch_call patch; /* what it really is; `text` NULL: a command */
+    struct strv patched;     /* the files of a patch that may be asked about */
     char *helper[EXEC_RUN_HELPER_WORDS];
     struct rules *rules;
     char *rules_file;

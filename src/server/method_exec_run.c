@@ -1,6 +1,6 @@
 /* exec/run and exec/cancel: the parameters of a command, made into what the engine takes. A call
  * that is a patch (patch/call.h) is run by the helper for patches; what is asked about stays the
- * command line of the call. */
+ * command line of the call, and what is remembered are its files. */
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
@@ -96,6 +96,8 @@ static int read_patch(struct exec_run *run, const json_t *params, enum rpc_code 
     }
     if (check_folder(run->cwd, err))
         return -1;
+    patch_call_paths(&run->patch, run->cwd, &run->patched);
+    run->options.patched = strv_view(&run->patched);
     return exec_run_patch(run, "apply", "text", err);
 }
 
@@ -189,11 +191,8 @@ void method_exec_run(struct call *call, const json_t *params)
         call_fail_with(call, code, &err);
         return;
     }
-    /* A model chooses the folder; whose project it is counts only where the client vouches for it.
-     */
     owner = rules_part_owner(run->server);
-    run->rules =
-        rule_layers_load(&owner, place_has_root(run->places[0], run->cwd) ? run->cwd : "/");
+    run->rules = rule_layers_load(&owner, rules_part_folder(run->places[0], run->cwd));
     run->rules_file = rule_layers_file(&owner);
     run->options.gate = EXECUTION_ASKS;
     run->options.approvals = client_session_approvals(session);

@@ -342,6 +342,56 @@ def test_a_patch_is_asked_about_like_a_command(place, server):
         assert not (place.ws / "a.txt").exists()
 
 
+def add_files(*names):
+    """A patch; each has another text, as no two patches of a model are the same."""
+    add_files.count = getattr(add_files, "count", 0) + 1
+    files = "".join(f"*** Add File: {name}\n+{add_files.count}\n" for name in names)
+    return f"*** Begin Patch\n{files}*** End Patch\n"
+
+
+def test_a_yes_for_the_session_to_a_patch_is_one_for_each_file(place, server):
+    (place.ws / "d").mkdir()
+    with server.client() as client:
+        def is_asked(patch, decision="approved_for_session", cd=None, **params):
+            """Whether the patch is asked about, which is answered so."""
+            is_asked.number += 1
+            name = f"r{is_asked.number}"
+            argv = ["apply_patch", patch] if cd is None else [
+                "bash", "-lc", f"cd {cd} && apply_patch <<'EOF'\n{patch}EOF\n"]
+            number = run(client, name, argv, **{"approvalPolicy": "untrusted", **params})
+            if client.event("exec/event", lambda told: told["runId"] == name)["params"]["event"] == "asked":
+                asks = question(client)
+                answer(client, asks, decision)
+                is_asked.covers = asks["params"]["question"]["covers"]
+                is_asked.offers = asks["params"]["question"]["available_decisions"]
+            got = result(client, number)
+            assert got["outcome"] == "ran" and got["patch"]
+            return got["questions"] != []
+        is_asked.number = 0
+
+        assert is_asked(add_files("a.txt", "b.txt"))
+        assert is_asked.covers.endswith(
+            f"; for the session: also every later patch of {place.ws}/a.txt, {place.ws}/b.txt")
+        assert not is_asked(add_files("b.txt"))
+        assert (place.ws / "b.txt").read_text() == f"{add_files.count}\n"
+        assert not is_asked(add_files("b.txt", "a.txt"))
+        assert is_asked(add_files("b.txt", "c.txt"), "approved")  # once is once
+        assert is_asked(add_files("b.txt", "c.txt"))
+        assert not is_asked(add_files("c.txt"))
+        for name in ("./b.txt", "d/../b.txt", f"{place.ws}/b.txt"):
+            assert not is_asked(add_files(name))
+        assert not is_asked(add_files("b.txt"), cd=".")
+        assert not is_asked(add_files("b.txt"), cd=place.ws)
+        assert is_asked(add_files("b.txt"), cd="d")  # d/b.txt
+        assert not is_asked(add_files("d/b.txt"))
+        move = "*** Begin Patch\n*** Update File: c.txt\n*** Move to: e.txt\n@@\n-{}\n+x\n" \
+               "*** End Patch\n"
+        assert is_asked(move.format((place.ws / "c.txt").read_text().strip()), "approved")
+        assert (place.ws / "e.txt").read_text() == "x\n"
+        assert is_asked("*** Begin Patch\n*** Rename File: b.txt\n*** End Patch\n", "approved")
+        assert "approved_for_session" not in is_asked.offers
+
+
 def test_what_was_asked_and_run_is_in_the_log(place):
     rules(place, PROMPT)
     with Server(place) as server:

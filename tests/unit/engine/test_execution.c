@@ -33,6 +33,7 @@ struct session {
     bool is_silent;                /* there is none */
     unsigned asked;
     char covers[256];
+    unsigned offers;
 };
 
 struct call {
@@ -54,6 +55,7 @@ static void answer_at_once(struct asker *asker, const struct approval_request *q
     struct err err;
 
     session.asked++;
+    session.offers = question->offers;
     snprintf(session.covers, sizeof session.covers, "%s", question->covers);
     if (!session.is_silent && approvals_answer(asker->approvals, question->id, &answer, &err))
         fail_msg("%s", err.msg);
@@ -190,9 +192,6 @@ static void call_done(struct call *call)
     execution_free(call->execution);
 }
 
-/* What the double "refuses": the words that a real one brings about. */
-#define REFUSED "echo 'sh: cannot create /etc/hostname: Read-only file system' >&2; exit 1"
-
 static void a_yes_runs_it(void **state)
 {
     struct call call;
@@ -233,6 +232,72 @@ static void a_yes_for_the_session_is_not_asked_again(void **state)
         assert_string_equal(call.events,
                             i == 1 ? " answered sandbox done" : " asked answered sandbox done");
         call_done(&call);
+    }
+    assert_int_equal(session.asked, 2);
+}
+
+/* What the double "refuses": the words that a real one brings about. */
+#define REFUSED "echo 'sh: cannot create /etc/hostname: Read-only file system' >&2; exit 1"
+
+static unsigned asked_about(const char *script, char *const *patched)
+{
+    unsigned before = session.asked;
+    struct call call;
+
+    call_init(&call, APPROVAL_ON_REQUEST, script);
+    call.options.patched = patched;
+    assert_int_equal(call_run(&call)->outcome, EXECUTION_RAN);
+    call_done(&call);
+    return session.asked - before;
+}
+
+#define FILES(...) ((char *const[]){__VA_ARGS__, NULL})
+
+static void a_yes_for_the_session_counts_for_each_file_of_a_patch(void **state)
+{
+    char *a = (char *)"/a", *b = (char *)"/b", *c = (char *)"/c";
+
+    session.answer = APPROVAL_FOR_SESSION;
+    assert_int_equal(asked_about("exit $((1))", FILES(a, b)), 1);
+    assert_int_equal(asked_about("exit $((2))", FILES(b)), 0);
+    assert_int_equal(asked_about("exit $((3))", FILES(b, a)), 0);
+    assert_int_equal(asked_about("exit $((4))", FILES(b, c)), 1);
+    assert_int_equal(asked_about("exit $((5))", FILES(c)), 0);
+    assert_int_equal(asked_about("exit $((5))", NULL), 1); /* that command is no patch */
+}
+
+/* Nothing is said of which files: each is asked about, and no yes for the session is offered. */
+static void a_patch_that_is_none_is_asked_about_each_time(void **state)
+{
+    assert_int_equal(asked_about("exit $((1))", FILES(NULL)), 1);
+    assert_int_equal(asked_about("exit $((1))", FILES(NULL)), 1);
+    assert_int_equal(session.offers & 1u << APPROVAL_FOR_SESSION, 0);
+}
+
+/* Each yes of a grant is that of one file with it. */
+static void a_grant_to_a_patch_counts_for_each_file(void **state)
+{
+    char *a = (char *)"/a", *b = (char *)"/b";
+
+    session.answer = APPROVAL_FOR_SESSION;
+    assert_int_equal(asked_about(REFUSED, FILES(a, b)), 2);
+    assert_int_equal(asked_about(REFUSED "; true", FILES(b)), 0);
+}
+
+/* Who said yes to the one has not seen the other. */
+static void patches_of_the_same_file_are_asked_about_each(void **state)
+{
+    char *const *files = FILES((char *)"/a");
+    struct call calls[2];
+
+    for (size_t i = 0; i < 2; i++) {
+        call_init(&calls[i], APPROVAL_ON_REQUEST, i ? "exit $((4))" : "exit $((3))");
+        calls[i].options.patched = files;
+        call_start(&calls[i]);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(call_finish(&calls[i])->outcome, EXECUTION_RAN);
+        call_done(&calls[i]);
     }
     assert_int_equal(session.asked, 2);
 }
@@ -441,6 +506,10 @@ int main(void)
         SESSION(a_yes_runs_it),
         SESSION(a_no_does_not),
         SESSION(a_yes_for_the_session_is_not_asked_again),
+        SESSION(a_yes_for_the_session_counts_for_each_file_of_a_patch),
+        SESSION(a_patch_that_is_none_is_asked_about_each_time),
+        SESSION(a_grant_to_a_patch_counts_for_each_file),
+        SESSION(patches_of_the_same_file_are_asked_about_each),
         SESSION(many_at_once_share_one_question),
         SESSION(forbidden_is_not_asked),
         SESSION(a_denial_is_retried_with_a_grant),

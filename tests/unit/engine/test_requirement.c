@@ -232,7 +232,7 @@ static void every_retry(void **state)
 
 static unsigned flags_of(const json_t *json)
 {
-    static const char *const names[] = {"has-additional", "granted", "approved"};
+    static const char *const names[] = {"has-additional", "granted", "approved", "forbids-only"};
     AUTO_FREE char **words = case_strings(json, "flags");
     unsigned flags = 0;
 

@@ -3,18 +3,32 @@
  *     argv       the command line
  *     kind       "none", "patch", "bare"
  *     text       of a patch
- *     directory  of a patch; may be missing */
+ *     directory  of a patch; may be missing
+ *     paths      of a patch that is applied in /w/d; may be missing */
 #include "../policy/cases.h"
 
 #include "base/auto.h"
 #include "base/str.h"
+#include "base/strv.h"
 #include "patch/call.h"
 
 #include <string.h>
 
+static void check_paths(const struct patch_call *call, const json_t *json)
+{
+    AUTO_FREE char **wanted = case_strings(json, "paths");
+    AUTO(strv_done) struct strv paths = {0};
+    size_t len = 0;
+
+    patch_call_paths(call, "/w/d", &paths);
+    for (; wanted[len]; len++)
+        assert_string_equal(strv_view(&paths)[len], wanted[len]);
+    assert_int_equal(paths.len, len);
+}
+
 static void call_case(void **state)
 {
-    static const char *const known[] = {"why", "argv", "kind", "text", "directory", NULL};
+    static const char *const known[] = {"why", "argv", "kind", "text", "directory", "paths", NULL};
     static const char *const kinds[] = {
         [PATCH_CALL_NONE] = "none", [PATCH_CALL_PATCH] = "patch", [PATCH_CALL_BARE] = "bare"};
     const json_t *json = ((struct test_case *)*state)->json;
@@ -33,6 +47,8 @@ static void call_case(void **state)
     assert_int_equal(call.text_len, strlen(call.text));
     assert_string_equal(call.directory ? call.directory : "(none)",
                         case_string_or(json, "directory", "(none)"));
+    if (json_object_get(json, "paths"))
+        check_paths(&call, json);
 }
 
 int main(void)
