@@ -189,3 +189,6 @@ const char *unified_shell(char *const *env);
 /* What a model is told of a call that failed. Appends. */
 void unified_format_error(const char *tool, const char *command, const struct err *failure,
                           struct buf *out);
+/* The same, of one that was refused for a reason, however long. */
+void unified_format_refusal(const char *tool, const char *command, const char *reason,
+                            struct buf *out);

@@ -197,11 +197,17 @@ void call_finish(struct unified_call *call)
 }
 
 /* spec/unified-exec.md 10: the tool, the command in backticks, the reason. */
+void unified_format_refusal(const char *tool, const char *command, const char *reason,
+                            struct buf *out)
+{
+    if (command)
+        buf_appendf(out, "%s failed for `%s`: %s", tool, command, reason);
+    else
+        buf_appendf(out, "%s failed: %s", tool, reason);
+}
+
 void unified_format_error(const char *tool, const char *command, const struct err *failure,
                           struct buf *out)
 {
-    if (command)
-        buf_appendf(out, "%s failed for `%s`: %s", tool, command, failure->msg);
-    else
-        buf_appendf(out, "%s failed: %s", tool, failure->msg);
+    unified_format_refusal(tool, command, failure->msg, out);
 }

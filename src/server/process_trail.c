@@ -16,22 +16,25 @@ static void add(const struct wire_process *process, enum audit_event event, stru
     server_trail_add(process->owner->server, event, process->trail_id, body);
 }
 
+/* Adds what is known of the place. Takes nothing over; a new reference. */
+static struct json_t *begin_body(struct audit_begin begin, const struct place *place)
+{
+    const struct access_map *access = place->access;
+
+    begin.profile = access ? "of this call" : "none";
+    begin.network = access ? network_access_name(access->network) : "enabled";
+    begin.sandbox = access ? "require" : "disabled";
+    begin.face = "serve";
+    return audit_begin_body(&begin);
+}
+
 void process_trail_begin(struct wire_process *process, char *const *env)
 {
-    const struct access_map *access = process->place->access;
     const struct audit_begin begin = {
-        .argv = strv_view(&process->argv),
-        .env = env,
-        .cwd = process->cwd,
-        .profile = access ? "of this call" : "none",
-        .network = access ? network_access_name(access->network) : "enabled",
-        .sandbox = access ? "require" : "disabled",
-        .face = "serve",
-        .process = process->id,
-    };
+        .argv = strv_view(&process->argv), .env = env, .cwd = process->cwd, .process = process->id};
 
     if (server_trail_id(process->owner, process->trail_id))
-        add(process, AUDIT_BEGIN, audit_begin_body(&begin));
+        add(process, AUDIT_BEGIN, begin_body(begin, process->place));
 }
 
 /* --- the end --- */
@@ -76,4 +79,20 @@ void process_trail_end(struct wire_process *process)
     add_denials(process);
     add(process, AUDIT_END, end_body(process));
     *process->trail_id = '\0';
+}
+
+void process_trail_refusal(const struct client_session *owner,
+                           const struct process_refusal *refusal)
+{
+    const struct audit_begin begin = {
+        .argv = refusal->argv, .env = refusal->env, .cwd = refusal->cwd};
+    const struct audit_end end = {.end = execution_outcome_name(EXECUTION_FORBIDDEN),
+                                  .reason = refusal->reason,
+                                  .exit_code = -1};
+    char id[SERVER_TRAIL_ID_SIZE];
+
+    if (!server_trail_id(owner, id))
+        return;
+    server_trail_add(owner->server, AUDIT_BEGIN, id, begin_body(begin, refusal->place));
+    server_trail_add(owner->server, AUDIT_END, id, audit_end_body(&end));
 }

@@ -2,6 +2,8 @@
  * of each command; never its input or output. */
 #pragma once
 
+struct client_session;
+struct place;
 struct wire_process;
 
 /* Of `env` nothing is written: it says which words of the command line are secrets. */
@@ -9,3 +11,16 @@ void process_trail_begin(struct wire_process *process, char *const *env);
 
 /* Once; as it ended, or, when it has not, as given up by us. */
 void process_trail_end(struct wire_process *process);
+
+/* A command that was not started, because the rules forbid it. All borrowed. */
+struct process_refusal {
+    char *const *argv;
+    char *const *env;
+    const char *cwd;
+    const struct place *place;
+    const char *reason;
+};
+
+/* Its begin and its end. */
+void process_trail_refusal(const struct client_session *owner,
+                           const struct process_refusal *refusal);

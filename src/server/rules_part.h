@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/rule_layers.h"
+#include "server/place.h"
 #include "server/server.h"
 
 static inline struct rule_owner rules_part_owner(const struct server *server)
@@ -12,4 +13,11 @@ static inline struct rule_owner rules_part_owner(const struct server *server)
         .folder = server->config.folder,
         .home = server->config.home,
     };
+}
+
+/* Whose project a command belongs to: a model chooses the folder, so that counts only where the
+ * client vouches for it, as a root of the place. Borrowed from `cwd`, or static. */
+static inline const char *rules_part_folder(const struct place *place, const char *cwd)
+{
+    return place_has_root(place, cwd) ? cwd : "/";
 }

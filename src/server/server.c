@@ -256,6 +256,7 @@ void server_free(struct server *server)
     while (server->clients)
         client_on_closed(server->clients);
     unified_part_free(server);
+    rules_cache_done(&server->rules);
     server_trail_free(server);
     if (server->warm)
         place_release(server->warm);

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "rpc/rpc.h"
 #include "server/retained.h"
+#include "server/rules_cache.h"
 #include "server/server_limits.h"
 #include "server/stopping.h"
 #include "server/wire_event.h"
@@ -73,6 +74,7 @@ struct server {
     struct file_pool *file_pool;     /* NULL until an fs/ method is used; freed before the places */
     struct unified *unified;         /* NULL until session/exec is used */
     struct write_turns *write_turns; /* NULL until session/write is used */
+    struct rules_cache rules;        /* of session/exec */
     size_t model_calls;              /* session/... that are not answered yet */
     struct exec_run *exec_runs;      /* commands of exec/run and patch/apply */
     struct server_trail *trail;      /* the audit log; NULL: nothing is written yet */

@@ -140,3 +140,14 @@ void unified_wire_call_began(struct unified_wire_call *wire, struct unified_call
     wire->waiting = waiting;
     call_on_gone(wire->call, wire_call_on_gone, wire);
 }
+
+void unified_wire_refuse(struct call *call, const char *tool, const char *command,
+                         const char *reason)
+{
+    AUTO(buf_done) struct buf text = {0};
+
+    buf_init(&text, SIZE_MAX / 2);
+    unified_format_refusal(tool, command, reason, &text);
+    call_fail_data(call, RPC_INVALID_REQUEST, reason,
+                   json_pack("{s:o}", "text", json_lossy(text.data)));
+}

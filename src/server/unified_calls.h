@@ -36,3 +36,7 @@ struct unified_wire_call *unified_wire_call_new(struct call *call, const char *t
 void unified_wire_call_began(struct unified_wire_call *wire, struct unified_call *waiting,
                              const char *command, const struct err *err);
 unified_done_fn unified_wire_on_done;
+
+/* Answers a call that is not to be started, as a failure of its caller. */
+void unified_wire_refuse(struct call *call, const char *tool, const char *command,
+                         const char *reason);

@@ -1,4 +1,5 @@
-/* session/exec: the parameters of exec_command, made into what exec/unified.h takes. */
+/* session/exec: the parameters of exec_command, made into what exec/unified.h takes. What the rules
+ * forbid is refused before anything of it is run, the start-up files of a login shell included. */
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/json.h"
@@ -11,6 +12,7 @@
 #include "server/model_process.h"
 #include "server/place.h"
 #include "server/server.h"
+#include "server/session_rules.h"
 #include "server/session_stand_in.h"
 #include "server/start_env.h"
 #include "server/unified_calls.h"
@@ -20,6 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define TOOL "exec_command" /* as its model knows it */
 
 static const struct screen_limits screen_limits = {.lines_max = 1000, .bytes_max = 1 << 18};
 
@@ -142,9 +146,27 @@ static int exec_parts_read(struct call *call, const json_t *params, struct exec_
     return parts->place ? 0 : -1;
 }
 
-static void exec_start(struct call *call, const json_t *params, const struct exec_parts *parts)
+static void exec_start(struct call *call, const json_t *params, const struct exec_parts *parts,
+                       struct unified_exec *exec)
 {
     struct client_session *session = call->client->session;
+    AUTO(session_stand_in_done) struct session_stand_in stand_in = {.cwd = NULL};
+    struct unified_wire_call *wire = unified_wire_call_new(call, TOOL);
+    struct err err = {0};
+    struct unified *unified = unified_part(session->server, &err);
+    struct unified_call *waiting = NULL;
+
+    if (unified && session_stand_in_init(&stand_in, call, params, parts->place,
+                                         strv_view(&parts->base), exec, &err) == 0)
+        waiting = unified_exec(unified, exec, unified_wire_on_done, wire, &err);
+    if (waiting)
+        model_process_add(session, exec, parts->place,
+                          unified_find(unified, unified_call_id(waiting), &err));
+    unified_wire_call_began(wire, waiting, exec->cmd, &err);
+}
+
+static void exec_begin(struct call *call, const json_t *params, const struct exec_parts *parts)
+{
     const char *asked = json_string_value(json_object_get(params, "shell"));
     AUTO_FREE char *shell = asked ? alloc_str(asked) : host_shell_for(strv_view(&parts->env));
     const json_t *login = json_object_get(params, "login");
@@ -160,22 +182,15 @@ static void exec_start(struct call *call, const json_t *params, const struct exe
         .size = {.rows = (unsigned short)json_integer_value(json_object_get(params, "rows")),
                  .columns = (unsigned short)json_integer_value(json_object_get(params, "columns"))},
         .screen = flag_of(params, "screen") ? &screen_limits : NULL,
-        .owner = session->number,
+        .owner = call->client->session->number,
         .pace = parts->pace.pace,
     };
-    AUTO(session_stand_in_done) struct session_stand_in stand_in = {.cwd = NULL};
-    struct unified_wire_call *wire = unified_wire_call_new(call, "exec_command");
-    struct err err = {0};
-    struct unified *unified = unified_part(session->server, &err);
-    struct unified_call *waiting = NULL;
+    AUTO_FREE char *forbidden = session_rules_refusal(call, &exec, parts->place);
 
-    if (unified && session_stand_in_init(&stand_in, call, params, parts->place,
-                                         strv_view(&parts->base), &exec, &err) == 0)
-        waiting = unified_exec(unified, &exec, unified_wire_on_done, wire, &err);
-    if (waiting)
-        model_process_add(session, &exec, parts->place,
-                          unified_find(unified, unified_call_id(waiting), &err));
-    unified_wire_call_began(wire, waiting, exec.cmd, &err);
+    if (forbidden)
+        unified_wire_refuse(call, TOOL, exec.cmd, forbidden);
+    else
+        exec_start(call, params, parts, &exec);
 }
 
 void method_session_exec(struct call *call, const json_t *params)
@@ -189,5 +204,5 @@ void method_session_exec(struct call *call, const json_t *params)
     if (exec_parts_read(call, params, &parts, &code, &err))
         call_fail_with(call, code, &err);
     else
-        exec_start(call, params, &parts);
+        exec_begin(call, params, &parts);
 }
