@@ -7,11 +7,14 @@
 """
 import base64
 import os
+import re
 import signal
 import subprocess
 
 from harness import WAIT, read_until
 from ws_client import Client
+
+SANITIZERS = re.compile(r"(Address|Leak)Sanitizer|runtime error:")
 
 READ_ONLY = {"permissions": {"type": "managed", "network": "restricted", "file_system": {
     "type": "restricted", "entries": [
@@ -104,8 +107,10 @@ class Server:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, kind, *_):
         self.stop()
+        if kind is None:
+            assert not SANITIZERS.search(self.logged()), self.logged()
 
     def connect(self, **kwargs):
         client = ServedClient.connect(self.url, **kwargs)
