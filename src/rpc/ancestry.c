@@ -12,25 +12,39 @@
 
 #include <unistd.h>
 
-enum { DEPTH_MAX = 4096 };
+enum { DEPTH_MAX = 4096, LINE_MAX_OWN = 64 };
 
 static const char launcher_name[] = "cordon-init"; /* PLAN_LAUNCHER_NAME of launch/plan_format.h */
 
-static bool is_above_us(pid_t pid)
-{
-    pid_t above = getppid();
+/* Whoever is above this process; those that are further away than any login shell do not matter. */
+struct line {
+    pid_t pids[LINE_MAX_OWN];
+    size_t len;
+};
 
-    for (int i = 0; i < DEPTH_MAX && above > 0 && above != pid; i++)
-        above = proc_parent(above);
-    return above == pid;
+static void line_read(struct line *line)
+{
+    line->len = 0;
+    for (pid_t pid = getppid(); pid > 0 && line->len < LINE_MAX_OWN; pid = proc_parent(pid))
+        line->pids[line->len++] = pid;
+}
+
+static bool line_has(const struct line *line, pid_t pid)
+{
+    for (size_t i = 0; i < line->len; i++)
+        if (line->pids[i] == pid)
+            return true;
+    return false;
 }
 
 bool ancestry_is_command(pid_t pid)
 {
     pid_t self = getpid();
+    struct line above_us;
 
+    line_read(&above_us);
     for (int i = 0; i < DEPTH_MAX && pid != self; i++) {
-        if (pid == 0 || is_above_us(pid))
+        if (pid == 0 || line_has(&above_us, pid))
             return false;
         if (proc_is_named(pid, launcher_name))
             return true;

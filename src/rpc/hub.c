@@ -110,6 +110,7 @@ struct rpc_hub *rpc_hub_new(struct loop *loop, const struct rpc_hub_options *opt
         (struct rpc_hub){.loop = loop, .options = options_complete(options), .due_ns = UINT64_MAX};
     hub->timer = loop_timer_new(loop, hub_on_timer, hub);
     hub->soon = loop_timer_new(loop, hub_on_soon, hub);
+    door_init(&hub->door, hub);
     return hub;
 }
 
@@ -130,6 +131,7 @@ void rpc_hub_free(struct rpc_hub *hub)
     hub_stop_listening(hub);
     while (hub->first)
         peer_free(hub->first);
+    door_done(&hub->door);
     loop_timer_free(hub->timer);
     loop_timer_free(hub->soon);
     free(hub);
@@ -181,9 +183,14 @@ bool hub_is_full(const struct rpc_hub *hub)
     return hub->stats.peers_open >= hub->options.max_peers;
 }
 
+static bool is_at_door(const struct rpc_peer *peer)
+{
+    return peer->stage == PEER_HEAD && peer->door.state != DOOR_UNASKED;
+}
+
 /* Connections that are not open (in the handshake, or being closed) may be as many as open ones.
- * Beyond that the one that is at it for the longest has to go: whoever comes with a request ready
- * is through in one round of the loop. */
+ * Beyond that the one that is at it for the longest has to go, and first of all one that does not
+ * wait for us: whoever comes with a request ready is through in a few rounds of the loop. */
 void hub_make_place(struct rpc_hub *hub)
 {
     struct rpc_peer *oldest = NULL;
@@ -192,7 +199,7 @@ void hub_make_place(struct rpc_hub *hub)
     for (struct rpc_peer *peer = hub->first; peer; peer = peer->next) {
         if (peer_is_open(peer) || peer->stage == PEER_DEAD)
             continue;
-        if (!oldest)
+        if (!oldest || (is_at_door(oldest) && !is_at_door(peer)))
             oldest = peer;
         count++;
     }

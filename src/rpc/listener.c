@@ -36,7 +36,7 @@ static void name_ip(const struct rpc_address *address, char ret[NAME_SIZE])
 
 /* Whoever is on the other end of a Unix socket has to be who we are, or root, which could be; but
  * no command, which could leave its sandbox by starting another one. (A peer of another pid
- * namespace has the number 0.) What holds for WebSockets: peer_head.c. */
+ * namespace has the number 0.) What holds for WebSockets: door.c. */
 static bool check_uid(struct rpc_hub *hub, int fd, char ret_name[NAME_SIZE])
 {
     struct ucred peer;

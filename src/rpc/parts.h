@@ -5,6 +5,7 @@
 #include "rpc/bind.h"
 #include "rpc/calls.h"
 #include "rpc/channel.h"
+#include "rpc/door.h"
 #include "rpc/http_head.h"
 #include "rpc/lines.h"
 #include "rpc/outbox.h"
@@ -44,6 +45,7 @@ struct rpc_hub {
     struct loop_timer *timer; /* for the earliest of all deadlines */
     uint64_t due_ns;          /* when it fires */
     struct loop_timer *soon;  /* for what must not happen inside a call of the owner */
+    struct door door;
     struct rpc_stats stats;
     unsigned heads; /* that may still be answered in this round */
     bool is_shut;
@@ -80,6 +82,11 @@ struct rpc_peer {
     uint64_t deadline_ns; /* of HEAD, FLUSH and LINGER */
     uint64_t alive_ns;    /* last sign of life */
     uint64_t ping_ns;     /* next ping */
+    struct {
+        enum door_state state;
+        uint32_t inode; /* of the other end, while it waits */
+        unsigned looks; /* that were made for it */
+    } door;
     struct {
         bool is_announced : 1; /* on_open was called */
         bool is_departed : 1;  /* on_closed was called */

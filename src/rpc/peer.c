@@ -137,6 +137,11 @@ void peer_break(struct rpc_peer *peer, const char *why)
     hub_soon(peer->hub);
 }
 
+static bool peer_awaits_head(const struct rpc_peer *peer)
+{
+    return peer->stage == PEER_HEAD && !peer->is.is_waiting && peer->door.state == DOOR_UNASKED;
+}
+
 static unsigned peer_interest(const struct rpc_peer *peer)
 {
     unsigned interest = LOOP_NOTHING;
@@ -145,8 +150,7 @@ static unsigned peer_interest(const struct rpc_peer *peer)
         return LOOP_NOTHING;
     if (peer->outbox.len)
         interest |= LOOP_WRITE;
-    if ((peer->stage == PEER_HEAD && !peer->is.is_waiting) || peer->stage == PEER_LINGER ||
-        peer_may_read(peer))
+    if (peer_awaits_head(peer) || peer->stage == PEER_LINGER || peer_may_read(peer))
         interest |= LOOP_READ;
     return interest;
 }

@@ -7,12 +7,10 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "rpc/http_reply.h"
-#include "rpc/tcp_owner.h"
 #include "rpc/text.h"
 
 #include <ctype.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { METRICS_MAX = 1024 * 1024, REPLY_MAX = METRICS_MAX + 4096 };
 
@@ -63,20 +61,6 @@ static void peer_upgrade(struct rpc_peer *peer, size_t len)
         peer_read_leftover(peer);
 }
 
-/* Without a token to tell them by, those are let in who could do by themselves what we do for them:
- * this user and root, and no command of Cordon's, which could leave its sandbox by starting another
- * one. What cannot be told is refused. (Of root's processes others cannot see what is open.) */
-static bool peer_is_welcome(const struct rpc_peer *peer)
-{
-    struct tcp_owner owner;
-
-    if (!tcp_owner_find(channel_fd(peer->channel), &owner))
-        return false;
-    if (owner.uid == 0 && geteuid() != 0)
-        return true;
-    return owner.uid == geteuid() && tcp_owner_is_welcome(&owner);
-}
-
 static struct http_reply peer_refusal(const struct rpc_peer *peer)
 {
     log_event(LOG_LEVEL_WARN, "peer-refused", log_text("peer", peer->name));
@@ -88,6 +72,17 @@ static struct http_reply peer_refusal(const struct rpc_peer *peer)
     };
 }
 
+/* Whether somebody else than a token says if it may come in. */
+static bool peer_stands_at_door(struct rpc_peer *peer)
+{
+    if (peer->transport != RPC_WS || peer->hub->options.auth)
+        return false;
+    if (peer->door.state == DOOR_UNASKED)
+        door_ask(&peer->hub->door, peer);
+    return true;
+}
+
+/* Twice for those who have to wait at the door, and parsing a head takes it apart. */
 static void peer_handle_head(struct rpc_peer *peer, size_t len)
 {
     const struct rpc_hub_options *options = &peer->hub->options;
@@ -96,18 +91,24 @@ static void peer_handle_head(struct rpc_peer *peer, size_t len)
         .has_metrics = options->handlers->on_metrics != NULL,
         .is_full = hub_is_full(peer->hub),
     };
+    AUTO(buf_done) struct buf text;
     struct http_head head;
     struct http_reply reply;
     struct err err;
 
-    if (http_head_parse(peer->early.data, len, &head, &err)) {
+    buf_init(&text, HTTP_HEAD_MAX);
+    buf_append(&text, peer->early.data, len);
+    if (http_head_parse(text.data, len, &head, &err)) {
         peer_reply_error(peer, 400, err.msg);
         return;
     }
     reply = http_reply_to(&head, &situation);
-    if (reply.page == HTTP_PAGE_UPGRADE && peer->transport == RPC_WS && !options->auth &&
-        !peer_is_welcome(peer))
-        reply = peer_refusal(peer);
+    if (reply.page == HTTP_PAGE_UPGRADE && peer_stands_at_door(peer)) {
+        if (peer->door.state == DOOR_WAITS)
+            return;
+        if (peer->door.state == DOOR_SHUT)
+            reply = peer_refusal(peer);
+    }
     peer_reply(peer, &reply);
     if (reply.page == HTTP_PAGE_UPGRADE)
         peer_upgrade(peer, len);
@@ -161,7 +162,7 @@ void peer_read_head(struct rpc_peer *peer)
 {
     size_t len;
 
-    if (!peer_append_head(peer))
+    if (peer->door.state == DOOR_UNASKED && !peer_append_head(peer))
         return;
     if (peer->transport == RPC_UNIX && !isupper((unsigned char)peer->early.data[0])) {
         peer_turn_to_lines(peer);

@@ -78,7 +78,7 @@ struct rpc_hub_options {
     const struct rpc_handlers *handlers; /* borrowed */
     void *data;                          /* for the handlers */
     const struct rpc_auth *auth;         /* borrowed; of ws listeners; NULL: who could do by
-                                            itself what this process does (peer_head.c) */
+                                            itself what this process does (door.c) */
     unsigned max_peers;                  /* open connections; 256 */
     size_t message_max;                  /* bytes of one incoming message; 64 MiB */
     size_t queue_high;                   /* bytes: no room from here on; 1 MiB */

@@ -1,28 +1,17 @@
 /* Unlike a Unix socket, TCP does not say who is at the other end. But both ends of a connection
  * within a host are sockets of its kernel, which can be asked for the other one (sock_diag(7)): to
- * whom it belongs, and its inode number; and /proc says which processes have that one open.
- *
- * The answer is positive or none. Nobody being found is no leave to come in: a command can have the
- * descriptor on its way to itself, in the queue of a socket pair, while somebody looks for it.
+ * whom it belongs, and its inode number, by which lookout.h finds the processes that have it open.
  */
 #include "rpc/tcp_owner.h"
 
 #include "base/auto.h"
-#include "rpc/ancestry.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -120,47 +109,4 @@ bool tcp_owner_find(int fd, struct tcp_owner *ret)
         return false;
     *ret = (struct tcp_owner){.uid = reply.idiag_uid, .inode = reply.idiag_inode};
     return true;
-}
-
-static void folder_close(DIR **slot)
-{
-    if (*slot)
-        closedir(*slot);
-}
-
-/* false also when we may not look. */
-static bool has_open(const char *pid, uint32_t inode)
-{
-    AUTO(folder_close) DIR *folder = NULL;
-    const struct dirent *entry;
-    char wanted[32];
-    char path[32];
-
-    snprintf(wanted, sizeof wanted, "socket:[%u]", inode);
-    snprintf(path, sizeof path, "/proc/%.16s/fd", pid);
-    folder = opendir(path);
-    while (folder && (entry = readdir(folder))) {
-        char target[sizeof wanted] = "";
-
-        if (readlinkat(dirfd(folder), entry->d_name, target, sizeof target - 1) > 0 &&
-            strcmp(target, wanted) == 0)
-            return true;
-    }
-    return false;
-}
-
-bool tcp_owner_is_welcome(const struct tcp_owner *owner)
-{
-    AUTO(folder_close) DIR *processes = opendir("/proc");
-    const struct dirent *entry;
-    bool is_welcome = false;
-
-    while (processes && (entry = readdir(processes))) {
-        if (!isdigit((unsigned char)*entry->d_name) || !has_open(entry->d_name, owner->inode))
-            continue;
-        if (ancestry_is_command((pid_t)strtol(entry->d_name, NULL, 10)))
-            return false;
-        is_welcome = true;
-    }
-    return is_welcome;
 }

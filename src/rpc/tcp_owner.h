@@ -13,8 +13,3 @@ struct tcp_owner {
 /* `fd`: our end, connected. false when nobody has the other end open any more, when it is not on
  * this host, or when the kernel does not tell (sock_diag(7)). */
 bool tcp_owner_find(int fd, struct tcp_owner *ret);
-
-/* Some process has the socket open, and none that does is a command of Cordon's (ancestry.h). Reads
- * all of /proc: for once per connection. A descriptor that is only on its way from one process to
- * another, or in a process that this one cannot see, is not found. */
-bool tcp_owner_is_welcome(const struct tcp_owner *owner);

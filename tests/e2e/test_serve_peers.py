@@ -9,7 +9,7 @@ import pytest
 
 from harness import CORDON, WAIT
 from served import Server, workspace_write
-from ws_client import Client
+from ws_client import Client, dial, read_all, upgrade_head
 
 # A client that has a file made where its sandbox does not let it write, by a command without one.
 ATTACK = r"""
@@ -35,9 +35,9 @@ if how == "hidden":  # the descriptor is in nobody's table while the server look
     here.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [sock.fileno()]))])
     sock.sendall(request)
     sock.close()
-    for _ in range(2):  # answered behind the look
+    for _ in range(4):  # each answered behind a look of its own, or that of the one before
         with socket.create_connection((host, int(port))) as other:
-            other.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            other.sendall(head.encode())
             other.recv(100)
     sock = socket.socket(fileno=socket.recv_fds(there, 1, 1)[1][0])
 else:
@@ -149,3 +149,61 @@ def test_a_refusal_says_why(place, victim):
         ended = client.run("a", ["python3", "-c", script, server.url, os.path.dirname(__file__)])
         assert ended.output.startswith(b"403 ") and b"--ws-auth" in ended.output
         assert "peer-refused" in server.logged()
+
+
+# --- many at once: one look at /proc serves all who wait ---
+
+CROWD = 60
+
+CROWD_COMMAND = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from ws_client import dial, upgrade_head
+socks = [dial(sys.argv[1]) for _ in range(int(sys.argv[3]))]
+print("ready", flush=True)
+for sock in socks:
+    sock.sendall(upgrade_head())
+print([sock.recv(12)[9:].decode() for sock in socks])
+"""
+
+
+def knock(server):
+    """Connections whose heads are sent; nothing of the answers is read yet."""
+    socks = [dial(server.url) for _ in range(CROWD)]
+    for sock in socks:
+        sock.sendall(upgrade_head())
+    return socks
+
+
+def statuses(socks):
+    answers = [sock.recv(12)[9:].decode() for sock in socks]
+    for sock in socks:
+        sock.close()
+    return answers
+
+
+def test_everybody_in_a_crowd_is_judged_by_themselves(place):
+    with Server(place) as server, server.client() as client:
+        client.start("a", ["python3", "-c", CROWD_COMMAND, server.url, os.path.dirname(__file__),
+                           str(CROWD)])
+        client.output_until("a", b"ready")
+        assert statuses(knock(server)) == ["101"] * CROWD
+        assert client.follow("a").output.strip().decode() == str(["403"] * CROWD)
+
+
+def test_who_leaves_the_crowd_takes_nobody_along(place):
+    with Server(place) as server:
+        socks = knock(server)
+        for sock in socks[::2]:
+            sock.close()
+        assert statuses(socks[1::2]) == ["101"] * (CROWD // 2)
+        server.client().close()
+
+
+def test_a_server_can_be_stopped_while_a_crowd_waits(place):
+    server = Server(place)
+    socks = knock(server)
+    assert server.stop() == 0
+    for sock in socks:
+        assert read_all(sock)[9:12] in (b"", b"101")
+        sock.close()

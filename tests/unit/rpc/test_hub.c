@@ -1,248 +1,12 @@
-/* Time and back pressure of connections, with a clock that stands still and both ends in this
- * process: the other end is a plain socket, and the loop runs until something can be read from it.
- */
-#include "../base/support.h"
+/* Time and back pressure of connections. */
+#include "hub_fixture.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
-#include "loop/loop.h"
-#include "rpc/auth.h"
-#include "rpc/rpc.h"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-struct fixture {
-    struct loop *loop;
-    struct rpc_auth *auth; /* lets in anybody: both ends are in this process */
-    struct rpc_hub *hub;
-    struct rpc_listener *listener;
-    struct rpc_peer *peer; /* the last that was opened */
-    struct rpc_message message;
-    bool is_opened;
-    bool is_closed;
-    bool is_idle;
-    bool has_message;
-    bool has_room;
-    bool is_readable;
-    bool is_answered;
-    bool was_answered_before_close;
-    char answer[200];
-    char why[200];
-    int messages;
-};
-
-static void on_open(void *data, struct rpc_peer *peer)
-{
-    struct fixture *f = data;
-
-    f->peer = peer;
-    f->is_opened = true;
-}
-
-static void on_message(void *data, struct rpc_peer *peer, struct rpc_message *message)
-{
-    struct fixture *f = data;
-
-    rpc_message_done(&f->message);
-    f->message = rpc_message_take(message);
-    f->has_message = true;
-    f->messages++;
-}
-
-static void on_room(void *data, struct rpc_peer *peer)
-{
-    struct fixture *f = data;
-
-    f->has_room = true;
-}
-
-static void on_closed(void *data, struct rpc_peer *peer, const char *why)
-{
-    struct fixture *f = data;
-
-    f->is_closed = true;
-    f->was_answered_before_close = f->is_answered;
-    snprintf(f->why, sizeof f->why, "%s", why);
-}
-
-static void on_idle(void *data)
-{
-    struct fixture *f = data;
-
-    f->is_idle = true;
-}
-
-static const struct rpc_handlers handlers = {.on_open = on_open,
-                                             .on_message = on_message,
-                                             .on_room = on_room,
-                                             .on_closed = on_closed,
-                                             .on_idle = on_idle};
-
-static void open_hub(struct fixture *f, const struct rpc_hub_options *options)
-{
-    struct rpc_address address;
-    struct err err;
-
-    f->hub = rpc_hub_new(f->loop, options);
-    assert_int_equal(rpc_address_parse("ws://127.0.0.1:0", &address, &err), 0);
-    f->listener = rpc_hub_listen(f->hub, &address, &err);
-    assert_non_null(f->listener);
-}
-
-static int setup(void **state)
-{
-    struct fixture *f = alloc_zero(1, sizeof *f);
-    const struct rpc_auth_options anybody = {.mode = RPC_AUTH_ANYBODY};
-    struct rpc_hub_options options = {.handlers = &handlers, .data = f};
-    struct err err;
-
-    clock_freeze(1000 * CLOCK_NS_PER_S, 0);
-    f->loop = loop_new(&err);
-    assert_int_equal(rpc_auth_new(&anybody, &f->auth, &err), 0);
-    options.auth = f->auth;
-    open_hub(f, &options);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-
-    rpc_message_done(&f->message);
-    rpc_hub_free(f->hub);
-    rpc_auth_free(f->auth);
-    loop_free(f->loop);
-    free(f);
-    clock_release();
-    return 0;
-}
-
-static void wait_for(struct fixture *f, bool *flag)
-{
-    struct err err;
-
-    assert_int_equal(loop_run(f->loop, flag, &err), 0);
-    *flag = false;
-}
-
-static void readable(void *data, int fd, unsigned ready)
-{
-    *(bool *)data = true;
-}
-
-/* What the other end reads next, after the loop did what there was to do; 0 at the end. */
-static size_t receive(struct fixture *f, int fd, char *ret, size_t size)
-{
-    struct err err;
-    struct loop_watch *watch =
-        loop_watch_new(f->loop, fd, LOOP_READ, readable, &f->is_readable, &err);
-    ssize_t n;
-
-    assert_non_null(watch);
-    wait_for(f, &f->is_readable);
-    loop_watch_free(watch);
-    n = recv(fd, ret, size - 1, 0);
-    ret[n < 0 ? 0 : n] = '\0';
-    return n < 0 ? 0 : (size_t)n;
-}
-
-static void later(struct fixture *f, uint64_t ms)
-{
-    clock_advance(ms * CLOCK_NS_PER_MS);
-    rpc_hub_tick(f->hub);
-}
-
-static int dial(struct fixture *f)
-{
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    to.sin_port = htons((uint16_t)atoi(strrchr(rpc_listener_url(f->listener), ':') + 1));
-    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
-    return fd;
-}
-
-static void put(int fd, const void *data, size_t len)
-{
-    assert_int_equal(send(fd, data, len, MSG_NOSIGNAL), len);
-}
-
-/* A WebSocket, through its handshake. */
-static int dial_ws(struct fixture *f)
-{
-    static const char head[] = "GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\n"
-                               "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                               "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-    int fd = dial(f);
-    char reply[1000];
-
-    put(fd, head, sizeof head - 1);
-    receive(f, fd, reply, sizeof reply);
-    assert_contains(reply, " 101 ");
-    f->is_opened = false;
-    return fd;
-}
-
-/* A peer that speaks lines; the other end of its socket. */
-static int attach(struct fixture *f)
-{
-    struct err err;
-    int ends[2];
-
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    assert_non_null(rpc_hub_attach(f->hub, ends[0], ends[0], &err));
-    wait_for(f, &f->is_opened);
-    return ends[1];
-}
-
-static void put_line(int fd, const char *line)
-{
-    put(fd, line, strlen(line));
-    put(fd, "\n", 1);
-}
-
-static const char pong[] = "\x8a\x80mask"; /* empty, masked */
-
-static void assert_ping(struct fixture *f, int fd)
-{
-    char got[10];
-
-    assert_int_equal(receive(f, fd, got, sizeof got), 2);
-    assert_memory_equal(got, "\x89\x00", 2);
-}
-
-static void assert_nothing_to_read(int fd)
-{
-    char byte;
-
-    assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), -1);
-}
-
-/* And not a millisecond sooner. */
-static void later_exactly(struct fixture *f, int fd, uint64_t ms)
-{
-    later(f, ms - 1);
-    assert_nothing_to_read(fd);
-    later(f, 1);
-}
-
-static void wait_for_bytes(struct fixture *f, uint64_t bytes_in)
-{
-    struct rpc_stats stats;
-    struct err err;
-
-    do {
-        assert_int_equal(loop_dispatch(f->loop, &err), 0);
-        rpc_hub_stats(f->hub, &stats);
-    } while (stats.bytes_in < bytes_in);
-}
 
 static void pings_every_30_seconds(void **state)
 {
@@ -292,7 +56,7 @@ static void keeps_a_peer_that_answers(void **state)
         later(f, 30000);
         assert_ping(f, fd);
         rpc_hub_stats(f->hub, &before);
-        put(fd, pong, sizeof pong - 1);
+        put(fd, PONG, sizeof PONG - 1);
         wait_for_bytes(f, before.bytes_in + 1);
     }
     assert_false(f->is_closed);
@@ -444,7 +208,7 @@ static void pause_holds_back_what_was_read(void **state)
 {
     struct fixture *f = *state;
     static const struct rpc_handlers pausing = {
-        .on_open = on_open, .on_message = pause_message, .on_closed = on_closed};
+        .on_open = fixture_on_open, .on_message = pause_message, .on_closed = fixture_on_closed};
     const struct rpc_hub_options options = {.handlers = &pausing, .data = f, .auth = f->auth};
     static const char frame[] = "\x81\x95\0\0\0\0{\"id\":1,\"method\":\"a\"}";
     AUTO_CLOSE int fd = -1;
@@ -579,7 +343,7 @@ static void accepting_goes_on_a_second_after_descriptors_ran_out(void **state)
     assert_contains(reply, " 200 ");
 }
 
-#define with_hub(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define with_hub(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 
 int main(void)
 {
