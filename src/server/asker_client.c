@@ -11,7 +11,6 @@
 #include "rpc/rpc.h"
 #include "server/client.h"
 #include "server/client_session.h"
-#include "server/server.h"
 
 #include <stdlib.h>
 
@@ -133,20 +132,12 @@ json_t *client_session_question(const struct client_session *session, json_t *qu
                      question);
 }
 
-struct approvals *client_session_approvals(struct client_session *session)
+struct asker *asker_client_new(struct client_session *session)
 {
-    struct asker_client *asker;
-    uint64_t timeout_ns;
+    struct asker_client *asker = alloc_zero(1, sizeof *asker);
 
-    if (session->approvals)
-        return session->approvals;
-    asker = alloc_zero(1, sizeof *asker);
     asker->asker =
         (struct asker){.ask = client_ask, .withdraw = client_withdraw, .free = client_free};
     asker->session = session;
-    timeout_ns = session->server->limits.approval_ns;
-    session->approvals =
-        approvals_new(session->server->loop, timeout_ns ? timeout_ns : SERVER_APPROVAL_NS);
-    approvals_add_asker(session->approvals, &asker->asker);
-    return session->approvals;
+    return &asker->asker;
 }

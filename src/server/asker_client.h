@@ -3,11 +3,11 @@
 
 #include <jansson.h>
 
-struct approvals;
+struct asker;
 struct client_session;
 
-/* The questions of the session; made when they are first wanted. */
-struct approvals *client_session_approvals(struct client_session *session);
+/* Asks by approval/request. Never NULL. */
+struct asker *asker_client_new(struct client_session *session);
 
 /* {"approvalId", "sessionId", "question"}: with an id that is unique in the server. Takes over
  * `question` (approval_request_to_json()); new reference. */

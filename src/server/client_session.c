@@ -5,10 +5,12 @@
 #include "server/client_session.h"
 
 #include "base/alloc.h"
+#include "base/auto.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/approvals.h"
 #include "engine/snapshots.h"
+#include "exec/unified.h"
 #include "loop/loop.h"
 #include "server/client.h"
 #include "server/exec_run.h"
@@ -114,16 +116,58 @@ static void tell_processes(struct client_session *session)
 void client_session_attach(struct client_session *session, struct client *client)
 {
     loop_timer_stop(session->timer);
+    session->detached = 0;
     session->client = client;
     client->session = session;
     tell_processes(session);
 }
 
+static bool has_model_session(const struct client_session *session)
+{
+    AUTO_FREE int *ids = NULL;
+    size_t len = 0;
+
+    if (session->server->unified)
+        ids = unified_list(session->server->unified, session->number, &len);
+    return len > 0;
+}
+
+/* The one without a process that lost its connection first, but after `detached`; NULL: none. */
+static struct client_session *find_spare(const struct server *server, uint64_t detached)
+{
+    struct client_session *found = NULL;
+
+    for (struct client_session *session = server->sessions; session; session = session->next)
+        if (session->detached > detached && !session->processes.first &&
+            (!found || session->detached < found->detached))
+            found = session;
+    return found;
+}
+
+/* Clients that come and go must not fill the memory with what they might resume. */
+static void end_oldest(const struct server *server)
+{
+    struct client_session *spare = NULL;
+    size_t count = 0;
+
+    for (const struct client_session *session = server->sessions; session; session = session->next)
+        count += session->detached && !session->processes.first;
+    if (count <= CLIENT_SESSIONS_DETACHED)
+        return;
+    spare = find_spare(server, 0);
+    while (spare && has_model_session(spare))
+        spare = find_spare(server, spare->detached);
+    if (spare)
+        client_session_free(spare);
+}
+
 void client_session_detach(struct client_session *session)
 {
     session->client = NULL;
+    session->detached = ++session->server->sessions_detached;
     tell_processes(session);
     start_clock(session);
+    end_oldest(session->server);
 }
 
 void client_session_on_room(struct client_session *session)

@@ -18,7 +18,10 @@ struct loop_timer;
 struct server;
 struct snapshots;
 
-enum { CLIENT_SESSION_ID_SIZE = 37 }; /* a UUID and its NUL */
+enum {
+    CLIENT_SESSION_ID_SIZE = 37,     /* a UUID and its NUL */
+    CLIENT_SESSIONS_DETACHED = 1024, /* kept that have nothing in them */
+};
 
 #define CLIENT_SESSION_LIFETIME_NS UINT64_C(80000000000) /* 80 s, as measured: spec 3 */
 
@@ -30,6 +33,7 @@ struct client_session {
     struct client_session *next; /* of the server's sessions */
     struct client_session *previous;
     uint64_t lifetime_ns; /* without a connection; 0: until nothing runs, and then the usual */
+    uint64_t detached;    /* the how manieth of the server to lose its connection; 0: it has one */
     struct loop_timer *timer;
     struct process_table processes;
     struct snapshots *snapshots; /* of its login shells; NULL until one is asked for */
@@ -43,6 +47,8 @@ void client_session_free(struct client_session *session);
 struct client_session *client_session_find(const struct server *server, const char *id);
 
 void client_session_attach(struct client_session *session, struct client *client);
+/* Beyond CLIENT_SESSIONS_DETACHED of those with no process in them the oldest ends that has no
+ * session of a model either, which may be this one; the others are bounded by their number. */
 void client_session_detach(struct client_session *session);
 
 /* Its connection takes output again. */

@@ -9,7 +9,6 @@
 #include "engine/grant.h"
 #include "policy/profile_json.h"
 #include "rules/rules.h"
-#include "server/asker_client.h"
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
@@ -17,6 +16,7 @@
 #include "server/place.h"
 #include "server/rules_part.h"
 #include "server/server.h"
+#include "server/session_approvals.h"
 #include "server/start_env.h"
 #include "server/wire_path.h"
 
@@ -175,6 +175,7 @@ void method_exec_run(struct call *call, const json_t *params)
     struct client_session *session = call->client->session;
     const char *id = json_string_value(json_object_get(params, "runId"));
     enum rpc_code code = RPC_INTERNAL;
+    struct approvals *approvals;
     struct rule_owner owner;
     struct exec_run *run;
     struct err err;
@@ -185,6 +186,11 @@ void method_exec_run(struct call *call, const json_t *params)
     }
     if (server_refuses(session->server, call))
         return;
+    approvals = session_approvals(session, &err);
+    if (!approvals) {
+        call_fail_with(call, code, &err);
+        return;
+    }
     run = exec_run_new(call, id);
     if (run_read(run, params, &code, &err)) {
         exec_run_free(run);
@@ -195,7 +201,7 @@ void method_exec_run(struct call *call, const json_t *params)
     run->rules = rule_layers_load(&owner, rules_part_folder(run->places[0], run->cwd));
     run->rules_file = rule_layers_file(&owner);
     run->options.gate = EXECUTION_ASKS;
-    run->options.approvals = client_session_approvals(session);
+    run->options.approvals = approvals;
     run->answer = answer;
     exec_run_start(run);
 }

@@ -11,6 +11,7 @@
 #include "base/auto.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "engine/prompt.h"
 #include "loop/loop.h"
 #include "policy/config.h"
 #include "sandbox/sandbox.h"
@@ -213,8 +214,19 @@ static struct server *server_alloc(const struct server_options *options)
     server->configure = options->configure;
     server->renew = options->renew;
     server->configure_data = options->data;
+    server->approval_hook = options->approval_hook;
     buf_init(&server->scratch, SIZE_MAX / 2);
     return server;
+}
+
+static int open_prompt(struct server *server, const struct server_options *options, struct err *err)
+{
+    if (!(options->flags & SERVER_ASKS_TERMINAL))
+        return 0;
+    server->prompt = prompt_open(server->loop, err);
+    return server->prompt
+               ? 0
+               : err_wrap(err, "--approval-terminal: there is no controlling terminal to ask at");
 }
 
 static void server_auto_free(struct server **slot)
@@ -234,7 +246,8 @@ struct server *server_new(const struct server_options *options, struct err *err)
     bool ignored;
 
     server->loop = loop_new(err);
-    if (!server->loop || server_configure(server, &ignored, err))
+    if (!server->loop || server_configure(server, &ignored, err) ||
+        open_prompt(server, options, err))
         return NULL;
     server->places = places_new(server->loop, options->own_paths, options->secrets);
     server->hub = rpc_hub_new(server->loop, &hub);
@@ -256,6 +269,7 @@ void server_free(struct server *server)
     while (server->clients)
         client_on_closed(server->clients);
     unified_part_free(server);
+    prompt_free(server->prompt);
     rules_cache_done(&server->rules);
     server_trail_free(server);
     if (server->warm)

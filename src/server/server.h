@@ -28,6 +28,7 @@ struct file_pool;
 struct loop;
 struct place;
 struct places;
+struct prompt;
 struct server_trail;
 struct service;
 struct unified;
@@ -52,6 +53,10 @@ struct server_secrets {
     bool has_changed;
 };
 
+enum server_flag {
+    SERVER_ASKS_TERMINAL = 1, /* the person at the controlling terminal is asked, not clients */
+};
+
 struct server_options {
     const struct rpc_address *addresses; /* to listen on, besides what systemd gives */
     size_t addresses_len;
@@ -64,6 +69,8 @@ struct server_options {
      * also on failure, when the old ones go on counting. NULL: there are none. */
     int (*renew)(void *data, struct server_secrets *ret, struct err *err);
     void *data;
+    const char *approval_hook; /* borrowed; program that is asked first; NULL: none */
+    unsigned flags;            /* of enum server_flag */
     struct server_limits limits;
 };
 
@@ -77,11 +84,14 @@ struct server {
     struct rules_cache rules;        /* of session/exec */
     size_t model_calls;              /* session/... that are not answered yet */
     struct exec_run *exec_runs;      /* commands of exec/run and patch/apply */
+    const char *approval_hook;       /* asked first; NULL: none */
+    struct prompt *prompt;           /* where the person is asked; NULL: clients are */
     struct server_trail *trail;      /* the audit log; NULL: nothing is written yet */
     struct service *service;         /* signals, systemd */
     struct client *clients;
     struct client_session *sessions;
     uint64_t sessions_made;
+    uint64_t sessions_detached;
     struct server_limits limits;
     struct server_config config;
     int (*configure)(void *data, struct server_config *ret, struct err *err);

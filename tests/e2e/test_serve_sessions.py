@@ -13,6 +13,9 @@ def server(place):
         yield server
 
 
+DETACHED_MAX = 1024  # CLIENT_SESSIONS_DETACHED of server/client_session.h
+
+
 def resume(server, session):
     """As soon as the server has seen that the old connection is gone."""
     while True:
@@ -47,6 +50,22 @@ def test_a_session_outlives_its_connection(server, place):
     assert [event["params"]["seq"] for event in rest][-3:] == [3, 4, 5]
     whole = client.call("process/read", {"processId": "p"})
     assert chunks_of(whole) == b"one\ntwo\nthree\n"
+
+
+def test_of_many_sessions_left_behind_the_oldest_ends(server):
+    first = server.client()
+    busy = server.client()
+    busy.start("p", "read x", pipeStdin=True)
+    for client in (first, busy):
+        client.sock.close()
+        resume(server, client.session).close()  # so that it is gone before the others
+    for _ in range(DETACHED_MAX):
+        last = server.client()
+        last.close()
+    with pytest.raises(RpcError, match="unknown session id"):
+        resume(server, first.session)
+    resume(server, last.session).close()
+    assert resume(server, busy.session).write("p", b"x\n", "1") == "accepted"
 
 
 def test_an_attached_session_is_not_taken_over(server):
