@@ -145,7 +145,8 @@ _cordon() {
         COMPREPLY=($(compgen -W "--listen --config --ws-auth --ws-token-file --ws-token-sha256
             --ws-shared-secret-file --ws-issuer --ws-audience --ws-max-clock-skew-seconds
             --max-connections --max-processes --session-lifetime --drain-timeout
-            --approval-timeout --spool-quota --concurrent-requests --log-level --log-format --help" -- "$cur"))
+            --approval-hook --approval-terminal --approval-timeout --spool-quota --concurrent-requests
+            --log-level --log-format --help" -- "$cur"))
         ;;
     connect)
         if [[ $cur == -* ]]; then

@@ -13,6 +13,7 @@
 #include "engine/approvals.h"
 #include "engine/asker_hook.h"
 #include "engine/asker_terminal.h"
+#include "engine/prompt.h"
 #include "loop/loop.h"
 #include "policy/profile_overlay.h"
 #include "rules/rules.h"
@@ -27,6 +28,7 @@ void run_flow_done(struct run_flow *flow)
     if (flow->execution)
         execution_free(flow->execution);
     approvals_free(flow->approvals);
+    prompt_free(flow->prompt);
     loop_timer_free(flow->flush);
     loop_free(flow->loop);
     rules_free(flow->rules);
@@ -155,9 +157,9 @@ static int add_askers(struct run_flow *flow, struct err *err)
             return err_wrap(err, "--approval-hook");
         approvals_add_asker(flow->approvals, asker);
     }
-    asker = asker_terminal_new(flow->loop, &nobody);
-    if (asker)
-        approvals_add_asker(flow->approvals, asker);
+    flow->prompt = prompt_open(flow->loop, &nobody);
+    if (flow->prompt)
+        approvals_add_asker(flow->approvals, asker_terminal_new(flow->prompt, NULL));
     return 0;
 }
 

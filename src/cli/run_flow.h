@@ -7,6 +7,7 @@
 #include "engine/finder.h"
 
 struct approvals;
+struct prompt;
 struct run_options;
 struct run_trail;
 
@@ -31,6 +32,7 @@ struct run_flow {
     struct rules *rules;
     struct loop *loop;
     struct loop_timer *flush; /* of the trail, when the command runs for long */
+    struct prompt *prompt;    /* the terminal that is asked at; NULL: none */
     struct approvals *approvals;
     struct execution_options execution_options;
     struct oneshot_options job;

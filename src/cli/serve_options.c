@@ -133,6 +133,20 @@ static int set_approval(void *data, const char *value, struct err *err)
     return *slot ? 0 : err_set(err, ERR_INVALID, "has to be longer than 0");
 }
 
+static int set_approval_hook(void *data, const char *value, struct err *err)
+{
+    if (!*value)
+        return err_set(err, ERR_INVALID, "has to be a program");
+    options_of(data)->approval_hook = value;
+    return 0;
+}
+
+static int set_approval_terminal(void *data, const char *value, struct err *err)
+{
+    options_of(data)->flags |= SERVE_ASKS_TERMINAL;
+    return 0;
+}
+
 static int set_spool(void *data, const char *value, struct err *err)
 {
     return units_parse_size(value, &options_of(data)->limits.spool_quota, err);
@@ -225,6 +239,25 @@ static const struct option auth_options[] = {
     {.name = NULL},
 };
 
+static const struct option approval_options[] = {
+    {.name = "approval-hook",
+     .value = "PROGRAM",
+     .set = set_approval_hook,
+     .help = "Is asked first about what clients run by exec/run: it gets the question as JSON on "
+             "stdin and prints {\"decision\": \"approved\"}, \"denied\" or \"ask\" (then the "
+             "client, or the terminal, is asked)."},
+    {.name = "approval-terminal",
+     .set = set_approval_terminal,
+     .help = "Asks the person at the terminal that the server was started from, one question after "
+             "the other, and not the clients."},
+    {.name = "approval-timeout",
+     .value = "TIME",
+     .set = set_approval,
+     .help = "How long a question of exec/run may wait for an answer; then it is a no. Default: "
+             "1h; a hook has 60s."},
+    {.name = NULL},
+};
+
 static const struct option limit_options[] = {
     {.name = "max-connections",
      .value = "N",
@@ -244,11 +277,6 @@ static const struct option limit_options[] = {
      .value = "TIME",
      .set = set_drain,
      .help = "How long commands may go on after SIGTERM before they get one, too. Default: 0."},
-    {.name = "approval-timeout",
-     .value = "TIME",
-     .set = set_approval,
-     .help = "How long a question of exec/run may wait for an answer; then it is a no. Default: "
-             "1h."},
     {.name = "spool-quota",
      .value = "SIZE",
      .set = set_spool,
@@ -275,9 +303,7 @@ static const struct option log_options[] = {
 };
 
 const struct option_group serve_option_groups[] = {
-    {"Where", listen_options},
-    {"Authentication", auth_options},
-    {"Limits", limit_options},
-    {"Log", log_options},
-    {NULL, NULL},
+    {"Where", listen_options},      {"Authentication", auth_options},
+    {"Approval", approval_options}, {"Limits", limit_options},
+    {"Log", log_options},           {NULL, NULL},
 };

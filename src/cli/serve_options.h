@@ -10,7 +10,8 @@
 enum { SERVE_LISTEN_MAX = 16 };
 
 enum serve_flag {
-    SERVE_JSON_LOG = 1, /* --log-format json */
+    SERVE_JSON_LOG = 1,      /* --log-format json */
+    SERVE_ASKS_TERMINAL = 2, /* --approval-terminal */
 };
 
 /* Texts are borrowed from argv. */
@@ -18,7 +19,8 @@ struct serve_options {
     const char *listen[SERVE_LISTEN_MAX]; /* as given */
     size_t listen_len;
     struct rpc_auth_options auth;
-    const char *config; /* NULL: where it usually is */
+    const char *config;        /* NULL: where it usually is */
+    const char *approval_hook; /* as given; NULL: none */
     struct server_limits limits;
     unsigned flags; /* of enum serve_flag */
     const char *log_level;

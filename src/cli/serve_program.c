@@ -5,6 +5,7 @@
 #include "cli/console.h"
 #include "cli/serve_options.h"
 
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/log.h"
 #include "base/path.h"
@@ -20,6 +21,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* All that this program is; what help texts are made of. */
@@ -33,12 +35,14 @@ struct serving {
     struct rpc_auth *auth;
     struct config_file file;
     struct strv secrets;   /* canonical: what clients have to bring is derived from these files */
+    char *hook;            /* --approval-hook, wherever it is called from; NULL: none */
     char folder[PATH_MAX]; /* in which it was started */
 };
 
 static void serving_done(struct serving *serving)
 {
     rpc_auth_free(serving->auth);
+    free(serving->hook);
     config_file_done(&serving->file);
     strv_done(&serving->secrets);
 }
@@ -133,6 +137,28 @@ static void guard_sockets(struct serving *serving)
                            path_clean(serving->folder, serving->addresses[i].path));
 }
 
+/* It is called in the folders of clients. A command that could change it could answer itself. */
+static void find_hook(struct serving *serving)
+{
+    const char *given = serving->options->approval_hook;
+
+    if (!given || !strchr(given, '/')) {
+        serving->hook = alloc_str(given);
+        return;
+    }
+    serving->hook = path_clean(serving->folder, given);
+    strv_push(&serving->file.own_paths, serving->hook);
+}
+
+/* In the background the prompt leaves the terminal alone; what writes there must not stop us. */
+static void ignore_job_control(const struct serve_options *options)
+{
+    if (!(options->flags & SERVE_ASKS_TERMINAL))
+        return;
+    signal(SIGTTIN, SIG_IGN);
+    signal(SIGTTOU, SIG_IGN);
+}
+
 static int serve(struct serving *serving, struct err *err)
 {
     const struct serve_options *options = serving->options;
@@ -143,6 +169,7 @@ static int serve(struct serving *serving, struct err *err)
         .renew = options->auth.mode == RPC_AUTH_NONE ? NULL : renew,
         .data = serving,
         .limits = options->limits,
+        .flags = options->flags & SERVE_ASKS_TERMINAL ? SERVER_ASKS_TERMINAL : 0,
     };
 
     if (!getcwd(serving->folder, sizeof serving->folder))
@@ -152,6 +179,9 @@ static int serve(struct serving *serving, struct err *err)
         return -1;
     find_secrets(serving);
     guard_sockets(serving);
+    find_hook(serving);
+    ignore_job_control(options);
+    asked.approval_hook = serving->hook;
     asked.addresses_len = serving->addresses_len;
     asked.auth = serving->auth;
     asked.own_paths = strv_view(&serving->file.own_paths);

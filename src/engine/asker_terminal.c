@@ -1,32 +1,29 @@
-/* See asker_terminal.h. What was typed before the question stood there is thrown away: a yes has to
- * be an answer. Only the keys on offer are taken; anything else asks again; an end of file is a no.
- */
+/* See asker_terminal.h. Only the keys on offer are taken; anything else asks again; an end of the
+ * input is a no. */
 #include "engine/asker_terminal.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
-#include "base/fd.h"
 #include "base/str.h"
 #include "engine/approval_text.h"
-#include "loop/loop.h"
+#include "engine/prompt.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <termios.h>
-#include <unistd.h>
-
-enum { LINE_MAX_BYTES = 256 };
 
 struct asker_terminal {
-    struct asker asker;
-    struct loop *loop;
-    int fd;
-    struct loop_watch *watch;                /* while somebody is asked */
-    const struct approval_request *question; /* NULL: nobody is */
+    struct asker asker; /* first */
+    struct prompt *prompt;
+    char *who;
+    struct terminal_question *questions; /* that are asked now, or wait for it */
+};
+
+struct terminal_question {
+    struct prompt_item item; /* first */
+    struct asker_terminal *asker;
+    struct terminal_question *next;
+    const struct approval_request *question;
 };
 
 struct key {
@@ -44,19 +41,22 @@ static const struct key keys[] = {
     {'q', APPROVAL_ABORT, "no, and stop"},
 };
 
-static void write_text(const struct asker_terminal *terminal, const char *text)
+static void question_free(struct terminal_question *asked)
 {
-    struct err ignored; /* nobody is there to be told: no answer will come, either */
+    struct terminal_question **at = &asked->asker->questions;
 
-    fd_write_all(terminal->fd, text, strlen(text), &ignored);
+    while (*at != asked)
+        at = &(*at)->next;
+    *at = asked->next;
+    free(asked);
 }
 
-static void write_keys(const struct asker_terminal *terminal)
-{
-    const struct approval_request *question = terminal->question;
-    AUTO(buf_done) struct buf text = {0};
+/* --- what is shown --- */
 
-    buf_init(&text, SIZE_MAX / 2);
+static void write_keys(const struct prompt_item *item, struct buf *text)
+{
+    const struct approval_request *question = ((const struct terminal_question *)item)->question;
+
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         AUTO_FREE char *prefix = NULL;
 
@@ -64,43 +64,30 @@ static void write_keys(const struct asker_terminal *terminal)
             continue;
         if (keys[i].decision == APPROVAL_WITH_RULE)
             prefix = approval_command_text(strv_view(&question->proposal));
-        buf_appendf(&text, "  [%c] %s%s\n", keys[i].key, keys[i].text, prefix ? prefix : "");
+        buf_appendf(text, "  [%c] %s%s\n", keys[i].key, keys[i].text, prefix ? prefix : "");
     }
-    buf_append_str(&text, "> ");
-    write_text(terminal, text.data);
+    buf_append_str(text, "> ");
 }
 
-static void write_question(const struct asker_terminal *terminal)
+static void write_question(const struct prompt_item *item, struct buf *text)
 {
-    const struct approval_request *question = terminal->question;
+    const struct terminal_question *asked = (const struct terminal_question *)item;
+    const struct approval_request *question = asked->question;
+    const char *who = asked->asker->who;
     AUTO_FREE char *command = approval_command_text(strv_view(&question->argv));
     AUTO_FREE char *cwd = approval_plain_text(question->cwd);
     AUTO_FREE char *reason = approval_plain_text(question->reason);
     AUTO_FREE char *covers = approval_plain_text(question->covers);
-    AUTO_FREE char *text = alloc_strf(
-        "\ncordon: %s\n    %s\n  in:      %s\n  because: %s\n  a yes covers: %s\n",
-        question->kind == APPROVAL_KIND_RETRY ? "run this once more?" : "run this command?",
-        command, cwd, reason, covers);
 
-    write_text(terminal, text);
-    write_keys(terminal);
+    buf_appendf(text, "\ncordon: %s\n    %s\n",
+                question->kind == APPROVAL_KIND_RETRY ? "run this once more?" : "run this command?",
+                command);
+    if (who)
+        buf_appendf(text, "  for:     %s\n", who);
+    buf_appendf(text, "  in:      %s\n  because: %s\n  a yes covers: %s\n", cwd, reason, covers);
 }
 
-static void terminal_idle(struct asker_terminal *terminal)
-{
-    loop_watch_free(TAKE_PTR(terminal->watch));
-    terminal->question = NULL;
-}
-
-static void terminal_answer(struct asker_terminal *terminal, enum approval_decision decision)
-{
-    struct approval_answer answer = {.decision = decision, .by = "terminal"};
-    AUTO_FREE char *id = alloc_str(terminal->question->id);
-    struct err ignored; /* it is open, and offers this */
-
-    terminal_idle(terminal);
-    approvals_answer(terminal->asker.approvals, id, &answer, &ignored);
-}
+/* --- its answer --- */
 
 /* A line of exactly one key: "unsure" begins like a yes without any sandbox. */
 static const struct key *find_key(const struct approval_request *question, const char *line)
@@ -114,83 +101,77 @@ static const struct key *find_key(const struct approval_request *question, const
     return NULL;
 }
 
-/* The rest of a line that was too long is no answer. */
-static void ask_again(const struct asker_terminal *terminal)
+static bool take_line(struct prompt_item *item, const char *line)
 {
-    tcflush(terminal->fd, TCIFLUSH);
-    write_keys(terminal);
-}
+    struct terminal_question *asked = (struct terminal_question *)item;
+    struct approvals *approvals = asked->asker->asker.approvals;
+    const struct key *key = line ? find_key(asked->question, line) : NULL;
+    struct approval_answer answer = {.decision = APPROVAL_DENIED, .by = "terminal"};
+    AUTO_FREE char *id = alloc_str(asked->question->id);
+    struct err ignored; /* it is open, and offers this */
 
-static void on_ready(void *data, int fd, unsigned ready)
-{
-    struct asker_terminal *terminal = data;
-    char line[LINE_MAX_BYTES];
-    ssize_t len = read(fd, line, sizeof line - 1);
-    const struct key *key;
-
-    if (len < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    line[len < 0 ? 0 : len] = '\0';
-    key = len > 0 ? find_key(terminal->question, line) : NULL;
+    if (line && !key)
+        return false;
     if (key)
-        terminal_answer(terminal, key->decision);
-    else if (len <= 0)
-        terminal_answer(terminal, APPROVAL_DENIED);
-    else
-        ask_again(terminal);
+        answer.decision = key->decision;
+    prompt_done(asked->asker->prompt, item);
+    question_free(asked);
+    approvals_answer(approvals, id, &answer, &ignored);
+    return true;
 }
+
+/* --- asking --- */
 
 static void terminal_ask(struct asker *asker, const struct approval_request *question)
 {
     struct asker_terminal *terminal = (struct asker_terminal *)asker;
+    struct terminal_question *asked = alloc_zero(1, sizeof *asked);
     struct err ignored; /* then the next asker has it */
 
-    if (!terminal->question)
-        terminal->watch =
-            loop_watch_new(terminal->loop, terminal->fd, LOOP_READ, on_ready, terminal, &ignored);
-    if (terminal->question || !terminal->watch) {
-        approvals_pass(asker->approvals, question->id);
+    *asked = (struct terminal_question){
+        .item = {.write = write_question, .write_keys = write_keys, .take = take_line},
+        .asker = terminal,
+        .next = terminal->questions,
+        .question = question,
+    };
+    terminal->questions = asked;
+    if (prompt_add(terminal->prompt, &asked->item, &ignored) == 0)
         return;
-    }
-    terminal->question = question;
-    tcflush(terminal->fd, TCIFLUSH);
-    write_question(terminal);
+    question_free(asked);
+    approvals_pass(asker->approvals, question->id);
 }
 
 static void terminal_withdraw(struct asker *asker, const char *id)
 {
     struct asker_terminal *terminal = (struct asker_terminal *)asker;
 
-    if (!terminal->question || !str_eq(terminal->question->id, id))
-        return;
-    write_text(terminal, "\ncordon: the question is no longer open\n");
-    terminal_idle(terminal);
+    for (struct terminal_question *asked = terminal->questions; asked; asked = asked->next)
+        if (str_eq(asked->question->id, id)) {
+            prompt_remove(terminal->prompt, &asked->item);
+            question_free(asked);
+            return;
+        }
 }
 
 static void terminal_free(struct asker *asker)
 {
     struct asker_terminal *terminal = (struct asker_terminal *)asker;
 
-    loop_watch_free(terminal->watch);
-    close(terminal->fd);
+    while (terminal->questions) {
+        prompt_remove(terminal->prompt, &terminal->questions->item);
+        question_free(terminal->questions);
+    }
+    free(terminal->who);
     free(terminal);
 }
 
-struct asker *asker_terminal_new(struct loop *loop, struct err *err)
+struct asker *asker_terminal_new(struct prompt *prompt, const char *who)
 {
-    struct asker_terminal *terminal;
-    int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct asker_terminal *terminal = alloc_zero(1, sizeof *terminal);
 
-    if (fd < 0) {
-        err_sys(err, "/dev/tty");
-        err->code = ERR_NOT_FOUND;
-        return NULL;
-    }
-    terminal = alloc_zero(1, sizeof *terminal);
-    *terminal = (struct asker_terminal){
-        .asker = {.ask = terminal_ask, .withdraw = terminal_withdraw, .free = terminal_free},
-        .loop = loop,
-        .fd = fd,
-    };
+    terminal->asker =
+        (struct asker){.ask = terminal_ask, .withdraw = terminal_withdraw, .free = terminal_free};
+    terminal->prompt = prompt;
+    terminal->who = alloc_str(who);
     return &terminal->asker;
 }

@@ -3,6 +3,8 @@
 
 #include "engine/approvals.h"
 
-/* On the controlling terminal of this process, whatever stdin and stdout are. ERR_NOT_FOUND when
- * there is none. One question at a time; a second one is passed on. NULL on failure. */
-struct asker *asker_terminal_new(struct loop *loop, struct err *err);
+struct prompt;
+
+/* `prompt` is borrowed, and outlives it; other askers may have the same. `who`: what the questions
+ * are asked for, in words ("session ..."); NULL: that is clear. Never NULL. */
+struct asker *asker_terminal_new(struct prompt *prompt, const char *who);

@@ -1,45 +1,24 @@
 """Questions before and after a command: a person at a terminal, and a program as hook."""
 import json
 import os
-import pty
 import stat
 
 import pytest
 
 from harness import WAIT, finish
+from person import Person
 
 QUESTION = "run this command?"
 AGAIN = "run this once more?"
 
 
-class Person:
-    """A terminal that is the controlling one of what is started; stdio are pipes all the same."""
-
+class Runner(Person):
     def __init__(self, place):
+        super().__init__(place)
         self.place = place
-        self.main, self.side = pty.openpty()
-        place.cleanup.callback(os.close, self.main)
-        place.cleanup.callback(os.close, self.side)
-        self.seen = ""
 
     def start(self, *words, **kwargs):
-        name = os.ttyname(self.side)
-
-        def take_terminal():
-            os.setsid()
-            os.close(os.open(name, os.O_RDWR))  # of a session leader without one: becomes it
-
-        return self.place.start("run", *words, preexec_fn=take_terminal, **kwargs)
-
-    def until(self, text):
-        """Reads until the text has come; everything since the last call."""
-        while text not in self.seen:
-            self.seen += os.read(self.main, 65536).decode()
-        head, _, self.seen = self.seen.partition(text)
-        return (head + text).replace("\r\n", "\n")
-
-    def say(self, text):
-        os.write(self.main, text.encode())
+        return self.place.start("run", *words, preexec_fn=self.take_terminal, **kwargs)
 
     def ask(self, *words, question=QUESTION, **kwargs):
         """Starts a command that has to be asked about; the process, and the whole question."""
@@ -50,7 +29,7 @@ class Person:
 
 @pytest.fixture
 def person(place):
-    return Person(place)
+    return Runner(place)
 
 
 def rules(place, text, name="test.rules"):
