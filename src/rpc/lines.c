@@ -46,11 +46,10 @@ static bool is_blank(const char *line, size_t len)
 /* Up to and without the next line feed. */
 static bool lines_cut(struct rpc_lines *lines, const char **ret_line, size_t *ret_len)
 {
-    const char *from = lines->buf.data + lines->scanned;
     const char *end = NULL;
 
     if (lines->buf.len > lines->scanned)
-        end = memchr(from, '\n', lines->buf.len - lines->scanned);
+        end = memchr(lines->buf.data + lines->scanned, '\n', lines->buf.len - lines->scanned);
     if (!end) {
         lines->scanned = lines->buf.len;
         lines_drop_used(lines);
