@@ -166,7 +166,7 @@ static int print_text_or_json(struct buf *text, json_t *json)
 static int answer(const struct explanation *explanation, const struct explain_options *options)
 {
     AUTO(explain_answer_done) struct explain_answer answer = {0};
-    AUTO(buf_done) struct buf text;
+    AUTO(buf_done) struct buf text = {0};
     enum access wanted = options->flags & EXPLAIN_FOR_WRITE ? ACCESS_WRITE : ACCESS_READ;
     bool is_json = options->flags & EXPLAIN_JSON;
     struct err err;

@@ -95,7 +95,7 @@ static int version_print_json(const struct version *version)
 static int version_run(char **argv)
 {
     struct version_options options = {0};
-    AUTO(version_done) struct version version;
+    AUTO(version_done) struct version version = {.launcher = NULL};
     char **rest;
     int status;
 

@@ -69,7 +69,7 @@ static void trim(struct buf *buf)
 
 bool screen_row(const struct screen *screen, unsigned row, struct buf *ret)
 {
-    AUTO(buf_done) struct buf text;
+    AUTO(buf_done) struct buf text = {0};
     VTermPos pos = {.row = (int)row};
     VTermScreenCell cell;
     bool is_wide = false;

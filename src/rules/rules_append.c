@@ -150,7 +150,7 @@ static bool has_line(const struct buf *text, const char *line)
 static int check_text(const char *path, const char *home, const struct buf *text, struct err *err)
 {
     const struct rules_origin origin = {.layer = RULE_LAYER_OPTION, .file = path, .home = home};
-    AUTO(rules_file_done) struct rules_file file;
+    AUTO(rules_file_done) struct rules_file file = {0};
 
     return rules_file_parse(&origin, text->data ? text->data : "", text->len, &file, err) ||
                    rules_file_check(&file, err)
