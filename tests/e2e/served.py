@@ -52,6 +52,22 @@ class Ended:
         self.seqs = [event["params"]["seq"] for event in events]
 
 
+def exec_run(client, name, argv, **params):
+    """Sends exec/run, of text for sh -c or an argv, in a workspace; the id of the request."""
+    return client.request("exec/run", {
+        "runId": name, "argv": ["/bin/sh", "-c", argv] if isinstance(argv, str) else argv,
+        "cwd": uri(client.cwd), "env": {"PATH": "/usr/local/bin:/usr/bin:/bin"},
+        "envPolicy": {"inherit": "none", "ignoreDefaultExcludes": True, "exclude": [], "set": {},
+                      "includeOnly": []},
+        "sandbox": workspace_write(client.cwd), **params})
+
+
+def exec_result(client, number):
+    message = client.answer(number)
+    assert "error" not in message, message
+    return message["result"]
+
+
 class ServedClient(Client):
     """A client with the shorthands that most tests need."""
 

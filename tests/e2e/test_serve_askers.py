@@ -11,9 +11,8 @@ import time
 import pytest
 from harness import CORDON, WAIT, read_until
 from person import Person
-from served import ServedClient, Server, uri, workspace_write
+from served import ServedClient, Server, exec_result as result, exec_run, uri
 
-ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 ASKED = 'prefix_rule(pattern=["echo"], decision="prompt", justification="it is loud")\n'
 FORBIDDEN = 'prefix_rule(pattern=["echo"], decision="forbidden", justification="too loud")\n'
 KEYS = {"approved": "y", "approved_for_session": "s", "approved_execpolicy_amendment": "a",
@@ -118,18 +117,7 @@ def at_terminal(place, *options, **kwargs):
 
 
 def run(client, name, *argv, **params):
-    """Sends exec/run; the id of the request."""
-    return client.request("exec/run", {
-        "runId": name, "argv": argv, "cwd": uri(client.cwd), "env": ENV,
-        "envPolicy": {"inherit": "none", "ignoreDefaultExcludes": True, "exclude": [], "set": {},
-                      "includeOnly": []},
-        "sandbox": workspace_write(client.cwd), **params})
-
-
-def result(client, number):
-    message = client.answer(number)
-    assert "error" not in message, message
-    return message["result"]
+    return exec_run(client, name, list(argv), **params)
 
 
 def by(got):

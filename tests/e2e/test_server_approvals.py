@@ -7,11 +7,10 @@ import time
 
 import pytest
 from harness import WAIT
-from served import Server, uri, workspace_write
+from served import Server, exec_result as result, exec_run as run
 from ws_client import RpcError, frame
 
 PROMPT = 'prefix_rule(pattern=["echo"], decision="prompt", justification="it is loud")\n'
-ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 
 
 @pytest.fixture
@@ -23,21 +22,6 @@ def server(place):
 
 def rules(place, text):
     place.config(text, "home/.config/cordon/rules/test.rules")
-
-
-def run(client, name, argv, **params):
-    """Sends exec/run; the id of the request."""
-    return client.request("exec/run", {
-        "runId": name, "argv": argv, "cwd": uri(client.cwd), "env": ENV,
-        "envPolicy": {"inherit": "none", "ignoreDefaultExcludes": True, "exclude": [], "set": {},
-                      "includeOnly": []},
-        "sandbox": workspace_write(client.cwd), **params})
-
-
-def result(client, number):
-    message = client.answer(number)
-    assert "error" not in message, message
-    return message["result"]
 
 
 def asked(client, name):

@@ -8,10 +8,10 @@ import time
 
 import pytest
 from harness import WAIT
-from served import READ_ONLY, Server, uri, workspace_write
+from served import READ_ONLY, Server, exec_result as result, exec_run as run
+from served import uri, workspace_write
 from ws_client import Closed, RpcError
 
-ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 PATCH = "*** Begin Patch\n*** Add File: a.txt\n+hello\n*** End Patch\n"
 
 
@@ -36,22 +36,6 @@ def only_workspace(place):
 
 
 PROMPT = 'prefix_rule(pattern=["echo"], decision="prompt", justification="it is loud")\n'
-
-
-def run(client, name, argv, **params):
-    """Sends exec/run; the id of the request."""
-    argv = ["/bin/sh", "-c", argv] if isinstance(argv, str) else argv
-    return client.request("exec/run", {
-        "runId": name, "argv": argv, "cwd": uri(client.cwd), "env": ENV,
-        "envPolicy": {"inherit": "none", "ignoreDefaultExcludes": True, "exclude": [], "set": {},
-                      "includeOnly": []},
-        "sandbox": workspace_write(client.cwd), **params})
-
-
-def result(client, number):
-    message = client.answer(number)
-    assert "error" not in message, message
-    return message["result"]
 
 
 def question(client):
