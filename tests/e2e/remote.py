@@ -111,6 +111,7 @@ class PlainServer:
                     client.sendall(json.dumps(reply).encode() + b"\n")
                 else:
                     inner.sendall(json.dumps(message).encode() + b"\n")
+        with contextlib.suppress(OSError):  # also when the client left without reading all
             inner.shutdown(socket.SHUT_RDWR)
 
     def relay_out(self, client, inner):
@@ -123,6 +124,7 @@ class PlainServer:
                     continue
                 client.sendall(line + (held or b""))
                 held = None
+        with contextlib.suppress(OSError):
             client.shutdown(socket.SHUT_RDWR)
 
 
