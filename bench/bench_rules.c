@@ -3,13 +3,13 @@
  * what is known to be harmless. Batches, because one decision is near what the clock can tell. */
 #include "bench.h"
 
+#include "approval/requirement.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "engine/requirement.h"
-#include "rules/command_class.h"
 #include "rules/rules.h"
+#include "rules/shell/command_class.h"
 
 #include <stdlib.h>
 #include <string.h>

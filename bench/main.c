@@ -153,7 +153,7 @@ int main(int argc, char **argv)
         }
     }
     bench.cordon = cordon = built("src/cli/cordon");
-    bench.launcher = launcher = built("src/launch/cordon-linux-sandbox");
+    bench.launcher = launcher = built("src/sandbox/launcher/cordon-linux-sandbox");
     bench.static_true = static_true = built("bench/static-true");
     bench.static_pause = static_pause = built("bench/static-pause");
     bench.static_write = static_write = built("bench/static-write");

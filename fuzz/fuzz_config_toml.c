@@ -5,7 +5,7 @@
 #include "base/auto.h"
 #include "base/json.h"
 #include "base/strv.h"
-#include "policy/config.h"
+#include "policy/config/config.h"
 #include "policy/profile_json.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/str.h"
-#include "exec/file_frames.h"
+#include "server/files/file_frames.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,9 +6,9 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/str.h"
-#include "rpc/auth.h"
-#include "rpc/http_head.h"
-#include "rpc/http_reply.h"
+#include "rpc/transport/auth.h"
+#include "rpc/transport/http_head.h"
+#include "rpc/transport/http_reply.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,10 +4,9 @@
 #include "fuzz.h"
 
 #include "base/alloc.h"
-#include "exec/output.h"
-#include "exec/reader.h"
-#include "exec/search.h"
-#include "exec/unread.h"
+#include "output/model_cursor.h"
+#include "output/output.h"
+#include "output/reader.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,24 +65,6 @@ static void take(struct desk *desk)
     headtail_done(&taken);
 }
 
-static void on_line(void *data, const struct search_line *line)
-{
-    const struct desk *desk = data;
-
-    check(memcmp(line->text, desk->all + line->offset, line->len) == 0);
-}
-
-static void search(struct desk *desk, const struct search_options *options)
-{
-    struct err err;
-    struct search *search = search_new(desk->output, options, &err);
-
-    check(search);
-    while (search_step(search, 100, on_line, desk))
-        ;
-    search_free(search);
-}
-
 static void seek(struct desk *desk, uint64_t number)
 {
     struct output_place place;
@@ -101,10 +82,6 @@ static void seek(struct desk *desk, uint64_t number)
 
 static void step(struct desk *desk, uint8_t op, uint8_t operand)
 {
-    const struct search_options some = {
-        .syntax = SEARCH_PLAIN, .pattern = "a", .before = op / 16u, .after = operand % 4u};
-    const struct search_options range = {.from = (int8_t)op / 16, .to = (int8_t)operand};
-
     switch (op % 8) {
     case 0:
     case 1:
@@ -115,10 +92,8 @@ static void step(struct desk *desk, uint8_t op, uint8_t operand)
         step_reader(desk, op % READERS, operand);
         break;
     case 4:
-        take(desk);
-        break;
     case 5:
-        search(desk, operand % 2 ? &some : &range);
+        take(desk);
         break;
     case 6:
         seek(desk, operand);

@@ -1,7 +1,7 @@
 /* The launcher's plan reader: whatever it accepts can be used as the launcher uses it. */
 #include "fuzz.h"
 
-#include "launch/plan_reader.h"
+#include "sandbox/launcher/plan_reader.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "base/auto.h"
 #include "base/buf.h"
-#include "rpc/hoist.h"
+#include "rpc/json_bulk.h"
 #include "rpc/message.h"
 #include "rpc/text.h"
 

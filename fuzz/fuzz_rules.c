@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 #include "rules/rules.h"
 #include "rules/rules_disk.h"
-#include "rules/shell_words.h"
+#include "rules/shell/shell_words.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
-#include "exec/screen.h"
+#include "screen/screen.h"
 
 #include <stdlib.h>
 #include <string.h>

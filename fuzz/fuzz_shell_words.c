@@ -7,9 +7,9 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/str.h"
-#include "rules/command_class.h"
-#include "rules/command_view.h"
-#include "rules/shell_literal.h"
+#include "rules/shell/command_class.h"
+#include "rules/shell/command_view.h"
+#include "rules/shell/shell_literal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "policy/toml.h"
+#include "policy/config/toml.h"
 #include "server/toml_text.h"
 
 #include <stdlib.h>

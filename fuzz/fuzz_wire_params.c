@@ -9,8 +9,8 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "server/method_table.h"
+#include "server/rpc_path.h"
 #include "server/sandbox_request.h"
-#include "server/wire_path.h"
 
 #include <stdlib.h>
 #include <string.h>

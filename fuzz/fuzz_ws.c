@@ -5,7 +5,7 @@
 
 #include "base/auto.h"
 #include "rpc/message.h"
-#include "rpc/ws.h"
+#include "rpc/transport/ws.h"
 
 #include <stdlib.h>
 #include <string.h>

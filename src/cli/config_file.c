@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "policy/config.h"
+#include "policy/config/config.h"
 #include "policy/host_view.h"
 #include "policy/path_walk.h"
 #include "policy/protect.h"

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "base/strv.h"
-#include "engine/rule_layers.h"
+#include "workspace/rule_layers.h"
 
 struct access_map;
 struct config;

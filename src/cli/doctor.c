@@ -15,8 +15,8 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"
-#include "exec/cgroup.h"
 #include "policy/access.h"
+#include "process/cgroup.h"
 #include "sandbox/sandbox.h"
 
 #include <stdint.h>

@@ -9,9 +9,9 @@
 #include "cli/console.h"
 #include "cli/rules.h"
 #include "cli/settings.h"
-#include "engine/rule_layers.h"
 #include "patch/call.h"
 #include "rules/rules.h"
+#include "workspace/rule_layers.h"
 
 #include <string.h>
 

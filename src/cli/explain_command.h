@@ -2,9 +2,9 @@
  * for, who would be asked, and where it would run. */
 #pragma once
 
-#include "engine/finder.h"
-#include "engine/requirement.h"
+#include "approval/requirement.h"
 #include "rules/rules_check.h"
+#include "workspace/finder.h"
 
 struct buf;
 struct json_t;

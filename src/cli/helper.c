@@ -19,7 +19,7 @@
 #include "cli/config_file.h"
 #include "cli/console.h"
 #include "cli/options.h"
-#include "exec/oneshot.h"
+#include "job/oneshot.h"
 #include "policy/environment.h"
 #include "policy/host_view.h"
 #include "policy/profile_json.h"

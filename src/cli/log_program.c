@@ -2,7 +2,7 @@
  *
  *     cordon-log [OPTION]... [verify]     for `cordon log`, which has checked the options
  *     cordon-log --tidy FOLDER            moves records from the tail to the database and prunes;
- *                                         started by whoever made the tail grow (audit/trail.h),
+ *                                         started by whoever made the tail grow (audit/audit.h),
  *                                         and detached from it at once
  *
  * Showing comes in two passes over the same records, so that the last N of them need no memory:

@@ -17,9 +17,9 @@
 #include "cli/help.h"
 #include "cli/helper.h"
 #include "cli/patch.h"
-#include "launch/launcher.h"
-#include "launch/plan_format.h"
 #include "patch/patch.h"
+#include "sandbox/launcher/launcher.h"
+#include "sandbox/launcher/plan_format.h"
 
 #include <fcntl.h>
 #include <stddef.h>

@@ -16,12 +16,12 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/policy_options.h"
+#include "cli/run_audit.h"
 #include "cli/run_report.h"
-#include "cli/run_trail.h"
 #include "cli/settings.h"
-#include "exec/oneshot.h"
-#include "launch/plan_format.h"
+#include "job/oneshot.h"
 #include "patch/patch.h"
+#include "sandbox/launcher/plan_format.h"
 #include "sandbox/sandbox.h"
 
 #include <limits.h>

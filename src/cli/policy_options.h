@@ -5,7 +5,7 @@
 #include "base/strv.h"
 #include "cli/options.h"
 #include "policy/access.h"
-#include "policy/approval.h"
+#include "policy/config/approval.h"
 #include "sandbox/sandbox.h"
 
 #include <stdbool.h>

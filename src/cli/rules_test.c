@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/console.h"
-#include "rules/rules_file.h"
+#include "rules/file/rules_file.h"
 
 #include <stdint.h>
 

@@ -4,13 +4,13 @@
  *     stderr           lines of ours, "cordon: ...", unless --quiet
  *
  * The command never gets a descriptor of the caller's: pipes or a terminal of its own stand
- * between, and bytes are passed on. The exit status is the command's (exec/oneshot.h). */
+ * between, and bytes are passed on. The exit status is the command's (job/oneshot.h). */
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/run_audit.h"
 #include "cli/run_flow.h"
 #include "cli/run_options.h"
 #include "cli/run_report.h"
-#include "cli/run_trail.h"
 
 #include "base/auto.h"
 

@@ -3,8 +3,8 @@
 
 #include "cli/run_patch.h"
 #include "cli/settings.h"
-#include "engine/execution.h"
-#include "engine/finder.h"
+#include "executor/execution.h"
+#include "workspace/finder.h"
 
 struct approvals;
 struct prompt;

@@ -3,8 +3,8 @@
 
 #include "base/str.h"
 #include "base/units.h"
-#include "exec/capture.h"
-#include "exec/oneshot.h"
+#include "job/oneshot.h"
+#include "output/capture.h"
 
 #include <string.h>
 

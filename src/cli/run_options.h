@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/policy_options.h"
-#include "exec/limits.h"
+#include "process/resource_limits.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
 #include "base/path.h"
 #include "cli/console.h"
 #include "cli/patch.h"
-#include "engine/execution.h"
-#include "exec/oneshot.h"
+#include "executor/execution.h"
+#include "job/oneshot.h"
 #include "patch/patch.h"
 
 #include <stdlib.h>

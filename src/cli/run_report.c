@@ -9,9 +9,9 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/settings.h"
-#include "engine/execution.h"
-#include "exec/oneshot.h"
-#include "exec/result_json.h"
+#include "executor/execution.h"
+#include "job/oneshot.h"
+#include "job/result_json.h"
 #include "sandbox/sandbox.h"
 
 #include <inttypes.h>

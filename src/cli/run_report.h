@@ -19,10 +19,10 @@ void run_report_no_sandbox(const struct settings *settings, struct strv *warning
  * would allow it. */
 void run_report_notes(const struct oneshot_result *result);
 
-/* exec/result_json.h's object on stdout, of the last attempt, and beside it:
+/* job/result_json.h's object on stdout, of the last attempt, and beside it:
  *
  *   "warnings": ["..."]            the lines that stand on stderr, too
- *   "approval": {...}              engine/execution.h's execution_to_json(); null when nothing was
+ *   "approval": {...}              executor/execution.h's execution_to_json(); null when nothing was
  *                                  asked or refused
  *   in "sandbox": "mode": "auto" | "require" | "disabled", "degradation": "..." or null,
  *                 "profile": "workspace-write", "profile_from": "the default",

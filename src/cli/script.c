@@ -14,8 +14,8 @@
 #include "base/str.h"
 #include "base/strv.h"
 #include "base/units.h"
-#include "exec/session_env.h"
-#include "exec/store.h"
+#include "job/job_environment.h"
+#include "job/job_table.h"
 #include "loop/loop.h"
 
 #include <errno.h>

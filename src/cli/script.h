@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/err.h"
-#include "cli/script_trail.h"
-#include "exec/unified.h"
+#include "cli/script_audit.h"
+#include "job/model_calls.h"
 
 #include <stdbool.h>
 #include <stddef.h>

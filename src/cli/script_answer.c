@@ -6,9 +6,9 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "exec/headtail.h"
-#include "exec/result_json.h"
-#include "exec/screen.h"
+#include "job/result_json.h"
+#include "output/headtail.h"
+#include "screen/screen.h"
 
 #include <stdint.h>
 #include <string.h>

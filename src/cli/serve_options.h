@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/options.h"
-#include "rpc/auth.h"
+#include "rpc/transport/auth.h"
 #include "server/server_limits.h"
 
 #include <stddef.h>

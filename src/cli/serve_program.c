@@ -11,9 +11,9 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/strv.h"
-#include "policy/config.h"
-#include "rpc/address.h"
-#include "rpc/auth.h"
+#include "policy/config/config.h"
+#include "rpc/transport/address.h"
+#include "rpc/transport/auth.h"
 #include "server/server.h"
 
 #include <limits.h>

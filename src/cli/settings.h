@@ -9,8 +9,8 @@
 #include "base/strv.h"
 #include "cli/config_file.h"
 #include "policy/access.h"
-#include "policy/approval.h"
-#include "policy/config.h"
+#include "policy/config/approval.h"
+#include "policy/config/config.h"
 #include "policy/environment.h"
 #include "sandbox/sandbox.h"
 

@@ -14,8 +14,8 @@
 #include "client/follow.h"
 #include "client/target.h"
 #include "client/writer.h"
-#include "exec/terminal.h"
 #include "loop/loop.h"
+#include "process/terminal.h"
 
 #include <signal.h>
 #include <unistd.h>

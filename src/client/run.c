@@ -17,8 +17,8 @@
 #include "client/follow.h"
 #include "client/start.h"
 #include "client/writer.h"
-#include "exec/terminal.h"
 #include "loop/loop.h"
+#include "process/terminal.h"
 
 #include <signal.h>
 #include <stdio.h>

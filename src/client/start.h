@@ -2,7 +2,7 @@
 #pragma once
 
 #include "client/client.h"
-#include "exec/pty.h"
+#include "process/pty.h"
 
 #include <jansson.h>
 

@@ -7,7 +7,7 @@
 #include "rpc/message.h"
 
 #include "base/auto.h"
-#include "rpc/hoist.h"
+#include "rpc/json_bulk.h"
 
 /* Values in well-formed JSON are one, and in each container that is not empty one more than it has
  * commas. Counts at most that for anything else; the parser says no to it anyway. */

@@ -2,15 +2,15 @@
 #pragma once
 
 #include "base/buf.h"
-#include "rpc/bind.h"
 #include "rpc/calls.h"
-#include "rpc/channel.h"
-#include "rpc/door.h"
-#include "rpc/http_head.h"
-#include "rpc/lines.h"
 #include "rpc/outbox.h"
 #include "rpc/rpc.h"
-#include "rpc/ws.h"
+#include "rpc/transport/bind.h"
+#include "rpc/transport/http_head.h"
+#include "rpc/transport/lines.h"
+#include "rpc/transport/peer_admission.h"
+#include "rpc/transport/stream.h"
+#include "rpc/transport/ws.h"
 
 enum {
     PING_S = 30,         /* between pings, as the original */

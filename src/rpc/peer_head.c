@@ -6,8 +6,8 @@
 #include "base/auto.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "rpc/http_reply.h"
 #include "rpc/text.h"
+#include "rpc/transport/http_reply.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -26,8 +26,8 @@
 #pragma once
 
 #include "base/err.h"
-#include "rpc/address.h"
 #include "rpc/message.h"
+#include "rpc/transport/address.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,8 +12,8 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/strv.h"
-#include "rules/command_class.h"
-#include "rules/shell_words.h"
+#include "rules/shell/command_class.h"
+#include "rules/shell/shell_words.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -14,9 +14,9 @@
 #pragma once
 
 #include "base/err.h"
-#include "rules/host_rule.h"
-#include "rules/prefix_rule.h"
-#include "rules/rules_file.h"
+#include "rules/file/host_rule.h"
+#include "rules/file/prefix_rule.h"
+#include "rules/file/rules_file.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,7 +73,7 @@ struct rules_decision {
     const struct rules_problem *problem; /* that made it RULE_PROMPT, as nothing matched; or NULL */
 };
 
-/* The verdict about a command as it stands; rules/command_view.h takes a shell's script apart.
+/* The verdict about a command as it stands; rules/shell/command_view.h takes a shell's script apart.
  *
  * Of a program with a path, rules for its base name count, too: those that ask or forbid always;
  * those that allow only when no rule names the path and host_executable lists it, or, when it says

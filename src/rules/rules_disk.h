@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/err.h"
-#include "rules/host_rule.h"
-#include "rules/prefix_rule.h"
+#include "rules/file/host_rule.h"
+#include "rules/file/prefix_rule.h"
 
 struct buf;
 struct rules;

@@ -15,7 +15,7 @@
 #include "server/client_session.h"
 #include "server/limit_data.h"
 #include "server/method_table.h"
-#include "server/observer.h"
+#include "server/process/observer.h"
 #include "server/server.h"
 
 #include <stdio.h>

@@ -4,19 +4,19 @@
  * this user (docs/threat-model.md). */
 #include "server/client_session.h"
 
+#include "approval/approvals.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "engine/approvals.h"
-#include "engine/snapshots.h"
-#include "exec/unified.h"
+#include "job/model_calls.h"
 #include "loop/loop.h"
 #include "server/client.h"
-#include "server/exec_run.h"
+#include "server/model/model_part.h"
+#include "server/process/rpc_process.h"
+#include "server/run/exec_run.h"
 #include "server/server.h"
-#include "server/unified_part.h"
-#include "server/wire_process.h"
+#include "workspace/snapshots.h"
 
 #include <stdio.h>
 #include <stdlib.h>

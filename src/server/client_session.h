@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "server/process_table.h"
+#include "server/process/process_table.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/strv.h"
-#include "exec/process.h"
 #include "files/program.h"
+#include "process/process.h"
 #include "server/place.h"
 
 #include <stdlib.h>

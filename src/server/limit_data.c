@@ -1,7 +1,7 @@
 /* See limit_data.h. Pure. */
 #include "server/limit_data.h"
 
-#include "exec/session.h"
+#include "job/job.h"
 
 #include <errno.h>
 #include <string.h>

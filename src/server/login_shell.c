@@ -4,11 +4,11 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/log.h"
-#include "engine/snapshots.h"
-#include "policy/config.h"
+#include "policy/config/config.h"
 #include "server/client_session.h"
 #include "server/place.h"
 #include "server/server.h"
+#include "workspace/snapshots.h"
 
 #include <string.h>
 

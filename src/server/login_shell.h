@@ -1,5 +1,5 @@
 /* What a command is really run by when it asks for a login shell: the shell as it was after an
- * earlier login (engine/snapshots.h), so that start-up files are paid for once. */
+ * earlier login (workspace/snapshots.h), so that start-up files are paid for once. */
 #pragma once
 
 #include "base/strv.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "server/method.h"
-#include "server/shape.h"
+#include "server/schema.h"
 
 /* When it may be used. */
 enum method_state {

@@ -14,7 +14,6 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/strv.h"
-#include "exec/cooler.h"
 #include "files/program.h"
 #include "policy/host_view.h"
 #include "policy/path_walk.h"
@@ -27,6 +26,7 @@
 #include "server/places.h"
 #include "server/sandbox_request.h"
 #include "server/secret_files.h"
+#include "workspace/idle_reaper.h"
 
 #include <stdlib.h>
 

@@ -10,8 +10,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "engine/rule_layers.h"
 #include "rules/rules.h"
+#include "workspace/rule_layers.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
  * the client says. */
 #pragma once
 
-#include "engine/rule_layers.h"
 #include "server/place.h"
 #include "server/server.h"
+#include "workspace/rule_layers.h"
 
 static inline struct rule_owner rules_part_owner(const struct server *server)
 {

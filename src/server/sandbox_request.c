@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "policy/profile_json.h"
-#include "server/wire_path.h"
+#include "server/rpc_path.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The exec server: everything between the transports (src/rpc) and the commands (src/exec).
+/* The exec server: everything between the transports (src/rpc) and the commands (src/executor, src/job).
  *
  *     server_new(&options)
  *     server_run()            until SIGTERM, SIGINT or the end of stdin (stdio), and then drains
@@ -9,11 +9,11 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "rpc/rpc.h"
-#include "server/retained.h"
+#include "server/process/retained.h"
+#include "server/process/rpc_event.h"
 #include "server/rules_cache.h"
 #include "server/server_limits.h"
 #include "server/stopping.h"
-#include "server/wire_event.h"
 
 #include <stdbool.h>
 #include <stddef.h>

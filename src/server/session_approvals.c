@@ -2,12 +2,12 @@
  * place: it is there to say no. */
 #include "server/session_approvals.h"
 
+#include "approval/approvals.h"
+#include "approval/approver_hook.h"
+#include "approval/approver_terminal.h"
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "engine/approvals.h"
-#include "engine/asker_hook.h"
-#include "engine/asker_terminal.h"
-#include "server/asker_client.h"
+#include "server/approver_client.h"
 #include "server/client_session.h"
 #include "server/server.h"
 

@@ -5,7 +5,7 @@
 #include "server/start_env.h"
 
 #include "base/alloc.h"
-#include "policy/config.h"
+#include "policy/config/config.h"
 #include "policy/environment.h"
 
 #include <stdbool.h>

@@ -7,10 +7,10 @@
 #include "loop/loop.h"
 #include "rpc/rpc.h"
 #include "server/client_session.h"
-#include "server/exec_run.h"
+#include "server/process/rpc_process.h"
+#include "server/run/exec_run.h"
 #include "server/server.h"
 #include "server/service.h"
-#include "server/wire_process.h"
 
 #define STOPPING_CLOSE_NS UINT64_C(5000000000) /* for connections to take what is queued */
 #define STOPPING_LOOK_NS UINT64_C(20000000)    /* sessions of models do not tell when they end */

@@ -3,7 +3,7 @@
  * paths overlap, the longer one is left out. */
 #include "server/toml_text.h"
 
-#include "policy/toml.h"
+#include "policy/config/toml.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

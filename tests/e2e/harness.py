@@ -19,7 +19,7 @@ import tempfile
 TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("CORDON_BUILD", TOP / "build"))
 CORDON = BUILD / "src/cli/cordon"
-LAUNCHER = BUILD / "src/launch/cordon-linux-sandbox"
+LAUNCHER = BUILD / "src/sandbox/launcher/cordon-linux-sandbox"
 WAIT = 60  # seconds for anything that has to happen
 
 

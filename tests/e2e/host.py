@@ -20,7 +20,7 @@ def build(place, name):
     """The program of hosts/NAME.c."""
     program = place.base / name
     subprocess.run(["cc", "-std=gnu17", "-Wall", "-Werror", "-O1", f"-I{TOP}/include",
-                    TOP / f"tests/e2e/hosts/{name}.c", BUILD / "src/engine/libcordon.a",
+                    TOP / f"tests/e2e/hosts/{name}.c", BUILD / "src/libcordon/libcordon.a",
                     "-levent_core", "-ljansson", "-lvterm", "-lstdc++", *sanitizers(),
                     "-o", program], check=True)
     return program

@@ -16,7 +16,7 @@ APPROVE = BUILD / "examples/example_approve"
 
 
 def test_only_what_is_declared_is_shown():
-    symbols = subprocess.run(["nm", "-g", "--defined-only", BUILD / "src/engine/libcordon.a"],
+    symbols = subprocess.run(["nm", "-g", "--defined-only", BUILD / "src/libcordon/libcordon.a"],
                              capture_output=True, text=True, check=True).stdout
     shown = {line.split()[2] for line in symbols.splitlines() if len(line.split()) == 3}
     header = (TOP / "include/cordon.h").read_text()

@@ -1,4 +1,4 @@
-"""Shell words (src/rules/shell_words.h) against the programs that know: what is called plain is
+"""Shell words (src/rules/shell/shell_words.h) against the programs that know: what is called plain is
 what shfmt parses and what bash, zsh and dash run; and a forbidden command never hides in it."""
 import os
 import re

@@ -31,7 +31,7 @@ def programs_for_all(build):
     copy = Path(tempfile.mkdtemp(prefix="cordon-build-", dir="/var/tmp"))
     atexit.register(shutil.rmtree, copy)
     copy.chmod(0o755)
-    for program in build.glob("src/*/cordon*"):
+    for program in build.glob("src/**/cordon*"):
         if program.is_file():
             (copy / program.parent.relative_to(build)).mkdir(parents=True, exist_ok=True)
             shutil.copy(program, copy / program.relative_to(build))

@@ -25,7 +25,7 @@ from events import wait_for_end
 
 BUILD = Path(os.environ.get("CORDON_BUILD", Path(__file__).parents[2] / "build"))
 CORDON = BUILD / "src/cli/cordon"
-LAUNCHER = BUILD / "src/launch/cordon-linux-sandbox"
+LAUNCHER = BUILD / "src/sandbox/launcher/cordon-linux-sandbox"
 WAIT = 20  # seconds for anything that must happen
 
 

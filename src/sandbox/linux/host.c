@@ -7,7 +7,7 @@
 #include "sandbox/linux/host.h"
 
 #include "base/str.h"
-#include "launch/kernel.h"
+#include "sandbox/launcher/kernel.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -2,7 +2,7 @@
  * into. One per process, because the host is the same for all sandboxes. */
 #pragma once
 
-#include "launch/plan_format.h"
+#include "sandbox/launcher/plan_format.h"
 #include "sandbox/linux/plan.h"
 #include "sandbox/sandbox.h"
 

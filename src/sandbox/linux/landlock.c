@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
-#include "launch/kernel.h"
+#include "sandbox/launcher/kernel.h"
 
 #include <stdlib.h>
 

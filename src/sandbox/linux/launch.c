@@ -91,7 +91,7 @@ static int launch_enter_cgroup(const struct init *init, int cgroup, struct err *
     return 0;
 }
 
-/* The first packet: see launch/plan_format.h. */
+/* The first packet: see sandbox/launcher/plan_format.h. */
 static int launch_send(const struct init *init, const struct launch_options *options, int plan,
                        struct err *err)
 {

@@ -25,7 +25,7 @@ static char *near_program(const char *program)
 {
     static const char *const places[] = {
         "/" LAUNCHER,
-        "/../launch/" LAUNCHER,
+        "/../sandbox/launcher/" LAUNCHER,
         "/../libexec/cordon/" LAUNCHER,
     };
     char *dir = path_parent(program);

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "base/buf.h"
-#include "launch/plan_format.h"
 #include "policy/access.h"
+#include "sandbox/launcher/plan_format.h"
 #include "sandbox/linux/seccomp.h"
 
 #include <jansson.h>

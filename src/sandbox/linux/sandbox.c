@@ -10,8 +10,8 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "sandbox/linux/launcher_path.h"
+#include "sandbox/linux/placeholder_file.h"
 #include "sandbox/linux/sandbox_state.h"
-#include "sandbox/linux/standin_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

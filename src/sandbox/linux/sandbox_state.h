@@ -2,9 +2,9 @@
 #pragma once
 
 #include "sandbox/linux/host.h"
-#include "sandbox/linux/init.h"
+#include "sandbox/linux/launcher_pool.h"
+#include "sandbox/linux/placeholder.h"
 #include "sandbox/linux/plan.h"
-#include "sandbox/linux/standin.h"
 #include "sandbox/sandbox.h"
 
 struct sandbox {

@@ -6,7 +6,7 @@
  * and the kernel's cost of loading a filter grows with its length, for every command. */
 #pragma once
 
-#include "launch/plan_format.h"
+#include "sandbox/launcher/plan_format.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -16,9 +16,9 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "launch/kernel.h"
-#include "launch/plan_format.h"
-#include "launch/restrict.h"
+#include "sandbox/launcher/kernel.h"
+#include "sandbox/launcher/plan_format.h"
+#include "sandbox/launcher/restrict.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/json.h"
-#include "policy/approval.h"
+#include "policy/config/approval.h"
 
 #include <string.h>
 

@@ -13,8 +13,8 @@
 #include "base/auto.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "policy/approval.h"
-#include "policy/config.h"
+#include "policy/config/approval.h"
+#include "policy/config/config.h"
 #include "policy/profile_json.h"
 
 #include <string.h>

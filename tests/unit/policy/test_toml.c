@@ -3,7 +3,7 @@
 
 #include "base/auto.h"
 #include "base/buf.h"
-#include "policy/toml.h"
+#include "policy/config/toml.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "rpc/auth.h"
+#include "rpc/transport/auth.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

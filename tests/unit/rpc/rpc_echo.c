@@ -19,9 +19,9 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "loop/loop.h"
-#include "rpc/auth.h"
 #include "rpc/rpc.h"
 #include "rpc/text.h"
+#include "rpc/transport/auth.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "base/auto.h"
 #include "base/fd.h"
-#include "rpc/auth.h"
+#include "rpc/transport/auth.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -4,13 +4,13 @@
 
 #include "base/auto.h"
 #include "base/buf.h"
-#include "rpc/address.h"
-#include "rpc/handshake.h"
-#include "rpc/lines.h"
 #include "rpc/message.h"
 #include "rpc/outbox.h"
 #include "rpc/text.h"
-#include "rpc/ws.h"
+#include "rpc/transport/address.h"
+#include "rpc/transport/handshake.h"
+#include "rpc/transport/lines.h"
+#include "rpc/transport/ws.h"
 
 #include <stdlib.h>
 #include <string.h>

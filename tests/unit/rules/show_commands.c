@@ -8,8 +8,8 @@
  * `commands` is empty when opaque. */
 #include "base/auto.h"
 #include "base/json.h"
-#include "rules/command_class.h"
-#include "rules/command_view.h"
+#include "rules/shell/command_class.h"
+#include "rules/shell/command_view.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/strv.h"
-#include "rules/command_class.h"
+#include "rules/shell/command_class.h"
 
 #include <string.h>
 

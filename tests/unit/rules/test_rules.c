@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "rules/rules.h"
-#include "rules/shell_words.h"
+#include "rules/shell/shell_words.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 #include "base/strv.h"
 #include "rules/rules.h"
 #include "rules/rules_disk.h"
-#include "rules/shell_words.h"
+#include "rules/shell/shell_words.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "rules/shell_words.h"
+#include "rules/shell/shell_words.h"
 
 #include <string.h>
 

@@ -7,9 +7,9 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "rules/powershell.h"
-#include "rules/shell_choice.h"
-#include "rules/shell_snapshot.h"
+#include "rules/shell/powershell.h"
+#include "rules/shell/shell_choice.h"
+#include "rules/shell/shell_snapshot.h"
 
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,7 +1,7 @@
 /* Classic BPF as the kernel runs it on a system call, for tests of the filters. */
 #pragma once
 
-#include "launch/plan_format.h"
+#include "sandbox/launcher/plan_format.h"
 
 #include <linux/seccomp.h>
 #include <stddef.h>

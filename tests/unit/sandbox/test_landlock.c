@@ -3,7 +3,7 @@
 
 #include "base/auto.h"
 #include "base/str.h"
-#include "launch/kernel.h"
+#include "sandbox/launcher/kernel.h"
 #include "sandbox/linux/landlock.h"
 
 #include <string.h>

@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "launch/plan_reader.h"
+#include "sandbox/launcher/plan_reader.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "sandbox/linux/standin.h"
+#include "sandbox/linux/placeholder.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 
 #include "base/auto.h"
 #include "base/path.h"
-#include "sandbox/linux/standin.h"
+#include "sandbox/linux/placeholder.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
 
 #include "base/auto.h"
 #include "base/json.h"
+#include "server/rpc_path.h"
 #include "server/sandbox_request.h"
 #include "server/start_env.h"
-#include "server/wire_path.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -5,10 +5,10 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
-#include "engine/rule_layers.h"
-#include "rules/command_view.h"
 #include "rules/rules.h"
+#include "rules/shell/command_view.h"
 #include "server/rules_cache.h"
+#include "workspace/rule_layers.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,67 @@
+/* The questions that are open in one session, who is asked, and what was agreed to for all of it.
+ *
+ *     approvals_new(loop, timeout)
+ *     approvals_add_asker()              in the order in which they are asked
+ *     approvals_ask() -> on_answer       one question; whoever asks the same meanwhile joins it
+ *     approvals_free()
+ *
+ * Nothing waits in here: an asker is told of a question and calls approvals_answer() when it has an
+ * answer, or approvals_pass() to leave it to the next one. When nobody is left, and when time is
+ * up, the answer is no. Anybody else may answer an open question, too: the first answer counts. */
+#pragma once
+
+#include "approval/approval.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct approvals;
+struct approval_wait;
+struct json_t;
+struct loop;
+
+/* Somebody who can be asked: a terminal, a program, a client. Embedded in a larger struct. */
+struct asker {
+    /* Shows the question; the answer comes later or at once. The question is borrowed until it is
+     * answered or withdrawn. */
+    void (*ask)(struct asker *asker, const struct approval_request *question);
+    /* Takes a question back that it was asked: somebody else has answered, or nobody waits. */
+    void (*withdraw)(struct asker *asker, const char *id);
+    void (*free)(struct asker *asker);
+    struct approvals *approvals; /* filled in by approvals_add_asker() */
+};
+
+/* `timeout_ns` for each question; 0: no limit. Never NULL. */
+struct approvals *approvals_new(struct loop *loop, uint64_t timeout_ns);
+void approvals_free(struct approvals *approvals); /* nobody waits any more; frees the askers */
+
+/* Takes the asker over. */
+void approvals_add_asker(struct approvals *approvals, struct asker *asker);
+
+/* Every key was approved for the session. False for no keys. */
+bool approvals_has(const struct approvals *approvals, const struct strv *keys);
+
+/* Gives the question the id that it will be asked by: a new one, or that of an open question which
+ * it is going to join. For whoever tells of it first; nothing else may be asked in between. */
+void approvals_name(struct approvals *approvals, struct approval_request *question);
+
+/* Asks, and calls back once, never from in here; the wait is over then. Takes over what the
+ * question holds, and gives it an id unless it has one. A question with the same keys that is open
+ * already is joined instead; see is_wider. */
+struct approval_wait *
+approvals_ask(struct approvals *approvals, struct approval_request *question,
+              void (*on_answer)(void *data, const struct approval_answer *answer), void *data);
+
+/* Gives up waiting. A question that nobody waits for is withdrawn. */
+void approvals_leave(struct approval_wait *wait);
+
+/* Answers an open question; takes over what the answer holds, also on failure. ERR_NOT_FOUND when
+ * there is no such question (any more), ERR_INVALID when it does not offer the decision. */
+int approvals_answer(struct approvals *approvals, const char *id, struct approval_answer *answer,
+                     struct err *err);
+
+/* For the asker that has the question: leaves it to the next one. */
+void approvals_pass(struct approvals *approvals, const char *id);
+
+/* The open questions, as in approval_request_to_json(); a new reference. */
+struct json_t *approvals_to_json(const struct approvals *approvals);

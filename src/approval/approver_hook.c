@@ -1,0 +1,214 @@
+/* See asker_hook.h. The program is run like any command, by oneshot, in a sandbox object that
+ * confines nothing: bounded output, a deadline, and no descriptor of ours. */
+#include "approval/approver_hook.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "job/oneshot.h"
+#include "output/capture.h"
+#include "policy/access.h"
+#include "sandbox/sandbox.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ANSWER_MAX = 64 * 1024 };
+
+struct asker_hook {
+    struct asker asker;
+    struct loop *loop;
+    char *program;
+    uint64_t deadline_ns;
+    struct access_map access;
+    struct sandbox *sandbox;
+    struct hook_run *runs; /* those that are asked now */
+};
+
+struct hook_run {
+    struct asker_hook *hook;
+    struct hook_run *next;
+    const struct approval_request *question;
+    struct oneshot_options options;
+    struct oneshot *oneshot;
+    char *argv[2];
+    char *input;
+};
+
+static void run_free(struct hook_run *run)
+{
+    struct hook_run **slot = &run->hook->runs;
+
+    while (*slot != run)
+        slot = &(*slot)->next;
+    *slot = run->next;
+    oneshot_free(run->oneshot);
+    free(run->input);
+    free(run);
+}
+
+/* --- its answer --- */
+
+static char *text_of(const struct oneshot_result *result, enum stream stream)
+{
+    AUTO(buf_done) struct buf text = {0};
+
+    buf_init(&text, SIZE_MAX / 2);
+    capture_render(result->capture, stream, &text);
+    return buf_take(&text);
+}
+
+static int check_end(const struct oneshot_result *result, struct err *err)
+{
+    AUTO_FREE char *said = text_of(result, STREAM_STDERR);
+
+    if (result->end == ONESHOT_TIMED_OUT)
+        return err_set(err, ERR_LIMIT, "it did not answer within %" PRIu64 " ms",
+                       result->wall_ns / 1000000);
+    if (result->failed)
+        return err_set(err, ERR_SYSTEM, "%s", result->failure.msg);
+    if (result->exit_code != 0)
+        return err_set(err, ERR_INVALID, "it ended with %d%s%s", oneshot_exit_code(result),
+                       *said ? ": " : "", said);
+    return 0;
+}
+
+/* `*ret_passes`: it left the question to others. */
+static int read_answer(const struct hook_run *run, const char *text, struct approval_answer *ret,
+                       bool *ret_passes, struct err *err)
+{
+    AUTO_JSON json_t *json = json_parse(text, strlen(text), err);
+    struct json_at root = json_at_root(json);
+    struct json_at decision = json_at_field(&root, "decision");
+    struct json_at reason = json_at_field(&root, "reason");
+    const char *said = NULL;
+    const char *word;
+
+    if (!json || json_at_string(&decision, &word, err) ||
+        (json_at_is_given(&reason) && json_at_string(&reason, &said, err)))
+        return -1;
+    *ret_passes = str_eq(word, "ask");
+    if (!*ret_passes && approval_decision_parse(word, run->question, &ret->decision, err))
+        return -1;
+    ret->reason = alloc_str(said);
+    return 0;
+}
+
+static void on_over(void *data)
+{
+    struct hook_run *run = data;
+    struct approvals *approvals = run->hook->asker.approvals;
+    AUTO_FREE char *id = alloc_str(run->question->id);
+    struct approval_answer answer = {.by = "hook"};
+    struct oneshot_result result;
+    AUTO_FREE char *text = NULL;
+    bool passes = false;
+    struct err err;
+
+    oneshot_take(run->oneshot, &result);
+    text = text_of(&result, STREAM_STDOUT);
+    if (check_end(&result, &err) || read_answer(run, text, &answer, &passes, &err)) {
+        answer.decision = APPROVAL_DENIED;
+        answer.reason = alloc_strf("the hook %s: %s", run->hook->program, err.msg);
+    }
+    oneshot_result_done(&result);
+    run_free(run);
+    if (!passes) {
+        approvals_answer(approvals, id, &answer, &err); /* somebody may have been faster */
+        return;
+    }
+    approval_answer_done(&answer);
+    approvals_pass(approvals, id);
+}
+
+/* --- asking --- */
+
+static void run_init(struct hook_run *run, struct asker_hook *hook,
+                     const struct approval_request *question)
+{
+    AUTO_JSON json_t *json = approval_request_to_json(question);
+    AUTO_FREE char *line = json_dumps(json, JSON_COMPACT);
+
+    run->hook = hook;
+    run->question = question;
+    run->argv[0] = hook->program;
+    run->input = alloc_strf("%s\n", line);
+    oneshot_defaults(&run->options);
+    run->options.loop = hook->loop;
+    run->options.sandbox = hook->sandbox;
+    run->options.argv = run->argv;
+    run->options.env = environ;
+    run->options.cwd = question->cwd;
+    run->options.input = ONESHOT_INPUT_DATA;
+    run->options.input_data = run->input;
+    run->options.input_len = strlen(run->input);
+    run->options.timeout_ns = hook->deadline_ns;
+    run->options.max_output = ANSWER_MAX;
+    run->options.on_over = on_over;
+    run->options.data = run;
+}
+
+static void hook_ask(struct asker *asker, const struct approval_request *question)
+{
+    struct asker_hook *hook = (struct asker_hook *)asker;
+    struct hook_run *run = alloc_zero(1, sizeof *run);
+    struct approval_answer answer = {.decision = APPROVAL_DENIED, .by = "hook"};
+    struct err err;
+    struct err ignored;
+
+    run_init(run, hook, question);
+    run->next = hook->runs;
+    hook->runs = run;
+    run->oneshot = oneshot_start(&run->options, &err);
+    if (run->oneshot)
+        return;
+    run_free(run);
+    answer.reason = alloc_strf("the hook %s: %s", hook->program, err.msg);
+    approvals_answer(asker->approvals, question->id, &answer, &ignored);
+}
+
+static void hook_withdraw(struct asker *asker, const char *id)
+{
+    struct asker_hook *hook = (struct asker_hook *)asker;
+
+    for (struct hook_run *run = hook->runs; run; run = run->next)
+        if (str_eq(run->question->id, id)) {
+            run_free(run);
+            return;
+        }
+}
+
+static void hook_free(struct asker *asker)
+{
+    struct asker_hook *hook = (struct asker_hook *)asker;
+
+    while (hook->runs)
+        run_free(hook->runs);
+    sandbox_free(hook->sandbox);
+    access_map_done(&hook->access);
+    free(hook->program);
+    free(hook);
+}
+
+struct asker *asker_hook_new(struct loop *loop, const char *program, uint64_t deadline_ns,
+                             struct err *err)
+{
+    struct asker_hook *hook = alloc_zero(1, sizeof *hook);
+    const struct sandbox_options options = {.mode = SANDBOX_DISABLED, .access = &hook->access};
+
+    *hook = (struct asker_hook){
+        .asker = {.ask = hook_ask, .withdraw = hook_withdraw, .free = hook_free},
+        .loop = loop,
+        .program = alloc_str(program),
+        .deadline_ns = deadline_ns,
+        .access = {.network = NETWORK_ENABLED},
+    };
+    hook->sandbox = sandbox_new(&options, err);
+    if (hook->sandbox)
+        return &hook->asker;
+    hook_free(&hook->asker);
+    return NULL;
+}

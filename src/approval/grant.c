@@ -1,0 +1,177 @@
+/* See grant.h. One denial gives one entry or the network; together they are the grant. A command
+ * that was refused twice needs both, so a denial without a known widening makes all of it useless.
+ */
+#include "approval/grant.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "denial/denial.h"
+#include "policy/access.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+void grant_done(struct grant *grant)
+{
+    profile_overlay_done(&grant->overlay);
+    free(grant->words);
+    *grant = (struct grant){0};
+}
+
+/* The path itself, or the first folder above that is there. Caller frees; NULL when that is the
+ * root folder, which nobody gives away in passing. */
+static char *nearest_there(const char *path)
+{
+    char *at = alloc_str(path);
+
+    while (path_depth(at) > 0) {
+        enum fd_kind kind;
+        struct err ignored;
+        char *parent;
+
+        if (fd_kind_at(AT_FDCWD, at, &kind, &ignored) == 0 && kind != FD_MISSING)
+            return at;
+        parent = path_parent(at);
+        free(at);
+        at = parent;
+    }
+    free(at);
+    return NULL;
+}
+
+/* What a yes to the path would open, since that is what has to be shown: a link of a hostile
+ * repository, or /proc/PID/cwd, has one name and opens another place. Caller frees; NULL as above.
+ */
+static char *true_place(const char *path)
+{
+    AUTO_FREE char *there = nearest_there(path);
+    AUTO_FREE char *real = there ? realpath(there, NULL) : NULL;
+
+    return real && path_depth(real) > 0 ? TAKE_PTR(real) : NULL;
+}
+
+/* A yes to this run must not decide about the next ones: rules, configuration, the log. */
+static bool is_own(char *const *own_paths, const char *path)
+{
+    for (char *const *own = own_paths; own && *own; own++)
+        if (path_is_within(path, *own))
+            return true;
+    return false;
+}
+
+static bool is_out_of_bounds(const struct grant_bounds *bounds, const char *path)
+{
+    const struct access_entry *entry = access_map_find(bounds->access, path);
+
+    return is_own(bounds->own_paths, path) || (entry && entry->access == ACCESS_DENY);
+}
+
+/* Where the path leads, also when its end is not there yet. Caller frees; NULL for the root folder.
+ */
+static char *settled_path(const char *path)
+{
+    AUTO_FREE char *there = nearest_there(path);
+    AUTO_FREE char *real = there ? realpath(there, NULL) : NULL;
+
+    return real && path_depth(real) > 0 ? alloc_strf("%s%s", real, path + strlen(there)) : NULL;
+}
+
+int overlay_settle(struct profile_overlay *overlay, char *const *own_paths, struct err *err)
+{
+    for (size_t i = 0; i < overlay->entries.len; i++) {
+        struct profile_entry *entry = &overlay->entries.items[i];
+        char *settled;
+
+        if (entry->path_kind != PROFILE_PATH_LITERAL || entry->access == ACCESS_DENY)
+            continue;
+        settled = settled_path(entry->path);
+        if (!settled)
+            return err_set(err, ERR_FORBIDDEN, "%s leads to the root folder, or nowhere",
+                           entry->path);
+        free(entry->path);
+        entry->path = settled;
+        if (is_own(own_paths, settled))
+            return err_set(err, ERR_FORBIDDEN, "%s belongs to Cordon", settled);
+    }
+    return 0;
+}
+
+static bool is_granted(const struct profile_overlay *overlay, const char *path, enum access access)
+{
+    for (size_t i = 0; i < overlay->entries.len; i++)
+        if (path_is_within(path, overlay->entries.items[i].path) &&
+            overlay->entries.items[i].access >= access)
+            return true;
+    return false;
+}
+
+static bool add_path(const struct denial *denial, const struct grant_bounds *bounds,
+                     struct profile_overlay *overlay)
+{
+    enum access wanted = denial->operation == DENIAL_WRITE ? ACCESS_WRITE : ACCESS_READ;
+    AUTO_FREE char *path = true_place(denial->path);
+    static char origin[] = "an approval";
+    struct profile_entry added = {
+        .path_kind = PROFILE_PATH_LITERAL, .access = wanted, .path = path, .origin = origin};
+
+    if (!path || is_out_of_bounds(bounds, denial->path) || is_out_of_bounds(bounds, path) ||
+        overlay->entries.len >= GRANT_PATHS_MAX)
+        return false;
+    if (!is_granted(overlay, path, wanted))
+        profile_entries_add(&overlay->entries, &added);
+    return true;
+}
+
+static bool add_denial(const struct denial *denial, const struct grant_bounds *bounds,
+                       struct profile_overlay *overlay)
+{
+    if (denial->source != DENIAL_BY_SANDBOX)
+        return false;
+    switch (denial->operation) {
+    case DENIAL_CONNECT:
+        overlay->network = OVERLAY_NETWORK_ENABLED;
+        return bounds->access->network == NETWORK_RESTRICTED;
+    case DENIAL_READ:
+    case DENIAL_WRITE:
+    case DENIAL_EXECUTE:
+        return denial->path && add_path(denial, bounds, overlay);
+    case DENIAL_OTHER:
+        break;
+    }
+    return false;
+}
+
+char *overlay_words(const struct profile_overlay *overlay)
+{
+    AUTO(buf_done) struct buf text = {0};
+
+    buf_init(&text, SIZE_MAX / 2);
+    for (size_t i = 0; i < overlay->entries.len; i++)
+        buf_appendf(&text, "%s%s %s", text.len ? " and " : "",
+                    overlay->entries.items[i].access == ACCESS_WRITE ? "writing" : "reading",
+                    overlay->entries.items[i].path);
+    if (overlay->network == OVERLAY_NETWORK_ENABLED)
+        buf_appendf(&text, "%sthe network", text.len ? " and " : "");
+    return buf_take(&text);
+}
+
+bool grant_find(const struct denials *denials, const struct grant_bounds *bounds, struct grant *ret)
+{
+    AUTO(profile_overlay_done) struct profile_overlay overlay = {0};
+
+    for (size_t i = 0; i < denials->len; i++)
+        if (denials->items[i].source != DENIAL_BY_HOST &&
+            !add_denial(&denials->items[i], bounds, &overlay))
+            return false;
+    if (profile_overlay_is_empty(&overlay))
+        return false;
+    ret->words = overlay_words(&overlay);
+    ret->overlay = overlay;
+    overlay = (struct profile_overlay){0};
+    return true;
+}

@@ -1,0 +1,256 @@
+/* See trail.h. Bodies become text when they are added, so that a trail holds two buffers' worth of
+ * plain bytes and no JSON values. The folder is made when the first append does not find it.
+ *
+ * It does not know SQLite: a process that runs commands links none of it. What moves records to the
+ * database is a program of its own, which is started here when the tail has grown by another
+ * AUDIT_TAIL_TIDY, and detaches itself at once. */
+#include "audit/audit.h"
+
+#include "audit/otlp_export.h"
+#include "audit/tail.h"
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "files/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LOG_PROGRAM "cordon-log"
+
+struct note {
+    enum audit_event event;
+    uint64_t time_ns;
+    char *session;
+    char *body;
+};
+
+struct audit_trail {
+    char *folder;
+    struct note *notes;
+    size_t len;
+    size_t cap;
+    size_t omitted;
+    struct otlp_senders senders;
+    pid_t tidier; /* the program that was started last, until it has detached itself; 0: none */
+    struct note *begun; /* commands that have not ended yet: their spans will need it */
+    size_t begun_len;
+    size_t begun_cap;
+};
+
+struct audit_trail *audit_trail_new(const char *folder)
+{
+    struct audit_trail *trail = alloc_zero(1, sizeof *trail);
+
+    trail->folder = alloc_str(folder);
+    return trail;
+}
+
+static void note_done(struct note *note)
+{
+    free(note->session);
+    free(note->body);
+    *note = (struct note){0};
+}
+
+static void trail_clear(struct audit_trail *trail)
+{
+    for (size_t i = 0; i < trail->len; i++)
+        note_done(&trail->notes[i]);
+    trail->len = 0;
+    trail->omitted = 0;
+}
+
+/* It detaches itself, so it is soon there to be collected; a server does not wait even for that. */
+static void tidy_reap(struct audit_trail *trail, int flags)
+{
+    pid_t pid;
+
+    if (!trail->tidier)
+        return;
+    do
+        pid = waitpid(trail->tidier, NULL, flags);
+    while (pid < 0 && errno == EINTR);
+    if (pid)
+        trail->tidier = 0;
+}
+
+void audit_trail_free(struct audit_trail *trail)
+{
+    if (!trail)
+        return;
+    trail_clear(trail);
+    tidy_reap(trail, 0);
+    otlp_reap(&trail->senders);
+    for (size_t i = 0; i < trail->begun_len; i++)
+        note_done(&trail->begun[i]);
+    free(trail->begun);
+    free(trail->notes);
+    free(trail->folder);
+    free(trail);
+}
+
+void audit_session_id(char ret[AUDIT_SESSION_SIZE])
+{
+    uint64_t id;
+
+    if (getrandom(&id, sizeof id, 0) != sizeof id)
+        id = clock_now_ns() ^ (uint64_t)getpid() << 40; /* before the kernel has entropy */
+    snprintf(ret, AUDIT_SESSION_SIZE, "%016llx", (unsigned long long)id);
+}
+
+/* --- adding --- */
+
+static char *body_text(const json_t *body)
+{
+    char *text = json_dumps(body, JSON_COMPACT);
+
+    if (text && strlen(text) <= AUDIT_BODY_MAX)
+        return text;
+    free(text);
+    return alloc_str("{\"too_large\":true}");
+}
+
+void audit_trail_add(struct audit_trail *trail, enum audit_event event, const char *session,
+                     json_t *body)
+{
+    struct note note = {.event = event, .time_ns = clock_wall_ns()};
+
+    if (trail->len >= AUDIT_PENDING_MAX) {
+        trail->omitted++;
+        json_decref(body);
+        return;
+    }
+    note.session = alloc_str(audit_word_is_valid(audit_text_of(session)) ? session : "unnamed");
+    note.body = body_text(body);
+    json_decref(body);
+    trail->notes = alloc_grow(trail->notes, trail->len, &trail->cap, sizeof *trail->notes);
+    trail->notes[trail->len++] = note;
+}
+
+size_t audit_trail_pending(const struct audit_trail *trail)
+{
+    return trail->len;
+}
+
+/* --- the program --- */
+
+/* When it cannot be started the tail grows, and `cordon log` moves the records. */
+static void tidy_start(struct audit_trail *trail)
+{
+    static char null[] = "/dev/null";
+    struct err ignored;
+    AUTO_FREE char *program = libexec_program(LOG_PROGRAM, &ignored);
+    AUTO_FREE char *place = alloc_str(trail->folder);
+    char *argv[] = {program, (char *)"--tidy", place, NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+
+    tidy_reap(trail, WNOHANG);
+    if (!program || trail->tidier)
+        return;
+    posix_spawn_file_actions_init(&actions);
+    for (int fd = 0; fd < 3; fd++)
+        posix_spawn_file_actions_addopen(&actions, fd, null, O_RDWR, 0);
+    if (posix_spawn(&pid, program, &actions, NULL, argv, environ) == 0)
+        trail->tidier = pid;
+    posix_spawn_file_actions_destroy(&actions);
+}
+
+/* --- flushing --- */
+
+static int append(struct audit_trail *trail, struct audit_batch *batch, uint64_t wait_ns,
+                  struct err *err)
+{
+    if (audit_tail_append(trail->folder, batch, wait_ns, err) == 0)
+        return 0;
+    if (err->sys != ENOENT || fd_make_folders(trail->folder, 0700, err))
+        return -1;
+    return audit_tail_append(trail->folder, batch, wait_ns, err);
+}
+
+static void fill_records(const struct note *notes, size_t len, struct audit_record *records)
+{
+    for (size_t i = 0; i < len; i++)
+        records[i] = (struct audit_record){
+            .time_ns = notes[i].time_ns,
+            .event = audit_text_of(audit_event_name(notes[i].event)),
+            .session = audit_text_of(notes[i].session),
+            .body = audit_text_of(notes[i].body),
+        };
+}
+
+/* --- spans --- */
+
+/* Keeps what has begun until it has ended; what is kept is taken out of the notes. */
+static void keep_begun(struct audit_trail *trail)
+{
+    for (size_t i = 0; i < trail->len; i++) {
+        struct note *note = &trail->notes[i];
+
+        for (size_t k = 0; note->event == AUDIT_END && k < trail->begun_len; k++)
+            if (str_eq(trail->begun[k].session, note->session)) {
+                note_done(&trail->begun[k]);
+                trail->begun[k--] = trail->begun[--trail->begun_len];
+            }
+        if (note->event != AUDIT_BEGIN || trail->begun_len >= AUDIT_PENDING_MAX)
+            continue;
+        trail->begun =
+            alloc_grow(trail->begun, trail->begun_len, &trail->begun_cap, sizeof *trail->begun);
+        trail->begun[trail->begun_len++] = *note;
+        *note = (struct note){.event = AUDIT_OUTPUT}; /* any but what is looked for */
+    }
+}
+
+static void export(struct audit_trail *trail)
+{
+    size_t len = trail->begun_len + trail->len;
+    AUTO_FREE struct audit_record *records = NULL;
+
+    if (!otlp_is_on())
+        return;
+    records = alloc_zero(len, sizeof *records);
+    fill_records(trail->begun, trail->begun_len, records);
+    fill_records(trail->notes, trail->len, records + trail->begun_len);
+    otlp_export(&trail->senders, records, len);
+    keep_begun(trail);
+}
+
+/* --- all of it --- */
+
+static bool has_grown_enough(const struct audit_batch *batch)
+{
+    return batch->begin / AUDIT_TAIL_TIDY != batch->end / AUDIT_TAIL_TIDY;
+}
+
+int audit_trail_flush(struct audit_trail *trail, uint64_t wait_ns, struct err *err)
+{
+    AUTO_FREE struct audit_record *records = alloc_zero(trail->len + 1, sizeof *records);
+    struct audit_batch batch = {.items = records, .len = trail->len};
+    size_t omitted = trail->omitted;
+
+    if (!trail->len)
+        return 0;
+    fill_records(trail->notes, trail->len, records);
+    if (append(trail, &batch, wait_ns, err)) {
+        if (err->code != ERR_LIMIT)
+            trail_clear(trail);
+        return -1;
+    }
+    export(trail);
+    trail_clear(trail);
+    if (has_grown_enough(&batch))
+        tidy_start(trail);
+    if (omitted)
+        return err_set(err, ERR_LIMIT, "%zu events came too fast for the audit log", omitted);
+    return 0;
+}

@@ -1,0 +1,102 @@
+/* See script_trail.h. A session that ends without an answer that tells of it (another one pushed it
+ * out, or the script is over) was ended by us. */
+#include "cli/script_audit.h"
+
+#include "base/alloc.h"
+#include "cli/console.h"
+#include "cli/run_audit.h"
+#include "cli/settings.h"
+#include "executor/execution.h"
+#include "executor/execution_audit.h"
+#include "job/model_calls.h"
+
+#include <stdlib.h>
+
+static const uint64_t wait_ns = UINT64_C(1000000000); /* 1 s, when others hold the log */
+
+void script_trail_init(struct script_trail *trail, const struct settings *settings)
+{
+    *trail = (struct script_trail){.trail = NULL};
+    if (run_trail_has_place(&settings->file))
+        trail->trail = audit_trail_new(settings->file.folder);
+}
+
+void script_trail_begin(struct script_trail *trail, const struct settings *settings,
+                        const struct unified_exec *exec, int id)
+{
+    char *const argv[] = {(char *)exec->shell, (char *)(exec->is_login ? "-lc" : "-c"),
+                          (char *)exec->cmd, NULL};
+    const struct audit_begin begin = {
+        .argv = argv,
+        .env = exec->env,
+        .cwd = exec->workdir,
+        .profile = settings->profile_name,
+        .network = network_access_name(settings->access.network),
+        .sandbox = run_trail_mode_name(settings->mode),
+        .face = "script",
+    };
+    struct script_session *session;
+
+    if (!trail->trail)
+        return;
+    trail->sessions = alloc_grow(trail->sessions, trail->len, &trail->cap, sizeof *trail->sessions);
+    session = &trail->sessions[trail->len++];
+    session->id = id;
+    audit_session_id(session->trail_id);
+    audit_trail_add(trail->trail, AUDIT_BEGIN, session->trail_id, audit_begin_body(&begin));
+}
+
+static void add_denials(struct script_trail *trail, const struct script_session *session,
+                        const struct denials *denials)
+{
+    for (size_t i = 0; denials && i < denials->len; i++) {
+        const struct execution_event event = {.kind = EXECUTION_DENIED,
+                                              .denial = &denials->items[i]};
+        struct audit_note note;
+
+        if (execution_audit_event(&event, NULL, NULL, &note))
+            audit_trail_add(trail->trail, note.event, session->trail_id, note.body);
+    }
+}
+
+static void add_end(struct script_trail *trail, const struct script_session *session,
+                    const struct process_end *end)
+{
+    struct audit_end body = {.end = "cancelled", .exit_code = -1};
+
+    if (end) {
+        body.wall_ns = end->ended_ns - end->started_ns;
+        body.end = end->how == PROCESS_FAILED_TO_START ? "failed-to-start"
+                   : end->how == PROCESS_SIGNALED      ? "signaled"
+                                                       : "exited";
+        body.exit_code = end->how == PROCESS_EXITED ? end->code : -1;
+        body.signal = end->how == PROCESS_SIGNALED ? end->signal : 0;
+        body.reason = end->how == PROCESS_FAILED_TO_START ? end->failure.msg : NULL;
+    }
+    audit_trail_add(trail->trail, AUDIT_END, session->trail_id, audit_end_body(&body));
+}
+
+void script_trail_answer(struct script_trail *trail, const struct unified_response *response)
+{
+    for (size_t i = 0; response->end && i < trail->len; i++) {
+        if (trail->sessions[i].id != response->session_id)
+            continue;
+        add_denials(trail, &trail->sessions[i], response->denials);
+        add_end(trail, &trail->sessions[i], response->end);
+        trail->sessions[i] = trail->sessions[--trail->len];
+        return;
+    }
+}
+
+void script_trail_done(struct script_trail *trail)
+{
+    struct err err;
+
+    for (size_t i = 0; i < trail->len; i++)
+        add_end(trail, &trail->sessions[i], NULL);
+    if (trail->trail && audit_trail_flush(trail->trail, wait_ns, &err))
+        console_say("this script is not in the audit log: %s", err.msg);
+    audit_trail_free(trail->trail);
+    free(trail->sessions);
+    *trail = (struct script_trail){.trail = NULL};
+}

@@ -1,0 +1,149 @@
+/* One command on its way: may it run, is somebody to be asked, where does it run, and, when its
+ * sandbox refused it something, does it run once more.
+ *
+ *     execution_start() -> on_event ... -> on_done
+ *     execution_result()
+ *     execution_free()                                       at any time
+ *
+ *     deciding -> asking -> running -> asking about a retry -> retrying -> done
+ *
+ * A state machine that the loop drives: nothing in here waits, so any number of them can be on
+ * their way. Source of the flow: spec/exec-core.md 4.2. Ours: the retry is offered with the
+ * smallest widening of the profile that would have helped (grant.h), before it is offered without a
+ * sandbox; both attempts are in the result. Time runs only while the command does. */
+#pragma once
+
+#include "approval/approval.h"
+#include "approval/requirement.h"
+#include "base/err.h"
+#include "base/strv.h"
+#include "job/oneshot.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct access_map;
+struct approvals;
+struct denial;
+struct execution;
+struct json_t;
+struct loop;
+struct profile_overlay;
+struct program_finder;
+struct rules;
+
+/* Where an attempt is to run. */
+struct execution_place {
+    enum requirement_place place;
+    const struct profile_overlay *widened; /* to be laid over the profile; NULL: nothing */
+};
+
+/* What it runs in; borrowed until the execution is freed. */
+struct execution_stage {
+    struct sandbox *sandbox;
+    const struct access_map *access; /* NULL: no sandbox */
+    char *const *env;
+    char *const *argv; /* executed there in place of what the options say; NULL: that */
+};
+
+enum execution_event_kind {
+    EXECUTION_ASKED,    /* question */
+    EXECUTION_ANSWERED, /* answer, rule */
+    EXECUTION_DENIED,   /* denial, of an attempt that failed */
+    EXECUTION_RETRIED,  /* words: with what */
+};
+
+/* All borrowed for the call. */
+struct execution_event {
+    enum execution_event_kind kind;
+    const struct approval_request *question;
+    const struct approval_answer *answer;
+    const char *rule; /* the line that was added to the rules; NULL: none */
+    const struct denial *denial;
+    const char *words;
+};
+
+enum execution_gate {
+    EXECUTION_ASKS,         /* the approval policy decides */
+    EXECUTION_FORBIDS_ONLY, /* nobody has chosen a policy: what a rule forbids is held, as is what a
+                               broken rules file might; nothing else changes */
+};
+
+/* Borrowed until the execution is freed. */
+struct execution_options {
+    struct loop *loop;
+    enum execution_gate gate;
+    struct approvals *approvals; /* NULL: nobody can be asked */
+    const struct rules *rules;   /* sealed; NULL only with EXECUTION_FORBIDS_ONLY: none */
+    const char *rules_file;      /* that APPROVAL_WITH_RULE appends to; NULL: it is not offered */
+    const char *home;            /* for "~/" in it; may be NULL */
+    char *const *own_paths;      /* canonical: what no approval opens; NULL: none */
+    const struct access_map *access;     /* as in a requirement; NULL: not known */
+    const struct program_finder *finder; /* may be NULL */
+    struct approval_policy policy;
+    enum confinement confinement;
+    const char *profile; /* its name */
+
+    char *const *argv;
+    char *const *stand_in; /* executed in its place: the helper for a patch; NULL: argv itself */
+    char *const *patched;  /* of a patch: its files, as in struct approval_call; NULL: none */
+    const char *cwd;
+    const char *justification; /* by whoever wants it run; NULL: none */
+    enum sandbox_permissions permissions;
+    const struct profile_overlay *additional; /* NULL: none */
+    char *const *proposed; /* prefix that the caller would like to be allowed; NULL: none */
+    bool is_last;          /* of its session: nothing is worth being remembered for it */
+
+    /* How it runs: everything that is not said here. Its callbacks get its `data`. */
+    const struct oneshot_options *job;
+    /* Makes what an attempt runs in; called at most twice. */
+    int (*prepare)(void *data, const struct execution_place *place, struct execution_stage *ret,
+                   struct err *err);
+    void (*on_event)(void *data, const struct execution_event *event); /* may be NULL */
+    void (*on_done)(void *data); /* once, never from execution_start() */
+    void *data;
+};
+
+enum execution_outcome {
+    EXECUTION_RAN,       /* attempts: at least one */
+    EXECUTION_FORBIDDEN, /* `reason` */
+    EXECUTION_REJECTED,  /* somebody was asked and did not say yes: `reason`, `decision` */
+    EXECUTION_FAILED,    /* by us, before anything ran: `failure` */
+};
+
+struct execution_attempt {
+    enum requirement_place place;
+    char *widened; /* what it got beyond the profile, in words; NULL: nothing */
+    struct oneshot_result result;
+};
+
+enum { EXECUTION_ATTEMPTS_MAX = 2 };
+
+struct execution_result {
+    enum execution_outcome outcome;
+    enum approval_decision decision; /* the last one; only read when REJECTED */
+    char *reason;                    /* NULL: none */
+    struct err failure;
+    struct execution_attempt attempts[EXECUTION_ATTEMPTS_MAX];
+    size_t attempts_len;
+    struct json_t *questions; /* array of approval_request_to_json() with "answer" */
+    struct strv warnings;     /* lines for people: a rule that could not be written, ... */
+};
+
+/* Never NULL. */
+struct execution *execution_start(const struct execution_options *options);
+void execution_free(struct execution *execution);
+
+/* Stops waiting for an answer (the command is then rejected), or ends the command. */
+void execution_cancel(struct execution *execution);
+
+/* After on_done; borrowed until execution_free(). */
+const struct execution_result *execution_result(const struct execution *execution);
+
+/* "ran", "forbidden", "rejected", "failed" */
+const char *execution_outcome_name(enum execution_outcome outcome);
+
+/* {"outcome", "decision": null or wire name, "reason", "questions": [...], "attempts": [{"place":
+ * "sandbox"|"widened"|"none", "widened": null or words, "result": {...}}]}: with `result` as
+ * job/result_json.h has it. A new reference. */
+struct json_t *execution_to_json(const struct execution_result *result);

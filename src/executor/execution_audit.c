@@ -1,0 +1,96 @@
+/* See execution_audit.h. Pure: who writes them, when and where, is the business of a trail. */
+#include "executor/execution_audit.h"
+
+#include "base/strv.h"
+#include "denial/denial.h"
+#include "executor/execution.h"
+#include "output/capture.h"
+
+#include <jansson.h>
+#include <stddef.h>
+#include <string.h>
+
+static json_t *asked_body(const struct approval_request *question, char *const *argv,
+                          char *const *env)
+{
+    const struct audit_asked asked = {
+        .argv = argv ? argv : strv_view(&question->argv),
+        .env = env,
+        .reason = question->reason,
+        .covers = question->covers,
+    };
+
+    return audit_asked_body(&asked);
+}
+
+static json_t *denied_body(const struct denial *denial)
+{
+    const struct audit_denied denied = {
+        .operation = denial_operation_name(denial->operation),
+        .path = denial->path,
+        .host = denial->host,
+        .error = denial->error ? strerrorname_np(denial->error) : NULL,
+        .evidence = denial_evidence_name(denial->evidence),
+        .decided_by = denial->origin,
+    };
+
+    return audit_denied_body(&denied);
+}
+
+bool execution_audit_event(const struct execution_event *event, char *const *argv, char *const *env,
+                           struct audit_note *ret)
+{
+    switch (event->kind) {
+    case EXECUTION_ASKED:
+        *ret = (struct audit_note){AUDIT_ASKED, asked_body(event->question, argv, env)};
+        return true;
+    case EXECUTION_ANSWERED:
+        *ret = (struct audit_note){
+            AUDIT_ANSWERED, audit_answered_body(approval_decision_name(event->answer->decision),
+                                                event->answer->by, event->rule)};
+        return true;
+    case EXECUTION_DENIED:
+        if (event->denial->source == DENIAL_BY_HOST)
+            return false;
+        *ret = (struct audit_note){AUDIT_DENIED, denied_body(event->denial)};
+        return true;
+    case EXECUTION_RETRIED:
+        *ret = (struct audit_note){AUDIT_RETRIED, audit_retried_body(event->words)};
+        return true;
+    }
+    return false;
+}
+
+static uint64_t bytes_of(const struct oneshot_result *result, enum stream stream)
+{
+    struct capture_view view;
+
+    capture_view(result->capture, stream, &view);
+    return view.total;
+}
+
+json_t *execution_audit_output(const struct oneshot_result *result)
+{
+    return audit_output_body(bytes_of(result, STREAM_STDOUT), bytes_of(result, STREAM_STDERR));
+}
+
+json_t *execution_audit_end(const struct execution_result *result)
+{
+    struct audit_end end = {.end = "cancelled", .exit_code = -1};
+    const struct oneshot_result *last =
+        result && result->attempts_len ? &result->attempts[result->attempts_len - 1].result : NULL;
+
+    if (result) {
+        end.end = result->outcome == EXECUTION_FAILED ? "failed-to-start"
+                                                      : execution_outcome_name(result->outcome);
+        end.reason = result->reason;
+    }
+    if (result && result->outcome == EXECUTION_RAN && last) {
+        end.end = oneshot_end_name(last->end);
+        end.exit_code = last->exit_code;
+        end.signal = last->signal;
+        end.wall_ns = last->wall_ns;
+        end.reason = last->failed ? last->failure.msg : NULL;
+    }
+    return audit_end_body(&end);
+}

@@ -1,0 +1,194 @@
+/* The calls that a model makes: exec_command and write_stdin as it knows them
+ * (spec/unified-exec.md), and wait_for, which waits for something instead of for time.
+ *
+ *     unified_new()
+ *       unified_exec(), unified_write(), unified_wait(), unified_terminate()
+ *                      start a call; on_done comes from the loop, exactly once, never from inside
+ *       unified_cancel()   stops a call without on_done: its command runs on, and nothing of its
+ *                      output was taken
+ *       unified_list(), unified_resize(), unified_terminate_all()      answer at once
+ *     unified_free()   ends every call without on_done and kills every command; not from on_done
+ *
+ * Any number of calls may wait on one session. Nobody waits for anybody: a write is done when it is
+ * asked for, and everything that was written goes to the call that comes back first and to no other
+ * one. The end is told to all of them.
+ *
+ * What can be refused at once is refused by the functions themselves; text for a model comes of
+ * unified_format_error() then.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "job/job.h"
+#include "job/job_table.h"
+#include "job/model_text.h"
+#include "process/process.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct headtail;
+struct loop;
+struct sandbox;
+struct unified;
+struct unified_call;
+
+/* A command that ends sooner is not stored and pushes no other one out; spec 1. */
+#define UNIFIED_EARLY_NS UINT64_C(150000000)
+
+#define UNIFIED_GRACE_NS UINT64_C(2000000000) /* between SIGTERM and SIGKILL */
+
+struct unified_options {
+    struct loop *loop;             /* borrowed */
+    size_t capacity;               /* sessions; 0: STORE_CAPACITY_DEFAULT */
+    enum store_ids ids;            /* IN_ORDER: chunk ids count from 1, too */
+    uint64_t poll_max_ms;          /* 0: YIELD_POLL_MAX_DEFAULT_MS */
+    struct truncate_budget policy; /* of every response; limit 0: none */
+    size_t output_memory;          /* bytes of each session; 0: OUTPUT_MEMORY_DEFAULT */
+    uint64_t spool_quota;          /* bytes of each session on disk; 0: none */
+    /* Takes over a session that no call and not the store has any more, to keep it for those who
+     * still look at it; NULL: it is freed. One that had to make room may still be dying. Called
+     * from the loop and from the functions below. */
+    void (*on_left)(void *data, struct session *session);
+    void *data; /* of on_left */
+};
+
+/* ERR_INVALID for a capacity that is too large. */
+struct unified *unified_new(const struct unified_options *options, struct err *err);
+void unified_free(struct unified *unified);
+
+/* --- what a call waits for, besides the end of the command and its time --- */
+
+enum unified_until {
+    UNIFIED_UNTIL_TIME,  /* nothing else */
+    UNIFIED_UNTIL_TEXT,  /* `text` was written, whatever chunks it came in */
+    UNIFIED_UNTIL_QUIET, /* nothing was written for `number` ms */
+    UNIFIED_UNTIL_BYTES, /* `number` bytes wait to be shown */
+};
+
+/* Zeroed it is what a model gets that says nothing. */
+struct unified_pace {
+    enum unified_until until;
+    const char *text;
+    size_t text_len;
+    uint64_t number;
+    const uint64_t *yield_ms;   /* NULL: the default of the call; clamped, which is reported */
+    const uint64_t *max_tokens; /* NULL: MODEL_TOKENS_DEFAULT */
+};
+
+/* --- the answer --- */
+
+enum unified_reason {
+    UNIFIED_ENDED,   /* the command has */
+    UNIFIED_YIELDED, /* time was up */
+    UNIFIED_MET,     /* what it waited for has come */
+};
+
+struct unified_response {
+    enum unified_reason reason;
+    int session_id;                            /* also when it has ended */
+    const struct process_end *end;             /* NULL while it runs */
+    int exit_code;                             /* as session_exit_code(), with an end */
+    const struct limits *limits;               /* asked for */
+    const struct limits_report *limits_report; /* with an end */
+    const struct denials *denials;             /* with an end; empty when it exited with 0 */
+    char chunk_id[MODEL_CHUNK_ID_SIZE];
+    uint64_t wall_ns;
+    const struct headtail *output; /* what was taken; not cut for the model */
+    char *const *notes;            /* NULL-terminated */
+    const char *text;              /* what the model sees */
+    size_t text_len;
+};
+
+/* All of the response is gone when it returns. It may start other calls. */
+typedef void unified_done_fn(void *data, const struct unified_response *response);
+
+/* --- the calls; NULL on failure --- */
+
+/* What is executed in place of a shell on the text: the text is what people and models are shown.
+ */
+struct unified_stand_in {
+    char *const *argv;
+    const char *program; /* executed instead of argv[0]; may be NULL */
+    const char *input;   /* all that it gets to read; NULL: as the call says */
+    size_t input_len;    /* at most SESSION_INPUT_MAX */
+};
+
+struct unified_exec {
+    const char *cmd;     /* shell text */
+    const char *shell;   /* absolute, or found on the PATH of `env` */
+    bool is_login;       /* -lc, not -c */
+    const char *workdir; /* absolute */
+    char *const *env;    /* complete: session_env.h */
+    struct sandbox *sandbox;
+    enum process_stdio stdio; /* PIPES or TTY */
+    enum process_stdin input; /* for PIPES */
+    struct pty_size size;
+    const struct screen_limits *screen; /* as in struct session_options */
+    struct limits limits;
+    const struct access_map *access; /* as in struct session_options */
+    uint64_t owner;
+    struct unified_pace pace;
+    const struct unified_stand_in *stand_in; /* NULL: none; borrowed for the call */
+    const char *note;                        /* for the model, with the answer; static, or NULL */
+};
+
+struct unified_call *unified_exec(struct unified *unified, const struct unified_exec *exec,
+                                  unified_done_fn *on_done, void *data, struct err *err);
+
+struct unified_write {
+    int session_id;
+    const char *chars;
+    size_t len;       /* 0: only waits, for longer */
+    const char *name; /* of this write, for session_write(); may be NULL */
+    bool closes;      /* the input, behind `chars` */
+    struct unified_pace pace;
+};
+
+/* ERR_NOT_FOUND tells how the session ended when that is known. ERR_INVALID: it takes no input.
+ * ERR_LIMIT: too much input waits already, nothing was taken. */
+struct unified_call *unified_write(struct unified *unified, const struct unified_write *write,
+                                   unified_done_fn *on_done, void *data, struct err *err);
+
+/* Waits until what `pace` says is so, from what has not been shown yet on. The shortest time is
+ * that of a write, the longest that of a poll, and the default, too. */
+struct unified_call *unified_wait(struct unified *unified, int session_id,
+                                  const struct unified_pace *pace, unified_done_fn *on_done,
+                                  void *data, struct err *err);
+
+/* Ends a command with all that it started, and waits for that as long as it takes. */
+struct unified_call *unified_terminate(struct unified *unified, int session_id, uint64_t grace_ns,
+                                       unified_done_fn *on_done, void *data, struct err *err);
+
+void unified_cancel(struct unified_call *call);
+
+/* The number that the session of this call has, or will have. */
+int unified_call_id(const struct unified_call *call);
+
+/* --- without waiting --- */
+
+/* Asks all commands (owner 0) or those of an owner to end; how many there were. Their output can
+ * still be polled. */
+size_t unified_terminate_all(struct unified *unified, uint64_t owner, uint64_t grace_ns);
+
+int unified_resize(struct unified *unified, int session_id, struct pty_size size, struct err *err);
+
+/* NULL with an error as of unified_write(). Borrowed until the next call that can end it. */
+struct session *unified_find(struct unified *unified, int session_id, struct err *err);
+
+bool unified_tombstone(const struct unified *unified, int session_id, struct store_tombstone *ret);
+
+/* Ids of the commands that the kernel still has, ascending; of all (owner 0) or one owner's.
+ * Caller frees. */
+int *unified_list(const struct unified *unified, uint64_t owner, size_t *ret_len);
+
+/* The user's shell as `env` names it, or /bin/sh. Borrowed from `env`. */
+const char *unified_shell(char *const *env);
+
+/* What a model is told of a call that failed. Appends. */
+void unified_format_error(const char *tool, const char *command, const struct err *failure,
+                          struct buf *out);
+/* The same, of one that was refused for a reason, however long. */
+void unified_format_refusal(const char *tool, const char *command, const char *reason,
+                            struct buf *out);

@@ -1,0 +1,136 @@
+/* See model_text.h. */
+#include "job/model_text.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "output/headtail.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+void model_chunk_id(uint32_t number, char ret_id[MODEL_CHUNK_ID_SIZE])
+{
+    snprintf(ret_id, MODEL_CHUNK_ID_SIZE, "%06" PRIx32, number & 0xffffff);
+}
+
+int model_chunk_id_random(char ret_id[MODEL_CHUNK_ID_SIZE], struct err *err)
+{
+    uint32_t number;
+
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+        return err_sys(err, "asking for a random number");
+    model_chunk_id(number, ret_id);
+    return 0;
+}
+
+static bool append_end(const struct model_response *response, struct buf *out)
+{
+    switch (response->end) {
+    case MODEL_EXITED:
+        return buf_appendf(out, "Process exited with code %d\n", response->number);
+    case MODEL_RUNNING:
+        return buf_appendf(out, "Process running with session ID %d\n", response->number);
+    case MODEL_UNKNOWN:
+        return true;
+    }
+    return true;
+}
+
+static bool append_notes(char *const *notes, struct buf *out)
+{
+    bool fits = true;
+
+    for (; notes && *notes && fits; notes++)
+        fits = buf_appendf(out, "Note: %s\n", *notes);
+    return fits;
+}
+
+/* Everything before the text. The time is rounded as a double, since that is how it was always
+ * made. */
+static bool append_header(const struct model_response *response, struct buf *out)
+{
+    uint64_t ns = response->wall_ns;
+    double seconds =
+        (double)(ns / CLOCK_NS_PER_S) + (double)(ns % CLOCK_NS_PER_S) / (double)CLOCK_NS_PER_S;
+    bool has_id = response->chunk_id && *response->chunk_id;
+
+    return (!has_id || buf_appendf(out, "Chunk ID: %s\n", response->chunk_id)) &&
+           buf_appendf(out, "Wall time: %.4f seconds\n", seconds) && append_end(response, out) &&
+           buf_appendf(out, "Original token count: %" PRIu64 "\n",
+                       truncate_tokens(headtail_total(response->output))) &&
+           append_notes(response->notes, out) && buf_append_str(out, "Output:\n");
+}
+
+/* 1.2 times as many bytes as the policy allows. */
+static uint64_t response_max(struct truncate_budget policy)
+{
+    uint64_t bytes = truncate_budget_bytes(policy);
+
+    return bytes > UINT64_MAX - bytes / 5 ? UINT64_MAX : bytes + bytes / 5;
+}
+
+/* A budget that is smaller by at least `bytes`, if it can be. */
+static struct truncate_budget budget_less(struct truncate_budget budget, uint64_t bytes)
+{
+    uint64_t units = budget.unit == TRUNCATE_TOKENS ? truncate_tokens(bytes) : bytes;
+
+    budget.limit = units < budget.limit ? budget.limit - units : 0;
+    return budget;
+}
+
+/* Cuts until what is cut, which brings lines of its own, fits into `max` bytes. */
+static bool append_text(const struct truncate_source *source, struct truncate_budget budget,
+                        uint64_t max, struct buf *out)
+{
+    AUTO(buf_done) struct buf text;
+
+    buf_init(&text, SIZE_MAX / 2);
+    truncate_formatted(source, budget, &text);
+    while (text.len > max && budget.limit) {
+        uint64_t bytes = truncate_budget_bytes(budget);
+
+        /* one that allows more than there is would first have to shrink to that */
+        if (bytes > source->len)
+            budget = budget_less(budget, bytes - source->len);
+        budget = budget_less(budget, text.len - max);
+        buf_clear(&text);
+        truncate_formatted(source, budget, &text);
+    }
+    return buf_append(out, text.data, text.len);
+}
+
+bool model_text_format(const struct model_response *response, struct buf *out)
+{
+    const struct truncate_budget asked = {
+        .unit = TRUNCATE_TOKENS,
+        .limit = response->asked_tokens ? *response->asked_tokens : MODEL_TOKENS_DEFAULT,
+    };
+    struct truncate_source source = {.total = headtail_total(response->output)};
+    uint64_t max = response_max(response->policy);
+    AUTO(buf_done) struct buf header;
+    AUTO(buf_done) struct buf text;
+
+    buf_init(&header, SIZE_MAX / 2);
+    buf_init(&text, SIZE_MAX / 2);
+    if (!append_header(response, &header) ||
+        !headtail_render(response->output, &text, &source.omitted))
+        return false;
+    source.text = text.data ? text.data : "";
+    source.len = text.len;
+    return buf_append(out, header.data, header.len) &&
+           append_text(&source, truncate_budget_min(asked, response->policy),
+                       max > header.len ? max - header.len : 0, out);
+}
+
+char *model_note_yield(const struct yield *yield, const uint64_t *asked_ms)
+{
+    if (!yield->was_clamped)
+        return NULL;
+    return alloc_strf("yield_time_ms: %" PRIu64 " was asked for, %" PRIu64 " was used (%" PRIu64
+                      " to %" PRIu64 " is possible)",
+                      *asked_ms, yield->ms, yield->min_ms, yield->max_ms);
+}

@@ -1,0 +1,317 @@
+/* The calls of a model in cordon.h: their parameters read, passed to job/model_calls.h, and the
+ * answers passed back. A struct cordon_call is a call there and what the host gave with it. */
+#include "libcordon/engine.h"
+#include "libcordon/place.h"
+#include "workspace/host_shell.h"
+#include "workspace/snapshots.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "job/model_calls.h"
+#include "output/headtail.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct cordon_call {
+    struct cordon_engine *engine;
+    struct cordon_call *next;
+    struct cordon_call *previous;
+    struct unified_call *call;
+    cordon_answer_fn *on_answer;
+    void *data;
+};
+
+static struct cordon_call *call_new(struct cordon_engine *engine, cordon_answer_fn *on_answer,
+                                    void *data)
+{
+    struct cordon_call *call = alloc_zero(1, sizeof *call);
+
+    call->engine = engine;
+    call->on_answer = on_answer;
+    call->data = data;
+    call->next = engine->calls;
+    if (call->next)
+        call->next->previous = call;
+    engine->calls = call;
+    return call;
+}
+
+static void call_free(struct cordon_call *call)
+{
+    if (call->next)
+        call->next->previous = call->previous;
+    if (call->previous)
+        call->previous->next = call->next;
+    else
+        call->engine->calls = call->next;
+    free(call);
+}
+
+void calls_free(struct cordon_call *calls)
+{
+    while (calls) {
+        struct cordon_call *next = calls->next;
+
+        free(calls);
+        calls = next;
+    }
+}
+
+static void on_done(void *data, const struct unified_response *response)
+{
+    struct cordon_call call = *(struct cordon_call *)data;
+    AUTO_FREE char *denial = denials_say(response->denials);
+    struct cordon_end end;
+    struct cordon_answer answer = {
+        .reason = response->reason == UNIFIED_ENDED     ? CORDON_ENDED
+                  : response->reason == UNIFIED_YIELDED ? CORDON_YIELDED
+                                                        : CORDON_MET,
+        .session_id = response->end ? 0 : response->session_id,
+        .wall_ns = response->wall_ns,
+        .bytes = headtail_total(response->output),
+        .text = response->text,
+        .text_len = response->text_len,
+        .denial = denial,
+    };
+
+    call_free(data);
+    if (response->end) {
+        end_fill(&end, response->end, response->exit_code);
+        end.limits_hit = limits_hit(response->limits_report);
+        answer.end = &end;
+    }
+    if (call.on_answer)
+        call.on_answer(call.data, &answer);
+}
+
+/* The call that was started, or the failure. */
+static int call_give(struct cordon_call *call, struct unified_call *started,
+                     struct cordon_call **ret_call, struct cordon_error *error,
+                     const struct err *err)
+{
+    if (!started) {
+        call_free(call);
+        return error_give(error, err);
+    }
+    call->call = started;
+    if (ret_call)
+        *ret_call = call;
+    return 0;
+}
+
+void cordon_cancel(struct cordon_call *call)
+{
+    unified_cancel(call->call);
+    call_free(call);
+}
+
+/* A pace as exec wants it, and the numbers that it points to. */
+struct pace {
+    struct cordon_pace given;
+    struct unified_pace pace;
+};
+
+static int pace_read(struct pace *pace, const struct cordon_pace *given, struct err *err)
+{
+    static const enum unified_until untils[] = {
+        [CORDON_UNTIL_TIME] = UNIFIED_UNTIL_TIME,
+        [CORDON_UNTIL_TEXT] = UNIFIED_UNTIL_TEXT,
+        [CORDON_UNTIL_QUIET] = UNIFIED_UNTIL_QUIET,
+        [CORDON_UNTIL_BYTES] = UNIFIED_UNTIL_BYTES,
+    };
+
+    *pace = (struct pace){.given = {0}};
+    if (!given)
+        return 0;
+    if (options_read(&pace->given, sizeof pace->given, given, err))
+        return err_wrap(err, "pace");
+    if (pace->given.until < 0 || pace->given.until > CORDON_UNTIL_BYTES)
+        return err_set(err, ERR_INVALID, "pace.until is %d, which is no enum cordon_until",
+                       pace->given.until);
+    pace->pace = (struct unified_pace){
+        .until = untils[pace->given.until],
+        .text = pace->given.text,
+        .text_len = pace->given.text ? strlen(pace->given.text) : 0,
+        .number = pace->given.number,
+        .yield_ms = pace->given.yield_time_ms ? &pace->given.yield_time_ms : NULL,
+        .max_tokens = pace->given.max_output_tokens ? &pace->given.max_output_tokens : NULL,
+    };
+    return 0;
+}
+
+/* The words and the environment that spare the command its login start-up; false: none do. */
+static bool use_login(struct cordon_engine *engine, const struct place *place,
+                      struct unified_exec *exec, struct strv *ret_argv, struct strv *ret_env)
+{
+    char *const argv[] = {(char *)exec->shell, (char *)"-lc", (char *)exec->cmd, NULL};
+    const struct snapshot_request request = {
+        .argv = argv,
+        .cwd = exec->workdir,
+        .place = (uintptr_t)place,
+        .sandbox = place->sandbox,
+        .access = place->access,
+        .env = exec->env,
+        .keep = strv_view(&place->set_names),
+    };
+    AUTO(strv_done) struct strv added = {0};
+    const struct err *failure;
+    bool is_used = snapshots_use(engine->snapshots, &request, ret_argv, &added, &failure);
+
+    exec->note = failure ? SNAPSHOTS_NOTE : NULL;
+    strv_push_all(ret_env, exec->env);
+    strv_push_all(ret_env, strv_view(&added));
+    return is_used;
+}
+
+static struct unified_call *exec(struct cordon_engine *engine, const struct cordon_exec *options,
+                                 struct cordon_call *call, struct err *err)
+{
+    const struct place *place = place_find(engine, options->policy, err);
+    AUTO(strv_done) struct strv argv = {0};
+    AUTO(strv_done) struct strv env = {0};
+    AUTO_FREE char *workdir = NULL;
+    AUTO_FREE char *shell = NULL;
+    struct unified_stand_in stand_in = {.program = NULL};
+    struct pace pace;
+    struct unified_exec exec = {
+        .cmd = options->cmd ? options->cmd : "",
+        .is_login = !options->no_login,
+        .stdio = options->flags & CORDON_TTY ? PROCESS_TTY : PROCESS_PIPES,
+        .input = options->flags & CORDON_STDIN_PIPE ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL,
+        .size = {.rows = options->rows, .columns = options->columns},
+        .screen = view_limits(options->flags),
+        .owner = options->owner,
+    };
+
+    if (!place || pace_read(&pace, options->pace, err) ||
+        limits_read(&exec.limits, options->limits, err))
+        return NULL;
+    exec.access = place->access;
+    exec.env = strv_view(&place->session_env);
+    shell = options->shell ? alloc_str(options->shell) : host_shell_for(exec.env);
+    exec.shell = shell;
+    exec.workdir = workdir = place_folder(place, options->workdir);
+    exec.sandbox = place->sandbox;
+    exec.pace = pace.pace;
+    if (exec.is_login && use_login(engine, place, &exec, &argv, &env)) {
+        stand_in.argv = strv_view(&argv);
+        exec.env = strv_view(&env);
+        exec.stand_in = &stand_in;
+    }
+    return unified_exec(engine->unified, &exec, on_done, call, err);
+}
+
+int cordon_exec_command(struct cordon_engine *engine, const struct cordon_exec *given,
+                        cordon_answer_fn *on_answer, void *data, struct cordon_call **ret_call,
+                        struct cordon_error *error)
+{
+    struct cordon_call *call;
+    struct cordon_exec options;
+    struct err err;
+
+    if (options_read(&options, sizeof options, given, &err))
+        return error_give(error, &err);
+    call = call_new(engine, on_answer, data);
+    return call_give(call, exec(engine, &options, call, &err), ret_call, error, &err);
+}
+
+static struct unified_call *write_to(struct cordon_engine *engine,
+                                     const struct cordon_write *options, struct cordon_call *call,
+                                     struct err *err)
+{
+    struct unified_write write = {
+        .session_id = options->session_id,
+        .chars = options->chars ? options->chars : "",
+        .len = options->chars ? options->len : 0,
+        .name = options->write_id,
+        .closes = options->close,
+    };
+    struct pace pace;
+
+    if (pace_read(&pace, options->pace, err))
+        return NULL;
+    write.pace = pace.pace;
+    return unified_write(engine->unified, &write, on_done, call, err);
+}
+
+int cordon_write_stdin(struct cordon_engine *engine, const struct cordon_write *given,
+                       cordon_answer_fn *on_answer, void *data, struct cordon_call **ret_call,
+                       struct cordon_error *error)
+{
+    struct cordon_call *call;
+    struct cordon_write options;
+    struct err err;
+
+    if (options_read(&options, sizeof options, given, &err))
+        return error_give(error, &err);
+    call = call_new(engine, on_answer, data);
+    return call_give(call, write_to(engine, &options, call, &err), ret_call, error, &err);
+}
+
+int cordon_wait_for(struct cordon_engine *engine, int session_id, const struct cordon_pace *given,
+                    cordon_answer_fn *on_answer, void *data, struct cordon_call **ret_call,
+                    struct cordon_error *error)
+{
+    struct cordon_call *call;
+    struct pace pace;
+    struct err err;
+
+    if (pace_read(&pace, given, &err))
+        return error_give(error, &err);
+    call = call_new(engine, on_answer, data);
+    return call_give(call,
+                     unified_wait(engine->unified, session_id, &pace.pace, on_done, call, &err),
+                     ret_call, error, &err);
+}
+
+int cordon_terminate(struct cordon_engine *engine, int session_id, unsigned grace_ms,
+                     cordon_answer_fn *on_answer, void *data, struct cordon_call **ret_call,
+                     struct cordon_error *error)
+{
+    struct cordon_call *call = call_new(engine, on_answer, data);
+    struct err err;
+
+    return call_give(call,
+                     unified_terminate(engine->unified, session_id, grace_ms * CLOCK_NS_PER_MS,
+                                       on_done, call, &err),
+                     ret_call, error, &err);
+}
+
+size_t cordon_terminate_all(struct cordon_engine *engine, uint64_t owner, unsigned grace_ms)
+{
+    return unified_terminate_all(engine->unified, owner, grace_ms * CLOCK_NS_PER_MS);
+}
+
+int cordon_resize(struct cordon_engine *engine, int session_id, unsigned short rows,
+                  unsigned short columns, struct cordon_error *error)
+{
+    const struct pty_size size = {.rows = rows, .columns = columns};
+    struct err err;
+
+    return unified_resize(engine->unified, session_id, size, &err) ? error_give(error, &err) : 0;
+}
+
+int cordon_screen_of(struct cordon_engine *engine, int session_id,
+                     struct cordon_screen **ret_screen, struct cordon_error *error)
+{
+    struct err err;
+    const struct session *session = unified_find(engine->unified, session_id, &err);
+    struct cordon_screen *view = session ? view_new(session_screen(session), &err) : NULL;
+
+    if (!view)
+        return error_give(error, &err);
+    *ret_screen = view;
+    return 0;
+}
+
+size_t cordon_list(struct cordon_engine *engine, uint64_t owner, int *ret_ids, size_t max)
+{
+    size_t len;
+    AUTO_FREE int *ids = unified_list(engine->unified, owner, &len);
+
+    for (size_t i = 0; i < len && i < max; i++)
+        ret_ids[i] = ids[i];
+    return len;
+}

@@ -1,0 +1,369 @@
+/* cordon_execute(): the executor (execution.h) behind the library's face. What it needs of a host
+ * is read into one struct that lives as long as the command: the call's words, the rules of this
+ * moment, a place for each attempt. */
+#include "libcordon/engine.h"
+
+#include "approval/grant.h"
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/json.h"
+#include "executor/execution.h"
+#include "job/oneshot.h"
+#include "libcordon/place.h"
+#include "policy/profile_json.h"
+#include "policy/profile_overlay.h"
+#include "rules/rules.h"
+#include "workspace/finder.h"
+#include "workspace/rule_layers.h"
+#include "workspace/snapshots.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert((int)CORDON_EXECUTION_FAILED == (int)EXECUTION_FAILED, "the outcomes are the same");
+_Static_assert((int)CORDON_PLACE_NONE == (int)REQUIREMENT_UNCONFINED, "the places are the same");
+_Static_assert((int)CORDON_ASKS_RULES == (int)APPROVAL_QUESTION_RULES, "the questions, too");
+
+struct cordon_execution {
+    struct cordon_engine *engine;
+    struct cordon_execution *next;
+    struct cordon_execution *previous;
+    cordon_done_fn *on_done;
+    void *data;
+    void (*on_output)(void *data, int stream, const char *bytes, size_t len);
+
+    struct strv argv;
+    struct strv env; /* of the call */
+    struct strv prefix;
+    struct profile_overlay additional;
+    char *cwd;
+    char *justification;
+    char *input;
+    const struct place *place;
+    struct place *other; /* of a second attempt */
+    struct strv login_argv;
+    struct strv login_env;
+    const char *note; /* static; NULL: none */
+
+    struct rules *rules;
+    char *rules_file;
+    struct host_finder finder;
+    struct oneshot_options job;
+    struct execution_options options;
+    struct execution *execution;
+};
+
+/* --- life --- */
+
+static struct cordon_execution *self_new(struct cordon_engine *engine)
+{
+    struct cordon_execution *self = alloc_zero(1, sizeof *self);
+
+    self->engine = engine;
+    self->next = engine->executions;
+    if (self->next)
+        self->next->previous = self;
+    engine->executions = self;
+    return self;
+}
+
+static void self_unlink(struct cordon_execution *self)
+{
+    if (self->next)
+        self->next->previous = self->previous;
+    if (self->previous)
+        self->previous->next = self->next;
+    else
+        self->engine->executions = self->next;
+}
+
+static void self_free(struct cordon_execution *self)
+{
+    if (!self)
+        return;
+    self_unlink(self);
+    if (self->execution)
+        execution_free(self->execution);
+    place_close(self->engine, self->other);
+    rules_free(self->rules);
+    strv_done(&self->argv);
+    strv_done(&self->env);
+    strv_done(&self->prefix);
+    profile_overlay_done(&self->additional);
+    strv_done(&self->login_argv);
+    strv_done(&self->login_env);
+    free(self->rules_file);
+    free(self->justification);
+    free(self->input);
+    free(self->cwd);
+    free(self);
+}
+
+void executions_free(struct cordon_engine *engine)
+{
+    while (engine->executions)
+        self_free(engine->executions);
+}
+
+void cordon_execution_cancel(struct cordon_execution *execution)
+{
+    execution_cancel(execution->execution);
+}
+
+/* --- attempts --- */
+
+/* Only in the place of the call: nothing that was made there is read with wider permissions. */
+static void use_login(struct cordon_execution *self, struct execution_stage *stage)
+{
+    const struct snapshot_request request = {
+        .argv = strv_view(&self->argv),
+        .cwd = self->cwd,
+        .place = (uintptr_t)self->place,
+        .sandbox = self->place->sandbox,
+        .access = self->place->access,
+        .env = strv_view(&self->place->env),
+        .keep = strv_view(&self->place->set_names),
+    };
+    AUTO(strv_done) struct strv added = {0};
+    const struct err *failure;
+
+    if (snapshots_use(self->engine->snapshots, &request, &self->login_argv, &added, &failure)) {
+        strv_push_all(&self->login_env, stage->env);
+        strv_push_all(&self->login_env, strv_view(&added));
+        stage->argv = strv_view(&self->login_argv);
+        stage->env = strv_view(&self->login_env);
+    }
+    self->note = failure ? SNAPSHOTS_NOTE : NULL;
+}
+
+static int prepare(void *data, const struct execution_place *where, struct execution_stage *ret,
+                   struct err *err)
+{
+    struct cordon_execution *self = data;
+    const struct place *place = self->place;
+    bool is_bare = where->place == REQUIREMENT_UNCONFINED;
+
+    if (is_bare || where->widened) {
+        place_close(self->engine, self->other);
+        self->other = place_open(self->engine, self->place, is_bare ? NULL : where->widened, err);
+        place = self->other;
+    }
+    if (!place)
+        return -1;
+    *ret = (struct execution_stage){.sandbox = place->sandbox,
+                                    .access = place->access,
+                                    .env = self->env.len ? strv_view(&self->env)
+                                                         : strv_view(&place->env)};
+    if (place == self->place && !self->env.len)
+        use_login(self, ret);
+    return 0;
+}
+
+static void on_output(void *data, enum stream stream, const char *bytes, size_t len,
+                      uint64_t offset)
+{
+    struct cordon_execution *self = data;
+
+    if (self->on_output)
+        self->on_output(self->data, stream == STREAM_STDERR ? 2 : 1, bytes, len);
+}
+
+/* --- the end --- */
+
+static void give_result(struct cordon_execution *self, const struct execution_result *from)
+{
+    AUTO_JSON json_t *json = execution_to_json(from);
+    AUTO_FREE char *text = json_dumps(json, JSON_COMPACT);
+    AUTO(strv_done) struct strv warnings = {0};
+    struct cordon_attempt attempts[EXECUTION_ATTEMPTS_MAX];
+    struct cordon_execution_result result = {
+        .outcome = (int)from->outcome,
+        .decision = (int)from->decision,
+        .reason = from->reason,
+        .json = text,
+    };
+
+    for (size_t i = 0; i < from->attempts_len; i++) {
+        attempts[i] = (struct cordon_attempt){.place = (int)from->attempts[i].place,
+                                              .widened = from->attempts[i].widened,
+                                              .result = result_make(&from->attempts[i].result)};
+        result.attempts[i] = &attempts[i];
+    }
+    strv_push_all(&warnings, strv_view(&from->warnings));
+    if (self->note)
+        strv_push(&warnings, self->note);
+    result.warnings = (const char *const *)strv_view(&warnings);
+    if (self->on_done)
+        self->on_done(self->data, &result);
+    for (size_t i = 0; i < from->attempts_len; i++)
+        cordon_result_free((struct cordon_result *)attempts[i].result);
+}
+
+static void on_done(void *data)
+{
+    struct cordon_execution *self = data;
+
+    give_result(self, execution_result(self->execution));
+    self_free(self);
+}
+
+/* --- the call --- */
+
+static int read_approval(const struct cordon_engine *engine,
+                         const struct cordon_execute_options *options, struct approval_policy *ret,
+                         struct err *err)
+{
+    static const enum approval_mode modes[] = {
+        [CORDON_APPROVAL_ON_REQUEST] = APPROVAL_ON_REQUEST,
+        [CORDON_APPROVAL_UNTRUSTED] = APPROVAL_UNTRUSTED,
+        [CORDON_APPROVAL_GRANULAR] = APPROVAL_GRANULAR,
+        [CORDON_APPROVAL_NEVER] = APPROVAL_NEVER,
+    };
+    const struct approval_policy *own = config_approval_policy(engine->config);
+
+    if (options->approval < 0 || options->approval > CORDON_APPROVAL_NEVER)
+        return err_set(err, ERR_INVALID, "approval is %d, which is no enum cordon_approval",
+                       options->approval);
+    if (options->approval == CORDON_APPROVAL_DEFAULT)
+        *ret = own ? *own : (struct approval_policy){.mode = APPROVAL_ON_REQUEST};
+    else
+        *ret =
+            (struct approval_policy){.mode = modes[options->approval], .questions = options->asks};
+    return 0;
+}
+
+static int read_job(struct cordon_execution *self, const struct cordon_execute_options *options,
+                    struct err *err)
+{
+    struct oneshot_options *job = &self->job;
+
+    oneshot_defaults(job);
+    job->timeout_ns = ms_to_ns(options->timeout_ms);
+    job->on_output = on_output;
+    job->data = self;
+    if (options->max_output)
+        job->max_output = options->max_output;
+    if (options->input) {
+        self->input = alloc_zero(options->input_len + 1, 1);
+        memcpy(self->input, options->input, options->input_len);
+        job->input = ONESHOT_INPUT_DATA;
+        job->input_data = self->input;
+        job->input_len = options->input_len;
+    }
+    return limits_read(&job->limits, options->limits, err);
+}
+
+static int read_additional(struct cordon_execution *self, const char *text, struct err *err)
+{
+    AUTO_JSON json_t *json = text ? json_parse(text, strlen(text), err) : NULL;
+
+    if (!text)
+        return 0;
+    if (!json || profile_overlay_from_json(json, &self->additional, err) ||
+        profile_overlay_normalise(&self->additional, err) ||
+        overlay_settle(&self->additional, strv_view(&self->place->own_paths), err))
+        return err_wrap(err, "additional");
+    return 0;
+}
+
+/* $PATH as the command has it. */
+static const char *search_path(const struct cordon_execution *self)
+{
+    const struct strv *env = self->env.len ? &self->env : &self->place->env;
+
+    for (size_t i = 0; i < env->len; i++)
+        if (strncmp(env->items[i], "PATH=", 5) == 0)
+            return env->items[i] + 5;
+    return NULL;
+}
+
+static void load_rules(struct cordon_execution *self)
+{
+    const struct cordon_engine *engine = self->engine;
+    const struct rule_owner owner = {
+        .config = engine->config, .folder = engine->rules, .home = engine->home};
+
+    self->rules = rule_layers_load(&owner, self->cwd);
+    self->rules_file = rule_layers_file(&owner);
+}
+
+static enum confinement confinement(const struct place *place)
+{
+    return place->access ? confinement_of(&place->profile, place->access, true) : CONFINEMENT_NONE;
+}
+
+static void fill_options(struct cordon_execution *self,
+                         const struct cordon_execute_options *options)
+{
+    struct execution_options *to = &self->options;
+    const struct place *place = self->place;
+
+    host_finder_init(&self->finder, search_path(self), self->cwd);
+    to->loop = self->engine->loop;
+    to->gate = EXECUTION_ASKS;
+    to->approvals = self->engine->approvals;
+    to->rules = self->rules;
+    to->rules_file = self->rules_file;
+    to->home = self->engine->home;
+    to->own_paths = strv_view(&place->own_paths);
+    to->access = place->access;
+    to->finder = &self->finder.finder;
+    to->confinement = confinement(place);
+    to->profile = place->profile_name;
+    to->argv = strv_view(&self->argv);
+    to->cwd = self->cwd;
+    to->justification = self->justification;
+    to->permissions = options->escalated    ? SANDBOX_ESCALATED
+                      : options->additional ? SANDBOX_WITH_ADDITIONAL
+                                            : SANDBOX_USE_DEFAULT;
+    to->additional = &self->additional;
+    to->proposed = self->prefix.len ? strv_view(&self->prefix) : NULL;
+    to->job = &self->job;
+    to->prepare = prepare;
+    to->on_done = on_done;
+    to->data = self;
+}
+
+static int read_call(struct cordon_execution *self, const struct cordon_execute_options *options,
+                     struct err *err)
+{
+    self->place = place_find(self->engine, options->policy, err);
+    if (!self->place || read_approval(self->engine, options, &self->options.policy, err) ||
+        read_job(self, options, err) || read_additional(self, options->additional, err))
+        return -1;
+    if (!options->argv || !options->argv[0])
+        return err_set(err, ERR_INVALID, "argv is empty: it begins with a program");
+    strv_push_all(&self->argv, (char *const *)options->argv);
+    strv_push_all(&self->env, (char *const *)options->env);
+    strv_push_all(&self->prefix, (char *const *)options->prefix);
+    self->cwd = place_folder(self->place, options->cwd);
+    self->justification = alloc_str(options->justification);
+    self->on_output = options->on_output;
+    load_rules(self);
+    fill_options(self, options);
+    return 0;
+}
+
+int cordon_execute(struct cordon_engine *engine, const struct cordon_execute_options *given,
+                   cordon_done_fn *on_done_fn, void *data, struct cordon_execution **ret_execution,
+                   struct cordon_error *error)
+{
+    struct cordon_execute_options options;
+    struct cordon_execution *self;
+    struct err err;
+
+    if (options_read(&options, sizeof options, given, &err))
+        return error_give(error, &err);
+    self = self_new(engine);
+    self->on_done = on_done_fn;
+    self->data = data;
+    if (read_call(self, &options, &err)) {
+        self_free(self);
+        return error_give(error, &err);
+    }
+    self->execution = execution_start(&self->options);
+    if (ret_execution)
+        *ret_execution = self;
+    return 0;
+}

@@ -1,0 +1,127 @@
+/* cordon_run(): one command to its end, and its result as one block of plain values. */
+#include "libcordon/engine.h"
+#include "libcordon/place.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "job/oneshot.h"
+#include "output/capture.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+/* The result that the host sees, and what it points to. */
+struct run_result {
+    struct cordon_result shown; /* first, so that one is the other */
+    struct cordon_end end;
+    char *output[STREAM_COUNT];
+    char *denial;
+};
+
+void cordon_result_free(struct cordon_result *result)
+{
+    struct run_result *whole = (struct run_result *)result;
+
+    if (!whole)
+        return;
+    for (int i = 0; i < STREAM_COUNT; i++)
+        free(whole->output[i]);
+    free(whole->denial);
+    free(whole);
+}
+
+static void fill_output(struct run_result *result, struct capture *capture, enum stream stream)
+{
+    AUTO(buf_done) struct buf bytes;
+    struct buf text;
+
+    buf_init(&bytes, SIZE_MAX / 2);
+    buf_init(&text, SIZE_MAX / 2);
+    capture_render(capture, stream, &bytes);
+    utf8_append_lossy(&text, bytes.data ? bytes.data : "", bytes.len);
+    result->shown.output_len[stream] = text.len;
+    result->shown.output[stream] = result->output[stream] = buf_take(&text);
+}
+
+static void fill_end(struct cordon_end *end, const struct oneshot_result *from)
+{
+    *end = (struct cordon_end){
+        .how = from->failed   ? CORDON_FAILED_TO_START
+               : from->signal ? CORDON_SIGNALED
+                              : CORDON_EXITED,
+        .exit_code = from->signal   ? 128 + from->signal
+                     : from->failed ? oneshot_exit_code(from)
+                                    : from->exit_code,
+        .signal = from->signal,
+        .wall_ns = from->wall_ns,
+        .user_ns = from->usage.user_ns,
+        .system_ns = from->usage.system_ns,
+        .limits_hit = limits_hit(&from->limits),
+    };
+    if (from->failed)
+        error_give(&end->failure, &from->failure);
+}
+
+struct cordon_result *result_make(const struct oneshot_result *from)
+{
+    struct run_result *result = alloc_zero(1, sizeof *result);
+
+    result->shown.outcome = from->end == ONESHOT_TIMED_OUT ? CORDON_RUN_TIMED_OUT
+                            : from->end == ONESHOT_DENIED  ? CORDON_RUN_DENIED
+                                                           : CORDON_RUN_ENDED;
+    fill_end(&result->end, from);
+    result->shown.end = &result->end;
+    for (int i = 0; i < STREAM_COUNT; i++)
+        fill_output(result, from->capture, (enum stream)i);
+    result->shown.denial = result->denial = denials_say(&from->denials);
+    return &result->shown;
+}
+
+static int run(struct cordon_engine *engine, const struct cordon_run_options *given,
+               struct cordon_result **ret, struct err *err)
+{
+    struct cordon_run_options options;
+    const struct place *place;
+    AUTO_FREE char *cwd = NULL;
+    struct oneshot_result result;
+    struct oneshot_options job;
+
+    if (options_read(&options, sizeof options, given, err))
+        return -1;
+    place = place_find(engine, options.policy, err);
+    if (!place)
+        return -1;
+    oneshot_defaults(&job);
+    job.loop = engine->loop;
+    job.sandbox = place->sandbox;
+    job.access = place->access;
+    job.argv = (char *const *)options.argv;
+    job.env = options.env ? (char *const *)options.env : strv_view(&place->env);
+    job.cwd = cwd = place_folder(place, options.cwd);
+    job.timeout_ns = ms_to_ns(options.timeout_ms);
+    if (limits_read(&job.limits, options.limits, err))
+        return -1;
+    if (options.max_output)
+        job.max_output = options.max_output;
+    if (options.input) {
+        job.input = ONESHOT_INPUT_DATA;
+        job.input_data = options.input;
+        job.input_len = options.input_len;
+    }
+    if (oneshot_run(&job, &result, err))
+        return -1;
+    *ret = result_make(&result);
+    oneshot_result_done(&result);
+    return 0;
+}
+
+int cordon_run(struct cordon_engine *engine, const struct cordon_run_options *options,
+               struct cordon_result **ret_result, struct cordon_error *error)
+{
+    struct err err;
+
+    return run(engine, options, ret_result, &err) ? error_give(error, &err) : 0;
+}

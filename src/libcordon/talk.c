@@ -1,0 +1,267 @@
+/* cordon_session_*(): a command to talk to, by bytes. A session of exec and one reader of it. The
+ * host is told by one callback that something has changed, always from the loop: what happens
+ * inside only starts a timer for it. */
+#include "libcordon/engine.h"
+#include "libcordon/place.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "job/job.h"
+#include "loop/loop.h"
+#include "output/reader.h"
+
+#include <stdlib.h>
+
+struct cordon_session {
+    struct session_watch watch; /* first, so that one is the other */
+    struct cordon_engine *engine;
+    struct session *session;
+    struct reader *reader;
+    struct loop_timer *change; /* deferred call of on_change */
+    struct cordon_end end;     /* once it has ended */
+    char *denial;              /* then, when it was asked for; NULL: none */
+    void (*on_change)(void *data, struct cordon_session *session);
+    void *data;
+};
+
+static void on_time(void *data)
+{
+    struct cordon_session *session = data;
+
+    if (session->on_change)
+        session->on_change(session->data, session);
+}
+
+static void take_end(struct cordon_session *session)
+{
+    const struct session *from = session->session;
+    struct limits_report report;
+
+    end_fill(&session->end, session_end(from), session_exit_code(from));
+    session_limits(from, &report);
+    session->end.limits_hit = limits_hit(&report);
+}
+
+static void on_session(struct session_watch *watch, enum session_event event)
+{
+    struct cordon_session *session = (struct cordon_session *)watch;
+
+    if (event == SESSION_ENDED)
+        take_end(session);
+    loop_timer_start(session->change, 0);
+}
+
+static void on_reader(void *data, enum reader_event event)
+{
+    loop_timer_start(((struct cordon_session *)data)->change, 0);
+}
+
+/* --- life --- */
+
+void cordon_session_free(struct cordon_session *session)
+{
+    if (!session)
+        return;
+    reader_free(session->reader);
+    loop_timer_free(session->change);
+    session_free(session->session);
+    free(session->denial);
+    free(session);
+}
+
+static struct session *start(struct cordon_engine *engine,
+                             const struct cordon_session_options *options, struct err *err)
+{
+    const struct place *place = place_find(engine, options->policy, err);
+    AUTO_FREE char *cwd = NULL;
+    struct process_options process = {
+        .loop = engine->loop,
+        .argv = (char *const *)options->argv,
+        .stdio = options->flags & CORDON_TTY ? PROCESS_TTY : PROCESS_PIPES,
+        .input = options->flags & CORDON_STDIN_PIPE ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL,
+        .size = {.rows = options->rows, .columns = options->columns},
+        .cgroup = -1,
+    };
+    struct limits limits;
+    struct session_options session = {
+        .process = &process,
+        .limits = &limits,
+        .output = {.memory_max = OUTPUT_MEMORY_DEFAULT},
+        .screen = view_limits(options->flags),
+    };
+
+    if (!place || limits_read(&limits, options->limits, err))
+        return NULL;
+    session.access = place->access;
+    process.sandbox = place->sandbox;
+    process.env = options->env ? (char *const *)options->env : strv_view(&place->env);
+    process.cwd = cwd = place_folder(place, options->cwd);
+    session.command = options->argv[0];
+    return session_start(&session, err);
+}
+
+static int options_check(const struct cordon_session_options *options, struct err *err)
+{
+    if (options->argv && options->argv[0])
+        return 0;
+    return err_set(err, ERR_INVALID, "there is no command to run");
+}
+
+int cordon_session_start(struct cordon_engine *engine, const struct cordon_session_options *given,
+                         struct cordon_session **ret_session, struct cordon_error *error)
+{
+    struct cordon_session_options options;
+    struct cordon_session *session;
+    struct session *started;
+    struct err err;
+
+    if (options_read(&options, sizeof options, given, &err) || options_check(&options, &err) ||
+        !(started = start(engine, &options, &err)))
+        return error_give(error, &err);
+    session = alloc_zero(1, sizeof *session);
+    session->engine = engine;
+    session->session = started;
+    session->on_change = options.on_change;
+    session->data = options.data;
+    session->change = loop_timer_new(engine->loop, on_time, session);
+    session->reader = reader_new(
+        session_output(started),
+        &(struct reader_options){.unit = OUTPUT_BY_RUN, .on_event = on_reader, .data = session});
+    session->watch.on_event = on_session;
+    session_watch(started, &session->watch);
+    loop_timer_start(session->change, 0); /* the host reads, and is told from then on */
+    *ret_session = session;
+    return 0;
+}
+
+/* --- reading and writing --- */
+
+void cordon_session_read(struct cordon_session *session, void *into, size_t max,
+                         struct cordon_record *ret_record)
+{
+    static const enum cordon_record_kind kinds[] = {
+        [OUTPUT_BYTES] = CORDON_BYTES,
+        [OUTPUT_GAP] = CORDON_GAP,
+        [OUTPUT_EMPTY] = CORDON_EMPTY,
+        [OUTPUT_END] = CORDON_EOF,
+    };
+    struct output_record record;
+
+    reader_read(session->reader, into, max, &record);
+    *ret_record = (struct cordon_record){
+        .kind = (int)kinds[record.kind],
+        .stream = record.stream == STREAM_STDERR ? 2 : 1,
+        .offset = record.offset,
+        .len = record.len,
+    };
+}
+
+static int write_all(struct cordon_session *session, const void *bytes, size_t len, struct err *err)
+{
+    enum session_written written;
+
+    if (session_write(session->session, bytes, len, NULL, &written, err))
+        return -1;
+    if (written == SESSION_NO_INPUT)
+        return err_set(err, ERR_INVALID, "the command has no input to write to");
+    if (written == SESSION_NO_ROOM)
+        return err_set(err, ERR_LIMIT, "%zu bytes wait already for the command to read them",
+                       SESSION_INPUT_MAX);
+    return 0;
+}
+
+int cordon_session_write(struct cordon_session *session, const void *bytes, size_t len,
+                         struct cordon_error *error)
+{
+    struct err err;
+
+    return write_all(session, bytes, len, &err) ? error_give(error, &err) : 0;
+}
+
+void cordon_session_close_input(struct cordon_session *session)
+{
+    session_close_input(session->session);
+}
+
+int cordon_session_screen(struct cordon_session *session, struct cordon_screen **ret_screen,
+                          struct cordon_error *error)
+{
+    struct err err;
+    struct cordon_screen *view = view_new(session_screen(session->session), &err);
+
+    if (!view)
+        return error_give(error, &err);
+    *ret_screen = view;
+    return 0;
+}
+
+/* --- control --- */
+
+int cordon_session_resize(struct cordon_session *session, unsigned short rows,
+                          unsigned short columns, struct cordon_error *error)
+{
+    const struct pty_size size = {.rows = rows, .columns = columns};
+    struct err err;
+
+    return session_resize(session->session, size, &err) ? error_give(error, &err) : 0;
+}
+
+int cordon_session_signal(struct cordon_session *session, int signal, struct cordon_error *error)
+{
+    struct err err;
+
+    return session_signal(session->session, signal, &err) ? error_give(error, &err) : 0;
+}
+
+int cordon_session_interrupt(struct cordon_session *session, struct cordon_error *error)
+{
+    struct err err;
+
+    return session_interrupt(session->session, &err) ? error_give(error, &err) : 0;
+}
+
+int cordon_session_terminate(struct cordon_session *session, unsigned grace_ms,
+                             struct cordon_error *error)
+{
+    struct err err;
+
+    return session_terminate(session->session, grace_ms * CLOCK_NS_PER_MS, &err)
+               ? error_give(error, &err)
+               : 0;
+}
+
+/* --- the end --- */
+
+const struct cordon_end *cordon_session_end(const struct cordon_session *session)
+{
+    return session_end(session->session) ? &session->end : NULL;
+}
+
+const char *cordon_session_denial(struct cordon_session *session)
+{
+    AUTO(denials_done) struct denials denials = {0};
+
+    if (!session_end(session->session) || session->denial)
+        return session->denial;
+    session_denials(session->session, &denials);
+    session->denial = denials_say(&denials);
+    return session->denial;
+}
+
+int cordon_session_wait(struct cordon_session *session, int timeout_ms, struct cordon_error *error)
+{
+    uint64_t until_ns =
+        timeout_ms < 0 ? UINT64_MAX : clock_now_ns() + (uint64_t)timeout_ms * CLOCK_NS_PER_MS;
+
+    while (!cordon_session_end(session)) {
+        uint64_t now = clock_now_ns();
+        uint64_t left_ms = (until_ns - now + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
+
+        if (now >= until_ns)
+            return 0;
+        if (cordon_wait(session->engine, timeout_ms < 0 ? -1 : (int)left_ms, error))
+            return -1;
+    }
+    return 1;
+}

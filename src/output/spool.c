@@ -1,0 +1,173 @@
+/* See spool.h. Writing is positional and only ever behind what was written, so a failure in the
+ * middle leaves a correct prefix; that prefix is all that the spool ever claims to hold.
+ *
+ * Writes block: a page cache takes them at memory speed, and the caller writes large pieces. A host
+ * that lives under RLIMIT_FSIZE has to ignore SIGXFSZ, as for every file that it writes. */
+#include "output/spool.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/path.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SPOOL_MODE 0600
+
+struct spool {
+    char *folder;
+    char *name;
+    uint64_t quota;
+    uint64_t len;
+    int fd; /* -1 until the first write */
+    enum spool_state state;
+    int error;
+};
+
+struct spool *spool_new(const struct spool_options *options)
+{
+    struct spool *spool = alloc_zero(1, sizeof *spool);
+
+    spool->folder = alloc_str(options->folder);
+    spool->name = alloc_str(options->name);
+    spool->quota = options->quota;
+    spool->fd = -1;
+    spool->state = SPOOL_OK;
+    return spool;
+}
+
+void spool_free(struct spool *spool)
+{
+    if (!spool)
+        return;
+    if (spool->fd >= 0)
+        close(spool->fd);
+    free(spool->folder);
+    free(spool->name);
+    free(spool);
+}
+
+static const char *spool_folder(const struct spool *spool)
+{
+    const char *tmpdir = getenv("TMPDIR");
+
+    if (spool->folder)
+        return spool->folder;
+    return tmpdir && *tmpdir == '/' ? tmpdir : "/tmp";
+}
+
+static int open_named(const char *folder, const char *name)
+{
+    AUTO_FREE char *path = path_join(folder, name);
+
+    return open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, SPOOL_MODE);
+}
+
+static int open_nameless(const char *folder)
+{
+    int fd = open(folder, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, SPOOL_MODE);
+    AUTO_FREE char *path = NULL;
+
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
+        return fd;
+    /* a file system without O_TMPFILE (overlayfs before 6.6, NFS) */
+    path = path_join(folder, "cordon-spool-XXXXXX");
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(path);
+    return fd;
+}
+
+void spool_fail(struct spool *spool, int error)
+{
+    spool->state = SPOOL_FAILED;
+    spool->error = error;
+}
+
+static bool spool_open(struct spool *spool)
+{
+    const char *folder = spool_folder(spool);
+
+    if (spool->name && strchr(spool->name, '/'))
+        errno = EINVAL;
+    else if (!sys_fault())
+        spool->fd = spool->name ? open_named(folder, spool->name) : open_nameless(folder);
+    if (spool->fd < 0)
+        spool_fail(spool, errno);
+    return spool->fd >= 0;
+}
+
+static bool spool_write_all(struct spool *spool, const char *bytes, size_t len)
+{
+    while (len) {
+        ssize_t n = sys_fault() ? -1 : pwrite(spool->fd, bytes, len, (off_t)spool->len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            spool_fail(spool, n < 0 ? errno : ENOSPC);
+            return false;
+        }
+        bytes += n;
+        len -= (size_t)n;
+        spool->len += (uint64_t)n;
+    }
+    return true;
+}
+
+bool spool_write(struct spool *spool, const char *bytes, size_t len)
+{
+    uint64_t room;
+    size_t fits;
+
+    if (spool_state(spool) != SPOOL_OK)
+        return false;
+    room = spool->quota - spool->len;
+    fits = len < room ? len : (size_t)room;
+    if (fits && spool->fd < 0 && !spool_open(spool))
+        return false;
+    if (!spool_write_all(spool, bytes, fits))
+        return false;
+    if (fits == len)
+        return true;
+    spool->state = SPOOL_FULL;
+    return false;
+}
+
+bool spool_read(struct spool *spool, uint64_t at, char *into, size_t len)
+{
+    while (len) {
+        ssize_t n = sys_fault() ? -1 : pread(spool->fd, into, len, (off_t)at);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) { /* nothing: somebody has shortened the file */
+            spool_fail(spool, n < 0 ? errno : EIO);
+            spool->len = 0;
+            return false;
+        }
+        into += n;
+        at += (uint64_t)n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+uint64_t spool_len(const struct spool *spool)
+{
+    return spool ? spool->len : 0;
+}
+
+enum spool_state spool_state(const struct spool *spool)
+{
+    return spool ? spool->state : SPOOL_NONE;
+}
+
+int spool_errno(const struct spool *spool)
+{
+    return spool ? spool->error : 0;
+}

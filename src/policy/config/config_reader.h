@@ -1,0 +1,48 @@
+/* What the parts of config.h share: the loaded file, and typed reading of its nodes with errors
+ * that start with "FILE:LINE: ". */
+#pragma once
+
+#include "base/err.h"
+#include "policy/config/approval.h"
+#include "policy/config/config.h"
+#include "policy/config/toml.h"
+
+#include <stdbool.h>
+
+struct config {
+    char *file;
+    struct toml_node *root;
+    struct environment_policy environment;
+    const char *sandbox_mode;        /* borrowed from the tree; NULL: not set */
+    const char *default_permissions; /* likewise */
+    struct approval_policy approval;
+    bool has_approval;
+    struct config_warning *warnings;
+    size_t warnings_len;
+    size_t warnings_cap;
+};
+
+/* ERR_INVALID; returns -1. */
+int config_fail(const struct config *config, const struct toml_node *node, struct err *err,
+                const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* "FILE:LINE: " in front of an error that is there already; returns -1. */
+int config_fail_wrap(const struct config *config, const struct toml_node *node, struct err *err);
+
+/* The item `key` of `table`, which has to be of that kind. NULL in `*ret` when there is none. */
+int config_item(const struct config *config, const struct toml_node *table, const char *key,
+                enum toml_kind kind, const struct toml_node **ret, struct err *err);
+
+/* The value of an item; `*ret` stays as it is when there is none. */
+int config_string(const struct config *config, const struct toml_node *table, const char *key,
+                  const char **ret, struct err *err);
+int config_bool(const struct config *config, const struct toml_node *table, const char *key,
+                bool *ret, struct err *err);
+
+/* The index of the node, which has to be a string, in the NULL-terminated `words`. */
+int config_word(const struct config *config, const struct toml_node *node, const char *const *words,
+                unsigned *ret, struct err *err);
+
+/* The node has to be of that kind. */
+int config_want(const struct config *config, const struct toml_node *node, enum toml_kind kind,
+                struct err *err);

@@ -1,0 +1,208 @@
+/* See relay.h. At most one chunk waits for each stream, because the next is not read before.
+ *
+ * The descriptors are shared with whoever started us, so they are never made non-blocking. A file
+ * is just written to. A socket has MSG_DONTWAIT. For a pipe or terminal, poll(2) says whether
+ * PIPE_BUF bytes fit (pipe(7)); so many are written at a time.
+ *
+ * When a write fails, our end of the command's pipe is closed: then the command learns of it, by
+ * SIGPIPE, as it would have without us. */
+#include "process/output_pump.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "loop/loop.h"
+#include "process/process.h"
+#include "process/quiet.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum lane_kind {
+    LANE_CLOSED, /* bytes are dropped */
+    LANE_DIRECT, /* always ready: a file, /dev/null */
+    LANE_POLLED,
+    LANE_SOCKET,
+};
+
+/* The way of one stream. */
+struct lane {
+    struct relay *relay;
+    enum stream stream;
+    enum lane_kind kind;
+    int fd;
+    int error;
+    struct loop_watch *watch; /* POLLED, SOCKET */
+    struct buf waiting;
+};
+
+struct relay {
+    struct relay_options options;
+    struct lane lanes[STREAM_COUNT];
+};
+
+static void lane_close(struct lane *lane)
+{
+    loop_watch_free(lane->watch);
+    lane->watch = NULL;
+    lane->kind = LANE_CLOSED;
+    buf_clear(&lane->waiting);
+}
+
+static bool is_ready(int fd)
+{
+    struct pollfd poll_fd = {.fd = fd, .events = POLLOUT};
+
+    return poll(&poll_fd, 1, 0) > 0;
+}
+
+/* How much of the bytes was taken, at least 0; -1 with errno. */
+static ssize_t lane_write_some(const struct lane *lane, const char *bytes, size_t len)
+{
+    ssize_t n = 0;
+
+    do {
+        if (lane->kind == LANE_SOCKET)
+            n = send(lane->fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+        else if (lane->kind == LANE_DIRECT)
+            n = write(lane->fd, bytes, len);
+        else if (is_ready(lane->fd))
+            n = write(lane->fd, bytes, len < PIPE_BUF ? len : PIPE_BUF);
+    } while (n < 0 && errno == EINTR);
+    return n < 0 && errno == EAGAIN ? 0 : n;
+}
+
+/* Writes what is taken at once and returns how much that was. The lane is closed when it fails. */
+static size_t lane_write(struct lane *lane, const char *bytes, size_t len)
+{
+    struct quiet quiet;
+    size_t done = 0;
+    ssize_t n = 1;
+
+    quiet_begin(&quiet);
+    while (done < len && n > 0) {
+        n = lane_write_some(lane, bytes + done, len - done);
+        done += n > 0 ? (size_t)n : 0;
+    }
+    quiet_end(&quiet);
+    if (n >= 0)
+        return done;
+    lane->error = errno;
+    lane_close(lane);
+    process_close_output(lane->relay->options.process, lane->stream);
+    return len;
+}
+
+/* Waits until more is taken, or goes on reading. */
+static void lane_set_waiting(const struct lane *lane, bool on)
+{
+    if (lane->watch)
+        loop_watch_set(lane->watch, on ? LOOP_WRITE : LOOP_NOTHING);
+    process_hold_output(lane->relay->options.process, lane->stream, on);
+}
+
+static void lane_on_ready(void *data, int fd, unsigned ready)
+{
+    struct lane *lane = data;
+    struct relay *relay = lane->relay;
+
+    buf_consume(&lane->waiting, lane_write(lane, lane->waiting.data, lane->waiting.len));
+    if (lane->waiting.len)
+        return;
+    lane_set_waiting(lane, false);
+    if (relay->options.on_empty && relay_is_empty(relay))
+        relay->options.on_empty(relay->options.data);
+}
+
+static int lane_open(struct lane *lane, int fd, struct err *err)
+{
+    struct err why;
+    struct stat st;
+
+    lane->fd = fd;
+    lane->kind = LANE_DIRECT;
+    if (fstat(fd, &st))
+        return err_sys(err, "looking at descriptor %d", fd);
+    lane->watch =
+        loop_watch_new(lane->relay->options.loop, fd, LOOP_NOTHING, lane_on_ready, lane, &why);
+    if (lane->watch)
+        lane->kind = S_ISSOCK(st.st_mode) ? LANE_SOCKET : LANE_POLLED;
+    return 0;
+}
+
+struct relay *relay_new(const struct relay_options *options, struct err *err)
+{
+    struct relay *relay = alloc_zero(1, sizeof *relay);
+
+    relay->options = *options;
+    for (int i = 0; i < STREAM_COUNT; i++) {
+        struct lane *lane = &relay->lanes[i];
+
+        lane->relay = relay;
+        lane->stream = (enum stream)i;
+        buf_init(&lane->waiting, SIZE_MAX / 2);
+        if (options->fds[i] >= 0 && lane_open(lane, options->fds[i], err)) {
+            relay_free(relay);
+            return NULL;
+        }
+    }
+    return relay;
+}
+
+void relay_free(struct relay *relay)
+{
+    if (!relay)
+        return;
+    for (int i = 0; i < STREAM_COUNT; i++) {
+        lane_close(&relay->lanes[i]);
+        buf_done(&relay->lanes[i].waiting);
+    }
+    free(relay);
+}
+
+void relay_write(struct relay *relay, enum stream stream, const char *bytes, size_t len)
+{
+    struct lane *lane = &relay->lanes[stream];
+    size_t done = 0;
+
+    if (lane->kind == LANE_CLOSED)
+        return;
+    if (!lane->waiting.len)
+        done = lane_write(lane, bytes, len);
+    if (done == len)
+        return;
+    buf_append(&lane->waiting, bytes + done, len - done);
+    lane_set_waiting(lane, true);
+}
+
+bool relay_is_empty(const struct relay *relay)
+{
+    for (int i = 0; i < STREAM_COUNT; i++)
+        if (relay->lanes[i].waiting.len)
+            return false;
+    return true;
+}
+
+void relay_abandon(struct relay *relay)
+{
+    bool was_empty = relay_is_empty(relay);
+
+    for (int i = 0; i < STREAM_COUNT; i++) {
+        struct lane *lane = &relay->lanes[i];
+
+        if (lane->waiting.len)
+            lane_set_waiting(lane, false);
+        lane_close(lane);
+    }
+    if (!was_empty && relay->options.on_empty)
+        relay->options.on_empty(relay->options.data);
+}
+
+int relay_error(const struct relay *relay, enum stream stream)
+{
+    return relay->lanes[stream].error;
+}

@@ -1,0 +1,39 @@
+/* Passes the output of a process on to descriptors of the caller, as it comes and as fast as these
+ * take it: while one takes nothing, its stream is not read, so that the command waits as it would
+ * for a slow reader without us. Internal to exec. */
+#pragma once
+
+#include "base/err.h"
+#include "output/stream.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct loop;
+struct process;
+struct relay;
+
+struct relay_options {
+    struct loop *loop;
+    struct process *process;
+    int fds[STREAM_COUNT]; /* borrowed; their flags are left alone; -1: nothing is passed on */
+    void (*on_empty)(void *data); /* everything was passed on, after relay_is_empty() had denied it;
+                                     from the loop only */
+    void *data;
+};
+
+/* NULL on failure. */
+struct relay *relay_new(const struct relay_options *options, struct err *err);
+void relay_free(struct relay *relay); /* before the process; safe on NULL */
+
+/* Bytes that came by on_output of the process. */
+void relay_write(struct relay *relay, enum stream stream, const char *bytes, size_t len);
+
+/* Nothing waits to be passed on. */
+bool relay_is_empty(const struct relay *relay);
+
+/* Drops what waits and what comes: somebody has lost patience. */
+void relay_abandon(struct relay *relay);
+
+/* errno value for which a stream was given up, 0 while it was not. EPIPE: its reader has gone. */
+int relay_error(const struct relay *relay, enum stream stream);

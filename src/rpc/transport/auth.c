@@ -1,0 +1,293 @@
+/* Two ways to be let in: a token that is known by its SHA-256, so that comparing takes the same
+ * time for every wrong one, and a signed one (jwt.h). Secrets are read from files, when they are
+ * asked to be, and wiped as soon as they count no longer. Which flags go together is a table. */
+#include "rpc/transport/auth.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "base/units.h"
+#include "rpc/transport/jwt.h"
+
+#include <nettle/memops.h>
+#include <nettle/sha2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { SECRET_FILE_MAX = 64 * 1024 };
+
+struct rpc_auth {
+    enum rpc_auth_mode mode;
+    uint8_t token[SHA256_DIGEST_SIZE]; /* of the capability token */
+    struct buf secret;
+    char *issuer;   /* NULL: any */
+    char *audience; /* NULL: any */
+    uint64_t skew_s;
+};
+
+static const char *const mode_words[] = {
+    [RPC_AUTH_CAPABILITY_TOKEN] = "capability-token",
+    [RPC_AUTH_SIGNED_BEARER_TOKEN] = "signed-bearer-token",
+    [RPC_AUTH_ANYBODY] = "anybody",
+};
+
+int rpc_auth_mode_parse(const char *word, enum rpc_auth_mode *ret, struct err *err)
+{
+    for (size_t i = RPC_AUTH_CAPABILITY_TOKEN; i < sizeof mode_words / sizeof *mode_words; i++) {
+        if (str_eq(word, mode_words[i])) {
+            *ret = (enum rpc_auth_mode)i;
+            return 0;
+        }
+    }
+    return err_set(err, ERR_INVALID, "--ws-auth: \"%.40s\" is neither %s nor %s nor %s", word,
+                   mode_words[RPC_AUTH_CAPABILITY_TOKEN], mode_words[RPC_AUTH_SIGNED_BEARER_TOKEN],
+                   mode_words[RPC_AUTH_ANYBODY]);
+}
+
+/* Every flag belongs to one mode. */
+static int auth_check_flags(const struct rpc_auth_options *options, struct err *err)
+{
+    const struct {
+        const char *value;
+        const char *flag;
+        enum rpc_auth_mode mode;
+    } flags[] = {
+        {options->token_file, "--ws-token-file", RPC_AUTH_CAPABILITY_TOKEN},
+        {options->token_sha256, "--ws-token-sha256", RPC_AUTH_CAPABILITY_TOKEN},
+        {options->shared_secret_file, "--ws-shared-secret-file", RPC_AUTH_SIGNED_BEARER_TOKEN},
+        {options->issuer, "--ws-issuer", RPC_AUTH_SIGNED_BEARER_TOKEN},
+        {options->audience, "--ws-audience", RPC_AUTH_SIGNED_BEARER_TOKEN},
+        {options->max_clock_skew_s, "--ws-max-clock-skew-seconds", RPC_AUTH_SIGNED_BEARER_TOKEN},
+    };
+
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (flags[i].value && flags[i].mode != options->mode)
+            return err_set(err, ERR_INVALID, "%s needs --ws-auth %s", flags[i].flag,
+                           mode_words[flags[i].mode]);
+    if (options->mode == RPC_AUTH_CAPABILITY_TOKEN &&
+        !options->token_file == !options->token_sha256)
+        return err_set(err, ERR_INVALID,
+                       "--ws-auth capability-token needs either --ws-token-file or "
+                       "--ws-token-sha256");
+    if (options->mode == RPC_AUTH_SIGNED_BEARER_TOKEN && !options->shared_secret_file)
+        return err_set(err, ERR_INVALID,
+                       "--ws-auth signed-bearer-token needs --ws-shared-secret-file");
+    return 0;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* The text without white space around it. */
+static const char *trim(const char *text, size_t *len)
+{
+    while (*len && is_space(text[*len - 1]))
+        (*len)--;
+    while (*len && is_space(*text)) {
+        text++;
+        (*len)--;
+    }
+    return text;
+}
+
+static void secret_done(struct buf *secret)
+{
+    if (secret->data)
+        explicit_bzero(secret->data, secret->cap);
+    buf_done(secret);
+}
+
+/* What is in the file, without white space around it. */
+static int secret_read(const char *path, struct buf *ret, struct err *err)
+{
+    AUTO(secret_done) struct buf file;
+    const char *text;
+    size_t len;
+
+    buf_init(&file, SECRET_FILE_MAX);
+    if (fd_read_file(path, SECRET_FILE_MAX, &file, err))
+        return -1;
+    len = file.len;
+    text = trim(file.data ? file.data : "", &len);
+    buf_append(ret, text, len);
+    return 0;
+}
+
+static void token_digest(const char *text, size_t len, uint8_t ret[SHA256_DIGEST_SIZE])
+{
+    struct sha256_ctx sha256;
+
+    sha256_init(&sha256);
+    sha256_update(&sha256, len, (const uint8_t *)text);
+    sha256_digest(&sha256, SHA256_DIGEST_SIZE, ret);
+    explicit_bzero(&sha256, sizeof sha256);
+}
+
+/* 64 hex digits. */
+static int digest_parse(const char *text, uint8_t ret[SHA256_DIGEST_SIZE], struct err *err)
+{
+    static const char digits[] = "0123456789abcdefABCDEF";
+
+    if (strlen(text) != 2 * SHA256_DIGEST_SIZE || strspn(text, digits) != strlen(text))
+        return err_set(err, ERR_INVALID,
+                       "--ws-token-sha256 has to be %d hex digits: the SHA-256 of the token",
+                       2 * SHA256_DIGEST_SIZE);
+    for (size_t i = 0; i < SHA256_DIGEST_SIZE; i++) {
+        const char byte[] = {text[2 * i], text[2 * i + 1], '\0'};
+
+        ret[i] = (uint8_t)strtoul(byte, NULL, 16);
+    }
+    return 0;
+}
+
+static int auth_load_token(struct rpc_auth *auth, const struct rpc_auth_options *options,
+                           struct err *err)
+{
+    AUTO(secret_done) struct buf token;
+
+    buf_init(&token, SECRET_FILE_MAX);
+    if (options->token_sha256)
+        return digest_parse(options->token_sha256, auth->token, err);
+    if (secret_read(options->token_file, &token, err))
+        return err_wrap(err, "--ws-token-file");
+    if (!token.len)
+        return err_set(err, ERR_INVALID, "--ws-token-file %s: there is no token in it",
+                       options->token_file);
+    token_digest(token.data, token.len, auth->token);
+    return 0;
+}
+
+static int auth_load_secret(struct rpc_auth *auth, const struct rpc_auth_options *options,
+                            struct err *err)
+{
+    const char *skew = options->max_clock_skew_s;
+
+    if (secret_read(options->shared_secret_file, &auth->secret, err))
+        return err_wrap(err, "--ws-shared-secret-file");
+    if (auth->secret.len < RPC_AUTH_SECRET_MIN)
+        return err_set(err, ERR_INVALID, "--ws-shared-secret-file %s: fewer than %d bytes",
+                       options->shared_secret_file, RPC_AUTH_SECRET_MIN);
+    auth->skew_s = RPC_AUTH_SKEW_DEFAULT_S;
+    if (skew && units_parse_count(skew, &auth->skew_s, err))
+        return err_wrap(err, "--ws-max-clock-skew-seconds");
+    auth->issuer = alloc_str(options->issuer);
+    auth->audience = alloc_str(options->audience);
+    return 0;
+}
+
+static int auth_load(struct rpc_auth *auth, const struct rpc_auth_options *options, struct err *err)
+{
+    if (options->mode == RPC_AUTH_CAPABILITY_TOKEN)
+        return auth_load_token(auth, options, err);
+    if (options->mode == RPC_AUTH_SIGNED_BEARER_TOKEN)
+        return auth_load_secret(auth, options, err);
+    return 0;
+}
+
+static void auth_auto(struct rpc_auth **auth)
+{
+    rpc_auth_free(*auth);
+}
+
+int rpc_auth_new(const struct rpc_auth_options *options, struct rpc_auth **ret, struct err *err)
+{
+    AUTO(auth_auto) struct rpc_auth *auth = NULL;
+
+    if (auth_check_flags(options, err))
+        return -1;
+    if (options->mode != RPC_AUTH_NONE) {
+        auth = alloc_zero(1, sizeof *auth);
+        auth->mode = options->mode;
+        buf_init(&auth->secret, SECRET_FILE_MAX);
+        if (auth_load(auth, options, err))
+            return -1;
+    }
+    *ret = TAKE_PTR(auth);
+    return 0;
+}
+
+void rpc_auth_free(struct rpc_auth *auth)
+{
+    if (!auth)
+        return;
+    secret_done(&auth->secret);
+    free(auth->issuer);
+    free(auth->audience);
+    explicit_bzero(auth, sizeof *auth);
+    free(auth);
+}
+
+static bool auth_is_same(const struct rpc_auth *a, const struct rpc_auth *b)
+{
+    return memeql_sec(a->token, b->token, sizeof a->token) && a->secret.len == b->secret.len &&
+           (!a->secret.len || memeql_sec(a->secret.data, b->secret.data, a->secret.len));
+}
+
+int rpc_auth_reload(struct rpc_auth *auth, const struct rpc_auth_options *options,
+                    bool *ret_changed, struct err *err)
+{
+    AUTO(auth_auto) struct rpc_auth *fresh = NULL;
+    struct rpc_auth old = *auth;
+
+    if (rpc_auth_new(options, &fresh, err))
+        return -1;
+    *ret_changed = !auth_is_same(auth, fresh);
+    *auth = *fresh;
+    *fresh = old;
+    explicit_bzero(&old, sizeof old);
+    return 0;
+}
+
+/* The token of "Bearer TOKEN"; NULL for other schemes. */
+static const char *header_token(const char *header, size_t *ret_len)
+{
+    static const char scheme[] = "bearer";
+    const size_t scheme_len = sizeof scheme - 1;
+
+    if (!header || strncasecmp(header, scheme, scheme_len) != 0 || !is_space(header[scheme_len]))
+        return NULL;
+    *ret_len = strlen(header) - scheme_len;
+    return trim(header + scheme_len, ret_len);
+}
+
+static bool auth_allows_signed(const struct rpc_auth *auth, const char *token, size_t len)
+{
+    AUTO_FREE char *text = alloc_strn(token, len);
+    const struct jwt_rules rules = {
+        .secret = auth->secret.data,
+        .secret_len = auth->secret.len,
+        .issuer = auth->issuer,
+        .audience = auth->audience,
+        .skew_s = auth->skew_s,
+        .now_s = clock_wall_ns() / CLOCK_NS_PER_S,
+    };
+
+    return jwt_is_valid(text, &rules);
+}
+
+bool rpc_auth_is_open(const struct rpc_auth *auth)
+{
+    return auth->mode == RPC_AUTH_ANYBODY;
+}
+
+bool rpc_auth_allows(const struct rpc_auth *auth, const char *header)
+{
+    uint8_t digest[SHA256_DIGEST_SIZE];
+    size_t len = 0;
+    const char *token = header_token(header, &len);
+
+    if (rpc_auth_is_open(auth))
+        return true;
+    if (!token || !len)
+        return false;
+    if (auth->mode == RPC_AUTH_SIGNED_BEARER_TOKEN)
+        return auth_allows_signed(auth, token, len);
+    token_digest(token, len, digest);
+    return memeql_sec(digest, auth->token, sizeof digest);
+}

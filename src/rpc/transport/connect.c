@@ -1,0 +1,199 @@
+/* The connecting side: rpc_hub_connect(). It waits with poll(2) instead of the loop, because who
+ * calls it has nothing else to do before there is a connection; once there is one, its peer is like
+ * those that came to a listener. Bytes behind the server's handshake are kept for the peer. */
+#include "rpc/parts.h"
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "rpc/transport/handshake.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+enum { CONNECT_S = 10 }; /* as the original's client */
+
+struct attempt {
+    int fd; /* non-blocking */
+    uint64_t deadline_ns;
+};
+
+/* Waits for these events of poll(2). */
+static int attempt_wait(const struct attempt *attempt, short events, struct err *err)
+{
+    struct pollfd item = {.fd = attempt->fd, .events = events};
+
+    for (;;) {
+        uint64_t now = clock_now_ns();
+        uint64_t left = attempt->deadline_ns > now ? attempt->deadline_ns - now : 0;
+        int n = poll(&item, 1, (int)(left / CLOCK_NS_PER_MS));
+
+        if (n > 0)
+            return 0;
+        if (n < 0 && errno != EINTR)
+            return err_sys(err, "waiting for the server");
+        if (n == 0) {
+            errno = ETIMEDOUT;
+            return err_sys(err, "no answer");
+        }
+    }
+}
+
+static socklen_t address_to_socket(const struct rpc_address *address, struct sockaddr_storage *ret)
+{
+    struct sockaddr_un *local = (struct sockaddr_un *)ret;
+
+    *ret = (struct sockaddr_storage){0};
+    if (address->transport == RPC_WS) {
+        memcpy(ret, &address->ip, sizeof address->ip);
+        return address->ip.any.sa_family == AF_INET6 ? sizeof address->ip.v6
+                                                     : sizeof address->ip.v4;
+    }
+    local->sun_family = AF_UNIX;
+    snprintf(local->sun_path, sizeof local->sun_path, "%.*s", (int)sizeof local->sun_path - 1,
+             address->path);
+    return sizeof *local;
+}
+
+static int attempt_connect(const struct attempt *attempt, const struct rpc_address *address,
+                           struct err *err)
+{
+    struct sockaddr_storage name;
+    socklen_t len = address_to_socket(address, &name);
+    int failure = 0;
+    socklen_t failure_len = sizeof failure;
+
+    if (connect(attempt->fd, (struct sockaddr *)&name, len) == 0)
+        return 0;
+    if (errno != EINPROGRESS)
+        return err_sys(err, "no connection");
+    if (attempt_wait(attempt, POLLOUT, err))
+        return -1;
+    if (getsockopt(attempt->fd, SOL_SOCKET, SO_ERROR, &failure, &failure_len))
+        return err_sys(err, "no connection");
+    errno = failure;
+    return failure ? err_sys(err, "no connection") : 0;
+}
+
+static int attempt_send(const struct attempt *attempt, const struct buf *text, struct err *err)
+{
+    size_t done = 0;
+
+    while (done < text->len) {
+        ssize_t n = send(attempt->fd, text->data + done, text->len - done, MSG_NOSIGNAL);
+
+        if (n > 0)
+            done += (size_t)n;
+        else if (errno != EAGAIN && errno != EINTR)
+            return err_sys(err, "sending the handshake");
+        else if (attempt_wait(attempt, POLLOUT, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* Reads until a whole head is there; what follows it may be there as well. */
+static int attempt_read_head(const struct attempt *attempt, struct buf *ret, struct err *err)
+{
+    while (!http_head_len(ret->data ? ret->data : "", ret->len)) {
+        char bytes[4096];
+        size_t room = ret->max - ret->len;
+        ssize_t n;
+
+        if (!room)
+            return err_set(err, ERR_INVALID, "this is no exec server: its HTTP head is too long");
+        n = recv(attempt->fd, bytes, room < sizeof bytes ? room : sizeof bytes, 0);
+        if (n > 0)
+            buf_append(ret, bytes, (size_t)n);
+        else if (n == 0)
+            return err_set(err, ERR_INVALID, "the server ended the connection in the handshake");
+        else if (errno != EAGAIN && errno != EINTR)
+            return err_sys(err, "reading the handshake");
+        else if (attempt_wait(attempt, POLLIN, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* `ret` is left with what came behind the server's head. */
+static int attempt_upgrade(const struct attempt *attempt, const struct rpc_target *target,
+                           struct buf *ret, struct err *err)
+{
+    const int on = 1;
+    char url[RPC_ADDRESS_TEXT_SIZE];
+    char key[HANDSHAKE_KEY_SIZE];
+    AUTO(buf_done) struct buf request;
+    size_t len;
+
+    buf_init(&request, HTTP_HEAD_MAX);
+    rpc_address_format(&target->address, url);
+    handshake_key(key);
+    handshake_request(url, key, target->token, &request);
+    setsockopt(attempt->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (attempt_send(attempt, &request, err) || attempt_read_head(attempt, ret, err))
+        return -1;
+    len = http_head_len(ret->data, ret->len);
+    if (handshake_check(ret->data, len, key, err))
+        return -1;
+    buf_consume(ret, len);
+    return 0;
+}
+
+static struct rpc_peer *peer_of(struct rpc_hub *hub, const struct rpc_target *target, int fd,
+                                struct buf *early, struct err *err)
+{
+    struct channel *channel = channel_new(hub->loop, fd, fd, err);
+    char name[RPC_ADDRESS_TEXT_SIZE];
+    struct rpc_peer *peer;
+
+    if (!channel)
+        return NULL;
+    peer = peer_new(hub, channel, target->address.transport);
+    rpc_address_format(&target->address, name);
+    snprintf(peer->name, sizeof peer->name, "%.*s", (int)sizeof peer->name - 1, name);
+    peer->is.is_server = true;
+    if (target->address.transport == RPC_WS) {
+        buf_append(&peer->early, early->data ? early->data : "", early->len);
+        peer->is.has_leftover = early->len > 0;
+        peer_start_ws(peer);
+    } else {
+        peer_start_lines(peer);
+    }
+    hub_soon(hub);
+    return peer;
+}
+
+struct rpc_peer *rpc_hub_connect(struct rpc_hub *hub, const struct rpc_target *target,
+                                 struct err *err)
+{
+    int family = target->address.transport == RPC_WS ? target->address.ip.any.sa_family : AF_UNIX;
+    AUTO_CLOSE int fd = -1;
+    AUTO(buf_done) struct buf early;
+    struct attempt attempt;
+
+    buf_init(&early, HTTP_HEAD_MAX);
+    if (target->address.transport == RPC_STDIO) {
+        err_set(err, ERR_INVALID, "one can connect to ws://IP:PORT and unix:PATH only");
+        return NULL;
+    }
+    if (target->token && !handshake_token_is_valid(target->token)) {
+        err_set(err, ERR_INVALID,
+                "the token is empty, too long, or has characters that do not belong there");
+        return NULL;
+    }
+    fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        err_sys(err, "making a socket");
+        return NULL;
+    }
+    attempt = (struct attempt){
+        .fd = fd, .deadline_ns = clock_after(clock_now_ns(), CONNECT_S * CLOCK_NS_PER_S)};
+    if (attempt_connect(&attempt, &target->address, err) ||
+        (target->address.transport == RPC_WS && attempt_upgrade(&attempt, target, &early, err)))
+        return NULL;
+    return peer_of(hub, target, TAKE_FD(fd), &early, err);
+}

@@ -1,0 +1,33 @@
+/* Two judgements about commands that no rule decides: dangerous, and known to be safe
+ * (spec/exec-core.md 5.2 and 5.3). Both look at a command_view, so through shells, sudo, env, ...
+ */
+#pragma once
+
+#include "rules/shell/command_view.h"
+
+#include <stdbool.h>
+
+enum command_danger {
+    DANGER_NONE,
+    DANGER_FORCED_RM, /* rm with a force option, anywhere inside; has its own refusal text */
+    DANGER_OTHER,     /* nested too deep to be looked through */
+};
+
+enum command_danger command_view_danger(const struct command_view *view);
+
+/* Where the name of a program leads. `find` gives for a name as in argv[0] (bare or with slashes)
+ * the absolute clean path that would be executed, with the PATH and folder of the command
+ * (`*ret_found`), and that path without any symlink (`*ret_real`); both are freed by the caller.
+ * false when there is no such program. */
+struct program_finder {
+    bool (*find)(const struct program_finder *finder, const char *name, char **ret_found,
+                 char **ret_real);
+};
+
+/* Everything that the view runs only reads and prints: each command is one of the known-safe list
+ * with harmless options, and it, like the shell around it, is found in a system folder and really
+ * lies there. A name alone proves nothing (a repository may bring its own `./ls`). */
+bool command_view_is_safe(const struct command_view *view, const struct program_finder *finder);
+
+/* `path` (absolute, clean) lies directly in /bin, /sbin, /usr/bin or /usr/sbin. */
+bool path_is_system_program(const char *path);

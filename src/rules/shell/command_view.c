@@ -1,0 +1,225 @@
+/* See command_view.h.
+ *
+ * The one idea: two readings of the same words. The strict one (shell_words.h) says what is run, or
+ * that it cannot be said. The generous one here collects whatever looks like a command, by turns of
+ * shell_literal.h for texts and command_inside.h for argvs.
+ *
+ * Bounded three times: SHELL_DEPTH_MAX turns, TEXT_MAX bytes of script in all, INSIDE_MAX commands.
+ * Whoever passes a bound gets `too_deep`, which counts as dangerous. */
+#include "rules/shell/command_view.h"
+
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "rules/shell/command_class.h"
+#include "rules/shell/command_inside.h"
+#include "rules/shell/shell_literal.h"
+#include "rules/shell/shell_nested.h"
+
+#include <string.h>
+
+enum {
+    TEXT_MAX = 4 * SHELL_SCRIPT_MAX,
+    INSIDE_MAX = 4096,
+    ENDS_MAX = 32, /* words of an argv that is not understood which are tried as a name */
+};
+
+struct search {
+    struct command_view *view;
+    size_t text_left; /* bytes of script that may still be read */
+    unsigned depth;
+};
+
+static void search_script(struct search *search, const char *text, enum shell_text kind);
+static void search_argv(struct search *search, const struct shell_command *command);
+
+static bool search_enter(struct search *search, size_t text_len)
+{
+    if (search->depth == SHELL_DEPTH_MAX || text_len > search->text_left ||
+        search->view->inside.len >= INSIDE_MAX) {
+        search->view->too_deep = true;
+        return false;
+    }
+    search->text_left -= text_len;
+    search->depth++;
+    return true;
+}
+
+/* --- argvs --- */
+
+/* Adds words of a command and looks into them. */
+static void search_words(struct search *search, const struct shell_command *command, size_t from,
+                         size_t to)
+{
+    struct shell_commands *inside = &search->view->inside;
+    struct shell_command copy;
+
+    if (!search_enter(search, 0))
+        return;
+    copy = *shell_commands_copy(inside, command->words.items + from, to - from);
+    if (command->exact - from < to - from)
+        copy.exact = command->exact - from;
+    inside->items[inside->len - 1].exact = copy.exact;
+    search_argv(search, &copy); /* the words stay where they are when the list moves */
+    search->depth--;
+}
+
+static void search_joined(struct search *search, const struct shell_command *command, size_t from,
+                          size_t to)
+{
+    AUTO(buf_done) struct buf text = {0};
+
+    buf_init(&text, SHELL_SCRIPT_MAX);
+    for (size_t i = from; i < to; i++)
+        if (!buf_appendf(&text, "%s%s", i > from ? " " : "", command->words.items[i]))
+            search->view->too_deep = true;
+    search_script(search, text.data ? text.data : "", SHELL_TEXT_SCRIPT);
+}
+
+/* Words that could be scripts. */
+static void search_texts(struct search *search, const struct shell_command *command)
+{
+    for (size_t i = 0; i < command->words.len; i++)
+        if (strpbrk(command->words.items[i], " \t\n;|&"))
+            search_script(search, command->words.items[i], SHELL_TEXT_SCRIPT);
+}
+
+/* Of an argv that runs something in a way that is not read, every word may be the name. The ends
+ * are not looked into, for their ends are among them. */
+static void search_ends(struct search *search, const struct shell_command *command)
+{
+    size_t last = command->words.len < ENDS_MAX ? command->words.len : ENDS_MAX;
+
+    for (size_t i = 1; i < last && search_enter(search, 0); i++, search->depth--)
+        if (command->words.items[i][0] != '-')
+            shell_commands_copy(&search->view->inside, command->words.items + i, last - i);
+    search_texts(search, command);
+}
+
+static void search_argv(struct search *search, const struct shell_command *command)
+{
+    struct command_inside inside;
+
+    command_inside_find(command->words.items, command->words.len, false, &inside);
+    if (inside.unreadable)
+        search_ends(search, command);
+    for (size_t i = 0; i < inside.len; i++) {
+        const struct command_part *part = &inside.parts[i];
+
+        if (part->kind == PART_SCRIPT)
+            search_joined(search, command, part->from, part->to);
+        else
+            search_words(search, command, part->from, part->to);
+    }
+}
+
+/* --- scripts --- */
+
+/* It runs what it reads, or something with words that it reads. */
+static bool takes_commands(const struct shell_command *command)
+{
+    struct command_inside inside;
+
+    command_inside_find(command->words.items, command->words.len, false, &inside);
+    return inside.unreadable || (inside.len && inside.parts[0].open) ||
+           str_eq(command->words.items[0], ".") || str_eq(command->words.items[0], "source");
+}
+
+static void search_literals(struct search *search, const struct shell_literals *literals)
+{
+    bool taken = false;
+
+    for (size_t i = 0; i < literals->commands.len; i++) {
+        search_argv(search, &literals->commands.items[i]);
+        taken = taken || takes_commands(&literals->commands.items[i]);
+    }
+    for (size_t i = 0; i < literals->bodies.len; i++)
+        search_script(search, literals->bodies.items[i], SHELL_TEXT_BODY);
+    for (size_t i = 0; taken && i < literals->bodies.len; i++)
+        search_script(search, literals->bodies.items[i], SHELL_TEXT_SCRIPT);
+    for (size_t i = 0; taken && i < literals->commands.len; i++)
+        search_texts(search, &literals->commands.items[i]);
+}
+
+static void search_script(struct search *search, const char *text, enum shell_text kind)
+{
+    AUTO(shell_literals_done) struct shell_literals literals = {0};
+    struct shell_commands *inside = &search->view->inside;
+
+    if (!search_enter(search, strlen(text)))
+        return;
+    shell_literals_read(text, strlen(text), kind, &literals);
+    search->view->too_deep = search->view->too_deep || literals.too_deep;
+    for (size_t i = 0; i < literals.commands.len; i++)
+        shell_commands_copy(inside, literals.commands.items[i].words.items,
+                            literals.commands.items[i].words.len);
+    search_literals(search, &literals);
+    search->depth--;
+}
+
+/* --- the view --- */
+
+const char *shell_wrapper_script(char *const *argv)
+{
+    static const char *const shells[] = {"bash", "sh", "zsh"};
+    size_t len = 0;
+
+    while (len < 4 && argv[len])
+        len++;
+    if (len != 3 || !(str_eq(argv[1], "-c") || str_eq(argv[1], "-lc")))
+        return NULL;
+    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
+        if (str_eq(path_name(argv[0]), shells[i]) &&
+            (strchr(argv[0], '/') == NULL || path_is_system_program(argv[0])))
+            return argv[2];
+    return NULL;
+}
+
+/* The argv itself, and why it is opaque. */
+static void view_argv(struct search *search, char *const *argv, const char *script)
+{
+    struct command_view *view = search->view;
+    struct strv words = {0};
+
+    strv_push_all(&words, argv);
+    if (words.len == 0)
+        return;
+    *shell_commands_add(&view->commands) =
+        (struct shell_command){.words = words, .exact = words.len};
+    if (script) {
+        search_script(search, script, SHELL_TEXT_SCRIPT);
+    } else {
+        view->opaque = shell_argv_objection(words.items, words.len);
+        search_argv(search, &view->commands.items[0]);
+    }
+}
+
+void command_view_make(char *const *argv, struct command_view *ret)
+{
+    struct search search = {.view = ret, .text_left = TEXT_MAX};
+    const char *text = shell_wrapper_script(argv);
+    struct shell_script script = {0};
+
+    *ret = (struct command_view){0};
+    if (text) {
+        ret->shell = argv[0];
+        shell_script_parse(text, strlen(text), &script);
+        ret->opaque = script.opaque;
+        ret->offset = script.offset;
+    }
+    if (text == NULL || script.opaque) {
+        view_argv(&search, argv, text);
+        return;
+    }
+    ret->commands = script.commands;
+    for (size_t i = 0; i < ret->commands.len; i++)
+        search_argv(&search, &ret->commands.items[i]);
+}
+
+void command_view_done(struct command_view *view)
+{
+    shell_commands_done(&view->commands);
+    shell_commands_done(&view->inside);
+    *view = (struct command_view){0};
+}

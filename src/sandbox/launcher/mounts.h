@@ -1,0 +1,22 @@
+/* The file-system operations of a plan: everything that changes the mount namespace. */
+#pragma once
+
+#include "sandbox/launcher/plan_format.h"
+
+/* Harmless device nodes, in the order of `struct mounts.devices`. */
+enum { MOUNTS_DEVICES = 6 };
+
+struct mounts {
+    int host; /* "/" as the host has it; for sources */
+    int root; /* "/" of the tree that is being built; for targets */
+    int mask; /* a mounted folder holding "dir" and "file", both empty and without any right */
+    int devices[MOUNTS_DEVICES];
+    int console; /* copy of the mount of the command's terminal, -1 when it has none */
+    int slots[PLAN_MAX_SLOTS];
+};
+
+int mounts_init(struct mounts *mounts, struct err *err);
+
+/* Carries out one record; `path` and `other` are its strings. */
+int mounts_apply(struct mounts *mounts, const struct plan_record *record, const char *path,
+                 const char *other, struct err *err);

@@ -1,0 +1,168 @@
+/* Restrictions that need no mount.
+ *
+ * Landlock and seccomp are put on in the command's process, after the fork: the init stays outside
+ * of the command's Landlock domain, so that the signal scope and the ptrace rule of Landlock
+ * protect it from the command. Capabilities go in the init already; it needs none to wait.
+ */
+#include "sandbox/launcher/restrict.h"
+
+#include "base/auto.h"
+#include "sandbox/launcher/kernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int restrict_loopback(struct err *err)
+{
+    struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+    AUTO_CLOSE int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request))
+        return err_sys(err, "bringing the loopback device up");
+    return 0;
+}
+
+int restrict_keyring(struct err *err)
+{
+    if (syscall(SYS_keyctl, K_KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0) < 0 && errno != ENOSYS)
+        return err_sys(err, "making a session keyring");
+    return 0;
+}
+
+/* Without CAP_SETPCAP (an ordinary user without namespaces) the bounding set stays, which matters
+ * to nobody under no_new_privs and with the other sets empty. */
+static bool can_drop_bounding(void)
+{
+    struct k_cap_header header = {.version = K_CAPABILITY_VERSION_3};
+    struct k_cap_data now[2] = {0};
+
+    return syscall(SYS_capget, &header, now) == 0 && (now[0].effective & (1u << K_CAP_SETPCAP));
+}
+
+static int drop_bounding(struct err *err)
+{
+    if (!can_drop_bounding())
+        return 0;
+    for (int cap = 0; cap <= K_CAP_LAST; cap++) {
+        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
+            continue;
+        if (errno == EINVAL) /* past the last capability of this kernel */
+            break;
+        return err_sys(err, "dropping capability %d from the bounding set", cap);
+    }
+    return 0;
+}
+
+int restrict_drop(struct err *err)
+{
+    struct k_cap_header header = {.version = K_CAPABILITY_VERSION_3};
+    struct k_cap_data none[2] = {0};
+
+    if (drop_bounding(err))
+        return -1;
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
+        return err_sys(err, "clearing the ambient capabilities");
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+        return err_sys(err, "setting no_new_privs");
+    if (syscall(SYS_capset, &header, none))
+        return err_sys(err, "dropping the capabilities");
+    return 0;
+}
+
+static int landlock_open(const struct plan_record *record, struct err *err)
+{
+    struct k_landlock_ruleset_attr attr = {
+        .handled_access_fs = record->value,
+        .handled_access_net = record->other,
+        .scoped = record->flags,
+    };
+    /* Older kernels want the shorter struct when the fields they do not know are zero. */
+    size_t size = attr.scoped ? sizeof attr : attr.handled_access_net ? 16 : 8;
+    int fd = (int)syscall(K_SYS_LANDLOCK_CREATE_RULESET, &attr, size, 0);
+
+    if (fd < 0)
+        return err_sys(err, "making the Landlock ruleset");
+    return fd;
+}
+
+static int landlock_allow(int ruleset, const char *path, uint64_t rights, struct err *err)
+{
+    struct k_landlock_path_beneath rule = {.allowed_access = rights};
+    AUTO_CLOSE int fd = open(path, O_PATH | O_CLOEXEC);
+
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+        return 0;
+    rule.parent_fd = fd;
+    if (fd < 0 || syscall(K_SYS_LANDLOCK_ADD_RULE, ruleset, K_LANDLOCK_RULE_PATH_BENEATH, &rule, 0))
+        return err_sys(err, "adding the Landlock rule for %s", path);
+    return 0;
+}
+
+/* The ruleset record and all its rules, which follow it. */
+static int restrict_landlock(const struct plan_view *plan, uint32_t at, struct err *err)
+{
+    AUTO_CLOSE int ruleset = landlock_open(&plan->records[at], err);
+
+    if (ruleset < 0)
+        return -1;
+    for (at++; at < plan->header->records && plan->records[at].op == PLAN_LANDLOCK_RULE; at++) {
+        const struct plan_record *rule = &plan->records[at];
+
+        if (landlock_allow(ruleset, plan_string(plan, rule->path), rule->value, err))
+            return -1;
+    }
+    if (syscall(K_SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0))
+        return err_sys(err, "entering the Landlock domain");
+    return 0;
+}
+
+static int restrict_seccomp(const struct plan_view *plan, struct err *err)
+{
+    struct {
+        unsigned short len;
+        const struct plan_filter *filter;
+    } program = {(unsigned short)plan->header->filters, plan->filters};
+
+    if (syscall(SYS_seccomp, K_SECCOMP_SET_MODE_FILTER, 0, &program))
+        return err_sys(err, "loading the seccomp filter");
+    return 0;
+}
+
+static int restrict_limit(const struct plan_record *record, struct err *err)
+{
+    struct rlimit limit = {.rlim_cur = record->value, .rlim_max = record->value};
+    struct rlimit now;
+
+    if (record->other == RLIMIT_CPU)
+        limit.rlim_max++; /* SIGXCPU first, a second before SIGKILL */
+    if (getrlimit((int)record->other, &now) == 0 && now.rlim_max < limit.rlim_max)
+        limit.rlim_max = now.rlim_max;
+    if (limit.rlim_cur > limit.rlim_max)
+        limit.rlim_cur = limit.rlim_max;
+    if (setrlimit((int)record->other, &limit))
+        return err_sys(err, "setting resource limit %u", record->other);
+    return 0;
+}
+
+int restrict_command(const struct plan_view *plan, struct err *err)
+{
+    for (uint32_t i = 0; i < plan->header->records; i++) {
+        uint32_t op = plan->records[i].op;
+
+        if (op == PLAN_LIMIT && restrict_limit(&plan->records[i], err))
+            return -1;
+        if (op == PLAN_LANDLOCK && restrict_landlock(plan, i, err))
+            return -1;
+        if (op == PLAN_SECCOMP && restrict_seccomp(plan, err))
+            return -1;
+    }
+    return 0;
+}

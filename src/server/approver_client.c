@@ -1,0 +1,143 @@
+/* See asker_client.h. A question is a request approval/request to the connection that has the
+ * session now. No connection, one that closes, an error and an answer that is none are all a no:
+ * nothing runs because somebody did not understand a question. */
+#include "server/approver_client.h"
+
+#include "approval/approvals.h"
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "rpc/rpc.h"
+#include "server/client.h"
+#include "server/client_session.h"
+
+#include <stdlib.h>
+
+struct asker_client {
+    struct asker asker;
+    struct client_session *session;
+    struct client_question *questions; /* that the client has */
+};
+
+struct client_question {
+    struct asker_client *asker;
+    struct client_question *next;
+    const struct approval_request *question;
+    struct rpc_peer *peer;
+    int64_t call;
+};
+
+static void question_free(struct client_question *asked)
+{
+    struct client_question **at = &asked->asker->questions;
+
+    while (*at != asked)
+        at = &(*at)->next;
+    *at = asked->next;
+    free(asked);
+}
+
+static int read_answer(const struct rpc_message *message, const struct approval_request *question,
+                       struct approval_answer *ret, struct err *err)
+{
+    struct json_at root = json_at_root(message->result);
+    struct json_at decision = json_at_field(&root, "decision");
+    struct json_at reason = json_at_field(&root, "reason");
+    const char *said = NULL;
+    const char *word;
+
+    if (message->kind == RPC_ERROR)
+        return err_set(err, ERR_INVALID, "the client answered with an error: %s",
+                       message->error_text);
+    if (json_at_string(&decision, &word, err) ||
+        (json_at_is_given(&reason) && json_at_string(&reason, &said, err)) ||
+        approval_decision_parse(word, question, &ret->decision, err))
+        return -1;
+    ret->reason = alloc_str(said);
+    return 0;
+}
+
+static void on_answer(void *data, const struct rpc_message *message)
+{
+    struct client_question *asked = data;
+    struct approvals *approvals = asked->asker->asker.approvals;
+    AUTO_FREE char *id = alloc_str(asked->question->id);
+    struct approval_answer answer = {.by = "client"};
+    struct err err;
+
+    if (!message)
+        err_set(&err, ERR_NOT_FOUND, "the client is gone");
+    if (!message || read_answer(message, asked->question, &answer, &err)) {
+        answer.decision = APPROVAL_DENIED;
+        answer.reason = alloc_str(err.msg);
+    }
+    question_free(asked);
+    approvals_answer(approvals, id, &answer, &err); /* somebody may have been faster */
+}
+
+static void client_ask(struct asker *asker, const struct approval_request *question)
+{
+    struct asker_client *self = (struct asker_client *)asker;
+    AUTO_JSON json_t *params = NULL;
+    struct client_question *asked;
+    struct rpc_call call = {.method = "approval/request", .on_answer = on_answer};
+
+    if (!self->session->client) {
+        approvals_pass(asker->approvals, question->id);
+        return;
+    }
+    asked = alloc_zero(1, sizeof *asked);
+    asked->asker = self;
+    asked->question = question;
+    asked->peer = self->session->client->peer;
+    asked->next = self->questions;
+    self->questions = asked;
+    params = client_session_question(self->session, approval_request_to_json(question));
+    call.params = params;
+    call.data = asked;
+    asked->call = rpc_peer_call(asked->peer, &call);
+}
+
+static void client_withdraw(struct asker *asker, const char *id)
+{
+    struct asker_client *self = (struct asker_client *)asker;
+
+    for (struct client_question *asked = self->questions; asked; asked = asked->next)
+        if (str_eq(asked->question->id, id)) {
+            rpc_peer_call_cancel(asked->peer, asked->call);
+            question_free(asked);
+            return;
+        }
+}
+
+static void client_free(struct asker *asker)
+{
+    struct asker_client *self = (struct asker_client *)asker;
+
+    while (self->questions) {
+        rpc_peer_call_cancel(self->questions->peer, self->questions->call);
+        question_free(self->questions);
+    }
+    free(self);
+}
+
+json_t *client_session_question(const struct client_session *session, json_t *question)
+{
+    AUTO_FREE char *id = alloc_strf("%llu.%s", (unsigned long long)session->number,
+                                    json_string_value(json_object_get(question, "id")));
+
+    json_object_del(question, "id");
+    return json_pack("{s:s, s:s, s:o}", "approvalId", id, "sessionId", session->id, "question",
+                     question);
+}
+
+struct asker *asker_client_new(struct client_session *session)
+{
+    struct asker_client *asker = alloc_zero(1, sizeof *asker);
+
+    asker->asker =
+        (struct asker){.ask = client_ask, .withdraw = client_withdraw, .free = client_free};
+    asker->session = session;
+    return &asker->asker;
+}

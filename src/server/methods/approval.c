@@ -1,0 +1,78 @@
+/* approval/list and approval/resolve: the open questions of all clients, for a reviewer on a
+ * connection of his own. Everybody whom the server lets in may run commands as this user anyhow
+ * (docs/threat-model.md), so everybody may answer. */
+#include "approval/approvals.h"
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "server/approver_client.h"
+#include "server/call.h"
+#include "server/client.h"
+#include "server/client_session.h"
+#include "server/server.h"
+
+#include <stdlib.h>
+
+void method_approval_list(struct call *call, const json_t *params)
+{
+    const struct server *server = call->client->server;
+    json_t *list = json_array();
+
+    for (const struct client_session *session = server->sessions; session;
+         session = session->next) {
+        AUTO_JSON json_t *questions =
+            session->approvals ? approvals_to_json(session->approvals) : NULL;
+        size_t i;
+        json_t *question;
+
+        json_array_foreach(questions, i, question)
+            json_array_append_new(list, client_session_question(session, json_incref(question)));
+    }
+    call_reply(call, json_pack("{s:o}", "questions", list));
+}
+
+/* "3.q1": the number of the session, and its own id, `*ret_id`. NULL when there is no such. */
+static struct approvals *find(const struct server *server, const char *text, const char **ret_id)
+{
+    char *end;
+    unsigned long long number = strtoull(text, &end, 10);
+
+    for (const struct client_session *session = server->sessions; session; session = session->next)
+        if (*end == '.' && session->number == number && session->approvals) {
+            *ret_id = end + 1;
+            return session->approvals;
+        }
+    return NULL;
+}
+
+/* Any that a person can take; whether the question offers it, approvals_answer() says. */
+static int read_decision(const json_t *params, enum approval_decision *ret, struct err *err)
+{
+    const struct approval_request any = {.offers = ((1u << APPROVAL_DECISIONS) - 1) &
+                                                   ~(1u << APPROVAL_TIMED_OUT)};
+
+    return approval_decision_parse(json_string_value(json_object_get(params, "decision")), &any,
+                                   ret, err);
+}
+
+void method_approval_resolve(struct call *call, const json_t *params)
+{
+    const char *text = json_string_value(json_object_get(params, "approvalId"));
+    struct approval_answer answer = {.by = "reviewer"};
+    const char *id = NULL;
+    struct approvals *approvals = find(call->client->server, text, &id);
+    struct err err;
+
+    if (!approvals) {
+        call_fail(call, RPC_INVALID_REQUEST, "there is no open question \"%.60s\"", text);
+        return;
+    }
+    if (read_decision(params, &answer.decision, &err)) {
+        call_fail_err(call, &err);
+        return;
+    }
+    answer.reason = alloc_str(json_string_value(json_object_get(params, "reason")));
+    if (approvals_answer(approvals, id, &answer, &err))
+        call_fail_err(call, &err);
+    else
+        call_reply(call, json_object());
+}

@@ -1,0 +1,121 @@
+/* environment/info and environment/status: what a client has to know about this host before it
+ * starts anything. A capability is true when the method or field behind it is there and does what
+ * its name says; a client does without the others. */
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/path.h"
+#include "server/host_home.h"
+#include "server/method.h"
+#include "server/rpc_path.h"
+
+#include <limits.h>
+#include <nettle/sha2.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of the release whose protocol this is; clients may ask for a least one. */
+#define PROTOCOL_VERSION "0.169.0"
+
+static const struct {
+    const char *name;
+    bool is_there;
+} capabilities[] = {
+    {"networkProxyLaunch", false},
+    {"networkProxyReviewDomains", false},
+    {"credentialMasking", false},
+    {"credentialMaskingCustomProviders", false},
+    {"capabilityDiscoverySandbox", true},
+    {"fsWatchMissing", true},
+    {"capabilityDiscoveryV2", true},
+    {"environmentConfigRead", true},
+    {"httpHeaderEnvVars", true},
+    {"sandboxedFileStreaming", true},
+    {"fileWriteStreaming", true},
+    {"shellSnapshotV2", false},
+    {"windowsMxc", false},
+    {"linuxRootWritePreservesDevices", true},
+    {"linuxApprovedRootWritePreservesRestrictions", true},
+};
+
+static json_t *capabilities_to_json(void)
+{
+    json_t *object = json_object();
+
+    for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++)
+        json_object_set_new(object, capabilities[i].name, json_boolean(capabilities[i].is_there));
+    return object;
+}
+
+/* $SHELL, the account's, or the one that is always there. */
+static json_t *shell_to_json(void)
+{
+    const char *named = getenv("SHELL");
+    const struct passwd *user = named && *named ? NULL : getpwuid(geteuid());
+    const char *path = named && *named ? named : user ? user->pw_shell : "";
+
+    if (*path != '/' || access(path, X_OK))
+        path = "/bin/sh";
+    return json_pack("{s:s, s:s}", "name", path_name(path), "path", path);
+}
+
+static json_t *home_to_json(void)
+{
+    AUTO_FREE char *home = host_home();
+
+    return wire_path_to_json(home);
+}
+
+static json_t *cwd_to_json(void)
+{
+    AUTO_FREE char *cwd = getcwd(NULL, 0);
+
+    return cwd ? wire_path_to_json(cwd) : json_null();
+}
+
+/* The same for every server of one user on one host, and nothing can be read out of it. */
+static json_t *provider_to_json(void)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    AUTO_FREE char *text = NULL;
+    struct sha256_ctx sha;
+    uint8_t digest[SHA256_DIGEST_SIZE];
+    char hex[sizeof "sha256:" + 2 * SHA256_DIGEST_SIZE] = "sha256:";
+
+    gethostname(host, sizeof host - 1);
+    text = alloc_strf("cordon %s %d", host, (int)geteuid());
+    sha256_init(&sha);
+    sha256_update(&sha, strlen(text), (const uint8_t *)text);
+    sha256_digest(&sha, sizeof digest, digest);
+    for (size_t i = 0; i < sizeof digest; i++)
+        snprintf(hex + strlen("sha256:") + 2 * i, 3, "%02x", digest[i]);
+    return json_string(hex);
+}
+
+json_t *environment_info(struct server *server)
+{
+    const char *tmpdir = getenv("TMPDIR");
+    bool has_tmpdir = tmpdir && *tmpdir == '/';
+    json_t *folders = json_array();
+
+    if (has_tmpdir)
+        json_array_append_new(folders, wire_path_to_json(tmpdir));
+    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:s, s:[], s:o, s:o, s:o}", "shell",
+                     shell_to_json(), "executorVersion", PROTOCOL_VERSION, "providerId",
+                     provider_to_json(), "cwd", cwd_to_json(), "userHomeDir", home_to_json(),
+                     "platformOs", "linux", "prependPathDirs", "temporaryDirectories", folders,
+                     "tempDir", wire_path_to_json(has_tmpdir ? tmpdir : "/tmp"), "capabilities",
+                     capabilities_to_json());
+}
+
+void method_environment_info(struct call *call, const json_t *params)
+{
+    call_reply(call, environment_info(call_server(call)));
+}
+
+void method_environment_status(struct call *call, const json_t *params)
+{
+    call_reply(call, json_pack("{s:s}", "status", "ready"));
+}

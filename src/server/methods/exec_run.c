@@ -1,0 +1,217 @@
+/* exec/run and exec/cancel: the parameters of a command, made into what the engine takes. A call
+ * that is a patch (patch/call.h) is run by the helper for patches; what is asked about stays the
+ * command line of the call, and what is remembered are its files. */
+#include "server/run/exec_run.h"
+#include "approval/grant.h"
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "policy/profile_json.h"
+#include "rules/rules.h"
+#include "server/call.h"
+#include "server/client.h"
+#include "server/client_session.h"
+#include "server/place.h"
+#include "server/rpc_path.h"
+#include "server/rules_part.h"
+#include "server/server.h"
+#include "server/session_approvals.h"
+#include "server/start_env.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void push_words(const json_t *list, struct strv *ret)
+{
+    size_t i;
+    json_t *word;
+
+    json_array_foreach(list, i, word) strv_push(ret, json_string_value(word));
+}
+
+/* --- who may be asked, and about what --- */
+
+/* The call's own word, else the user's, else that of a sandbox that is left on request. */
+static int read_policy(const struct server *server, const json_t *params,
+                       struct approval_policy *ret, struct err *err)
+{
+    const struct json_at root = json_at_root(params);
+    const struct json_at at = json_at_field(&root, "approvalPolicy");
+    const struct approval_policy *own = config_approval_policy(server->config.file);
+
+    if (json_at_is_given(&at))
+        return approval_policy_from_json(&at, ret, err);
+    *ret = own ? *own : (struct approval_policy){.mode = APPROVAL_ON_REQUEST};
+    return 0;
+}
+
+static int read_wishes(struct exec_run *run, const json_t *params, struct err *err)
+{
+    const char *word = json_string_value(json_object_get(params, "sandboxPermissions"));
+    const json_t *additional = json_object_get(params, "additionalPermissions");
+
+    if (read_policy(run->server, params, &run->options.policy, err) ||
+        (word && sandbox_permissions_parse(word, &run->options.permissions, err)))
+        return -1;
+    if (additional && !json_is_null(additional) &&
+        (profile_overlay_from_json(additional, &run->additional, err) ||
+         profile_overlay_normalise(&run->additional, err) ||
+         overlay_settle(&run->additional, places_own_paths(run->server->places), err)))
+        return err_wrap(err, "additionalPermissions");
+    run->justification = alloc_str(json_string_value(json_object_get(params, "justification")));
+    push_words(json_object_get(params, "prefixRule"), &run->proposed);
+    return 0;
+}
+
+/* --- what is run --- */
+
+static int check_folder(const char *cwd, struct err *err)
+{
+    struct stat st;
+
+    return stat(cwd, &st) ? err_sys(err, "the working folder %s", cwd) : 0;
+}
+
+/* A patch stays in the folder that its `cd` names. */
+static int read_patch(struct exec_run *run, const json_t *params, enum rpc_code *ret_code,
+                      struct err *err)
+{
+    char *folder;
+
+    patch_call_read(strv_view(&run->argv), &run->patch);
+    if (run->patch.kind == PATCH_CALL_BARE)
+        return err_set(err, ERR_INVALID, "%s", patch_call_advice);
+    if (run->patch.kind == PATCH_CALL_NONE) {
+        run->params = json_incref((json_t *)params);
+        return 0;
+    }
+    *ret_code = RPC_INTERNAL;
+    if (run->patch.directory) {
+        folder = path_clean(run->cwd, run->patch.directory);
+        free(run->cwd);
+        run->cwd = folder;
+    }
+    if (check_folder(run->cwd, err))
+        return -1;
+    patch_call_paths(&run->patch, run->cwd, &run->patched);
+    run->options.patched = strv_view(&run->patched);
+    return exec_run_patch(run, "apply", "text", err);
+}
+
+static void read_limits(struct exec_run *run, const json_t *params)
+{
+    const json_t *timeout = json_object_get(params, "timeoutMs");
+    const json_t *max = json_object_get(params, "maxOutputBytes");
+
+    run->job.timeout_ns = (uint64_t)json_integer_value(timeout) * CLOCK_NS_PER_MS;
+    if (json_is_integer(max))
+        run->job.max_output = (size_t)json_integer_value(max);
+}
+
+static void read_env(struct exec_run *run, const json_t *params)
+{
+    AUTO_JSON json_t *without_own = json_copy((json_t *)params);
+
+    json_object_del(without_own, "env");
+    start_env_for_call(params, run->server->config.file, &run->env);
+    start_env_for_call(without_own, run->server->config.file, &run->base);
+}
+
+static int run_read(struct exec_run *run, const json_t *params, enum rpc_code *ret_code,
+                    struct err *err)
+{
+    *ret_code = RPC_INVALID_PARAMS;
+    run->cwd = wire_path_parse(json_string_value(json_object_get(params, "cwd")), ret_code, err);
+    if (!run->cwd || read_wishes(run, params, err))
+        return -1;
+    *ret_code = RPC_INTERNAL;
+    if (check_folder(run->cwd, err))
+        return -1;
+    push_words(json_object_get(params, "argv"), &run->argv);
+    read_env(run, params);
+    read_limits(run, params);
+    run->sandbox = json_incref(json_object_get(params, "sandbox"));
+    if (exec_run_place(run, ret_code, err))
+        return -1;
+    *ret_code = RPC_INVALID_PARAMS;
+    return read_patch(run, params, ret_code, err);
+}
+
+/* --- the answer --- */
+
+static json_t *warnings_of(const struct exec_run *run, const struct execution_result *result)
+{
+    json_t *list = json_array();
+    size_t len;
+    const struct rules_problem *problems = rules_problems(run->rules, &len);
+
+    for (size_t i = 0; i < len; i++) {
+        AUTO_FREE char *text = alloc_strf("rules: %s", problems[i].text);
+
+        json_array_append_new(list, json_lossy(text));
+    }
+    for (size_t i = 0; i < result->warnings.len; i++)
+        json_array_append_new(list, json_lossy(result->warnings.items[i]));
+    if (run->login_note)
+        json_array_append_new(list, json_string(run->login_note));
+    return list;
+}
+
+static json_t *answer(struct exec_run *run, const struct execution_result *result)
+{
+    json_t *json = execution_to_json(result);
+
+    json_object_set_new(json, "runId", json_string(run->id));
+    json_object_set_new(json, "patch", json_boolean(run->patch.kind == PATCH_CALL_PATCH));
+    json_object_set_new(json, "warnings", warnings_of(run, result));
+    return json;
+}
+
+void method_exec_run(struct call *call, const json_t *params)
+{
+    struct client_session *session = call->client->session;
+    const char *id = json_string_value(json_object_get(params, "runId"));
+    enum rpc_code code = RPC_INTERNAL;
+    struct approvals *approvals;
+    struct rule_owner owner;
+    struct exec_run *run;
+    struct err err;
+
+    if (exec_run_find(session, id)) {
+        call_fail(call, RPC_INVALID_REQUEST, "run %.60s already exists", id);
+        return;
+    }
+    if (server_refuses(session->server, call))
+        return;
+    approvals = session_approvals(session, &err);
+    if (!approvals) {
+        call_fail_with(call, code, &err);
+        return;
+    }
+    run = exec_run_new(call, id);
+    if (run_read(run, params, &code, &err)) {
+        exec_run_free(run);
+        call_fail_with(call, code, &err);
+        return;
+    }
+    owner = rules_part_owner(run->server);
+    run->rules = rule_layers_load(&owner, rules_part_folder(run->places[0], run->cwd));
+    run->rules_file = rule_layers_file(&owner);
+    run->options.gate = EXECUTION_ASKS;
+    run->options.approvals = approvals;
+    run->answer = answer;
+    exec_run_start(run);
+}
+
+void method_exec_cancel(struct call *call, const json_t *params)
+{
+    const char *id = json_string_value(json_object_get(params, "runId"));
+    struct exec_run *run = exec_run_find(call->client->session, id);
+
+    if (run)
+        exec_run_cancel(run);
+    call_reply(call, json_pack("{s:b}", "running", run != NULL));
+}

@@ -1,0 +1,210 @@
+/* session/write, wait, terminate, screen and list. A session belongs to the client's session that
+ * started it; to others it does not exist. */
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "output/output.h"
+#include "screen/screen.h"
+#include "server/call.h"
+#include "server/client.h"
+#include "server/client_session.h"
+#include "server/model/model_methods.h"
+#include "server/model/model_process.h"
+#include "server/model/write_queue.h"
+#include "server/process/observer.h"
+#include "server/rpc_path.h"
+#include "server/server.h"
+
+#include <limits.h>
+
+enum { GRACE_DEFAULT_MS = 2000 };
+
+static int number_of(const json_t *params)
+{
+    json_int_t number = json_integer_value(json_object_get(params, "sessionId"));
+
+    return number > 0 && number <= INT_MAX ? (int)number : 0;
+}
+
+/* NULL with an error in the words that a model gets. */
+static struct session *session_of(struct call *call, const json_t *params, struct err *err)
+{
+    struct unified *unified = unified_part(call->client->server, err);
+    struct session *session = unified ? unified_find(unified, number_of(params), err) : NULL;
+    struct session_info info;
+
+    if (!session)
+        return NULL;
+    session_info(session, &info);
+    if (info.owner == call->client->session->number)
+        return session;
+    err_set(err, ERR_NOT_FOUND, "there is no session %d", number_of(params));
+    return NULL;
+}
+
+/* A person who has taken the right to write (process/attach) is not interfered with. */
+static int check_pen(const struct call *call, const struct unified_write *write, struct err *err)
+{
+    const struct client *client = call->client;
+    const struct wire_process *process = model_process_find(client->session, write->session_id);
+
+    if ((!write->len && !write->closes) || !process || client_may_write(client, process))
+        return 0;
+    return err_set(err, ERR_FORBIDDEN,
+                   "somebody else writes to session %d now (process/attach), so nothing was sent; "
+                   "wait for what they do, and try again",
+                   write->session_id);
+}
+
+static void write_begin(struct call *call, struct write_turn *turn)
+{
+    struct unified_wire_call *wire = unified_wire_call_new(call, "write_stdin");
+    const json_t *params = call_params(call);
+    const json_t *chars = json_object_get(params, "chars");
+    struct unified_wire_pace pace;
+    struct unified_write write = {
+        .session_id = number_of(params),
+        .chars = json_string_value(chars),
+        .len = json_string_length(chars),
+        .name = json_string_value(json_object_get(params, "writeId")),
+        .closes = json_is_true(json_object_get(params, "close")),
+    };
+    struct unified_call *waiting = NULL;
+    struct err err;
+
+    wire->turn = turn;
+    wire->session = session_of(call, params, &err);
+    if (wire->session && unified_pace_read(params, &pace, &err) == 0 &&
+        check_pen(call, &write, &err) == 0) {
+        write.pace = pace.pace;
+        waiting = unified_write(wire->server->unified, &write, unified_wire_on_done, wire, &err);
+    }
+    unified_wire_call_began(wire, waiting, "", &err);
+}
+
+/* Looking on and interrupting are possible at any time; everything else is written in turn. */
+static bool write_has_turn(const json_t *params)
+{
+    const json_t *chars = json_object_get(params, "chars");
+    size_t len = json_string_length(chars);
+
+    if (json_is_true(json_object_get(params, "close")))
+        return true;
+    return len > 1 || (len == 1 && *json_string_value(chars) != '\003');
+}
+
+void method_session_write(struct call *call, const json_t *params)
+{
+    struct err ignored; /* said when it begins */
+
+    if (write_has_turn(params) && session_of(call, params, &ignored))
+        write_turn_take(call, number_of(params), write_begin);
+    else
+        write_begin(call, NULL);
+}
+
+void method_session_wait(struct call *call, const json_t *params)
+{
+    struct unified_wire_call *wire = unified_wire_call_new(call, "wait_for");
+    struct unified_wire_pace pace;
+    struct unified_call *waiting = NULL;
+    struct err err;
+
+    if (session_of(call, params, &err) && unified_pace_read(params, &pace, &err) == 0)
+        waiting = unified_wait(wire->server->unified, number_of(params), &pace.pace,
+                               unified_wire_on_done, wire, &err);
+    unified_wire_call_began(wire, waiting, "", &err);
+}
+
+void method_session_terminate(struct call *call, const json_t *params)
+{
+    struct unified_wire_call *wire = unified_wire_call_new(call, "terminate");
+    const json_t *grace = json_object_get(params, "graceMs");
+    uint64_t ms = json_is_integer(grace) ? (uint64_t)json_integer_value(grace) : GRACE_DEFAULT_MS;
+    struct unified_call *waiting = NULL;
+    struct err err;
+
+    if (session_of(call, params, &err))
+        waiting = unified_terminate(wire->server->unified, number_of(params), ms * CLOCK_NS_PER_MS,
+                                    unified_wire_on_done, wire, &err);
+    unified_wire_call_began(wire, waiting, "", &err);
+}
+
+/* --- session/screen --- */
+
+static json_t *row_to_json(const struct screen *screen, unsigned row)
+{
+    AUTO(buf_done) struct buf text = {0};
+
+    buf_init(&text, SIZE_MAX / 2);
+    screen_row(screen, row, &text);
+    return json_lossy(text.data ? text.data : "");
+}
+
+static json_t *screen_to_json(const struct screen *screen, size_t scrollback)
+{
+    json_t *lines = json_array();
+    struct screen_info info;
+
+    screen_info(screen, &info);
+    if (scrollback > info.lines)
+        scrollback = info.lines;
+    for (size_t i = info.lines - scrollback; i < info.lines; i++)
+        json_array_append_new(lines, json_lossy(screen_line(screen, i)));
+    for (unsigned row = 0; row < info.rows; row++)
+        json_array_append_new(lines, row_to_json(screen, row));
+    return json_pack("{s:o, s:I, s:i, s:i, s:i, s:i, s:b, s:b, s:o}", "lines", lines, "scrollback",
+                     (json_int_t)scrollback, "rows", (int)info.rows, "columns", (int)info.columns,
+                     "cursorRow", (int)info.cursor_row, "cursorColumn", (int)info.cursor_column,
+                     "cursorVisible", info.is_cursor_visible, "alternate", info.is_alternate,
+                     "title", json_lossy(info.title));
+}
+
+void method_session_screen(struct call *call, const json_t *params)
+{
+    struct err err;
+    const struct session *session = session_of(call, params, &err);
+    const struct screen *screen = session ? session_screen(session) : NULL;
+    size_t scrollback = (size_t)json_integer_value(json_object_get(params, "scrollback"));
+
+    if (!session)
+        call_fail_err(call, &err);
+    else if (!screen)
+        call_fail(call, RPC_INVALID_REQUEST,
+                  "session %d was started without \"tty\" and \"screen\"", number_of(params));
+    else
+        call_reply(call, screen_to_json(screen, scrollback));
+}
+
+/* --- session/list --- */
+
+static json_t *item_to_json(int id, const struct session *session)
+{
+    pid_t pid = session_pid(session);
+    struct session_info info;
+
+    session_info(session, &info);
+    return json_pack("{s:i, s:o, s:o, s:b, s:o, s:I}", "sessionId", id, "command",
+                     json_lossy(info.command), "cwd", wire_path_to_json(info.cwd), "tty",
+                     info.has_tty, "pid", pid ? json_integer(pid) : json_null(), "outputBytes",
+                     (json_int_t)output_total(session_output(session)));
+}
+
+void method_session_list(struct call *call, const json_t *params)
+{
+    struct client_session *owner = call->client->session;
+    struct unified *unified = owner->server->unified;
+    size_t len = 0;
+    AUTO_FREE int *ids = unified ? unified_list(unified, owner->number, &len) : NULL;
+    json_t *list = json_array();
+    struct err ignored;
+
+    for (size_t i = 0; i < len; i++) {
+        const struct session *session = unified_find(unified, ids[i], &ignored);
+
+        if (session)
+            json_array_append_new(list, item_to_json(ids[i], session));
+    }
+    call_reply(call, json_pack("{s:o}", "sessions", list));
+}

@@ -1,0 +1,153 @@
+/* The answer to a call of a model: the text that it is to see, and the same as values for whoever
+ * runs the model. */
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "job/result_json.h"
+#include "output/headtail.h"
+#include "rpc/rpc.h"
+#include "server/call.h"
+#include "server/client.h"
+#include "server/limit_data.h"
+#include "server/model/model_methods.h"
+#include "server/model/write_queue.h"
+#include "server/server.h"
+
+#include <stdlib.h>
+
+/* Head and tail as they are, one behind the other. */
+static json_t *output_to_json(const struct headtail *output)
+{
+    size_t len = output->head.len + output->tail.len;
+    AUTO_FREE char *bytes = alloc_zero(len + 1, 1);
+    AUTO_FREE char *text = alloc_zero(base64_encoded_len(len) + 1, 1);
+
+    ring_copy(&output->head, 0, bytes, output->head.len);
+    ring_copy(&output->tail, 0, bytes + output->head.len, output->tail.len);
+    base64_encode(bytes, len, text);
+    return json_string(text);
+}
+
+static json_t *notes_to_json(char *const *notes)
+{
+    json_t *array = json_array();
+
+    for (; notes && *notes; notes++)
+        json_array_append_new(array, json_lossy(*notes));
+    return array;
+}
+
+static json_t *unified_response_to_json(const struct unified_response *response)
+{
+    static const char *const reasons[] = {
+        [UNIFIED_ENDED] = "ended", [UNIFIED_YIELDED] = "yielded", [UNIFIED_MET] = "met"};
+    const struct process_end *end = response->end;
+    const struct headtail *output = response->output;
+    int signal = end && end->how == PROCESS_SIGNALED ? end->signal : 0;
+
+    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:s, s:I, s:o, s:I, s:I, s:I, s:o}", "text",
+                     json_stringn(response->text, response->text_len), "reason",
+                     reasons[response->reason], "sessionId",
+                     end ? json_null() : json_integer(response->session_id), "exitCode",
+                     end ? json_integer(response->exit_code) : json_null(), "signal",
+                     signal_to_json(signal), "chunkId", response->chunk_id, "wallTimeMs",
+                     (json_int_t)(response->wall_ns / CLOCK_NS_PER_MS), "output",
+                     output_to_json(output), "outputBytes", (json_int_t)headtail_total(output),
+                     "omittedBytes", (json_int_t)output->omitted, "omittedAt",
+                     (json_int_t)output->head.len, "notes", notes_to_json(response->notes));
+}
+
+/* --- a call that waits --- */
+
+static void wire_call_free(struct unified_wire_call *wire)
+{
+    struct server *server = wire->server;
+
+    write_turn_end(wire->turn);
+    server->model_calls--;
+    free(wire);
+    stopping_look(server);
+}
+
+/* The connection is gone: the command goes on, and nothing of its output was taken. */
+static void wire_call_on_gone(void *data)
+{
+    struct unified_wire_call *wire = data;
+
+    if (wire->waiting)
+        unified_cancel(wire->waiting);
+    wire_call_free(wire);
+}
+
+void unified_wire_on_done(void *data, const struct unified_response *response)
+{
+    struct unified_wire_call *wire = data;
+    json_t *result = unified_response_to_json(response);
+
+    call_reply(wire->call, result);
+    wire_call_free(wire);
+}
+
+struct unified_wire_call *unified_wire_call_new(struct call *call, const char *tool)
+{
+    struct unified_wire_call *wire = alloc_zero(1, sizeof *wire);
+
+    wire->call = call;
+    wire->server = call->client->server;
+    wire->tool = tool;
+    wire->server->model_calls++;
+    return wire;
+}
+
+/* An object, empty when no limit was the reason. Input is all that a call on a session can find
+ * full. */
+static json_t *limit_of(const struct unified_wire_call *wire, const struct err *err)
+{
+    json_t *data = limit_data_of_errno(err->sys);
+
+    if (!data && err->code == ERR_LIMIT && wire->session)
+        data = limit_data_of_input(wire->session);
+    return data ? data : json_object();
+}
+
+/* A command that cannot start is the system's error, everything else the caller's. */
+static void wire_call_fail(struct unified_wire_call *wire, const char *command,
+                           const struct err *err)
+{
+    bool is_ours = err->code == ERR_SYSTEM || err->code == ERR_UNSUPPORTED || err->code == ERR_BUG;
+    struct buf text;
+    json_t *data;
+
+    buf_init(&text, SIZE_MAX / 2);
+    unified_format_error(wire->tool, command, err, &text);
+    data = limit_of(wire, err);
+    json_object_set_new(data, "text", json_lossy(text.data));
+    call_fail_data(wire->call, is_ours ? RPC_INTERNAL : RPC_INVALID_REQUEST, err->msg, data);
+    buf_done(&text);
+}
+
+void unified_wire_call_began(struct unified_wire_call *wire, struct unified_call *waiting,
+                             const char *command, const struct err *err)
+{
+    if (!waiting) {
+        wire_call_fail(wire, command, err);
+        wire_call_free(wire);
+        return;
+    }
+    wire->waiting = waiting;
+    call_on_gone(wire->call, wire_call_on_gone, wire);
+}
+
+void unified_wire_refuse(struct call *call, const char *tool, const char *command,
+                         const char *reason)
+{
+    AUTO(buf_done) struct buf text = {0};
+
+    buf_init(&text, SIZE_MAX / 2);
+    unified_format_refusal(tool, command, reason, &text);
+    call_fail_data(call, RPC_INVALID_REQUEST, reason,
+                   json_pack("{s:o}", "text", json_lossy(text.data)));
+}

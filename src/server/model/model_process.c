@@ -1,0 +1,78 @@
+/* See model_process.h. The session stays with the calls of the model (job/model_calls.h) and is only
+ * lent to its process, which watches it: output is read by place, so nothing is taken from the
+ * model. When the calls have no more use for it the process takes it over, and it can be read for
+ * as long as any other process that is closed. */
+#include "server/model/model_process.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/str.h"
+#include "job/model_calls.h"
+#include "server/client_session.h"
+#include "server/process/rpc_process.h"
+#include "server/server.h"
+
+#include <stdlib.h>
+
+bool model_process_is_id(const char *id)
+{
+    return str_starts(id, MODEL_PROCESS_PREFIX);
+}
+
+static char *id_of(int number)
+{
+    return alloc_strf(MODEL_PROCESS_PREFIX "%d", number);
+}
+
+void model_process_add(struct client_session *owner, const struct unified_exec *exec,
+                       struct place *place, struct session *session)
+{
+    struct session_info info;
+    char *const argv[] = {(char *)exec->shell, (char *)(exec->is_login ? "-lc" : "-c"),
+                          (char *)exec->cmd, NULL};
+    char *const patch[] = {(char *)"apply_patch", NULL}; /* its text is for no list and no log */
+    bool is_patch = exec->stand_in && exec->stand_in->input;
+    const struct process_options process = {.argv = is_patch ? patch : argv,
+                                            .env = exec->env,
+                                            .cwd = exec->workdir,
+                                            .stdio = exec->stdio,
+                                            .input = exec->input};
+    AUTO_FREE char *id = NULL;
+    struct err ignored; /* there is nothing to start */
+
+    session_info(session, &info);
+    wire_process_free(model_process_find(owner, info.id)); /* ended: its number was free again */
+    id = id_of(info.id);
+    wire_process_new(&(struct wire_options){.owner = owner,
+                                            .id = id,
+                                            .process = &process,
+                                            .place = place,
+                                            .delivery = WIRE_TAKEN,
+                                            .lent = session,
+                                            .number = info.id},
+                     &ignored);
+}
+
+struct wire_process *model_process_find(const struct client_session *owner, int number)
+{
+    AUTO_FREE char *id = id_of(number);
+
+    return process_table_find(&owner->processes, id);
+}
+
+void model_process_on_left(void *data, struct session *session)
+{
+    const struct server *server = data;
+    struct wire_process *process = NULL;
+    struct session_info info;
+
+    session_info(session, &info);
+    for (const struct client_session *owner = server->sessions; owner && !process;
+         owner = owner->next)
+        if (owner->number == info.owner)
+            process = model_process_find(owner, info.id);
+    if (process && process->session == session)
+        process->is_lent = false;
+    else
+        session_free(session);
+}

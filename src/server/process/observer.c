@@ -1,0 +1,222 @@
+/* See observer.h. An observer is in two lists, its client's and its process's. It is sent what
+ * there is room for, and goes on when there is room again; the process never waits for it. */
+#include "server/process/observer.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/str.h"
+#include "rpc/rpc.h"
+#include "server/call.h"
+#include "server/client.h"
+#include "server/client_session.h"
+#include "server/process/rpc_event.h"
+#include "server/process/rpc_process.h"
+#include "server/server.h"
+
+#include <stdlib.h>
+
+/* --- finding --- */
+
+static struct observer *observer_find(const struct client *client, const char *alias)
+{
+    for (struct observer *observer = client->observers; observer;
+         observer = observer->next_of_client)
+        if (str_eq(observer->alias, alias))
+            return observer;
+    return NULL;
+}
+
+struct wire_process *client_process(const struct client *client, const char *id)
+{
+    struct wire_process *process = process_table_find(&client->session->processes, id);
+    struct observer *observer;
+
+    if (process && process->state != WIRE_FAILED)
+        return process;
+    observer = observer_find(client, id);
+    return observer ? observer->process : NULL;
+}
+
+struct wire_process *call_process(struct call *call, const json_t *params)
+{
+    const char *id = json_string_value(json_object_get(params, "processId"));
+    struct wire_process *process = client_process(call->client, id);
+
+    if (!process)
+        call_fail(call, RPC_INVALID_REQUEST, "unknown process id %s", id);
+    return process;
+}
+
+bool client_may_write(const struct client *client, const struct wire_process *process)
+{
+    return process->writer ? process->writer->client == client : process->owner->client == client;
+}
+
+/* --- telling --- */
+
+static void observer_send(struct observer *observer)
+{
+    struct wire_process *process = observer->process;
+    const struct wire_target target = {
+        .peer = observer->client->peer,
+        .id = observer->alias,
+        .scratch = &observer->client->server->scratch,
+    };
+    char *piece = observer->client->server->piece;
+    struct output_record record = {.kind = OUTPUT_BYTES};
+    bool has_room = rpc_peer_has_room(target.peer);
+
+    while (has_room && (record.kind == OUTPUT_BYTES || record.kind == OUTPUT_GAP)) {
+        output_read(session_output(process->session), &observer->place, OUTPUT_BY_CHUNK, piece,
+                    WIRE_CHUNK_MAX, &record);
+        if (record.kind == OUTPUT_BYTES)
+            has_room = wire_event_output(&target, process, &record, piece);
+        else if (record.kind == OUTPUT_GAP)
+            has_room = wire_event_gap(&target, &record);
+    }
+    if (!has_room)
+        return;
+    if (!observer->has_told_exit && wire_process_has_exited(process)) {
+        observer->has_told_exit = true;
+        wire_event_exited(&target, process);
+    }
+    if (!observer->has_told_close && process->state == WIRE_CLOSED) {
+        observer->has_told_close = true;
+        wire_event_closed(&target, process);
+    }
+}
+
+void observers_on_news(struct wire_process *process)
+{
+    for (struct observer *observer = process->observers; observer;
+         observer = observer->next_of_process)
+        observer_send(observer);
+}
+
+void observers_on_room(struct client *client)
+{
+    for (struct observer *observer = client->observers; observer;
+         observer = observer->next_of_client)
+        observer_send(observer);
+}
+
+/* --- life --- */
+
+static void observer_free(struct observer *observer)
+{
+    struct observer **of_client = &observer->client->observers;
+    struct observer **of_process = &observer->process->observers;
+
+    while (*of_client != observer)
+        of_client = &(*of_client)->next_of_client;
+    *of_client = observer->next_of_client;
+    while (*of_process != observer)
+        of_process = &(*of_process)->next_of_process;
+    *of_process = observer->next_of_process;
+    if (observer->process->writer == observer)
+        observer->process->writer = NULL;
+    free(observer->alias);
+    free(observer);
+}
+
+void observers_drop(struct wire_process *process)
+{
+    while (process->observers)
+        observer_free(process->observers);
+}
+
+void observers_free(struct client *client)
+{
+    while (client->observers)
+        observer_free(client->observers);
+}
+
+static struct observer *observer_new(struct client *client, struct wire_process *process)
+{
+    struct observer *observer = alloc_zero(1, sizeof *observer);
+
+    observer->client = client;
+    observer->process = process;
+    observer->alias = alloc_strf("%s/%s", process->owner->id, process->id);
+    observer->next_of_client = client->observers;
+    client->observers = observer;
+    observer->next_of_process = process->observers;
+    process->observers = observer;
+    return observer;
+}
+
+/* --- methods --- */
+
+static struct wire_process *attach_find(struct call *call, const json_t *params)
+{
+    const char *session_id = json_string_value(json_object_get(params, "sessionId"));
+    const char *id = json_string_value(json_object_get(params, "processId"));
+    struct client_session *session = client_session_find(call->client->server, session_id);
+    struct wire_process *process = session ? process_table_find(&session->processes, id) : NULL;
+
+    if (!session)
+        call_fail(call, RPC_INVALID_REQUEST, "unknown session id %s", session_id);
+    else if (session == call->client->session)
+        call_fail(call, RPC_INVALID_REQUEST, "process %s is this session's own", id);
+    else if (!process || process->state == WIRE_STARTING || process->state == WIRE_FAILED)
+        call_fail(call, RPC_INVALID_REQUEST, "unknown process id %s", id);
+    else
+        return process;
+    return NULL;
+}
+
+static void attach_seek(struct observer *observer, const json_t *params)
+{
+    struct output *output = session_output(observer->process->session);
+    const json_t *offset = json_object_get(params, "offset");
+    uint64_t total = output_total(output);
+    uint64_t from = json_is_integer(offset) ? (uint64_t)json_integer_value(offset) : total;
+
+    output_seek(output, from < total ? from : total, &observer->place);
+}
+
+void method_process_attach(struct call *call, const json_t *params)
+{
+    struct client *client = call->client;
+    struct wire_process *process = attach_find(call, params);
+    bool wants_pen = json_is_true(json_object_get(params, "write"));
+    AUTO_FREE char *alias = NULL;
+    struct observer *observer;
+    json_t *result;
+
+    if (!process)
+        return;
+    alias = alloc_strf("%s/%s", process->owner->id, process->id);
+    observer = observer_find(client, alias);
+    if (wants_pen && process->writer && process->writer != observer) {
+        call_fail(call, RPC_INVALID_REQUEST, "another connection writes to process %s",
+                  process->id);
+        return;
+    }
+    if (!observer)
+        observer = observer_new(client, process);
+    attach_seek(observer, params);
+    if (wants_pen)
+        process->writer = observer;
+    result = json_pack("{s:s, s:b}", "alias", observer->alias, "tty", process->has_tty);
+    wire_process_state_to_json(process, result);
+    json_object_set_new(result, "nextSeq",
+                        json_integer((json_int_t)wire_process_next_seq(process)));
+    json_object_set_new(result, "nextOffset",
+                        json_integer((json_int_t)output_total(session_output(process->session))));
+    call_reply(call, result);
+    observer_send(observer);
+}
+
+void method_process_detach(struct call *call, const json_t *params)
+{
+    const char *alias = json_string_value(json_object_get(params, "alias"));
+    struct observer *observer = observer_find(call->client, alias);
+
+    if (!observer) {
+        call_fail(call, RPC_INVALID_REQUEST, "nothing is attached as %s", alias);
+        return;
+    }
+    observer_free(observer);
+    call_reply(call, json_object());
+}

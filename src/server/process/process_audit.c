@@ -1,0 +1,98 @@
+/* See process_trail.h. The id in `trail_id` stands for a begin whose end is still to be written. */
+#include "server/process/process_audit.h"
+
+#include "base/clock.h"
+#include "executor/execution.h"
+#include "executor/execution_audit.h"
+#include "policy/access.h"
+#include "server/client_session.h"
+#include "server/place.h"
+#include "server/process/rpc_process.h"
+#include "server/server.h"
+#include "server/server_audit.h"
+
+static void add(const struct wire_process *process, enum audit_event event, struct json_t *body)
+{
+    server_trail_add(process->owner->server, event, process->trail_id, body);
+}
+
+/* Adds what is known of the place. Takes nothing over; a new reference. */
+static struct json_t *begin_body(struct audit_begin begin, const struct place *place)
+{
+    const struct access_map *access = place->access;
+
+    begin.profile = access ? "of this call" : "none";
+    begin.network = access ? network_access_name(access->network) : "enabled";
+    begin.sandbox = access ? "require" : "disabled";
+    begin.face = "serve";
+    return audit_begin_body(&begin);
+}
+
+void process_trail_begin(struct wire_process *process, char *const *env)
+{
+    const struct audit_begin begin = {
+        .argv = strv_view(&process->argv), .env = env, .cwd = process->cwd, .process = process->id};
+
+    if (server_trail_id(process->owner, process->trail_id))
+        add(process, AUDIT_BEGIN, begin_body(begin, process->place));
+}
+
+/* --- the end --- */
+
+static void add_denials(const struct wire_process *process)
+{
+    for (size_t i = 0; i < process->end.denials.len; i++) {
+        const struct execution_event event = {.kind = EXECUTION_DENIED,
+                                              .denial = &process->end.denials.items[i]};
+        struct audit_note note;
+
+        if (execution_audit_event(&event, NULL, NULL, &note))
+            add(process, note.event, note.body);
+    }
+}
+
+static struct json_t *end_body(const struct wire_process *process)
+{
+    const struct process_end *end = session_end(process->session);
+    struct audit_end body = {.end = "cancelled", .exit_code = -1};
+    struct session_info info;
+
+    if (!end)
+        return audit_end_body(&body);
+    session_info(process->session, &info);
+    body.wall_ns = clock_now_ns() - info.started_ns;
+    if (end->how == PROCESS_FAILED_TO_START) {
+        body.end = "failed-to-start";
+        body.reason = end->failure.msg;
+    } else {
+        body.end = end->how == PROCESS_SIGNALED ? "signaled" : "exited";
+        body.signal = process->end.signal;
+        body.exit_code = body.signal ? -1 : process->end.code;
+    }
+    return audit_end_body(&body);
+}
+
+void process_trail_end(struct wire_process *process)
+{
+    if (!*process->trail_id)
+        return;
+    add_denials(process);
+    add(process, AUDIT_END, end_body(process));
+    *process->trail_id = '\0';
+}
+
+void process_trail_refusal(const struct client_session *owner,
+                           const struct process_refusal *refusal)
+{
+    const struct audit_begin begin = {
+        .argv = refusal->argv, .env = refusal->env, .cwd = refusal->cwd};
+    const struct audit_end end = {.end = execution_outcome_name(EXECUTION_FORBIDDEN),
+                                  .reason = refusal->reason,
+                                  .exit_code = -1};
+    char id[SERVER_TRAIL_ID_SIZE];
+
+    if (!server_trail_id(owner, id))
+        return;
+    server_trail_add(owner->server, AUDIT_BEGIN, id, begin_body(begin, refusal->place));
+    server_trail_add(owner->server, AUDIT_END, id, audit_end_body(&end));
+}

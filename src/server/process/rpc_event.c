@@ -1,0 +1,84 @@
+/* See wire_event.h. Output is the bulk of the traffic: it is written straight into text and never
+ * becomes a tree. Field names and their order are those of the original (spec/exec-server.md 5.2);
+ * what is ours comes last. */
+#include "server/process/rpc_event.h"
+
+#include "base/buf.h"
+#include "job/result_json.h"
+#include "rpc/rpc.h"
+#include "rpc/text.h"
+#include "server/process/rpc_process.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* {"method":M,"params":{"processId":ID,"seq":N */
+static struct buf *event_begin(const struct wire_target *target, const char *method)
+{
+    struct buf *text = target->scratch;
+
+    buf_clear(text);
+    rpc_text_notification(text, method);
+    buf_append_str(text, "{\"processId\":");
+    rpc_text_string(text, target->id, strlen(target->id));
+    return text;
+}
+
+static bool event_send(const struct wire_target *target)
+{
+    struct buf *text = target->scratch;
+
+    buf_append_str(text, "}");
+    rpc_text_end(text);
+    return rpc_peer_send(target->peer, text->data, text->len);
+}
+
+bool wire_event_output(const struct wire_target *target, const struct wire_process *process,
+                       const struct output_record *record, const char *bytes)
+{
+    struct buf *text = event_begin(target, "process/output");
+
+    buf_appendf(text, ",\"seq\":%" PRIu64 ",\"stream\":\"%s\",\"chunk\":\"",
+                wire_process_seq_of(process, record->first_seq),
+                wire_process_stream(process, record->stream));
+    rpc_text_base64(text, bytes, (size_t)record->len);
+    buf_appendf(text, "\",\"offset\":%" PRIu64, record->offset);
+    return event_send(target);
+}
+
+bool wire_event_gap(const struct wire_target *target, const struct output_record *record)
+{
+    struct buf *text = event_begin(target, "process/gap");
+
+    buf_appendf(text, ",\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64, record->offset, record->len);
+    return event_send(target);
+}
+
+static void append_json(struct buf *text, const char *name, json_t *value)
+{
+    buf_appendf(text, ",\"%s\":", name);
+    rpc_text_json(text, value);
+    json_decref(value);
+}
+
+bool wire_event_exited(const struct wire_target *target, const struct wire_process *process)
+{
+    const struct wire_end *end = &process->end;
+    struct buf *text = event_begin(target, "process/exited");
+
+    buf_appendf(text, ",\"seq\":%" PRIu64 ",\"exitCode\":%d,\"sandboxDenied\":%s", end->chunks + 1,
+                end->code, end->is_denied ? "true" : "false");
+    if (end->signal)
+        append_json(text, "signal", signal_to_json(end->signal));
+    if (end->denials.len)
+        append_json(text, "denials", denials_to_json(&end->denials));
+    return event_send(target);
+}
+
+bool wire_event_closed(const struct wire_target *target, const struct wire_process *process)
+{
+    struct buf *text = event_begin(target, "process/closed");
+
+    buf_appendf(text, ",\"seq\":%" PRIu64, wire_process_next_seq(process) - 1);
+    return event_send(target);
+}

@@ -1,0 +1,396 @@
+/* See wire_process.h. What the session tells becomes events; each is sent to the owner's connection
+ * at once and to observers as far as they keep up, and wakes what waits.
+ *
+ * Back pressure: while the owner's connection has no room the output of the command is held, so its
+ * pipe fills and it waits. Without a connection nothing is held: the oldest output goes, counted.
+ *
+ * Nothing of a session may be freed out of its callbacks, so an end only starts a timer. */
+#include "server/process/rpc_process.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "loop/loop.h"
+#include "rpc/rpc.h"
+#include "sandbox/sandbox.h"
+#include "server/call.h"
+#include "server/client.h"
+#include "server/client_session.h"
+#include "server/limit_data.h"
+#include "server/place.h"
+#include "server/process/observer.h"
+#include "server/process/process_audit.h"
+#include "server/process/process_wait.h"
+#include "server/process/retained.h"
+#include "server/process/rpc_end.h"
+#include "server/process/rpc_event.h"
+#include "server/server.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- to the owner --- */
+
+/* Whom the events go to; NULL: nobody is there, or the model's calls tell it all. */
+static struct client *owner_client(const struct wire_process *process)
+{
+    return process->delivery == WIRE_TAKEN ? NULL : process->owner->client;
+}
+
+static struct wire_target owner_target(const struct wire_process *process)
+{
+    return (struct wire_target){.peer = owner_client(process)->peer,
+                                .id = process->id,
+                                .scratch = &process->owner->server->scratch};
+}
+
+/* Output that has come and was not sent. Returns whether there is room for more. */
+static bool owner_send_output(struct wire_process *process)
+{
+    const struct wire_target target = owner_target(process);
+    struct output *output = session_output(process->session);
+    char *piece = process->owner->server->piece;
+    struct output_record record;
+    bool has_room = rpc_peer_has_room(target.peer);
+
+    for (;;) {
+        output_read(output, &process->pushed, OUTPUT_BY_CHUNK, piece, WIRE_CHUNK_MAX, &record);
+        if (record.kind == OUTPUT_EMPTY || record.kind == OUTPUT_END)
+            return has_room;
+        if (record.kind == OUTPUT_BYTES)
+            has_room = wire_event_output(&target, process, &record, piece);
+    }
+}
+
+static bool pull_has_room(const struct wire_process *process)
+{
+    return output_total(session_output(process->session)) - process->asked < WIRE_MEMORY / 4;
+}
+
+void wire_process_deliver(struct wire_process *process)
+{
+    bool has_room = true;
+
+    if (process->state == WIRE_STARTING || process->delivery == WIRE_TAKEN)
+        return;
+    if (process->delivery == WIRE_PULL)
+        has_room = pull_has_room(process);
+    else if (owner_client(process))
+        has_room = owner_send_output(process);
+    session_hold_output(process->session,
+                        !has_room && !process->is_terminating && owner_client(process));
+}
+
+void wire_process_asked(struct wire_process *process, uint64_t offset)
+{
+    uint64_t total = output_total(session_output(process->session));
+
+    if (process->delivery != WIRE_PULL || offset <= process->asked)
+        return;
+    process->asked = offset < total ? offset : total;
+    wire_process_deliver(process);
+}
+
+void wire_process_on_owner(struct wire_process *process)
+{
+    struct output *output = session_output(process->session);
+
+    output_seek_after(output, wire_process_last_chunk(process), &process->pushed);
+    wire_process_deliver(process);
+}
+
+/* --- events --- */
+
+static void wake_soon(struct wire_process *process)
+{
+    if (process->waits)
+        loop_timer_start(process->wake, 0);
+}
+
+static void on_wake(void *data)
+{
+    process_waits_answer(data);
+}
+
+static void wire_process_exit(struct wire_process *process)
+{
+    if (process->state != WIRE_RUNNING)
+        return;
+    wire_end_fill(process, &process->end);
+    process->end.chunks = wire_process_last_chunk(process);
+    process->state = WIRE_EXITED;
+    if (owner_client(process)) {
+        const struct wire_target target = owner_target(process);
+
+        wire_event_exited(&target, process);
+    }
+    observers_on_news(process);
+    wake_soon(process);
+    process_trail_end(process);
+    log_event(LOG_LEVEL_DEBUG, "process-exited", log_text("session", process->owner->id),
+              log_text("process", process->id), log_int("code", process->end.code));
+}
+
+static void set_open(struct wire_process *process, bool on)
+{
+    struct server *server = process->owner->server;
+
+    if (process->is_open == on)
+        return;
+    process->is_open = on;
+    server->open += on ? 1 : (size_t)-1;
+    if (!on)
+        stopping_look(server);
+}
+
+static void wire_process_close(struct wire_process *process)
+{
+    if (process->state != WIRE_EXITED)
+        return;
+    process->state = WIRE_CLOSED;
+    set_open(process, false);
+    if (owner_client(process)) {
+        const struct wire_target target = owner_target(process);
+
+        wire_event_closed(&target, process);
+    }
+    observers_on_news(process);
+    wake_soon(process);
+    retained_add(&process->owner->server->retained, process);
+    loop_timer_start(process->last, WIRE_RETENTION_NS);
+}
+
+/* --- the start --- */
+
+static void answer_start(struct wire_process *process)
+{
+    struct call *call = TAKE_PTR(process->start);
+
+    if (call)
+        call_reply(call, json_pack("{s:s, s:s}", "processId", process->id, "sandboxType",
+                                   process->sandbox_type));
+}
+
+/* The text of the original, from which its clients know what is missing, and ours beside it. */
+static void refuse_start(struct wire_process *process, const struct process_end *end)
+{
+    static const char *const stages[] = {
+        [LAUNCH_STAGE_SANDBOX] = "sandbox",
+        [LAUNCH_STAGE_CWD] = "cwd",
+        [LAUNCH_STAGE_EXEC] = "exec",
+    };
+    struct call *call = TAKE_PTR(process->start);
+    const struct err *failure = &end->failure;
+    AUTO_JSON json_t *limit = limit_data_of_errno(failure->sys);
+    AUTO_FREE char *text = NULL;
+    json_t *data;
+
+    if (!call)
+        return;
+    if (end->how != PROCESS_FAILED_TO_START) {
+        call_fail(call, RPC_INVALID_REQUEST, "process %s was terminated while it started",
+                  process->id);
+        return;
+    }
+    if (failure->sys && end->stage != LAUNCH_STAGE_SANDBOX)
+        text = alloc_strf("%s (os error %d)", strerror(failure->sys), failure->sys);
+    data = json_pack("{s:s, s:s}", "stage", stages[end->stage], "detail", failure->msg);
+    json_object_update(data, limit);
+    call_fail_data(call, RPC_INTERNAL, text ? text : failure->msg, data);
+}
+
+static void on_started(struct wire_process *process)
+{
+    process->state = WIRE_RUNNING;
+    answer_start(process);
+    server_on_started(process->owner->server, process->place);
+    wire_process_deliver(process);
+    observers_on_news(process);
+}
+
+/* What a model's command writes can reach its calls before the launcher got to say that it runs. */
+static void on_output(struct output_watch *watch)
+{
+    void *whole = (char *)watch - offsetof(struct wire_process, output_watch);
+    struct wire_process *process = whole;
+
+    if (process->delivery == WIRE_TAKEN && process->state == WIRE_STARTING &&
+        wire_process_last_chunk(process))
+        on_started(process);
+    wire_process_deliver(process);
+    observers_on_news(process);
+    wake_soon(process);
+}
+
+static void on_failed(struct wire_process *process)
+{
+    refuse_start(process, session_end(process->session));
+    process->state = WIRE_FAILED;
+    process_trail_end(process);
+    set_open(process, false);
+    loop_timer_start(process->last, 0);
+}
+
+static void on_session(struct session_watch *watch, enum session_event event)
+{
+    struct wire_process *process = (struct wire_process *)watch;
+
+    switch (event) {
+    case SESSION_STARTED:
+        if (process->state == WIRE_STARTING)
+            on_started(process);
+        break;
+    case SESSION_ROOM:
+        break;
+    case SESSION_EXITED:
+        wire_process_exit(process);
+        break;
+    case SESSION_READ_OUT:
+        wire_process_close(process);
+        break;
+    case SESSION_ENDED:
+        if (process->state == WIRE_STARTING) {
+            on_failed(process);
+            break;
+        }
+        wire_process_exit(process);
+        wire_process_close(process);
+        place_release(TAKE_PTR(process->place));
+        client_session_on_idle(process->owner);
+        break;
+    }
+}
+
+/* The time of something that is closed is up, unless a child of it still runs. */
+static void on_last(void *data)
+{
+    struct wire_process *process = data;
+
+    if (process->state == WIRE_CLOSED && session_is_alive(process->session))
+        loop_timer_start(process->last, WIRE_RETENTION_NS);
+    else
+        wire_process_free(process);
+}
+
+/* --- control --- */
+
+int wire_process_terminate(struct wire_process *process, uint64_t grace_ns, bool *ret_was_running,
+                           struct err *err)
+{
+    bool is_running = !wire_process_has_exited(process);
+
+    process->is_terminating = true;
+    if (session_terminate(process->session, grace_ns, err))
+        return -1;
+    wire_process_deliver(process);
+    *ret_was_running = is_running;
+    return 0;
+}
+
+/* --- life --- */
+
+static void start_is_gone(void *data)
+{
+    ((struct wire_process *)data)->start = NULL;
+}
+
+static void process_auto_free(struct wire_process **slot)
+{
+    wire_process_free(*slot);
+}
+
+static struct wire_process *process_alloc(const struct wire_options *options)
+{
+    const struct process_options *from = options->process;
+    struct wire_process *process = alloc_zero(1, sizeof *process);
+    struct loop *loop = options->owner->server->loop;
+
+    process->session_watch.on_event = on_session;
+    process->output_watch.on_new = on_output;
+    process->id = alloc_str(options->id);
+    process->owner = options->owner;
+    process->place = options->place;
+    place_hold(process->place);
+    process->sandbox_type = process->place->type;
+    strv_push_all(&process->argv, from->argv);
+    process->cwd = alloc_str(from->cwd);
+    process->metadata = json_incref(options->metadata);
+    process->started_ms = clock_wall_ns() / CLOCK_NS_PER_MS;
+    process->has_tty = from->stdio == PROCESS_TTY;
+    process->takes_input = process->has_tty || from->input == PROCESS_STDIN_PIPE;
+    process->delivery = options->delivery;
+    process->session = options->lent;
+    process->is_lent = options->lent;
+    process->number = options->number;
+    process->wake = loop_timer_new(loop, on_wake, process);
+    process->last = loop_timer_new(loop, on_last, process);
+    return process;
+}
+
+static struct session *process_session(const struct wire_process *process,
+                                       const struct wire_options *options, struct err *err)
+{
+    const struct spool_options spool = {.quota = options->spool_bytes};
+    const struct session_options session = {
+        .command = process->argv.items[0],
+        .process = options->process,
+        .output = {.memory_max = WIRE_MEMORY, .spool = options->spool_bytes ? &spool : NULL},
+    };
+
+    return session_start(&session, err);
+}
+
+struct wire_process *wire_process_new(const struct wire_options *options, struct err *err)
+{
+    AUTO(process_auto_free) struct wire_process *process = process_alloc(options);
+
+    if (!options->lent)
+        process->session = process_session(process, options, err);
+    if (!process->session)
+        return NULL;
+    session_watch(process->session, &process->session_watch);
+    output_watch(session_output(process->session), &process->output_watch);
+    process_table_add(&options->owner->processes, process);
+    set_open(process, true);
+    process_trail_begin(process, options->process->env);
+    process->start = options->start;
+    if (process->start)
+        call_on_gone(process->start, start_is_gone, process);
+    log_event(LOG_LEVEL_DEBUG, "process-started", log_text("session", process->owner->id),
+              log_text("process", process->id), log_text("program", process->argv.items[0]),
+              log_text("sandbox", process->sandbox_type));
+    return TAKE_PTR(process);
+}
+
+void wire_process_free(struct wire_process *process)
+{
+    if (!process)
+        return;
+    if (process->start)
+        call_fail(TAKE_PTR(process->start), RPC_INVALID_REQUEST, "the session has ended");
+    if (process->session) {
+        process_trail_end(process);
+        set_open(process, false);
+        process_waits_drop(process);
+        observers_drop(process);
+        retained_remove(&process->owner->server->retained, process);
+        process_table_remove(&process->owner->processes, process);
+        output_unwatch(session_output(process->session), &process->output_watch);
+        session_unwatch(process->session, &process->session_watch);
+    }
+    loop_timer_free(process->wake);
+    loop_timer_free(process->last);
+    if (!process->is_lent)
+        session_free(process->session);
+    if (process->place)
+        place_release(process->place);
+    denials_done(&process->end.denials);
+    strv_done(&process->argv);
+    json_decref(process->metadata);
+    free(process->cwd);
+    free(process->id);
+    free(process);
+}

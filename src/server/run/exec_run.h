@@ -1,0 +1,99 @@
+/* One command of exec/run or patch/apply: the engine's flow (executor/execution.h) with a client at
+ * its end. Internal to server.
+ *
+ *     run = exec_run_new(call, id)
+ *     ... its fields are filled ...
+ *     exec_run_start(run)       answers the call when all is over, and frees the run
+ *     exec_run_free(run)        instead of that
+ *
+ * The answer is owed to one connection: when that closes the command is ended, and a question that
+ * waits for its client is answered with no. */
+#pragma once
+
+#include "base/strv.h"
+#include "executor/execution.h"
+#include "patch/call.h"
+#include "policy/profile_overlay.h"
+#include "rpc/message.h"
+#include "server/server_audit.h"
+#include "workspace/finder.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct call;
+struct client_session;
+struct place;
+struct server;
+
+enum { EXEC_RUN_PLACES = EXECUTION_ATTEMPTS_MAX + 1, EXEC_RUN_HELPER_WORDS = 4 };
+
+struct exec_run {
+    struct exec_run *next; /* of the server's runs */
+    struct server *server;
+    struct client_session *session;
+    struct call *call; /* NULL: its client is gone */
+    bool has_begun;    /* the attempt: its "begin" is told */
+    bool is_cancelled; /* nothing is begun any more */
+    char *id;          /* chosen by the client; NULL: nothing is told before the answer */
+    uint64_t seq;      /* of the last event */
+    char trail_id[SERVER_TRAIL_ID_SIZE]; /* in the audit log; "": it is not in there */
+    unsigned attempts;                   /* that have begun */
+
+    struct strv argv;
+    struct strv env;
+    struct strv base;       /* of env, what is not the call's own */
+    json_t *params;         /* of the call; NULL: nothing of them counts for a login shell */
+    struct strv login_argv; /* see login_shell.h; empty: none */
+    struct strv login_env;  /* complete */
+    const char *login_note; /* for its caller; static, or NULL */
+    struct strv proposed;
+    char *cwd;
+    char *folder; /* of the call: what its sandbox counts from, also when a patch says `cd` */
+    char *justification;
+    json_t *sandbox; /* the object of the call; NULL: none */
+    struct profile_overlay additional;
+    struct patch_call patch; /* what it really is; `text` NULL: a command */
+    struct strv patched;     /* the files of a patch that may be asked about */
+    char *helper[EXEC_RUN_HELPER_WORDS];
+    struct rules *rules;
+    char *rules_file;
+
+    struct place *places[EXEC_RUN_PLACES]; /* held; the first is that of the call */
+    size_t places_len;
+    enum requirement_place at; /* where the last attempt runs */
+    struct host_finder finder;
+    struct oneshot_options job;
+    struct execution_options options;
+    struct execution *execution;
+    /* The answer; new reference. */
+    json_t *(*answer)(struct exec_run *run, const struct execution_result *result);
+};
+
+/* Copies the id. With the defaults of a command that nobody is asked about. */
+struct exec_run *exec_run_new(struct call *call, const char *id);
+void exec_run_free(struct exec_run *run);
+
+/* NULL when the session has no such run. */
+struct exec_run *exec_run_find(const struct client_session *session, const char *id);
+
+/* Finds the place of the call, by `sandbox` and `cwd`, which may change afterwards. `*ret_code` is
+ * the code for the wire of a failure. */
+int exec_run_place(struct exec_run *run, enum rpc_code *ret_code, struct err *err);
+
+/* It runs the patch helper on `patch` from here on; `task` and `form` are its words, static.
+ * ERR_UNSUPPORTED when the helper is not installed. */
+int exec_run_patch(struct exec_run *run, const char *task, const char *form, struct err *err);
+
+void exec_run_start(struct exec_run *run);
+
+/* Ends the command, or takes back the question that it waits for; the call is still answered. */
+void exec_run_cancel(struct exec_run *run);
+
+/* All runs of the server; those of one session, killed. */
+size_t exec_runs_count(const struct server *server);
+void exec_runs_cancel(struct server *server);
+void exec_runs_free(struct server *server);
+void exec_runs_end(struct client_session *session);

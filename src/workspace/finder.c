@@ -1,0 +1,59 @@
+/* See finder.h. The lookup is execvp(3)'s: a name with a slash is a path, any other is sought in
+ * the folders of $PATH, of which an empty one is the working folder (POSIX XBD 8.3). */
+#include "workspace/finder.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/path.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_program(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Caller frees; NULL when it is in none of the folders. */
+static char *search(const struct host_finder *finder, const char *name)
+{
+    const char *at = finder->search_path;
+
+    while (at) {
+        size_t len = strcspn(at, ":");
+        AUTO_FREE char *folder = alloc_strn(at, len);
+        AUTO_FREE char *joined = alloc_strf("%s/%s", *folder ? folder : ".", name);
+        AUTO_FREE char *path = path_clean(finder->cwd, joined);
+
+        if (is_program(path))
+            return TAKE_PTR(path);
+        at = at[len] ? at + len + 1 : NULL;
+    }
+    return NULL;
+}
+
+static bool find(const struct program_finder *base, const char *name, char **ret_found,
+                 char **ret_real)
+{
+    const struct host_finder *finder = (const struct host_finder *)base;
+    AUTO_FREE char *found =
+        strchr(name, '/') ? path_clean(finder->cwd, name) : search(finder, name);
+    AUTO_FREE char *real = found ? realpath(found, NULL) : NULL;
+
+    if (!real || !is_program(real))
+        return false;
+    *ret_found = TAKE_PTR(found);
+    *ret_real = TAKE_PTR(real);
+    return true;
+}
+
+void host_finder_init(struct host_finder *finder, const char *search_path, const char *cwd)
+{
+    *finder =
+        (struct host_finder){.finder = {.find = find}, .search_path = search_path, .cwd = cwd};
+}

@@ -1,0 +1,13 @@
+/* Where the names of programs lead on this host: what the kernel would execute for them. */
+#pragma once
+
+#include "rules/shell/command_class.h"
+
+struct host_finder {
+    struct program_finder finder; /* first: give its address to who wants one */
+    const char *search_path;      /* $PATH of the command; NULL: bare names lead nowhere */
+    const char *cwd;              /* of the command; absolute */
+};
+
+/* Both texts are borrowed. */
+void host_finder_init(struct host_finder *finder, const char *search_path, const char *cwd);

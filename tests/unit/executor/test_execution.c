@@ -1,0 +1,529 @@
+/* execution: the whole way of commands that really run, in a double of the sandbox; several at once
+ * in one loop, with answers from the test. */
+#include "../base/support.h"
+#include "../process/fake_sandbox.h"
+#include "../process/run.h"
+
+#include "approval/approvals.h"
+#include "base/auto.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "executor/execution.h"
+#include "output/capture.h"
+#include "policy/profile_overlay.h"
+#include "rules/rules.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A session: what its executions share. */
+struct session {
+    struct loop *loop;
+    struct approvals *approvals;
+    struct asker asker;
+    struct rules *rules;
+    struct access_map access;
+    struct oneshot_options job;
+    enum approval_decision answer; /* to every question */
+    bool is_silent;                /* there is none */
+    unsigned asked;
+    char covers[256];
+    unsigned offers;
+};
+
+struct call {
+    struct session *session;
+    struct execution_options options;
+    struct execution *execution;
+    char *argv[4];
+    char events[256]; /* their first letters, and where an attempt ran */
+    bool is_done;
+    bool fails_to_prepare; /* the second attempt */
+    unsigned prepared;
+};
+
+static struct session session;
+
+static void answer_at_once(struct asker *asker, const struct approval_request *question)
+{
+    struct approval_answer answer = {.decision = session.answer, .by = "test"};
+    struct err err;
+
+    session.asked++;
+    session.offers = question->offers;
+    snprintf(session.covers, sizeof session.covers, "%s", question->covers);
+    if (!session.is_silent && approvals_answer(asker->approvals, question->id, &answer, &err))
+        fail_msg("%s", err.msg);
+}
+
+static void ignore_withdrawal(struct asker *asker, const char *id)
+{
+}
+
+static void free_nothing(struct asker *asker)
+{
+}
+
+static const char rules_text[] = "prefix_rule(pattern=[\"sh\"], decision=\"prompt\")\n"
+                                 "prefix_rule(pattern=[\"false\"], decision=\"forbidden\")\n";
+
+static int setup(void **state)
+{
+    const struct rules_origin origin = {RULE_LAYER_USER, "test.rules", NULL};
+    struct err err;
+
+    fake = (struct fake){0};
+    session = (struct session){
+        .loop = loop_new(&err),
+        .asker = {.ask = answer_at_once, .withdraw = ignore_withdrawal, .free = free_nothing},
+        .rules = rules_new(),
+        .access = {.restricted = true, .network = NETWORK_RESTRICTED},
+    };
+    session.approvals = approvals_new(session.loop, 0);
+    approvals_add_asker(session.approvals, &session.asker);
+    assert_int_equal(rules_add_text(session.rules, &origin, rules_text, strlen(rules_text), &err),
+                     0);
+    rules_seal(session.rules);
+    access_map_add(&session.access, "/", ACCESS_READ, ACCESS_DIR, "built-in");
+    oneshot_defaults(&session.job);
+    session.job.cgroup_base = "";
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    approvals_free(session.approvals);
+    rules_free(session.rules);
+    access_map_done(&session.access);
+    loop_free(session.loop);
+    return 0;
+}
+
+static void note(struct call *call, const char *text)
+{
+    assert_true(strlen(call->events) + strlen(text) < sizeof call->events);
+    strcat(call->events, text); /* allow strcat: it fits */
+}
+
+static int prepare(void *data, const struct execution_place *place, struct execution_stage *ret,
+                   struct err *err)
+{
+    struct call *call = data;
+
+    if (call->prepared++ && call->fails_to_prepare)
+        return err_set(err, ERR_UNSUPPORTED, "no such sandbox");
+    note(call, place->place == REQUIREMENT_UNCONFINED ? " none"
+               : place->widened                       ? " widened"
+                                                      : " sandbox");
+    *ret = (struct execution_stage){
+        .sandbox = fake_sandbox(),
+        .access = place->place == REQUIREMENT_UNCONFINED ? NULL : &session.access,
+        .env = test_env,
+    };
+    return 0;
+}
+
+static void on_event(void *data, const struct execution_event *event)
+{
+    static const char *const names[] = {
+        [EXECUTION_ASKED] = " asked",
+        [EXECUTION_ANSWERED] = " answered",
+        [EXECUTION_DENIED] = " denied",
+        [EXECUTION_RETRIED] = " retried",
+    };
+
+    note(data, names[event->kind]);
+}
+
+static void on_done(void *data)
+{
+    struct call *call = data;
+
+    note(call, " done");
+    call->is_done = true;
+}
+
+static void call_init(struct call *call, enum approval_mode mode, const char *script)
+{
+    *call = (struct call){.argv = {(char *)"sh", (char *)"-c", (char *)script}};
+    call->options = (struct execution_options){
+        .loop = session.loop,
+        .approvals = session.approvals,
+        .rules = session.rules,
+        .policy = {.mode = mode},
+        .confinement = CONFINEMENT_SANDBOX,
+        .profile = "p",
+        .argv = call->argv,
+        .cwd = "/",
+        .job = &session.job,
+        .prepare = prepare,
+        .on_event = on_event,
+        .on_done = on_done,
+        .data = call,
+    };
+}
+
+static void call_start(struct call *call)
+{
+    call->execution = execution_start(&call->options);
+}
+
+static const struct execution_result *call_finish(struct call *call)
+{
+    struct err err;
+
+    assert_int_equal(loop_run(session.loop, &call->is_done, &err), 0);
+    return execution_result(call->execution);
+}
+
+static const struct execution_result *call_run(struct call *call)
+{
+    call_start(call);
+    return call_finish(call);
+}
+
+static void call_done(struct call *call)
+{
+    execution_free(call->execution);
+}
+
+static void a_yes_runs_it(void **state)
+{
+    struct call call;
+    const struct execution_result *result;
+
+    call_init(&call, APPROVAL_ON_REQUEST, "exit $((3))");
+    result = call_run(&call);
+    assert_string_equal(call.events, " asked answered sandbox done");
+    assert_int_equal(result->outcome, EXECUTION_RAN);
+    assert_int_equal(result->attempts_len, 1);
+    assert_int_equal(result->attempts[0].result.exit_code, 3);
+    call_done(&call);
+}
+
+static void a_no_does_not(void **state)
+{
+    struct call call;
+    const struct execution_result *result;
+
+    session.answer = APPROVAL_DENIED;
+    call_init(&call, APPROVAL_ON_REQUEST, "exit $((3))");
+    result = call_run(&call);
+    assert_string_equal(call.events, " asked answered done");
+    assert_int_equal(result->outcome, EXECUTION_REJECTED);
+    assert_int_equal(result->attempts_len, 0);
+    assert_int_equal(fake.launches, 0);
+    call_done(&call);
+}
+
+static void a_yes_for_the_session_is_not_asked_again(void **state)
+{
+    session.answer = APPROVAL_FOR_SESSION;
+    for (int i = 0; i < 3; i++) {
+        struct call call;
+
+        call_init(&call, APPROVAL_ON_REQUEST, i < 2 ? "exit $((3))" : "exit $((4))");
+        assert_int_equal(call_run(&call)->outcome, EXECUTION_RAN);
+        assert_string_equal(call.events,
+                            i == 1 ? " answered sandbox done" : " asked answered sandbox done");
+        call_done(&call);
+    }
+    assert_int_equal(session.asked, 2);
+}
+
+/* What the double "refuses": the words that a real one brings about. */
+#define REFUSED "echo 'sh: cannot create /etc/hostname: Read-only file system' >&2; exit 1"
+
+static unsigned asked_about(const char *script, char *const *patched)
+{
+    unsigned before = session.asked;
+    struct call call;
+
+    call_init(&call, APPROVAL_ON_REQUEST, script);
+    call.options.patched = patched;
+    assert_int_equal(call_run(&call)->outcome, EXECUTION_RAN);
+    call_done(&call);
+    return session.asked - before;
+}
+
+#define FILES(...) ((char *const[]){__VA_ARGS__, NULL})
+
+static void a_yes_for_the_session_counts_for_each_file_of_a_patch(void **state)
+{
+    char *a = (char *)"/a", *b = (char *)"/b", *c = (char *)"/c";
+
+    session.answer = APPROVAL_FOR_SESSION;
+    assert_int_equal(asked_about("exit $((1))", FILES(a, b)), 1);
+    assert_int_equal(asked_about("exit $((2))", FILES(b)), 0);
+    assert_int_equal(asked_about("exit $((3))", FILES(b, a)), 0);
+    assert_int_equal(asked_about("exit $((4))", FILES(b, c)), 1);
+    assert_int_equal(asked_about("exit $((5))", FILES(c)), 0);
+    assert_int_equal(asked_about("exit $((5))", NULL), 1); /* that command is no patch */
+}
+
+/* Nothing is said of which files: each is asked about, and no yes for the session is offered. */
+static void a_patch_that_is_none_is_asked_about_each_time(void **state)
+{
+    assert_int_equal(asked_about("exit $((1))", FILES(NULL)), 1);
+    assert_int_equal(asked_about("exit $((1))", FILES(NULL)), 1);
+    assert_int_equal(session.offers & 1u << APPROVAL_FOR_SESSION, 0);
+}
+
+/* Each yes of a grant is that of one file with it. */
+static void a_grant_to_a_patch_counts_for_each_file(void **state)
+{
+    char *a = (char *)"/a", *b = (char *)"/b";
+
+    session.answer = APPROVAL_FOR_SESSION;
+    assert_int_equal(asked_about(REFUSED, FILES(a, b)), 2);
+    assert_int_equal(asked_about(REFUSED "; true", FILES(b)), 0);
+}
+
+/* Who said yes to the one has not seen the other. */
+static void patches_of_the_same_file_are_asked_about_each(void **state)
+{
+    char *const *files = FILES((char *)"/a");
+    struct call calls[2];
+
+    for (size_t i = 0; i < 2; i++) {
+        call_init(&calls[i], APPROVAL_ON_REQUEST, i ? "exit $((4))" : "exit $((3))");
+        calls[i].options.patched = files;
+        call_start(&calls[i]);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(call_finish(&calls[i])->outcome, EXECUTION_RAN);
+        call_done(&calls[i]);
+    }
+    assert_int_equal(session.asked, 2);
+}
+
+static void many_at_once_share_one_question(void **state)
+{
+    struct call calls[8];
+
+    for (size_t i = 0; i < 8; i++) {
+        call_init(&calls[i], APPROVAL_ON_REQUEST, i == 7 ? "exit $((4))" : "exit $((3))");
+        call_start(&calls[i]);
+    }
+    for (size_t i = 0; i < 8; i++) {
+        const struct execution_result *result = call_finish(&calls[i]);
+
+        assert_int_equal(result->outcome, EXECUTION_RAN);
+        assert_int_equal(result->attempts[0].result.exit_code, i == 7 ? 4 : 3);
+        call_done(&calls[i]);
+    }
+    assert_int_equal(session.asked, 2);
+}
+
+static void forbidden_is_not_asked(void **state)
+{
+    struct call call;
+    const struct execution_result *result;
+
+    call_init(&call, APPROVAL_ON_REQUEST, "true && false");
+    result = call_run(&call);
+    assert_string_equal(call.events, " done");
+    assert_int_equal(result->outcome, EXECUTION_FORBIDDEN);
+    assert_non_null(strstr(result->reason, "test.rules:2"));
+    call_done(&call);
+}
+
+static void a_denial_is_retried_with_a_grant(void **state)
+{
+    struct call call;
+    const struct execution_result *result;
+    AUTO_JSON json_t *json = NULL;
+
+    call_init(&call, APPROVAL_ON_REQUEST, REFUSED);
+    result = call_run(&call);
+    assert_string_equal(call.events, " asked answered sandbox denied asked answered retried "
+                                     "widened denied done");
+    assert_string_equal(session.covers, "this command in its sandbox (profile p), and beyond that "
+                                        "writing /etc/hostname");
+    assert_int_equal(result->attempts_len, 2); /* and not a third, though it was denied again */
+    assert_string_equal(result->attempts[1].widened, "writing /etc/hostname");
+    json = execution_to_json(result);
+    assert_int_equal(json_array_size(json_object_get(json, "attempts")), 2);
+    assert_int_equal(json_array_size(json_object_get(json, "questions")), 2);
+    call_done(&call);
+}
+
+static void a_grant_for_the_session_is_not_asked_again(void **state)
+{
+    session.answer = APPROVAL_FOR_SESSION;
+    for (int i = 0; i < 2; i++) {
+        struct call call;
+
+        call_init(&call, APPROVAL_ON_REQUEST, REFUSED);
+        assert_int_equal(call_run(&call)->attempts_len, 2);
+        call_done(&call);
+    }
+    assert_int_equal(session.asked, 2);
+}
+
+static void under_untrusted_the_first_yes_covers_the_retry(void **state)
+{
+    struct call call;
+
+    call_init(&call, APPROVAL_UNTRUSTED, REFUSED);
+    assert_int_equal(call_run(&call)->attempts_len, 2);
+    assert_string_equal(call.events, " asked answered sandbox denied retried widened denied done");
+    assert_non_null(strstr(session.covers, "once more without a sandbox"));
+    call_done(&call);
+}
+
+static void a_retry_that_cannot_be_made_leaves_the_first_attempt(void **state)
+{
+    struct call call;
+    const struct execution_result *result;
+
+    call_init(&call, APPROVAL_ON_REQUEST, REFUSED);
+    call.fails_to_prepare = true;
+    result = call_run(&call);
+    assert_int_equal(result->outcome, EXECUTION_RAN);
+    assert_int_equal(result->attempts_len, 1);
+    assert_int_equal(result->warnings.len, 1);
+    call_done(&call);
+}
+
+static void signals_and_time_are_not_retried(void **state)
+{
+    struct call call;
+
+    call_init(&call, APPROVAL_ON_REQUEST,
+              "echo 'sh: cannot create /etc/x: Read-only file system' >&2; kill -KILL $$");
+    assert_int_equal(call_run(&call)->attempts_len, 1);
+    assert_int_equal(session.asked, 1);
+    call_done(&call);
+}
+
+static void without_a_policy_nothing_but_forbid_counts(void **state)
+{
+    struct call call;
+
+    call_init(&call, APPROVAL_NEVER, REFUSED);
+    call.options.gate = EXECUTION_FORBIDS_ONLY;
+    call.options.approvals = NULL;
+    assert_int_equal(call_run(&call)->attempts_len, 1);
+    assert_string_equal(call.events, " sandbox denied done");
+    call_done(&call);
+    call_init(&call, APPROVAL_NEVER, "false");
+    call.options.gate = EXECUTION_FORBIDS_ONLY;
+    assert_int_equal(call_run(&call)->outcome, EXECUTION_FORBIDDEN);
+    call_done(&call);
+}
+
+static void nobody_to_ask_is_a_no(void **state)
+{
+    struct call call;
+
+    call_init(&call, APPROVAL_ON_REQUEST, "exit $((3))");
+    call.options.approvals = NULL;
+    assert_int_equal(call_run(&call)->outcome, EXECUTION_REJECTED);
+    assert_string_equal(call.events, " done");
+    call_done(&call);
+}
+
+static void what_a_call_asks_for_is_in_the_question(void **state)
+{
+    struct profile_overlay overlay = {.network = OVERLAY_NETWORK_ENABLED};
+    struct call call;
+
+    call_init(&call, APPROVAL_ON_REQUEST, "true");
+    call.options.permissions = SANDBOX_WITH_ADDITIONAL;
+    call.options.additional = &overlay;
+    assert_string_equal(call_run(&call)->attempts[0].widened, "the network");
+    assert_string_equal(call.events, " asked answered widened done");
+    assert_string_equal(session.covers,
+                        "this command in its sandbox (profile p), and beyond that the network");
+    call_done(&call);
+    call_init(&call, APPROVAL_ON_REQUEST, "true");
+    call.options.permissions = SANDBOX_ESCALATED;
+    call_run(&call);
+    assert_string_equal(call.events, " asked answered none done");
+    assert_non_null(strstr(session.covers, "without a sandbox"));
+    call_done(&call);
+}
+
+static void without_confinement_a_yes_covers_everything(void **state)
+{
+    struct call call;
+
+    call_init(&call, APPROVAL_UNTRUSTED, "exit $((3))");
+    call.options.confinement = CONFINEMENT_NONE;
+    call_run(&call);
+    assert_string_equal(session.covers, "this command without a sandbox: it may do whatever you "
+                                        "may, files and network");
+    call_done(&call);
+}
+
+static void cancelled_while_asked_is_rejected(void **state)
+{
+    struct call call;
+    struct err err;
+
+    session.is_silent = true;
+    call_init(&call, APPROVAL_ON_REQUEST, "exit $((3))");
+    call_start(&call);
+    while (!session.asked && !call.is_done)
+        assert_int_equal(loop_dispatch(session.loop, &err), 0);
+    execution_cancel(call.execution);
+    assert_int_equal(call_finish(&call)->outcome, EXECUTION_REJECTED);
+    call_done(&call);
+}
+
+static void freed_at_any_time(void **state)
+{
+    struct call call;
+    struct err err;
+
+    session.is_silent = true;
+    call_init(&call, APPROVAL_ON_REQUEST, "exit $((3))");
+    call_start(&call);
+    call_done(&call); /* before it begins */
+    call_start(&call);
+    while (!session.asked && !call.is_done)
+        assert_int_equal(loop_dispatch(session.loop, &err), 0);
+    call_done(&call); /* while somebody is asked */
+    session.is_silent = false;
+    call.argv[2] = (char *)"exec sleep 1000";
+    call_start(&call);
+    while (!fake.launches)
+        assert_int_equal(loop_dispatch(session.loop, &err), 0);
+    call_done(&call); /* while it runs */
+}
+
+#define SESSION(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SESSION(a_yes_runs_it),
+        SESSION(a_no_does_not),
+        SESSION(a_yes_for_the_session_is_not_asked_again),
+        SESSION(a_yes_for_the_session_counts_for_each_file_of_a_patch),
+        SESSION(a_patch_that_is_none_is_asked_about_each_time),
+        SESSION(a_grant_to_a_patch_counts_for_each_file),
+        SESSION(patches_of_the_same_file_are_asked_about_each),
+        SESSION(many_at_once_share_one_question),
+        SESSION(forbidden_is_not_asked),
+        SESSION(a_denial_is_retried_with_a_grant),
+        SESSION(a_grant_for_the_session_is_not_asked_again),
+        SESSION(under_untrusted_the_first_yes_covers_the_retry),
+        SESSION(a_retry_that_cannot_be_made_leaves_the_first_attempt),
+        SESSION(signals_and_time_are_not_retried),
+        SESSION(without_a_policy_nothing_but_forbid_counts),
+        SESSION(nobody_to_ask_is_a_no),
+        SESSION(what_a_call_asks_for_is_in_the_question),
+        SESSION(without_confinement_a_yes_covers_everything),
+        SESSION(cancelled_while_asked_is_rejected),
+        SESSION(freed_at_any_time),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,120 @@
+/* shape: values against tables, and the words and places of what is wrong. */
+#include "../base/support.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/json.h"
+#include "server/schema.h"
+
+#include <stdint.h>
+#include <string.h>
+
+static const struct shape any_text = {.type = SHAPE_STRING, .max = INT64_MAX};
+static const struct shape short_text = {.type = SHAPE_STRING, .min = 1, .max = 4};
+static const char *const one_word[] = {"interrupt", NULL};
+static const char *const two_words[] = {"read", "replace", NULL};
+static const char *const three_words[] = {"core", "all", "none", NULL};
+static const struct shape one = {.type = SHAPE_STRING, .max = INT64_MAX, .words = one_word};
+static const struct shape two = {.type = SHAPE_STRING, .max = INT64_MAX, .words = two_words};
+static const struct shape three = {.type = SHAPE_STRING, .max = INT64_MAX, .words = three_words};
+static const struct shape from_zero = {.type = SHAPE_INTEGER, .min = 0, .max = INT64_MAX};
+static const struct shape port = {.type = SHAPE_INTEGER, .min = 1, .max = 65535};
+static const struct shape flag = {.type = SHAPE_BOOLEAN};
+static const struct shape anything = {.type = SHAPE_ANY};
+static const struct shape texts = {
+    .type = SHAPE_ARRAY, .min = 1, .max = INT64_MAX, .items = &any_text};
+static const struct shape text_map = {.type = SHAPE_MAP, .items = &any_text};
+static const struct shape_field inner_fields[] = {{"deep", SHAPE_REQUIRED, &texts}, {NULL}};
+static const struct shape inner = {.type = SHAPE_OBJECT, .fields = inner_fields};
+static const struct shape_field fields[] = {
+    {"name", SHAPE_REQUIRED, &any_text}, {"short", SHAPE_OPTIONAL, &short_text},
+    {"one", SHAPE_OPTIONAL, &one},       {"two", SHAPE_OPTIONAL, &two},
+    {"three", SHAPE_OPTIONAL, &three},   {"number", SHAPE_NULLABLE, &from_zero},
+    {"port", SHAPE_OPTIONAL, &port},     {"flag", SHAPE_OPTIONAL, &flag},
+    {"any", SHAPE_NULLABLE, &anything},  {"map", SHAPE_OPTIONAL, &text_map},
+    {"inner", SHAPE_OPTIONAL, &inner},   {NULL},
+};
+static const struct shape whole = {.type = SHAPE_OBJECT, .name = "Params", .fields = fields};
+
+/* NULL when it is right; otherwise "PATH: MESSAGE", to be freed. */
+static char *check(const char *text)
+{
+    struct err err;
+    AUTO_JSON json_t *value = json_parse(text, strlen(text), &err);
+    struct json_at root = json_at_root(value);
+    AUTO_FREE char *path = NULL;
+
+    assert_non_null(value);
+    if (shape_check(&whole, &root, &path, &err) == 0)
+        return NULL;
+    assert_non_null(path);
+    return alloc_strf("%s: %s", path, err.msg);
+}
+
+static void right_values_are_right(void **state)
+{
+    static const char *const texts_of[] = {
+        "{\"name\":\"\"}",
+        "{\"name\":\"x\",\"unknown\":{\"a\":[1]}}",
+        "{\"name\":\"x\",\"number\":null,\"any\":null}",
+        "{\"name\":\"x\",\"number\":9223372036854775807,\"port\":1,\"flag\":false}",
+        "{\"name\":\"x\",\"one\":\"interrupt\",\"two\":\"replace\",\"three\":\"none\"}",
+        "{\"name\":\"x\",\"map\":{\"a\":\"b\"},\"inner\":{\"deep\":[\"a\"],\"x\":1}}",
+        "{\"name\":\"x\",\"short\":\"abcd\",\"any\":[[[]]]}",
+    };
+
+    for (size_t i = 0; i < sizeof texts_of / sizeof *texts_of; i++) {
+        AUTO_FREE char *wrong = check(texts_of[i]);
+
+        assert_null(wrong);
+    }
+}
+
+static void wrong_values_are_said_with_their_place(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *wanted;
+    } cases[] = {
+        {"[]", "$: invalid type: sequence, expected struct Params"},
+        {"\"x\"", "$: invalid type: string \"x\", expected struct Params"},
+        {"{}", "$.name: missing field `name`"},
+        {"{\"name\":null}", "$.name: invalid type: null, expected a string"},
+        {"{\"name\":5}", "$.name: invalid type: number, expected a string"},
+        {"{\"name\":true}", "$.name: invalid type: boolean `true`, expected a string"},
+        {"{\"name\":\"x\",\"short\":\"\"}", "$.short: short must not be empty"},
+        {"{\"name\":\"x\",\"short\":\"abcde\"}", "$.short: short must not exceed 4 bytes"},
+        {"{\"name\":\"x\",\"one\":\"kill\"}",
+         "$.one: unknown variant `kill`, expected `interrupt`"},
+        {"{\"name\":\"x\",\"two\":\"x\"}",
+         "$.two: unknown variant `x`, expected `read` or `replace`"},
+        {"{\"name\":\"x\",\"three\":\"x\"}",
+         "$.three: unknown variant `x`, expected one of `core`, `all`, `none`"},
+        {"{\"name\":\"x\",\"number\":-1}", "$.number: invalid number"},
+        {"{\"name\":\"x\",\"number\":1.5}", "$.number: invalid type: number, expected an integer"},
+        {"{\"name\":\"x\",\"port\":70000}", "$.port: port must be between 1 and 65535"},
+        {"{\"name\":\"x\",\"flag\":null}", "$.flag: invalid type: null, expected a boolean"},
+        {"{\"name\":\"x\",\"map\":{\"a b\":1}}",
+         "$.map[\"a b\"]: invalid type: number, expected a string"},
+        {"{\"name\":\"x\",\"inner\":{\"deep\":[]}}", "$.inner.deep: deep must not be empty"},
+        {"{\"name\":\"x\",\"inner\":{\"deep\":[\"a\",{}]}}",
+         "$.inner.deep[1]: invalid type: map, expected a string"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        AUTO_FREE char *wrong = check(cases[i].text);
+
+        assert_non_null(wrong);
+        assert_string_equal(wrong, cases[i].wanted);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(right_values_are_right),
+        cmocka_unit_test(wrong_values_are_said_with_their_place),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,381 @@
+/* snapshot and snapshots, taken by a real bash in a double of the sandbox, with start-up files of
+ * the test; and host_shell. */
+#include "../base/support.h"
+#include "../process/fake_sandbox.h"
+#include "../process/run.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/path.h"
+#include "base/strv.h"
+#include "output/capture.h"
+#include "rules/shell/shell_choice.h"
+#include "rules/shell/shell_snapshot.h"
+#include "workspace/host_shell.h"
+#include "workspace/snapshot.h"
+#include "workspace/snapshots.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct session {
+    char *home;
+    struct loop *loop;
+    struct strv env;
+    struct snapshot_options options;
+    struct snapshot *snapshot;
+    bool is_over;
+};
+
+static void on_over(void *data)
+{
+    ((struct session *)data)->is_over = true;
+}
+
+static int setup(void **state)
+{
+    struct session *session = alloc_zero(1, sizeof *session);
+    struct err err;
+
+    fake = (struct fake){0};
+    session->home = support_scratch_new();
+    session->loop = loop_new(&err);
+    strv_pushf(&session->env, "HOME=%s", session->home);
+    strv_push(&session->env, "PATH=/usr/bin:/bin");
+    session->options = (struct snapshot_options){
+        .job = {.loop = session->loop,
+                .sandbox = fake_sandbox(),
+                .cgroup_base = "",
+                .env = strv_view(&session->env),
+                .cwd = session->home},
+        .shell = "/bin/bash",
+        .on_over = on_over,
+        .data = session,
+    };
+    *state = session;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct session *session = *state;
+
+    loop_free(session->loop);
+    support_scratch_remove(session->home);
+    strv_done(&session->env);
+    free(session);
+    return 0;
+}
+
+static void take(struct session *session)
+{
+    struct err err;
+
+    session->snapshot = snapshot_start(&session->options, &err);
+    if (!session->snapshot)
+        fail_msg("%s", err.msg);
+    assert_false(snapshot_is_ready(session->snapshot));
+    assert_int_equal(loop_run(session->loop, &session->is_over, &err), 0);
+}
+
+static void check_output(struct session *session, const struct strv *argv, const struct strv *added,
+                         const char *wanted)
+{
+    AUTO(strv_done) struct strv env = {0};
+    struct oneshot_options options;
+    struct oneshot_result result;
+    struct capture_view view;
+    struct err err;
+
+    strv_push_all(&env, session->options.job.env);
+    strv_push_all(&env, strv_view(added));
+    oneshot_defaults(&options);
+    options.sandbox = session->options.job.sandbox;
+    options.cgroup_base = "";
+    options.env = strv_view(&env);
+    options.cwd = session->home;
+    options.argv = argv->items;
+    assert_int_equal(oneshot_run(&options, &result, &err), 0);
+    capture_view(result.capture, STREAM_STDOUT, &view);
+    assert_int_equal(view.total, strlen(wanted));
+    assert_memory_equal(view.head, wanted, view.head_len);
+    oneshot_result_done(&result);
+}
+
+static void it_is_taken_and_used(void **state)
+{
+    struct session *session = *state;
+    char *const login[] = {(char *)"/bin/bash", (char *)"-lc", (char *)"greet; echo $A", NULL};
+    char *const plain[] = {(char *)"/bin/bash", (char *)"-c", (char *)"greet", NULL};
+    char *const keep[] = {NULL};
+    AUTO(strv_done) struct strv argv = {0};
+    AUTO(strv_done) struct strv env = {0};
+
+    support_write(session->home, ".bash_profile",
+                  "echo welcome; greet() { echo hi; }; export A=b\n");
+    take(session);
+    assert_null(snapshot_failure(session->snapshot));
+    assert_true(snapshot_is_ready(session->snapshot));
+    assert_false(snapshot_use(session->snapshot, login, "/", keep, &argv, &env));
+    assert_false(snapshot_use(session->snapshot, plain, session->home, keep, &argv, &env));
+    assert_int_equal(argv.len + env.len, 0);
+    assert_true(snapshot_use(session->snapshot, login, session->home, keep, &argv, &env));
+    check_output(session, &argv, &env, "hi\nb\n");
+    snapshot_free(session->snapshot);
+}
+
+/* Fails with the words. */
+static void check_failure(struct session *session, const char *words)
+{
+    char *const login[] = {(char *)"/bin/bash", (char *)"-lc", (char *)"a", NULL};
+    char *const keep[] = {NULL};
+    AUTO(strv_done) struct strv argv = {0};
+    AUTO(strv_done) struct strv env = {0};
+
+    take(session);
+    assert_non_null(snapshot_failure(session->snapshot));
+    assert_contains(snapshot_failure(session->snapshot)->msg, words);
+    assert_false(snapshot_is_ready(session->snapshot));
+    assert_false(snapshot_use(session->snapshot, login, session->home, keep, &argv, &env));
+    snapshot_free(session->snapshot);
+}
+
+static void start_up_files_may_fail(void **state)
+{
+    support_write(((struct session *)*state)->home, ".bash_profile", "exit 3\n");
+    check_failure(*state, "start-up files of /bin/bash fail");
+}
+
+static void start_up_files_may_hide_the_state(void **state)
+{
+    support_write(((struct session *)*state)->home, ".bash_profile", "exec > /dev/null\n");
+    check_failure(*state, "did not print its state");
+}
+
+static void what_cannot_be_read_again_is_not_used(void **state)
+{
+    support_write(((struct session *)*state)->home, ".bash_profile",
+                  "trap 'echo \"if then (\"' EXIT\n");
+    check_failure(*state, "cannot read its own state");
+}
+
+/* The start-up file waits for somebody who never comes. */
+static void write_endless(const struct session *session, const char *name)
+{
+    AUTO_FREE char *fifo = path_join(session->home, "fifo");
+
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    support_write(session->home, name, "read x < ~/fifo\n");
+}
+
+static void start_up_files_may_take_too_long(void **state)
+{
+    struct session *session = *state;
+
+    write_endless(session, ".bash_profile");
+    session->options.job.timeout_ns = CLOCK_NS_PER_S / 10;
+    check_failure(session, "take too long");
+}
+
+static void zsh_does_without_them_then(void **state)
+{
+    struct session *session = *state;
+
+    if (access("/bin/zsh", X_OK)) {
+        print_message("/bin/zsh is not installed (scripts/deps)\n");
+        if (getenv("CORDON_MUST_WORK"))
+            fail();
+        skip();
+    }
+    write_endless(session, ".zprofile");
+    session->options.shell = "/bin/zsh";
+    session->options.job.timeout_ns = 2 * CLOCK_NS_PER_S; /* enough for what does not wait */
+    take(session);
+    assert_null(snapshot_failure(session->snapshot));
+    assert_true(snapshot_is_ready(session->snapshot));
+    snapshot_free(session->snapshot);
+}
+
+static void a_state_may_be_too_large(void **state)
+{
+    support_write(((struct session *)*state)->home, ".bash_profile",
+                  "printf -v BIG %0600000d 0; export BIG\n");
+    check_failure(*state, "is larger than");
+}
+
+static void other_shells_have_none(void **state)
+{
+    struct session *session = *state;
+    struct err err;
+
+    session->options.shell = "/usr/bin/fish";
+    assert_null(snapshot_start(&session->options, &err));
+    assert_int_equal(err.code, ERR_UNSUPPORTED);
+}
+
+static void it_may_be_freed_in_the_middle(void **state)
+{
+    struct session *session = *state;
+    struct err err;
+
+    session->snapshot = snapshot_start(&session->options, &err);
+    assert_non_null(session->snapshot);
+    snapshot_free(session->snapshot);
+}
+
+/* A uid without an account has one, too. */
+static void the_user_has_a_shell(void **state)
+{
+    AUTO_FREE char *by_path = host_shell("/usr/bin:/bin");
+    AUTO_FREE char *usual = host_shell(NULL);
+
+    assert_int_equal(access(by_path, X_OK), 0);
+    assert_int_not_equal(shell_kind_of(by_path), SHELL_UNKNOWN);
+    assert_int_equal(access(usual, X_OK), 0);
+    assert_int_not_equal(shell_kind_of(usual), SHELL_UNKNOWN);
+}
+
+static void a_command_gets_the_shell_of_its_environment(void **state)
+{
+    char *const zsh[] = {(char *)"PATH=/usr/bin:/bin", (char *)"SHELL=/bin/zsh", NULL};
+    char *const fish[] = {(char *)"SHELL=/usr/bin/fish", (char *)"PATH=/usr/bin:/bin", NULL};
+    char *const relative[] = {(char *)"SHELL=bash", NULL};
+    AUTO_FREE char *own = host_shell_for(zsh);
+    AUTO_FREE char *other = host_shell_for(fish);
+    AUTO_FREE char *absolute = host_shell_for(relative);
+    AUTO_FREE char *users = host_shell("/usr/bin:/bin");
+
+    assert_string_equal(own, "/bin/zsh");
+    assert_string_equal(other, users);
+    assert_int_equal(absolute[0], '/');
+}
+
+/* --- several of them --- */
+
+struct sharing {
+    struct session *session;
+    struct snapshots *snapshots;
+    int holds;
+    bool is_over;
+};
+
+static void on_hold(void *data)
+{
+    ((struct sharing *)data)->holds++;
+}
+
+static void on_release(void *data)
+{
+    struct sharing *sharing = data;
+
+    sharing->holds--;
+    sharing->is_over = true;
+}
+
+/* Whether a snapshot is used for a command in this place, with this environment. */
+static bool is_used(struct sharing *sharing, uint64_t place, char *const *env,
+                    const struct err **ret_failure)
+{
+    char *const login[] = {(char *)"/bin/bash", (char *)"-lc", (char *)"true", NULL};
+    char *const keep[] = {NULL};
+    AUTO(strv_done) struct strv argv = {0};
+    AUTO(strv_done) struct strv added = {0};
+    const struct snapshot_request request = {
+        .argv = login,
+        .cwd = sharing->session->home,
+        .place = place,
+        .sandbox = sharing->session->options.job.sandbox,
+        .env = env,
+        .keep = keep,
+        .hold = on_hold,
+        .release = on_release,
+        .data = sharing,
+    };
+
+    return snapshots_use(sharing->snapshots, &request, &argv, &added, ret_failure);
+}
+
+static void wait_for_it(struct sharing *sharing)
+{
+    struct err err;
+
+    sharing->is_over = false;
+    assert_int_equal(loop_run(sharing->session->loop, &sharing->is_over, &err), 0);
+}
+
+static void one_is_for_commands_that_are_alike(void **state)
+{
+    struct sharing sharing = {.session = *state};
+    char *const *env = sharing.session->options.job.env;
+    AUTO(strv_done) struct strv other = {0};
+    const struct err *failure;
+
+    sharing.snapshots = snapshots_new(sharing.session->loop);
+    strv_push_all(&other, env);
+    strv_push(&other, "SECRET=x");
+    assert_false(is_used(&sharing, 1, env, &failure));
+    assert_int_equal(sharing.holds, 1);
+    assert_false(is_used(&sharing, 1, env, &failure)); /* not yet */
+    assert_int_equal(sharing.holds, 1);
+    wait_for_it(&sharing);
+    assert_int_equal(sharing.holds, 0);
+    assert_true(is_used(&sharing, 1, env, &failure));
+    assert_null(failure);
+    assert_false(is_used(&sharing, 2, env, &failure));
+    assert_false(is_used(&sharing, 1, strv_view(&other), &failure));
+    assert_true(is_used(&sharing, 1, env, &failure));
+    assert_int_equal(sharing.holds, 2);
+    for (uint64_t place = 10; place < 30; place++) /* pushes out everything before */
+        assert_false(is_used(&sharing, place, env, &failure));
+    assert_int_equal(sharing.holds, 16);
+    assert_false(is_used(&sharing, 1, env, &failure));
+    snapshots_free(sharing.snapshots);
+    assert_int_equal(sharing.holds, 0);
+}
+
+static void a_failure_is_told_once(void **state)
+{
+    struct sharing sharing = {.session = *state};
+    char *const *env = sharing.session->options.job.env;
+    const struct err *failure;
+
+    support_write(sharing.session->home, ".bash_profile", "exit 3\n");
+    sharing.snapshots = snapshots_new(sharing.session->loop);
+    assert_false(is_used(&sharing, 1, env, &failure));
+    assert_null(failure);
+    wait_for_it(&sharing);
+    assert_false(is_used(&sharing, 1, env, &failure));
+    assert_non_null(failure);
+    assert_contains(failure->msg, "fail");
+    assert_false(is_used(&sharing, 1, env, &failure));
+    assert_null(failure);
+    assert_int_equal(sharing.holds, 0); /* and it is not tried again */
+    snapshots_free(sharing.snapshots);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(it_is_taken_and_used),
+        TEST(start_up_files_may_fail),
+        TEST(start_up_files_may_hide_the_state),
+        TEST(what_cannot_be_read_again_is_not_used),
+        TEST(start_up_files_may_take_too_long),
+        TEST(zsh_does_without_them_then),
+        TEST(a_state_may_be_too_large),
+        TEST(other_shells_have_none),
+        TEST(it_may_be_freed_in_the_middle),
+        TEST(one_is_for_commands_that_are_alike),
+        TEST(a_failure_is_told_once),
+        cmocka_unit_test(the_user_has_a_shell),
+        cmocka_unit_test(a_command_gets_the_shell_of_its_environment),
+    };
+
+    return cmocka_run_group_tests_name("snapshot", tests, NULL, NULL);
+}
