@@ -59,7 +59,7 @@ def test_cases(place, case):
     assert ran.stdout.replace(str(place.ws), "WS") == case.with_suffix(".expected").read_text()
 
 
-# --- the acceptance tests of spec/unified-exec.md 16
+# --- what a model relies on (docs/model-calls.md)
 
 
 def test_shell_state_persists_across_writes_and_nowhere_else(talk):

@@ -389,7 +389,7 @@ def test_wrong_options_are_said(place):
 
 
 def test_the_minimal_set_of_an_unmodified_client(server):
-    """spec/exec-server.md 10.2: nothing but these calls, in this order, in any environment."""
+    """What Codex sends: nothing but these calls, in this order, in any environment."""
     client = server.connect()
     started = client.call("initialize", {"clientName": "codex-environment",
                                          "resumeSessionId": None})

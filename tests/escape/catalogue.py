@@ -11,7 +11,7 @@ from dataclasses import dataclass
 class Attack:
     name: str  # area/what
     play: Callable
-    holes: tuple  # numbers of the holes of spec/containment.md that it stands for
+    holes: tuple  # numbers of the holes of docs/peer-holes.md that it stands for
     users: tuple  # the identities for which it works on the bare host
     private_tmp: bool  # plays with a /tmp of its own
     refusal_holds: bool  # Cordon may refuse to start (125): that, too, stops the attack

@@ -9,7 +9,7 @@ import identity
 from catalogue import ATTACKS
 from stage import CORDON, Stage, Unavailable
 
-HOLES = range(1, 18)  # spec/containment.md
+HOLES = range(1, 18)  # docs/peer-holes.md
 
 
 class Outcome(NamedTuple):

@@ -40,7 +40,7 @@ static void test_signaled_keeps_output(void **state)
     shot_done(&shot);
 }
 
-/* Real-time signals are what they are (spec/exec-core.md 1.6: 64 was taken for a timeout). */
+/* Real-time signals are what they are: Codex takes 64 for a timeout. */
 static void test_signal_64_is_no_timeout(void **state)
 {
     struct shot shot;

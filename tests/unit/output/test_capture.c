@@ -119,7 +119,7 @@ static void test_random_histories(void **state)
         check_history(seed * 2654435761u);
 }
 
-/* The worked example of spec/unified-exec.md 7. */
+/* The worked example of docs/model-calls.md. */
 static void test_render(void **state)
 {
     struct capture *capture = capture_new(10);

@@ -71,7 +71,7 @@ static void each_byte_is_given_once(void **state)
     desk_close(&desk);
 }
 
-/* spec/unified-exec.md 7, worked example; and the head is new for every take */
+/* docs/model-calls.md, worked example; and the head is new for every take */
 static void every_take_has_a_head_and_a_tail(void **state)
 {
     struct desk desk;

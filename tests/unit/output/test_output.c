@@ -292,7 +292,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* What has to be retained by the rules of spec/unified-exec.md 7, and by the quota. */
+/* What has to be retained by docs/model-calls.md, and by the quota. */
 static void check_info(const struct trial *trial)
 {
     uint64_t total = trial->script.len;

@@ -28,7 +28,7 @@ static struct span draw_line(void)
     return (struct span){text, strlen(text)};
 }
 
-/* spec/exec-core.md 8.2, as it is written there. */
+/* The rule as it is written in docs/decisions/0013-patches.md, without any index. */
 static bool plain_find(const struct lines *lines, const struct line_search *search, size_t *ret)
 {
     char left[16];
