@@ -28,7 +28,7 @@ static struct span draw_line(void)
     return (struct span){text, strlen(text)};
 }
 
-/* The rule as it is written in docs/decisions/0013-patches.md, without any index. */
+/* The plain search: level by level, from exact to lenient, the first place counts. */
 static bool plain_find(const struct lines *lines, const struct line_search *search, size_t *ret)
 {
     char left[16];
