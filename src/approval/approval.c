@@ -1,12 +1,21 @@
-/* See approval.h. */
+/* See approval.h. A question is shown to people as text, sent to programs as JSON, and remembered,
+ * when it was answered for the session, by its keys: JSON texts that are equal for calls that are
+ * the same. */
 #include "approval/approval.h"
 
+#include "base/alloc.h"
 #include "base/auto.h"
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "base/strv.h"
+#include "base/utf8.h"
+#include "policy/profile_overlay.h"
+#include "rules/shell/command_view.h"
 
 #include <stdint.h>
+#include <string.h>
 
 static const char *const decision_names[APPROVAL_DECISIONS] = {
     [APPROVAL_APPROVED] = "approved",
@@ -106,4 +115,192 @@ json_t *approval_answer_to_json(const struct approval_answer *answer)
 {
     return json_pack("{s:s, s:s, s:o}", "decision", approval_decision_name(answer->decision), "by",
                      answer->by, "reason", json_lossy(answer->reason));
+}
+
+/* --- keys: under which texts a yes for the session is remembered --- */
+
+/* Words need not be UTF-8, and two that are not must not become the same. */
+static json_t *key_word(const char *word)
+{
+    AUTO_FREE char *text = NULL;
+    size_t len = strlen(word);
+
+    if (utf8_is_valid(word, len))
+        return json_string(word);
+    text = alloc_zero(base64_encoded_len(len) + 1, 1);
+    base64_encode(word, len, text);
+    return json_pack("{s:s}", "base64", text);
+}
+
+static json_t *key_words(char *const *words)
+{
+    json_t *json = json_array();
+
+    for (; *words; words++)
+        json_array_append_new(json, key_word(*words));
+    return json;
+}
+
+/* The words of the one plain command of a script, with nothing left to expand; NULL when it is
+ * anything else. */
+static const struct shell_command *only_command(const struct shell_script *script)
+{
+    const struct shell_command *command = script->commands.items;
+
+    if (script->opaque || script->commands.len != 1 || command->exact != command->words.len)
+        return NULL;
+    return command;
+}
+
+static json_t *key_command(char *const *argv)
+{
+    const char *text = argv[0] ? shell_wrapper_script(argv) : NULL;
+    AUTO(shell_script_done) struct shell_script script = {0};
+    const struct shell_command *command;
+
+    if (!text)
+        return json_pack("{s:o}", "argv", key_words(argv));
+    shell_script_parse(text, strlen(text), &script);
+    command = only_command(&script);
+    if (command)
+        return json_pack("{s:o}", "argv", key_words(strv_view(&command->words)));
+    return json_pack("{s:o, s:o}", "flag", key_word(argv[1]), "script", key_word(text));
+}
+
+static json_t *key_entry(const struct profile_entry *entry)
+{
+    return json_pack("[i, s, o, o]", (int)entry->path_kind, access_name(entry->access),
+                     entry->path ? key_word(entry->path) : json_null(),
+                     entry->subpath ? key_word(entry->subpath) : json_null());
+}
+
+static json_t *key_overlay(const struct profile_overlay *overlay)
+{
+    json_t *entries = json_array();
+
+    for (size_t i = 0; overlay && i < overlay->entries.len; i++)
+        json_array_append_new(entries, key_entry(&overlay->entries.items[i]));
+    return json_pack("{s:i, s:o}", "network", overlay ? (int)overlay->network : 0, "entries",
+                     entries);
+}
+
+/* What the call is about and what it gets beyond its profile. Takes `subject`. */
+static char *key_of(const struct approval_call *call, json_t *subject)
+{
+    AUTO_JSON json_t *json = json_pack("{s:o, s:s, s:o}", "subject", subject, "permissions",
+                                       sandbox_permissions_name(call->permissions), "additional",
+                                       key_overlay(call->additional));
+
+    return json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+}
+
+static char *command_key(const struct approval_call *call)
+{
+    return key_of(call, json_pack("{s:o, s:o}", "command", key_command(call->argv), "cwd",
+                                  key_word(call->cwd)));
+}
+
+static void file_keys(const struct approval_call *call, struct strv *ret)
+{
+    size_t len = 0;
+
+    while (call->patched[len])
+        if (++len > APPROVAL_FILES_MAX)
+            return;
+    for (size_t i = 0; i < len; i++) {
+        AUTO_FREE char *key = key_of(call, json_pack("{s:o}", "file", key_word(call->patched[i])));
+
+        if (!strv_has(ret, key))
+            strv_push_take(ret, TAKE_PTR(key));
+    }
+    strv_sort(ret);
+}
+
+void approval_keys(const struct approval_call *call, struct strv *ret)
+{
+    if (call->patched)
+        file_keys(call, ret);
+    else
+        strv_push_take(ret, command_key(call));
+}
+
+/* --- for people --- */
+
+static bool is_plain_word(const char *word)
+{
+    return *word && !word[strcspn(word, " \t\n\"'\\$`;&|<>()*?[]#~!{}")];
+}
+
+static void add_word(struct buf *text, const char *word)
+{
+    if (is_plain_word(word)) {
+        buf_append_str(text, word);
+        return;
+    }
+    buf_append_str(text, "'");
+    for (size_t len; *word; word += len) {
+        len = strcspn(word, "'");
+        buf_append(text, word, len);
+        if (word[len] == '\'') {
+            buf_append_str(text, "'\\''");
+            len++;
+        }
+    }
+    buf_append_str(text, "'");
+}
+
+char *approval_plain_text(const char *text)
+{
+    return utf8_plain(text ? text : "");
+}
+
+char *approval_command_text(char *const *argv)
+{
+    AUTO(buf_done) struct buf words = {0};
+
+    buf_init(&words, SIZE_MAX / 2);
+    for (; *argv; argv++) {
+        buf_append_str(&words, words.len ? " " : "");
+        add_word(&words, *argv);
+    }
+    return approval_plain_text(words.data);
+}
+
+/* "; for the session: also every later patch of /w/a, /w/b"; "" for none. Caller frees. */
+static char *later_patches(char *const *files)
+{
+    enum { SHOWN_MAX = 10 };
+    AUTO(buf_done) struct buf text = {0};
+    size_t len = 0;
+
+    buf_init(&text, SIZE_MAX / 2);
+    for (; files && files[len]; len++)
+        if (len < SHOWN_MAX)
+            buf_appendf(&text, "%s%s", len ? ", " : "; for the session: also every later patch of ",
+                        files[len]);
+    if (len > SHOWN_MAX)
+        buf_appendf(&text, " and %zu more files", len - SHOWN_MAX);
+    return alloc_str(text.data ? text.data : "");
+}
+
+static char *covers_once(const struct approval_scope *scope)
+{
+    static const char retry[] = "; and once more without a sandbox, should it refuse something";
+    const char *and_retry = scope->covers_retry ? retry : "";
+
+    if (scope->place == REQUIREMENT_UNCONFINED)
+        return alloc_str("this command without a sandbox: it may do whatever you may, files and "
+                         "network");
+    if (scope->widened)
+        return alloc_strf("this command in its sandbox (profile %s), and beyond that %s%s",
+                          scope->profile, scope->widened, and_retry);
+    return alloc_strf("this command in its sandbox (profile %s)%s", scope->profile, and_retry);
+}
+
+char *approval_covers(const struct approval_scope *scope)
+{
+    AUTO_FREE char *once = covers_once(scope);
+    AUTO_FREE char *later = later_patches(scope->patched);
+
+    return alloc_strf("%s%s", once, later);
 }

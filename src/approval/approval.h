@@ -1,13 +1,15 @@
-/* Questions to whoever has to agree before a command runs, and their answers. Values only;
- * approvals.h asks. Source of words: spec/exec-core.md 4.6. */
+/* Questions to whoever has to agree before a command runs, and their answers. Values only, and pure;
+ * approvals.h asks. The words on the wire are those of Codex. */
 #pragma once
 
+#include "approval/requirement.h"
 #include "base/err.h"
 #include "base/strv.h"
 
 #include <stdbool.h>
 
 struct json_t;
+struct profile_overlay;
 
 /* Wire names in the comments. */
 enum approval_decision {
@@ -36,7 +38,7 @@ struct approval_request {
     char *reason;         /* why it is asked; never NULL once asked */
     char *covers;         /* what a yes would allow, in words */
     struct strv proposal; /* prefix that APPROVAL_WITH_RULE would allow */
-    struct strv keys;     /* what APPROVAL_FOR_SESSION stores (approval_key.h); empty: never */
+    struct strv keys;     /* what APPROVAL_FOR_SESSION stores; empty: never */
     bool is_wider;        /* the keys stand for more than this call: it is joined only by one with
                              its words and folder */
     unsigned offers;      /* decisions that may be given: bit 1 << decision */
@@ -68,3 +70,47 @@ struct json_t *approval_request_to_json(const struct approval_request *question)
 
 /* {"decision", "by", "reason"} */
 struct json_t *approval_answer_to_json(const struct approval_answer *answer);
+
+/* --- keys of the session --- */
+
+/* Nobody reads the names of more; and keys are compared with each other. */
+enum { APPROVAL_FILES_MAX = 500 };
+
+/* The command and what surrounds it. */
+struct approval_call {
+    char *const *argv;
+    const char *cwd;
+    enum sandbox_permissions permissions;
+    const struct profile_overlay *additional; /* NULL: none */
+    char *const *patched; /* NULL: it is a command. Else it is a patch of these files, absolute and
+                             clean; none: it is not known of which */
+};
+
+/* The keys of the call, sorted: JSON texts. That of a command is equal for calls that are
+ * the same: their command (a shell that runs a single plain command counts as that command; one
+ * with any other script as that script, whichever shell it is), folder, and permissions. A patch
+ * has one for each file, with the permissions, whatever it does to the file and wherever it is
+ * applied; without a file, or with more than APPROVAL_FILES_MAX, it has none, so nothing is
+ * remembered. `ret` is empty before. */
+void approval_keys(const struct approval_call *call, struct strv *ret);
+
+/* --- what a question says to people --- */
+
+/* The text as one line that cannot command a terminal or pass for another one, by utf8_plain().
+ * NULL becomes "". Caller frees. */
+char *approval_plain_text(const char *text);
+
+/* The command in that way, quoted as for a shell. Caller frees. */
+char *approval_command_text(char *const *argv);
+
+struct approval_scope {
+    enum requirement_place place;
+    const char *profile;  /* its name */
+    const char *widened;  /* what it gets beyond, in words; NULL: nothing */
+    bool covers_retry;    /* and a second attempt without a sandbox */
+    char *const *patched; /* files whose later patches a yes for the session covers; NULL: none */
+};
+
+/* What a yes would allow, as a sentence without a full stop. Of many files it names a few, and says
+ * how many more there are. Caller frees. */
+char *approval_covers(const struct approval_scope *scope);

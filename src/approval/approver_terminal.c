@@ -2,7 +2,7 @@
  * input is a no. */
 #include "approval/approver_terminal.h"
 
-#include "approval/approval_text.h"
+#include "approval/approval.h"
 #include "approval/prompt.h"
 #include "base/alloc.h"
 #include "base/auto.h"

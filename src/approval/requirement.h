@@ -1,16 +1,16 @@
 /* May this command run, must somebody be asked first, and where would it run: the one decision
- * before every command. Pure: values in, a value out; nobody is asked here and nothing is run.
+ * before every command. Pure: values in, a value out; no question is asked here and nothing is run.
  *
  *     struct requirement_request -> requirement_decide() -> skip | ask | forbid, where, and why
  *     after a denial:               requirement_retry()  -> no | ask | approved already
  *
- * Source of the decisions: spec/exec-core.md 4.2 to 4.8 and 6; every cell is a row of
- * tests/cases/requirement/table.txt. */
+ * Every cell of the decision is a row of tests/cases/requirement/table.txt. */
 #pragma once
 
 #include "approval/approval_policy.h"
 #include "base/strv.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct access_map;
@@ -80,23 +80,14 @@ const char *requirement_outcome_name(enum requirement_outcome outcome); /* "skip
 const char *requirement_cause_name(enum requirement_cause cause);       /* "call", "rule", ... */
 const char *requirement_place_name(enum requirement_place place); /* "sandbox", "widened", "none" */
 
-/* What a tool without a decision of its own gets, spec/exec-core.md 4.3. */
-enum requirement_outcome requirement_default(const struct approval_policy *policy,
-                                             enum confinement confinement);
-
 /* --- after a denial --- */
 
 enum retry_tool { RETRY_COMMAND, RETRY_PATCH };
-enum retry_flag {
-    RETRY_NETWORK = 1 << 0, /* what was denied is a host, and that can be asked about */
-    RETRY_APPROVED = 1 << 1 /* somebody was asked before the first attempt and said yes */
-};
-
 struct retry_request {
     struct approval_policy policy;
     enum confinement confinement;
     enum retry_tool tool;
-    unsigned flags; /* of enum retry_flag */
+    bool was_approved; /* by a yes to a question before the first attempt */
 };
 
 enum retry_outcome {
@@ -105,6 +96,5 @@ enum retry_outcome {
     RETRY_YES, /* the yes to the first attempt covers it */
 };
 
-/* `*ret_place` is where the second attempt runs; untouched for RETRY_NO. */
-enum retry_outcome requirement_retry(const struct retry_request *request,
-                                     enum requirement_place *ret_place);
+/* Whether a second attempt may run, without a sandbox. */
+enum retry_outcome requirement_retry(const struct retry_request *request);

@@ -1,24 +1,62 @@
 /* See execution.h. Each state has one function that enters it and one callback that leaves it:
  *
  *     deciding         on_begin
- *     asking           execution_ask_first    on_first_answer     (execution_ask.c)
- *     running          attempt                on_over
- *     asking again     execution_ask_again    on_second_answer    (execution_ask.c)
- *     retrying         attempt                on_over
+ *     asking           ask_first     on_first_answer
+ *     running          attempt       on_over
+ *     asking again     ask_again     on_second_answer
+ *     retrying         attempt       on_over
  *     done             finish
  *
  * A failure in the second round (no sandbox can be made for it, say) leaves the first attempt as
- * the result: it did run. */
+ * the result: it did run.
+ *
+ * Leaving the sandbox for a second attempt is what requirement_retry() decides, as Codex does.
+ * Widening it for one path is a smaller thing, so it may be asked about whenever anything may; only
+ * under `never`, and under `granular` without such questions, the denial stands. */
 #include "executor/execution.h"
 
-#include "approval/approval_key.h"
+#include "approval/approval.h"
 #include "approval/approvals.h"
+#include "approval/grant.h"
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/fd.h"
 #include "base/json.h"
-#include "executor/execution_part.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "denial/denial.h"
+#include "job/result_json.h"
 #include "loop/loop.h"
+#include "policy/profile_overlay.h"
 #include "rules/file/prefix_rule.h"
+#include "rules/rules_disk.h"
+
+#include <stdbool.h>
+
+struct execution {
+    const struct execution_options *options;
+    struct execution_result result;
+    struct requirement requirement;
+    struct strv keys;           /* of the question that is open */
+    struct loop_timer *defer;   /* begins, and tells that it is done */
+    struct approval_wait *wait; /* while somebody is asked */
+    bool was_approved;          /* by an answer to the first question */
+    struct oneshot_options job;
+    struct oneshot *oneshot; /* while the command runs */
+    struct execution_stage stage;
+    struct grant grant;
+    struct profile_overlay widened; /* additional permissions and grant */
+    json_t *asked;                  /* the open question; part of result.questions */
+};
+
+/* Flags; 0: the denial is the result. */
+enum execution_retry_way {
+    EXECUTION_RETRY_GRANT = 1 << 0,      /* in the sandbox, widened by what was refused */
+    EXECUTION_RETRY_UNCONFINED = 1 << 1, /* without a sandbox */
+    EXECUTION_RETRY_AGREED = 1 << 2,     /* the first yes covers it: nobody is asked */
+};
+
+static void ask_again(struct execution *execution);
 
 const struct execution_result *execution_result(const struct execution *execution)
 {
@@ -47,18 +85,17 @@ void execution_free(struct execution *execution)
     free(execution);
 }
 
-void execution_emit(struct execution *execution, const struct execution_event *event)
+static void emit(struct execution *execution, const struct execution_event *event)
 {
     if (execution->options->on_event)
         execution->options->on_event(execution->options->data, event);
 }
 
-void execution_answer_by_session(struct execution *execution)
+static void answer_by_session(struct execution *execution)
 {
     const struct approval_answer answer = {.decision = APPROVAL_FOR_SESSION, .by = "session"};
 
-    execution_emit(execution,
-                   &(struct execution_event){.kind = EXECUTION_ANSWERED, .answer = &answer});
+    emit(execution, &(struct execution_event){.kind = EXECUTION_ANSWERED, .answer = &answer});
 }
 
 /* --- done --- */
@@ -71,7 +108,7 @@ static void on_told(void *data)
 }
 
 /* Takes `reason` over. Told from the loop, so that execution_free() may be called there. */
-void execution_finish(struct execution *execution, enum execution_outcome outcome, char *reason)
+static void finish(struct execution *execution, enum execution_outcome outcome, char *reason)
 {
     execution->result.outcome = outcome;
     free(execution->result.reason);
@@ -85,11 +122,11 @@ static void fail(struct execution *execution, const struct err *err)
 {
     if (execution->result.attempts_len) { /* of the retry: the first attempt is the result */
         strv_pushf(&execution->result.warnings, "it could not be run once more: %s", err->msg);
-        execution_finish(execution, EXECUTION_RAN, NULL);
+        finish(execution, EXECUTION_RAN, NULL);
         return;
     }
     execution->result.failure = *err;
-    execution_finish(execution, EXECUTION_FAILED, alloc_str(err->msg));
+    finish(execution, EXECUTION_FAILED, alloc_str(err->msg));
 }
 
 /* --- running --- */
@@ -114,8 +151,8 @@ static void on_output(void *data, enum stream stream, const char *bytes, size_t 
 static void tell_denials(struct execution *execution, const struct denials *denials)
 {
     for (size_t i = 0; i < denials->len; i++)
-        execution_emit(execution, &(struct execution_event){.kind = EXECUTION_DENIED,
-                                                            .denial = &denials->items[i]});
+        emit(execution,
+             &(struct execution_event){.kind = EXECUTION_DENIED, .denial = &denials->items[i]});
 }
 
 static void on_over(void *data)
@@ -129,9 +166,9 @@ static void on_over(void *data)
     tell_denials(execution, &attempt->result.denials);
     if (result->attempts_len < EXECUTION_ATTEMPTS_MAX && attempt->result.end == ONESHOT_DENIED &&
         !attempt->result.signal && attempt->place != REQUIREMENT_UNCONFINED)
-        execution_ask_again(execution);
+        ask_again(execution);
     else
-        execution_finish(execution, EXECUTION_RAN, NULL);
+        finish(execution, EXECUTION_RAN, NULL);
 }
 
 static void fill_job(struct execution *execution)
@@ -178,23 +215,23 @@ static void attempt(struct execution *execution, enum requirement_place place, c
 }
 
 /* What a command gets by its own call. */
-char *execution_additional_words(const struct execution *execution)
+static char *additional_words(const struct execution *execution)
 {
     bool has_any = execution->requirement.place == REQUIREMENT_WIDENED;
 
     return has_any ? overlay_words(execution->options->additional) : NULL;
 }
 
-void execution_run_first(struct execution *execution)
+static void run_first(struct execution *execution)
 {
     static const struct profile_overlay nothing;
 
     if (execution->requirement.place == REQUIREMENT_WIDENED)
         profile_overlay_merge(execution->options->additional, &nothing, &execution->widened);
-    attempt(execution, execution->requirement.place, execution_additional_words(execution));
+    attempt(execution, execution->requirement.place, additional_words(execution));
 }
 
-void execution_retry(struct execution *execution, enum requirement_place place)
+static void run_again(struct execution *execution, enum requirement_place place)
 {
     static const struct profile_overlay nothing;
     const struct profile_overlay *additional = execution->options->additional;
@@ -208,9 +245,313 @@ void execution_retry(struct execution *execution, enum requirement_place place)
                               &execution->widened);
         words = overlay_words(&execution->widened);
     }
-    execution_emit(execution, &(struct execution_event){.kind = EXECUTION_RETRIED,
-                                                        .words = words ? words : "no sandbox"});
+    emit(execution, &(struct execution_event){.kind = EXECUTION_RETRIED,
+                                              .words = words ? words : "no sandbox"});
     attempt(execution, place, words);
+}
+
+/* --- which ways a second attempt may take --- */
+
+static bool may_ask(const struct execution_options *options)
+{
+    const struct approval_policy *policy = &options->policy;
+
+    if (options->gate != EXECUTION_ASKS || policy->mode == APPROVAL_NEVER)
+        return false;
+    return policy->mode != APPROVAL_GRANULAR || policy->questions & APPROVAL_QUESTION_SANDBOX;
+}
+
+static enum retry_outcome bare_retry(const struct execution_options *options, bool was_approved)
+{
+    const struct retry_request request = {
+        .policy = options->policy,
+        .confinement = options->confinement,
+        .tool = options->stand_in ? RETRY_PATCH : RETRY_COMMAND,
+        .was_approved = was_approved,
+    };
+
+    return requirement_retry(&request);
+}
+
+static unsigned retry_ways(const struct execution_options *options, bool has_grant,
+                           bool was_approved)
+{
+    enum retry_outcome outcome;
+    unsigned ways = 0;
+
+    if (!may_ask(options))
+        return 0;
+    outcome = bare_retry(options, was_approved);
+    if (outcome == RETRY_YES)
+        ways |= EXECUTION_RETRY_AGREED;
+    if (outcome != RETRY_NO)
+        ways |= EXECUTION_RETRY_UNCONFINED;
+    if (has_grant)
+        ways |= EXECUTION_RETRY_GRANT;
+    return ways;
+}
+
+static bool retry_is_covered(const struct execution_options *options)
+{
+    return may_ask(options) && bare_retry(options, true) == RETRY_YES;
+}
+
+static const char *operation_words(enum denial_operation operation)
+{
+    static const char *const words[] = {
+        [DENIAL_READ] = "reading",      [DENIAL_WRITE] = "writing",
+        [DENIAL_EXECUTE] = "executing", [DENIAL_CONNECT] = "connecting to",
+        [DENIAL_OTHER] = "something",
+    };
+
+    return words[operation];
+}
+
+static char *denial_words(const struct denials *denials)
+{
+    const struct denial *denial = NULL;
+    const char *object;
+
+    for (size_t i = 0; i < denials->len && !denial; i++)
+        if (denials->items[i].source != DENIAL_BY_HOST)
+            denial = &denials->items[i];
+    if (!denial)
+        return alloc_str("the sandbox refused something");
+    object = denial->path ? denial->path : denial->host ? denial->host : "";
+    if (!*object && denial->operation == DENIAL_CONNECT)
+        object = "the network";
+    return alloc_strf("the sandbox refused %s%s%s%s", operation_words(denial->operation),
+                      *object ? " " : "", object,
+                      denial->evidence == DENIAL_FACT ? "" : " (read from the output, so a guess)");
+}
+
+/* --- the question before the first attempt --- */
+
+static char *refusal(const struct approval_answer *answer)
+{
+    const char *colon = answer->reason ? ": " : "";
+    const char *why = answer->reason ? answer->reason : "";
+
+    if (answer->decision == APPROVAL_TIMED_OUT)
+        return alloc_str("it had to be asked about, and nobody answered in time");
+    if (str_eq(answer->by, "nobody"))
+        return alloc_str("it had to be asked about, and there was nobody to ask");
+    return alloc_strf("it had to be asked about, and the answer was no (by %s)%s%s", answer->by,
+                      colon, why);
+}
+
+static void refuse_by_nobody(struct execution *execution)
+{
+    const struct approval_answer nobody = {.decision = APPROVAL_DENIED, .by = "nobody"};
+
+    execution->result.decision = nobody.decision;
+    finish(execution, EXECUTION_REJECTED, refusal(&nobody));
+}
+
+static void note_answer(struct execution *execution, const struct approval_answer *answer,
+                        const char *rule)
+{
+    json_object_set_new(execution->asked, "answer", approval_answer_to_json(answer));
+    execution->result.decision = answer->decision;
+    emit(execution,
+         &(struct execution_event){.kind = EXECUTION_ANSWERED, .answer = answer, .rule = rule});
+}
+
+/* Takes over what the question holds. */
+static void ask(struct execution *execution, struct approval_request *question,
+                void (*on_answer)(void *data, const struct approval_answer *answer))
+{
+    const struct execution_options *options = execution->options;
+
+    strv_push_all(&question->argv, options->argv);
+    question->cwd = alloc_str(options->cwd);
+    question->is_wider = options->patched;
+    question->offers |= 1u << APPROVAL_DENIED | 1u << APPROVAL_ABORT;
+    execution->asked = approval_request_to_json(question);
+    json_array_append_new(execution->result.questions, execution->asked);
+    approvals_name(options->approvals, question);
+    emit(execution, &(struct execution_event){.kind = EXECUTION_ASKED, .question = question});
+    execution->wait = approvals_ask(options->approvals, question, on_answer, execution);
+}
+
+/* Appends a rule that allows the proposed prefix: without a sandbox only when the question was
+ * about that. Caller frees; NULL when nothing was added. */
+static char *add_rule(struct execution *execution)
+{
+    const struct execution_options *options = execution->options;
+    const struct requirement *requirement = &execution->requirement;
+    enum rule_verdict verdict =
+        requirement->place == REQUIREMENT_UNCONFINED ? RULE_BYPASS : RULE_KEEP;
+    struct err err;
+    enum rules_append appended;
+    AUTO_FREE char *line =
+        rule_line_for_prefix(strv_view(&requirement->proposal), verdict, NULL, &err);
+    AUTO_FREE char *folder = path_parent(options->rules_file);
+
+    if (line && fd_make_folders(folder, 0700, &err) == 0 &&
+        rules_append(options->rules_file, options->home, line, &appended, &err) == 0)
+        return TAKE_PTR(line);
+    strv_pushf(&execution->result.warnings, "the rule could not be written: %s", err.msg);
+    return NULL;
+}
+
+static void on_first_answer(void *data, const struct approval_answer *answer)
+{
+    struct execution *execution = data;
+    AUTO_FREE char *rule = NULL;
+
+    execution->wait = NULL;
+    if (answer->decision == APPROVAL_WITH_RULE)
+        rule = add_rule(execution);
+    note_answer(execution, answer, rule);
+    if (!approval_decision_is_yes(answer->decision)) {
+        finish(execution, EXECUTION_REJECTED, refusal(answer));
+        return;
+    }
+    execution->was_approved = true;
+    run_first(execution);
+}
+
+static bool can_last(const struct execution *execution)
+{
+    return !execution->options->is_last && execution->keys.len;
+}
+
+static unsigned yes_offers(const struct execution *execution)
+{
+    return 1u << APPROVAL_APPROVED | (can_last(execution) ? 1u << APPROVAL_FOR_SESSION : 0);
+}
+
+/* Whether nothing will hold the command, wherever it is said to run. */
+static bool is_unconfined(const struct execution *execution)
+{
+    enum confinement confinement = execution->options->confinement;
+
+    return execution->requirement.place == REQUIREMENT_UNCONFINED ||
+           confinement == CONFINEMENT_NONE || confinement == CONFINEMENT_MISSING;
+}
+
+static char *first_covers(const struct execution *execution)
+{
+    const struct execution_options *options = execution->options;
+    AUTO_FREE char *widened = additional_words(execution);
+    const struct approval_scope scope = {
+        .place = is_unconfined(execution) ? REQUIREMENT_UNCONFINED : execution->requirement.place,
+        .profile = options->profile,
+        .widened = widened,
+        .covers_retry = retry_is_covered(options),
+        .patched = can_last(execution) ? options->patched : NULL,
+    };
+
+    return approval_covers(&scope);
+}
+
+static void ask_first(struct execution *execution)
+{
+    const struct execution_options *options = execution->options;
+    struct requirement *requirement = &execution->requirement;
+    struct approval_request question;
+
+    if (!options->approvals) {
+        refuse_by_nobody(execution);
+        return;
+    }
+    question = (struct approval_request){
+        .kind = APPROVAL_KIND_COMMAND,
+        .reason = options->justification ? alloc_strf("%s. Its caller says: %s",
+                                                      requirement->reason, options->justification)
+                                         : alloc_str(requirement->reason),
+        .covers = first_covers(execution),
+        .offers = yes_offers(execution),
+    };
+    strv_push_all(&question.keys, strv_view(&execution->keys));
+    if (options->rules_file && requirement->proposal.len) {
+        strv_push_all(&question.proposal, strv_view(&requirement->proposal));
+        question.offers |= 1u << APPROVAL_WITH_RULE;
+    }
+    ask(execution, &question, on_first_answer);
+}
+
+/* --- once more --- */
+
+static void on_second_answer(void *data, const struct approval_answer *answer)
+{
+    struct execution *execution = data;
+
+    execution->wait = NULL;
+    note_answer(execution, answer, NULL);
+    if (!approval_decision_is_yes(answer->decision))
+        finish(execution, EXECUTION_RAN, NULL);
+    else if (answer->decision == APPROVAL_UNCONFINED)
+        run_again(execution, REQUIREMENT_UNCONFINED);
+    else
+        run_again(execution, REQUIREMENT_WIDENED);
+}
+
+static struct approval_request second_question(const struct execution *execution, unsigned ways)
+{
+    const struct execution_options *options = execution->options;
+    const struct denials *denials = &execution->result.attempts[0].result.denials;
+    const struct approval_scope scope = {
+        .place = ways & EXECUTION_RETRY_GRANT ? REQUIREMENT_WIDENED : REQUIREMENT_UNCONFINED,
+        .profile = options->profile,
+        .widened = execution->grant.words,
+        .patched = ways & EXECUTION_RETRY_GRANT && can_last(execution) ? options->patched : NULL,
+    };
+    struct approval_request question = {
+        .kind = APPROVAL_KIND_RETRY,
+        .reason = denial_words(denials),
+        .covers = approval_covers(&scope),
+    };
+
+    if (ways & EXECUTION_RETRY_GRANT) {
+        strv_push_all(&question.keys, strv_view(&execution->keys));
+        question.offers |= yes_offers(execution);
+    }
+    if (ways & EXECUTION_RETRY_UNCONFINED)
+        question.offers |= 1u << APPROVAL_UNCONFINED;
+    return question;
+}
+
+/* The keys of this call with this grant: a yes to the one is none to another. */
+static void set_retry_keys(struct execution *execution)
+{
+    struct strv keys = {0};
+
+    for (size_t i = 0; i < execution->keys.len; i++)
+        strv_pushf(&keys, "%s + %s", execution->keys.items[i], execution->grant.words);
+    strv_done(&execution->keys);
+    execution->keys = keys;
+}
+
+static void ask_again(struct execution *execution)
+{
+    const struct execution_options *options = execution->options;
+    const struct execution_attempt *first = &execution->result.attempts[0];
+    const struct grant_bounds bounds = {.access = execution->stage.access,
+                                        .own_paths = options->own_paths};
+    bool has_grant =
+        execution->stage.access && grant_find(&first->result.denials, &bounds, &execution->grant);
+    unsigned ways = retry_ways(options, has_grant, execution->was_approved);
+    struct approval_request question;
+
+    if (!ways || (!options->approvals && !(ways & EXECUTION_RETRY_AGREED))) {
+        finish(execution, EXECUTION_RAN, NULL);
+        return;
+    }
+    if (has_grant)
+        set_retry_keys(execution);
+    if (ways & EXECUTION_RETRY_AGREED) {
+        run_again(execution, has_grant ? REQUIREMENT_WIDENED : REQUIREMENT_UNCONFINED);
+        return;
+    }
+    if (has_grant && approvals_has(options->approvals, &execution->keys)) {
+        answer_by_session(execution);
+        run_again(execution, REQUIREMENT_WIDENED);
+        return;
+    }
+    question = second_question(execution, ways);
+    ask(execution, &question, on_second_answer);
 }
 
 /* --- deciding --- */
@@ -241,7 +582,7 @@ static void decide(struct execution *execution)
     requirement_decide(&request, &execution->requirement);
     execution->was_approved = execution->requirement.cause == REQUIREMENT_BY_APPROVAL;
     if (execution->was_approved)
-        execution_answer_by_session(execution);
+        answer_by_session(execution);
 }
 
 static void on_begin(void *data)
@@ -253,11 +594,11 @@ static void on_begin(void *data)
     if (execution->options->gate == EXECUTION_ASKS || execution->options->rules)
         decide(execution);
     if (requirement->outcome == REQUIREMENT_FORBID)
-        execution_finish(execution, EXECUTION_FORBIDDEN, alloc_str(requirement->reason));
+        finish(execution, EXECUTION_FORBIDDEN, alloc_str(requirement->reason));
     else if (requirement->outcome == REQUIREMENT_ASK)
-        execution_ask_first(execution);
+        ask_first(execution);
     else
-        execution_run_first(execution);
+        run_first(execution);
 }
 
 struct execution *execution_start(const struct execution_options *options)
@@ -279,8 +620,47 @@ void execution_cancel(struct execution *execution)
         return;
     approvals_leave(TAKE_PTR(execution->wait));
     if (execution->result.attempts_len)
-        execution_finish(execution, EXECUTION_RAN, NULL);
+        finish(execution, EXECUTION_RAN, NULL);
     else
-        execution_finish(execution, EXECUTION_REJECTED,
-                         alloc_str("it was cancelled before it was approved"));
+        finish(execution, EXECUTION_REJECTED, alloc_str("it was cancelled before it was approved"));
+}
+
+/* --- as JSON --- */
+
+const char *execution_outcome_name(enum execution_outcome outcome)
+{
+    static const char *const names[] = {
+        [EXECUTION_RAN] = "ran",
+        [EXECUTION_FORBIDDEN] = "forbidden",
+        [EXECUTION_REJECTED] = "rejected",
+        [EXECUTION_FAILED] = "failed",
+    };
+
+    return names[outcome];
+}
+
+static json_t *attempts_to_json(const struct execution_result *result)
+{
+    json_t *json = json_array();
+
+    for (size_t i = 0; i < result->attempts_len; i++) {
+        const struct execution_attempt *attempt = &result->attempts[i];
+
+        json_array_append_new(json, json_pack("{s:s, s:o, s:o}", "place",
+                                              requirement_place_name(attempt->place), "widened",
+                                              json_lossy(attempt->widened), "result",
+                                              result_to_json(&attempt->result)));
+    }
+    return json;
+}
+
+json_t *execution_to_json(const struct execution_result *result)
+{
+    bool is_rejected = result->outcome == EXECUTION_REJECTED;
+
+    return json_pack(
+        "{s:s, s:o, s:o, s:O, s:o}", "outcome", execution_outcome_name(result->outcome), "decision",
+        is_rejected ? json_string(approval_decision_name(result->decision)) : json_null(), "reason",
+        json_lossy(result->reason), "questions", result->questions, "attempts",
+        attempts_to_json(result));
 }

@@ -198,7 +198,7 @@ static void every_retry(void **state)
 {
     static const char *const tools[] = {"command", "patch"};
     static const char *const names[] = {"no", "ask", "yes"};
-    static const char *const flags[] = {"-", "network", "approved", "network+approved"};
+    static const char *const flags[] = {"-", "approved"};
     static bool seen[LEN(policies)][LEN(tools)][LEN(profiles)][LEN(flags)];
     size_t len;
     AUTO_FREE char *text = case_text("requirement", "retry.txt", &len);
@@ -213,12 +213,12 @@ static void every_retry(void **state)
         const struct retry_request request = {.policy = policy_of(row[0]),
                                               .confinement = confinements[profile],
                                               .tool = (enum retry_tool)tool,
-                                              .flags = (unsigned)flag};
-        enum requirement_place place = REQUIREMENT_WIDENED;
-        enum retry_outcome outcome = requirement_retry(&request, &place);
-        AUTO_FREE char *got = outcome == RETRY_NO ? alloc_str("no")
-                                                  : alloc_strf("%s:%s", names[outcome],
-                                                               requirement_place_name(place));
+                                              .was_approved = flag == 1};
+        enum retry_outcome outcome = requirement_retry(&request);
+        AUTO_FREE char *got = outcome == RETRY_NO
+                                  ? alloc_str("no")
+                                  : alloc_strf("%s:%s", names[outcome],
+                                               requirement_place_name(REQUIREMENT_UNCONFINED));
 
         assert_false(*slot);
         *slot = true;
@@ -441,36 +441,12 @@ static void what_profiles_come_to(void **state)
     assert_int_equal(confine(PROFILE_MANAGED, &access, false), CONFINEMENT_MISSING_DENIED_READS);
 }
 
-static void what_other_tools_get(void **state)
-{
-    const struct {
-        const char *policy;
-        enum requirement_outcome restricted, open;
-    } rows[] = {
-        {"never", REQUIREMENT_SKIP, REQUIREMENT_SKIP},
-        {"on-request", REQUIREMENT_ASK, REQUIREMENT_SKIP},
-        {"untrusted", REQUIREMENT_ASK, REQUIREMENT_ASK},
-        {"granular", REQUIREMENT_ASK, REQUIREMENT_SKIP},
-        {"granular-no-sandbox", REQUIREMENT_FORBID, REQUIREMENT_SKIP},
-    };
-
-    for (size_t i = 0; i < LEN(rows); i++) {
-        struct approval_policy policy = policy_of(rows[i].policy);
-
-        assert_int_equal(requirement_default(&policy, CONFINEMENT_SANDBOX), rows[i].restricted);
-        assert_int_equal(requirement_default(&policy, CONFINEMENT_DENIED_READS),
-                         rows[i].restricted);
-        assert_int_equal(requirement_default(&policy, CONFINEMENT_NONE), rows[i].open);
-        assert_int_equal(requirement_default(&policy, CONFINEMENT_EXTERNAL), rows[i].open);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_cell_of_the_table),     cmocka_unit_test(every_retry),
         cmocka_unit_test(stricter_rules_never_loosen), cmocka_unit_test(words_of_policies),
-        cmocka_unit_test(what_profiles_come_to),       cmocka_unit_test(what_other_tools_get),
+        cmocka_unit_test(what_profiles_come_to),
     };
 
     return cases_run("requirement", requirement_case, tests, sizeof tests / sizeof *tests);

@@ -1,6 +1,5 @@
 /* approval_key and approval_text: what is the same call, and what a person is shown. */
-#include "approval/approval_key.h"
-#include "approval/approval_text.h"
+#include "approval/approval.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/str.h"
