@@ -1,12 +1,12 @@
-/* See trail.h. Bodies become text when they are added, so that a trail holds two buffers' worth of
- * plain bytes and no JSON values. The folder is made when the first append does not find it.
+/* Bodies become text when they are added, so that an audit holds two buffers' worth of
+ * plain bytes and no JSON values. The directory is made when the first append does not find it.
  *
  * It does not know SQLite: a process that runs commands links none of it. What moves records to the
  * database is a program of its own, which is started here when the tail has grown by another
  * AUDIT_TAIL_TIDY, and detaches itself at once. */
 #include "audit/audit.h"
 
-#include "audit/otlp_export.h"
+#include "audit/otlp.h"
 #include "audit/tail.h"
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -34,8 +34,8 @@ struct note {
     char *body;
 };
 
-struct audit_trail {
-    char *folder;
+struct audit {
+    char *dir;
     struct note *notes;
     size_t len;
     size_t cap;
@@ -47,12 +47,12 @@ struct audit_trail {
     size_t begun_cap;
 };
 
-struct audit_trail *audit_trail_new(const char *folder)
+struct audit *audit_new(const char *dir)
 {
-    struct audit_trail *trail = alloc_zero(1, sizeof *trail);
+    struct audit *audit = alloc_zero(1, sizeof *audit);
 
-    trail->folder = alloc_str(folder);
-    return trail;
+    audit->dir = alloc_str(dir);
+    return audit;
 }
 
 static void note_done(struct note *note)
@@ -62,41 +62,41 @@ static void note_done(struct note *note)
     *note = (struct note){0};
 }
 
-static void trail_clear(struct audit_trail *trail)
+static void audit_clear(struct audit *audit)
 {
-    for (size_t i = 0; i < trail->len; i++)
-        note_done(&trail->notes[i]);
-    trail->len = 0;
-    trail->omitted = 0;
+    for (size_t i = 0; i < audit->len; i++)
+        note_done(&audit->notes[i]);
+    audit->len = 0;
+    audit->omitted = 0;
 }
 
 /* It detaches itself, so it is soon there to be collected; a server does not wait even for that. */
-static void tidy_reap(struct audit_trail *trail, int flags)
+static void tidy_reap(struct audit *audit, int flags)
 {
     pid_t pid;
 
-    if (!trail->tidier)
+    if (!audit->tidier)
         return;
     do
-        pid = waitpid(trail->tidier, NULL, flags);
+        pid = waitpid(audit->tidier, NULL, flags);
     while (pid < 0 && errno == EINTR);
     if (pid)
-        trail->tidier = 0;
+        audit->tidier = 0;
 }
 
-void audit_trail_free(struct audit_trail *trail)
+void audit_free(struct audit *audit)
 {
-    if (!trail)
+    if (!audit)
         return;
-    trail_clear(trail);
-    tidy_reap(trail, 0);
-    otlp_reap(&trail->senders);
-    for (size_t i = 0; i < trail->begun_len; i++)
-        note_done(&trail->begun[i]);
-    free(trail->begun);
-    free(trail->notes);
-    free(trail->folder);
-    free(trail);
+    audit_clear(audit);
+    tidy_reap(audit, 0);
+    otlp_reap(&audit->senders);
+    for (size_t i = 0; i < audit->begun_len; i++)
+        note_done(&audit->begun[i]);
+    free(audit->begun);
+    free(audit->notes);
+    free(audit->dir);
+    free(audit);
 }
 
 void audit_session_id(char ret[AUDIT_SESSION_SIZE])
@@ -120,62 +120,60 @@ static char *body_text(const json_t *body)
     return alloc_str("{\"too_large\":true}");
 }
 
-void audit_trail_add(struct audit_trail *trail, enum audit_event event, const char *session,
-                     json_t *body)
+void audit_add(struct audit *audit, enum audit_event event, const char *session, json_t *body)
 {
     struct note note = {.event = event, .time_ns = clock_wall_ns()};
 
-    if (trail->len >= AUDIT_PENDING_MAX) {
-        trail->omitted++;
+    if (audit->len >= AUDIT_PENDING_MAX) {
+        audit->omitted++;
         json_decref(body);
         return;
     }
     note.session = alloc_str(audit_word_is_valid(audit_text_of(session)) ? session : "unnamed");
     note.body = body_text(body);
     json_decref(body);
-    trail->notes = alloc_grow(trail->notes, trail->len, &trail->cap, sizeof *trail->notes);
-    trail->notes[trail->len++] = note;
+    audit->notes = alloc_grow(audit->notes, audit->len, &audit->cap, sizeof *audit->notes);
+    audit->notes[audit->len++] = note;
 }
 
-size_t audit_trail_pending(const struct audit_trail *trail)
+size_t audit_pending(const struct audit *audit)
 {
-    return trail->len;
+    return audit->len;
 }
 
 /* --- the program --- */
 
 /* When it cannot be started the tail grows, and `cordon log` moves the records. */
-static void tidy_start(struct audit_trail *trail)
+static void tidy_start(struct audit *audit)
 {
     static char null[] = "/dev/null";
     struct err ignored;
     AUTO_FREE char *program = libexec_program(LOG_PROGRAM, &ignored);
-    AUTO_FREE char *place = alloc_str(trail->folder);
+    AUTO_FREE char *place = alloc_str(audit->dir);
     char *argv[] = {program, (char *)"--tidy", place, NULL};
     posix_spawn_file_actions_t actions;
     pid_t pid;
 
-    tidy_reap(trail, WNOHANG);
-    if (!program || trail->tidier)
+    tidy_reap(audit, WNOHANG);
+    if (!program || audit->tidier)
         return;
     posix_spawn_file_actions_init(&actions);
     for (int fd = 0; fd < 3; fd++)
         posix_spawn_file_actions_addopen(&actions, fd, null, O_RDWR, 0);
     if (posix_spawn(&pid, program, &actions, NULL, argv, environ) == 0)
-        trail->tidier = pid;
+        audit->tidier = pid;
     posix_spawn_file_actions_destroy(&actions);
 }
 
 /* --- flushing --- */
 
-static int append(struct audit_trail *trail, struct audit_batch *batch, uint64_t wait_ns,
-                  struct err *err)
+static int append(struct audit *audit, struct audit_batch *batch, uint64_t wait_ns, struct err *err)
 {
-    if (audit_tail_append(trail->folder, batch, wait_ns, err) == 0)
+    if (audit_tail_append(audit->dir, batch, wait_ns, err) == 0)
         return 0;
-    if (err->sys != ENOENT || fd_make_folders(trail->folder, 0700, err))
+    if (err->sys != ENOENT || fd_make_folders(audit->dir, 0700, err))
         return -1;
-    return audit_tail_append(trail->folder, batch, wait_ns, err);
+    return audit_tail_append(audit->dir, batch, wait_ns, err);
 }
 
 static void fill_records(const struct note *notes, size_t len, struct audit_record *records)
@@ -192,37 +190,37 @@ static void fill_records(const struct note *notes, size_t len, struct audit_reco
 /* --- spans --- */
 
 /* Keeps what has begun until it has ended; what is kept is taken out of the notes. */
-static void keep_begun(struct audit_trail *trail)
+static void keep_begun(struct audit *audit)
 {
-    for (size_t i = 0; i < trail->len; i++) {
-        struct note *note = &trail->notes[i];
+    for (size_t i = 0; i < audit->len; i++) {
+        struct note *note = &audit->notes[i];
 
-        for (size_t k = 0; note->event == AUDIT_END && k < trail->begun_len; k++)
-            if (str_eq(trail->begun[k].session, note->session)) {
-                note_done(&trail->begun[k]);
-                trail->begun[k--] = trail->begun[--trail->begun_len];
+        for (size_t k = 0; note->event == AUDIT_END && k < audit->begun_len; k++)
+            if (str_eq(audit->begun[k].session, note->session)) {
+                note_done(&audit->begun[k]);
+                audit->begun[k--] = audit->begun[--audit->begun_len];
             }
-        if (note->event != AUDIT_BEGIN || trail->begun_len >= AUDIT_PENDING_MAX)
+        if (note->event != AUDIT_BEGIN || audit->begun_len >= AUDIT_PENDING_MAX)
             continue;
-        trail->begun =
-            alloc_grow(trail->begun, trail->begun_len, &trail->begun_cap, sizeof *trail->begun);
-        trail->begun[trail->begun_len++] = *note;
+        audit->begun =
+            alloc_grow(audit->begun, audit->begun_len, &audit->begun_cap, sizeof *audit->begun);
+        audit->begun[audit->begun_len++] = *note;
         *note = (struct note){.event = AUDIT_OUTPUT}; /* any but what is looked for */
     }
 }
 
-static void export(struct audit_trail *trail)
+static void export(struct audit *audit)
 {
-    size_t len = trail->begun_len + trail->len;
+    size_t len = audit->begun_len + audit->len;
     AUTO_FREE struct audit_record *records = NULL;
 
     if (!otlp_is_on())
         return;
     records = alloc_zero(len, sizeof *records);
-    fill_records(trail->begun, trail->begun_len, records);
-    fill_records(trail->notes, trail->len, records + trail->begun_len);
-    otlp_export(&trail->senders, records, len);
-    keep_begun(trail);
+    fill_records(audit->begun, audit->begun_len, records);
+    fill_records(audit->notes, audit->len, records + audit->begun_len);
+    otlp_export(&audit->senders, records, len);
+    keep_begun(audit);
 }
 
 /* --- all of it --- */
@@ -232,24 +230,24 @@ static bool has_grown_enough(const struct audit_batch *batch)
     return batch->begin / AUDIT_TAIL_TIDY != batch->end / AUDIT_TAIL_TIDY;
 }
 
-int audit_trail_flush(struct audit_trail *trail, uint64_t wait_ns, struct err *err)
+int audit_flush(struct audit *audit, uint64_t wait_ns, struct err *err)
 {
-    AUTO_FREE struct audit_record *records = alloc_zero(trail->len + 1, sizeof *records);
-    struct audit_batch batch = {.items = records, .len = trail->len};
-    size_t omitted = trail->omitted;
+    AUTO_FREE struct audit_record *records = alloc_zero(audit->len + 1, sizeof *records);
+    struct audit_batch batch = {.items = records, .len = audit->len};
+    size_t omitted = audit->omitted;
 
-    if (!trail->len)
+    if (!audit->len)
         return 0;
-    fill_records(trail->notes, trail->len, records);
-    if (append(trail, &batch, wait_ns, err)) {
+    fill_records(audit->notes, audit->len, records);
+    if (append(audit, &batch, wait_ns, err)) {
         if (err->code != ERR_LIMIT)
-            trail_clear(trail);
+            audit_clear(audit);
         return -1;
     }
-    export(trail);
-    trail_clear(trail);
+    export(audit);
+    audit_clear(audit);
     if (has_grown_enough(&batch))
-        tidy_start(trail);
+        tidy_start(audit);
     if (omitted)
         return err_set(err, ERR_LIMIT, "%zu events came too fast for the audit log", omitted);
     return 0;

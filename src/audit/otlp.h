@@ -1,15 +1,28 @@
-/* The audit log's records as OpenTelemetry has them: OTLP/HTTP in JSON (opentelemetry-proto 1.x,
- * "JSON Protobuf Encoding": 64-bit integers are strings, ids are hexadecimal). Pure.
+/* The audit log's records for OpenTelemetry: OTLP/HTTP in JSON (opentelemetry-proto 1.x, "JSON
+ * Protobuf Encoding": 64-bit integers are strings, ids are hexadecimal).
  *
  *     end of a command      a span, from its begin to its end, "cordon.run" with its words
  *     asked, answered,      log records, "cordon.asked", ...: the decisions
  *     denied, retried
- */
+ *
+ * They are sent to a collector when the environment names one
+ * (https://opentelemetry.io/docs/specs/otel/protocol/exporter/):
+ *
+ *     OTEL_EXPORTER_OTLP_ENDPOINT    "http://localhost:4318"; unset or empty: nothing is sent
+ *     OTEL_EXPORTER_OTLP_HEADERS     "name=value,name=value", values percent-encoded
+ *     OTEL_EXPORTER_OTLP_TIMEOUT     milliseconds; 10000 unless set
+ *     OTEL_SERVICE_NAME              "cordon" unless set
+ *     TRACEPARENT                    the trace that this is part of
+ *
+ * Each request is carried out by a process of its own (`cordon-http`), which is not waited for; a
+ * failure is not reported. */
 #pragma once
 
 #include "audit/record.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct json_t;
 
@@ -26,3 +39,20 @@ struct json_t *otlp_traces(const struct otlp_context *context, const struct audi
 /* The body for /v1/logs; NULL when nothing was decided. New reference. */
 struct json_t *otlp_logs(const struct otlp_context *context, const struct audit_record *records,
                          size_t len);
+
+enum { OTLP_SENDERS_MAX = 8 };
+
+/* Processes that may still be sending. Zeroed: none. */
+struct otlp_senders {
+    pid_t pids[OTLP_SENDERS_MAX];
+    size_t len;
+};
+
+/* A collector is named. */
+bool otlp_is_on(void);
+
+/* Never waits. Requests beyond OTLP_SENDERS_MAX at a time are left out. */
+void otlp_export(struct otlp_senders *senders, const struct audit_record *records, size_t len);
+
+/* Collects those that are done. */
+void otlp_reap(struct otlp_senders *senders);

@@ -1,4 +1,4 @@
-/* See redact.h. One pass from left to right over the text: at each place a few small recognisers
+/* One pass from left to right over the text: at each place a few small recognisers
  * are asked in turn how long a secret is that begins here, and what is one is replaced. The
  * recognisers see the whole text, so that they may look back at the name that stands before a
  * value. */
@@ -29,7 +29,7 @@ bool audit_is_secret_name(const char *name, unsigned long len)
 
 /* --- recognisers: the length of the secret at `at`, 0 when there is none --- */
 
-struct place {
+struct cursor {
     const char *text; /* begins here */
     const char *at;
     char *const *env;
@@ -41,17 +41,17 @@ static bool is_name_byte(char c)
 }
 
 /* Asked at every byte of the text, so the cheapest question comes first. */
-static size_t env_value(const struct place *place)
+static size_t env_value(const struct cursor *cursor)
 {
-    for (size_t i = 0; place->env && place->env[i]; i++) {
-        const char *value = strchr(place->env[i], '=');
+    for (size_t i = 0; cursor->env && cursor->env[i]; i++) {
+        const char *value = strchr(cursor->env[i], '=');
         size_t len;
 
-        if (!value || value[1] != *place->at)
+        if (!value || value[1] != *cursor->at)
             continue;
         len = strlen(value + 1);
-        if (len >= ENV_VALUE_MIN && strncmp(place->at, value + 1, len) == 0 &&
-            audit_is_secret_name(place->env[i], (size_t)(value - place->env[i])))
+        if (len >= ENV_VALUE_MIN && strncmp(cursor->at, value + 1, len) == 0 &&
+            audit_is_secret_name(cursor->env[i], (size_t)(value - cursor->env[i])))
             return len;
     }
     return 0;
@@ -72,82 +72,82 @@ static size_t value_len(const char *value, bool is_header)
 }
 
 /* Behind "NAME=", "NAME:", "NAME: ", and the quotes in '"NAME": "'. */
-static size_t named_value(const struct place *place)
+static size_t named_value(const struct cursor *cursor)
 {
-    const char *end = place->at;
+    const char *end = cursor->at;
     const char *name;
     bool is_colon;
 
-    while (end > place->text && strchr(" \"'", end[-1]))
+    while (end > cursor->text && strchr(" \"'", end[-1]))
         end--;
-    if (end == place->text || !strchr("=:", end[-1]) ||
-        (end[-1] == '=' && strchr(" ", place->at[-1])))
+    if (end == cursor->text || !strchr("=:", end[-1]) ||
+        (end[-1] == '=' && strchr(" ", cursor->at[-1])))
         return 0;
     is_colon = *--end == ':';
-    while (end > place->text && strchr("\"'", end[-1]))
+    while (end > cursor->text && strchr("\"'", end[-1]))
         end--;
-    name = name_before(place->text, end);
-    if (!audit_is_secret_name(name, (size_t)(end - name)) || strchr(" \"'", *place->at))
+    name = name_before(cursor->text, end);
+    if (!audit_is_secret_name(name, (size_t)(end - name)) || strchr(" \"'", *cursor->at))
         return 0;
-    return value_len(place->at, is_colon);
+    return value_len(cursor->at, is_colon);
 }
 
 /* Behind "--password " in a script. */
-static size_t option_value(const struct place *place)
+static size_t option_value(const struct cursor *cursor)
 {
-    const char *end = place->at;
+    const char *end = cursor->at;
     const char *name;
 
-    while (end > place->text && end[-1] == ' ')
+    while (end > cursor->text && end[-1] == ' ')
         end--;
-    name = name_before(place->text, end);
-    if (end == place->at || *place->at == '-' || *place->at == ' ' || !str_starts(name, "--") ||
+    name = name_before(cursor->text, end);
+    if (end == cursor->at || *cursor->at == '-' || *cursor->at == ' ' || !str_starts(name, "--") ||
         !audit_is_secret_name(name, (size_t)(end - name)))
         return 0;
-    if (strchr("\"'", *place->at))
-        return 1 + strcspn(place->at + 1, "\"'");
-    return value_len(place->at, false);
+    if (strchr("\"'", *cursor->at))
+        return 1 + strcspn(cursor->at + 1, "\"'");
+    return value_len(cursor->at, false);
 }
 
 /* The password in "scheme://user:password@host" (RFC 3986, 3.2.1). */
-static size_t url_password(const struct place *place)
+static size_t url_password(const struct cursor *cursor)
 {
-    size_t len = strcspn(place->at, "@/ \t\n\"'");
-    const char *start = place->at;
+    size_t len = strcspn(cursor->at, "@/ \t\n\"'");
+    const char *start = cursor->at;
 
-    if (!len || place->at[len] != '@' || start == place->text || start[-1] != ':')
+    if (!len || cursor->at[len] != '@' || start == cursor->text || start[-1] != ':')
         return 0;
-    for (start--; start > place->text && !strchr("/ \"'", start[-1]); start--)
+    for (start--; start > cursor->text && !strchr("/ \"'", start[-1]); start--)
         ;
-    return start - place->text >= 3 && strncmp(start - 3, "://", 3) == 0 ? len : 0;
+    return start - cursor->text >= 3 && strncmp(start - 3, "://", 3) == 0 ? len : 0;
 }
 
 /* Beginnings that services document for their keys, so that scanners can find them. */
-static size_t service_key(const struct place *place)
+static size_t service_key(const struct cursor *cursor)
 {
     static const char *const marks[] = {"ghp_", "gho_",  "ghs_",  "github_pat_", "glpat-",
                                         "sk-",  "xoxb-", "xoxp-", "AKIA",        "ASIA",
                                         "AIza", "eyJ",   "npm_",  "pypi-",       "hf_"};
     size_t len = 0;
 
-    if (place->at > place->text && is_name_byte(place->at[-1]))
+    if (cursor->at > cursor->text && is_name_byte(cursor->at[-1]))
         return 0;
-    while (is_name_byte(place->at[len]) || place->at[len] == '.')
+    while (is_name_byte(cursor->at[len]) || cursor->at[len] == '.')
         len++;
     for (size_t i = 0; len >= SERVICE_KEY_MIN && i < sizeof marks / sizeof *marks; i++)
-        if (str_starts(place->at, marks[i]))
+        if (str_starts(cursor->at, marks[i]))
             return len;
     return 0;
 }
 
-static size_t secret_at(const struct place *place)
+static size_t secret_at(const struct cursor *cursor)
 {
-    static size_t (*const recognisers[])(const struct place *) = {
+    static size_t (*const recognisers[])(const struct cursor *) = {
         env_value, named_value, option_value, url_password, service_key};
     size_t len = 0;
 
     for (size_t i = 0; i < sizeof recognisers / sizeof *recognisers && !len; i++)
-        len = recognisers[i](place);
+        len = recognisers[i](cursor);
     return len;
 }
 
@@ -156,17 +156,17 @@ static size_t secret_at(const struct place *place)
 char *audit_redact(const char *text, char *const *env)
 {
     AUTO(buf_done) struct buf out = {0};
-    struct place place = {.text = text, .at = text, .env = env};
+    struct cursor cursor = {.text = text, .at = text, .env = env};
 
     buf_init(&out, SIZE_MAX / 2);
-    while (*place.at) {
-        size_t len = secret_at(&place);
+    while (*cursor.at) {
+        size_t len = secret_at(&cursor);
 
         if (len)
             buf_append_str(&out, AUDIT_REDACTED);
         else
-            buf_append(&out, place.at, 1);
-        place.at += len ? len : 1;
+            buf_append(&out, cursor.at, 1);
+        cursor.at += len ? len : 1;
     }
     return buf_take(&out);
 }

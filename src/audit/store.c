@@ -1,13 +1,19 @@
-/* See store.h. SQLite brings transactions, recovery after a crash and locking; the chain brings
- * what it has not: that a change by whoever can write the file shows.
+/* SQLite brings transactions, recovery after a crash and locking; the chain brings what it has not:
+ * that a change by any program that can write the file shows.
  *
  * Every read checks the type of each column, because a value of another type can read as the same
  * one (a text and a blob of the same bytes differ in one bit of the file). Commits are synchronous
  * (PRAGMA synchronous = FULL): records leave the tail right after, and must not get lost between.
- */
+ *
+ * Importing and pruning are one transaction each, and both keep the chain whole: what comes in has
+ * to follow what is there, and what goes leaves its last hash behind as the anchor.
+ *
+ * When verifying, the chain says that the records are what was written; SQLite's own check says
+ * that they are where it looks for them, so that no query can be answered otherwise than by reading
+ * all of them in order. */
 #include "audit/store.h"
 
-#include "audit/store_part.h"
+#include "audit/tail.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/path.h"
@@ -15,14 +21,27 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sqlite3.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { APPLICATION_ID = 0x436f7264, VERSION = 1, WAIT_MS = 2000 };
+enum { APPLICATION_ID = 0x436f7264, VERSION = 1, WAIT_MS = 2000, DELETE_BATCH = 256 };
+
+struct audit_store {
+    sqlite3 *db;
+    char *path;
+};
+
+static void statement_auto(sqlite3_stmt **slot)
+{
+    sqlite3_finalize(*slot);
+}
+#define AUTO_STATEMENT AUTO(statement_auto)
 
 /* --- calling SQLite --- */
 
-int store_fail(struct audit_store *store, struct err *err)
+/* The failure that SQLite just told; returns -1. */
+static int store_fail(struct audit_store *store, struct err *err)
 {
     int code = sqlite3_errcode(store->db) & 0xff;
     enum err_code kind = code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? ERR_INVALID
@@ -32,12 +51,12 @@ int store_fail(struct audit_store *store, struct err *err)
     return err_set(err, kind, "%s: %s", store->path, sqlite3_errmsg(store->db));
 }
 
-int store_execute(struct audit_store *store, const char *sql, struct err *err)
+static int store_execute(struct audit_store *store, const char *sql, struct err *err)
 {
     return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : store_fail(store, err);
 }
 
-sqlite3_stmt *store_query(struct audit_store *store, const char *sql, struct err *err)
+static sqlite3_stmt *store_query(struct audit_store *store, const char *sql, struct err *err)
 {
     sqlite3_stmt *statement = NULL;
 
@@ -47,14 +66,15 @@ sqlite3_stmt *store_query(struct audit_store *store, const char *sql, struct err
 }
 
 /* 1: a row, 0: none any more, -1: failed. */
-int store_step(struct audit_store *store, sqlite3_stmt *statement, struct err *err)
+static int store_step(struct audit_store *store, sqlite3_stmt *statement, struct err *err)
 {
     int code = sqlite3_step(statement);
 
     return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : store_fail(store, err);
 }
 
-int store_number(struct audit_store *store, const char *sql, int64_t *ret, struct err *err)
+/* The one number that the query gives; 0 when there is no row, or NULL in it. */
+static int store_number(struct audit_store *store, const char *sql, int64_t *ret, struct err *err)
 {
     AUTO_STATEMENT sqlite3_stmt *statement = store_query(store, sql, err);
     int got = statement ? store_step(store, statement, err) : -1;
@@ -137,7 +157,7 @@ static int store_ready(struct audit_store *store, enum audit_store_mode mode, in
     return pages ? check_version(store, err) : 0;
 }
 
-/* Made by us, because SQLite would let everybody read it. */
+/* Made by us, because SQLite would let other users read it. */
 static int make_file(const char *path, struct err *err)
 {
     AUTO_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
@@ -145,13 +165,13 @@ static int make_file(const char *path, struct err *err)
     return fd < 0 ? err_sys(err, "%s", path) : 0;
 }
 
-int audit_store_open(const char *folder, enum audit_store_mode mode, struct audit_store **ret,
+int audit_store_open(const char *dir, enum audit_store_mode mode, struct audit_store **ret,
                      struct err *err)
 {
     AUTO(store_auto) struct audit_store *store = alloc_zero(1, sizeof *store);
     int64_t pages;
 
-    store->path = path_join(folder, AUDIT_STORE_NAME);
+    store->path = path_join(dir, AUDIT_STORE_NAME);
     if (mode == AUDIT_STORE_WRITE && make_file(store->path, err))
         return -1;
     if (access(store->path, F_OK)) {
@@ -170,7 +190,7 @@ int audit_store_open(const char *folder, enum audit_store_mode mode, struct audi
 
 /* --- reading --- */
 
-bool store_read_hash(sqlite3_stmt *statement, int column, uint8_t ret[AUDIT_HASH_SIZE])
+static bool store_read_hash(sqlite3_stmt *statement, int column, uint8_t ret[AUDIT_HASH_SIZE])
 {
     if (sqlite3_column_type(statement, column) != SQLITE_BLOB ||
         sqlite3_column_bytes(statement, column) != AUDIT_HASH_SIZE)
@@ -179,7 +199,7 @@ bool store_read_hash(sqlite3_stmt *statement, int column, uint8_t ret[AUDIT_HASH
     return true;
 }
 
-bool store_read_count(sqlite3_stmt *statement, int column, uint64_t *ret)
+static bool store_read_count(sqlite3_stmt *statement, int column, uint64_t *ret)
 {
     *ret = (uint64_t)sqlite3_column_int64(statement, column);
     return sqlite3_column_type(statement, column) == SQLITE_INTEGER;
@@ -222,7 +242,7 @@ int audit_store_each(struct audit_store *store,
     return got;
 }
 
-int store_anchor(struct audit_store *store, struct audit_link *ret, struct err *err)
+static int store_anchor(struct audit_store *store, struct audit_link *ret, struct err *err)
 {
     AUTO_STATEMENT sqlite3_stmt *statement =
         store_query(store, "SELECT seq, hash FROM anchor WHERE id = 1", err);
@@ -252,5 +272,209 @@ int audit_store_head(struct audit_store *store, struct audit_link *ret, struct e
     if (!store_read_count(statement, 0, &link.seq) || !store_read_hash(statement, 1, link.hash))
         return err_set(err, ERR_INVALID, "%s: the last record is damaged", store->path);
     *ret = link;
+    return 0;
+}
+
+/* --- writing --- */
+
+static int insert(struct audit_store *store, sqlite3_stmt *statement,
+                  const struct audit_record *record, struct err *err)
+{
+    const struct audit_text texts[] = {record->event, record->session, record->body};
+
+    sqlite3_reset(statement);
+    sqlite3_bind_int64(statement, 1, (int64_t)record->link.seq);
+    sqlite3_bind_int64(statement, 2, (int64_t)record->time_ns);
+    for (int i = 0; i < 3; i++)
+        sqlite3_bind_text(statement, 3 + i, texts[i].at, (int)texts[i].len, SQLITE_STATIC);
+    sqlite3_bind_blob(statement, 6, record->link.hash, AUDIT_HASH_SIZE, SQLITE_STATIC);
+    return store_step(store, statement, err);
+}
+
+int audit_store_find_new(const struct audit_tail *tail, const struct audit_link *head, size_t *ret,
+                         struct err *err)
+{
+    size_t at = 0;
+    const struct audit_link *link = &tail->head.base;
+
+    while (!audit_link_eq(link, head) && at < tail->len)
+        link = &tail->items[at++].link;
+    if (!audit_link_eq(link, head))
+        return err_set(err, ERR_INVALID,
+                       AUDIT_TAIL_NAME " continues record %" PRIu64 ", but " AUDIT_STORE_NAME
+                                       " ends with record %" PRIu64
+                                       ": records between were changed or taken away",
+                       tail->head.base.seq, head->seq);
+    *ret = at;
+    return 0;
+}
+
+static int import(struct audit_store *store, const struct audit_tail *tail, struct err *err)
+{
+    AUTO_STATEMENT sqlite3_stmt *statement =
+        store_query(store, "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?)", err);
+    struct audit_link head;
+    size_t at;
+
+    if (!statement || audit_store_head(store, &head, err) ||
+        audit_store_find_new(tail, &head, &at, err))
+        return -1;
+    for (; at < tail->len; at++)
+        if (insert(store, statement, &tail->items[at], err))
+            return -1;
+    return 0;
+}
+
+static int finish(struct audit_store *store, int failed, struct err *err)
+{
+    struct err ignored;
+
+    if (!failed && store_execute(store, "COMMIT", err) == 0)
+        return 0;
+    (void)store_execute(store, "ROLLBACK", &ignored);
+    return -1;
+}
+
+int audit_store_import(struct audit_store *store, const struct audit_tail *tail, struct err *err)
+{
+    if (store_execute(store, "BEGIN IMMEDIATE", err))
+        return -1;
+    return finish(store, import(store, tail, err), err);
+}
+
+/* --- pruning --- */
+
+static int used_bytes(struct audit_store *store, uint64_t *ret, struct err *err)
+{
+    int64_t pages;
+    int64_t unused;
+    int64_t size;
+
+    if (store_number(store, "PRAGMA page_count", &pages, err) ||
+        store_number(store, "PRAGMA freelist_count", &unused, err) ||
+        store_number(store, "PRAGMA page_size", &size, err))
+        return -1;
+    *ret = (uint64_t)((pages - unused) * size);
+    return 0;
+}
+
+/* Moves the anchor to record `seq` and deletes all up to it. */
+static int prune_to(struct audit_store *store, int64_t seq, struct err *err)
+{
+    static const char *const sqls[] = {
+        "UPDATE anchor SET (seq, hash) = (SELECT seq, hash FROM records WHERE seq = ?) "
+        "WHERE id = 1",
+        "DELETE FROM records WHERE seq <= ?",
+    };
+
+    for (size_t i = 0; i < sizeof sqls / sizeof *sqls; i++) {
+        AUTO_STATEMENT sqlite3_stmt *statement = store_query(store, sqls[i], err);
+
+        if (!statement)
+            return -1;
+        sqlite3_bind_int64(statement, 1, seq);
+        if (store_step(store, statement, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int prune_by_age(struct audit_store *store, uint64_t oldest_ns, struct err *err)
+{
+    AUTO_STATEMENT sqlite3_stmt *statement =
+        store_query(store,
+                    "SELECT max(seq) FROM records WHERE seq < coalesce((SELECT min(seq) FROM "
+                    "records WHERE time >= ?), 9223372036854775807)",
+                    err);
+    int64_t seq;
+
+    if (!statement)
+        return -1;
+    sqlite3_bind_int64(statement, 1, (int64_t)oldest_ns);
+    if (store_step(store, statement, err) < 0)
+        return -1;
+    seq = sqlite3_column_int64(statement, 0); /* NULL reads as 0 */
+    return seq ? prune_to(store, seq, err) : 0;
+}
+
+static int prune_by_size(struct audit_store *store, uint64_t max_bytes, struct err *err)
+{
+    uint64_t used;
+    int64_t first;
+    int64_t last;
+
+    for (;;) {
+        if (used_bytes(store, &used, err) ||
+            store_number(store, "SELECT min(seq) FROM records", &first, err) ||
+            store_number(store, "SELECT max(seq) FROM records", &last, err))
+            return -1;
+        if (used <= max_bytes || !last)
+            return 0;
+        first += DELETE_BATCH - 1;
+        if (prune_to(store, first < last ? first : last, err))
+            return -1;
+    }
+}
+
+int audit_store_prune(struct audit_store *store, const struct audit_limits *limits,
+                      uint64_t wall_now_ns, struct err *err)
+{
+    uint64_t oldest = limits->max_age_ns < wall_now_ns ? wall_now_ns - limits->max_age_ns : 0;
+
+    if (store_execute(store, "BEGIN IMMEDIATE", err))
+        return -1;
+    return finish(store,
+                  prune_by_age(store, oldest, err) || prune_by_size(store, limits->max_bytes, err),
+                  err);
+}
+
+/* --- verifying --- */
+
+struct walk {
+    struct audit_store *store;
+    struct audit_link last;
+    uint64_t count;
+};
+
+static int check_record(void *data, const struct audit_record *record, struct err *err)
+{
+    struct walk *walk = data;
+
+    if (record->link.seq != walk->last.seq + 1)
+        return err_set(err, ERR_INVALID,
+                       "%s: record %" PRIu64 " is followed by record %" PRIu64
+                       ": records between were taken away",
+                       walk->store->path, walk->last.seq, record->link.seq);
+    if (!audit_record_follows(record, &walk->last))
+        return err_set(err, ERR_INVALID, "%s: record %" PRIu64 " was changed, or the one before it",
+                       walk->store->path, record->link.seq);
+    walk->last = record->link;
+    walk->count++;
+    return 0;
+}
+
+static int check_structure(struct audit_store *store, struct err *err)
+{
+    AUTO_STATEMENT sqlite3_stmt *statement = store_query(store, "PRAGMA integrity_check(1)", err);
+    const char *said;
+
+    if (!statement || store_step(store, statement, err) < 0)
+        return -1;
+    said = (const char *)sqlite3_column_text(statement, 0);
+    if (said && strcmp(said, "ok") == 0)
+        return 0;
+    return err_set(err, ERR_INVALID, "%s is damaged: %s", store->path, said ? said : "no answer");
+}
+
+int audit_store_verify(struct audit_store *store, struct audit_link *ret_head,
+                       uint64_t *ret_records, struct err *err)
+{
+    struct walk walk = {.store = store};
+
+    if (store_anchor(store, &walk.last, err) || audit_store_each(store, check_record, &walk, err) ||
+        check_structure(store, err))
+        return -1;
+    *ret_head = walk.last;
+    *ret_records = walk.count;
     return 0;
 }

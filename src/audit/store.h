@@ -31,9 +31,9 @@ struct audit_limits {
 #define AUDIT_KEEP_BYTES (UINT64_C(64) << 20)                           /* 64 MiB */
 #define AUDIT_KEEP_NS (UINT64_C(90) * 24 * 3600 * UINT64_C(1000000000)) /* 90 days */
 
-/* The database in `folder`. For reading, `*ret` is NULL when there is none yet; for writing it is
+/* The database in `dir`. For reading, `*ret` is NULL when there is none yet; for writing it is
  * made. Waits up to two seconds for others who write. */
-int audit_store_open(const char *folder, enum audit_store_mode mode, struct audit_store **ret,
+int audit_store_open(const char *dir, enum audit_store_mode mode, struct audit_store **ret,
                      struct err *err);
 void audit_store_close(struct audit_store *store);
 

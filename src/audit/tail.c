@@ -1,17 +1,22 @@
-/* See tail.h. The one idea: the file grows only at its end, and its first line says how far it goes
- * and with which hash. An append puts the lines down first and the first line after them; a writer
- * that is killed between the two leaves whole lines behind `size`, which the next one takes in when
- * they continue the chain, or half a line, which it cuts off: a record that nobody was told of.
+/* The one idea: the file grows only at its end, and its first line says how far it goes and with
+ * which hash. An append puts the lines down first and the first line after them; a writer that is
+ * killed between the two leaves whole lines behind `size`, which the next one takes in when they
+ * continue the chain, or half a line, which it cuts off: no program was told of that record.
  *
  * What does not fit together otherwise is never mended: appending goes on behind the hash that the
- * first line names, so the break stays where it is and audit_tail_read() finds it. */
+ * first line names, so the break stays where it is and audit_tail_read() finds it.
+ *
+ * The lock is flock(2) on a file of its own, since moving records to the database replaces this one
+ * (so that a crash leaves the old one or the new one), and since any command that can read a file
+ * can lock it. It is waited for only so long: it is held for some microseconds at a time, and a
+ * command must not hang because a writer was stopped while holding it. */
 #include "audit/tail.h"
 
-#include "audit/tail_file.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/lock.h"
 #include "base/path.h"
 
 #include <errno.h>
@@ -19,9 +24,133 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#define LOCK_NAME "audit.lock"
 #define READ_WAIT_NS UINT64_C(2000000000) /* 2 s */
+
+/* --- the file --- */
+
+/* The lock that is held while anything is done with the file; it lasts as long as the descriptor.
+ * On a read-only file system nothing has to be locked: then it is a descriptor of /dev/null. */
+static int tail_file_lock(const char *dir, uint64_t wait_ns, struct err *err)
+{
+    AUTO_FREE char *path = path_join(dir, LOCK_NAME);
+    int fd = lock_file_take(path, wait_ns);
+
+    if (fd < 0 && errno == EROFS)
+        fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0)
+        return fd;
+    if (errno == EWOULDBLOCK)
+        return err_set(err, ERR_LIMIT, AUDIT_TAIL_NAME " stayed locked by another process");
+    return err_sys(err, "%s", path);
+}
+
+/* The file, opened, and made when `flags` has O_CREAT. */
+static int tail_file_open(const char *dir, int flags, struct err *err)
+{
+    AUTO_FREE char *path = path_join(dir, AUDIT_TAIL_NAME);
+    int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+
+    return fd < 0 ? err_sys(err, "%s", path) : fd;
+}
+
+/* ERR_LIMIT beyond AUDIT_TAIL_MAX. */
+static int tail_file_size(int fd, uint64_t *ret, struct err *err)
+{
+    struct stat st;
+
+    if (fstat(fd, &st))
+        return err_sys(err, AUDIT_TAIL_NAME);
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, ERR_INVALID, AUDIT_TAIL_NAME " is not a file");
+    if (st.st_size > AUDIT_TAIL_MAX)
+        return err_set(err, ERR_LIMIT,
+                       AUDIT_TAIL_NAME " is full: its records could not be moved to the database "
+                                       "(cordon log says why)");
+    *ret = (uint64_t)st.st_size;
+    return 0;
+}
+
+/* The file's whole text into `ret`. */
+static int tail_file_read(int fd, struct buf *ret, struct err *err)
+{
+    buf_init(ret, AUDIT_TAIL_MAX);
+    if (lseek(fd, 0, SEEK_SET) < 0)
+        return err_sys(err, AUDIT_TAIL_NAME);
+    return buf_read_fd(ret, fd, err) ? err_wrap(err, AUDIT_TAIL_NAME) : 0;
+}
+
+/* --- the first line --- */
+
+static void tail_head_format(const struct audit_tail_head *head, char ret[AUDIT_TAIL_HEAD + 1])
+{
+    char base[AUDIT_HEX_SIZE];
+    char last[AUDIT_HEX_SIZE];
+
+    audit_hash_format(head->base.hash, base);
+    audit_hash_format(head->head.hash, last);
+    snprintf(
+        ret, AUDIT_TAIL_HEAD + 1,
+        "cordon-audit 1 base %020" PRIu64 " %.*s head %020" PRIu64 " %.*s size %020" PRIu64 "\n",
+        head->base.seq, AUDIT_HEX_SIZE, base, head->head.seq, AUDIT_HEX_SIZE, last, head->size);
+}
+
+static void link_read(const char *text, struct audit_link *ret)
+{
+    ret->seq = strtoull(text, NULL, 10);
+    audit_hash_parse(text + 21, ret->hash);
+}
+
+/* Read loosely at its fixed places, and written anew to see whether that was right. An empty text
+ * gives zeros, and the size of a first line. */
+static int tail_head_parse(const char *text, size_t len, struct audit_tail_head *ret,
+                           struct err *err)
+{
+    struct audit_tail_head head = {.size = AUDIT_TAIL_HEAD};
+    char again[AUDIT_TAIL_HEAD + 1];
+    char line[AUDIT_TAIL_HEAD + 1];
+
+    if (!len) {
+        *ret = head;
+        return 0;
+    }
+    if (len >= AUDIT_TAIL_HEAD) {
+        memcpy(line, text, AUDIT_TAIL_HEAD);
+        line[AUDIT_TAIL_HEAD] = '\0';
+        link_read(line + 20, &head.base);
+        link_read(line + 111, &head.head);
+        head.size = strtoull(line + 202, NULL, 10);
+        tail_head_format(&head, again);
+        if (memcmp(line, again, sizeof line) == 0 && head.size >= AUDIT_TAIL_HEAD) {
+            *ret = head;
+            return 0;
+        }
+    }
+    return err_set(err, ERR_INVALID, "the first line of " AUDIT_TAIL_NAME " is damaged");
+}
+
+static int tail_head_read(int fd, struct audit_tail_head *ret, struct err *err)
+{
+    char text[AUDIT_TAIL_HEAD];
+    ssize_t len = pread(fd, text, sizeof text, 0);
+
+    if (len < 0)
+        return err_sys(err, AUDIT_TAIL_NAME);
+    return tail_head_parse(text, (size_t)len, ret, err);
+}
+
+static int tail_head_write(int fd, const struct audit_tail_head *head, struct err *err)
+{
+    char text[AUDIT_TAIL_HEAD + 1];
+
+    tail_head_format(head, text);
+    if (pwrite(fd, text, AUDIT_TAIL_HEAD, 0) != AUDIT_TAIL_HEAD)
+        return err_sys(err, "writing " AUDIT_TAIL_NAME);
+    return 0;
+}
 
 /* --- reading --- */
 
@@ -125,10 +254,10 @@ static int tail_read_fd(int fd, struct audit_tail *ret, struct err *err)
     return 0;
 }
 
-int audit_tail_read(const char *folder, struct audit_tail *ret, struct err *err)
+int audit_tail_read(const char *dir, struct audit_tail *ret, struct err *err)
 {
-    AUTO_CLOSE int lock = tail_file_lock(folder, READ_WAIT_NS, err);
-    AUTO_CLOSE int fd = lock < 0 ? -1 : tail_file_open(folder, O_RDONLY, err);
+    AUTO_CLOSE int lock = tail_file_lock(dir, READ_WAIT_NS, err);
+    AUTO_CLOSE int fd = lock < 0 ? -1 : tail_file_open(dir, O_RDONLY, err);
 
     *ret = (struct audit_tail){.head.size = AUDIT_TAIL_HEAD};
     if (fd < 0)
@@ -202,11 +331,10 @@ static int open_end(int fd, struct audit_tail_head *ret, struct err *err)
     return 0;
 }
 
-int audit_tail_append(const char *folder, struct audit_batch *batch, uint64_t wait_ns,
-                      struct err *err)
+int audit_tail_append(const char *dir, struct audit_batch *batch, uint64_t wait_ns, struct err *err)
 {
-    AUTO_CLOSE int lock = tail_file_lock(folder, wait_ns, err);
-    AUTO_CLOSE int fd = lock < 0 ? -1 : tail_file_open(folder, O_RDWR | O_CREAT, err);
+    AUTO_CLOSE int lock = tail_file_lock(dir, wait_ns, err);
+    AUTO_CLOSE int fd = lock < 0 ? -1 : tail_file_open(dir, O_RDWR | O_CREAT, err);
     AUTO(buf_done) struct buf text = {0};
     struct audit_tail_head head;
 
@@ -225,10 +353,9 @@ int audit_tail_append(const char *folder, struct audit_batch *batch, uint64_t wa
 
 /* --- dropping --- */
 
-static int write_anew(const char *folder, const struct audit_tail *tail, size_t from,
-                      struct err *err)
+static int write_anew(const char *dir, const struct audit_tail *tail, size_t from, struct err *err)
 {
-    AUTO_FREE char *path = path_join(folder, AUDIT_TAIL_NAME);
+    AUTO_FREE char *path = path_join(dir, AUDIT_TAIL_NAME);
     AUTO_FREE char *anew = alloc_strf("%s.new", path);
     AUTO(buf_done) struct buf text = {0};
     struct audit_tail_head head = tail->head;
@@ -250,11 +377,11 @@ static int write_anew(const char *folder, const struct audit_tail *tail, size_t 
     return rename(anew, path) ? err_sys(err, "%s", anew) : 0;
 }
 
-int audit_tail_drop(const char *folder, const struct audit_link *until, uint64_t wait_ns,
+int audit_tail_drop(const char *dir, const struct audit_link *until, uint64_t wait_ns,
                     struct err *err)
 {
-    AUTO_CLOSE int lock = tail_file_lock(folder, wait_ns, err);
-    AUTO_CLOSE int fd = lock < 0 ? -1 : tail_file_open(folder, O_RDONLY, err);
+    AUTO_CLOSE int lock = tail_file_lock(dir, wait_ns, err);
+    AUTO_CLOSE int fd = lock < 0 ? -1 : tail_file_open(dir, O_RDONLY, err);
     AUTO(audit_tail_done) struct audit_tail tail = {0};
     size_t from = 0;
 
@@ -266,5 +393,5 @@ int audit_tail_drop(const char *folder, const struct audit_link *until, uint64_t
         from++;
     if (from == tail.len)
         return err_set(err, ERR_BUG, "the record to drop is not in " AUDIT_TAIL_NAME);
-    return write_anew(folder, &tail, from + 1, err);
+    return write_anew(dir, &tail, from + 1, err);
 }

@@ -46,19 +46,19 @@ struct audit_batch {
     uint64_t end;
 };
 
-/* Appends the records, chained, to the tail in `folder`, which is there; makes the file when it is
+/* Appends the records, chained, to the tail in `dir`, which is there; makes the file when it is
  * not. Waits at most `wait_ns` for others who append. All of them or none. ERR_LIMIT when the tail
  * is full, ERR_INVALID when it is damaged. */
-int audit_tail_append(const char *folder, struct audit_batch *batch, uint64_t wait_ns,
+int audit_tail_append(const char *dir, struct audit_batch *batch, uint64_t wait_ns,
                       struct err *err);
 
 /* Reads and checks all of it: the chain from `base` to `head`. A file that is not there is an empty
  * tail whose base is all zeros. On failure (ERR_INVALID says which record is wrong) `ret` holds the
  * records before the first wrong one. audit_tail_done() in any case. */
-int audit_tail_read(const char *folder, struct audit_tail *ret, struct err *err);
+int audit_tail_read(const char *dir, struct audit_tail *ret, struct err *err);
 void audit_tail_done(struct audit_tail *tail);
 
 /* Takes away the records up to `until`, one that audit_tail_read() gave, now that they are kept
- * elsewhere; what was appended since stays. Nothing to do when somebody else has done it. */
-int audit_tail_drop(const char *folder, const struct audit_link *until, uint64_t wait_ns,
+ * elsewhere; what was appended since stays. Nothing to do when another process has done it. */
+int audit_tail_drop(const char *dir, const struct audit_link *until, uint64_t wait_ns,
                     struct err *err);

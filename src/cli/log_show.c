@@ -4,7 +4,6 @@
  * terminal. */
 #include "cli/log_show.h"
 
-#include "audit/event.h"
 #include "audit/record.h"
 #include "base/alloc.h"
 #include "base/auto.h"

@@ -26,7 +26,7 @@ void run_trail_init(struct run_trail *trail, const struct settings *settings)
     *trail = (struct run_trail){0};
     if (!run_trail_has_place(&settings->file))
         return;
-    trail->trail = audit_trail_new(settings->file.folder);
+    trail->trail = audit_new(settings->file.folder);
     audit_session_id(trail->session);
 }
 
@@ -51,12 +51,12 @@ void run_trail_begin(struct run_trail *trail, const struct settings *settings, c
     };
 
     if (trail->trail)
-        audit_trail_add(trail->trail, AUDIT_BEGIN, trail->session, audit_begin_body(&begin));
+        audit_add(trail->trail, AUDIT_BEGIN, trail->session, audit_begin_body(&begin));
 }
 
 static void add(struct run_trail *trail, enum audit_event event, json_t *body)
 {
-    audit_trail_add(trail->trail, event, trail->session, body);
+    audit_add(trail->trail, event, trail->session, body);
 }
 
 void run_trail_event(struct run_trail *trail, const struct settings *settings,
@@ -120,7 +120,7 @@ static void write_down(struct run_trail *trail, uint64_t patience_ns)
 {
     struct err err;
 
-    if (!trail->trail || audit_trail_flush(trail->trail, patience_ns, &err) == 0)
+    if (!trail->trail || audit_flush(trail->trail, patience_ns, &err) == 0)
         return;
     if (err.code == ERR_LIMIT && !patience_ns)
         return; /* others hold the log; there will be another time */
@@ -137,6 +137,6 @@ void run_trail_flush(struct run_trail *trail)
 void run_trail_done(struct run_trail *trail)
 {
     write_down(trail, wait_ns);
-    audit_trail_free(trail->trail);
+    audit_free(trail->trail);
     *trail = (struct run_trail){0};
 }

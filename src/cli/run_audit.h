@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct audit_trail;
+struct audit;
 struct execution_event;
 struct execution_result;
 struct settings;
@@ -15,7 +15,7 @@ struct settings;
  * runs for long, what is known meanwhile. A failure is said on stderr and is no reason for
  * anything. */
 struct run_trail {
-    struct audit_trail *trail; /* NULL: nothing is written */
+    struct audit *trail; /* NULL: nothing is written */
     char session[32];
     bool is_patch; /* it began as one */
     bool has_complained;

@@ -18,7 +18,7 @@ void script_trail_init(struct script_trail *trail, const struct settings *settin
 {
     *trail = (struct script_trail){.trail = NULL};
     if (run_trail_has_place(&settings->file))
-        trail->trail = audit_trail_new(settings->file.folder);
+        trail->trail = audit_new(settings->file.folder);
 }
 
 void script_trail_begin(struct script_trail *trail, const struct settings *settings,
@@ -43,7 +43,7 @@ void script_trail_begin(struct script_trail *trail, const struct settings *setti
     session = &trail->sessions[trail->len++];
     session->id = id;
     audit_session_id(session->trail_id);
-    audit_trail_add(trail->trail, AUDIT_BEGIN, session->trail_id, audit_begin_body(&begin));
+    audit_add(trail->trail, AUDIT_BEGIN, session->trail_id, audit_begin_body(&begin));
 }
 
 static void add_denials(struct script_trail *trail, const struct script_session *session,
@@ -55,7 +55,7 @@ static void add_denials(struct script_trail *trail, const struct script_session 
         struct audit_note note;
 
         if (execution_audit_event(&event, NULL, NULL, &note))
-            audit_trail_add(trail->trail, note.event, session->trail_id, note.body);
+            audit_add(trail->trail, note.event, session->trail_id, note.body);
     }
 }
 
@@ -73,7 +73,7 @@ static void add_end(struct script_trail *trail, const struct script_session *ses
         body.signal = end->how == PROCESS_SIGNALED ? end->signal : 0;
         body.reason = end->how == PROCESS_FAILED_TO_START ? end->failure.msg : NULL;
     }
-    audit_trail_add(trail->trail, AUDIT_END, session->trail_id, audit_end_body(&body));
+    audit_add(trail->trail, AUDIT_END, session->trail_id, audit_end_body(&body));
 }
 
 void script_trail_answer(struct script_trail *trail, const struct unified_response *response)
@@ -94,9 +94,9 @@ void script_trail_done(struct script_trail *trail)
 
     for (size_t i = 0; i < trail->len; i++)
         add_end(trail, &trail->sessions[i], NULL);
-    if (trail->trail && audit_trail_flush(trail->trail, wait_ns, &err))
+    if (trail->trail && audit_flush(trail->trail, wait_ns, &err))
         console_say("this script is not in the audit log: %s", err.msg);
-    audit_trail_free(trail->trail);
+    audit_free(trail->trail);
     free(trail->sessions);
     *trail = (struct script_trail){.trail = NULL};
 }

@@ -18,7 +18,7 @@ struct script_session {
 
 /* Zeroed it writes nothing. */
 struct script_trail {
-    struct audit_trail *trail;
+    struct audit *trail;
     struct script_session *sessions;
     size_t len;
     size_t cap;

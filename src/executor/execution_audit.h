@@ -1,7 +1,7 @@
-/* What an execution is in the audit log (audit/event.h): records for whoever keeps a trail. */
+/* What an execution is in the audit log (audit/record.h): records for whoever keeps a trail. */
 #pragma once
 
-#include "audit/event.h"
+#include "audit/record.h"
 
 #include <stdbool.h>
 

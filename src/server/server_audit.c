@@ -22,7 +22,7 @@
 enum { FLUSH_LEN = 64 }; /* events: some tenths of a millisecond */
 
 struct server_trail {
-    struct audit_trail *audit;
+    struct audit *audit;
     struct loop_timer *timer;
     uint64_t ids;
     bool has_complained;
@@ -32,7 +32,7 @@ static void write_down(struct server_trail *trail, uint64_t wait_ns)
 {
     struct err err;
 
-    if (audit_trail_flush(trail->audit, wait_ns, &err) == 0)
+    if (audit_flush(trail->audit, wait_ns, &err) == 0)
         return;
     if (err.code == ERR_LIMIT && !wait_ns) { /* others hold the log; there will be another time */
         loop_timer_start(trail->timer, FLUSH_NS);
@@ -56,7 +56,7 @@ static struct server_trail *trail_of(struct server *server)
     if (trail || !server->config.folder)
         return trail;
     trail = alloc_zero(1, sizeof *trail);
-    trail->audit = audit_trail_new(server->config.folder);
+    trail->audit = audit_new(server->config.folder);
     trail->timer = loop_timer_new(server->loop, on_time, trail);
     server->trail = trail;
     return trail;
@@ -75,9 +75,9 @@ bool server_trail_id(const struct client_session *session, char ret[SERVER_TRAIL
 void server_trail_add(struct server *server, enum audit_event event, const char *id, json_t *body)
 {
     struct server_trail *trail = server->trail;
-    size_t waiting = audit_trail_pending(trail->audit);
+    size_t waiting = audit_pending(trail->audit);
 
-    audit_trail_add(trail->audit, event, id, body);
+    audit_add(trail->audit, event, id, body);
     if (!waiting)
         loop_timer_start(trail->timer, FLUSH_NS);
     else if (waiting + 1 == FLUSH_LEN)
@@ -92,6 +92,6 @@ void server_trail_free(struct server *server)
         return;
     write_down(trail, LAST_WAIT_NS);
     loop_timer_free(trail->timer);
-    audit_trail_free(trail->audit);
+    audit_free(trail->audit);
     free(trail);
 }

@@ -3,7 +3,7 @@
  * so `cordon log --session` finds one command by the whole and all of a client by the beginning. */
 #pragma once
 
-#include "audit/event.h"
+#include "audit/record.h"
 
 #include <stdbool.h>
 

@@ -32,6 +32,8 @@ static void texts(void **state)
         {"curl -H 'Authorization: Bearer abc def' x", "curl -H 'Authorization: [redacted]' x"},
         {"{\"secret\": \"abc\", \"a\": 1}", "{\"secret\": \"[redacted]\", \"a\": 1}"},
         {"git clone https://me:pw@host/x", "git clone https://me:[redacted]@host/x"},
+        {"curl https://me:p:w@host/x", "curl https://me:[redacted]@host/x"},
+        {"curl https://me::w:@host/x", "curl https://me:[redacted]@host/x"},
         {"git clone https://host:8080/x@1", "git clone https://host:8080/x@1"},
         {"scp file me@host:dir", "scp file me@host:dir"},
         {"x ghp_0123456789abcdefghij y", "x [redacted] y"},

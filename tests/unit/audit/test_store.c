@@ -3,7 +3,7 @@
  * Of a changed byte of audit.db it is asked that it be found, or else be no part of the log: what a
  * reader is shown is then, byte for byte, what it was (an SQLite file has room between its records,
  * and numbers in its head that nothing depends on). */
-#include "place.h"
+#include "fixture.h"
 
 #include "base/auto.h"
 #include "base/str.h"
@@ -26,32 +26,33 @@ static void store_auto(struct audit_store **slot)
     audit_store_close(*slot);
 }
 
-static void prune(const struct place *place, uint64_t max_bytes, uint64_t max_age_ns, uint64_t now)
+static void prune(const struct fixture *fixture, uint64_t max_bytes, uint64_t max_age_ns,
+                  uint64_t now)
 {
     AUTO(store_auto) struct audit_store *store = NULL;
     const struct audit_limits limits = {max_bytes, max_age_ns};
     struct err err;
 
-    assert_int_equal(audit_store_open(place->folder, AUDIT_STORE_WRITE, &store, &err), 0);
+    assert_int_equal(audit_store_open(fixture->dir, AUDIT_STORE_WRITE, &store, &err), 0);
     if (audit_store_prune(store, &limits, now, &err))
         fail_msg("%s", err.msg);
 }
 
-static uint64_t verified(const struct place *place)
+static uint64_t verified(const struct fixture *fixture)
 {
     struct err err;
     uint64_t records;
 
-    if (place_verify(place, &records, &err))
+    if (fixture_verify(fixture, &records, &err))
         fail_msg("%s", err.msg);
     return records;
 }
 
 /* Without the write-ahead log, whose files would be made and removed at each opening: reading is
  * the same, and a thousand times of it quicker. */
-static void leave_wal(const struct place *place)
+static void leave_wal(const struct fixture *fixture)
 {
-    AUTO_FREE char *path = place_path(place, AUDIT_STORE_NAME);
+    AUTO_FREE char *path = fixture_path(fixture, AUDIT_STORE_NAME);
     sqlite3 *db;
 
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
@@ -60,9 +61,9 @@ static void leave_wal(const struct place *place)
 }
 
 /* As somebody with sqlite3(1) would. */
-static void tamper(const struct place *place, const char *sql)
+static void tamper(const struct fixture *fixture, const char *sql)
 {
-    AUTO_FREE char *path = place_path(place, AUDIT_STORE_NAME);
+    AUTO_FREE char *path = fixture_path(fixture, AUDIT_STORE_NAME);
     sqlite3 *db;
 
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
@@ -78,12 +79,12 @@ static void moved_records_stay_the_same(void **state)
     AUTO_FREE char *before = NULL;
     AUTO_FREE char *after = NULL;
 
-    place_append(*state, 0, 50);
-    before = place_show(*state);
-    place_import(*state);
-    after = place_show(*state);
+    fixture_append(*state, 0, 50);
+    before = fixture_show(*state);
+    fixture_import(*state);
+    after = fixture_show(*state);
     assert_string_equal(before, after);
-    place_append(*state, 50, 1);
+    fixture_append(*state, 50, 1);
     assert_int_equal(verified(*state), 51);
 }
 
@@ -93,14 +94,14 @@ static void moving_twice_adds_nothing(void **state)
     AUTO_FREE char *tail = NULL;
     size_t len;
 
-    place_append(*state, 0, 5);
-    tail = place_read(*state, AUDIT_TAIL_NAME, &len);
-    place_import(*state);
-    place_write(*state, AUDIT_TAIL_NAME, tail, len);
+    fixture_append(*state, 0, 5);
+    tail = fixture_read(*state, AUDIT_TAIL_NAME, &len);
+    fixture_import(*state);
+    fixture_write(*state, AUDIT_TAIL_NAME, tail, len);
     assert_int_equal(verified(*state), 5);
-    place_append(*state, 5, 1);
+    fixture_append(*state, 5, 1);
     assert_int_equal(verified(*state), 6);
-    place_import(*state);
+    fixture_import(*state);
     assert_int_equal(verified(*state), 6);
 }
 
@@ -109,60 +110,60 @@ static void moving_side_by_side_is_moving_once(void **state)
 {
     AUTO(audit_tail_done) struct audit_tail tail = {0};
     AUTO(store_auto) struct audit_store *store = NULL;
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct err err;
 
-    place_append(place, 0, 5);
-    assert_int_equal(audit_tail_read(place->folder, &tail, &err), 0);
-    place_append(place, 5, 2);
-    place_import(place);
-    place_append(place, 7, 1);
-    assert_int_equal(audit_store_open(place->folder, AUDIT_STORE_WRITE, &store, &err), 0);
+    fixture_append(fixture, 0, 5);
+    assert_int_equal(audit_tail_read(fixture->dir, &tail, &err), 0);
+    fixture_append(fixture, 5, 2);
+    fixture_import(fixture);
+    fixture_append(fixture, 7, 1);
+    assert_int_equal(audit_store_open(fixture->dir, AUDIT_STORE_WRITE, &store, &err), 0);
     assert_int_equal(audit_store_import(store, &tail, &err), -1); /* read before that: read anew */
     assert_int_equal(err.code, ERR_INVALID);
-    assert_int_equal(audit_tail_drop(place->folder, &tail.items[4].link, 0, &err), 0);
-    assert_int_equal(verified(place), 8);
+    assert_int_equal(audit_tail_drop(fixture->dir, &tail.items[4].link, 0, &err), 0);
+    assert_int_equal(verified(fixture), 8);
 }
 
 static void another_tail_is_not_taken_in(void **state)
 {
     AUTO(audit_tail_done) struct audit_tail tail = {0};
     AUTO(store_auto) struct audit_store *store = NULL;
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct err err;
 
-    place_append(place, 0, 5);
-    place_import(place);
-    place_remove(place, AUDIT_TAIL_NAME);
-    place_append(place, 7, 6);
-    assert_int_equal(audit_tail_read(place->folder, &tail, &err), 0);
-    assert_int_equal(audit_store_open(place->folder, AUDIT_STORE_WRITE, &store, &err), 0);
+    fixture_append(fixture, 0, 5);
+    fixture_import(fixture);
+    fixture_remove(fixture, AUDIT_TAIL_NAME);
+    fixture_append(fixture, 7, 6);
+    assert_int_equal(audit_tail_read(fixture->dir, &tail, &err), 0);
+    assert_int_equal(audit_store_open(fixture->dir, AUDIT_STORE_WRITE, &store, &err), 0);
     assert_int_equal(audit_store_import(store, &tail, &err), -1);
     assert_int_equal(err.code, ERR_INVALID);
 }
 
 static void pruned_log_still_verifies(void **state)
 {
-    place_append(*state, 0, 2000);
-    place_import(*state);
+    fixture_append(*state, 0, 2000);
+    fixture_import(*state);
     prune(*state, 100 * 1024, UINT64_MAX, UINT64_MAX);
     assert_in_range(verified(*state), 1, 1800);
     prune(*state, UINT64_MAX, 10, UINT64_C(1795170840000000000) + 1995);
     assert_int_equal(verified(*state), 15);
     prune(*state, 0, 0, UINT64_MAX);
     assert_int_equal(verified(*state), 0);
-    place_append(*state, 0, 3);
-    place_import(*state);
+    fixture_append(*state, 0, 3);
+    fixture_import(*state);
     assert_int_equal(verified(*state), 3);
 }
 
 static void file_is_the_owners_alone(void **state)
 {
-    AUTO_FREE char *path = place_path(*state, AUDIT_STORE_NAME);
+    AUTO_FREE char *path = fixture_path(*state, AUDIT_STORE_NAME);
     struct stat st;
 
-    place_append(*state, 0, 1);
-    place_import(*state);
+    fixture_append(*state, 0, 1);
+    fixture_import(*state);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
 }
@@ -195,19 +196,19 @@ static void changed_columns_are_found(void **state)
         struct err err;
         uint64_t records;
 
-        place_append(*state, 0, 20);
-        place_import(*state);
+        fixture_append(*state, 0, 20);
+        fixture_import(*state);
         assert_int_equal(verified(*state), 20);
         tamper(*state, changes[i]);
-        if (place_verify(*state, &records, &err) == 0)
+        if (fixture_verify(*state, &records, &err) == 0)
             fail_msg("not found: %s", changes[i]);
-        place_remove(*state, AUDIT_STORE_NAME);
-        place_remove(*state, AUDIT_TAIL_NAME);
+        fixture_remove(*state, AUDIT_STORE_NAME);
+        fixture_remove(*state, AUDIT_TAIL_NAME);
     }
 }
 
 /* One byte of the file becomes another; true when that was found. */
-static bool flip_is_found(const struct place *place, int fd, off_t at, uint8_t mask,
+static bool flip_is_found(const struct fixture *fixture, int fd, off_t at, uint8_t mask,
                           const char *shown)
 {
     AUTO_FREE char *now = NULL;
@@ -220,9 +221,9 @@ static bool flip_is_found(const struct place *place, int fd, off_t at, uint8_t m
     assert_int_equal(pread(fd, &was, 1, at), 1);
     is = was ^ mask;
     assert_int_equal(pwrite(fd, &is, 1, at), 1);
-    found = place_verify(place, &records, &err) != 0;
+    found = fixture_verify(fixture, &records, &err) != 0;
     if (!found) {
-        now = place_show(place);
+        now = fixture_show(fixture);
         if (!now || !str_eq(now, shown))
             fail_msg("byte %lld xor %#x: the log reads otherwise, and nobody saw it", (long long)at,
                      mask);
@@ -239,9 +240,9 @@ static off_t file_size(int fd)
     return st.st_size;
 }
 
-static int open_store(const struct place *place)
+static int open_store(const struct fixture *fixture)
 {
-    AUTO_FREE char *path = place_path(place, AUDIT_STORE_NAME);
+    AUTO_FREE char *path = fixture_path(fixture, AUDIT_STORE_NAME);
     int fd = open(path, O_RDWR | O_CLOEXEC);
 
     assert_true(fd >= 0);
@@ -255,10 +256,10 @@ static void every_byte_of_a_small_file(void **state)
     AUTO_CLOSE int fd = -1;
     size_t found = 0;
 
-    place_append(*state, 0, 12);
-    place_import(*state);
+    fixture_append(*state, 0, 12);
+    fixture_import(*state);
     leave_wal(*state);
-    shown = place_show(*state);
+    shown = fixture_show(*state);
     fd = open_store(*state);
     for (off_t at = 0; at < file_size(fd); at++)
         found += flip_is_found(*state, fd, at, (uint8_t)(1 << at % 8), shown);
@@ -267,7 +268,7 @@ static void every_byte_of_a_small_file(void **state)
 }
 
 /* And of one with 10,000 records, some bytes of every page: each third of them, whose pages are
- * full of records, in another place. */
+ * full of records, in another fixture. */
 static void ten_thousand_records(void **state)
 {
     AUTO_FREE char *shown = NULL;
@@ -275,18 +276,18 @@ static void ten_thousand_records(void **state)
     size_t found = 0;
     size_t tried = 0;
 
-    place_append(*state, 0, 10000);
-    place_import(*state);
+    fixture_append(*state, 0, 10000);
+    fixture_import(*state);
     leave_wal(*state);
     assert_int_equal(verified(*state), 10000);
-    shown = place_show(*state);
+    shown = fixture_show(*state);
     fd = open_store(*state);
     for (off_t at = 11; at < file_size(fd); at += 12329, tried++) /* 3 pages and 41 */
         found += flip_is_found(*state, fd, at, (uint8_t)(1 << tried % 8), shown);
     assert_true(found * 10 > tried * 9); /* the rest fell into gaps */
 }
 
-#define PLACED(test) cmocka_unit_test_setup_teardown(test, place_setup, place_teardown)
+#define PLACED(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 
 int main(void)
 {

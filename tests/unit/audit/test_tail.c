@@ -1,6 +1,6 @@
 /* tail: appending by many processes at once, crashes between the two writes, dropping, and every
  * single byte of the file. */
-#include "place.h"
+#include "fixture.h"
 
 #include "base/auto.h"
 
@@ -18,12 +18,12 @@
 
 #include <cmocka.h>
 
-static uint64_t verified(const struct place *place)
+static uint64_t verified(const struct fixture *fixture)
 {
     struct err err;
     uint64_t records;
 
-    if (place_verify(place, &records, &err))
+    if (fixture_verify(fixture, &records, &err))
         fail_msg("%s", err.msg);
     return records;
 }
@@ -33,9 +33,9 @@ static void records_chain_over_appends(void **state)
     AUTO(audit_tail_done) struct audit_tail tail = {0};
     struct err err;
 
-    place_append(*state, 0, 3);
-    place_append(*state, 3, 1);
-    assert_int_equal(audit_tail_read(((struct place *)*state)->folder, &tail, &err), 0);
+    fixture_append(*state, 0, 3);
+    fixture_append(*state, 3, 1);
+    assert_int_equal(audit_tail_read(((struct fixture *)*state)->dir, &tail, &err), 0);
     assert_int_equal(tail.len, 4);
     assert_int_equal(tail.head.head.seq, 4);
     assert_true(audit_record_follows(&tail.items[3], &tail.items[2].link));
@@ -43,10 +43,10 @@ static void records_chain_over_appends(void **state)
 
 static void file_is_the_owners_alone(void **state)
 {
-    AUTO_FREE char *path = place_path(*state, AUDIT_TAIL_NAME);
+    AUTO_FREE char *path = fixture_path(*state, AUDIT_TAIL_NAME);
     struct stat st;
 
-    place_append(*state, 0, 1);
+    fixture_append(*state, 0, 1);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
 }
@@ -62,7 +62,7 @@ static void many_processes_make_one_chain(void **state)
         pids[i] = fork();
         if (pids[i] == 0) {
             for (unsigned n = 0; n < APPENDS; n++)
-                place_append(*state, n, 1 + n % 3);
+                fixture_append(*state, n, 1 + n % 3);
             _exit(0);
         }
     }
@@ -81,13 +81,13 @@ static void moving_records_loses_none(void **state)
 
     if (pid == 0) {
         for (unsigned n = 0; n < APPENDS; n++)
-            place_append(*state, n, 2);
+            fixture_append(*state, n, 2);
         _exit(0);
     }
-    place_append(*state, 0, 1);
+    fixture_append(*state, 0, 1);
     for (int i = 0; i < 5; i++) {
-        place_append(*state, 0, 1);
-        place_import(*state);
+        fixture_append(*state, 0, 1);
+        fixture_import(*state);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
@@ -102,14 +102,14 @@ static void whole_lines_behind_the_size_are_taken_in(void **state)
     size_t before_len;
     size_t after_len;
 
-    place_append(*state, 0, 2);
-    before = place_read(*state, AUDIT_TAIL_NAME, &before_len);
-    place_append(*state, 2, 2);
-    after = place_read(*state, AUDIT_TAIL_NAME, &after_len);
+    fixture_append(*state, 0, 2);
+    before = fixture_read(*state, AUDIT_TAIL_NAME, &before_len);
+    fixture_append(*state, 2, 2);
+    after = fixture_read(*state, AUDIT_TAIL_NAME, &after_len);
     memcpy(after, before, AUDIT_TAIL_HEAD);
-    place_write(*state, AUDIT_TAIL_NAME, after, after_len);
+    fixture_write(*state, AUDIT_TAIL_NAME, after, after_len);
     assert_int_equal(verified(*state), 4);
-    place_append(*state, 4, 1);
+    fixture_append(*state, 4, 1);
     assert_int_equal(verified(*state), 5);
 }
 
@@ -121,15 +121,15 @@ static void half_a_line_is_cut_off(void **state)
     size_t before_len;
     size_t after_len;
 
-    place_append(*state, 0, 2);
-    before = place_read(*state, AUDIT_TAIL_NAME, &before_len);
-    place_append(*state, 2, 1);
-    after = place_read(*state, AUDIT_TAIL_NAME, &after_len);
+    fixture_append(*state, 0, 2);
+    before = fixture_read(*state, AUDIT_TAIL_NAME, &before_len);
+    fixture_append(*state, 2, 1);
+    after = fixture_read(*state, AUDIT_TAIL_NAME, &after_len);
     memcpy(after, before, AUDIT_TAIL_HEAD);
     for (size_t len = before_len; len < after_len; len++) {
-        place_write(*state, AUDIT_TAIL_NAME, after, len);
+        fixture_write(*state, AUDIT_TAIL_NAME, after, len);
         assert_int_equal(verified(*state), 2);
-        place_append(*state, 2, 1);
+        fixture_append(*state, 2, 1);
         assert_int_equal(verified(*state), 3);
     }
 }
@@ -141,20 +141,20 @@ static void every_changed_byte_is_found(void **state)
     uint64_t records;
     size_t len;
 
-    place_append(*state, 0, 4);
-    place_import(*state);
-    place_append(*state, 4, 4);
-    text = place_read(*state, AUDIT_TAIL_NAME, &len);
+    fixture_append(*state, 0, 4);
+    fixture_import(*state);
+    fixture_append(*state, 4, 4);
+    text = fixture_read(*state, AUDIT_TAIL_NAME, &len);
     for (size_t at = 0; at < len; at++) {
         char was = text[at];
 
         text[at] = (char)(was ^ 1 << at % 8);
-        place_write(*state, AUDIT_TAIL_NAME, text, len);
-        if (place_verify(*state, &records, &err) == 0)
+        fixture_write(*state, AUDIT_TAIL_NAME, text, len);
+        if (fixture_verify(*state, &records, &err) == 0)
             fail_msg("byte %zu was changed, and nobody saw it", at);
         text[at] = was;
     }
-    place_write(*state, AUDIT_TAIL_NAME, text, len);
+    fixture_write(*state, AUDIT_TAIL_NAME, text, len);
     assert_int_equal(verified(*state), 8);
 }
 
@@ -165,19 +165,19 @@ static void what_is_taken_away_is_missed(void **state)
     uint64_t records;
     size_t len;
 
-    place_append(*state, 0, 4);
-    place_import(*state);
-    place_append(*state, 4, 2);
-    text = place_read(*state, AUDIT_TAIL_NAME, &len);
+    fixture_append(*state, 0, 4);
+    fixture_import(*state);
+    fixture_append(*state, 4, 2);
+    text = fixture_read(*state, AUDIT_TAIL_NAME, &len);
     for (size_t cut = 1; cut < len; cut++) {
-        place_write(*state, AUDIT_TAIL_NAME, text, cut);
-        assert_int_equal(place_verify(*state, &records, &err), -1);
+        fixture_write(*state, AUDIT_TAIL_NAME, text, cut);
+        assert_int_equal(fixture_verify(*state, &records, &err), -1);
     }
-    place_remove(*state, AUDIT_TAIL_NAME);
-    assert_int_equal(place_verify(*state, &records, &err), -1);
-    place_write(*state, AUDIT_TAIL_NAME, text, len);
-    place_remove(*state, AUDIT_STORE_NAME);
-    assert_int_equal(place_verify(*state, &records, &err), -1);
+    fixture_remove(*state, AUDIT_TAIL_NAME);
+    assert_int_equal(fixture_verify(*state, &records, &err), -1);
+    fixture_write(*state, AUDIT_TAIL_NAME, text, len);
+    fixture_remove(*state, AUDIT_STORE_NAME);
+    assert_int_equal(fixture_verify(*state, &records, &err), -1);
 }
 
 /* A break stays where it is: writing goes on, and never makes it good. */
@@ -188,31 +188,31 @@ static void damage_is_not_mended(void **state)
     uint64_t records;
     size_t len;
 
-    place_append(*state, 0, 3);
-    text = place_read(*state, AUDIT_TAIL_NAME, &len);
+    fixture_append(*state, 0, 3);
+    text = fixture_read(*state, AUDIT_TAIL_NAME, &len);
     text[AUDIT_TAIL_HEAD + 80] ^= 1;
-    place_write(*state, AUDIT_TAIL_NAME, text, len);
-    place_append(*state, 3, 1);
-    assert_int_equal(place_verify(*state, &records, &err), -1);
+    fixture_write(*state, AUDIT_TAIL_NAME, text, len);
+    fixture_append(*state, 3, 1);
+    assert_int_equal(fixture_verify(*state, &records, &err), -1);
     assert_non_null(strstr(err.msg, "record 1"));
-    place_write(*state, AUDIT_TAIL_NAME, text, len - 20);
-    place_append(*state, 3, 1);
-    assert_int_equal(place_verify(*state, &records, &err), -1);
+    fixture_write(*state, AUDIT_TAIL_NAME, text, len - 20);
+    fixture_append(*state, 3, 1);
+    assert_int_equal(fixture_verify(*state, &records, &err), -1);
 }
 
 static void somebody_who_holds_the_lock_is_not_waited_for(void **state)
 {
-    AUTO_FREE char *path = place_path(*state, "audit.lock");
+    AUTO_FREE char *path = fixture_path(*state, "audit.lock");
     struct audit_record record = {
         .event = audit_text_of("end"), .session = audit_text_of("s"), .body = audit_text_of("{}")};
     struct audit_batch batch = {&record, 1, 0, 0};
     AUTO_CLOSE int fd = -1;
     struct err err;
 
-    place_append(*state, 0, 1);
+    fixture_append(*state, 0, 1);
     fd = open(path, O_WRONLY | O_CLOEXEC);
     assert_int_equal(flock(fd, LOCK_EX), 0);
-    assert_int_equal(audit_tail_append(((struct place *)*state)->folder, &batch, 0, &err), -1);
+    assert_int_equal(audit_tail_append(((struct fixture *)*state)->dir, &batch, 0, &err), -1);
     assert_int_equal(err.code, ERR_LIMIT);
     assert_int_equal(flock(fd, LOCK_UN), 0);
     assert_int_equal(verified(*state), 1);
@@ -221,19 +221,19 @@ static void somebody_who_holds_the_lock_is_not_waited_for(void **state)
 static void symlink_and_folder_are_refused(void **state)
 {
     struct audit_batch batch = {NULL, 0, 0, 0};
-    struct place *place = *state;
-    AUTO_FREE char *path = place_path(place, AUDIT_TAIL_NAME);
+    struct fixture *fixture = *state;
+    AUTO_FREE char *path = fixture_path(fixture, AUDIT_TAIL_NAME);
     struct err err;
 
     assert_int_equal(symlink("/var/tmp/elsewhere", path), 0);
-    assert_int_equal(audit_tail_append(place->folder, &batch, 0, &err), -1);
+    assert_int_equal(audit_tail_append(fixture->dir, &batch, 0, &err), -1);
     unlink(path);
     assert_int_equal(mkdir(path, 0700), 0);
-    assert_int_equal(audit_tail_append(place->folder, &batch, 0, &err), -1);
+    assert_int_equal(audit_tail_append(fixture->dir, &batch, 0, &err), -1);
     rmdir(path);
 }
 
-#define PLACED(test) cmocka_unit_test_setup_teardown(test, place_setup, place_teardown)
+#define PLACED(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 
 int main(void)
 {

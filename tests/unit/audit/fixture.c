@@ -1,5 +1,5 @@
-/* See place.h. */
-#include "place.h"
+/* See fixture.h. */
+#include "fixture.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -18,42 +18,42 @@
 
 #include <cmocka.h>
 
-int place_setup(void **state)
+int fixture_setup(void **state)
 {
-    struct place *place = alloc_zero(1, sizeof *place);
+    struct fixture *fixture = alloc_zero(1, sizeof *fixture);
 
     const char *base = getenv("TMPDIR");
 
-    snprintf(place->folder, sizeof place->folder, "%s/cordon-audit-XXXXXX",
+    snprintf(fixture->dir, sizeof fixture->dir, "%s/cordon-audit-XXXXXX",
              base && *base ? base : "/tmp");
-    *state = place;
-    return mkdtemp(place->folder) ? 0 : -1;
+    *state = fixture;
+    return mkdtemp(fixture->dir) ? 0 : -1;
 }
 
-int place_teardown(void **state)
+int fixture_teardown(void **state)
 {
-    struct place *place = *state;
-    DIR *dir = opendir(place->folder);
+    struct fixture *fixture = *state;
+    DIR *dir = opendir(fixture->dir);
     struct dirent *entry;
 
     while (dir && (entry = readdir(dir)))
         if (entry->d_name[0] != '.')
-            place_remove(place, entry->d_name);
+            fixture_remove(fixture, entry->d_name);
     if (dir)
         closedir(dir);
-    rmdir(place->folder);
-    free(place);
+    rmdir(fixture->dir);
+    free(fixture);
     return 0;
 }
 
-char *place_path(const struct place *place, const char *name)
+char *fixture_path(const struct fixture *fixture, const char *name)
 {
-    return path_join(place->folder, name);
+    return path_join(fixture->dir, name);
 }
 
-char *place_read(const struct place *place, const char *name, size_t *ret_len)
+char *fixture_read(const struct fixture *fixture, const char *name, size_t *ret_len)
 {
-    AUTO_FREE char *path = place_path(place, name);
+    AUTO_FREE char *path = fixture_path(fixture, name);
     AUTO(buf_done) struct buf text = {0};
     struct err err;
 
@@ -62,9 +62,9 @@ char *place_read(const struct place *place, const char *name, size_t *ret_len)
     return buf_take(&text);
 }
 
-void place_write(const struct place *place, const char *name, const void *data, size_t len)
+void fixture_write(const struct fixture *fixture, const char *name, const void *data, size_t len)
 {
-    AUTO_FREE char *path = place_path(place, name);
+    AUTO_FREE char *path = fixture_path(fixture, name);
     AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     struct err err;
 
@@ -72,14 +72,14 @@ void place_write(const struct place *place, const char *name, const void *data, 
     assert_int_equal(fd_write_all(fd, data, len, &err), 0);
 }
 
-void place_remove(const struct place *place, const char *name)
+void fixture_remove(const struct fixture *fixture, const char *name)
 {
-    AUTO_FREE char *path = place_path(place, name);
+    AUTO_FREE char *path = fixture_path(fixture, name);
 
     unlink(path);
 }
 
-void place_append(const struct place *place, unsigned first, unsigned count)
+void fixture_append(const struct fixture *fixture, unsigned first, unsigned count)
 {
     AUTO_FREE struct audit_record *records = alloc_zero(count, sizeof *records);
     AUTO_FREE char(*bodies)[96] = alloc_zero(count, sizeof *bodies);
@@ -96,7 +96,7 @@ void place_append(const struct place *place, unsigned first, unsigned count)
             .body = audit_text_of(bodies[i]),
         };
     }
-    assert_int_equal(audit_tail_append(place->folder, &batch, UINT64_C(60000000000), &err), 0);
+    assert_int_equal(audit_tail_append(fixture->dir, &batch, UINT64_C(60000000000), &err), 0);
 }
 
 static void store_auto(struct audit_store **slot)
@@ -104,22 +104,22 @@ static void store_auto(struct audit_store **slot)
     audit_store_close(*slot);
 }
 
-void place_import(const struct place *place)
+void fixture_import(const struct fixture *fixture)
 {
     AUTO(audit_tail_done) struct audit_tail tail = {0};
     AUTO(store_auto) struct audit_store *store = NULL;
     struct err err;
 
-    assert_int_equal(audit_tail_read(place->folder, &tail, &err), 0);
-    assert_int_equal(audit_store_open(place->folder, AUDIT_STORE_WRITE, &store, &err), 0);
+    assert_int_equal(audit_tail_read(fixture->dir, &tail, &err), 0);
+    assert_int_equal(audit_store_open(fixture->dir, AUDIT_STORE_WRITE, &store, &err), 0);
     if (audit_store_import(store, &tail, &err))
         fail_msg("%s", err.msg);
     assert_int_equal(
-        audit_tail_drop(place->folder, &tail.items[tail.len - 1].link, UINT64_C(60000000000), &err),
+        audit_tail_drop(fixture->dir, &tail.items[tail.len - 1].link, UINT64_C(60000000000), &err),
         0);
 }
 
-int place_verify(const struct place *place, uint64_t *ret_records, struct err *err)
+int fixture_verify(const struct fixture *fixture, uint64_t *ret_records, struct err *err)
 {
     AUTO(audit_tail_done) struct audit_tail tail = {0};
     AUTO(store_auto) struct audit_store *store = NULL;
@@ -127,10 +127,9 @@ int place_verify(const struct place *place, uint64_t *ret_records, struct err *e
     size_t from;
 
     *ret_records = 0;
-    if (audit_store_open(place->folder, AUDIT_STORE_READ, &store, err) ||
+    if (audit_store_open(fixture->dir, AUDIT_STORE_READ, &store, err) ||
         (store && audit_store_verify(store, &head, ret_records, err)) ||
-        audit_tail_read(place->folder, &tail, err) ||
-        audit_store_find_new(&tail, &head, &from, err))
+        audit_tail_read(fixture->dir, &tail, err) || audit_store_find_new(&tail, &head, &from, err))
         return -1;
     *ret_records += tail.len - from;
     return 0;
@@ -142,7 +141,7 @@ static int show_record(void *data, const struct audit_record *record, struct err
     return 0;
 }
 
-char *place_show(const struct place *place)
+char *fixture_show(const struct fixture *fixture)
 {
     AUTO(audit_tail_done) struct audit_tail tail = {0};
     AUTO(store_auto) struct audit_store *store = NULL;
@@ -150,9 +149,9 @@ char *place_show(const struct place *place)
     struct err err;
 
     buf_init(&text, SIZE_MAX / 2);
-    if (audit_store_open(place->folder, AUDIT_STORE_READ, &store, &err) ||
+    if (audit_store_open(fixture->dir, AUDIT_STORE_READ, &store, &err) ||
         (store && audit_store_each(store, show_record, &text, &err)) ||
-        audit_tail_read(place->folder, &tail, &err))
+        audit_tail_read(fixture->dir, &tail, &err))
         return NULL;
     for (size_t i = 0; i < tail.len; i++)
         show_record(&text, &tail.items[i], &err);
