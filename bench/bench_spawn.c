@@ -6,6 +6,8 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/path.h"
+#include "base/str.h"
+#include "policy/protect.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -34,7 +36,6 @@ static void add(struct turn *turn, size_t *len, const char *const *words)
  * names that it covers behind as folders (and so is not made to cover those in /tmp). */
 static void make_bwrap(struct turn *turn, const struct bench *bench, const char *program)
 {
-    static const char *const missing[] = {".agents", ".aws", ".codex", ".cordon"};
     const char *ws = bench->other_ws;
     char *git = path_join(ws, ".git"); /* these stay until the program ends */
     size_t len = 0;
@@ -45,9 +46,11 @@ static void make_bwrap(struct turn *turn, const struct bench *bench, const char 
     add(turn, &len,
         (const char *const[]){"--dev", "/dev", "--proc", "/proc", "--bind", ws, ws, "--bind",
                               "/tmp", "/tmp", "--ro-bind", git, git, NULL});
-    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
-        char *name = path_join(ws, missing[i]);
+    for (size_t i = 0; protect_names[i]; i++) {
+        char *name = path_join(ws, protect_names[i]);
 
+        if (str_eq(protect_names[i], ".git"))
+            continue;
         add(turn, &len,
             (const char *const[]){"--perms", "555", "--tmpfs", name, "--remount-ro", name, NULL});
     }

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "policy/protect.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -151,7 +152,7 @@ const struct option policy_permission_options[] = {
      .value = "PATH",
      .set = set_writable,
      .help = "May also be written, with everything below; a folder becomes a workspace root. Names "
-             "that are protected (.git, .agents, .codex, .aws, .cordon) stay read-only in it, "
+             "that are protected (" PROTECT_NAMES_TEXT ") stay read-only in it, "
              "unless they are named themselves: --writable .git."},
     {.name = "readable",
      .letter = 'r',

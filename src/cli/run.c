@@ -13,6 +13,7 @@
 #include "cli/run_report.h"
 
 #include "base/auto.h"
+#include "policy/protect.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -215,7 +216,7 @@ const struct command command_run = {
     .usage = "[OPTION]... [--] COMMAND [ARGUMENT]...",
     .about = "Runs COMMAND in a sandbox. Unless something else is said it may read every file that "
              "you can read, write below the current folder and in /tmp and $TMPDIR, and reach "
-             "nothing but a localhost of its own; .git, .agents, .codex, .aws and .cordon stay "
+             "nothing but a localhost of its own; protected names (" PROTECT_NAMES_TEXT ") stay "
              "read-only. What it leaves running is ended with it.\n"
              "\n"
              "The exit status is that of COMMAND; 124 when it ran out of time, 125 when Cordon "

@@ -28,9 +28,10 @@
 /* git itself reads a `.git` file up to this size */
 enum { POINTER_SIZE_MAX = 1 << 20, INDEX_SIZE_MAX = 256 << 20 };
 
-const char *const protect_names[] = {".git", ".agents", ".codex", ".aws", ".cordon", NULL};
+#define LIST_ITEM(name) name,
+const char *const protect_names[] = {PROTECT_NAMES(LIST_ITEM, LIST_ITEM) NULL};
 
-static bool is_name(const char *name)
+bool protect_is_name(const char *name)
 {
     for (size_t i = 0; protect_names[i]; i++)
         if (str_eq(protect_names[i], name))
@@ -72,7 +73,7 @@ static char *find_name_above(const struct access_map *map, const char *path)
     while (at[1]) {
         AUTO_FREE char *parent = path_parent(at);
 
-        if (is_name(path_name(at)) && is_writable_folder(access_map_exact(map, parent)))
+        if (protect_is_name(path_name(at)) && is_writable_folder(access_map_exact(map, parent)))
             return TAKE_PTR(at);
         free(at);
         at = TAKE_PTR(parent);

@@ -1,6 +1,6 @@
 /* Protected metadata: names in a writable folder whose content is run or trusted outside of the
- * sandbox, by git hooks and by agents' own configuration (spec/sandboxing.md 1.5 and
- * spec/containment.md 5). They become read-only, whether they exist or not. */
+ * sandbox: git's hooks and settings, and the configuration of agents. They become read-only, whether
+ * they exist or not. */
 #pragma once
 
 #include "base/err.h"
@@ -9,8 +9,18 @@
 
 struct host_view;
 
-/* ".git", ".agents", ".codex", ".aws", ".cordon"; NULL-terminated */
-extern const char *const protect_names[];
+/* The one list of the names: help texts and tests take it from here. */
+#define PROTECT_NAMES(FIRST, NEXT)                                                                 \
+    FIRST(".git") NEXT(".agents") NEXT(".codex") NEXT(".aws") NEXT(".cordon")
+
+/* ".git, .agents, ..." */
+#define PROTECT_TEXT_FIRST(name) name
+#define PROTECT_TEXT_NEXT(name) ", " name
+#define PROTECT_NAMES_TEXT PROTECT_NAMES(PROTECT_TEXT_FIRST, PROTECT_TEXT_NEXT)
+
+extern const char *const protect_names[]; /* NULL-terminated */
+
+bool protect_is_name(const char *name);
 
 struct protect_options {
     const struct host_view *view;

@@ -1,5 +1,6 @@
 """Cordon's own files: what rules the next run must not be written by this one."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -147,7 +148,10 @@ def take_the_names_of_its_temporary_files(stage):
     if not stage.inside:
         return stage.shell("set -C; : > /tmp/name-$$; : > /tmp/name-$$").code
     ran = stage.run("/bin/sh", "-c", script, "sh", *folders)
-    protected = {".git", ".codex", ".agents", ".aws", ".cordon"}
+    shown = subprocess.run([CORDON, "explain", "--json"], cwd=stage.ws, check=True,
+                           stdout=subprocess.PIPE).stdout
+    protected = {Path(entry["path"]).name for entry in json.loads(shown)["entries"]
+                 if entry["protected"]}
     names = {name for name in ran.out.split() if "/" not in name} - protected - {"@start"}
     names |= {path.name for folder in folders for path in Path(folder).iterdir()}
     for name in names - {part for path in (BUILD, __file__) for part in Path(path).resolve().parts}:

@@ -1,5 +1,6 @@
 /* Tests that are data: every file of a folder below tests/cases is one test, so that a bug fix is a
- * file. A case says in "why" what it is about. */
+ * file. A case says in "why" what it is about. With CORDON_UPDATE_GOLDEN=1 the files are rewritten with
+ * what comes out, where a list or an object of theirs differs: read the diff. */
 #pragma once
 
 #include <setjmp.h>
@@ -39,5 +40,7 @@ void case_check_keys(const json_t *object, const char *const *known);
 char *case_text(const char *folder, const char *name, size_t *ret_len);
 
 /* --- assertions --- */
+
+/* `wanted` may be a part of the case that runs, which CORDON_UPDATE_GOLDEN=1 rewrites. */
 void assert_json_equal(const json_t *got, const json_t *wanted);
 void assert_contains(const char *text, const char *part);

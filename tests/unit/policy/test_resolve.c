@@ -3,7 +3,9 @@
  *     host     paths as in fake_host.h, laid over `usual_host`; null takes one away
  *     profile  any JSON shape; or "builtin": name
  *     roots    workspace roots, default ["/w"]; "tmpdir": none by default
- *     entries  "PATH ACCESS [protected] [missing|file]", all of them, in order
+ *     entries  "PATH ACCESS [protected] [missing|file]", all of them, in order; but when every
+ *              protected name has an entry below DIR, those that are "read protected missing" are
+ *              one line: "protected names under DIR"; with " but NAME" when only one has none
  *     links    "PATH -> TARGET"; "network", "unrestricted": true
  *     origins  {PATH: origin}; checks: {PATH: access}
  *     error    instead of all that: parts of the message; "code": "forbidden", ...
@@ -18,8 +20,10 @@
 #include "base/buf.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/strv.h"
 #include "policy/path_walk.h"
 #include "policy/profile_json.h"
+#include "policy/protect.h"
 #include "policy/resolve.h"
 
 #include <string.h>
@@ -89,14 +93,44 @@ static char *entry_line(const struct access_entry *entry)
                       entry->is_protected ? " protected" : "", kinds[entry->kind]);
 }
 
+/* The line for the names of a folder that nothing has yet, so that the cases do not change with the
+ * list of the names. NULL when `entry` is none of these, or too few names have an entry. */
+static char *group_line(const struct access_map *map, const struct access_entry *entry)
+{
+    AUTO_FREE char *dir = path_parent(entry->path);
+    const char *without = NULL;
+
+    if (!entry->is_protected || entry->kind != ACCESS_MISSING ||
+        !protect_is_name(path_name(entry->path)))
+        return NULL;
+    for (size_t i = 0; protect_names[i]; i++) {
+        AUTO_FREE char *path = path_join(dir, protect_names[i]);
+
+        if (access_map_exact(map, path))
+            continue;
+        if (without)
+            return NULL;
+        without = protect_names[i];
+    }
+    return alloc_strf("protected names under %s%s%s", dir, without ? " but " : "",
+                      without ? without : "");
+}
+
 static json_t *entry_lines(const struct access_map *map)
 {
     json_t *lines = json_array();
+    AUTO(strv_done) struct strv groups = {0};
 
     for (size_t i = 0; i < map->len; i++) {
+        AUTO_FREE char *group = group_line(map, &map->entries[i]);
         AUTO_FREE char *line = entry_line(&map->entries[i]);
 
-        json_array_append_new(lines, json_string(line));
+        if (!group)
+            json_array_append_new(lines, json_string(line));
+        else if (!strv_has(&groups, group)) {
+            json_array_append_new(lines, json_string(group));
+            strv_push(&groups, group);
+        }
     }
     return lines;
 }
