@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/program.h"
 #include "base/str.h"
-#include "files/program.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -148,7 +148,7 @@ static void tidy_start(struct audit *audit)
 {
     static char null[] = "/dev/null";
     struct err ignored;
-    AUTO_FREE char *program = libexec_program(LOG_PROGRAM, &ignored);
+    AUTO_FREE char *program = program_find(LOG_PROGRAM, &ignored);
     AUTO_FREE char *place = alloc_str(audit->dir);
     char *argv[] = {program, (char *)"--tidy", place, NULL};
     posix_spawn_file_actions_t actions;

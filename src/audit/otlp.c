@@ -16,9 +16,9 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/program.h"
 #include "base/str.h"
 #include "base/units.h"
-#include "files/program.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -367,7 +367,7 @@ static void send(struct otlp_senders *senders, const char *path, const json_t *b
 {
     static char null[] = "/dev/null";
     struct err ignored;
-    AUTO_FREE char *program = body ? libexec_program("cordon-http", &ignored) : NULL;
+    AUTO_FREE char *program = body ? program_find("cordon-http", &ignored) : NULL;
     AUTO_CLOSE int request = -1;
     char *argv[] = {program, NULL};
     posix_spawn_file_actions_t actions;

@@ -7,9 +7,9 @@
 #include "cli/connect_options.h"
 
 #include "base/auto.h"
+#include "base/program.h"
 #include "cli/console.h"
 #include "cli/help.h"
-#include "cli/program.h"
 
 #include <stddef.h>
 

@@ -5,27 +5,20 @@
 #include "cli/console.h"
 #include "cli/log_options.h"
 
-#include "base/auto.h"
-#include "files/program.h"
+#include "base/program.h"
 
 #include <stddef.h>
-#include <unistd.h>
 
 static int log_run(char **argv)
 {
     struct log_options options = {0};
-    AUTO_FREE char *program = NULL;
     struct err err;
     char **rest;
     int status;
 
     if (!command_parse(&command_log, argv, &options, &rest, &status))
         return status;
-    program = libexec_program("cordon-log", &err);
-    if (!program)
-        return console_fail(&err);
-    execv(program, argv);
-    err_sys(&err, "%s", program);
+    program_exec("cordon-log", argv, &err);
     return console_fail(&err);
 }
 

@@ -1,9 +1,9 @@
 /* `cordon serve`: the exec server. The work is done by a program of its own, cordon-server, because
  * `cordon run` is not to load what a server needs (docs/decisions/0002-*). Here are its face and
  * the way to it. */
+#include "base/program.h"
 #include "cli/command.h"
 #include "cli/console.h"
-#include "cli/program.h"
 #include "cli/serve_options.h"
 
 #include <stddef.h>

@@ -7,8 +7,8 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/program.h"
 #include "base/strv.h"
-#include "files/program.h"
 #include "process/process.h"
 #include "server/place.h"
 
@@ -129,7 +129,7 @@ static int exchange_launch(struct http_exchange *exchange, const struct http_opt
 {
     static const struct process_events events = {
         .on_output = on_output, .on_input = on_input, .on_end = on_end};
-    AUTO_FREE char *program = libexec_program("cordon-http", err);
+    AUTO_FREE char *program = program_find("cordon-http", err);
     AUTO(strv_done) struct strv env = {0};
     char *const argv[] = {program, NULL};
     const struct process_options process = {

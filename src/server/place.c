@@ -12,9 +12,9 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "base/program.h"
 #include "base/str.h"
 #include "base/strv.h"
-#include "files/program.h"
 #include "policy/host_view.h"
 #include "policy/path_walk.h"
 #include "policy/profile_overlay.h"
@@ -22,7 +22,6 @@
 #include "policy/resolve.h"
 #include "sandbox/map_change.h"
 #include "sandbox/sandbox.h"
-#include "server/patch_program.h"
 #include "server/places.h"
 #include "server/sandbox_request.h"
 #include "server/secret_files.h"
@@ -51,7 +50,7 @@ struct places {
     struct strv own_paths;
     struct strv secrets;
     char *files_program; /* carries out file calls, also where nothing else can be read; or NULL */
-    char *patch_program; /* the same for patches */
+    char *patch_program; /* the same for patches: `cordon`, which is static */
     struct cooler *cooler;
     uint64_t last_number;
 };
@@ -64,8 +63,8 @@ struct places *places_new(struct loop *loop, char *const *own_paths, char *const
     places->cooler = cooler_new(loop);
     strv_push_all(&places->own_paths, own_paths);
     strv_push_all(&places->secrets, secrets);
-    places->files_program = libexec_program("cordon-files", &ignored);
-    places->patch_program = patch_program_find();
+    places->files_program = program_find("cordon-files", &ignored);
+    places->patch_program = program_find("cordon", &ignored);
     return places;
 }
 

@@ -8,6 +8,7 @@
 #include "base/auto.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "base/program.h"
 #include "base/str.h"
 #include "sandbox/linux/launcher_path.h"
 #include "sandbox/linux/placeholder_file.h"
@@ -90,40 +91,26 @@ static void protect_path(struct access_map *map, const char *path)
         protect_one(map, path);
 }
 
-/* The programs that the running one starts, outside of every sandbox: in a build tree, or beside
- * it, or where they are installed (cli/program.c, files/program.c). */
-static void protect_programs(struct access_map *map, const char *self)
+/* The programs that the running one starts, outside of every sandbox. */
+static void protect_programs(struct access_map *map)
 {
-    static const char *const folders[] = {"", "../cli", "../files", "../http", "../libexec/cordon"};
-    static const char *const names[] = {"cordon",     "cordon-server", "cordon-client",
-                                        "cordon-log", "cordon-files",  "cordon-http"};
-    AUTO_FREE char *here = path_parent(self);
+    AUTO(strv_done) struct strv paths = {0};
 
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        AUTO_FREE char *relative = alloc_strf("%s/%s", here, folders[i]);
-        AUTO_FREE char *folder = path_clean("/", relative);
-
-        for (size_t j = 0; j < sizeof names / sizeof *names; j++) {
-            AUTO_FREE char *path = path_join(folder, names[j]);
-
-            if (access_map_check(map, path) == ACCESS_WRITE && access(path, F_OK) == 0)
-                protect_path(map, path);
-        }
-    }
+    program_add_paths(&paths);
+    for (size_t i = 0; i < paths.len; i++)
+        if (access_map_check(map, paths.items[i]) == ACCESS_WRITE &&
+            access(paths.items[i], F_OK) == 0)
+            protect_path(map, paths.items[i]);
 }
 
 static void protect_own(struct sandbox *sandbox, const char *const *own_paths)
 {
     struct access_map *map = &sandbox->access;
     struct err ignored;
-    char self[4096];
-    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+    AUTO_FREE char *self = program_self();
 
-    if (len > 0) {
-        self[len] = '\0';
-        protect_path(map, self);
-        protect_programs(map, self);
-    }
+    protect_path(map, self);
+    protect_programs(map);
     protect_path(map, sandbox->launcher);
     protect_path(map, standins_registry(&ignored));
     for (; own_paths && *own_paths; own_paths++)

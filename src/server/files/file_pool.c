@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
-#include "files/program.h"
+#include "base/program.h"
 #include "loop/loop.h"
 #include "policy/access.h"
 #include "server/place.h"
@@ -136,7 +136,7 @@ static void pool_drop_worker(struct file_pool *pool, const struct worker *worker
 static struct worker *worker_start(struct file_pool *pool, struct place *place, struct err *err)
 {
     AUTO(worker_auto) struct worker *worker = alloc_zero(1, sizeof *worker);
-    AUTO_FREE char *program = libexec_program("cordon-files", err);
+    AUTO_FREE char *program = program_find("cordon-files", err);
     const struct file_helper_options options = {
         .loop = pool->loop, .sandbox = place->sandbox, .program = program};
 
