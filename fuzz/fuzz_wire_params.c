@@ -21,7 +21,7 @@ static void check(bool holds)
         abort();
 }
 
-static void check_shapes(const json_t *value)
+static void check_schemas(const json_t *value)
 {
     for (size_t i = 0; i < methods_len; i++) {
         struct json_at root = json_at_root(value);
@@ -30,7 +30,7 @@ static void check_shapes(const json_t *value)
 
         if (!methods[i].params)
             continue;
-        if (shape_check(methods[i].params, &root, &path, &err) == 0)
+        if (schema_check(methods[i].params, &root, &path, &err) == 0)
             check(!path && !err.code);
         else
             check(path && path[0] == '$' && err.code == ERR_INVALID && *err.msg);
@@ -57,9 +57,9 @@ static void check_path(const char *text)
 {
     enum rpc_code code = 0;
     struct err err = {0};
-    AUTO_FREE char *path = wire_path_parse(text, &code, &err);
+    AUTO_FREE char *path = rpc_path_parse(text, &code, &err);
     AUTO_FREE char *uri = path ? file_uri_format(path) : NULL;
-    AUTO_FREE char *again = uri ? wire_path_parse(uri, &code, &err) : NULL;
+    AUTO_FREE char *again = uri ? rpc_path_parse(uri, &code, &err) : NULL;
 
     check(path ? path_is_clean(path) && again && str_eq(path, again) : *err.msg != '\0');
 }
@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!value)
         return 0;
-    check_shapes(value);
+    check_schemas(value);
     check_sandbox(value);
     if (json_is_string(value))
         check_path(json_string_value(value));

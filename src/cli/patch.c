@@ -204,7 +204,7 @@ static void patch_run_done(struct patch_run *run)
 
 static int patch_with(const struct patch_options *options, const struct buf *text)
 {
-    AUTO(run_trail_done) struct run_trail trail = {0};
+    AUTO(run_audit_done) struct run_audit audit = {0};
     AUTO(patch_run_done) struct patch_run run = {.options = options};
     struct oneshot_result result;
     struct err err;
@@ -214,15 +214,15 @@ static int patch_with(const struct patch_options *options, const struct buf *tex
     if (find_program(&run, &err) || settings_init(&run.settings, &options->policy, &err))
         return patch_fail(options->form, &err, EXIT_FAILED);
     if (options->task == PATCH_APPLY)
-        run_trail_init(&trail, &run.settings);
-    run_trail_patch_begin(&trail, run.settings.folder, text->len);
+        run_audit_init(&audit, &run.settings);
+    run_audit_patch_begin(&audit, run.settings.folder, text->len);
     run.sandbox = settings_sandbox(&run.settings, &err);
     if (!run.sandbox || helper_run(&run, options->task, text, &result, &err)) {
-        run_trail_patch_end(&trail, false, err.msg);
+        run_audit_patch_end(&audit, false, err.msg);
         return patch_fail(options->form, &err, EXIT_FAILED);
     }
     status = report(&run, &result);
-    run_trail_patch_end(&trail, status == EXIT_OK,
+    run_audit_patch_end(&audit, status == EXIT_OK,
                         result.end == ONESHOT_EXITED ? NULL : oneshot_end_name(result.end));
     oneshot_result_done(&result);
     return status;

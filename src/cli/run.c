@@ -161,18 +161,18 @@ static int run_flow(struct run_flow *flow, char **argv)
     console_set_raw(false);
     run_flow_warn(flow);
     if (status) {
-        run_trail_failure(flow->trail, err.msg);
+        run_audit_failure(flow->audit, err.msg);
         return run_fail(flow->options, &err);
     }
     status = run_report(flow);
-    run_trail_result(flow->trail, execution_result(flow->execution));
+    run_audit_result(flow->audit, execution_result(flow->execution));
     return status;
 }
 
 static int run_with(const struct run_options *options, char **argv)
 {
-    AUTO(run_trail_done) struct run_trail trail = {0};
-    AUTO(run_flow_done) struct run_flow flow = {.options = options, .trail = &trail};
+    AUTO(run_audit_done) struct run_audit audit = {0};
+    AUTO(run_flow_done) struct run_flow flow = {.options = options, .audit = &audit};
     struct err err;
 
     /* The end of a reader must not be ours before what is on the host for the run is taken away. */
@@ -184,13 +184,13 @@ static int run_with(const struct run_options *options, char **argv)
         return run_fail(options, &err);
     }
     if (!(options->flags & RUN_NO_AUDIT))
-        run_trail_init(&trail, &flow.settings);
+        run_audit_init(&audit, &flow.settings);
     if (run_patch_init(&flow.patch, argv, flow.settings.folder, &err))
         return run_fail(options, &err);
     if (run_patch_is_one(&flow.patch))
-        run_trail_patch_begin(&trail, flow.patch.cwd, flow.patch.call.text_len);
+        run_audit_patch_begin(&audit, flow.patch.cwd, flow.patch.call.text_len);
     else
-        run_trail_begin(&trail, &flow.settings, argv);
+        run_audit_begin(&audit, &flow.settings, argv);
     return run_flow(&flow, argv);
 }
 

@@ -128,12 +128,12 @@ static void on_event(void *data, const struct execution_event *event)
 
     if (event->kind == EXECUTION_RETRIED && !(flow->options->flags & RUN_QUIET))
         console_say("once more, with %s", event->words);
-    run_trail_event(flow->trail, run_flow_settings(flow), event);
+    run_audit_event(flow->audit, run_flow_settings(flow), event);
 }
 
 static void on_flush(void *data)
 {
-    run_trail_flush(((struct run_flow *)data)->trail);
+    run_audit_flush(((struct run_flow *)data)->audit);
 }
 
 static void on_done(void *data)

@@ -9,7 +9,7 @@
 struct approvals;
 struct prompt;
 struct run_options;
-struct run_trail;
+struct run_audit;
 
 /* What an attempt runs in. */
 struct run_stage {
@@ -20,10 +20,10 @@ struct run_stage {
 
 enum { RUN_STAGES = EXECUTION_ATTEMPTS_MAX };
 
-/* Everything that lives as long as the command; borrowed: `options`, `trail`. */
+/* Everything that lives as long as the command; borrowed: `options`, `audit`. */
 struct run_flow {
     const struct run_options *options;
-    struct run_trail *trail;
+    struct run_audit *audit;
     struct settings settings; /* given; outlives what borrows from it */
     struct run_stage stages[RUN_STAGES];
     size_t stages_len;
@@ -31,7 +31,7 @@ struct run_flow {
     struct host_finder finder;
     struct rules *rules;
     struct loop *loop;
-    struct loop_timer *flush; /* of the trail, when the command runs for long */
+    struct loop_timer *flush; /* of the audit, when the command runs for long */
     struct prompt *prompt;    /* the terminal that is asked at; NULL: none */
     struct approvals *approvals;
     struct execution_options execution_options;

@@ -42,7 +42,7 @@ static void settings_auto(struct settings *settings)
 static void script_auto(struct script *script)
 {
     unified_free(script->unified);
-    script_trail_done(&script->trail);
+    script_audit_done(&script->audit);
     sandbox_free(script->sandbox);
     loop_free(script->loop);
 }
@@ -156,7 +156,7 @@ static int play(const struct script_options *options, const char *name)
         console_say("%s", settings.warnings.items[i]);
     make_env(&settings, &env);
     script.env = strv_view(&env);
-    script_trail_init(&script.trail, &settings);
+    script_audit_init(&script.audit, &settings);
     return play_file(&script, file, name);
 }
 

@@ -20,7 +20,7 @@ struct script {
     const struct access_map *access; /* the sandbox's; NULL without one */
     char *const *env;                /* of every session */
     struct unified *unified;
-    struct script_trail trail;
+    struct script_audit audit;
     bool has_fixed_times;  /* no measured time in the output */
     bool is_answered;      /* the call that runs is over */
     struct json_t *answer; /* and this is what it came to; owned */

@@ -1,4 +1,4 @@
-/* See script_trail.h. A session that ends without an answer that tells of it (another one pushed it
+/* See script_audit.h. A session that ends without an answer that tells of it (another one pushed it
  * out, or the script is over) was ended by us. */
 #include "cli/script_audit.h"
 
@@ -14,14 +14,14 @@
 
 static const uint64_t wait_ns = UINT64_C(1000000000); /* 1 s, when others hold the log */
 
-void script_trail_init(struct script_trail *trail, const struct settings *settings)
+void script_audit_init(struct script_audit *audit, const struct settings *settings)
 {
-    *trail = (struct script_trail){.trail = NULL};
-    if (run_trail_has_place(&settings->file))
-        trail->trail = audit_new(settings->file.folder);
+    *audit = (struct script_audit){.audit = NULL};
+    if (run_audit_has_place(&settings->file))
+        audit->audit = audit_new(settings->file.folder);
 }
 
-void script_trail_begin(struct script_trail *trail, const struct settings *settings,
+void script_audit_begin(struct script_audit *audit, const struct settings *settings,
                         const struct unified_exec *exec, int id)
 {
     char *const argv[] = {(char *)exec->shell, (char *)(exec->is_login ? "-lc" : "-c"),
@@ -32,21 +32,21 @@ void script_trail_begin(struct script_trail *trail, const struct settings *setti
         .cwd = exec->workdir,
         .profile = settings->profile_name,
         .network = network_access_name(settings->access.network),
-        .sandbox = run_trail_mode_name(settings->mode),
+        .sandbox = run_audit_mode_name(settings->mode),
         .face = "script",
     };
     struct script_session *session;
 
-    if (!trail->trail)
+    if (!audit->audit)
         return;
-    trail->sessions = alloc_grow(trail->sessions, trail->len, &trail->cap, sizeof *trail->sessions);
-    session = &trail->sessions[trail->len++];
+    audit->sessions = alloc_grow(audit->sessions, audit->len, &audit->cap, sizeof *audit->sessions);
+    session = &audit->sessions[audit->len++];
     session->id = id;
-    audit_session_id(session->trail_id);
-    audit_add(trail->trail, AUDIT_BEGIN, session->trail_id, audit_begin_body(&begin));
+    audit_session_id(session->audit_id);
+    audit_add(audit->audit, AUDIT_BEGIN, session->audit_id, audit_begin_body(&begin));
 }
 
-static void add_denials(struct script_trail *trail, const struct script_session *session,
+static void add_denials(struct script_audit *audit, const struct script_session *session,
                         const struct denials *denials)
 {
     for (size_t i = 0; denials && i < denials->len; i++) {
@@ -55,11 +55,11 @@ static void add_denials(struct script_trail *trail, const struct script_session 
         struct audit_note note;
 
         if (execution_audit_event(&event, NULL, NULL, &note))
-            audit_add(trail->trail, note.event, session->trail_id, note.body);
+            audit_add(audit->audit, note.event, session->audit_id, note.body);
     }
 }
 
-static void add_end(struct script_trail *trail, const struct script_session *session,
+static void add_end(struct script_audit *audit, const struct script_session *session,
                     const struct process_end *end)
 {
     struct audit_end body = {.end = "cancelled", .exit_code = -1};
@@ -73,30 +73,30 @@ static void add_end(struct script_trail *trail, const struct script_session *ses
         body.signal = end->how == PROCESS_SIGNALED ? end->signal : 0;
         body.reason = end->how == PROCESS_FAILED_TO_START ? end->failure.msg : NULL;
     }
-    audit_add(trail->trail, AUDIT_END, session->trail_id, audit_end_body(&body));
+    audit_add(audit->audit, AUDIT_END, session->audit_id, audit_end_body(&body));
 }
 
-void script_trail_answer(struct script_trail *trail, const struct unified_response *response)
+void script_audit_answer(struct script_audit *audit, const struct unified_response *response)
 {
-    for (size_t i = 0; response->end && i < trail->len; i++) {
-        if (trail->sessions[i].id != response->session_id)
+    for (size_t i = 0; response->end && i < audit->len; i++) {
+        if (audit->sessions[i].id != response->session_id)
             continue;
-        add_denials(trail, &trail->sessions[i], response->denials);
-        add_end(trail, &trail->sessions[i], response->end);
-        trail->sessions[i] = trail->sessions[--trail->len];
+        add_denials(audit, &audit->sessions[i], response->denials);
+        add_end(audit, &audit->sessions[i], response->end);
+        audit->sessions[i] = audit->sessions[--audit->len];
         return;
     }
 }
 
-void script_trail_done(struct script_trail *trail)
+void script_audit_done(struct script_audit *audit)
 {
     struct err err;
 
-    for (size_t i = 0; i < trail->len; i++)
-        add_end(trail, &trail->sessions[i], NULL);
-    if (trail->trail && audit_flush(trail->trail, wait_ns, &err))
+    for (size_t i = 0; i < audit->len; i++)
+        add_end(audit, &audit->sessions[i], NULL);
+    if (audit->audit && audit_flush(audit->audit, wait_ns, &err))
         console_say("this script is not in the audit log: %s", err.msg);
-    audit_free(trail->trail);
-    free(trail->sessions);
-    *trail = (struct script_trail){.trail = NULL};
+    audit_free(audit->audit);
+    free(audit->sessions);
+    *audit = (struct script_audit){.audit = NULL};
 }

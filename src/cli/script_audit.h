@@ -13,22 +13,22 @@ struct unified_response;
 /* A session whose end is still to be written. */
 struct script_session {
     int id;
-    char trail_id[AUDIT_SESSION_SIZE];
+    char audit_id[AUDIT_SESSION_SIZE];
 };
 
 /* Zeroed it writes nothing. */
-struct script_trail {
-    struct audit *trail;
+struct script_audit {
+    struct audit *audit;
     struct script_session *sessions;
     size_t len;
     size_t cap;
 };
 
-void script_trail_init(struct script_trail *trail, const struct settings *settings);
-void script_trail_begin(struct script_trail *trail, const struct settings *settings,
+void script_audit_init(struct script_audit *audit, const struct settings *settings);
+void script_audit_begin(struct script_audit *audit, const struct settings *settings,
                         const struct unified_exec *exec, int id);
 /* Of any answer; only one with an end is written. */
-void script_trail_answer(struct script_trail *trail, const struct unified_response *response);
+void script_audit_answer(struct script_audit *audit, const struct unified_response *response);
 
 /* Ends what still runs, and writes everything; what is wrong is said once. */
-void script_trail_done(struct script_trail *trail);
+void script_audit_done(struct script_audit *audit);

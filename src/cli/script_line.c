@@ -152,7 +152,7 @@ static void on_done(void *data, const struct unified_response *response)
 
     script->answer = script_response_json(script, response);
     script->is_answered = true;
-    script_trail_answer(&script->trail, response);
+    script_audit_answer(&script->audit, response);
 }
 
 /* What was started, or why not. A call that could not be started is answered by that. */
@@ -210,7 +210,7 @@ static int play_exec(struct script *script, const struct json_at *at, struct err
     exec.input = word ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL;
     call = unified_exec(script->unified, &exec, on_done, script, &failure);
     if (call)
-        script_trail_begin(&script->trail, script->settings, &exec, unified_call_id(call));
+        script_audit_begin(&script->audit, script->settings, &exec, unified_call_id(call));
     answer_failure(script, call, 0, exec.cmd, &failure);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* See execution_audit.h. Pure: who writes them, when and where, is the business of a trail. */
+/* See execution_audit.h. Pure: who writes them, when and where, is the business of the caller. */
 #include "executor/execution_audit.h"
 
 #include "base/strv.h"

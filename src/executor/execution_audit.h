@@ -1,4 +1,4 @@
-/* What an execution is in the audit log (audit/record.h): records for whoever keeps a trail. */
+/* What an execution is in the audit log (audit/record.h): records for the callers that keep an audit log. */
 #pragma once
 
 #include "audit/record.h"

@@ -1,4 +1,4 @@
-/* See asker_client.h. A question is a request approval/request to the connection that has the
+/* See approver_client.h. A question is a request approval/request to the connection that has the
  * session now. No connection, one that closes, an error and an answer that is none are all a no:
  * nothing runs because somebody did not understand a question. */
 #include "server/approver_client.h"
@@ -14,14 +14,14 @@
 
 #include <stdlib.h>
 
-struct asker_client {
+struct approver_client {
     struct asker asker;
     struct client_session *session;
     struct client_question *questions; /* that the client has */
 };
 
 struct client_question {
-    struct asker_client *asker;
+    struct approver_client *asker;
     struct client_question *next;
     const struct approval_request *question;
     struct rpc_peer *peer;
@@ -78,7 +78,7 @@ static void on_answer(void *data, const struct rpc_message *message)
 
 static void client_ask(struct asker *asker, const struct approval_request *question)
 {
-    struct asker_client *self = (struct asker_client *)asker;
+    struct approver_client *self = (struct approver_client *)asker;
     AUTO_JSON json_t *params = NULL;
     struct client_question *asked;
     struct rpc_call call = {.method = "approval/request", .on_answer = on_answer};
@@ -101,7 +101,7 @@ static void client_ask(struct asker *asker, const struct approval_request *quest
 
 static void client_withdraw(struct asker *asker, const char *id)
 {
-    struct asker_client *self = (struct asker_client *)asker;
+    struct approver_client *self = (struct approver_client *)asker;
 
     for (struct client_question *asked = self->questions; asked; asked = asked->next)
         if (str_eq(asked->question->id, id)) {
@@ -113,7 +113,7 @@ static void client_withdraw(struct asker *asker, const char *id)
 
 static void client_free(struct asker *asker)
 {
-    struct asker_client *self = (struct asker_client *)asker;
+    struct approver_client *self = (struct approver_client *)asker;
 
     while (self->questions) {
         rpc_peer_call_cancel(self->questions->peer, self->questions->call);
@@ -132,9 +132,9 @@ json_t *client_session_question(const struct client_session *session, json_t *qu
                      question);
 }
 
-struct asker *asker_client_new(struct client_session *session)
+struct asker *approver_client_new(struct client_session *session)
 {
-    struct asker_client *asker = alloc_zero(1, sizeof *asker);
+    struct approver_client *asker = alloc_zero(1, sizeof *asker);
 
     asker->asker =
         (struct asker){.ask = client_ask, .withdraw = client_withdraw, .free = client_free};

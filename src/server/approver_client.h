@@ -7,7 +7,7 @@ struct asker;
 struct client_session;
 
 /* Asks by approval/request. Never NULL. */
-struct asker *asker_client_new(struct client_session *session);
+struct asker *approver_client_new(struct client_session *session);
 
 /* {"approvalId", "sessionId", "question"}: with an id that is unique in the server. Takes over
  * `question` (approval_request_to_json()); new reference. */

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct call *wire_call_new(struct client *client, struct rpc_message *message)
+struct call *call_begin(struct client *client, struct rpc_message *message)
 {
     struct call *call = alloc_zero(1, sizeof *call);
 

@@ -18,7 +18,7 @@ struct call {
 #define CALLS_MAX 1024 /* that wait on one connection */
 
 /* Takes the message over. */
-struct call *wire_call_new(struct client *client, struct rpc_message *message);
+struct call *call_begin(struct client *client, struct rpc_message *message);
 
 /* The method's parameters, an empty object when there are none. */
 const json_t *call_params(const struct call *call);

@@ -59,7 +59,7 @@ static int check_params(const struct method *method, const struct call *call, ch
 
     if (!method->params)
         return check_nothing(call->message.params, err);
-    if (shape_check(method->params, &root, ret_path, err) == 0)
+    if (schema_check(method->params, &root, ret_path, err) == 0)
         return 0;
     if (!is_given)
         err_set(err, ERR_INVALID, "invalid type: null, expected struct %s", method->params->name);
@@ -124,7 +124,7 @@ void client_on_message(struct client *client, struct rpc_message *message)
         client_on_notification(client, message->method);
         return;
     }
-    call_dispatch(wire_call_new(client, message));
+    call_dispatch(call_begin(client, message));
 }
 
 /* --- life --- */

@@ -39,9 +39,9 @@ static void uuid_make(char ret[CLIENT_SESSION_ID_SIZE])
 
 static bool has_live(const struct client_session *session)
 {
-    for (const struct wire_process *process = session->processes.first; process;
+    for (const struct rpc_process *process = session->processes.first; process;
          process = process->next)
-        if (wire_process_is_live(process))
+        if (rpc_process_is_live(process))
             return true;
     return false;
 }
@@ -84,8 +84,8 @@ void client_session_free(struct client_session *session)
     if (session->client)
         session->client->session = NULL;
     while (session->processes.first)
-        wire_process_free(session->processes.first);
-    unified_part_end(session);
+        rpc_process_free(session->processes.first);
+    model_part_end(session);
     exec_runs_end(session);
     approvals_free(session->approvals);
     snapshots_free(session->snapshots);
@@ -107,10 +107,10 @@ struct client_session *client_session_find(const struct server *server, const ch
     return NULL;
 }
 
-static void tell_processes(struct client_session *session)
+static void notify_processes(struct client_session *session)
 {
-    for (struct wire_process *process = session->processes.first; process; process = process->next)
-        wire_process_on_owner(process);
+    for (struct rpc_process *process = session->processes.first; process; process = process->next)
+        rpc_process_on_owner(process);
 }
 
 void client_session_attach(struct client_session *session, struct client *client)
@@ -119,7 +119,7 @@ void client_session_attach(struct client_session *session, struct client *client
     session->detached = 0;
     session->client = client;
     client->session = session;
-    tell_processes(session);
+    notify_processes(session);
 }
 
 static bool has_model_session(const struct client_session *session)
@@ -127,8 +127,8 @@ static bool has_model_session(const struct client_session *session)
     AUTO_FREE int *ids = NULL;
     size_t len = 0;
 
-    if (session->server->unified)
-        ids = unified_list(session->server->unified, session->number, &len);
+    if (session->server->model_calls)
+        ids = unified_list(session->server->model_calls, session->number, &len);
     return len > 0;
 }
 
@@ -165,15 +165,15 @@ void client_session_detach(struct client_session *session)
 {
     session->client = NULL;
     session->detached = ++session->server->sessions_detached;
-    tell_processes(session);
+    notify_processes(session);
     start_clock(session);
     end_oldest(session->server);
 }
 
 void client_session_on_room(struct client_session *session)
 {
-    for (struct wire_process *process = session->processes.first; process; process = process->next)
-        wire_process_deliver(process);
+    for (struct rpc_process *process = session->processes.first; process; process = process->next)
+        rpc_process_deliver(process);
 }
 
 void client_session_on_idle(struct client_session *session)

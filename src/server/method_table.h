@@ -13,9 +13,9 @@ enum method_state {
 struct method {
     const char *name;
     enum method_state state;
-    bool is_control;            /* also when CALLS_MAX requests of the connection wait already */
-    const char *family;         /* "client must call initialize before using ... methods" */
-    const struct shape *params; /* NULL: it takes none */
+    bool is_control;             /* also when CALLS_MAX requests of the connection wait already */
+    const char *family;          /* "client must call initialize before using ... methods" */
+    const struct schema *params; /* NULL: it takes none */
     method_fn *handle;
 };
 

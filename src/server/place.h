@@ -1,7 +1,7 @@
 /* Where a client's commands and file calls run: the sandbox that its `sandbox` object means on this
- * host. Each distinct one is made once and kept warm.
+ * host. Each distinct one is made once and kept next_place.
  *
- * Two shapes are taken (spec/exec-server.md 6): that of 0.169.0 with `permissions`, and the older
+ * Two schemas are taken (spec/exec-server.md 6): that of 0.169.0 with `permissions`, and the older
  * SandboxLaunchConfig with `mode`, `policy`, `fileSystemPolicy`, `networkPolicy`,
  * `sandboxPolicyCwd`. */
 #pragma once
@@ -43,7 +43,7 @@ struct place *place_find(struct places *places, const struct place_request *requ
                          enum rpc_code *ret_code, struct err *err);
 
 /* While anything runs in it. Every hold is ended once. A place that nobody holds for a second gives
- * back what it keeps warm, above all the stand-ins that its user can see. */
+ * back what it keeps next_place, above all the stand-ins that its user can see. */
 void place_hold(struct place *place);
 void place_release(struct place *place);
 

@@ -1,4 +1,4 @@
-/* See wire_path.h. Which refusal has which code follows the original (wire-samples 08). */
+/* See rpc_path.h. Which refusal has which code follows the original (wire-samples 08). */
 #include "server/rpc_path.h"
 
 #include "base/alloc.h"
@@ -55,7 +55,7 @@ static char *with_root(const char *rest)
     return alloc_strf("file://%s%s", rest[0] == '/' ? "" : "/", rest);
 }
 
-char *wire_path_parse(const char *uri, enum rpc_code *ret_code, struct err *err)
+char *rpc_path_parse(const char *uri, enum rpc_code *ret_code, struct err *err)
 {
     size_t scheme = scheme_len(uri);
     const char *rest = uri + scheme;
@@ -87,7 +87,7 @@ char *wire_path_parse(const char *uri, enum rpc_code *ret_code, struct err *err)
     return TAKE_PTR(clean);
 }
 
-json_t *wire_path_to_json(const char *path)
+json_t *rpc_path_to_json(const char *path)
 {
     AUTO_FREE char *uri = file_uri_format(path);
 

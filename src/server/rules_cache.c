@@ -48,7 +48,7 @@ static void look_at(void *data, const struct rules_origin *origin, const struct 
 }
 
 /* Before the files are read, so that what changes meanwhile has another signature. */
-static void look_at_files(struct look *look, const struct rule_owner *owner, const char *folder)
+static void check_files(struct look *look, const struct rule_owner *owner, const char *folder)
 {
     const struct rules_visitor visitor = {.visit = look_at, .data = look};
     AUTO_FREE char *project = NULL;
@@ -75,7 +75,7 @@ const struct rules *rules_cache_get(struct rules_cache *cache, const struct rule
     struct look look = {.newest_ns = 0};
     AUTO_FREE char *signature = NULL;
 
-    look_at_files(&look, owner, folder);
+    check_files(&look, owner, folder);
     signature = buf_take(&look.text);
     if (cache->is_settled && str_eq(cache->signature, signature))
         return cache->rules;

@@ -2,7 +2,7 @@
  * the newer one has (spec/exec-server.md 6); the older is SandboxLaunchConfig of seeds/001. Each
  * gets its answer in its own spelling: "linuxSeccomp" or "linux-seccomp".
  *
- * Unknown fields are ignored, but never inside a profile's older closed shapes: what is not
+ * Unknown fields are ignored, but never inside a profile's older closed forms: what is not
  * understood there could narrow it. */
 #include "server/sandbox_request.h"
 
@@ -31,7 +31,7 @@ static char *read_path(const struct json_at *at, enum rpc_code *ret_code, struct
         return NULL;
     if (text[0] == '/')
         return path_clean("/", text);
-    path = wire_path_parse(text, ret_code, err);
+    path = rpc_path_parse(text, ret_code, err);
     if (!path) {
         AUTO_FREE char *where = json_at_path(at);
 

@@ -1,4 +1,4 @@
-/* See shape.h. The messages are those of the original, for clients and people that know them; what
+/* See schema.h. The messages are those of the original, for clients and people that know them; what
  * they lack, the place, goes beside them. The tables are finite trees made at build time, so the
  * recursion is as deep as a schema file is nested. */
 #include "server/schema.h"
@@ -46,21 +46,22 @@ static void describe(const json_t *value, char *ret, size_t size)
     }
 }
 
-static int fail_type(const struct shape *shape, const struct json_at *at, char **ret_path,
+static int fail_type(const struct schema *schema, const struct json_at *at, char **ret_path,
                      struct err *err)
 {
     static const char *const expected[] = {
-        [SHAPE_ANY] = "anything",      [SHAPE_STRING] = "a string", [SHAPE_INTEGER] = "an integer",
-        [SHAPE_BOOLEAN] = "a boolean", [SHAPE_OBJECT] = "a map",    [SHAPE_ARRAY] = "a sequence",
-        [SHAPE_MAP] = "a map",
+        [SCHEMA_ANY] = "anything",       [SCHEMA_STRING] = "a string",
+        [SCHEMA_INTEGER] = "an integer", [SCHEMA_BOOLEAN] = "a boolean",
+        [SCHEMA_OBJECT] = "a map",       [SCHEMA_ARRAY] = "a sequence",
+        [SCHEMA_MAP] = "a map",
     };
     char found[QUOTED_MAX + 16];
 
     describe(at->value, found, sizeof found);
-    if (shape->type == SHAPE_OBJECT && shape->name)
-        err_set(err, ERR_INVALID, "invalid type: %s, expected struct %s", found, shape->name);
+    if (schema->type == SCHEMA_OBJECT && schema->name)
+        err_set(err, ERR_INVALID, "invalid type: %s, expected struct %s", found, schema->name);
     else
-        err_set(err, ERR_INVALID, "invalid type: %s, expected %s", found, expected[shape->type]);
+        err_set(err, ERR_INVALID, "invalid type: %s, expected %s", found, expected[schema->type]);
     return fail_at(at, ret_path);
 }
 
@@ -78,71 +79,71 @@ static void append_words(struct buf *text, const char *const *words)
         buf_appendf(text, "%s`%s`", i == 0 ? "" : is_pair ? " or " : ", ", words[i]);
 }
 
-static int check_words(const struct shape *shape, const struct json_at *at, char **ret_path,
+static int check_words(const struct schema *schema, const struct json_at *at, char **ret_path,
                        struct err *err)
 {
     const char *text = json_string_value(at->value);
     AUTO(buf_done) struct buf list = {0};
 
-    for (const char *const *word = shape->words; *word; word++)
+    for (const char *const *word = schema->words; *word; word++)
         if (str_eq(*word, text))
             return 0;
     buf_init(&list, sizeof err->msg);
-    append_words(&list, shape->words);
+    append_words(&list, schema->words);
     err_set(err, ERR_INVALID, "unknown variant `%.*s`, expected %s", QUOTED_MAX, text, list.data);
     return fail_at(at, ret_path);
 }
 
-static int check_string(const struct shape *shape, const struct json_at *at, char **ret_path,
+static int check_string(const struct schema *schema, const struct json_at *at, char **ret_path,
                         struct err *err)
 {
     int64_t len = (int64_t)json_string_length(at->value);
 
-    if (shape->words)
-        return check_words(shape, at, ret_path, err);
-    if (len >= shape->min && len <= shape->max)
+    if (schema->words)
+        return check_words(schema, at, ret_path, err);
+    if (len >= schema->min && len <= schema->max)
         return 0;
     if (len == 0)
         err_set(err, ERR_INVALID, "%s must not be empty", name_of(at));
     else
-        err_set(err, ERR_INVALID, "%s must not exceed %" PRId64 " bytes", name_of(at), shape->max);
+        err_set(err, ERR_INVALID, "%s must not exceed %" PRId64 " bytes", name_of(at), schema->max);
     return fail_at(at, ret_path);
 }
 
-static int check_integer(const struct shape *shape, const struct json_at *at, char **ret_path,
+static int check_integer(const struct schema *schema, const struct json_at *at, char **ret_path,
                          struct err *err)
 {
     int64_t number = json_integer_value(at->value);
 
-    if (number >= shape->min && number <= shape->max)
+    if (number >= schema->min && number <= schema->max)
         return 0;
-    if (number < 0 && shape->min >= 0)
+    if (number < 0 && schema->min >= 0)
         err_set(err, ERR_INVALID, "invalid number");
     else
         err_set(err, ERR_INVALID, "%s must be between %" PRId64 " and %" PRId64, name_of(at),
-                shape->min, shape->max);
+                schema->min, schema->max);
     return fail_at(at, ret_path);
 }
 
-static int check_array(const struct shape *shape, const struct json_at *at, char **ret_path,
+static int check_array(const struct schema *schema, const struct json_at *at, char **ret_path,
                        struct err *err)
 {
     size_t len = json_array_size(at->value);
 
-    if ((int64_t)len < shape->min) {
+    if ((int64_t)len < schema->min) {
         err_set(err, ERR_INVALID, "%s must not be empty", name_of(at));
         return fail_at(at, ret_path);
     }
-    for (size_t i = 0; shape->items && i < len; i++) {
+    for (size_t i = 0; schema->items && i < len; i++) {
         struct json_at item = json_at_item(at, i);
 
-        if (shape_check(shape->items, &item, ret_path, err))
+        if (schema_check(schema->items, &item, ret_path, err))
             return -1;
     }
     return 0;
 }
 
-static int check_map(const struct shape *shape, const struct json_at *at, char **ret_path,
+static int check_map(const struct schema *schema, const struct json_at *at, char **ret_path,
                      struct err *err)
 {
     const char *key;
@@ -152,66 +153,66 @@ static int check_map(const struct shape *shape, const struct json_at *at, char *
     {
         struct json_at item = json_at_field(at, key);
 
-        if (shape->items && shape_check(shape->items, &item, ret_path, err))
+        if (schema->items && schema_check(schema->items, &item, ret_path, err))
             return -1;
     }
     return 0;
 }
 
-static int check_field(const struct shape_field *field, const struct json_at *object,
+static int check_field(const struct schema_field *field, const struct json_at *object,
                        char **ret_path, struct err *err)
 {
     struct json_at at = json_at_field(object, field->name);
 
-    if (at.value && !(json_is_null(at.value) && field->need == SHAPE_NULLABLE))
-        return shape_check(field->shape, &at, ret_path, err);
-    if (at.value || field->need != SHAPE_REQUIRED)
+    if (at.value && !(json_is_null(at.value) && field->need == SCHEMA_NULLABLE))
+        return schema_check(field->schema, &at, ret_path, err);
+    if (at.value || field->need != SCHEMA_REQUIRED)
         return 0;
     err_set(err, ERR_INVALID, "missing field `%s`", field->name);
     return fail_at(&at, ret_path);
 }
 
-static int check_object(const struct shape *shape, const struct json_at *at, char **ret_path,
+static int check_object(const struct schema *schema, const struct json_at *at, char **ret_path,
                         struct err *err)
 {
-    for (const struct shape_field *field = shape->fields; field && field->name; field++)
+    for (const struct schema_field *field = schema->fields; field && field->name; field++)
         if (check_field(field, at, ret_path, err))
             return -1;
     return 0;
 }
 
-int shape_check(const struct shape *shape, const struct json_at *at, char **ret_path,
-                struct err *err)
+int schema_check(const struct schema *schema, const struct json_at *at, char **ret_path,
+                 struct err *err)
 {
     const json_t *value = at->value;
 
-    switch (shape->type) {
-    case SHAPE_ANY:
+    switch (schema->type) {
+    case SCHEMA_ANY:
         return 0;
-    case SHAPE_STRING:
+    case SCHEMA_STRING:
         if (json_is_string(value))
-            return check_string(shape, at, ret_path, err);
+            return check_string(schema, at, ret_path, err);
         break;
-    case SHAPE_INTEGER:
+    case SCHEMA_INTEGER:
         if (json_is_integer(value))
-            return check_integer(shape, at, ret_path, err);
+            return check_integer(schema, at, ret_path, err);
         break;
-    case SHAPE_BOOLEAN:
+    case SCHEMA_BOOLEAN:
         if (json_is_boolean(value))
             return 0;
         break;
-    case SHAPE_OBJECT:
+    case SCHEMA_OBJECT:
         if (json_is_object(value))
-            return check_object(shape, at, ret_path, err);
+            return check_object(schema, at, ret_path, err);
         break;
-    case SHAPE_ARRAY:
+    case SCHEMA_ARRAY:
         if (json_is_array(value))
-            return check_array(shape, at, ret_path, err);
+            return check_array(schema, at, ret_path, err);
         break;
-    case SHAPE_MAP:
+    case SCHEMA_MAP:
         if (json_is_object(value))
-            return check_map(shape, at, ret_path, err);
+            return check_map(schema, at, ret_path, err);
         break;
     }
-    return fail_type(shape, at, ret_path, err);
+    return fail_type(schema, at, ret_path, err);
 }

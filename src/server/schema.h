@@ -7,39 +7,39 @@
 
 #include <stdint.h>
 
-enum shape_type {
-    SHAPE_ANY,
-    SHAPE_STRING,
-    SHAPE_INTEGER,
-    SHAPE_BOOLEAN,
-    SHAPE_OBJECT,
-    SHAPE_ARRAY,
-    SHAPE_MAP, /* an object with keys of any name */
+enum schema_type {
+    SCHEMA_ANY,
+    SCHEMA_STRING,
+    SCHEMA_INTEGER,
+    SCHEMA_BOOLEAN,
+    SCHEMA_OBJECT,
+    SCHEMA_ARRAY,
+    SCHEMA_MAP, /* an object with keys of any name */
 };
 
-enum shape_need {
-    SHAPE_REQUIRED,
-    SHAPE_OPTIONAL, /* may be missing */
-    SHAPE_NULLABLE, /* or null */
+enum schema_need {
+    SCHEMA_REQUIRED,
+    SCHEMA_OPTIONAL, /* may be missing */
+    SCHEMA_NULLABLE, /* or null */
 };
 
-struct shape_field {
+struct schema_field {
     const char *name; /* NULL ends the table */
-    enum shape_need need;
-    const struct shape *shape;
+    enum schema_need need;
+    const struct schema *schema;
 };
 
-struct shape {
-    enum shape_type type;
+struct schema {
+    enum schema_type type;
     const char *name; /* of an object, in messages; NULL: none */
     int64_t min;      /* of an integer; bytes of a text; items of an array */
     int64_t max;
-    const char *const *words;         /* the only texts, NULL-terminated; NULL: any */
-    const struct shape *items;        /* of an array or map; NULL: any */
-    const struct shape_field *fields; /* of an object; NULL: none */
+    const char *const *words;          /* the only texts, NULL-terminated; NULL: any */
+    const struct schema *items;        /* of an array or map; NULL: any */
+    const struct schema_field *fields; /* of an object; NULL: none */
 };
 
 /* ERR_INVALID in the words of the original (spec/wire-samples); where it is comes as a JSON path
  * in `*ret_path`, which the caller frees. The nesting is that of the tables. */
-int shape_check(const struct shape *shape, const struct json_at *at, char **ret_path,
-                struct err *err);
+int schema_check(const struct schema *schema, const struct json_at *at, char **ret_path,
+                 struct err *err);

@@ -72,7 +72,7 @@ static void on_closed(void *data, struct rpc_peer *peer, const char *why)
     if (was_stdio)
         stopping_now(server);
     else
-        stopping_look(server);
+        stopping_check(server);
 }
 
 static void on_metrics(void *data, struct buf *body)
@@ -109,10 +109,10 @@ bool server_refuses(const struct server *server, struct call *call)
 
 /* --- the next command's launcher --- */
 
-static void on_warm_time(void *data)
+static void on_prepare_time(void *data)
 {
     struct server *server = data;
-    struct place *place = TAKE_PTR(server->warm);
+    struct place *place = TAKE_PTR(server->next_place);
 
     sandbox_prepare(place->sandbox);
     place_release(place);
@@ -121,11 +121,11 @@ static void on_warm_time(void *data)
 void server_on_started(struct server *server, struct place *place)
 {
     server->started++;
-    if (server->warm)
-        place_release(server->warm);
-    server->warm = place;
+    if (server->next_place)
+        place_release(server->next_place);
+    server->next_place = place;
     place_hold(place);
-    loop_timer_start(server->warmer, 0);
+    loop_timer_start(server->prepare_timer, 0);
 }
 
 /* --- configuration --- */
@@ -155,8 +155,8 @@ static int server_configure(struct server *server, bool *ret_changed, struct err
 }
 
 /* One part of it, as it is from now on; `err` NULL: it was read. */
-static void tell_reloaded(const char *what, const char *file, bool has_changed,
-                          const struct err *err)
+static void log_reloaded(const char *what, const char *file, bool has_changed,
+                         const struct err *err)
 {
     if (err)
         log_event(LOG_LEVEL_ERROR, "reload-failed", log_text("what", what), log_text("file", file),
@@ -173,7 +173,7 @@ static void reload_secrets(struct server *server)
     int failed = server->renew(server->configure_data, &secrets, &err);
 
     places_hide(server->places, secrets.files);
-    tell_reloaded(secrets.flag, secrets.file, secrets.has_changed, failed ? &err : NULL);
+    log_reloaded(secrets.flag, secrets.file, secrets.has_changed, failed ? &err : NULL);
 }
 
 void server_reload(struct server *server)
@@ -182,7 +182,7 @@ void server_reload(struct server *server)
     struct err err;
     int failed = server_configure(server, &has_changed, &err);
 
-    tell_reloaded("config", server->config.path, has_changed, failed ? &err : NULL);
+    log_reloaded("config", server->config.path, has_changed, failed ? &err : NULL);
     if (server->renew)
         reload_secrets(server);
     places_forget(server->places);
@@ -251,7 +251,7 @@ struct server *server_new(const struct server_options *options, struct err *err)
         return NULL;
     server->places = places_new(server->loop, options->own_paths, options->secrets);
     server->hub = rpc_hub_new(server->loop, &hub);
-    server->warmer = loop_timer_new(server->loop, on_warm_time, server);
+    server->prepare_timer = loop_timer_new(server->loop, on_prepare_time, server);
     server->stopping.timer = loop_timer_new(server->loop, stopping_on_time, server);
     server->service = service_new(server, err);
     if (!server->service || server_listen(server, options, err))
@@ -268,17 +268,17 @@ void server_free(struct server *server)
         client_session_free(server->sessions);
     while (server->clients)
         client_on_closed(server->clients);
-    unified_part_free(server);
+    model_part_free(server);
     prompt_free(server->prompt);
     rules_cache_done(&server->rules);
-    server_trail_free(server);
-    if (server->warm)
-        place_release(server->warm);
+    server_audit_free(server);
+    if (server->next_place)
+        place_release(server->next_place);
     file_pool_free(server->file_pool);
     places_free(server->places);
     rpc_hub_free(server->hub);
     service_free(server->service);
-    loop_timer_free(server->warmer);
+    loop_timer_free(server->prepare_timer);
     loop_timer_free(server->stopping.timer);
     loop_free(server->loop);
     config_done(&server->config);
@@ -288,6 +288,6 @@ void server_free(struct server *server)
 
 int server_run(struct server *server, struct err *err)
 {
-    service_tell_ready(server->service);
+    service_notify_ready(server->service);
     return loop_run(server->loop, &server->is_done, err);
 }

@@ -29,10 +29,10 @@ struct loop;
 struct place;
 struct places;
 struct prompt;
-struct server_trail;
+struct server_audit;
 struct service;
 struct unified;
-struct write_turns;
+struct write_queue;
 
 #define SERVER_GRACE_NS UINT64_C(2000000000) /* from SIGTERM to SIGKILL when the server stops */
 
@@ -79,14 +79,14 @@ struct server {
     struct rpc_hub *hub;
     struct places *places;
     struct file_pool *file_pool;     /* NULL until an fs/ method is used; freed before the places */
-    struct unified *unified;         /* NULL until session/exec is used */
-    struct write_turns *write_turns; /* NULL until session/write is used */
+    struct unified *model_calls;     /* NULL until session/exec is used */
+    struct write_queue *write_queue; /* NULL until session/write is used */
     struct rules_cache rules;        /* of session/exec */
-    size_t model_calls;              /* session/... that are not answered yet */
+    size_t model_requests;           /* session/... that are not answered yet */
     struct exec_run *exec_runs;      /* commands of exec/run and patch/apply */
     const char *approval_hook;       /* asked first; NULL: none */
     struct prompt *prompt;           /* where the person is asked; NULL: clients are */
-    struct server_trail *trail;      /* the audit log; NULL: nothing is written yet */
+    struct server_audit *audit;      /* the audit log; NULL: nothing is written yet */
     struct service *service;         /* signals, systemd */
     struct client *clients;
     struct client_session *sessions;
@@ -98,11 +98,11 @@ struct server {
     int (*renew)(void *data, struct server_secrets *ret, struct err *err);
     void *configure_data; /* of both */
     struct retained retained;
-    size_t open;               /* processes that are not closed */
-    struct place *warm;        /* to be prepared for the next command; held; NULL: none */
-    struct loop_timer *warmer; /* when there is nothing else to do */
-    struct buf scratch;        /* the text of one event */
-    char piece[WIRE_CHUNK_MAX];
+    size_t open;                      /* processes that are not closed */
+    struct place *next_place;         /* to be prepared for the next command; held; NULL: none */
+    struct loop_timer *prepare_timer; /* when there is nothing else to do */
+    struct buf scratch;               /* the text of one event */
+    char piece[RPC_CHUNK_MAX];
     uint64_t started; /* processes, for /metrics */
     struct stopping stopping;
     bool is_stopping;

@@ -1,4 +1,4 @@
-/* See server_trail.h. The trail is made with the first command; events are written together, a
+/* See server_audit.h. The log is opened with the first command; events are written together, a
  * second after the first of them or when there are enough for it to be worth while. What cannot be
  * written is said once in the server's log and stops nothing. */
 #include "server/server_audit.h"
@@ -21,26 +21,26 @@
 
 enum { FLUSH_LEN = 64 }; /* events: some tenths of a millisecond */
 
-struct server_trail {
+struct server_audit {
     struct audit *audit;
     struct loop_timer *timer;
     uint64_t ids;
     bool has_complained;
 };
 
-static void write_down(struct server_trail *trail, uint64_t wait_ns)
+static void write_down(struct server_audit *audit, uint64_t wait_ns)
 {
     struct err err;
 
-    if (audit_flush(trail->audit, wait_ns, &err) == 0)
+    if (audit_flush(audit->audit, wait_ns, &err) == 0)
         return;
     if (err.code == ERR_LIMIT && !wait_ns) { /* others hold the log; there will be another time */
-        loop_timer_start(trail->timer, FLUSH_NS);
+        loop_timer_start(audit->timer, FLUSH_NS);
         return;
     }
-    if (!trail->has_complained)
+    if (!audit->has_complained)
         log_event(LOG_LEVEL_ERROR, "audit-failed", log_text("why", err.msg));
-    trail->has_complained = true;
+    audit->has_complained = true;
 }
 
 static void on_time(void *data)
@@ -49,49 +49,49 @@ static void on_time(void *data)
 }
 
 /* NULL: the config folder is not known. */
-static struct server_trail *trail_of(struct server *server)
+static struct server_audit *audit_of(struct server *server)
 {
-    struct server_trail *trail = server->trail;
+    struct server_audit *audit = server->audit;
 
-    if (trail || !server->config.folder)
-        return trail;
-    trail = alloc_zero(1, sizeof *trail);
-    trail->audit = audit_new(server->config.folder);
-    trail->timer = loop_timer_new(server->loop, on_time, trail);
-    server->trail = trail;
-    return trail;
+    if (audit || !server->config.folder)
+        return audit;
+    audit = alloc_zero(1, sizeof *audit);
+    audit->audit = audit_new(server->config.folder);
+    audit->timer = loop_timer_new(server->loop, on_time, audit);
+    server->audit = audit;
+    return audit;
 }
 
-bool server_trail_id(const struct client_session *session, char ret[SERVER_TRAIL_ID_SIZE])
+bool server_audit_id(const struct client_session *session, char ret[SERVER_AUDIT_ID_SIZE])
 {
-    struct server_trail *trail = trail_of(session->server);
+    struct server_audit *audit = audit_of(session->server);
 
     *ret = '\0';
-    if (trail)
-        snprintf(ret, SERVER_TRAIL_ID_SIZE, "%s.%" PRIu64, session->id, ++trail->ids);
-    return trail;
+    if (audit)
+        snprintf(ret, SERVER_AUDIT_ID_SIZE, "%s.%" PRIu64, session->id, ++audit->ids);
+    return audit;
 }
 
-void server_trail_add(struct server *server, enum audit_event event, const char *id, json_t *body)
+void server_audit_add(struct server *server, enum audit_event event, const char *id, json_t *body)
 {
-    struct server_trail *trail = server->trail;
-    size_t waiting = audit_pending(trail->audit);
+    struct server_audit *audit = server->audit;
+    size_t waiting = audit_pending(audit->audit);
 
-    audit_add(trail->audit, event, id, body);
+    audit_add(audit->audit, event, id, body);
     if (!waiting)
-        loop_timer_start(trail->timer, FLUSH_NS);
+        loop_timer_start(audit->timer, FLUSH_NS);
     else if (waiting + 1 == FLUSH_LEN)
-        loop_timer_start(trail->timer, 0);
+        loop_timer_start(audit->timer, 0);
 }
 
-void server_trail_free(struct server *server)
+void server_audit_free(struct server *server)
 {
-    struct server_trail *trail = TAKE_PTR(server->trail);
+    struct server_audit *audit = TAKE_PTR(server->audit);
 
-    if (!trail)
+    if (!audit)
         return;
-    write_down(trail, LAST_WAIT_NS);
-    loop_timer_free(trail->timer);
-    audit_free(trail->audit);
-    free(trail);
+    write_down(audit, LAST_WAIT_NS);
+    loop_timer_free(audit->timer);
+    audit_free(audit->audit);
+    free(audit);
 }

@@ -1,4 +1,4 @@
-/* What the server writes to the audit log (audit/audit.h): one trail for all that its clients run.
+/* What the server writes to the audit log (audit/audit.h): one log for all that its clients run.
  * The records of one command have an id of their own that begins with that of its client's session,
  * so `cordon log --session` finds one command by the whole and all of a client by the beginning. */
 #pragma once
@@ -11,15 +11,15 @@ struct client_session;
 struct json_t;
 struct server;
 
-enum { SERVER_TRAIL_ID_SIZE = 60 }; /* a UUID, a dot, a number, and the NUL */
+enum { SERVER_AUDIT_ID_SIZE = 60 }; /* a UUID, a dot, a number, and the NUL */
 
 /* An id for a new command. false, and "", when the config folder is not known, so there is no log.
  */
-bool server_trail_id(const struct client_session *session, char ret[SERVER_TRAIL_ID_SIZE]);
+bool server_audit_id(const struct client_session *session, char ret[SERVER_AUDIT_ID_SIZE]);
 
 /* Takes `body` over. */
-void server_trail_add(struct server *server, enum audit_event event, const char *id,
+void server_audit_add(struct server *server, enum audit_event event, const char *id,
                       struct json_t *body);
 
 /* Writes down what waits, and frees; also when there is none. */
-void server_trail_free(struct server *server);
+void server_audit_free(struct server *server);

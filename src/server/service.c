@@ -82,14 +82,14 @@ static void on_watchdog(void *data)
     loop_timer_start(service->watchdog, service->watchdog_ns);
 }
 
-void service_tell_ready(struct service *service)
+void service_notify_ready(struct service *service)
 {
     notify(service, "READY=1");
     if (service->watchdog_ns)
         on_watchdog(service);
 }
 
-void service_tell_stopping(struct service *service)
+void service_notify_stopping(struct service *service)
 {
     notify(service, "STOPPING=1");
 }

@@ -19,5 +19,5 @@ int service_adopt(struct service *service, struct rpc_hub *hub, struct err *err)
 /* The startup line on stdout: "ws://127.0.0.1:4711". Nothing for stdio, which the protocol has. */
 void service_announce(const struct rpc_listener *listener);
 
-void service_tell_ready(struct service *service);
-void service_tell_stopping(struct service *service);
+void service_notify_ready(struct service *service);
+void service_notify_stopping(struct service *service);

@@ -24,7 +24,7 @@ static struct asker *person_new(struct client_session *session)
     AUTO_FREE char *who = alloc_strf("session %s", session->id);
 
     return session->server->prompt ? asker_terminal_new(session->server->prompt, who)
-                                   : asker_client_new(session);
+                                   : approver_client_new(session);
 }
 
 struct approvals *session_approvals(struct client_session *session, struct err *err)

@@ -13,11 +13,11 @@
 #include "server/service.h"
 
 #define STOPPING_CLOSE_NS UINT64_C(5000000000) /* for connections to take what is queued */
-#define STOPPING_LOOK_NS UINT64_C(20000000)    /* sessions of models do not tell when they end */
+#define STOPPING_CHECK_NS UINT64_C(20000000)   /* sessions of models do not tell when they end */
 
 static bool has_running(const struct server *server)
 {
-    return server->open || server->model_calls || exec_runs_count(server);
+    return server->open || server->model_requests || exec_runs_count(server);
 }
 
 static void terminate_all(struct server *server, uint64_t grace_ns)
@@ -26,19 +26,19 @@ static void terminate_all(struct server *server, uint64_t grace_ns)
     bool was_running;
 
     for (struct client_session *session = server->sessions; session; session = session->next)
-        for (struct wire_process *process = session->processes.first; process;
+        for (struct rpc_process *process = session->processes.first; process;
              process = process->next)
-            wire_process_terminate(process, grace_ns, &was_running, &ignored);
+            rpc_process_terminate(process, grace_ns, &was_running, &ignored);
     exec_runs_cancel(server);
 }
 
 /* The next look, at the end of the step at the latest. */
-static void look_later(struct stopping *stopping)
+static void check_later(struct stopping *stopping)
 {
     uint64_t now = clock_now_ns();
     uint64_t left = stopping->until_ns > now ? stopping->until_ns - now : 0;
 
-    loop_timer_start(stopping->timer, left < STOPPING_LOOK_NS ? left : STOPPING_LOOK_NS);
+    loop_timer_start(stopping->timer, left < STOPPING_CHECK_NS ? left : STOPPING_CHECK_NS);
 }
 
 static void step_close(struct server *server)
@@ -53,18 +53,18 @@ static void step_terminate(struct server *server)
     server->stopping.step = STOPPING_TERMINATE;
     server->stopping.until_ns = clock_after(clock_now_ns(), SERVER_GRACE_NS + SERVER_GRACE_NS / 2);
     terminate_all(server, SERVER_GRACE_NS);
-    look_later(&server->stopping);
+    check_later(&server->stopping);
 }
 
 static void give_up(struct server *server)
 {
     log_event(LOG_LEVEL_WARN, "stopping-unfinished", log_uint("processes", server->open),
-              log_uint("model-calls", server->model_calls),
+              log_uint("model-calls", server->model_requests),
               log_uint("runs", exec_runs_count(server)));
     step_close(server);
 }
 
-void stopping_look(struct server *server)
+void stopping_check(struct server *server)
 {
     struct stopping *stopping = &server->stopping;
 
@@ -86,12 +86,12 @@ void stopping_on_time(void *data)
     else if (!has_running(server))
         step_close(server);
     else if (!is_over)
-        look_later(stopping);
+        check_later(stopping);
     else if (stopping->step == STOPPING_DRAIN)
         step_terminate(server);
     else
         give_up(server);
-    stopping_look(server);
+    stopping_check(server);
 }
 
 void stopping_now(struct server *server)
@@ -99,7 +99,7 @@ void stopping_now(struct server *server)
     server->is_stopping = true;
     terminate_all(server, 0);
     step_close(server);
-    stopping_look(server);
+    stopping_check(server);
 }
 
 void server_stop(struct server *server)
@@ -109,9 +109,9 @@ void server_stop(struct server *server)
         return;
     }
     server->is_stopping = true;
-    service_tell_stopping(server->service);
+    service_notify_stopping(server->service);
     log_event(LOG_LEVEL_INFO, "stopping", log_uint("processes", server->open));
     server->stopping.step = STOPPING_DRAIN;
     server->stopping.until_ns = clock_after(clock_now_ns(), server->limits.drain_ns);
-    look_later(&server->stopping);
+    check_later(&server->stopping);
 }

@@ -15,7 +15,7 @@ struct stopping {
 };
 
 /* Something ended: perhaps the next step can come. */
-void stopping_look(struct server *server);
+void stopping_check(struct server *server);
 
 /* To the last step at once: what runs is killed. */
 void stopping_now(struct server *server);

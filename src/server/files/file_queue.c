@@ -140,7 +140,7 @@ static int spell_path(json_t *params, const char *key, enum rpc_code *ret_code, 
         *ret_code = RPC_INTERNAL;
         return err_set(err, ERR_LIMIT, "Filename too long (os error 36)");
     }
-    path = wire_path_parse(text, ret_code, err);
+    path = rpc_path_parse(text, ret_code, err);
     if (!path)
         return -1;
     uri = file_uri_format(path);

@@ -54,8 +54,8 @@ static char *make_request(struct err *err)
     if (!codex)
         return NULL;
     request = json_pack("{s:s, s:{s:o, s:o, s:o}}", "method", "capabilities/discover", "params",
-                        "codexHome", wire_path_to_json(codex), "userHome", wire_path_to_json(home),
-                        "system", wire_path_to_json(HOST_CODEX_SYSTEM));
+                        "codexHome", rpc_path_to_json(codex), "userHome", rpc_path_to_json(home),
+                        "system", rpc_path_to_json(HOST_CODEX_SYSTEM));
     return json_dumps(request, JSON_COMPACT);
 }
 
@@ -65,7 +65,7 @@ void method_capabilities_discover_v2(struct call *call, const json_t *params)
     enum rpc_code code = RPC_INTERNAL;
     struct err err;
     AUTO_FREE char *cwd =
-        wire_path_parse(json_string_value(json_object_get(params, "cwd")), &code, &err);
+        rpc_path_parse(json_string_value(json_object_get(params, "cwd")), &code, &err);
     const struct place_request request = {
         .sandbox = json_object_get(params, "sandbox"), .cwd = cwd, .tmpdir = getenv("TMPDIR")};
     AUTO(file_call_done) struct file_call how = {.on_answer = on_answer};

@@ -78,7 +78,7 @@ static char *read_root(struct server *server, const json_t *root, struct place *
     const struct place_request request = {.sandbox = json_object_get(root, "sandbox"),
                                           .tmpdir = getenv("TMPDIR")};
     AUTO_FREE char *path =
-        wire_path_parse(json_string_value(json_object_get(root, "path")), ret_code, err);
+        rpc_path_parse(json_string_value(json_object_get(root, "path")), ret_code, err);
 
     *ret_place = path ? place_find(server_places(server), &request, ret_code, err) : NULL;
     return *ret_place ? file_uri_format(path) : NULL;

@@ -65,14 +65,14 @@ static json_t *home_to_json(void)
 {
     AUTO_FREE char *home = host_home();
 
-    return wire_path_to_json(home);
+    return rpc_path_to_json(home);
 }
 
 static json_t *cwd_to_json(void)
 {
     AUTO_FREE char *cwd = getcwd(NULL, 0);
 
-    return cwd ? wire_path_to_json(cwd) : json_null();
+    return cwd ? rpc_path_to_json(cwd) : json_null();
 }
 
 /* The same for every server of one user on one host, and nothing can be read out of it. */
@@ -101,12 +101,12 @@ json_t *environment_info(struct server *server)
     json_t *folders = json_array();
 
     if (has_tmpdir)
-        json_array_append_new(folders, wire_path_to_json(tmpdir));
+        json_array_append_new(folders, rpc_path_to_json(tmpdir));
     return json_pack("{s:o, s:s, s:o, s:o, s:o, s:s, s:[], s:o, s:o, s:o}", "shell",
                      shell_to_json(), "executorVersion", PROTOCOL_VERSION, "providerId",
                      provider_to_json(), "cwd", cwd_to_json(), "userHomeDir", home_to_json(),
                      "platformOs", "linux", "prependPathDirs", "temporaryDirectories", folders,
-                     "tempDir", wire_path_to_json(has_tmpdir ? tmpdir : "/tmp"), "capabilities",
+                     "tempDir", rpc_path_to_json(has_tmpdir ? tmpdir : "/tmp"), "capabilities",
                      capabilities_to_json());
 }
 

@@ -52,7 +52,7 @@ static int add_layer(json_t *layers, const char *kind, const char *folder, const
     if (status > 0)
         json_array_append_new(layers,
                               json_pack("{s:o, s:o, s:s#}", "source", json_lossy(source), "baseDir",
-                                        wire_path_to_json(folder), "toml", text.data, text.len));
+                                        rpc_path_to_json(folder), "toml", text.data, text.len));
     return status < 0 ? -1 : 0;
 }
 
@@ -102,7 +102,7 @@ void method_environment_config_read(struct call *call, const json_t *params)
         return;
     }
     gethostname(host, sizeof host - 1);
-    call_reply(call, json_pack("{s:o, s:o, s:s, s:o, s:o}", "userHomeDir", wire_path_to_json(home),
-                               "codexHomeDir", wire_path_to_json(codex), "hostname", host, "config",
+    call_reply(call, json_pack("{s:o, s:o, s:s, s:o, s:o}", "userHomeDir", rpc_path_to_json(home),
+                               "codexHomeDir", rpc_path_to_json(codex), "hostname", host, "config",
                                stack_to_json(config), "requirements", stack_to_json(requirements)));
 }

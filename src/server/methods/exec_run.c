@@ -124,7 +124,7 @@ static int run_read(struct exec_run *run, const json_t *params, enum rpc_code *r
                     struct err *err)
 {
     *ret_code = RPC_INVALID_PARAMS;
-    run->cwd = wire_path_parse(json_string_value(json_object_get(params, "cwd")), ret_code, err);
+    run->cwd = rpc_path_parse(json_string_value(json_object_get(params, "cwd")), ret_code, err);
     if (!run->cwd || read_wishes(run, params, err))
         return -1;
     *ret_code = RPC_INTERNAL;

@@ -89,7 +89,7 @@ static bool is_standin(const json_t *params)
 
     if (json_is_object(json_object_get(params, "sandbox")) || strlen(uri) > 3 * PATH_MAX)
         return false;
-    path = wire_path_parse(uri, &code, &err);
+    path = rpc_path_parse(uri, &code, &err);
     return path && standin_file_is(path);
 }
 

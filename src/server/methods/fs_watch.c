@@ -52,7 +52,7 @@ static int read_paths(const json_t *list, struct strv *ret, enum rpc_code *ret_c
                       struct err *err)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
-        char *path = wire_path_parse(json_string_value(json_array_get(list, i)), ret_code, err);
+        char *path = rpc_path_parse(json_string_value(json_array_get(list, i)), ret_code, err);
 
         if (!path)
             return -1;
@@ -73,7 +73,7 @@ void method_fs_watch_missing(struct call *call, const json_t *params)
     struct err err;
 
     if (read_paths(json_object_get(params, "missing"), &missing, &code, &err) ||
-        (uri && !(present = wire_path_parse(uri, &code, &err)))) {
+        (uri && !(present = rpc_path_parse(uri, &code, &err)))) {
         call_fail(call, code, "%s", err.msg);
         return;
     }

@@ -31,7 +31,7 @@ static int patch_read(struct exec_run *run, const json_t *params, enum rpc_code 
 {
     const json_t *patch = json_object_get(params, "patch");
 
-    run->cwd = wire_path_parse(json_string_value(json_object_get(params, "cwd")), ret_code, err);
+    run->cwd = rpc_path_parse(json_string_value(json_object_get(params, "cwd")), ret_code, err);
     if (!run->cwd)
         return -1;
     run->patch.kind = PATCH_CALL_PATCH;

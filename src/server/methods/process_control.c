@@ -18,7 +18,7 @@ static const char *text_of(const json_t *params, const char *name)
     return json_string_value(json_object_get(params, name));
 }
 
-static struct wire_process *find(const struct call *call, const json_t *params)
+static struct rpc_process *find(const struct call *call, const json_t *params)
 {
     return client_process(call->client, text_of(params, "processId"));
 }
@@ -35,7 +35,7 @@ static void fail_ended(struct call *call)
     call_fail(call, RPC_INTERNAL, "failed to write to process stdin");
 }
 
-static void fail_no_room(struct call *call, const struct wire_process *process)
+static void fail_no_room(struct call *call, const struct rpc_process *process)
 {
     AUTO_FREE char *text = alloc_strf("%zu bytes of input wait already for process %s to read them",
                                       SESSION_INPUT_MAX, process->id);
@@ -43,7 +43,7 @@ static void fail_no_room(struct call *call, const struct wire_process *process)
     call_fail_data(call, RPC_INVALID_REQUEST, text, limit_data_of_input(process->session));
 }
 
-static void write_bytes(struct call *call, struct wire_process *process, const json_t *params,
+static void write_bytes(struct call *call, struct rpc_process *process, const json_t *params,
                         const char *bytes, size_t len)
 {
     enum session_written written;
@@ -99,18 +99,18 @@ void method_process_write(struct call *call, const json_t *params)
 {
     size_t len = 0;
     AUTO_FREE char *bytes = decode(call, params, &len);
-    struct wire_process *process;
+    struct rpc_process *process;
 
     if (!bytes)
         return;
     process = find(call, params);
     if (!process)
         reply_status(call, "unknownProcess");
-    else if (process->state == WIRE_STARTING)
+    else if (process->state == RPC_PROCESS_STARTING)
         reply_status(call, "starting");
     else if (!process->takes_input)
         reply_status(call, "stdinClosed");
-    else if (process->state != WIRE_RUNNING)
+    else if (process->state != RPC_PROCESS_RUNNING)
         fail_ended(call);
     else if (!client_may_write(call->client, process))
         call_fail(call, RPC_INVALID_REQUEST, "another connection writes to process %s",
@@ -121,7 +121,7 @@ void method_process_write(struct call *call, const json_t *params)
 
 void method_process_close_stdin(struct call *call, const json_t *params)
 {
-    struct wire_process *process = call_process(call, params);
+    struct rpc_process *process = call_process(call, params);
     struct session_info info;
 
     if (!process)
@@ -140,7 +140,7 @@ void method_process_close_stdin(struct call *call, const json_t *params)
 
 void method_process_signal(struct call *call, const json_t *params)
 {
-    struct wire_process *process = find(call, params);
+    struct rpc_process *process = find(call, params);
     struct err err;
 
     if (process && session_interrupt(process->session, &err))
@@ -151,12 +151,12 @@ void method_process_signal(struct call *call, const json_t *params)
 
 void method_process_terminate(struct call *call, const json_t *params)
 {
-    struct wire_process *process = find(call, params);
+    struct rpc_process *process = find(call, params);
     uint64_t grace_ms = (uint64_t)json_integer_value(json_object_get(params, "graceMs"));
     bool was_running = false;
     struct err err;
 
-    if (process && wire_process_terminate(process, grace_ms * CLOCK_NS_PER_MS, &was_running, &err))
+    if (process && rpc_process_terminate(process, grace_ms * CLOCK_NS_PER_MS, &was_running, &err))
         call_fail_err(call, &err);
     else
         call_reply(call, json_pack("{s:b}", "running", was_running));
@@ -164,7 +164,7 @@ void method_process_terminate(struct call *call, const json_t *params)
 
 void method_process_resize(struct call *call, const json_t *params)
 {
-    struct wire_process *process = call_process(call, params);
+    struct rpc_process *process = call_process(call, params);
     const struct pty_size size = {
         .rows = (unsigned short)json_integer_value(json_object_get(params, "rows")),
         .columns = (unsigned short)json_integer_value(json_object_get(params, "columns")),

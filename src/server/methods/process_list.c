@@ -19,7 +19,7 @@ static json_t *argv_to_json(const struct strv *argv)
     return array;
 }
 
-static json_int_t count_observers(const struct wire_process *process)
+static json_int_t count_observers(const struct rpc_process *process)
 {
     json_int_t count = 0;
 
@@ -29,18 +29,18 @@ static json_int_t count_observers(const struct wire_process *process)
     return count;
 }
 
-static json_t *process_to_json(const struct wire_process *process)
+static json_t *process_to_json(const struct rpc_process *process)
 {
     pid_t pid = session_pid(process->session);
     json_t *item;
 
     item = json_pack("{s:s, s:s, s:o, s:o, s:b, s:o, s:s, s:I}", "processId", process->id,
                      "sessionId", process->owner->id, "argv", argv_to_json(&process->argv), "cwd",
-                     wire_path_to_json(process->cwd), "tty", process->has_tty, "pid",
+                     rpc_path_to_json(process->cwd), "tty", process->has_tty, "pid",
                      pid ? json_integer(pid) : json_null(), "sandboxType", process->sandbox_type,
                      "startedAtMs", (json_int_t)process->started_ms);
-    wire_process_state_to_json(process, item);
-    json_object_set_new(item, "nextSeq", json_integer((json_int_t)wire_process_next_seq(process)));
+    rpc_process_state_to_json(process, item);
+    json_object_set_new(item, "nextSeq", json_integer((json_int_t)rpc_process_next_seq(process)));
     json_object_set_new(item, "nextOffset",
                         json_integer((json_int_t)output_total(session_output(process->session))));
     json_object_set_new(item, "modelSession",
@@ -53,9 +53,9 @@ static json_t *process_to_json(const struct wire_process *process)
 
 static void list_session(const struct client_session *session, json_t *list)
 {
-    for (const struct wire_process *process = session->processes.first; process;
+    for (const struct rpc_process *process = session->processes.first; process;
          process = process->next)
-        if (process->state != WIRE_STARTING && process->state != WIRE_FAILED)
+        if (process->state != RPC_PROCESS_STARTING && process->state != RPC_PROCESS_FAILED)
             json_array_append_new(list, process_to_json(process));
 }
 

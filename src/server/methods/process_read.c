@@ -20,11 +20,11 @@
 
 enum { READ_BYTES_MAX = 8 << 20 }; /* of output in one answer: a message is 16 MiB at most */
 
-static void place_find_read(struct wire_process *process, const struct process_wait *wait,
+static void place_find_read(struct rpc_process *process, const struct process_wait *wait,
                             struct output_place *ret)
 {
     struct output *output = session_output(process->session);
-    uint64_t chunk = wire_process_chunk_of(process, wait->after_seq);
+    uint64_t chunk = rpc_process_chunk_of(process, wait->after_seq);
 
     if (wait->offset != UINT64_MAX) {
         uint64_t total = output_total(output);
@@ -39,7 +39,7 @@ static void place_find_read(struct wire_process *process, const struct process_w
 
 /* What one answer is made of. */
 struct reading {
-    struct wire_process *process;
+    struct rpc_process *process;
     struct buf *text;
     struct buf lost; /* the array of that name; empty: none */
     uint64_t bytes;
@@ -50,11 +50,11 @@ struct reading {
 static void add_chunk(struct reading *reading, const struct output_record *record,
                       const char *bytes)
 {
-    struct wire_process *process = reading->process;
-    uint64_t seq = wire_process_seq_of(process, record->first_seq);
+    struct rpc_process *process = reading->process;
+    uint64_t seq = rpc_process_seq_of(process, record->first_seq);
 
     buf_appendf(reading->text, "%s{\"seq\":%" PRIu64 ",\"stream\":\"%s\",\"chunk\":\"",
-                reading->last_seq ? "," : "", seq, wire_process_stream(process, record->stream));
+                reading->last_seq ? "," : "", seq, rpc_process_stream(process, record->stream));
     rpc_text_base64(reading->text, bytes, (size_t)record->len);
     buf_appendf(reading->text, "\",\"offset\":%" PRIu64 "}", record->offset);
     reading->bytes += record->len;
@@ -81,7 +81,7 @@ static void read_chunks(struct reading *reading, struct output_place *place, uin
             reading->is_cut = true;
             return;
         }
-        output_read(output, place, OUTPUT_BY_CHUNK, piece, WIRE_CHUNK_MAX, &record);
+        output_read(output, place, OUTPUT_BY_CHUNK, piece, RPC_CHUNK_MAX, &record);
         if (record.kind == OUTPUT_BYTES)
             add_chunk(reading, &record, piece);
         else if (record.kind == OUTPUT_GAP)
@@ -91,8 +91,8 @@ static void read_chunks(struct reading *reading, struct output_place *place, uin
 
 static void add_state(struct reading *reading, uint64_t next_seq, uint64_t next_offset)
 {
-    const struct wire_process *process = reading->process;
-    bool has_exited = wire_process_has_exited(process);
+    const struct rpc_process *process = reading->process;
+    bool has_exited = rpc_process_has_exited(process);
     char code[16] = "null";
 
     if (has_exited)
@@ -101,14 +101,14 @@ static void add_state(struct reading *reading, uint64_t next_seq, uint64_t next_
                 "],\"nextSeq\":%" PRIu64 ",\"exited\":%s,\"exitCode\":%s,\"closed\":%s,"
                 "\"failure\":null,\"sandboxDenied\":%s,\"nextOffset\":%" PRIu64,
                 next_seq, has_exited ? "true" : "false", code,
-                process->state == WIRE_CLOSED ? "true" : "false",
+                process->state == RPC_PROCESS_CLOSED ? "true" : "false",
                 process->end.is_denied ? "true" : "false", next_offset);
     if (reading->lost.len)
         buf_appendf(reading->text, ",\"lost\":[%s]", reading->lost.data);
     buf_append_str(reading->text, "}");
 }
 
-void process_read_append(struct wire_process *process, const struct process_wait *wait,
+void process_read_append(struct rpc_process *process, const struct process_wait *wait,
                          struct buf *text)
 {
     struct reading reading = {.process = process, .text = text};
@@ -123,7 +123,7 @@ void process_read_append(struct wire_process *process, const struct process_wait
     process->found = place;
     add_state(&reading,
               reading.last_seq && (has_max || reading.is_cut) ? reading.last_seq + 1
-                                                              : wire_process_next_seq(process),
+                                                              : rpc_process_next_seq(process),
               place.offset);
     buf_done(&reading.lost);
 }
@@ -146,19 +146,19 @@ static uint64_t ms_or(const json_t *params, const char *name, uint64_t otherwise
 }
 
 /* The client knows what is before the place that it reads from. */
-static void tell_asked(struct wire_process *process, const struct process_wait *wait)
+static void note_asked(struct rpc_process *process, const struct process_wait *wait)
 {
     struct output_place place;
 
-    if (process->delivery != WIRE_PULL)
+    if (process->delivery != RPC_PULL)
         return;
     place_find_read(process, wait, &place);
-    wire_process_asked(process, place.offset);
+    rpc_process_asked(process, place.offset);
 }
 
 void method_process_read(struct call *call, const json_t *params)
 {
-    struct wire_process *process = call_process(call, params);
+    struct rpc_process *process = call_process(call, params);
     struct process_wait wait = {
         .kind = WAIT_READ,
         .call = call,
@@ -170,11 +170,11 @@ void method_process_read(struct call *call, const json_t *params)
 
     if (!process)
         return;
-    if (process->state == WIRE_STARTING) {
+    if (process->state == RPC_PROCESS_STARTING) {
         call_fail(call, RPC_INVALID_REQUEST, "process %s is starting", process->id);
         return;
     }
-    tell_asked(process, &wait);
+    note_asked(process, &wait);
     process_wait_start(&wait, ms_or(params, "waitMs", 0));
 }
 

@@ -80,11 +80,11 @@ static bool call_refuse_start(struct call *call, const json_t *params)
 {
     struct client_session *session = call->client->session;
     const char *id = json_string_value(json_object_get(params, "processId"));
-    struct wire_process *old = process_table_find(&session->processes, id);
+    struct rpc_process *old = process_table_find(&session->processes, id);
     struct err err;
 
-    if (old && old->state == WIRE_FAILED)
-        wire_process_free(TAKE_PTR(old));
+    if (old && old->state == RPC_PROCESS_FAILED)
+        rpc_process_free(TAKE_PTR(old));
     if (old)
         call_fail(call, RPC_INVALID_REQUEST, "process %s already exists", id);
     else if (model_process_is_id(id))
@@ -128,7 +128,7 @@ static int start_read(struct start *start, enum rpc_code *ret_code, struct err *
 {
     const json_t *params = start->params;
 
-    start->cwd = wire_path_parse(json_string_value(json_object_get(params, "cwd")), ret_code, err);
+    start->cwd = rpc_path_parse(json_string_value(json_object_get(params, "cwd")), ret_code, err);
     if (!start->cwd)
         return -1;
     start_read_argv(start);
@@ -160,11 +160,11 @@ static struct process_options start_options(const struct start *start, const str
     };
 }
 
-static enum wire_delivery delivery_of(const json_t *params)
+static enum rpc_delivery delivery_of(const json_t *params)
 {
     const char *word = json_string_value(json_object_get(params, "delivery"));
 
-    return word && strcmp(word, "pull") == 0 ? WIRE_PULL : WIRE_PUSH;
+    return word && strcmp(word, "pull") == 0 ? RPC_PULL : RPC_PUSH;
 }
 
 static uint64_t spool_of(const json_t *params, const struct server *server)
@@ -179,7 +179,7 @@ static void start_process(struct call *call, const struct start *start, struct p
     struct client_session *session = call->client->session;
     const struct process_options process = start_options(start, session->server, place);
     const json_t *metadata = json_object_get(start->params, "metadata");
-    const struct wire_options options = {
+    const struct rpc_process_options options = {
         .owner = session,
         .id = json_string_value(json_object_get(start->params, "processId")),
         .process = &process,
@@ -191,7 +191,7 @@ static void start_process(struct call *call, const struct start *start, struct p
     };
     struct err err;
 
-    if (wire_process_new(&options, &err))
+    if (rpc_process_new(&options, &err))
         return;
     call_fail_with(call, RPC_INTERNAL, &err);
 }

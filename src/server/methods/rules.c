@@ -23,7 +23,7 @@ static char *read_folder(const json_t *params, enum rpc_code *ret_code, struct e
 {
     const char *cwd = json_string_value(json_object_get(params, "cwd"));
 
-    return cwd ? wire_path_parse(cwd, ret_code, err) : alloc_str("/");
+    return cwd ? rpc_path_parse(cwd, ret_code, err) : alloc_str("/");
 }
 
 static void read_words(const json_t *list, struct strv *ret)

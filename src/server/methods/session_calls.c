@@ -30,7 +30,7 @@ static int number_of(const json_t *params)
 /* NULL with an error in the words that a model gets. */
 static struct session *session_of(struct call *call, const json_t *params, struct err *err)
 {
-    struct unified *unified = unified_part(call->client->server, err);
+    struct unified *unified = server_model_calls(call->client->server, err);
     struct session *session = unified ? unified_find(unified, number_of(params), err) : NULL;
     struct session_info info;
 
@@ -44,10 +44,11 @@ static struct session *session_of(struct call *call, const json_t *params, struc
 }
 
 /* A person who has taken the right to write (process/attach) is not interfered with. */
-static int check_pen(const struct call *call, const struct unified_write *write, struct err *err)
+static int check_write_lock(const struct call *call, const struct unified_write *write,
+                            struct err *err)
 {
     const struct client *client = call->client;
-    const struct wire_process *process = model_process_find(client->session, write->session_id);
+    const struct rpc_process *process = model_process_find(client->session, write->session_id);
 
     if ((!write->len && !write->closes) || !process || client_may_write(client, process))
         return 0;
@@ -57,12 +58,12 @@ static int check_pen(const struct call *call, const struct unified_write *write,
                    write->session_id);
 }
 
-static void write_begin(struct call *call, struct write_turn *turn)
+static void write_begin(struct call *call, struct queued_write *queued)
 {
-    struct unified_wire_call *wire = unified_wire_call_new(call, "write_stdin");
+    struct model_request *request = model_request_new(call, "write_stdin");
     const json_t *params = call_params(call);
     const json_t *chars = json_object_get(params, "chars");
-    struct unified_wire_pace pace;
+    struct model_request_pace pace;
     struct unified_write write = {
         .session_id = number_of(params),
         .chars = json_string_value(chars),
@@ -73,18 +74,19 @@ static void write_begin(struct call *call, struct write_turn *turn)
     struct unified_call *waiting = NULL;
     struct err err;
 
-    wire->turn = turn;
-    wire->session = session_of(call, params, &err);
-    if (wire->session && unified_pace_read(params, &pace, &err) == 0 &&
-        check_pen(call, &write, &err) == 0) {
+    request->queued = queued;
+    request->session = session_of(call, params, &err);
+    if (request->session && model_request_pace_read(params, &pace, &err) == 0 &&
+        check_write_lock(call, &write, &err) == 0) {
         write.pace = pace.pace;
-        waiting = unified_write(wire->server->unified, &write, unified_wire_on_done, wire, &err);
+        waiting = unified_write(request->server->model_calls, &write, model_request_on_done,
+                                request, &err);
     }
-    unified_wire_call_began(wire, waiting, "", &err);
+    model_request_began(request, waiting, "", &err);
 }
 
-/* Looking on and interrupting are possible at any time; everything else is written in turn. */
-static bool write_has_turn(const json_t *params)
+/* Looking on and interrupting are possible at any time; everything else is queued. */
+static bool needs_queue(const json_t *params)
 {
     const json_t *chars = json_object_get(params, "chars");
     size_t len = json_string_length(chars);
@@ -98,37 +100,37 @@ void method_session_write(struct call *call, const json_t *params)
 {
     struct err ignored; /* said when it begins */
 
-    if (write_has_turn(params) && session_of(call, params, &ignored))
-        write_turn_take(call, number_of(params), write_begin);
+    if (needs_queue(params) && session_of(call, params, &ignored))
+        write_queue_add(call, number_of(params), write_begin);
     else
         write_begin(call, NULL);
 }
 
 void method_session_wait(struct call *call, const json_t *params)
 {
-    struct unified_wire_call *wire = unified_wire_call_new(call, "wait_for");
-    struct unified_wire_pace pace;
+    struct model_request *request = model_request_new(call, "wait_for");
+    struct model_request_pace pace;
     struct unified_call *waiting = NULL;
     struct err err;
 
-    if (session_of(call, params, &err) && unified_pace_read(params, &pace, &err) == 0)
-        waiting = unified_wait(wire->server->unified, number_of(params), &pace.pace,
-                               unified_wire_on_done, wire, &err);
-    unified_wire_call_began(wire, waiting, "", &err);
+    if (session_of(call, params, &err) && model_request_pace_read(params, &pace, &err) == 0)
+        waiting = unified_wait(request->server->model_calls, number_of(params), &pace.pace,
+                               model_request_on_done, request, &err);
+    model_request_began(request, waiting, "", &err);
 }
 
 void method_session_terminate(struct call *call, const json_t *params)
 {
-    struct unified_wire_call *wire = unified_wire_call_new(call, "terminate");
+    struct model_request *request = model_request_new(call, "terminate");
     const json_t *grace = json_object_get(params, "graceMs");
     uint64_t ms = json_is_integer(grace) ? (uint64_t)json_integer_value(grace) : GRACE_DEFAULT_MS;
     struct unified_call *waiting = NULL;
     struct err err;
 
     if (session_of(call, params, &err))
-        waiting = unified_terminate(wire->server->unified, number_of(params), ms * CLOCK_NS_PER_MS,
-                                    unified_wire_on_done, wire, &err);
-    unified_wire_call_began(wire, waiting, "", &err);
+        waiting = unified_terminate(request->server->model_calls, number_of(params),
+                                    ms * CLOCK_NS_PER_MS, model_request_on_done, request, &err);
+    model_request_began(request, waiting, "", &err);
 }
 
 /* --- session/screen --- */
@@ -186,7 +188,7 @@ static json_t *item_to_json(int id, const struct session *session)
 
     session_info(session, &info);
     return json_pack("{s:i, s:o, s:o, s:b, s:o, s:I}", "sessionId", id, "command",
-                     json_lossy(info.command), "cwd", wire_path_to_json(info.cwd), "tty",
+                     json_lossy(info.command), "cwd", rpc_path_to_json(info.cwd), "tty",
                      info.has_tty, "pid", pid ? json_integer(pid) : json_null(), "outputBytes",
                      (json_int_t)output_total(session_output(session)));
 }
@@ -194,7 +196,7 @@ static json_t *item_to_json(int id, const struct session *session)
 void method_session_list(struct call *call, const json_t *params)
 {
     struct client_session *owner = call->client->session;
-    struct unified *unified = owner->server->unified;
+    struct unified *unified = owner->server->model_calls;
     size_t len = 0;
     AUTO_FREE int *ids = unified ? unified_list(unified, owner->number, &len) : NULL;
     json_t *list = json_array();

@@ -63,9 +63,9 @@ static int read_until(const json_t *params, struct unified_pace *ret, struct err
     return 0;
 }
 
-int unified_pace_read(const json_t *params, struct unified_wire_pace *ret, struct err *err)
+int model_request_pace_read(const json_t *params, struct model_request_pace *ret, struct err *err)
 {
-    *ret = (struct unified_wire_pace){0};
+    *ret = (struct model_request_pace){0};
     if (read_number(params, "yieldTimeMs", &ret->yield_ms))
         ret->pace.yield_ms = &ret->yield_ms;
     if (read_number(params, "maxOutputTokens", &ret->max_tokens))
@@ -110,7 +110,7 @@ struct exec_parts {
     char *cwd;
     struct strv env;
     struct strv base; /* of env, what is not the call's own */
-    struct unified_wire_pace pace;
+    struct model_request_pace pace;
     struct place *place;
 };
 
@@ -130,14 +130,14 @@ static int exec_parts_read(struct call *call, const json_t *params, struct exec_
                                     .tmpdir = getenv("TMPDIR")};
     struct stat st;
 
-    parts->cwd = wire_path_parse(json_string_value(json_object_get(params, "cwd")), ret_code, err);
+    parts->cwd = rpc_path_parse(json_string_value(json_object_get(params, "cwd")), ret_code, err);
     if (!parts->cwd)
         return -1;
     *ret_code = RPC_INTERNAL;
     if (stat(parts->cwd, &st))
         return err_sys(err, "the working folder %s", parts->cwd);
     *ret_code = RPC_INVALID_PARAMS;
-    if (unified_pace_read(params, &parts->pace, err))
+    if (model_request_pace_read(params, &parts->pace, err))
         return -1;
     make_env(params, WITH_OWN, server, &parts->env);
     make_env(params, WITHOUT_OWN, server, &parts->base);
@@ -150,19 +150,19 @@ static void exec_start(struct call *call, const json_t *params, const struct exe
                        struct unified_exec *exec)
 {
     struct client_session *session = call->client->session;
-    AUTO(session_stand_in_done) struct session_stand_in stand_in = {.cwd = NULL};
-    struct unified_wire_call *wire = unified_wire_call_new(call, TOOL);
+    AUTO(session_replacement_done) struct session_replacement stand_in = {.cwd = NULL};
+    struct model_request *request = model_request_new(call, TOOL);
     struct err err = {0};
-    struct unified *unified = unified_part(session->server, &err);
+    struct unified *unified = server_model_calls(session->server, &err);
     struct unified_call *waiting = NULL;
 
-    if (unified && session_stand_in_init(&stand_in, call, params, parts->place,
-                                         strv_view(&parts->base), exec, &err) == 0)
-        waiting = unified_exec(unified, exec, unified_wire_on_done, wire, &err);
+    if (unified && session_replacement_init(&stand_in, call, params, parts->place,
+                                            strv_view(&parts->base), exec, &err) == 0)
+        waiting = unified_exec(unified, exec, model_request_on_done, request, &err);
     if (waiting)
         model_process_add(session, exec, parts->place,
                           unified_find(unified, unified_call_id(waiting), &err));
-    unified_wire_call_began(wire, waiting, exec->cmd, &err);
+    model_request_began(request, waiting, exec->cmd, &err);
 }
 
 static void exec_begin(struct call *call, const json_t *params, const struct exec_parts *parts)
@@ -188,7 +188,7 @@ static void exec_begin(struct call *call, const json_t *params, const struct exe
     AUTO_FREE char *forbidden = session_rules_refusal(call, &exec, parts->place);
 
     if (forbidden)
-        unified_wire_refuse(call, TOOL, exec.cmd, forbidden);
+        model_request_refuse(call, TOOL, exec.cmd, forbidden);
     else
         exec_start(call, params, parts, &exec);
 }

@@ -40,7 +40,7 @@ static json_t *notes_to_json(char *const *notes)
     return array;
 }
 
-static json_t *unified_response_to_json(const struct unified_response *response)
+static json_t *response_to_json(const struct unified_response *response)
 {
     static const char *const reasons[] = {
         [UNIFIED_ENDED] = "ended", [UNIFIED_YIELDED] = "yielded", [UNIFIED_MET] = "met"};
@@ -62,87 +62,86 @@ static json_t *unified_response_to_json(const struct unified_response *response)
 
 /* --- a call that waits --- */
 
-static void wire_call_free(struct unified_wire_call *wire)
+static void request_free(struct model_request *request)
 {
-    struct server *server = wire->server;
+    struct server *server = request->server;
 
-    write_turn_end(wire->turn);
-    server->model_calls--;
-    free(wire);
-    stopping_look(server);
+    queued_write_end(request->queued);
+    server->model_requests--;
+    free(request);
+    stopping_check(server);
 }
 
 /* The connection is gone: the command goes on, and nothing of its output was taken. */
-static void wire_call_on_gone(void *data)
+static void request_on_gone(void *data)
 {
-    struct unified_wire_call *wire = data;
+    struct model_request *request = data;
 
-    if (wire->waiting)
-        unified_cancel(wire->waiting);
-    wire_call_free(wire);
+    if (request->waiting)
+        unified_cancel(request->waiting);
+    request_free(request);
 }
 
-void unified_wire_on_done(void *data, const struct unified_response *response)
+void model_request_on_done(void *data, const struct unified_response *response)
 {
-    struct unified_wire_call *wire = data;
-    json_t *result = unified_response_to_json(response);
+    struct model_request *request = data;
+    json_t *result = response_to_json(response);
 
-    call_reply(wire->call, result);
-    wire_call_free(wire);
+    call_reply(request->call, result);
+    request_free(request);
 }
 
-struct unified_wire_call *unified_wire_call_new(struct call *call, const char *tool)
+struct model_request *model_request_new(struct call *call, const char *tool)
 {
-    struct unified_wire_call *wire = alloc_zero(1, sizeof *wire);
+    struct model_request *request = alloc_zero(1, sizeof *request);
 
-    wire->call = call;
-    wire->server = call->client->server;
-    wire->tool = tool;
-    wire->server->model_calls++;
-    return wire;
+    request->call = call;
+    request->server = call->client->server;
+    request->tool = tool;
+    request->server->model_requests++;
+    return request;
 }
 
 /* An object, empty when no limit was the reason. Input is all that a call on a session can find
  * full. */
-static json_t *limit_of(const struct unified_wire_call *wire, const struct err *err)
+static json_t *limit_of(const struct model_request *request, const struct err *err)
 {
     json_t *data = limit_data_of_errno(err->sys);
 
-    if (!data && err->code == ERR_LIMIT && wire->session)
-        data = limit_data_of_input(wire->session);
+    if (!data && err->code == ERR_LIMIT && request->session)
+        data = limit_data_of_input(request->session);
     return data ? data : json_object();
 }
 
 /* A command that cannot start is the system's error, everything else the caller's. */
-static void wire_call_fail(struct unified_wire_call *wire, const char *command,
-                           const struct err *err)
+static void request_fail(struct model_request *request, const char *command, const struct err *err)
 {
     bool is_ours = err->code == ERR_SYSTEM || err->code == ERR_UNSUPPORTED || err->code == ERR_BUG;
     struct buf text;
     json_t *data;
 
     buf_init(&text, SIZE_MAX / 2);
-    unified_format_error(wire->tool, command, err, &text);
-    data = limit_of(wire, err);
+    unified_format_error(request->tool, command, err, &text);
+    data = limit_of(request, err);
     json_object_set_new(data, "text", json_lossy(text.data));
-    call_fail_data(wire->call, is_ours ? RPC_INTERNAL : RPC_INVALID_REQUEST, err->msg, data);
+    call_fail_data(request->call, is_ours ? RPC_INTERNAL : RPC_INVALID_REQUEST, err->msg, data);
     buf_done(&text);
 }
 
-void unified_wire_call_began(struct unified_wire_call *wire, struct unified_call *waiting,
-                             const char *command, const struct err *err)
+void model_request_began(struct model_request *request, struct unified_call *waiting,
+                         const char *command, const struct err *err)
 {
     if (!waiting) {
-        wire_call_fail(wire, command, err);
-        wire_call_free(wire);
+        request_fail(request, command, err);
+        request_free(request);
         return;
     }
-    wire->waiting = waiting;
-    call_on_gone(wire->call, wire_call_on_gone, wire);
+    request->waiting = waiting;
+    call_on_gone(request->call, request_on_gone, request);
 }
 
-void unified_wire_refuse(struct call *call, const char *tool, const char *command,
-                         const char *reason)
+void model_request_refuse(struct call *call, const char *tool, const char *command,
+                          const char *reason)
 {
     AUTO(buf_done) struct buf text = {0};
 

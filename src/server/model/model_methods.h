@@ -1,4 +1,4 @@
-/* Calls of models on the wire; internal to the session/ methods. */
+/* Calls of models on the request; internal to the session/ methods. */
 #pragma once
 
 #include "base/err.h"
@@ -8,35 +8,35 @@
 
 struct call;
 struct server;
-struct write_turn;
+struct queued_write;
 
 /* One that waits. */
-struct unified_wire_call {
+struct model_request {
     struct call *call;
     struct unified_call *waiting;
     struct server *server;
-    struct write_turn *turn;       /* NULL but for session/write */
+    struct queued_write *queued;   /* NULL but for session/write */
     const struct session *session; /* borrowed while a write is tried; NULL otherwise */
     const char *tool;              /* for texts of errors */
 };
 
 /* The store of sessions, made when it is first needed. NULL on failure. */
-struct unified *unified_part(struct server *server, struct err *err);
+struct unified *server_model_calls(struct server *server, struct err *err);
 
 /* What a call waits for, from its parameters. The numbers and the text live in `ret`. */
-struct unified_wire_pace {
+struct model_request_pace {
     struct unified_pace pace;
     uint64_t yield_ms;
     uint64_t max_tokens;
 };
-int unified_pace_read(const json_t *params, struct unified_wire_pace *ret, struct err *err);
+int model_request_pace_read(const json_t *params, struct model_request_pace *ret, struct err *err);
 
 /* Starts waiting: answers at once with the error when there is nothing to wait for. */
-struct unified_wire_call *unified_wire_call_new(struct call *call, const char *tool);
-void unified_wire_call_began(struct unified_wire_call *wire, struct unified_call *waiting,
-                             const char *command, const struct err *err);
-unified_done_fn unified_wire_on_done;
+struct model_request *model_request_new(struct call *call, const char *tool);
+void model_request_began(struct model_request *request, struct unified_call *waiting,
+                         const char *command, const struct err *err);
+unified_done_fn model_request_on_done;
 
 /* Answers a call that is not to be started, as a failure of its caller. */
-void unified_wire_refuse(struct call *call, const char *tool, const char *command,
-                         const char *reason);
+void model_request_refuse(struct call *call, const char *tool, const char *command,
+                          const char *reason);

@@ -1,4 +1,4 @@
-/* See unified_part.h. What a session runs in is held by its process (model_process.h). */
+/* See model_part.h. What a session runs in is held by its process (model_process.h). */
 #include "server/model/model_part.h"
 
 #include "base/auto.h"
@@ -8,31 +8,31 @@
 #include "server/model/write_queue.h"
 #include "server/server.h"
 
-enum { UNIFIED_CAPACITY = 1024 }; /* sessions of all clients */
+enum { MODEL_SESSIONS_MAX = 1024 }; /* sessions of all clients */
 
-struct unified *unified_part(struct server *server, struct err *err)
+struct unified *server_model_calls(struct server *server, struct err *err)
 {
     const struct unified_options options = {
         .loop = server->loop,
-        .capacity = UNIFIED_CAPACITY,
+        .capacity = MODEL_SESSIONS_MAX,
         .spool_quota = server->limits.spool_quota,
         .on_left = model_process_on_left,
         .data = server,
     };
 
-    if (!server->unified)
-        server->unified = unified_new(&options, err);
-    return server->unified;
+    if (!server->model_calls)
+        server->model_calls = unified_new(&options, err);
+    return server->model_calls;
 }
 
-void unified_part_end(const struct client_session *session)
+void model_part_end(const struct client_session *session)
 {
-    if (session->server->unified)
-        unified_terminate_all(session->server->unified, session->number, 0);
+    if (session->server->model_calls)
+        unified_terminate_all(session->server->model_calls, session->number, 0);
 }
 
-void unified_part_free(struct server *server)
+void model_part_free(struct server *server)
 {
-    unified_free(TAKE_PTR(server->unified));
-    write_turns_free(server);
+    unified_free(TAKE_PTR(server->model_calls));
+    write_queue_free(server);
 }

@@ -6,6 +6,6 @@ struct client_session;
 struct server;
 
 /* The client's session has ended: so have its commands. */
-void unified_part_end(const struct client_session *session);
+void model_part_end(const struct client_session *session);
 
-void unified_part_free(struct server *server);
+void model_part_free(struct server *server);

@@ -41,19 +41,19 @@ void model_process_add(struct client_session *owner, const struct unified_exec *
     struct err ignored; /* there is nothing to start */
 
     session_info(session, &info);
-    wire_process_free(model_process_find(owner, info.id)); /* ended: its number was free again */
+    rpc_process_free(model_process_find(owner, info.id)); /* ended: its number was free again */
     id = id_of(info.id);
-    wire_process_new(&(struct wire_options){.owner = owner,
-                                            .id = id,
-                                            .process = &process,
-                                            .place = place,
-                                            .delivery = WIRE_TAKEN,
-                                            .lent = session,
-                                            .number = info.id},
-                     &ignored);
+    rpc_process_new(&(struct rpc_process_options){.owner = owner,
+                                                  .id = id,
+                                                  .process = &process,
+                                                  .place = place,
+                                                  .delivery = RPC_TAKEN,
+                                                  .lent = session,
+                                                  .number = info.id},
+                    &ignored);
 }
 
-struct wire_process *model_process_find(const struct client_session *owner, int number)
+struct rpc_process *model_process_find(const struct client_session *owner, int number)
 {
     AUTO_FREE char *id = id_of(number);
 
@@ -63,7 +63,7 @@ struct wire_process *model_process_find(const struct client_session *owner, int 
 void model_process_on_left(void *data, struct session *session)
 {
     const struct server *server = data;
-    struct wire_process *process = NULL;
+    struct rpc_process *process = NULL;
     struct session_info info;
 
     session_info(session, &info);

@@ -9,7 +9,7 @@ struct place;
 struct server;
 struct session;
 struct unified_exec;
-struct wire_process;
+struct rpc_process;
 
 #define MODEL_PROCESS_PREFIX "session:"
 
@@ -21,7 +21,7 @@ void model_process_add(struct client_session *owner, const struct unified_exec *
                        struct place *place, struct session *session);
 
 /* NULL when there is none, or it was forgotten. */
-struct wire_process *model_process_find(const struct client_session *owner, int number);
+struct rpc_process *model_process_find(const struct client_session *owner, int number);
 
 /* unified_options.on_left, with the server: keeps the session for those who look at its process, as
  * long as that is kept. */

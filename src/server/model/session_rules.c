@@ -41,7 +41,7 @@ static void write_down(const struct call *call, const struct process_refusal *re
     patch_call_read(refusal->argv, &read);
     if (read.kind == PATCH_CALL_PATCH)
         shown.argv = patch;
-    process_trail_refusal(call->client->session, &shown);
+    process_audit_refusal(call->client->session, &shown);
 }
 
 char *session_rules_refusal(const struct call *call, const struct unified_exec *exec,

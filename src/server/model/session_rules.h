@@ -8,6 +8,6 @@ struct unified_exec;
 
 /* Why the command is not to be started, in the words of exec/run, which is also written to the
  * audit log; NULL: nothing forbids it. Caller frees. To be asked before anything of it is run:
- * `exec` is that of the call, without a stand-in. */
+ * `exec` is that of the call, without a replacement. */
 char *session_rules_refusal(const struct call *call, const struct unified_exec *exec,
                             const struct place *place);

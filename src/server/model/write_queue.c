@@ -1,6 +1,6 @@
-/* See write_turn.h. A session has its lane by its number, and few lanes have more than one session
- * in them, so nobody walks past the others' turns. A turn is in its lane from its arrival to its
- * end. Who comes next is looked for in the next round of the loop, so that the calls of a
+/* See write_queue.h. A session has its bucket by its number, and few buckets have more than one session
+ * in them, so a look-up is short. A write is in its bucket from its arrival to its
+ * end. The next one is looked for in the next round of the loop, so that the calls of a
  * connection that closes are gone by then and none of them writes any more. */
 #include "server/model/write_queue.h"
 
@@ -15,134 +15,134 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-enum { LANES = 1024 };
+enum { BUCKETS = 1024 };
 
-struct write_turn {
-    struct write_turn *next; /* in its lane, the one that came first before the others */
-    struct write_turns *turns;
+struct queued_write {
+    struct queued_write *next; /* in its bucket, the one that came first before the others */
+    struct write_queue *queue;
     int session_id;
     struct call *call;
-    write_turn_fn *begin;
+    queued_write_fn *begin;
     bool has_begun;
 };
 
-struct write_turns {
+struct write_queue {
     struct server *server;
-    struct write_turn *lanes[LANES];
+    struct queued_write *buckets[BUCKETS];
     struct loop_timer *timer;
-    int *ended; /* the sessions in which a turn has ended since the last round */
+    int *ended; /* the sessions in which a write has ended since the last round */
     size_t ended_len;
     size_t ended_cap;
 };
 
-/* --- whose turn it is --- */
+/* --- which is next --- */
 
-static struct write_turn **lane_of(struct write_turns *turns, int session_id)
+static struct queued_write **bucket_of(struct write_queue *queue, int session_id)
 {
-    return &turns->lanes[(unsigned)session_id % LANES];
+    return &queue->buckets[(unsigned)session_id % BUCKETS];
 }
 
-static struct write_turn *first_of(struct write_turns *turns, int session_id)
+static struct queued_write *first_of(struct write_queue *queue, int session_id)
 {
-    struct write_turn *turn = *lane_of(turns, session_id);
+    struct queued_write *write = *bucket_of(queue, session_id);
 
-    while (turn && turn->session_id != session_id)
-        turn = turn->next;
-    return turn;
+    while (write && write->session_id != session_id)
+        write = write->next;
+    return write;
 }
 
-/* It counted as a call while it waited; from here on whoever answers it counts it. */
-static void turn_begin(struct write_turn *turn)
+/* It counted as a call while it waited; from here on the request that answers it counts. */
+static void write_begin_now(struct queued_write *write)
 {
-    turn->has_begun = true;
-    turn->turns->server->model_calls--;
-    call_on_gone(turn->call, NULL, NULL);
-    turn->begin(turn->call, turn);
+    write->has_begun = true;
+    write->queue->server->model_requests--;
+    call_on_gone(write->call, NULL, NULL);
+    write->begin(write->call, write);
 }
 
 static void on_time(void *data)
 {
-    struct write_turns *turns = data;
-    AUTO_FREE int *ended = TAKE_PTR(turns->ended); /* a turn that begins may end at once */
-    size_t len = turns->ended_len;
+    struct write_queue *queue = data;
+    AUTO_FREE int *ended = TAKE_PTR(queue->ended); /* a write that begins may end at once */
+    size_t len = queue->ended_len;
 
-    turns->ended_len = turns->ended_cap = 0;
+    queue->ended_len = queue->ended_cap = 0;
     for (size_t i = 0; i < len; i++) {
-        struct write_turn *turn = first_of(turns, ended[i]);
+        struct queued_write *write = first_of(queue, ended[i]);
 
-        if (turn && !turn->has_begun)
-            turn_begin(turn);
+        if (write && !write->has_begun)
+            write_begin_now(write);
     }
 }
 
 /* --- coming and going --- */
 
-void write_turn_end(struct write_turn *turn)
+void queued_write_end(struct queued_write *write)
 {
-    struct write_turns *turns;
-    struct write_turn **at;
+    struct write_queue *queue;
+    struct queued_write **at;
 
-    if (!turn)
+    if (!write)
         return;
-    turns = turn->turns;
-    at = lane_of(turns, turn->session_id);
-    while (*at != turn)
+    queue = write->queue;
+    at = bucket_of(queue, write->session_id);
+    while (*at != write)
         at = &(*at)->next;
-    *at = turn->next;
-    turns->ended =
-        alloc_grow(turns->ended, turns->ended_len, &turns->ended_cap, sizeof *turns->ended);
-    turns->ended[turns->ended_len++] = turn->session_id;
-    loop_timer_start(turns->timer, 0);
-    free(turn);
+    *at = write->next;
+    queue->ended =
+        alloc_grow(queue->ended, queue->ended_len, &queue->ended_cap, sizeof *queue->ended);
+    queue->ended[queue->ended_len++] = write->session_id;
+    loop_timer_start(queue->timer, 0);
+    free(write);
 }
 
 static void on_gone(void *data)
 {
-    struct write_turn *turn = data;
-    struct server *server = turn->turns->server;
+    struct queued_write *write = data;
+    struct server *server = write->queue->server;
 
-    server->model_calls--;
-    write_turn_end(turn);
-    stopping_look(server);
+    server->model_requests--;
+    queued_write_end(write);
+    stopping_check(server);
 }
 
-static struct write_turns *turns_of(struct server *server)
+static struct write_queue *queue_of(struct server *server)
 {
-    struct write_turns *turns = server->write_turns;
+    struct write_queue *queue = server->write_queue;
 
-    if (turns)
-        return turns;
-    turns = alloc_zero(1, sizeof *turns);
-    turns->server = server;
-    turns->timer = loop_timer_new(server->loop, on_time, turns);
-    server->write_turns = turns;
-    return turns;
+    if (queue)
+        return queue;
+    queue = alloc_zero(1, sizeof *queue);
+    queue->server = server;
+    queue->timer = loop_timer_new(server->loop, on_time, queue);
+    server->write_queue = queue;
+    return queue;
 }
 
-void write_turn_take(struct call *call, int session_id, write_turn_fn *begin)
+void write_queue_add(struct call *call, int session_id, queued_write_fn *begin)
 {
-    struct write_turns *turns = turns_of(call->client->server);
-    struct write_turn **at = lane_of(turns, session_id);
-    struct write_turn *turn = alloc_zero(1, sizeof *turn);
+    struct write_queue *queue = queue_of(call->client->server);
+    struct queued_write **at = bucket_of(queue, session_id);
+    struct queued_write *write = alloc_zero(1, sizeof *write);
 
-    *turn =
-        (struct write_turn){.turns = turns, .session_id = session_id, .call = call, .begin = begin};
+    *write = (struct queued_write){
+        .queue = queue, .session_id = session_id, .call = call, .begin = begin};
     while (*at)
         at = &(*at)->next;
-    *at = turn;
-    turns->server->model_calls++; /* so that a server that stops waits for its answer, too */
-    call_on_gone(call, on_gone, turn);
-    if (first_of(turns, session_id) == turn)
-        turn_begin(turn);
+    *at = write;
+    queue->server->model_requests++; /* so that a server that stops waits for its answer, too */
+    call_on_gone(call, on_gone, write);
+    if (first_of(queue, session_id) == write)
+        write_begin_now(write);
 }
 
-void write_turns_free(struct server *server)
+void write_queue_free(struct server *server)
 {
-    struct write_turns *turns = TAKE_PTR(server->write_turns);
+    struct write_queue *queue = TAKE_PTR(server->write_queue);
 
-    if (!turns)
+    if (!queue)
         return;
-    loop_timer_free(turns->timer);
-    free(turns->ended);
-    free(turns);
+    loop_timer_free(queue->timer);
+    free(queue->ended);
+    free(queue);
 }

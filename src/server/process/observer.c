@@ -26,28 +26,28 @@ static struct observer *observer_find(const struct client *client, const char *a
     return NULL;
 }
 
-struct wire_process *client_process(const struct client *client, const char *id)
+struct rpc_process *client_process(const struct client *client, const char *id)
 {
-    struct wire_process *process = process_table_find(&client->session->processes, id);
+    struct rpc_process *process = process_table_find(&client->session->processes, id);
     struct observer *observer;
 
-    if (process && process->state != WIRE_FAILED)
+    if (process && process->state != RPC_PROCESS_FAILED)
         return process;
     observer = observer_find(client, id);
     return observer ? observer->process : NULL;
 }
 
-struct wire_process *call_process(struct call *call, const json_t *params)
+struct rpc_process *call_process(struct call *call, const json_t *params)
 {
     const char *id = json_string_value(json_object_get(params, "processId"));
-    struct wire_process *process = client_process(call->client, id);
+    struct rpc_process *process = client_process(call->client, id);
 
     if (!process)
         call_fail(call, RPC_INVALID_REQUEST, "unknown process id %s", id);
     return process;
 }
 
-bool client_may_write(const struct client *client, const struct wire_process *process)
+bool client_may_write(const struct client *client, const struct rpc_process *process)
 {
     return process->writer ? process->writer->client == client : process->owner->client == client;
 }
@@ -56,8 +56,8 @@ bool client_may_write(const struct client *client, const struct wire_process *pr
 
 static void observer_send(struct observer *observer)
 {
-    struct wire_process *process = observer->process;
-    const struct wire_target target = {
+    struct rpc_process *process = observer->process;
+    const struct rpc_event_target target = {
         .peer = observer->client->peer,
         .id = observer->alias,
         .scratch = &observer->client->server->scratch,
@@ -68,25 +68,25 @@ static void observer_send(struct observer *observer)
 
     while (has_room && (record.kind == OUTPUT_BYTES || record.kind == OUTPUT_GAP)) {
         output_read(session_output(process->session), &observer->place, OUTPUT_BY_CHUNK, piece,
-                    WIRE_CHUNK_MAX, &record);
+                    RPC_CHUNK_MAX, &record);
         if (record.kind == OUTPUT_BYTES)
-            has_room = wire_event_output(&target, process, &record, piece);
+            has_room = rpc_event_output(&target, process, &record, piece);
         else if (record.kind == OUTPUT_GAP)
-            has_room = wire_event_gap(&target, &record);
+            has_room = rpc_event_gap(&target, &record);
     }
     if (!has_room)
         return;
-    if (!observer->has_told_exit && wire_process_has_exited(process)) {
-        observer->has_told_exit = true;
-        wire_event_exited(&target, process);
+    if (!observer->has_sent_exit && rpc_process_has_exited(process)) {
+        observer->has_sent_exit = true;
+        rpc_event_exited(&target, process);
     }
-    if (!observer->has_told_close && process->state == WIRE_CLOSED) {
-        observer->has_told_close = true;
-        wire_event_closed(&target, process);
+    if (!observer->has_sent_close && process->state == RPC_PROCESS_CLOSED) {
+        observer->has_sent_close = true;
+        rpc_event_closed(&target, process);
     }
 }
 
-void observers_on_news(struct wire_process *process)
+void observers_on_news(struct rpc_process *process)
 {
     for (struct observer *observer = process->observers; observer;
          observer = observer->next_of_process)
@@ -119,7 +119,7 @@ static void observer_free(struct observer *observer)
     free(observer);
 }
 
-void observers_drop(struct wire_process *process)
+void observers_drop(struct rpc_process *process)
 {
     while (process->observers)
         observer_free(process->observers);
@@ -131,7 +131,7 @@ void observers_free(struct client *client)
         observer_free(client->observers);
 }
 
-static struct observer *observer_new(struct client *client, struct wire_process *process)
+static struct observer *observer_new(struct client *client, struct rpc_process *process)
 {
     struct observer *observer = alloc_zero(1, sizeof *observer);
 
@@ -147,18 +147,19 @@ static struct observer *observer_new(struct client *client, struct wire_process 
 
 /* --- methods --- */
 
-static struct wire_process *attach_find(struct call *call, const json_t *params)
+static struct rpc_process *attach_find(struct call *call, const json_t *params)
 {
     const char *session_id = json_string_value(json_object_get(params, "sessionId"));
     const char *id = json_string_value(json_object_get(params, "processId"));
     struct client_session *session = client_session_find(call->client->server, session_id);
-    struct wire_process *process = session ? process_table_find(&session->processes, id) : NULL;
+    struct rpc_process *process = session ? process_table_find(&session->processes, id) : NULL;
 
     if (!session)
         call_fail(call, RPC_INVALID_REQUEST, "unknown session id %s", session_id);
     else if (session == call->client->session)
         call_fail(call, RPC_INVALID_REQUEST, "process %s is this session's own", id);
-    else if (!process || process->state == WIRE_STARTING || process->state == WIRE_FAILED)
+    else if (!process || process->state == RPC_PROCESS_STARTING ||
+             process->state == RPC_PROCESS_FAILED)
         call_fail(call, RPC_INVALID_REQUEST, "unknown process id %s", id);
     else
         return process;
@@ -178,7 +179,7 @@ static void attach_seek(struct observer *observer, const json_t *params)
 void method_process_attach(struct call *call, const json_t *params)
 {
     struct client *client = call->client;
-    struct wire_process *process = attach_find(call, params);
+    struct rpc_process *process = attach_find(call, params);
     bool wants_pen = json_is_true(json_object_get(params, "write"));
     AUTO_FREE char *alias = NULL;
     struct observer *observer;
@@ -199,9 +200,8 @@ void method_process_attach(struct call *call, const json_t *params)
     if (wants_pen)
         process->writer = observer;
     result = json_pack("{s:s, s:b}", "alias", observer->alias, "tty", process->has_tty);
-    wire_process_state_to_json(process, result);
-    json_object_set_new(result, "nextSeq",
-                        json_integer((json_int_t)wire_process_next_seq(process)));
+    rpc_process_state_to_json(process, result);
+    json_object_set_new(result, "nextSeq", json_integer((json_int_t)rpc_process_next_seq(process)));
     json_object_set_new(result, "nextOffset",
                         json_integer((json_int_t)output_total(session_output(process->session))));
     call_reply(call, result);

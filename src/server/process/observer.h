@@ -1,5 +1,5 @@
 /* A connection that watches a process of another session (process/attach), at its own pace: what it
- * comes too late for it gets as process/gap. One of them may hold the pen, the right to write. */
+ * comes too late for it gets as process/gap. One of them may hold the write lock, the right to write. */
 #pragma once
 
 #include "output/output.h"
@@ -8,33 +8,33 @@
 #include <stdbool.h>
 
 struct client;
-struct wire_process;
+struct rpc_process;
 
 struct observer {
     struct client *client;
-    struct wire_process *process;
+    struct rpc_process *process;
     struct observer *next_of_client;
     struct observer *next_of_process;
     char *alias; /* "SESSION/PROCESS" */
     struct output_place place;
-    bool has_told_exit;
-    bool has_told_close;
+    bool has_sent_exit;
+    bool has_sent_close;
 };
 
 /* The process that the parameter processId means on this connection: one of its session, or one
  * that it watches. NULL: the call was answered with "unknown process id". */
-struct wire_process *call_process(struct call *call, const json_t *params);
+struct rpc_process *call_process(struct call *call, const json_t *params);
 
 /* The same, NULL without an answer. */
-struct wire_process *client_process(const struct client *client, const char *id);
+struct rpc_process *client_process(const struct client *client, const char *id);
 
 /* Whether this connection may write to the process now. */
-bool client_may_write(const struct client *client, const struct wire_process *process);
+bool client_may_write(const struct client *client, const struct rpc_process *process);
 
 /* Something of the process is new; or there is room again. */
-void observers_on_news(struct wire_process *process);
+void observers_on_news(struct rpc_process *process);
 void observers_on_room(struct client *client);
 
 /* The process goes, or the connection. */
-void observers_drop(struct wire_process *process);
+void observers_drop(struct rpc_process *process);
 void observers_free(struct client *client);

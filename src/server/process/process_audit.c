@@ -1,4 +1,4 @@
-/* See process_trail.h. The id in `trail_id` stands for a begin whose end is still to be written. */
+/* See process_audit.h. The id in `audit_id` stands for a begin whose end is still to be written. */
 #include "server/process/process_audit.h"
 
 #include "base/clock.h"
@@ -11,9 +11,9 @@
 #include "server/server.h"
 #include "server/server_audit.h"
 
-static void add(const struct wire_process *process, enum audit_event event, struct json_t *body)
+static void add(const struct rpc_process *process, enum audit_event event, struct json_t *body)
 {
-    server_trail_add(process->owner->server, event, process->trail_id, body);
+    server_audit_add(process->owner->server, event, process->audit_id, body);
 }
 
 /* Adds what is known of the place. Takes nothing over; a new reference. */
@@ -28,18 +28,18 @@ static struct json_t *begin_body(struct audit_begin begin, const struct place *p
     return audit_begin_body(&begin);
 }
 
-void process_trail_begin(struct wire_process *process, char *const *env)
+void process_audit_begin(struct rpc_process *process, char *const *env)
 {
     const struct audit_begin begin = {
         .argv = strv_view(&process->argv), .env = env, .cwd = process->cwd, .process = process->id};
 
-    if (server_trail_id(process->owner, process->trail_id))
+    if (server_audit_id(process->owner, process->audit_id))
         add(process, AUDIT_BEGIN, begin_body(begin, process->place));
 }
 
 /* --- the end --- */
 
-static void add_denials(const struct wire_process *process)
+static void add_denials(const struct rpc_process *process)
 {
     for (size_t i = 0; i < process->end.denials.len; i++) {
         const struct execution_event event = {.kind = EXECUTION_DENIED,
@@ -51,7 +51,7 @@ static void add_denials(const struct wire_process *process)
     }
 }
 
-static struct json_t *end_body(const struct wire_process *process)
+static struct json_t *end_body(const struct rpc_process *process)
 {
     const struct process_end *end = session_end(process->session);
     struct audit_end body = {.end = "cancelled", .exit_code = -1};
@@ -72,16 +72,16 @@ static struct json_t *end_body(const struct wire_process *process)
     return audit_end_body(&body);
 }
 
-void process_trail_end(struct wire_process *process)
+void process_audit_end(struct rpc_process *process)
 {
-    if (!*process->trail_id)
+    if (!*process->audit_id)
         return;
     add_denials(process);
     add(process, AUDIT_END, end_body(process));
-    *process->trail_id = '\0';
+    *process->audit_id = '\0';
 }
 
-void process_trail_refusal(const struct client_session *owner,
+void process_audit_refusal(const struct client_session *owner,
                            const struct process_refusal *refusal)
 {
     const struct audit_begin begin = {
@@ -89,10 +89,10 @@ void process_trail_refusal(const struct client_session *owner,
     const struct audit_end end = {.end = execution_outcome_name(EXECUTION_FORBIDDEN),
                                   .reason = refusal->reason,
                                   .exit_code = -1};
-    char id[SERVER_TRAIL_ID_SIZE];
+    char id[SERVER_AUDIT_ID_SIZE];
 
-    if (!server_trail_id(owner, id))
+    if (!server_audit_id(owner, id))
         return;
-    server_trail_add(owner->server, AUDIT_BEGIN, id, begin_body(begin, refusal->place));
-    server_trail_add(owner->server, AUDIT_END, id, audit_end_body(&end));
+    server_audit_add(owner->server, AUDIT_BEGIN, id, begin_body(begin, refusal->place));
+    server_audit_add(owner->server, AUDIT_END, id, audit_end_body(&end));
 }

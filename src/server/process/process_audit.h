@@ -4,13 +4,13 @@
 
 struct client_session;
 struct place;
-struct wire_process;
+struct rpc_process;
 
 /* Of `env` nothing is written: it says which words of the command line are secrets. */
-void process_trail_begin(struct wire_process *process, char *const *env);
+void process_audit_begin(struct rpc_process *process, char *const *env);
 
 /* Once; as it ended, or, when it has not, as given up by us. */
-void process_trail_end(struct wire_process *process);
+void process_audit_end(struct rpc_process *process);
 
 /* A command that was not started, because the rules forbid it. All borrowed. */
 struct process_refusal {
@@ -22,5 +22,5 @@ struct process_refusal {
 };
 
 /* Its begin and its end. */
-void process_trail_refusal(const struct client_session *owner,
+void process_audit_refusal(const struct client_session *owner,
                            const struct process_refusal *refusal);

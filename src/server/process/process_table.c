@@ -8,18 +8,18 @@
 
 static int compare_ids(const void *a, const void *b)
 {
-    return strcmp(((const struct wire_process *)a)->id, ((const struct wire_process *)b)->id);
+    return strcmp(((const struct rpc_process *)a)->id, ((const struct rpc_process *)b)->id);
 }
 
-struct wire_process *process_table_find(const struct process_table *table, const char *id)
+struct rpc_process *process_table_find(const struct process_table *table, const char *id)
 {
-    const struct wire_process key = {.id = (char *)id};
-    struct wire_process *const *found = tfind(&key, (void *const *)&table->tree, compare_ids);
+    const struct rpc_process key = {.id = (char *)id};
+    struct rpc_process *const *found = tfind(&key, (void *const *)&table->tree, compare_ids);
 
     return found ? *found : NULL;
 }
 
-void process_table_add(struct process_table *table, struct wire_process *process)
+void process_table_add(struct process_table *table, struct rpc_process *process)
 {
     tsearch(process, &table->tree, compare_ids);
     process->previous = table->last;
@@ -31,7 +31,7 @@ void process_table_add(struct process_table *table, struct wire_process *process
     table->len++;
 }
 
-void process_table_remove(struct process_table *table, struct wire_process *process)
+void process_table_remove(struct process_table *table, struct rpc_process *process)
 {
     tdelete(process, &table->tree, compare_ids);
     if (process->next)

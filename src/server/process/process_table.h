@@ -3,18 +3,18 @@
 
 #include <stddef.h>
 
-struct wire_process;
+struct rpc_process;
 
 struct process_table {
-    void *tree;                 /* tsearch(3), by id */
-    struct wire_process *first; /* in the order of their starts */
-    struct wire_process *last;
+    void *tree;                /* tsearch(3), by id */
+    struct rpc_process *first; /* in the order of their starts */
+    struct rpc_process *last;
     size_t len;
 };
 
 /* NULL when there is none. */
-struct wire_process *process_table_find(const struct process_table *table, const char *id);
+struct rpc_process *process_table_find(const struct process_table *table, const char *id);
 
 /* No two of the same id. */
-void process_table_add(struct process_table *table, struct wire_process *process);
-void process_table_remove(struct process_table *table, struct wire_process *process);
+void process_table_add(struct process_table *table, struct rpc_process *process);
+void process_table_remove(struct process_table *table, struct rpc_process *process);

@@ -1,4 +1,4 @@
-/* See process_wait.h. An answer is made when the loop has come round (wire_process.c wakes), so
+/* See process_wait.h. An answer is made when the loop has come round (rpc_process.c wakes), so
  * that it holds all that has come meanwhile, and a handler is never called out of another one. */
 #include "server/process/process_wait.h"
 
@@ -27,23 +27,22 @@ static void wait_free(struct process_wait *wait)
 
 /* --- answers --- */
 
-static void answer_read(struct wire_process *process, struct call *call,
+static void answer_read(struct rpc_process *process, struct call *call,
                         const struct process_wait *wait)
 {
     process_read_append(process, wait, call_result_begin(call));
     call_result_end(call);
 }
 
-static void answer_end(const struct wire_process *process, struct call *call)
+static void answer_end(const struct rpc_process *process, struct call *call)
 {
     json_t *result = json_object();
 
-    wire_process_state_to_json(process, result);
+    rpc_process_state_to_json(process, result);
     json_object_set_new(result, "signal", signal_to_json(process->end.signal));
     json_object_set_new(result, "sandboxDenied", json_boolean(process->end.is_denied));
     json_object_set_new(result, "denials", denials_to_json(&process->end.denials));
-    json_object_set_new(result, "nextSeq",
-                        json_integer((json_int_t)wire_process_next_seq(process)));
+    json_object_set_new(result, "nextSeq", json_integer((json_int_t)rpc_process_next_seq(process)));
     json_object_set_new(result, "nextOffset",
                         json_integer((json_int_t)output_total(session_output(process->session))));
     call_reply(call, result);
@@ -63,29 +62,29 @@ static void wait_answer(struct process_wait *wait)
 
 /* --- is it there --- */
 
-static bool has_output(const struct wire_process *process, const struct process_wait *wait)
+static bool has_output(const struct rpc_process *process, const struct process_wait *wait)
 {
     struct output_info info;
 
     output_info(session_output(process->session), &info);
     if (wait->offset != UINT64_MAX)
         return info.total > wait->offset;
-    return info.last_seq > wire_process_chunk_of(process, wait->after_seq);
+    return info.last_seq > rpc_process_chunk_of(process, wait->after_seq);
 }
 
-static bool has_come(const struct wire_process *process, const struct process_wait *wait)
+static bool has_come(const struct rpc_process *process, const struct process_wait *wait)
 {
-    if (process->state == WIRE_CLOSED)
+    if (process->state == RPC_PROCESS_CLOSED)
         return true;
     if (wait->kind == WAIT_CLOSED)
         return false;
     if (wait->kind == WAIT_EXITED)
-        return process->state == WIRE_EXITED;
+        return process->state == RPC_PROCESS_EXITED;
     return has_output(process, wait) ||
-           (process->state == WIRE_EXITED && wait->after_seq <= process->end.chunks);
+           (process->state == RPC_PROCESS_EXITED && wait->after_seq <= process->end.chunks);
 }
 
-void process_waits_answer(struct wire_process *process)
+void process_waits_answer(struct rpc_process *process)
 {
     struct process_wait *next;
 
@@ -110,7 +109,7 @@ static void on_gone(void *data)
 
 void process_wait_start(const struct process_wait *from, uint64_t wait_ns)
 {
-    struct wire_process *process = from->process;
+    struct rpc_process *process = from->process;
     struct process_wait *wait = alloc_zero(1, sizeof *wait);
 
     *wait = *from;
@@ -130,7 +129,7 @@ void process_wait_start(const struct process_wait *from, uint64_t wait_ns)
     loop_timer_start(wait->timer, wait_ns);
 }
 
-void process_waits_drop(struct wire_process *process)
+void process_waits_drop(struct rpc_process *process)
 {
     while (process->waits) {
         struct call *call = process->waits->call;

@@ -6,14 +6,14 @@
 
 struct buf;
 struct call;
-struct wire_process;
+struct rpc_process;
 
 enum process_wait_kind { WAIT_READ, WAIT_EXITED, WAIT_CLOSED };
 
 struct process_wait {
     enum process_wait_kind kind;
     struct call *call;
-    struct wire_process *process;
+    struct rpc_process *process;
     struct process_wait *next;
     struct process_wait *previous;
     struct loop_timer *timer; /* NULL: without end */
@@ -27,11 +27,11 @@ struct process_wait {
 void process_wait_start(const struct process_wait *wait, uint64_t wait_ns);
 
 /* Answers all whose time has come. */
-void process_waits_answer(struct wire_process *process);
+void process_waits_answer(struct rpc_process *process);
 
 /* The process is to be freed: the calls fail. */
-void process_waits_drop(struct wire_process *process);
+void process_waits_drop(struct rpc_process *process);
 
 /* Appends the answer to process/read. */
-void process_read_append(struct wire_process *process, const struct process_wait *wait,
+void process_read_append(struct rpc_process *process, const struct process_wait *wait,
                          struct buf *text);

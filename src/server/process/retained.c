@@ -4,10 +4,10 @@
 #include "loop/loop.h"
 #include "server/process/rpc_process.h"
 
-void retained_remove(struct retained *retained, struct wire_process *process)
+void retained_remove(struct retained *retained, struct rpc_process *process)
 {
-    struct wire_process *next = process->retained_next;
-    struct wire_process *previous = process->retained_previous;
+    struct rpc_process *next = process->retained_next;
+    struct rpc_process *previous = process->retained_previous;
 
     if (!previous && retained->oldest != process)
         return;
@@ -29,7 +29,7 @@ static bool is_too_much(const struct retained *retained)
     return retained->len > RETAINED_MAX || retained->bytes > RETAINED_BYTES_MAX;
 }
 
-void retained_add(struct retained *retained, struct wire_process *process)
+void retained_add(struct retained *retained, struct rpc_process *process)
 {
     process->retained_previous = retained->newest;
     if (retained->newest)
@@ -42,7 +42,7 @@ void retained_add(struct retained *retained, struct wire_process *process)
     retained->bytes += process->retained_bytes;
 
     while (is_too_much(retained) && retained->oldest != process) {
-        struct wire_process *oldest = retained->oldest;
+        struct rpc_process *oldest = retained->oldest;
 
         retained_remove(retained, oldest);
         loop_timer_start(oldest->last, 0);

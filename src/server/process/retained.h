@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-struct wire_process;
+struct rpc_process;
 
 enum {
     RETAINED_MAX = 4096,          /* processes */
@@ -13,12 +13,12 @@ enum {
 
 /* Zeroed it is empty. */
 struct retained {
-    struct wire_process *oldest;
-    struct wire_process *newest;
+    struct rpc_process *oldest;
+    struct rpc_process *newest;
     size_t len;
     size_t bytes;
 };
 
 /* May end the retention of others; they go in the next round of the loop. */
-void retained_add(struct retained *retained, struct wire_process *process);
-void retained_remove(struct retained *retained, struct wire_process *process); /* if it is in it */
+void retained_add(struct retained *retained, struct rpc_process *process);
+void retained_remove(struct retained *retained, struct rpc_process *process); /* if it is in it */

@@ -1,4 +1,4 @@
-/* See wire_end.h. Denials are looked for in what is retained of the output, and only when a command
+/* See rpc_end.h. Denials are looked for in what is retained of the output, and only when a command
  * failed in a sandbox: for every other one there is nothing to read. */
 #include "server/process/rpc_end.h"
 
@@ -16,7 +16,7 @@
 enum { DENIAL_TEXT_MAX = 1 << 20 }; /* bytes of each stream that are searched */
 
 /* spec/exec-server.md 5.2: with pipes 128 + n for signal n, on a terminal 1 for any. */
-static int exit_code(const struct wire_process *process)
+static int exit_code(const struct rpc_process *process)
 {
     const struct process_end *end = session_end(process->session);
 
@@ -25,7 +25,7 @@ static int exit_code(const struct wire_process *process)
     return session_exit_code(process->session);
 }
 
-static void collect_texts(const struct wire_process *process, struct buf texts[STREAM_COUNT])
+static void collect_texts(const struct rpc_process *process, struct buf texts[STREAM_COUNT])
 {
     struct output *output = session_output(process->session);
     char *piece = process->owner->server->piece;
@@ -35,7 +35,7 @@ static void collect_texts(const struct wire_process *process, struct buf texts[S
     for (int i = 0; i < STREAM_COUNT; i++)
         buf_init(&texts[i], DENIAL_TEXT_MAX);
     for (;;) {
-        output_read(output, &place, OUTPUT_BY_RUN, piece, WIRE_CHUNK_MAX, &record);
+        output_read(output, &place, OUTPUT_BY_RUN, piece, RPC_CHUNK_MAX, &record);
         if (record.kind == OUTPUT_EMPTY || record.kind == OUTPUT_END)
             return;
         if (record.kind == OUTPUT_BYTES)
@@ -43,7 +43,7 @@ static void collect_texts(const struct wire_process *process, struct buf texts[S
     }
 }
 
-static void find_denials(const struct wire_process *process, struct denials *ret)
+static void find_denials(const struct rpc_process *process, struct denials *ret)
 {
     struct buf texts[STREAM_COUNT];
     struct denial_input input = {
@@ -61,7 +61,7 @@ static void find_denials(const struct wire_process *process, struct denials *ret
         buf_done(&texts[i]);
 }
 
-void wire_end_fill(const struct wire_process *process, struct wire_end *ret)
+void rpc_end_fill(const struct rpc_process *process, struct rpc_end *ret)
 {
     const struct process_end *end = session_end(process->session);
 

@@ -1,4 +1,4 @@
-/* See wire_event.h. Output is the bulk of the traffic: it is written straight into text and never
+/* See rpc_event.h. Output is the bulk of the traffic: it is written straight into text and never
  * becomes a tree. Field names and their order are those of the original (spec/exec-server.md 5.2);
  * what is ours comes last. */
 #include "server/process/rpc_event.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* {"method":M,"params":{"processId":ID,"seq":N */
-static struct buf *event_begin(const struct wire_target *target, const char *method)
+static struct buf *event_begin(const struct rpc_event_target *target, const char *method)
 {
     struct buf *text = target->scratch;
 
@@ -24,7 +24,7 @@ static struct buf *event_begin(const struct wire_target *target, const char *met
     return text;
 }
 
-static bool event_send(const struct wire_target *target)
+static bool event_send(const struct rpc_event_target *target)
 {
     struct buf *text = target->scratch;
 
@@ -33,20 +33,20 @@ static bool event_send(const struct wire_target *target)
     return rpc_peer_send(target->peer, text->data, text->len);
 }
 
-bool wire_event_output(const struct wire_target *target, const struct wire_process *process,
-                       const struct output_record *record, const char *bytes)
+bool rpc_event_output(const struct rpc_event_target *target, const struct rpc_process *process,
+                      const struct output_record *record, const char *bytes)
 {
     struct buf *text = event_begin(target, "process/output");
 
     buf_appendf(text, ",\"seq\":%" PRIu64 ",\"stream\":\"%s\",\"chunk\":\"",
-                wire_process_seq_of(process, record->first_seq),
-                wire_process_stream(process, record->stream));
+                rpc_process_seq_of(process, record->first_seq),
+                rpc_process_stream(process, record->stream));
     rpc_text_base64(text, bytes, (size_t)record->len);
     buf_appendf(text, "\",\"offset\":%" PRIu64, record->offset);
     return event_send(target);
 }
 
-bool wire_event_gap(const struct wire_target *target, const struct output_record *record)
+bool rpc_event_gap(const struct rpc_event_target *target, const struct output_record *record)
 {
     struct buf *text = event_begin(target, "process/gap");
 
@@ -61,9 +61,9 @@ static void append_json(struct buf *text, const char *name, json_t *value)
     json_decref(value);
 }
 
-bool wire_event_exited(const struct wire_target *target, const struct wire_process *process)
+bool rpc_event_exited(const struct rpc_event_target *target, const struct rpc_process *process)
 {
-    const struct wire_end *end = &process->end;
+    const struct rpc_end *end = &process->end;
     struct buf *text = event_begin(target, "process/exited");
 
     buf_appendf(text, ",\"seq\":%" PRIu64 ",\"exitCode\":%d,\"sandboxDenied\":%s", end->chunks + 1,
@@ -75,10 +75,10 @@ bool wire_event_exited(const struct wire_target *target, const struct wire_proce
     return event_send(target);
 }
 
-bool wire_event_closed(const struct wire_target *target, const struct wire_process *process)
+bool rpc_event_closed(const struct rpc_event_target *target, const struct rpc_process *process)
 {
     struct buf *text = event_begin(target, "process/closed");
 
-    buf_appendf(text, ",\"seq\":%" PRIu64, wire_process_next_seq(process) - 1);
+    buf_appendf(text, ",\"seq\":%" PRIu64, rpc_process_next_seq(process) - 1);
     return event_send(target);
 }

@@ -9,20 +9,20 @@
 
 struct buf;
 struct rpc_peer;
-struct wire_process;
+struct rpc_process;
 
 /* To whom, and what he calls the process. */
-struct wire_target {
+struct rpc_event_target {
     struct rpc_peer *peer;
     const char *id;
     struct buf *scratch; /* for the text */
 };
 
-enum { WIRE_CHUNK_MAX = 65536 }; /* bytes: no chunk of a process is larger (process/stdio.c) */
+enum { RPC_CHUNK_MAX = 65536 }; /* bytes: no chunk of a process is larger (process/stdio.c) */
 
 /* Each returns whether there is room for more. */
-bool wire_event_output(const struct wire_target *target, const struct wire_process *process,
-                       const struct output_record *record, const char *bytes);
-bool wire_event_gap(const struct wire_target *target, const struct output_record *record);
-bool wire_event_exited(const struct wire_target *target, const struct wire_process *process);
-bool wire_event_closed(const struct wire_target *target, const struct wire_process *process);
+bool rpc_event_output(const struct rpc_event_target *target, const struct rpc_process *process,
+                      const struct output_record *record, const char *bytes);
+bool rpc_event_gap(const struct rpc_event_target *target, const struct output_record *record);
+bool rpc_event_exited(const struct rpc_event_target *target, const struct rpc_process *process);
+bool rpc_event_closed(const struct rpc_event_target *target, const struct rpc_process *process);

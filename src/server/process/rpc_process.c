@@ -1,4 +1,4 @@
-/* See wire_process.h. What the session tells becomes events; each is sent to the owner's connection
+/* See rpc_process.h. What the session tells becomes events; each is sent to the owner's connection
  * at once and to observers as far as they keep up, and wakes what waits.
  *
  * Back pressure: while the owner's connection has no room the output of the command is held, so its
@@ -35,48 +35,48 @@
 /* --- to the owner --- */
 
 /* Whom the events go to; NULL: nobody is there, or the model's calls tell it all. */
-static struct client *owner_client(const struct wire_process *process)
+static struct client *owner_client(const struct rpc_process *process)
 {
-    return process->delivery == WIRE_TAKEN ? NULL : process->owner->client;
+    return process->delivery == RPC_TAKEN ? NULL : process->owner->client;
 }
 
-static struct wire_target owner_target(const struct wire_process *process)
+static struct rpc_event_target owner_target(const struct rpc_process *process)
 {
-    return (struct wire_target){.peer = owner_client(process)->peer,
-                                .id = process->id,
-                                .scratch = &process->owner->server->scratch};
+    return (struct rpc_event_target){.peer = owner_client(process)->peer,
+                                     .id = process->id,
+                                     .scratch = &process->owner->server->scratch};
 }
 
 /* Output that has come and was not sent. Returns whether there is room for more. */
-static bool owner_send_output(struct wire_process *process)
+static bool owner_send_output(struct rpc_process *process)
 {
-    const struct wire_target target = owner_target(process);
+    const struct rpc_event_target target = owner_target(process);
     struct output *output = session_output(process->session);
     char *piece = process->owner->server->piece;
     struct output_record record;
     bool has_room = rpc_peer_has_room(target.peer);
 
     for (;;) {
-        output_read(output, &process->pushed, OUTPUT_BY_CHUNK, piece, WIRE_CHUNK_MAX, &record);
+        output_read(output, &process->pushed, OUTPUT_BY_CHUNK, piece, RPC_CHUNK_MAX, &record);
         if (record.kind == OUTPUT_EMPTY || record.kind == OUTPUT_END)
             return has_room;
         if (record.kind == OUTPUT_BYTES)
-            has_room = wire_event_output(&target, process, &record, piece);
+            has_room = rpc_event_output(&target, process, &record, piece);
     }
 }
 
-static bool pull_has_room(const struct wire_process *process)
+static bool pull_has_room(const struct rpc_process *process)
 {
-    return output_total(session_output(process->session)) - process->asked < WIRE_MEMORY / 4;
+    return output_total(session_output(process->session)) - process->asked < RPC_PROCESS_MEMORY / 4;
 }
 
-void wire_process_deliver(struct wire_process *process)
+void rpc_process_deliver(struct rpc_process *process)
 {
     bool has_room = true;
 
-    if (process->state == WIRE_STARTING || process->delivery == WIRE_TAKEN)
+    if (process->state == RPC_PROCESS_STARTING || process->delivery == RPC_TAKEN)
         return;
-    if (process->delivery == WIRE_PULL)
+    if (process->delivery == RPC_PULL)
         has_room = pull_has_room(process);
     else if (owner_client(process))
         has_room = owner_send_output(process);
@@ -84,27 +84,27 @@ void wire_process_deliver(struct wire_process *process)
                         !has_room && !process->is_terminating && owner_client(process));
 }
 
-void wire_process_asked(struct wire_process *process, uint64_t offset)
+void rpc_process_asked(struct rpc_process *process, uint64_t offset)
 {
     uint64_t total = output_total(session_output(process->session));
 
-    if (process->delivery != WIRE_PULL || offset <= process->asked)
+    if (process->delivery != RPC_PULL || offset <= process->asked)
         return;
     process->asked = offset < total ? offset : total;
-    wire_process_deliver(process);
+    rpc_process_deliver(process);
 }
 
-void wire_process_on_owner(struct wire_process *process)
+void rpc_process_on_owner(struct rpc_process *process)
 {
     struct output *output = session_output(process->session);
 
-    output_seek_after(output, wire_process_last_chunk(process), &process->pushed);
-    wire_process_deliver(process);
+    output_seek_after(output, rpc_process_last_chunk(process), &process->pushed);
+    rpc_process_deliver(process);
 }
 
 /* --- events --- */
 
-static void wake_soon(struct wire_process *process)
+static void defer_wake(struct rpc_process *process)
 {
     if (process->waits)
         loop_timer_start(process->wake, 0);
@@ -115,26 +115,26 @@ static void on_wake(void *data)
     process_waits_answer(data);
 }
 
-static void wire_process_exit(struct wire_process *process)
+static void rpc_process_exit(struct rpc_process *process)
 {
-    if (process->state != WIRE_RUNNING)
+    if (process->state != RPC_PROCESS_RUNNING)
         return;
-    wire_end_fill(process, &process->end);
-    process->end.chunks = wire_process_last_chunk(process);
-    process->state = WIRE_EXITED;
+    rpc_end_fill(process, &process->end);
+    process->end.chunks = rpc_process_last_chunk(process);
+    process->state = RPC_PROCESS_EXITED;
     if (owner_client(process)) {
-        const struct wire_target target = owner_target(process);
+        const struct rpc_event_target target = owner_target(process);
 
-        wire_event_exited(&target, process);
+        rpc_event_exited(&target, process);
     }
     observers_on_news(process);
-    wake_soon(process);
-    process_trail_end(process);
+    defer_wake(process);
+    process_audit_end(process);
     log_event(LOG_LEVEL_DEBUG, "process-exited", log_text("session", process->owner->id),
               log_text("process", process->id), log_int("code", process->end.code));
 }
 
-static void set_open(struct wire_process *process, bool on)
+static void set_open(struct rpc_process *process, bool on)
 {
     struct server *server = process->owner->server;
 
@@ -143,29 +143,29 @@ static void set_open(struct wire_process *process, bool on)
     process->is_open = on;
     server->open += on ? 1 : (size_t)-1;
     if (!on)
-        stopping_look(server);
+        stopping_check(server);
 }
 
-static void wire_process_close(struct wire_process *process)
+static void rpc_process_close(struct rpc_process *process)
 {
-    if (process->state != WIRE_EXITED)
+    if (process->state != RPC_PROCESS_EXITED)
         return;
-    process->state = WIRE_CLOSED;
+    process->state = RPC_PROCESS_CLOSED;
     set_open(process, false);
     if (owner_client(process)) {
-        const struct wire_target target = owner_target(process);
+        const struct rpc_event_target target = owner_target(process);
 
-        wire_event_closed(&target, process);
+        rpc_event_closed(&target, process);
     }
     observers_on_news(process);
-    wake_soon(process);
+    defer_wake(process);
     retained_add(&process->owner->server->retained, process);
-    loop_timer_start(process->last, WIRE_RETENTION_NS);
+    loop_timer_start(process->last, RPC_PROCESS_RETENTION_NS);
 }
 
 /* --- the start --- */
 
-static void answer_start(struct wire_process *process)
+static void answer_start(struct rpc_process *process)
 {
     struct call *call = TAKE_PTR(process->start);
 
@@ -175,7 +175,7 @@ static void answer_start(struct wire_process *process)
 }
 
 /* The text of the original, from which its clients know what is missing, and ours beside it. */
-static void refuse_start(struct wire_process *process, const struct process_end *end)
+static void refuse_start(struct rpc_process *process, const struct process_end *end)
 {
     static const char *const stages[] = {
         [LAUNCH_STAGE_SANDBOX] = "sandbox",
@@ -202,62 +202,62 @@ static void refuse_start(struct wire_process *process, const struct process_end 
     call_fail_data(call, RPC_INTERNAL, text ? text : failure->msg, data);
 }
 
-static void on_started(struct wire_process *process)
+static void on_started(struct rpc_process *process)
 {
-    process->state = WIRE_RUNNING;
+    process->state = RPC_PROCESS_RUNNING;
     answer_start(process);
     server_on_started(process->owner->server, process->place);
-    wire_process_deliver(process);
+    rpc_process_deliver(process);
     observers_on_news(process);
 }
 
 /* What a model's command writes can reach its calls before the launcher got to say that it runs. */
 static void on_output(struct output_watch *watch)
 {
-    void *whole = (char *)watch - offsetof(struct wire_process, output_watch);
-    struct wire_process *process = whole;
+    void *whole = (char *)watch - offsetof(struct rpc_process, output_watch);
+    struct rpc_process *process = whole;
 
-    if (process->delivery == WIRE_TAKEN && process->state == WIRE_STARTING &&
-        wire_process_last_chunk(process))
+    if (process->delivery == RPC_TAKEN && process->state == RPC_PROCESS_STARTING &&
+        rpc_process_last_chunk(process))
         on_started(process);
-    wire_process_deliver(process);
+    rpc_process_deliver(process);
     observers_on_news(process);
-    wake_soon(process);
+    defer_wake(process);
 }
 
-static void on_failed(struct wire_process *process)
+static void on_failed(struct rpc_process *process)
 {
     refuse_start(process, session_end(process->session));
-    process->state = WIRE_FAILED;
-    process_trail_end(process);
+    process->state = RPC_PROCESS_FAILED;
+    process_audit_end(process);
     set_open(process, false);
     loop_timer_start(process->last, 0);
 }
 
 static void on_session(struct session_watch *watch, enum session_event event)
 {
-    struct wire_process *process = (struct wire_process *)watch;
+    struct rpc_process *process = (struct rpc_process *)watch;
 
     switch (event) {
     case SESSION_STARTED:
-        if (process->state == WIRE_STARTING)
+        if (process->state == RPC_PROCESS_STARTING)
             on_started(process);
         break;
     case SESSION_ROOM:
         break;
     case SESSION_EXITED:
-        wire_process_exit(process);
+        rpc_process_exit(process);
         break;
     case SESSION_READ_OUT:
-        wire_process_close(process);
+        rpc_process_close(process);
         break;
     case SESSION_ENDED:
-        if (process->state == WIRE_STARTING) {
+        if (process->state == RPC_PROCESS_STARTING) {
             on_failed(process);
             break;
         }
-        wire_process_exit(process);
-        wire_process_close(process);
+        rpc_process_exit(process);
+        rpc_process_close(process);
         place_release(TAKE_PTR(process->place));
         client_session_on_idle(process->owner);
         break;
@@ -267,25 +267,25 @@ static void on_session(struct session_watch *watch, enum session_event event)
 /* The time of something that is closed is up, unless a child of it still runs. */
 static void on_last(void *data)
 {
-    struct wire_process *process = data;
+    struct rpc_process *process = data;
 
-    if (process->state == WIRE_CLOSED && session_is_alive(process->session))
-        loop_timer_start(process->last, WIRE_RETENTION_NS);
+    if (process->state == RPC_PROCESS_CLOSED && session_is_alive(process->session))
+        loop_timer_start(process->last, RPC_PROCESS_RETENTION_NS);
     else
-        wire_process_free(process);
+        rpc_process_free(process);
 }
 
 /* --- control --- */
 
-int wire_process_terminate(struct wire_process *process, uint64_t grace_ns, bool *ret_was_running,
-                           struct err *err)
+int rpc_process_terminate(struct rpc_process *process, uint64_t grace_ns, bool *ret_was_running,
+                          struct err *err)
 {
-    bool is_running = !wire_process_has_exited(process);
+    bool is_running = !rpc_process_has_exited(process);
 
     process->is_terminating = true;
     if (session_terminate(process->session, grace_ns, err))
         return -1;
-    wire_process_deliver(process);
+    rpc_process_deliver(process);
     *ret_was_running = is_running;
     return 0;
 }
@@ -294,18 +294,18 @@ int wire_process_terminate(struct wire_process *process, uint64_t grace_ns, bool
 
 static void start_is_gone(void *data)
 {
-    ((struct wire_process *)data)->start = NULL;
+    ((struct rpc_process *)data)->start = NULL;
 }
 
-static void process_auto_free(struct wire_process **slot)
+static void process_auto_free(struct rpc_process **slot)
 {
-    wire_process_free(*slot);
+    rpc_process_free(*slot);
 }
 
-static struct wire_process *process_alloc(const struct wire_options *options)
+static struct rpc_process *process_alloc(const struct rpc_process_options *options)
 {
     const struct process_options *from = options->process;
-    struct wire_process *process = alloc_zero(1, sizeof *process);
+    struct rpc_process *process = alloc_zero(1, sizeof *process);
     struct loop *loop = options->owner->server->loop;
 
     process->session_watch.on_event = on_session;
@@ -330,22 +330,22 @@ static struct wire_process *process_alloc(const struct wire_options *options)
     return process;
 }
 
-static struct session *process_session(const struct wire_process *process,
-                                       const struct wire_options *options, struct err *err)
+static struct session *process_session(const struct rpc_process *process,
+                                       const struct rpc_process_options *options, struct err *err)
 {
     const struct spool_options spool = {.quota = options->spool_bytes};
     const struct session_options session = {
         .command = process->argv.items[0],
         .process = options->process,
-        .output = {.memory_max = WIRE_MEMORY, .spool = options->spool_bytes ? &spool : NULL},
+        .output = {.memory_max = RPC_PROCESS_MEMORY, .spool = options->spool_bytes ? &spool : NULL},
     };
 
     return session_start(&session, err);
 }
 
-struct wire_process *wire_process_new(const struct wire_options *options, struct err *err)
+struct rpc_process *rpc_process_new(const struct rpc_process_options *options, struct err *err)
 {
-    AUTO(process_auto_free) struct wire_process *process = process_alloc(options);
+    AUTO(process_auto_free) struct rpc_process *process = process_alloc(options);
 
     if (!options->lent)
         process->session = process_session(process, options, err);
@@ -355,7 +355,7 @@ struct wire_process *wire_process_new(const struct wire_options *options, struct
     output_watch(session_output(process->session), &process->output_watch);
     process_table_add(&options->owner->processes, process);
     set_open(process, true);
-    process_trail_begin(process, options->process->env);
+    process_audit_begin(process, options->process->env);
     process->start = options->start;
     if (process->start)
         call_on_gone(process->start, start_is_gone, process);
@@ -365,14 +365,14 @@ struct wire_process *wire_process_new(const struct wire_options *options, struct
     return TAKE_PTR(process);
 }
 
-void wire_process_free(struct wire_process *process)
+void rpc_process_free(struct rpc_process *process)
 {
     if (!process)
         return;
     if (process->start)
         call_fail(TAKE_PTR(process->start), RPC_INVALID_REQUEST, "the session has ended");
     if (process->session) {
-        process_trail_end(process);
+        process_audit_end(process);
         set_open(process, false);
         process_waits_drop(process);
         observers_drop(process);

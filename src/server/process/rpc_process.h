@@ -26,19 +26,26 @@ struct observer;
 struct place;
 struct process_wait;
 
-#define WIRE_MEMORY ((size_t)2 << 20) /* head and tail: 1 MiB each, which a client may count on */
-#define WIRE_RETENTION_NS UINT64_C(80000000000) /* behind closed, as measured: spec 5.3 */
+#define RPC_PROCESS_MEMORY                                                                         \
+    ((size_t)2 << 20) /* head and tail: 1 MiB each, which a client may count on */
+#define RPC_PROCESS_RETENTION_NS UINT64_C(80000000000) /* behind closed, as measured: spec 5.3 */
 
-enum wire_state { WIRE_STARTING, WIRE_RUNNING, WIRE_EXITED, WIRE_CLOSED, WIRE_FAILED };
-
-enum wire_delivery {
-    WIRE_PUSH,  /* process/output as it comes; the command waits for a client that is slow */
-    WIRE_PULL,  /* process/read; the command waits for a client that does not ask */
-    WIRE_TAKEN, /* by the calls of a model (session/...): nothing is sent, and it never waits */
+enum rpc_process_state {
+    RPC_PROCESS_STARTING,
+    RPC_PROCESS_RUNNING,
+    RPC_PROCESS_EXITED,
+    RPC_PROCESS_CLOSED,
+    RPC_PROCESS_FAILED
 };
 
-/* What is different when it exits: known from WIRE_EXITED on. */
-struct wire_end {
+enum rpc_delivery {
+    RPC_PUSH,  /* process/output as it comes; the command waits for a client that is slow */
+    RPC_PULL,  /* process/read; the command waits for a client that does not ask */
+    RPC_TAKEN, /* by the calls of a model (session/...): nothing is sent, and it never waits */
+};
+
+/* What is different when it exits: known from RPC_PROCESS_EXITED on. */
+struct rpc_end {
     uint64_t chunks; /* that came before */
     int code;        /* spec 5.2: on a terminal 1 for any signal */
     int signal;
@@ -46,36 +53,36 @@ struct wire_end {
     struct denials denials;
 };
 
-struct wire_process {
+struct rpc_process {
     struct session_watch session_watch; /* these two first and second */
     struct output_watch output_watch;
     char *id;
     struct client_session *owner;
-    struct wire_process *next; /* of the owner's, in the order of their starts */
-    struct wire_process *previous;
-    struct wire_process *retained_next; /* of the server's that are closed */
-    struct wire_process *retained_previous;
+    struct rpc_process *next; /* of the owner's, in the order of their starts */
+    struct rpc_process *previous;
+    struct rpc_process *retained_next; /* of the server's that are closed */
+    struct rpc_process *retained_previous;
     size_t retained_bytes;
     struct session *session;  /* owned unless `is_lent` */
     bool is_lent;             /* by the sessions of models, until they have no more use for it */
     int number;               /* of a model's session; 0: it was started by process/start */
     struct place *place;      /* held; NULL once nothing runs any more */
     const char *sandbox_type; /* of the place */
-    char trail_id[SERVER_TRAIL_ID_SIZE]; /* in the audit log, until its end is written there */
+    char audit_id[SERVER_AUDIT_ID_SIZE]; /* in the audit log, until its end is written there */
     struct strv argv;
     char *cwd;
     json_t *metadata; /* or NULL */
     uint64_t started_ms;
     bool has_tty;
     bool takes_input;
-    enum wire_delivery delivery;
-    enum wire_state state;
+    enum rpc_delivery delivery;
+    enum rpc_process_state state;
     bool is_open;        /* counted by the server */
     bool is_terminating; /* on request: what it wrote until then comes through in any case */
     struct call *start;  /* to be answered once it is known whether it runs */
-    struct wire_end end;
+    struct rpc_end end;
     struct output_place pushed; /* what comes next for the owner's connection */
-    uint64_t asked;             /* WIRE_PULL: the client has got the output up to here */
+    uint64_t asked;             /* RPC_PULL: the client has got the output up to here */
     struct output_place found;  /* where the last read ended: the next one begins there */
     struct process_wait *waits;
     struct observer *observers;
@@ -84,13 +91,13 @@ struct wire_process {
     struct loop_timer *last; /* retention, or the removal of what failed */
 };
 
-struct wire_options {
+struct rpc_process_options {
     struct client_session *owner;
     const char *id;
     const struct process_options *process;
     struct place *place;
     json_t *metadata; /* borrowed */
-    enum wire_delivery delivery;
+    enum rpc_delivery delivery;
     uint64_t spool_bytes; /* 0: none */
     struct call *start;   /* answered when it has started, or failed to; NULL: nobody asks */
     struct session *lent; /* a model's session that runs already, and */
@@ -98,43 +105,43 @@ struct wire_options {
 };
 
 /* Puts it into its owner's table. NULL on failure; the call is not answered then. */
-struct wire_process *wire_process_new(const struct wire_options *options, struct err *err);
+struct rpc_process *rpc_process_new(const struct rpc_process_options *options, struct err *err);
 
 /* Takes it out of its table; kills what runs. Not from a callback of its session. */
-void wire_process_free(struct wire_process *process);
+void rpc_process_free(struct rpc_process *process);
 
 /* The number of the newest chunk of its output; 0: none yet. */
-uint64_t wire_process_last_chunk(const struct wire_process *process);
+uint64_t rpc_process_last_chunk(const struct rpc_process *process);
 
 /* The number of the next event. */
-uint64_t wire_process_next_seq(const struct wire_process *process);
+uint64_t rpc_process_next_seq(const struct rpc_process *process);
 
 /* The number of the event that chunk `seq` of the output came with, and back: the last chunk with
  * an event of at most this number. */
-uint64_t wire_process_seq_of(const struct wire_process *process, uint64_t chunk);
-uint64_t wire_process_chunk_of(const struct wire_process *process, uint64_t seq);
+uint64_t rpc_process_seq_of(const struct rpc_process *process, uint64_t chunk);
+uint64_t rpc_process_chunk_of(const struct rpc_process *process, uint64_t seq);
 
 /* The command itself has ended, and `end` says how. */
-bool wire_process_has_exited(const struct wire_process *process);
+bool rpc_process_has_exited(const struct rpc_process *process);
 
 /* Whether it counts for the limit on processes: something of it runs. */
-bool wire_process_is_live(const struct wire_process *process);
+bool rpc_process_is_live(const struct rpc_process *process);
 
 /* Sends the owner's connection what waits for it, and lets the command go on or holds it up. */
-void wire_process_deliver(struct wire_process *process);
+void rpc_process_deliver(struct rpc_process *process);
 
 /* The connection of the owner came or went. What was missed is not sent again. */
-void wire_process_on_owner(struct wire_process *process);
+void rpc_process_on_owner(struct rpc_process *process);
 
-/* WIRE_PULL: the client knows the output up to `offset`. */
-void wire_process_asked(struct wire_process *process, uint64_t offset);
+/* RPC_PULL: the client knows the output up to `offset`. */
+void rpc_process_asked(struct rpc_process *process, uint64_t offset);
 
 /* Kills it, on request. `*ret_was_running` as process/terminate answers. */
-int wire_process_terminate(struct wire_process *process, uint64_t grace_ns, bool *ret_was_running,
-                           struct err *err);
+int rpc_process_terminate(struct rpc_process *process, uint64_t grace_ns, bool *ret_was_running,
+                          struct err *err);
 
 /* "stdout", "stderr" or "pty". */
-const char *wire_process_stream(const struct wire_process *process, enum stream stream);
+const char *rpc_process_stream(const struct rpc_process *process, enum stream stream);
 
 /* Adds exited, exitCode, closed to an object. */
-void wire_process_state_to_json(const struct wire_process *process, json_t *object);
+void rpc_process_state_to_json(const struct rpc_process *process, json_t *object);

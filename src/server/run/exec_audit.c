@@ -1,4 +1,4 @@
-/* See exec_trail.h. Of a patch only its size is written, never its text. */
+/* See exec_audit.h. Of a patch only its size is written, never its text. */
 #include "server/run/exec_audit.h"
 
 #include "base/str.h"
@@ -11,7 +11,7 @@
 /* Takes `body` over. */
 static void add(struct exec_run *run, enum audit_event event, struct json_t *body)
 {
-    server_trail_add(run->server, event, run->trail_id, body);
+    server_audit_add(run->server, event, run->audit_id, body);
 }
 
 /* --- events --- */
@@ -21,7 +21,7 @@ static bool is_patch(const struct exec_run *run)
     return run->patch.kind == PATCH_CALL_PATCH;
 }
 
-void exec_trail_begin(struct exec_run *run)
+void exec_audit_begin(struct exec_run *run)
 {
     const struct place *place = run->places[0];
     const struct audit_begin begin = {
@@ -36,7 +36,7 @@ void exec_trail_begin(struct exec_run *run)
     };
 
     if ((is_patch(run) && !str_eq(run->helper[1], "apply")) ||
-        !server_trail_id(run->session, run->trail_id))
+        !server_audit_id(run->session, run->audit_id))
         return;
     if (is_patch(run))
         add(run, AUDIT_PATCH_BEGIN, audit_patch_begin_body(run->cwd, run->patch.text_len));
@@ -44,12 +44,12 @@ void exec_trail_begin(struct exec_run *run)
         add(run, AUDIT_BEGIN, audit_begin_body(&begin));
 }
 
-void exec_trail_step(struct exec_run *run, const struct execution_event *event)
+void exec_audit_step(struct exec_run *run, const struct execution_event *event)
 {
     char *const patch[] = {(char *)"apply_patch", NULL};
     struct audit_note note;
 
-    if (*run->trail_id &&
+    if (*run->audit_id &&
         execution_audit_event(event, is_patch(run) ? patch : NULL, strv_view(&run->env), &note))
         add(run, note.event, note.body);
 }
@@ -66,9 +66,9 @@ static void add_patch_end(struct exec_run *run, const struct execution_result *r
     add(run, AUDIT_PATCH_END, audit_patch_end_body(is_applied, is_applied ? NULL : reason));
 }
 
-void exec_trail_end(struct exec_run *run, const struct execution_result *result)
+void exec_audit_end(struct exec_run *run, const struct execution_result *result)
 {
-    if (!*run->trail_id)
+    if (!*run->audit_id)
         return;
     if (is_patch(run)) {
         add_patch_end(run, result);

@@ -7,8 +7,8 @@ struct exec_run;
 struct execution_event;
 struct execution_result;
 
-void exec_trail_begin(struct exec_run *run);
-void exec_trail_step(struct exec_run *run, const struct execution_event *event);
+void exec_audit_begin(struct exec_run *run);
+void exec_audit_step(struct exec_run *run, const struct execution_event *event);
 
 /* `result` NULL: it was given up by us. */
-void exec_trail_end(struct exec_run *run, const struct execution_result *result);
+void exec_audit_end(struct exec_run *run, const struct execution_result *result);

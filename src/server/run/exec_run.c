@@ -181,7 +181,7 @@ int exec_run_patch(struct exec_run *run, const char *task, const char *form, str
 
 /* --- running --- */
 
-static void tell_begin(struct exec_run *run)
+static void notify_begin(struct exec_run *run)
 {
     if (run->has_begun)
         return;
@@ -192,13 +192,13 @@ static void tell_begin(struct exec_run *run)
 
 static void on_started(void *data)
 {
-    tell_begin(data);
+    notify_begin(data);
 }
 
 static void on_output(void *data, enum stream stream, const char *bytes, size_t len,
                       uint64_t offset)
 {
-    tell_begin(data); /* what it writes can be here before the launcher got to say so */
+    notify_begin(data); /* what it writes can be here before the launcher got to say so */
     exec_event_output(data, &(struct exec_output){
                                 .stream = stream, .bytes = bytes, .len = len, .offset = offset});
 }
@@ -206,7 +206,7 @@ static void on_output(void *data, enum stream stream, const char *bytes, size_t 
 static void on_event(void *data, const struct execution_event *event)
 {
     exec_event_step(data, event);
-    exec_trail_step(data, event);
+    exec_audit_step(data, event);
 }
 
 static void on_done(void *data)
@@ -215,7 +215,7 @@ static void on_done(void *data)
     struct server *server = run->server;
     const struct execution_result *result = execution_result(run->execution);
 
-    exec_trail_end(run, result);
+    exec_audit_end(run, result);
     if (run->call) {
         struct call *call = run->call;
 
@@ -224,7 +224,7 @@ static void on_done(void *data)
         call_reply(call, run->answer(run, result));
     }
     exec_run_free(run);
-    stopping_look(server);
+    stopping_check(server);
 }
 
 /* $PATH as the command has it. */
@@ -272,7 +272,7 @@ void exec_run_start(struct exec_run *run)
     options->on_done = on_done;
     options->data = run;
     call_on_gone(run->call, on_gone, run);
-    exec_trail_begin(run);
+    exec_audit_begin(run);
     run->execution = execution_start(options);
 }
 
@@ -296,7 +296,7 @@ void exec_runs_cancel(struct server *server)
 /* A call that waits still is answered by nobody: its connection goes, too. */
 static void run_abandon(struct exec_run *run)
 {
-    exec_trail_end(run, NULL);
+    exec_audit_end(run, NULL);
     if (run->call)
         call_on_gone(run->call, NULL, NULL);
     exec_run_free(run);

@@ -39,7 +39,7 @@ struct exec_run {
     bool is_cancelled; /* nothing is begun any more */
     char *id;          /* chosen by the client; NULL: nothing is told before the answer */
     uint64_t seq;      /* of the last event */
-    char trail_id[SERVER_TRAIL_ID_SIZE]; /* in the audit log; "": it is not in there */
+    char audit_id[SERVER_AUDIT_ID_SIZE]; /* in the audit log; "": it is not in there */
     unsigned attempts;                   /* that have begun */
 
     struct strv argv;

@@ -31,7 +31,7 @@ static void uris_become_clean_paths(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         enum rpc_code code;
         struct err err = {0};
-        AUTO_FREE char *path = wire_path_parse(cases[i][0], &code, &err);
+        AUTO_FREE char *path = rpc_path_parse(cases[i][0], &code, &err);
 
         if (!path)
             fail_msg("%s: %s", cases[i][0], err.msg);
@@ -60,7 +60,7 @@ static void other_uris_are_refused_each_with_its_code(void **state)
         enum rpc_code code;
         struct err err;
 
-        assert_null(wire_path_parse(cases[i].uri, &code, &err));
+        assert_null(rpc_path_parse(cases[i].uri, &code, &err));
         assert_int_equal(code, cases[i].code);
         assert_string_equal(err.msg, cases[i].message);
     }

@@ -1,4 +1,4 @@
-/* shape: values against tables, and the words and places of what is wrong. */
+/* schema: values against tables, and the words and places of what is wrong. */
 #include "../base/support.h"
 
 #include "base/alloc.h"
@@ -9,32 +9,32 @@
 #include <stdint.h>
 #include <string.h>
 
-static const struct shape any_text = {.type = SHAPE_STRING, .max = INT64_MAX};
-static const struct shape short_text = {.type = SHAPE_STRING, .min = 1, .max = 4};
+static const struct schema any_text = {.type = SCHEMA_STRING, .max = INT64_MAX};
+static const struct schema short_text = {.type = SCHEMA_STRING, .min = 1, .max = 4};
 static const char *const one_word[] = {"interrupt", NULL};
 static const char *const two_words[] = {"read", "replace", NULL};
 static const char *const three_words[] = {"core", "all", "none", NULL};
-static const struct shape one = {.type = SHAPE_STRING, .max = INT64_MAX, .words = one_word};
-static const struct shape two = {.type = SHAPE_STRING, .max = INT64_MAX, .words = two_words};
-static const struct shape three = {.type = SHAPE_STRING, .max = INT64_MAX, .words = three_words};
-static const struct shape from_zero = {.type = SHAPE_INTEGER, .min = 0, .max = INT64_MAX};
-static const struct shape port = {.type = SHAPE_INTEGER, .min = 1, .max = 65535};
-static const struct shape flag = {.type = SHAPE_BOOLEAN};
-static const struct shape anything = {.type = SHAPE_ANY};
-static const struct shape texts = {
-    .type = SHAPE_ARRAY, .min = 1, .max = INT64_MAX, .items = &any_text};
-static const struct shape text_map = {.type = SHAPE_MAP, .items = &any_text};
-static const struct shape_field inner_fields[] = {{"deep", SHAPE_REQUIRED, &texts}, {NULL}};
-static const struct shape inner = {.type = SHAPE_OBJECT, .fields = inner_fields};
-static const struct shape_field fields[] = {
-    {"name", SHAPE_REQUIRED, &any_text}, {"short", SHAPE_OPTIONAL, &short_text},
-    {"one", SHAPE_OPTIONAL, &one},       {"two", SHAPE_OPTIONAL, &two},
-    {"three", SHAPE_OPTIONAL, &three},   {"number", SHAPE_NULLABLE, &from_zero},
-    {"port", SHAPE_OPTIONAL, &port},     {"flag", SHAPE_OPTIONAL, &flag},
-    {"any", SHAPE_NULLABLE, &anything},  {"map", SHAPE_OPTIONAL, &text_map},
-    {"inner", SHAPE_OPTIONAL, &inner},   {NULL},
+static const struct schema one = {.type = SCHEMA_STRING, .max = INT64_MAX, .words = one_word};
+static const struct schema two = {.type = SCHEMA_STRING, .max = INT64_MAX, .words = two_words};
+static const struct schema three = {.type = SCHEMA_STRING, .max = INT64_MAX, .words = three_words};
+static const struct schema from_zero = {.type = SCHEMA_INTEGER, .min = 0, .max = INT64_MAX};
+static const struct schema port = {.type = SCHEMA_INTEGER, .min = 1, .max = 65535};
+static const struct schema flag = {.type = SCHEMA_BOOLEAN};
+static const struct schema anything = {.type = SCHEMA_ANY};
+static const struct schema texts = {
+    .type = SCHEMA_ARRAY, .min = 1, .max = INT64_MAX, .items = &any_text};
+static const struct schema text_map = {.type = SCHEMA_MAP, .items = &any_text};
+static const struct schema_field inner_fields[] = {{"deep", SCHEMA_REQUIRED, &texts}, {NULL}};
+static const struct schema inner = {.type = SCHEMA_OBJECT, .fields = inner_fields};
+static const struct schema_field fields[] = {
+    {"name", SCHEMA_REQUIRED, &any_text}, {"short", SCHEMA_OPTIONAL, &short_text},
+    {"one", SCHEMA_OPTIONAL, &one},       {"two", SCHEMA_OPTIONAL, &two},
+    {"three", SCHEMA_OPTIONAL, &three},   {"number", SCHEMA_NULLABLE, &from_zero},
+    {"port", SCHEMA_OPTIONAL, &port},     {"flag", SCHEMA_OPTIONAL, &flag},
+    {"any", SCHEMA_NULLABLE, &anything},  {"map", SCHEMA_OPTIONAL, &text_map},
+    {"inner", SCHEMA_OPTIONAL, &inner},   {NULL},
 };
-static const struct shape whole = {.type = SHAPE_OBJECT, .name = "Params", .fields = fields};
+static const struct schema whole = {.type = SCHEMA_OBJECT, .name = "Params", .fields = fields};
 
 /* NULL when it is right; otherwise "PATH: MESSAGE", to be freed. */
 static char *check(const char *text)
@@ -45,7 +45,7 @@ static char *check(const char *text)
     AUTO_FREE char *path = NULL;
 
     assert_non_null(value);
-    if (shape_check(&whole, &root, &path, &err) == 0)
+    if (schema_check(&whole, &root, &path, &err) == 0)
         return NULL;
     assert_non_null(path);
     return alloc_strf("%s: %s", path, err.msg);
