@@ -6,13 +6,13 @@ import pytest
 import host
 from harness import BUILD
 
-EMIT = BUILD / "tests/unit/exec/emit"
+EMIT = BUILD / "tests/unit/process/emit"
 
 
 @pytest.mark.parametrize("where", ["inside", "outside"])
 @pytest.mark.parametrize("stdio", ["pipe", "tty"])
 def test_no_byte_is_lost_of_3000_commands_that_end_at_once(place, stdio, where):
-    """The same where a child stays and holds the output: tests/unit/exec/test_process_flood.c."""
+    """The same where a child stays and holds the output: tests/unit/process/test_process_flood.c."""
     ran = place.cordon(EMIT, 3000, stdio, where, program=host.build(place, "flood"), env=host.ENV)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "3000\n", "")
 
