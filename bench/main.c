@@ -87,6 +87,17 @@ static void make_scratch(struct bench *bench)
     bench->other_ws = make_workspace("other-ws");
 }
 
+/* Whatever runs here has its home in the scratch folder: nothing of the person's own is read, and
+ * nothing of theirs written. */
+static void move_home(void)
+{
+    AUTO_FREE char *home = path_join(scratch, "home");
+
+    if (mkdir(home, 0755) || setenv("HOME", home, 1) || unsetenv("CORDON_HOME") ||
+        unsetenv("XDG_RUNTIME_DIR"))
+        bench_fail("%s cannot be the home", home);
+}
+
 static const struct part {
     const char *name;
     const char *what;
@@ -159,6 +170,7 @@ int main(int argc, char **argv)
     bench.static_write = static_write = built("bench/static-write");
     bench.static_echo = static_echo = built("bench/static-echo");
     make_scratch(&bench);
+    move_home();
     bench_run(&bench, chosen);
     (is_json ? report_print_json : report_print)(&bench.report, stdout);
     report_done(&bench.report);

@@ -9,6 +9,7 @@
 #include "policy/resolve.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -17,9 +18,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static char home[PATH_MAX]; /* HOME=DIR, of bench/main.c's move_home() */
 static char *const environment[] = {(char *)"PATH=/usr/local/bin:/usr/bin:/bin",
-                                    (char *)"GIT_OPTIONAL_LOCKS=0", (char *)"HOME=/nonexistent",
-                                    (char *)"LANG=C", NULL};
+                                    (char *)"GIT_OPTIONAL_LOCKS=0", home, (char *)"LANG=C", NULL};
 
 void bench_fail(const char *fmt, ...)
 {
@@ -39,9 +40,15 @@ void bench_check(int status, const struct err *err)
         bench_fail("%s", err->msg);
 }
 
+static char *const *run_environment(void)
+{
+    snprintf(home, sizeof home, "HOME=%s", getenv("HOME"));
+    return environment;
+}
+
 void run_bare(const struct bench *bench, const char *const *argv)
 {
-    run_bare_with(bench, argv, environment);
+    run_bare_with(bench, argv, run_environment());
 }
 
 void run_bare_with(const struct bench *bench, const char *const *argv, char *const *env)
@@ -94,7 +101,7 @@ void run_start(const struct bench *bench, struct sandbox *sandbox, const char *c
 {
     struct launch_options options = {
         .argv = (char *const *)argv,
-        .env = environment,
+        .env = run_environment(),
         .cwd = bench->ws,
         .stdio = {bench->null, bench->null, bench->null},
         .cgroup = -1,
