@@ -50,3 +50,12 @@ bool command_parse(const struct command *command, char **argv, void *data, char 
 
 /* For commands that take no arguments: complains about the first one, if there is one. */
 bool command_has_no_arguments(const struct command *command, char **rest, int *ret_status);
+
+/* --- help.c --- */
+
+/* NULL when there is no such command; the nearest has been named on stderr then. */
+const struct command *help_find_command(const char *name);
+
+/* Print the texts of --help; return an exit status. */
+int help_print(void);
+int help_print_command(const struct command *command);

@@ -1,17 +1,352 @@
 /* `cordon --connect URL COMMAND`, also written `cordon connect COMMAND`: commands at an exec
  * server. The work is done by a program of its own, cordon-client, because `cordon run` is not to
- * load what speaks WebSocket (docs/decisions/0002-*). Here are its face and the way to it.
+ * load what speaks WebSocket (docs/decisions/0002-*). Here are the options, which both programs read
+ * (their texts are only kept here; what they mean is found out by cordon-client), the help, and the
+ * way to it.
  *
- * The variable CORDON_CONNECT only counts behind `connect`: no variable in somebody's environment
- * can make a plain `cordon run` happen on another machine. */
-#include "cli/connect_options.h"
+ * The variable CORDON_CONNECT only counts behind `connect`: no variable in the environment can make
+ * a plain `cordon run` happen on another machine. */
+#include "cli/connect.h"
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/program.h"
+#include "base/str.h"
+#include "base/units.h"
 #include "cli/console.h"
-#include "cli/help.h"
 
 #include <stddef.h>
+#include <string.h>
+
+/* --- options --- */
+
+enum { GRACE_S = 10 };
+
+void connect_options_init(struct connect_options *options)
+{
+    *options = (struct connect_options){.grace_ns = GRACE_S * CLOCK_NS_PER_S};
+}
+
+void connect_options_done(struct connect_options *options)
+{
+    strv_done(&options->env);
+}
+
+static struct connect_options *options_of(void *data)
+{
+    return data;
+}
+
+static int set_text(const char **slot, const char *value, struct err *err)
+{
+    if (!*value)
+        return err_set(err, ERR_INVALID, "the value is empty");
+    *slot = value;
+    return 0;
+}
+
+static int set_url(void *data, const char *value, struct err *err)
+{
+    return set_text(&options_of(data)->url, value, err);
+}
+
+static int set_token_file(void *data, const char *value, struct err *err)
+{
+    return set_text(&options_of(data)->token_file, value, err);
+}
+
+static int set_directory(void *data, const char *value, struct err *err)
+{
+    return set_text(&options_of(data)->directory, value, err);
+}
+
+static int set_profile(void *data, const char *value, struct err *err)
+{
+    return set_text(&options_of(data)->profile, value, err);
+}
+
+static int set_network(void *data, const char *value, struct err *err)
+{
+    return set_text(&options_of(data)->network, value, err);
+}
+
+static int set_env(void *data, const char *value, struct err *err)
+{
+    strv_push(&options_of(data)->env, value);
+    return 0;
+}
+
+static int set_stdin(void *data, const char *value, struct err *err)
+{
+    unsigned *flags = &options_of(data)->flags;
+
+    *flags = str_eq(value, "null") ? *flags | CONNECT_NO_INPUT : *flags & ~CONNECT_NO_INPUT;
+    return 0;
+}
+
+static int set_tty(void *data, const char *value, struct err *err)
+{
+    options_of(data)->flags |= CONNECT_TTY;
+    return 0;
+}
+
+static int set_detached(void *data, const char *value, struct err *err)
+{
+    options_of(data)->flags |= CONNECT_DETACHED;
+    return 0;
+}
+
+static int set_json(void *data, const char *value, struct err *err)
+{
+    options_of(data)->flags |= CONNECT_JSON;
+    return 0;
+}
+
+static int set_read_only(void *data, const char *value, struct err *err)
+{
+    options_of(data)->flags |= CONNECT_READ_ONLY;
+    return 0;
+}
+
+static int set_follow(void *data, const char *value, struct err *err)
+{
+    options_of(data)->flags |= CONNECT_FOLLOW;
+    return 0;
+}
+
+static int set_from(void *data, const char *value, struct err *err)
+{
+    return set_text(&options_of(data)->from, value, err);
+}
+
+static int set_detach_key(void *data, const char *value, struct err *err)
+{
+    return set_text(&options_of(data)->detach_key, value, err);
+}
+
+static int set_signal(void *data, const char *value, struct err *err)
+{
+    return set_text(&options_of(data)->signal, value, err);
+}
+
+static int set_grace(void *data, const char *value, struct err *err)
+{
+    return units_parse_duration(value, &options_of(data)->grace_ns, err);
+}
+
+/* --- the tables --- */
+
+static const char *const network_words[] = {"restricted", "enabled", NULL};
+static const char *const stdin_words[] = {"pipe", "null", NULL};
+static const char *const profile_words[] = {"read-only", "workspace-write", "danger-full-access",
+                                            NULL};
+
+static const struct option server_options[] = {
+    {.name = "connect",
+     .value = "URL",
+     .set = set_url,
+     .help = "Where the server is: ws://IP:PORT or unix:PATH. Default: $CORDON_CONNECT."},
+    {.name = "auth-token-file",
+     .value = "FILE",
+     .set = set_token_file,
+     .help = "The file with the token that the server asks for (capability token or signed "
+             "bearer token). Default: the file that $CORDON_TOKEN_FILE names."},
+    {.name = NULL},
+};
+
+static const struct option run_options[] = {
+    {.name = "directory",
+     .letter = 'C',
+     .value = "DIR",
+     .set = set_directory,
+     .help = "The folder at the server in which the command runs, and below which it may write. "
+             "A relative one counts from the server's own, which is the default."},
+    {.name = "profile",
+     .letter = 'p',
+     .value = "NAME",
+     .words = profile_words,
+     .set = set_profile,
+     .help = "What it may do there. Default: workspace-write. danger-full-access is no sandbox."},
+    {.name = "network",
+     .letter = 'n',
+     .value = "ACCESS",
+     .words = network_words,
+     .set = set_network,
+     .help = "Which network it may use, in place of what the profile says."},
+    {.name = "env",
+     .letter = 'e',
+     .value = "NAME[=VALUE]",
+     .set = set_env,
+     .help = "Adds a variable to the server's environment, of which the command gets all but names "
+             "with KEY, SECRET or TOKEN. Without a value, yours. May be given several times."},
+    {.name = "tty",
+     .letter = 't',
+     .set = set_tty,
+     .help = "Gives it a terminal of the size of yours, which is raw meanwhile."},
+    {.name = "stdin",
+     .value = "SOURCE",
+     .words = stdin_words,
+     .set = set_stdin,
+     .help = "pipe: what comes in here goes there (the default). null: nothing does."},
+    {.name = "detach",
+     .letter = 'd',
+     .set = set_detached,
+     .help = "Starts it without waiting, and prints its id for ps, attach, logs and kill. It gets "
+             "no input but what attach writes."},
+    {.name = NULL},
+};
+
+static const struct option ps_options[] = {
+    {.name = "json", .set = set_json, .help = "Prints what the server answers, as JSON."},
+    {.name = NULL},
+};
+
+static const struct option attach_options[] = {
+    {.name = "read-only",
+     .set = set_read_only,
+     .help = "Only looks on: no key, signal or window size reaches the process."},
+    {.name = "from",
+     .value = "OFFSET",
+     .set = set_from,
+     .help = "Begins with this byte of the output: 4096, 64K, -8K (the last ones; the default), "
+             "start, end."},
+    {.name = "detach-key",
+     .value = "KEYS",
+     .set = set_detach_key,
+     .help = "What to press to leave it running: one key, or several with commas between, as in "
+             "ctrl-p,ctrl-q; none turns it off. Default: ctrl-\\."},
+    {.name = NULL},
+};
+
+static const struct option logs_options[] = {
+    {.name = "follow", .letter = 'f', .set = set_follow, .help = "Goes on until the process ends."},
+    {.name = "from",
+     .value = "OFFSET",
+     .set = set_from,
+     .help = "Begins with this byte of the output, written as for attach. Default: start."},
+    {.name = NULL},
+};
+
+static const struct option kill_options[] = {
+    {.name = "signal",
+     .letter = 's',
+     .value = "SIGNAL",
+     .set = set_signal,
+     .help = "TERM (the default), INT or KILL; the protocol has no others."},
+    {.name = "grace",
+     .value = "TIME",
+     .set = set_grace,
+     .help = "How long after TERM KILL follows. Default: 10s."},
+    {.name = NULL},
+};
+
+static const struct option no_options[] = {{.name = NULL}};
+
+const struct option_group connect_server_groups[] = {
+    {"Server (before the command)", server_options}, {NULL, NULL}};
+
+const struct option_group connect_all_groups[] = {
+    {"Server (before the command)", server_options},
+    {"Of run", run_options},
+    {"Of ps", ps_options},
+    {"Of attach", attach_options},
+    {"Of logs", logs_options},
+    {"Of kill", kill_options},
+    {NULL, NULL},
+};
+
+#define GROUPS(name)                                                                               \
+    static const struct option_group name##_groups[] = {{"Options", name##_options}, {NULL, NULL}}
+
+GROUPS(run);
+GROUPS(ps);
+GROUPS(attach);
+GROUPS(logs);
+GROUPS(kill);
+
+static const struct option_group cp_groups[] = {{"Options", no_options}, {NULL, NULL}};
+
+static const struct command connect_run = {
+    .name = "connect run",
+    .usage = "[OPTION]... [--] COMMAND [ARGUMENT]...",
+    .about = "Runs a command at the server: its output and exit status come here, what is typed "
+             "here goes there. Ctrl-C interrupts it, the second time ends it. When this program "
+             "ends, so does the command, unless --detach is given.\n",
+    .examples = "  cordon --connect ws://127.0.0.1:7777 run -- make test\n"
+                "  cordon --connect unix:/run/cordon.sock run --tty -- bash\n"
+                "  tar -c . | cordon connect run -C /srv/copy -- tar -x\n",
+    .page = "cordon-connect",
+    .groups = run_groups,
+};
+
+static const struct command connect_ps = {
+    .name = "connect ps",
+    .usage = "[--json]",
+    .about = "Lists the processes of all clients of the server. One that ended stays for 80 s.\n",
+    .examples = "  cordon --connect ws://127.0.0.1:7777 ps\n",
+    .page = "cordon-connect",
+    .groups = ps_groups,
+};
+
+static const struct command connect_attach = {
+    .name = "connect attach",
+    .usage = "[OPTION]... ID",
+    .about = "Connects your terminal to a process that somebody else started: first you see what "
+             "it wrote last, then what it writes; what you type goes to it, and nobody else can "
+             "write meanwhile. Ctrl-\\ leaves it running.\n",
+    .examples = "  cordon --connect ws://127.0.0.1:7777 attach 3f1c9a60/42\n"
+                "  cordon connect attach --read-only --from start 42\n",
+    .page = "cordon-connect",
+    .groups = attach_groups,
+};
+
+static const struct command connect_logs = {
+    .name = "connect logs",
+    .usage = "[OPTION]... ID",
+    .about = "Shows what a process wrote, as far as the server still has it: its stdout on stdout, "
+             "its stderr on stderr.\n",
+    .examples = "  cordon connect logs -f 42\n"
+                "  cordon connect logs --from -64K 42\n",
+    .page = "cordon-connect",
+    .groups = logs_groups,
+};
+
+static const struct command connect_kill = {
+    .name = "connect kill",
+    .usage = "[OPTION]... ID",
+    .about = "Ends a process with all that it started. Exits with 1 when it had ended already.\n",
+    .examples = "  cordon connect kill 42\n"
+                "  cordon connect kill -s INT 3f1c9a60/42\n",
+    .page = "cordon-connect",
+    .groups = kill_groups,
+};
+
+static const struct command connect_cp = {
+    .name = "connect cp",
+    .usage = "FILE remote:FILE | remote:FILE FILE",
+    .about = "Copies a file, or a folder with everything in it, to the server or from it. "
+             "\"remote:\" stands before the one that is there; a relative path counts from the "
+             "server's folder. For a file, the other may be \"-\": stdin or stdout.\n",
+    .examples = "  cordon connect cp notes.txt remote:/srv/notes.txt\n"
+                "  cordon connect cp remote:project .\n"
+                "  cordon connect cp remote:build/out.log - | less\n",
+    .page = "cordon-connect",
+    .groups = cp_groups,
+};
+
+const struct command *const connect_commands[] = {
+    &connect_run, &connect_ps, &connect_attach, &connect_logs, &connect_kill, &connect_cp, NULL,
+};
+
+const struct command *connect_find_command(const char *word)
+{
+    for (size_t i = 0; connect_commands[i]; i++)
+        if (str_eq(connect_commands[i]->name + strlen("connect "), word))
+            return connect_commands[i];
+    return NULL;
+}
+
+/* --- the command --- */
 
 bool connect_parse(char **argv, struct connect_options *options, char ***ret_rest, int *ret_status)
 {

@@ -1,6 +1,6 @@
 /* The program cordon-client behind `cordon --connect URL ...`: gives each command its options and
  * arguments in the client's own terms. */
-#include "cli/connect_options.h"
+#include "cli/connect.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"

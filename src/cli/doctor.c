@@ -9,7 +9,6 @@
  */
 #include "cli/command.h"
 #include "cli/console.h"
-#include "cli/host_facts.h"
 #include "cli/remedies.h"
 
 #include "base/auto.h"

@@ -2,19 +2,431 @@
  * printed instead of done; or the answer for one path or host.
  *
  * The plan and the layers are those of this machine: a sandbox is set up, with nothing in it, to
- * know which layers it really gives. */
-#include "cli/explain.h"
-
+ * know which layers it really gives.
+ *
+ * For people it prints columns, not prose: they look for one line. With --json it prints one value;
+ * the names below are stable.
+ *
+ *   {
+ *     "profile": {"name": "workspace-write", "from": "the default", "extends": null,
+ *                 "definition": {...}},              as policy/profile_json.h writes it
+ *     "config": null,                                or the file
+ *     "mode": "sandboxed" | "bare",
+ *     "network": {"access": "restricted" | "enabled", "decided_by": "..."},
+ *     "folder": "/work", "workspace_roots": ["/work"],
+ *     "restricted": true,                            what no entry names is denied
+ *     "entries": [{"path", "access", "state": "folder" | "file" | "missing", "protected",
+ *                  "decided_by"}],
+ *     "layers": {"user-namespace": {"state": "enforced", "why": null}, ...},   {} when refused
+ *     "degraded": false, "refusal": null,
+ *     "environment": {"passed": [{"name", "reason", "value"}],       value only with --values
+ *                     "dropped": [{"name", "reason", "pattern"}]},
+ *     "plan": [{"op": ...}, ...],
+ *     "warnings": [],
+ *     "command": null                                or as cli/explain_command.h has it
+ *   }
+ */
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/explain_command.h"
 #include "cli/policy_options.h"
+#include "cli/settings.h"
+#include "policy/host_view.h"
+#include "policy/path_walk.h"
+#include "policy/profile.h"
+#include "policy/profile_json.h"
+#include "sandbox/linux/plan.h"
 #include "sandbox/sandbox.h"
 
+#include <jansson.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is explained. */
+struct explanation {
+    struct settings settings;
+    struct sandbox *sandbox;          /* NULL when none can be made: `refusal` */
+    struct explained_command command; /* `argv` NULL: none was asked about */
+    struct err refusal;
+};
+
+enum explain_values { EXPLAIN_NAMES, EXPLAIN_VALUES };
+
+/* The map that holds: with what was added for Cordon's own files when there is a sandbox. */
+static const struct access_map *explanation_access(const struct explanation *explanation)
+{
+    return explanation->sandbox && explanation->settings.mode != SANDBOX_DISABLED
+               ? sandbox_access(explanation->sandbox)
+               : &explanation->settings.access;
+}
+
+/* For an entry whose path is a plain file, or not there. */
+static const char *explanation_kind_name(enum access_kind kind)
+{
+    static const char *const names[] = {
+        [ACCESS_MISSING] = "missing", [ACCESS_DIR] = "folder", [ACCESS_FILE] = "file"};
+
+    return names[kind];
+}
+
+/* --- one path or host --- */
+
+/* The answer about one thing. */
+struct explain_answer {
+    bool is_allowed;
+    char *asked;
+    char *canonical;     /* of a path; NULL for a host */
+    const char *verdict; /* "deny", "read", "write"; for a host "deny", "allow"; static */
+    char *decided_by;    /* who */
+    char *entry;         /* the path of the entry that decides; NULL when none does */
+    char *note;          /* one more thing to know; NULL when there is none */
+};
+static void explain_answer_done(struct explain_answer *answer)
+{
+    free(answer->asked);
+    free(answer->canonical);
+    free(answer->decided_by);
+    free(answer->entry);
+    free(answer->note);
+}
+
+/* As a person writes it: "~/x", relative to the workspace folder, or absolute. Caller frees. */
+static char *absolute(const struct settings *settings, const char *path)
+{
+    const char *home = settings->file.home;
+
+    if (home && path[0] == '~' && (path[1] == '/' || !path[1]))
+        return path_clean(home, path + 1 + (path[1] == '/'));
+    return path_clean(settings->folder, path);
+}
+
+static char *note_for(const char *path, enum access_kind kind, bool is_bare)
+{
+    if (is_bare)
+        return alloc_str("there is no sandbox; the permissions of the file decide");
+    if (path_is_within(path, "/dev"))
+        return alloc_str("inside, /dev is Cordon's own: null, zero, full, random, urandom, tty, "
+                         "ptmx, pts and a private shm");
+    if (path_is_within(path, "/proc"))
+        return alloc_str("inside, /proc shows the command's own processes");
+    if (kind == ACCESS_MISSING)
+        return alloc_str("nothing is there");
+    return NULL;
+}
+
+static int explain_path(const struct explanation *explanation, const char *path, enum access wanted,
+                        struct explain_answer *ret, struct err *err)
+{
+    const struct settings *settings = &explanation->settings;
+    const struct access_map *map = explanation_access(explanation);
+    AUTO_FREE char *clean = absolute(settings, path);
+    AUTO(path_walk_done) struct path_walk walk = {0};
+    bool is_bare = settings->mode == SANDBOX_DISABLED;
+    const struct access_entry *entry;
+    enum access verdict;
+
+    if (path_walk(&host_view_real, clean, &walk, err))
+        return -1;
+    entry = access_map_find(map, walk.path);
+    verdict = access_map_check(map, walk.path);
+    *ret = (struct explain_answer){
+        .is_allowed = verdict >= wanted,
+        .asked = alloc_str(path),
+        .canonical = alloc_str(walk.path),
+        .verdict = access_name(verdict),
+        .decided_by = alloc_str(entry     ? entry->origin
+                                : is_bare ? "no sandbox"
+                                          : "no entry of the profile allows it"),
+        .entry = entry ? alloc_str(entry->path) : NULL,
+        .note = note_for(walk.path, walk.kind, is_bare),
+    };
+    return 0;
+}
+
+/* RFC 6761 6.3 and the loopback blocks of RFC 6890. */
+static bool is_loopback(const char *host)
+{
+    return str_eq(host, "localhost") || str_ends(host, ".localhost") || str_eq(host, "::1") ||
+           str_eq(host, "[::1]") || str_starts(host, "127.");
+}
+
+static void explain_host(const struct explanation *explanation, const char *host,
+                         struct explain_answer *ret)
+{
+    const struct settings *settings = &explanation->settings;
+    bool is_open = settings->access.network == NETWORK_ENABLED;
+    bool is_inside = !is_open && is_loopback(host);
+
+    *ret = (struct explain_answer){
+        .is_allowed = is_open || is_inside,
+        .asked = alloc_str(host),
+        .verdict = is_open || is_inside ? "allow" : "deny",
+        .decided_by =
+            alloc_str(settings->mode == SANDBOX_DISABLED ? "no sandbox" : settings->network_origin),
+    };
+    if (is_inside)
+        ret->note = alloc_str("the command's own localhost: servers that it starts are reached, "
+                              "those of this machine are not");
+    else if (!is_open)
+        ret->note = alloc_str("the network is restricted; --network enabled opens it");
+}
+
+static void print_field(const char *name, const char *value, struct buf *text)
+{
+    if (value)
+        console_line(text, "  %-11s %s", name, value);
+}
+
+static void explain_answer_print(const struct explain_answer *answer, struct buf *ret)
+{
+    bool is_path = answer->canonical;
+
+    console_line(ret, "%s: %s", answer->asked, answer->verdict);
+    if (is_path && !str_eq(answer->canonical, answer->asked))
+        print_field("path", answer->canonical, ret);
+    print_field("decided by", answer->decided_by, ret);
+    print_field("entry", answer->entry, ret);
+    print_field("note", answer->note, ret);
+}
+
+static json_t *explain_answer_to_json(const struct explain_answer *answer)
+{
+    return json_pack("{s:s, s:o, s:o, s:s, s:b, s:o, s:o, s:o}", "kind",
+                     answer->canonical ? "path" : "host", "asked", json_lossy(answer->asked),
+                     "canonical", json_lossy(answer->canonical), "verdict", answer->verdict,
+                     "allowed", answer->is_allowed, "decided_by", json_lossy(answer->decided_by),
+                     "entry", json_lossy(answer->entry), "note", json_lossy(answer->note));
+}
+
+/* --- for people --- */
+
+static void print_profile(const struct settings *settings, struct buf *text)
+{
+    const struct profile *profile = &settings->chosen.profile;
+
+    console_line(text, "profile  %s (from %s)", settings->profile_name, settings->profile_origin);
+    if (profile->extends)
+        console_line(text, "         extends %s", profile->extends);
+    console_line(text, "config   %s", settings->file.path ? settings->file.path : "no file");
+    console_line(text, "network  %s (from %s)", network_access_name(settings->access.network),
+                 settings->network_origin);
+    console_line(text, "folder   %s", settings->folder);
+    for (size_t i = 0; i < settings->roots.len; i++)
+        console_line(text, "%s  %s", i ? "       " : "roots  ", settings->roots.items[i]);
+    for (size_t i = 0; i < settings->warnings.len; i++)
+        console_line(text, "warning  %s", settings->warnings.items[i]);
+}
+
+static void print_entries(const struct explanation *explanation, struct buf *text)
+{
+    const struct access_map *map = explanation_access(explanation);
+
+    buf_append_str(text, "\nentries (the longest path decides)\n");
+    if (explanation->settings.mode == SANDBOX_DISABLED)
+        buf_append_str(text, "  write  everything: there is no sandbox\n");
+    else if (!map->restricted)
+        buf_append_str(text, "  write  everything: the profile does not restrict files\n");
+    else
+        buf_append_str(text, "  deny   what no entry names\n");
+    for (size_t i = 0; i < map->len; i++) {
+        const struct access_entry *entry = &map->entries[i];
+
+        console_line(text, "  %-5s  %s%s%s", access_name(entry->access), entry->path,
+                     entry->kind == ACCESS_DIR ? "" : ", ",
+                     entry->kind == ACCESS_DIR ? "" : explanation_kind_name(entry->kind));
+        console_line(text, "         by %s", entry->origin);
+    }
+}
+
+static void print_layers(const struct explanation *explanation, struct buf *text)
+{
+    buf_append_str(text, "\nlayers\n");
+    if (!explanation->sandbox) {
+        console_line(text, "  refused: %s", explanation->refusal.msg);
+        return;
+    }
+    for (int i = 0; i < LAYER_COUNT; i++) {
+        const struct layer_report *layer = sandbox_layer(explanation->sandbox, (enum layer)i);
+
+        console_line(text, "  %-18s %s%s%s", layer_name((enum layer)i),
+                     layer_state_name(layer->state), *layer->why ? ": " : "", layer->why);
+    }
+}
+
+/* What stands behind "NAME=" in the environment; "" when it is not there. */
+static const char *value_of(const struct strv *env, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < env->len; i++)
+        if (strncmp(env->items[i], name, len) == 0 && env->items[i][len] == '=')
+            return env->items[i] + len + 1;
+    return "";
+}
+
+static void print_variable(const struct settings *settings, const struct environment_note *note,
+                           enum explain_values values, struct buf *text)
+{
+    bool is_dropped = environment_reason_is_drop(note->reason);
+    bool has_value = values == EXPLAIN_VALUES && !is_dropped;
+
+    console_line(text, "  %-5s  %s%s%s  (%s%s%s)", is_dropped ? "drop" : "pass", note->name,
+                 has_value ? "=" : "", has_value ? value_of(&settings->env, note->name) : "",
+                 environment_reason_name(note->reason), note->pattern ? " " : "",
+                 note->pattern ? note->pattern : "");
+}
+
+static void print_environment(const struct settings *settings, enum explain_values values,
+                              struct buf *text)
+{
+    const struct environment_report *report = &settings->env_report;
+
+    buf_append_str(text, "\nenvironment\n");
+    for (size_t i = 0; i < report->len; i++)
+        print_variable(settings, &report->notes[i], values, text);
+}
+
+static void print_plan(const struct sandbox *sandbox, struct buf *text)
+{
+    struct buf plan;
+
+    buf_init(&plan, SIZE_MAX / 2);
+    plan_print(sandbox_plan(sandbox), &plan);
+    buf_append_str(text, "\nplan\n");
+    console_lines(text, "  ", plan.data ? plan.data : "");
+    buf_done(&plan);
+}
+
+static void explain_print_text(const struct explanation *explanation, enum explain_values values,
+                               struct buf *ret)
+{
+    if (explanation->command.argv)
+        explained_command_print(&explanation->command, ret);
+    print_profile(&explanation->settings, ret);
+    print_entries(explanation, ret);
+    print_layers(explanation, ret);
+    print_environment(&explanation->settings, values, ret);
+    if (explanation->sandbox && explanation->settings.mode != SANDBOX_DISABLED)
+        print_plan(explanation->sandbox, ret);
+}
+
+/* --- for programs --- */
+
+static json_t *strings_to_json(const struct strv *strings)
+{
+    json_t *json = json_array();
+
+    for (size_t i = 0; i < strings->len; i++)
+        json_array_append_new(json, json_lossy(strings->items[i]));
+    return json;
+}
+
+static json_t *profile_json(const struct settings *settings)
+{
+    const struct profile *profile = &settings->chosen.profile;
+
+    return json_pack("{s:o, s:o, s:o, s:o}", "name", json_lossy(settings->profile_name), "from",
+                     json_lossy(settings->profile_origin), "extends", json_lossy(profile->extends),
+                     "definition", profile_to_json(profile));
+}
+
+static json_t *entries_json(const struct access_map *map)
+{
+    json_t *json = json_array();
+
+    for (size_t i = 0; i < map->len; i++) {
+        const struct access_entry *entry = &map->entries[i];
+
+        json_array_append_new(
+            json,
+            json_pack("{s:o, s:s, s:s, s:b, s:o}", "path", json_lossy(entry->path), "access",
+                      access_name(entry->access), "state", explanation_kind_name(entry->kind),
+                      "protected", entry->is_protected, "decided_by", json_lossy(entry->origin)));
+    }
+    return json;
+}
+
+static json_t *layers_json(const struct sandbox *sandbox)
+{
+    json_t *json = json_object();
+
+    for (int i = 0; sandbox && i < LAYER_COUNT; i++) {
+        const struct layer_report *layer = sandbox_layer(sandbox, (enum layer)i);
+
+        json_object_set_new(json, layer_name((enum layer)i),
+                            json_pack("{s:s, s:o}", "state", layer_state_name(layer->state), "why",
+                                      *layer->why ? json_lossy(layer->why) : json_null()));
+    }
+    return json;
+}
+
+/* "NAME=value" is found by its place: both lists are ordered by name, and every note that is no
+ * drop has its variable. */
+static json_t *environment_json(const struct settings *settings, enum explain_values values)
+{
+    const struct environment_report *report = &settings->env_report;
+    json_t *passed = json_array();
+    json_t *dropped = json_array();
+    size_t next = 0;
+
+    for (size_t i = 0; i < report->len; i++) {
+        const struct environment_note *note = &report->notes[i];
+        bool is_dropped = environment_reason_is_drop(note->reason);
+        json_t *item = json_pack("{s:o, s:s}", "name", json_lossy(note->name), "reason",
+                                 environment_reason_name(note->reason));
+
+        if (is_dropped) {
+            json_object_set_new(item, "pattern", json_lossy(note->pattern));
+        } else {
+            const char *text = settings->env.items[next++];
+
+            if (values == EXPLAIN_VALUES)
+                json_object_set_new(item, "value", json_lossy(strchr(text, '=') + 1));
+        }
+        json_array_append_new(is_dropped ? dropped : passed, item);
+    }
+    return json_pack("{s:o, s:o}", "passed", passed, "dropped", dropped);
+}
+
+static json_t *explain_to_json(const struct explanation *explanation, enum explain_values values)
+{
+    const struct settings *settings = &explanation->settings;
+    const struct sandbox *sandbox = explanation->sandbox;
+    const struct access_map *map = explanation_access(explanation);
+    json_t *json = json_object();
+
+    json_object_set_new(json, "profile", profile_json(settings));
+    json_object_set_new(json, "config", json_lossy(settings->file.path));
+    json_object_set_new(json, "mode",
+                        json_string(settings->mode == SANDBOX_DISABLED ? "bare" : "sandboxed"));
+    json_object_set_new(json, "network",
+                        json_pack("{s:s, s:o}", "access", network_access_name(map->network),
+                                  "decided_by", json_lossy(settings->network_origin)));
+    json_object_set_new(json, "folder", json_lossy(settings->folder));
+    json_object_set_new(json, "workspace_roots", strings_to_json(&settings->roots));
+    json_object_set_new(json, "restricted", json_boolean(map->restricted));
+    json_object_set_new(json, "entries", entries_json(map));
+    json_object_set_new(json, "layers", layers_json(sandbox));
+    json_object_set_new(json, "degraded", json_boolean(sandbox && sandbox_is_degraded(sandbox)));
+    json_object_set_new(json, "refusal",
+                        sandbox ? json_null() : json_lossy(explanation->refusal.msg));
+    json_object_set_new(json, "environment", environment_json(settings, values));
+    json_object_set_new(json, "plan", sandbox ? plan_to_json(sandbox_plan(sandbox)) : json_array());
+    json_object_set_new(json, "warnings", strings_to_json(&settings->warnings));
+    json_object_set_new(json, "command",
+                        explanation->command.argv ? explained_command_to_json(&explanation->command)
+                                                  : json_null());
+    return json;
+}
+
+/* --- the command --- */
 
 enum explain_flag { EXPLAIN_JSON = 1, EXPLAIN_WITH_VALUES = 2, EXPLAIN_FOR_WRITE = 4 };
 
@@ -35,21 +447,6 @@ static void explanation_done(struct explanation *explanation)
     explained_command_done(&explanation->command);
     sandbox_free(explanation->sandbox);
     settings_done(&explanation->settings);
-}
-
-const struct access_map *explanation_access(const struct explanation *explanation)
-{
-    return explanation->sandbox && explanation->settings.mode != SANDBOX_DISABLED
-               ? sandbox_access(explanation->sandbox)
-               : &explanation->settings.access;
-}
-
-const char *explanation_kind_name(enum access_kind kind)
-{
-    static const char *const names[] = {
-        [ACCESS_MISSING] = "missing", [ACCESS_DIR] = "folder", [ACCESS_FILE] = "file"};
-
-    return names[kind];
 }
 
 /* A machine that cannot enforce the profile is no failure of explaining it. */

@@ -1,8 +1,8 @@
-/* `cordon help`, `cordon help COMMAND`, `cordon COMMAND --help`: all from the commands' tables.
- * `cordon help --json` gives the tables themselves; the tests hold man pages and completions
- * against it, and other programs may, too. */
-#include "cli/help.h"
-
+/* `cordon help`, `cordon help COMMAND`, `cordon COMMAND --help`: all from the commands' tables; and
+ * what every command does with its arguments first.
+ *
+ * `cordon help --json` gives the tables themselves. The shell completions are generated from it
+ * (completions/generate), the tests compare the man pages with it, and other programs may use it. */
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"
@@ -174,3 +174,31 @@ const struct command command_help = {
     .groups = help_groups,
     .run = help_run,
 };
+
+bool command_parse(const struct command *command, char **argv, void *data, char ***ret_rest,
+                   int *ret_status)
+{
+    struct options_rest rest;
+    struct err err;
+
+    if (options_parse(command->groups, argv + 1, data, &rest, &err)) {
+        console_say("%s (\"cordon help %s\" lists all)", err.msg, command->name);
+        *ret_status = EXIT_FAILED;
+        return false;
+    }
+    if (rest.wants_help) {
+        *ret_status = help_print_command(command);
+        return false;
+    }
+    *ret_rest = rest.argv;
+    return true;
+}
+
+bool command_has_no_arguments(const struct command *command, char **rest, int *ret_status)
+{
+    if (!*rest)
+        return true;
+    console_say("cordon %s takes no argument like \"%s\"", command->name, *rest);
+    *ret_status = EXIT_FAILED;
+    return false;
+}

@@ -1,38 +1,67 @@
-/* `cordon rules`: what the rules say about a command, adding one, and running their examples. The
- * subcommands have a file each; here are their options and what they have in common. */
+/* `cordon rules`: what the rules say about a command or host, adding a rule, and running their
+ * examples.
+ *
+ *     check   the decision as the executor makes it, with the rules it comes from
+ *             (rules/rules_check.h), for people or as JSON
+ *     add     appends one rule; unless it is told otherwise the rule spares the prompt and keeps the
+ *             sandbox, and what it grants is said
+ *     test    every file and every example by itself, so that all that is wrong is shown at once;
+ *             loading rules stops at the first
+ */
 #include "cli/rules.h"
 
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "base/str.h"
+#include "base/strv.h"
 #include "cli/command.h"
+#include "cli/config_file.h"
 #include "cli/console.h"
+#include "rules/banned_prefix.h"
+#include "rules/file/rules_file.h"
+#include "rules/rules.h"
+#include "rules/rules_check.h"
+#include "rules/rules_disk.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static const struct subcommand {
-    const char *name;
-    unsigned options; /* of enum rules_option: those that mean something */
-    int (*run)(const struct rules_options *options, char **words);
-} subcommands[] = {
-    {"check", RULES_OPTION_RULES | RULES_OPTION_JSON | RULES_OPTION_HOST | RULES_OPTION_PROTOCOL,
-     rules_check},
-    {"add",
-     RULES_OPTION_RULES | RULES_OPTION_JSON | RULES_OPTION_HOST | RULES_OPTION_PROTOCOL |
-         RULES_OPTION_DECISION | RULES_OPTION_SANDBOX | RULES_OPTION_JUSTIFICATION,
-     rules_add},
-    {"test", RULES_OPTION_RULES | RULES_OPTION_JSON, rules_test},
+/* Which options were given, so that those that mean nothing are not ignored. */
+enum rules_option {
+    RULES_OPTION_RULES = 1 << 0,
+    RULES_OPTION_JSON = 1 << 1,
+    RULES_OPTION_HOST = 1 << 2,
+    RULES_OPTION_PROTOCOL = 1 << 3,
+    RULES_OPTION_DECISION = 1 << 4,
+    RULES_OPTION_SANDBOX = 1 << 5,
+    RULES_OPTION_JUSTIFICATION = 1 << 6,
 };
 
-enum { SUBCOMMANDS = sizeof subcommands / sizeof *subcommands };
+/* Texts are borrowed from argv. */
+struct rules_options {
+    unsigned given; /* of enum rules_option */
+    struct strv files;
+    const char *host;
+    const char *protocol;
+    const char *decision;
+    const char *sandbox;
+    const char *justification;
+};
 
-/* --- for the subcommands --- */
+/* Where the rules come from: the files of the options, or the layers. */
+struct rules_source {
+    const struct rules_options *options;
+    struct config_file config;
+    struct rules_places places;
+    char *project; /* of places */
+};
 
-int rules_source_init(struct rules_source *ret, const struct rules_options *options,
-                      struct err *err)
+static int rules_source_init(struct rules_source *ret, const struct rules_options *options,
+                             struct err *err)
 {
     char *folder = getcwd(NULL, 0);
     struct rules_source source = {.options = options};
@@ -51,13 +80,14 @@ int rules_source_init(struct rules_source *ret, const struct rules_options *opti
     return 0;
 }
 
-void rules_source_done(struct rules_source *source)
+static void rules_source_done(struct rules_source *source)
 {
     config_file_done(&source->config);
     free(source->project);
 }
 
-enum rule_protocol rules_options_protocol(const struct rules_options *options)
+/* The protocol of the options, https without one. */
+static enum rule_protocol rules_options_protocol(const struct rules_options *options)
 {
     enum rule_protocol protocol = RULE_PROTOCOL_HTTPS;
 
@@ -66,13 +96,359 @@ enum rule_protocol rules_options_protocol(const struct rules_options *options)
     return protocol;
 }
 
-int rules_print(const struct rules_options *options, struct json_t *json, const struct buf *text)
+/* Prints and frees `json` when that was asked for, else prints the text. */
+static int rules_print(const struct rules_options *options, struct json_t *json,
+                       const struct buf *text)
 {
     int status =
         options->given & RULES_OPTION_JSON ? console_print_json(json) : console_print(text);
 
     json_decref(json);
     return status;
+}
+
+/* --- check --- */
+
+static int load_rules(const struct rules_source *source, struct rules *rules, struct err *err)
+{
+    const struct strv *files = &source->options->files;
+
+    if (!files->len)
+        rules_load_layers(rules, &source->places);
+    for (size_t i = 0; i < files->len; i++)
+        if (rules_load_file(rules, files->items[i], source->places.home, err))
+            return -1;
+    rules_seal(rules);
+    return 0;
+}
+
+/* --- for people --- */
+
+static const char *verdict_meaning(enum rule_verdict verdict)
+{
+    static const char *const texts[] = {
+        [RULE_NONE] = "no rule decides; the approval policy does",
+        [RULE_BYPASS] = "allow, without a sandbox (sandbox = \"bypass\")",
+        [RULE_KEEP] = "allow, in its sandbox (sandbox = \"keep\")",
+        [RULE_PROMPT] = "prompt: somebody is asked first",
+        [RULE_FORBIDDEN] = "forbidden",
+    };
+
+    return texts[verdict];
+}
+
+static void print_match(const struct rule_match *match, struct buf *text)
+{
+    AUTO_FREE char *pattern = prefix_rule_text(match->rule);
+    const struct prefix_rule *rule = match->rule;
+    const char *sandbox = rule_sandbox_name(rule->verdict);
+
+    console_line(text, "    %s by `%s`, %s:%u (%s)%s%s%s%s%s%s", rule_decision_name(rule->verdict),
+                 pattern, rule->file, rule->place.line, rule_layer_name(rule->layer),
+                 sandbox ? ", sandbox = \"" : "", sandbox ? sandbox : "", sandbox ? "\"" : "",
+                 match->fit == PREFIX_MAYBE ? ", if the shell expands it to that" : "",
+                 rule->justification ? ": " : "", rule->justification ? rule->justification : "");
+}
+
+static void print_checked(const struct rules_checked *checked, struct buf *text)
+{
+    AUTO(buf_done) struct buf words;
+
+    buf_init(&words, SIZE_MAX / 2);
+    for (size_t i = 0; i < checked->command->words.len; i++)
+        buf_appendf(&words, "%s%s", i ? " " : "", checked->command->words.items[i]);
+    console_line(text, "  %s%s", words.data, checked->is_inside ? "   (inside)" : "");
+    for (size_t i = 0; i < checked->decision.len; i++)
+        print_match(&checked->decision.items[i], text);
+    if (!checked->decision.len)
+        buf_append_str(text, "    no rule matches\n");
+}
+
+static void print_problems(const struct rules *rules, struct buf *text)
+{
+    size_t len;
+    const struct rules_problem *problems = rules_problems(rules, &len);
+
+    for (size_t i = 0; i < len; i++)
+        console_line(text, "broken: %s", problems[i].text);
+    if (len)
+        buf_append_str(text, "Until that is mended, what no other rules file decides is asked "
+                             "about.\n");
+}
+
+void rules_check_print(const struct rules_check *check, struct buf *text)
+{
+    buf_appendf(text, "%s\n", verdict_meaning(rules_check_verdict(check)));
+    for (size_t i = 0; i < check->len; i++)
+        print_checked(&check->items[i], text);
+    if (check->view.opaque)
+        buf_appendf(text,
+                    "Not all that it runs can be read (%s): of that only rules that ask or forbid "
+                    "count.\n",
+                    check->view.opaque);
+    print_problems(check->rules, text);
+}
+
+/* --- hosts --- */
+
+static int check_host(const struct rules *rules, const struct rules_options *options)
+{
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
+    AUTO_FREE char *host = NULL;
+    const struct host_rule *rule;
+    struct err err;
+
+    host = host_rule_host(options->host, &err);
+    if (!host)
+        return console_fail(&err);
+    rule = rules_decide_host(rules, host, rules_options_protocol(options));
+    if (rule)
+        console_line(&text, "%s by %s:%u (%s)%s%s", rule_decision_name(rule->verdict), rule->file,
+                     rule->place.line, rule_layer_name(rule->layer),
+                     rule->justification ? ": " : "",
+                     rule->justification ? rule->justification : "");
+    else
+        buf_append_str(&text, "no rule decides; the profile does\n");
+    print_problems(rules, &text);
+    return rules_print(options, rules_check_host_to_json(rules, rule), &text);
+}
+
+static int check_command(const struct rules *rules, const struct rules_options *options,
+                         char **words)
+{
+    AUTO(rules_check_done) struct rules_check check;
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
+
+    rules_check_make(rules, words, &check);
+    rules_check_print(&check, &text);
+    return rules_print(options, rules_check_to_json(&check), &text);
+}
+
+static void rules_auto(struct rules **slot)
+{
+    rules_free(*slot);
+}
+
+/* The subcommands: `words` is what stands behind the options; an exit status. */
+static int rules_check(const struct rules_options *options, char **words)
+{
+    AUTO(rules_source_done) struct rules_source source = {.options = options};
+    AUTO(rules_auto) struct rules *rules = rules_new();
+    struct err err;
+
+    if (!options->host == !*words) {
+        console_say("ask about a command (cordon rules check -- COMMAND...) or about a host "
+                    "(--host NAME), one of them");
+        return EXIT_FAILED;
+    }
+    if (rules_source_init(&source, options, &err) || load_rules(&source, rules, &err))
+        return console_fail(&err);
+    return options->host ? check_host(rules, options) : check_command(rules, options, words);
+}
+
+/* --- add --- */
+
+/* ERR_INVALID for a --sandbox that does not go with the decision. */
+static int choose_verdict(const struct rules_options *options, enum rule_verdict *ret,
+                          struct err *err)
+{
+    bool is_allow = !options->decision || str_eq(options->decision, "allow");
+
+    if (options->sandbox && (!is_allow || options->host))
+        return err_set(err, ERR_INVALID,
+                       "--sandbox says what a command is granted that is allowed; leave it out of "
+                       "other rules");
+    if (!is_allow)
+        *ret = str_eq(options->decision, "prompt") ? RULE_PROMPT : RULE_FORBIDDEN;
+    else
+        *ret = options->sandbox && str_eq(options->sandbox, "bypass") ? RULE_BYPASS : RULE_KEEP;
+    return 0;
+}
+
+/* Caller frees; NULL on failure. */
+static char *make_line(const struct rules_options *options, char **words, struct err *err)
+{
+    enum rule_verdict verdict = RULE_PROMPT;
+
+    if (choose_verdict(options, &verdict, err))
+        return NULL;
+    if (!options->host)
+        return rule_line_for_prefix(words, verdict, options->justification, err);
+    return rule_line_for_host(options->host, rules_options_protocol(options), verdict,
+                              options->justification, err);
+}
+
+/* The file that is appended to; caller frees. */
+static char *choose_file(const struct rules_source *source, struct err *err)
+{
+    const struct strv *files = &source->options->files;
+    AUTO_FREE char *folder = NULL;
+
+    if (files->len > 1) {
+        err_set(err, ERR_INVALID, "a rule is added to one file; give --rules once");
+        return NULL;
+    }
+    if (files->len) {
+        folder = getcwd(NULL, 0);
+        return path_clean(folder ? folder : "/", files->items[0]);
+    }
+    if (!source->places.user) {
+        err_set(err, ERR_INVALID, "the config folder is not known; set CORDON_HOME");
+        return NULL;
+    }
+    folder = path_join(source->places.user, RULES_FOLDER);
+    return path_join(folder, RULES_DEFAULT);
+}
+
+static void warn(const struct rules_options *options, char **words)
+{
+    bool is_allow = !options->decision || str_eq(options->decision, "allow");
+
+    if (!options->host && is_allow && prefix_is_banned(words))
+        console_say("this allows whatever %s can be made to run; a longer rule is safer", words[0]);
+}
+
+static int append(const struct rules_source *source, const char *line, const char *path)
+{
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
+    enum rules_append outcome;
+    struct err err;
+
+    if (rules_append(path, source->places.home, line, &outcome, &err))
+        return console_fail(&err);
+    console_line(&text, "%s %s", outcome == RULES_APPENDED ? "added to" : "already in", path);
+    console_line(&text, "  %s", line);
+    return rules_print(source->options,
+                       json_pack("{s:o, s:o, s:b}", "file", json_lossy(path), "rule",
+                                 json_lossy(line), "added", outcome == RULES_APPENDED),
+                       &text);
+}
+
+static int rules_add(const struct rules_options *options, char **words)
+{
+    AUTO(rules_source_done) struct rules_source source = {.options = options};
+    AUTO_FREE char *line = NULL;
+    AUTO_FREE char *path = NULL;
+    struct err err;
+
+    if (!options->host == !*words) {
+        console_say("say what the rule is about: cordon rules add -- WORD..., or --host NAME");
+        return EXIT_FAILED;
+    }
+    if (rules_source_init(&source, options, &err))
+        return console_fail(&err);
+    line = make_line(options, words, &err);
+    path = line ? choose_file(&source, &err) : NULL;
+    if (!path)
+        return console_fail(&err);
+    warn(options, words);
+    return append(&source, line, path);
+}
+
+/* --- test --- */
+
+struct report {
+    struct buf text;
+    json_t *files; /* array */
+    size_t rules;
+    size_t examples;
+    size_t failures;
+};
+
+static void report_done(struct report *report)
+{
+    buf_done(&report->text);
+    json_decref(report->files);
+}
+
+static void add_failure(struct report *report, json_t *failures, const struct err *err)
+{
+    console_line(&report->text, "%s", err->msg);
+    json_array_append_new(failures, json_lossy(err->msg));
+    report->failures++;
+}
+
+static void test_examples(struct report *report, const struct rules_file *file, json_t *failures)
+{
+    struct err err;
+
+    for (size_t i = 0; i < file->examples_len; i++)
+        if (rules_file_check_example(file, &file->examples[i], &err))
+            add_failure(report, failures, &err);
+}
+
+static void test_file(struct report *report, const struct rules_origin *origin, json_t *failures,
+                      struct rules_file *ret)
+{
+    AUTO(buf_done) struct buf text = {.max = 0};
+    struct err err;
+
+    if (rules_read(origin->file, &text, &err) ||
+        rules_file_parse(origin, text.data ? text.data : "", text.len, ret, &err))
+        add_failure(report, failures, &err);
+    else
+        test_examples(report, ret, failures);
+}
+
+static void visit(void *data, const struct rules_origin *origin, const struct err *failure)
+{
+    struct report *report = data;
+    AUTO(rules_file_done) struct rules_file file = {.prefixes = NULL};
+    json_t *failures = json_array();
+    size_t rules;
+
+    if (failure)
+        add_failure(report, failures, failure);
+    else
+        test_file(report, origin, failures, &file);
+    rules = file.prefixes_len + file.hosts_len;
+    report->rules += rules;
+    report->examples += file.examples_len;
+    json_array_append_new(report->files,
+                          json_pack("{s:o, s:s, s:I, s:I, s:o}", "file", json_lossy(origin->file),
+                                    "layer", rule_layer_name(origin->layer), "rules",
+                                    (json_int_t)rules, "examples", (json_int_t)file.examples_len,
+                                    "failures", failures));
+}
+
+static void visit_all(const struct rules_source *source, struct report *report)
+{
+    const struct rules_visitor visitor = {.visit = visit, .data = report};
+    const struct strv *files = &source->options->files;
+
+    if (!files->len)
+        rules_visit(&source->places, &visitor);
+    for (size_t i = 0; i < files->len; i++) {
+        const struct rules_origin origin = {
+            .layer = RULE_LAYER_OPTION, .file = files->items[i], .home = source->places.home};
+
+        visit(report, &origin, NULL);
+    }
+}
+
+static int rules_test(const struct rules_options *options, char **words)
+{
+    AUTO(rules_source_done) struct rules_source source = {.options = options};
+    AUTO(report_done)
+    struct report report = {.text = {.max = SIZE_MAX / 2}, .files = json_array()};
+    size_t files;
+    struct err err;
+    int status;
+
+    if (!command_has_no_arguments(&command_rules, words, &status))
+        return status;
+    if (rules_source_init(&source, options, &err))
+        return console_fail(&err);
+    visit_all(&source, &report);
+    files = json_array_size(report.files);
+    buf_appendf(&report.text, "%zu file%s, %zu rule%s, %zu example%s: %zu wrong\n", files,
+                files == 1 ? "" : "s", report.rules, report.rules == 1 ? "" : "s", report.examples,
+                report.examples == 1 ? "" : "s", report.failures);
+    status = rules_print(
+        options,
+        json_pack("{s:O, s:I}", "files", report.files, "failures", (json_int_t)report.failures),
+        &report.text);
+    return status == EXIT_OK && report.failures ? EXIT_NO : status;
 }
 
 /* --- options --- */
@@ -191,6 +567,22 @@ static const struct option_group rules_groups[] = {
     {"Options", common_options}, {"Adding", add_options}, {NULL, NULL}};
 
 /* --- the command --- */
+
+static const struct subcommand {
+    const char *name;
+    unsigned options; /* of enum rules_option: those that mean something */
+    int (*run)(const struct rules_options *options, char **words);
+} subcommands[] = {
+    {"check", RULES_OPTION_RULES | RULES_OPTION_JSON | RULES_OPTION_HOST | RULES_OPTION_PROTOCOL,
+     rules_check},
+    {"add",
+     RULES_OPTION_RULES | RULES_OPTION_JSON | RULES_OPTION_HOST | RULES_OPTION_PROTOCOL |
+         RULES_OPTION_DECISION | RULES_OPTION_SANDBOX | RULES_OPTION_JUSTIFICATION,
+     rules_add},
+    {"test", RULES_OPTION_RULES | RULES_OPTION_JSON, rules_test},
+};
+
+enum { SUBCOMMANDS = sizeof subcommands / sizeof *subcommands };
 
 static const struct subcommand *find_subcommand(const char *name)
 {

@@ -1,7 +1,7 @@
 /* One command of `cordon run` through the engine: asked about, run, perhaps once more. */
 #pragma once
 
-#include "cli/run_patch.h"
+#include "cli/run.h"
 #include "cli/settings.h"
 #include "executor/execution.h"
 #include "workspace/finder.h"

@@ -2,26 +2,261 @@
  * sessions, and prints each answer when it has come, one line of JSON each. It is what a model's
  * harness does, without the model, and the harness of the tests of sessions.
  *
- * Ids count from the smallest, so that a script can name the sessions that it starts. */
+ * An answer has the fields of the call's result, and under "text" what a model would see. Measured
+ * times are made 0 on request, so that answers can be compared. Ids count from the smallest, so that
+ * a script can name the sessions that it starts. Beginning and end of each session go into the audit
+ * log; a session that ends without an answer that tells of it (another one pushed it out, or the
+ * script is over) was ended by us. */
 #include "cli/script.h"
-#include "cli/command.h"
-#include "cli/console.h"
-#include "cli/policy_options.h"
-#include "cli/settings.h"
 
+#include "base/alloc.h"
 #include "base/auto.h"
+#include "base/buf.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "base/strv.h"
 #include "base/units.h"
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/policy_options.h"
+#include "cli/run.h"
+#include "cli/settings.h"
+#include "executor/execution.h"
+#include "executor/execution_audit.h"
 #include "job/job_environment.h"
 #include "job/job_table.h"
+#include "job/model_calls.h"
+#include "job/result_json.h"
 #include "loop/loop.h"
+#include "output/headtail.h"
+#include "screen/screen.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- the audit log --- */
+
+static const uint64_t wait_ns = UINT64_C(1000000000); /* 1 s, when others hold the log */
+
+void script_audit_init(struct script_audit *audit, const struct settings *settings)
+{
+    *audit = (struct script_audit){.audit = NULL};
+    if (run_audit_has_place(&settings->file))
+        audit->audit = audit_new(settings->file.folder);
+}
+
+void script_audit_begin(struct script_audit *audit, const struct settings *settings,
+                        const struct unified_exec *exec, int id)
+{
+    char *const argv[] = {(char *)exec->shell, (char *)(exec->is_login ? "-lc" : "-c"),
+                          (char *)exec->cmd, NULL};
+    const struct audit_begin begin = {
+        .argv = argv,
+        .env = exec->env,
+        .cwd = exec->workdir,
+        .profile = settings->profile_name,
+        .network = network_access_name(settings->access.network),
+        .sandbox = run_audit_mode_name(settings->mode),
+        .face = "script",
+    };
+    struct script_session *session;
+
+    if (!audit->audit)
+        return;
+    audit->sessions = alloc_grow(audit->sessions, audit->len, &audit->cap, sizeof *audit->sessions);
+    session = &audit->sessions[audit->len++];
+    session->id = id;
+    audit_session_id(session->audit_id);
+    audit_add(audit->audit, AUDIT_BEGIN, session->audit_id, audit_begin_body(&begin));
+}
+
+static void write_denials(struct script_audit *audit, const struct script_session *session,
+                          const struct denials *denials)
+{
+    for (size_t i = 0; denials && i < denials->len; i++) {
+        const struct execution_event event = {.kind = EXECUTION_DENIED,
+                                              .denial = &denials->items[i]};
+        struct audit_note note;
+
+        if (execution_audit_event(&event, NULL, NULL, &note))
+            audit_add(audit->audit, note.event, session->audit_id, note.body);
+    }
+}
+
+static void write_end(struct script_audit *audit, const struct script_session *session,
+                      const struct process_end *end)
+{
+    struct audit_end body = {.end = "cancelled", .exit_code = -1};
+
+    if (end) {
+        body.wall_ns = end->ended_ns - end->started_ns;
+        body.end = end->how == PROCESS_FAILED_TO_START ? "failed-to-start"
+                   : end->how == PROCESS_SIGNALED      ? "signaled"
+                                                       : "exited";
+        body.exit_code = end->how == PROCESS_EXITED ? end->code : -1;
+        body.signal = end->how == PROCESS_SIGNALED ? end->signal : 0;
+        body.reason = end->how == PROCESS_FAILED_TO_START ? end->failure.msg : NULL;
+    }
+    audit_add(audit->audit, AUDIT_END, session->audit_id, audit_end_body(&body));
+}
+
+void script_audit_answer(struct script_audit *audit, const struct unified_response *response)
+{
+    for (size_t i = 0; response->end && i < audit->len; i++) {
+        if (audit->sessions[i].id != response->session_id)
+            continue;
+        write_denials(audit, &audit->sessions[i], response->denials);
+        write_end(audit, &audit->sessions[i], response->end);
+        audit->sessions[i] = audit->sessions[--audit->len];
+        return;
+    }
+}
+
+void script_audit_done(struct script_audit *audit)
+{
+    struct err err;
+
+    for (size_t i = 0; i < audit->len; i++)
+        write_end(audit, &audit->sessions[i], NULL);
+    if (audit->audit && audit_flush(audit->audit, wait_ns, &err))
+        console_say("this script is not in the audit log: %s", err.msg);
+    audit_free(audit->audit);
+    free(audit->sessions);
+    *audit = (struct script_audit){.audit = NULL};
+}
+
+/* --- answers --- */
+
+#define WALL_TIME "Wall time: "
+
+/* The text with the time in its header replaced. */
+static json_t *text_json(const struct script *script, const char *text, size_t len)
+{
+    const char *line = memmem(text, len, WALL_TIME, strlen(WALL_TIME));
+    const char *output = memmem(text, len, "\nOutput:", strlen("\nOutput:"));
+    AUTO(buf_done) struct buf fixed = {0};
+    size_t before;
+
+    if (!script->has_fixed_times || !line || !output || line > output)
+        return json_stringn(text, len);
+    buf_init(&fixed, SIZE_MAX / 2);
+    before = (size_t)(line - text) + strlen(WALL_TIME);
+    line = strchr(line, '\n');
+    buf_append(&fixed, text, before);
+    buf_append_str(&fixed, "0.0000 seconds");
+    buf_append(&fixed, line, len - (size_t)(line - text));
+    return json_stringn(fixed.data, fixed.len);
+}
+
+static json_t *notes_json(char *const *notes)
+{
+    json_t *list = json_array();
+
+    for (; *notes; notes++)
+        json_array_append_new(list, json_lossy(*notes));
+    return list;
+}
+
+static void add_end(json_t *answer, const struct unified_response *response)
+{
+    const struct process_end *end = response->end;
+
+    if (!end) {
+        json_object_set_new(answer, "session_id", json_integer(response->session_id));
+        return;
+    }
+    json_object_set_new(answer, "exit_code", json_integer(response->exit_code));
+    if (end->how == PROCESS_SIGNALED)
+        json_object_set_new(answer, "signal", json_integer(end->signal));
+    if (end->how == PROCESS_FAILED_TO_START)
+        json_object_set_new(answer, "failed", json_lossy(end->failure.msg));
+    if (response->limits->memory || response->limits->cpu_time_ns || response->limits->pids ||
+        response->limits->file_size)
+        json_object_set_new(answer, "limits",
+                            limits_to_json(response->limits, response->limits_report));
+    if (response->denials->len)
+        json_object_set_new(answer, "denials", denials_to_json(response->denials));
+}
+
+json_t *script_response_json(const struct script *script, const struct unified_response *response)
+{
+    static const char *const reasons[] = {
+        [UNIFIED_ENDED] = "ended", [UNIFIED_YIELDED] = "yielded", [UNIFIED_MET] = "met"};
+    uint64_t wall_ns = script->has_fixed_times ? 0 : response->wall_ns;
+    uint64_t total = headtail_total(response->output);
+    json_t *answer = json_object();
+    AUTO(buf_done) struct buf output;
+    uint64_t omitted = 0;
+
+    buf_init(&output, SIZE_MAX / 2);
+    headtail_render(response->output, &output, &omitted);
+    json_object_set_new(answer, "call", json_string(script->call));
+    json_object_set_new(answer, "reason", json_string(reasons[response->reason]));
+    add_end(answer, response);
+    json_object_set_new(answer, "chunk_id", json_string(response->chunk_id));
+    json_object_set_new(answer, "wall_time_seconds",
+                        json_real((double)wall_ns / (double)CLOCK_NS_PER_S));
+    json_object_set_new(answer, "original_token_count",
+                        json_integer((json_int_t)truncate_tokens(total)));
+    json_object_set_new(answer, "bytes", json_integer((json_int_t)total));
+    json_object_set_new(answer, "omitted_bytes", json_integer((json_int_t)omitted));
+    json_object_set_new(answer, "notes", notes_json(response->notes));
+    json_object_set_new(answer, "output", json_stringn(output.data ? output.data : "", output.len));
+    json_object_set_new(answer, "text", text_json(script, response->text, response->text_len));
+    return answer;
+}
+
+json_t *script_failure_json(const struct script *script, int session_id, const char *command,
+                            const struct err *failure)
+{
+    json_t *answer = json_object();
+    struct store_tombstone tombstone;
+    AUTO(buf_done) struct buf text;
+
+    buf_init(&text, SIZE_MAX / 2);
+    unified_format_error(script->call, command, failure, &text);
+    json_object_set_new(answer, "call", json_string(script->call));
+    json_object_set_new(answer, "error", json_string(err_code_name(failure->code)));
+    json_object_set_new(answer, "message", json_lossy(failure->msg));
+    if (session_id && unified_tombstone(script->unified, session_id, &tombstone))
+        json_object_set_new(answer, "ended",
+                            json_pack("{s:s, s:i}", "fate", store_fate_name(tombstone.end.fate),
+                                      "number", tombstone.end.number));
+    json_object_set_new(answer, "text", json_lossy(text.data));
+    return answer;
+}
+
+static json_t *row_json(const struct screen *screen, unsigned row)
+{
+    AUTO(buf_done) struct buf text;
+
+    buf_init(&text, SIZE_MAX / 2);
+    screen_row(screen, row, &text);
+    return json_stringn(text.data ? text.data : "", text.len);
+}
+
+json_t *script_screen_json(const struct screen *screen)
+{
+    json_t *rows = json_array();
+    json_t *scrollback = json_array();
+    struct screen_info info;
+
+    screen_info(screen, &info);
+    for (unsigned row = 0; row < info.rows; row++)
+        json_array_append_new(rows, row_json(screen, row));
+    for (size_t i = 0; i < info.lines; i++)
+        json_array_append_new(scrollback, json_string(screen_line(screen, i)));
+    return json_pack("{s:o, s:[i, i], s:b, s:b, s:s, s:i, s:o}", "rows", rows, "cursor",
+                     (int)info.cursor_row, (int)info.cursor_column, "cursor_visible",
+                     info.is_cursor_visible, "alternate", info.is_alternate, "title", info.title,
+                     "columns", (int)info.columns, "scrollback", scrollback);
+}
+
+/* --- set-up --- */
 
 struct script_options {
     struct policy_options policy; /* first: its tables take it from there */

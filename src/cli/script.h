@@ -1,8 +1,8 @@
 /* `cordon script`: lines of JSON in, lines of JSON out. Internal to it. */
 #pragma once
 
+#include "audit/audit.h"
 #include "base/err.h"
-#include "cli/script_audit.h"
 #include "job/model_calls.h"
 
 #include <stdbool.h>
@@ -12,6 +12,20 @@ struct json_t;
 struct loop;
 struct screen;
 struct settings;
+
+/* What is written to the audit log. A session whose end is still to be written. */
+struct script_session {
+    int id;
+    char audit_id[AUDIT_SESSION_SIZE];
+};
+
+/* Zeroed it writes nothing. */
+struct script_audit {
+    struct audit *audit;
+    struct script_session *sessions;
+    size_t len;
+    size_t cap;
+};
 
 struct script {
     struct loop *loop;
@@ -37,3 +51,13 @@ struct json_t *script_response_json(const struct script *script,
 struct json_t *script_screen_json(const struct screen *screen);
 struct json_t *script_failure_json(const struct script *script, int session_id, const char *command,
                                    const struct err *failure);
+
+/* The audit log: beginning and end of each session. */
+void script_audit_init(struct script_audit *audit, const struct settings *settings);
+void script_audit_begin(struct script_audit *audit, const struct settings *settings,
+                        const struct unified_exec *exec, int id);
+/* Of any answer; only one with an end is written. */
+void script_audit_answer(struct script_audit *audit, const struct unified_response *response);
+
+/* Ends what still runs, and writes everything; what is wrong is said once. */
+void script_audit_done(struct script_audit *audit);

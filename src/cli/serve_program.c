@@ -3,7 +3,7 @@
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/console.h"
-#include "cli/serve_options.h"
+#include "cli/serve.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/path.h"
-#include "cli/host_facts.h"
+#include "cli/remedies.h"
 
 #include <errno.h>
 #include <string.h>

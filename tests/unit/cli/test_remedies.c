@@ -2,7 +2,6 @@
 #include "../base/support.h"
 
 #include "base/auto.h"
-#include "cli/host_facts.h"
 #include "cli/remedies.h"
 #include "sandbox/sandbox.h"
 
