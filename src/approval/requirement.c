@@ -21,7 +21,7 @@
  *
  * The prefix that a question may offer to allow for good is what the caller of the command
  * proposes, when that would settle the whole call, or the words of the first command that no rule
- * decides. Never a prefix that would allow everything (rules/banned_prefix.h), nor one for what is
+ * decides. Never a prefix that would allow everything (rules/shell/command_class.h), nor one for what is
  * dangerous, cannot be read, or still has to be expanded.
  *
  * After a denial: under on-request a command is not run again by itself, since its caller may ask
@@ -36,7 +36,7 @@
 #include "base/auto.h"
 #include "base/str.h"
 #include "policy/access.h"
-#include "rules/banned_prefix.h"
+#include "rules/shell/command_class.h"
 #include "rules/rules.h"
 #include "rules/shell/command_class.h"
 #include "rules/shell/command_view.h"

@@ -19,11 +19,11 @@
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/console.h"
-#include "rules/banned_prefix.h"
 #include "rules/file/rules_file.h"
 #include "rules/rules.h"
 #include "rules/rules_check.h"
 #include "rules/rules_disk.h"
+#include "rules/shell/command_class.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,11 +1,20 @@
-/* Reading layers of rules. The only questions here are which files count; what cannot be read is a
- * problem of the rules, like what cannot be parsed, because it may forbid something. */
+/* See rules_disk.h. Reading: the only questions are which files count; what cannot be read is a
+ * problem of the rules, like what cannot be parsed, because it may forbid something.
+ *
+ * Appending to a file that others may be reading, or appending to: one writer at a time holds the
+ * lock of a file beside it; the new text is written beside it, too, and renamed over it, so that a
+ * reader has the old file or the new one, also after a crash. The whole new text is parsed before
+ * it is put in place: a line that would break the file is a failure, and so is a file that is
+ * broken already, because nothing in it would count. */
 #include "rules/rules_disk.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/fd.h"
+#include "base/json.h"
+#include "base/lock.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "base/strv.h"
@@ -13,6 +22,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #define SUFFIX ".rules"
@@ -125,4 +139,200 @@ void rules_load_layers(struct rules *rules, const struct rules_places *places)
     const struct rules_visitor visitor = {.visit = load_visited, .data = rules};
 
     rules_visit(places, &visitor);
+}
+
+#define WAIT_NS CLOCK_NS_PER_S /* a lock is held for milliseconds */
+
+/* --- lines --- */
+
+static int append_quoted(struct buf *line, const char *text, struct err *err)
+{
+    AUTO_JSON json_t *json = json_string(text);
+    AUTO_FREE char *quoted = json ? json_dumps(json, JSON_ENCODE_ANY) : NULL;
+
+    if (!quoted)
+        return err_set(err, ERR_INVALID, "\"%.80s\" is not UTF-8; a rule cannot hold it", text);
+    buf_append_str(line, quoted);
+    return 0;
+}
+
+/* The justification, if there is one, and the bracket. */
+static int append_end(struct buf *line, const char *justification, struct err *err)
+{
+    if (justification) {
+        buf_append_str(line, ", justification=");
+        if (append_quoted(line, justification, err))
+            return -1;
+    }
+    buf_append_str(line, ")");
+    return 0;
+}
+
+char *rule_line_for_prefix(char *const *words, enum rule_verdict verdict, const char *justification,
+                           struct err *err)
+{
+    AUTO(buf_done) struct buf line;
+
+    buf_init(&line, SIZE_MAX / 2); /* a word that is left out would make the rule wider */
+    buf_append_str(&line, "prefix_rule(pattern=[");
+    for (size_t i = 0; words[i]; i++) {
+        buf_append_str(&line, i ? ", " : "");
+        if (append_quoted(&line, words[i], err))
+            return NULL;
+    }
+    buf_appendf(&line, "], decision=\"%s\"", rule_decision_name(verdict));
+    buf_append_str(&line, verdict == RULE_KEEP ? ", sandbox=\"keep\"" : "");
+    if (append_end(&line, justification, err))
+        return NULL;
+    return buf_take(&line);
+}
+
+char *rule_line_for_host(const char *host, enum rule_protocol protocol, enum rule_verdict verdict,
+                         const char *justification, struct err *err)
+{
+    AUTO_FREE char *name = host_rule_host(host, err);
+    AUTO(buf_done) struct buf line;
+
+    buf_init(&line, SIZE_MAX / 2);
+    buf_append_str(&line, "network_rule(host=");
+    if (!name || append_quoted(&line, name, err))
+        return NULL;
+    buf_appendf(&line, ", protocol=\"%s\", decision=\"%s\"", rule_protocol_name(protocol),
+                rule_decision_name(verdict));
+    if (append_end(&line, justification, err))
+        return NULL;
+    return buf_take(&line);
+}
+
+/* --- files --- */
+
+/* Where a link leads, so that the link stays; the path itself when nothing is there yet. */
+static char *real_target(const char *path)
+{
+    char *real = realpath(path, NULL);
+
+    return real ? real : alloc_str(path);
+}
+
+static int make_folder(const char *path, struct err *err)
+{
+    AUTO_FREE char *folder = path_parent(path);
+
+    if (mkdir(folder, 0755) && errno != EEXIST)
+        return err_sys(err, "making the folder %s", folder);
+    return 0;
+}
+
+/* Held while the file is read and replaced; a descriptor. */
+static int lock(const char *path, struct err *err)
+{
+    AUTO_FREE char *name = alloc_strf("%s.lock", path);
+    int fd = lock_file_take(name, WAIT_NS);
+
+    if (fd >= 0)
+        return fd;
+    if (errno == EWOULDBLOCK)
+        return err_set(err, ERR_LIMIT, "%s stayed locked by another process", path);
+    return err_sys(err, "%s", name);
+}
+
+static int open_regular(const char *path, struct err *err)
+{
+    AUTO_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st))
+        return err_sys(err, "opening %s", path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, ERR_INVALID, "%s is no regular file", path);
+    return TAKE_FD(fd);
+}
+
+static bool has_line(const struct buf *text, const char *line)
+{
+    size_t len = strlen(line);
+
+    for (const char *at = text->data; at && *at;) {
+        size_t size = strcspn(at, "\n");
+        size_t end = size && at[size - 1] == '\r' ? size - 1 : size;
+
+        if (end == len && memcmp(at, line, len) == 0)
+            return true;
+        at += size + (at[size] == '\n');
+    }
+    return false;
+}
+
+static int check_text(const char *path, const char *home, const struct buf *text, struct err *err)
+{
+    const struct rules_origin origin = {.layer = RULE_LAYER_OPTION, .file = path, .home = home};
+    AUTO(rules_file_done) struct rules_file file = {0};
+
+    return rules_file_parse(&origin, text->data ? text->data : "", text->len, &file, err) ||
+                   rules_file_check(&file, err)
+               ? -1
+               : 0;
+}
+
+static int write_beside(const char *path, const char *temporary, int old, const struct buf *text,
+                        struct err *err)
+{
+    AUTO_CLOSE int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    struct stat st;
+
+    if (fd < 0)
+        return err_sys(err, "making %s", temporary);
+    if (fd_write_all(fd, text->data, text->len, err) == 0) {
+        if (fstat(old, &st) || fchmod(fd, st.st_mode & 07777) || fsync(fd) ||
+            rename(temporary, path))
+            err_sys(err, "replacing %s", path);
+        else
+            return 0;
+    }
+    unlink(temporary);
+    return -1;
+}
+
+/* The lock is held. What a writer that crashed left beside the file is removed: nobody else
+ * writes there. */
+static int append_locked(const char *path, int fd, const char *home, const char *line,
+                         enum rules_append *ret, struct err *err)
+{
+    AUTO_FREE char *temporary = alloc_strf("%s.new", path);
+    AUTO(buf_done) struct buf text;
+
+    buf_init(&text, RULES_SIZE_MAX);
+    if (buf_read_fd(&text, fd, err) || check_text(path, home, &text, err))
+        return -1;
+    if (has_line(&text, line)) {
+        *ret = RULES_THERE_ALREADY;
+        return 0;
+    }
+    if (text.len && text.data[text.len - 1] != '\n')
+        buf_append_str(&text, "\n");
+    if (!buf_appendf(&text, "%s\n", line))
+        return err_set(err, ERR_LIMIT, "%s is full: at most %d bytes", path, RULES_SIZE_MAX);
+    if (check_text(path, home, &text, err))
+        return -1;
+    unlink(temporary);
+    if (write_beside(path, temporary, fd, &text, err))
+        return -1;
+    *ret = RULES_APPENDED;
+    return 0;
+}
+
+int rules_append(const char *path, const char *home, const char *line, enum rules_append *ret,
+                 struct err *err)
+{
+    AUTO_FREE char *real = real_target(path);
+    AUTO_CLOSE int held = -1;
+    AUTO_CLOSE int fd = -1;
+
+    if (make_folder(real, err))
+        return -1;
+    held = lock(real, err);
+    fd = held < 0 ? -1 : open_regular(real, err);
+    if (fd < 0)
+        return -1;
+    return append_locked(real, fd, home, line, ret, err);
 }

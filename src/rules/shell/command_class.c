@@ -4,15 +4,15 @@
  * safety has to hold for everything. So safety never holds for what is opaque, for a program that
  * runs another one, or for a name that the finder does not place in a system folder.
  *
- * The table is spec/exec-core.md 5.2, with one difference: `uniq IN OUT` writes OUT, so uniq is
- * safe with one file only. */
+ * The table is Codex's (is_known_safe_command), with one difference: `uniq IN OUT` writes OUT, so
+ * uniq is safe with one file only. */
 #include "rules/shell/command_class.h"
 
 #include "base/auto.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "rules/shell/shell_builtin.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* --- dangerous --- */
@@ -229,4 +229,42 @@ bool command_view_is_safe(const struct command_view *view, const struct program_
         if (!command_is_safe(view, &view->commands.items[i], finder))
             return false;
     return true;
+}
+
+/* --- never to be proposed as a rule ---
+ *
+ * Programs that run whatever they are given, by themselves or with the option that takes a program
+ * as text. Compared by the base name, so that a path to it is no way around. */
+
+static const struct {
+    const char *programs;
+    const char *options; /* banned as the only other word; NULL: none */
+} banned[] = {
+    {"bash sh zsh dash ksh fish", "-c -lc -ic -l -i"},
+    {"pwsh powershell pwsh.exe powershell.exe",
+     "-Command -command -c -EncodedCommand -File -NoProfile"},
+    {"cmd cmd.exe", "/c /C /k"},
+    {"python python2 python3 pypy pypy3 uv", "-c -m -"},
+    {"node nodejs deno bun ts-node tsx", "-e --eval -p --print eval run x"},
+    {"perl ruby lua luajit julia R Rscript osascript", "-e -E -"},
+    {"php", "-r -"},
+    {"npm pnpm yarn npx bunx", "run exec dlx"},
+    {"git env sudo doas su rm xargs eval nohup nice timeout command", NULL},
+};
+
+bool prefix_is_banned(char *const *prefix)
+{
+    const char *program = prefix[0] ? path_name(prefix[0]) : "";
+    size_t len = 0;
+
+    while (prefix[len])
+        len++;
+    for (size_t i = 0; i < sizeof banned / sizeof *banned; i++) {
+        if (!name_list_has(banned[i].programs, program))
+            continue;
+        if (len == 1 ||
+            (len == 2 && banned[i].options && name_list_has(banned[i].options, prefix[1])))
+            return true;
+    }
+    return false;
 }

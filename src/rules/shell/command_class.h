@@ -1,6 +1,5 @@
-/* Two judgements about commands that no rule decides: dangerous, and known to be safe
- * (spec/exec-core.md 5.2 and 5.3). Both look at a command_view, so through shells, sudo, env, ...
- */
+/* Judgements about commands that no rule decides: dangerous, known to be safe, and too wide to be
+ * proposed as a rule. The first two look at a command_view, so through shells, sudo, env, ... */
 #pragma once
 
 #include "rules/shell/command_view.h"
@@ -31,3 +30,8 @@ bool command_view_is_safe(const struct command_view *view, const struct program_
 
 /* `path` (absolute, clean) lies directly in /bin, /sbin, /usr/bin or /usr/sbin. */
 bool path_is_system_program(const char *path);
+
+/* The whole prefix (NULL-terminated) would allow nearly anything, so it is never proposed as a rule
+ * ("bash -c", "sudo"); a longer one, like an interpreter with its script, is not. A person may still
+ * write such a rule. */
+bool prefix_is_banned(char *const *prefix);

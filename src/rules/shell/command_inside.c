@@ -3,13 +3,19 @@
  * The one idea: most such programs are `NAME options [operands] COMMAND`, so one reader and a table
  * of their options cover them; an option that is not in the table makes the argv unreadable,
  * because its value could be taken for the command. Shells, xargs and find have readers of their
- * own. */
+ * own.
+ *
+ * Options that are missing in the table on purpose: those that start a shell (sudo -i, -s), split
+ * text (env -S), put words into others (xargs -i, --replace), or do something else with the words
+ * (sudo -e, chrt -p, ionice -p). */
 #include "rules/shell/command_inside.h"
 
 #include "base/path.h"
 #include "base/str.h"
-#include "rules/shell/runner.h"
+#include "rules/shell/shell_words.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 struct argv {
@@ -18,13 +24,32 @@ struct argv {
     bool open;
 };
 
+enum runner_trait {
+    TAKES_ASSIGNMENTS = 1, /* NAME=VALUE words in front of the command */
+    STARTS_SHELL = 2,      /* an interactive shell when there is no command */
+    BY_SHELL = 4,          /* the command may be a builtin */
+};
+
+/* A program that runs another one which is among its words. */
+struct runner {
+    const char *name;   /* base name */
+    const char *flags;  /* short options without a value */
+    const char *values; /* short options with one */
+    const char *longs;  /* long options between blanks, with "=" behind it when it has a value */
+    unsigned operands;  /* words in front of the command */
+    unsigned traits;
+    void (*read)(const struct runner *runner, const struct argv *argv, struct command_inside *ret);
+};
+
+static const struct runner *runner_find(const char *name);
+
 static void inside_unreadable(struct command_inside *ret, const char *reason)
 {
     ret->len = 0;
     ret->unreadable = reason;
 }
 
-/* sudo takes options behind assignments, too; a name like an option is nobody's. */
+/* sudo takes options behind assignments, too; no program has a name like an option. */
 static void inside_add(struct command_inside *ret, const struct argv *argv,
                        const struct command_part *part)
 {
@@ -87,8 +112,8 @@ static size_t options_end(const struct runner *runner, const struct argv *argv)
     return at;
 }
 
-static void runner_read_prefix(const struct runner *runner, const struct argv *argv,
-                               struct command_inside *ret)
+static void read_prefix(const struct runner *runner, const struct argv *argv,
+                        struct command_inside *ret)
 {
     size_t at = options_end(runner, argv);
     bool by_shell = runner->traits & BY_SHELL;
@@ -111,13 +136,13 @@ static void runner_read_prefix(const struct runner *runner, const struct argv *a
 }
 
 /* `command -v NAME` and `-V` only look a name up. */
-static void runner_read_command(const struct runner *runner, const struct argv *argv,
-                                struct command_inside *ret)
+static void read_command(const struct runner *runner, const struct argv *argv,
+                         struct command_inside *ret)
 {
     bool lookup = argv->len > 1 && (str_eq(argv->words[1], "-v") || str_eq(argv->words[1], "-V"));
 
     if (!lookup)
-        runner_read_prefix(runner, argv, ret);
+        read_prefix(runner, argv, ret);
 }
 
 /* --- xargs and find --- */
@@ -165,8 +190,8 @@ static const char *xargs_mark(const struct argv *argv, size_t end)
     return mark;
 }
 
-static void runner_read_xargs(const struct runner *runner, const struct argv *argv,
-                              struct command_inside *ret)
+static void read_xargs(const struct runner *runner, const struct argv *argv,
+                       struct command_inside *ret)
 {
     size_t at = options_end(runner, argv);
 
@@ -184,8 +209,8 @@ static bool is_find_exec(const char *word)
            str_eq(word, "-okdir");
 }
 
-static void runner_read_find(const struct runner *runner, const struct argv *argv,
-                             struct command_inside *ret)
+static void read_find(const struct runner *runner, const struct argv *argv,
+                      struct command_inside *ret)
 {
     if (argv->open)
         inside_unreadable(ret, "find with words from elsewhere");
@@ -215,8 +240,8 @@ static bool shell_option_is_plain(const char *word)
     return word[0] == '-' && word[1] != '\0' && word[1 + strspn(word + 1, "ceuxvl")] == '\0';
 }
 
-static void runner_read_shell(const struct runner *runner, const struct argv *argv,
-                              struct command_inside *ret)
+static void read_shell(const struct runner *runner, const struct argv *argv,
+                       struct command_inside *ret)
 {
     bool script = false;
     size_t at = 1;
@@ -236,8 +261,8 @@ static void runner_read_shell(const struct runner *runner, const struct argv *ar
 }
 
 /* Shells with another syntax: a file is as good as any program's, a script cannot be read. */
-static void runner_read_other_shell(const struct runner *runner, const struct argv *argv,
-                                    struct command_inside *ret)
+static void read_other_shell(const struct runner *runner, const struct argv *argv,
+                             struct command_inside *ret)
 {
     if (argv->len < 2 || argv->words[1][0] == '-' || argv->words[1][0] == '/' ||
         is_input(argv->words[1]))
@@ -246,16 +271,16 @@ static void runner_read_other_shell(const struct runner *runner, const struct ar
 
 /* --- builtins that run text; only met when looking for danger --- */
 
-static void runner_read_eval(const struct runner *runner, const struct argv *argv,
-                             struct command_inside *ret)
+static void read_eval(const struct runner *runner, const struct argv *argv,
+                      struct command_inside *ret)
 {
     if (argv->len > 1)
         inside_add(ret, argv,
                    &(struct command_part){.from = 1, .to = argv->len, .kind = PART_SCRIPT});
 }
 
-static void runner_read_trap(const struct runner *runner, const struct argv *argv,
-                             struct command_inside *ret)
+static void read_trap(const struct runner *runner, const struct argv *argv,
+                      struct command_inside *ret)
 {
     size_t at = argv->len > 1 && str_eq(argv->words[1], "--") ? 2 : 1;
 
@@ -264,22 +289,79 @@ static void runner_read_trap(const struct runner *runner, const struct argv *arg
                    &(struct command_part){.from = at, .to = at + 1, .kind = PART_SCRIPT});
 }
 
-static void runner_read_something(const struct runner *runner, const struct argv *argv,
-                                  struct command_inside *ret)
+static void read_something(const struct runner *runner, const struct argv *argv,
+                           struct command_inside *ret)
 {
     inside_unreadable(ret, "a program that runs another one in a way that is not read");
 }
 
-typedef void runner_read(const struct runner *runner, const struct argv *argv,
-                         struct command_inside *ret);
+/* --- the table --- */
 
-static runner_read *const readers[] = {
-    [RUNS_PREFIX] = runner_read_prefix,       [RUNS_COMMAND] = runner_read_command,
-    [RUNS_EVAL] = runner_read_eval,           [RUNS_FIND] = runner_read_find,
-    [RUNS_TRAP] = runner_read_trap,           [RUNS_XARGS] = runner_read_xargs,
-    [RUNS_SHELL] = runner_read_shell,         [RUNS_OTHER_SHELL] = runner_read_other_shell,
-    [RUNS_SOMETHING] = runner_read_something,
+/* Options as of coreutils 9.1, sudo 1.9.13, util-linux 2.38, findutils 4.9, time 1.9, bash 5.2. */
+static const struct runner runners[] = {
+    {"builtin", "", "", "", 0, BY_SHELL, read_prefix},
+    {"busybox", "", "", "", 0, 0, read_prefix},
+    {"chroot", "", "", "--groups= --userspec= --skip-chdir", 1, STARTS_SHELL, read_prefix},
+    {"chrt", "abdfior", "DPT", "", 1, 0, read_prefix},
+    {"command", "p", "", "", 0, BY_SHELL, read_command},
+    {"doas", "n", "Cu", "", 0, TAKES_ASSIGNMENTS, read_prefix},
+    {"env", "-0iv", "Cu", "--ignore-environment --null --unset= --chdir= --debug", 0,
+     TAKES_ASSIGNMENTS, read_prefix},
+    {"eval", "", "", "", 0, 0, read_eval},
+    {"exec", "cl", "a", "", 0, BY_SHELL, read_prefix},
+    {"find", "", "", "", 0, 0, read_find},
+    {"ionice", "t", "cn", "--class= --classdata= --ignore", 0, 0, read_prefix},
+    {"nice", "0123456789", "n", "--adjustment=", 0, 0, read_prefix},
+    {"nohup", "", "", "", 0, 0, read_prefix},
+    {"setsid", "cfw", "", "--ctty --fork --wait", 0, 0, read_prefix},
+    {"stdbuf", "", "eio", "--input= --output= --error=", 0, 0, read_prefix},
+    {"sudo", "ABEHPSbkn", "CDRTghprtu",
+     "--askpass --background --bell --chdir= --chroot= --close-from= --group= --host= "
+     "--non-interactive --preserve-env --preserve-groups --prompt= --set-home --stdin --user=",
+     0, TAKES_ASSIGNMENTS, read_prefix},
+    {"taskset", "ac", "", "--all-tasks --cpu-list", 1, 0, read_prefix},
+    {"time", "apqvV", "fo", "--append --format= --output= --portability --quiet --verbose", 0, 0,
+     read_prefix},
+    {"timeout", "v", "ks", "--foreground --kill-after= --preserve-status --signal= --verbose", 1, 0,
+     read_prefix},
+    {"toybox", "", "", "", 0, 0, read_prefix},
+    {"trap", "", "", "", 0, 0, read_trap},
+    {"xargs", "0rtxopl", "EILPadns",
+     "--null --arg-file= --delimiter= --max-args= --max-chars= --max-lines --max-procs= "
+     "--no-run-if-empty --open-tty --verbose --exit --eof --show-limits",
+     0, 0, read_xargs},
 };
+
+static const char shells[] = "ash bash dash rbash sh zsh";
+
+static const char other_shells[] =
+    "cmd csh elvish es fish ksh ksh93 mksh nu oksh osh posh powershell pwsh rc tcsh xonsh "
+    "yash";
+
+static const char unreadable[] =
+    "at batch bwrap capsh catchsegv chpst crontab dbus-launch dbus-run-session distrobox "
+    "eatmydata entr expect faketime fakeroot firejail flock gdb i386 ld.so linux32 linux64 "
+    "ltrace newgrp nsenter parallel perf pkexec prlimit proot rlwrap run-parts runcon runuser "
+    "script setarch setpriv sg softlimit start-stop-daemon strace su systemd-run tmux screen "
+    "unbuffer unshare valgrind watch x86_64 xvfb-run";
+
+/* NULL when the name is none of them. */
+static const struct runner *runner_find(const char *name)
+{
+    static const struct runner shell = {.read = read_shell};
+    static const struct runner other_shell = {.read = read_other_shell};
+    static const struct runner something = {.read = read_something};
+
+    for (size_t i = 0; i < sizeof runners / sizeof *runners; i++)
+        if (str_eq(runners[i].name, name))
+            return &runners[i];
+    if (name_list_has(shells, name))
+        return &shell;
+    if (name_list_has(other_shells, name))
+        return &other_shell;
+    /* the dynamic loader runs the program that it is given */
+    return name_list_has(unreadable, name) || str_starts(name, "ld-linux") ? &something : NULL;
+}
 
 void command_inside_find(char *const *words, size_t len, bool open, struct command_inside *ret)
 {
@@ -288,5 +370,5 @@ void command_inside_find(char *const *words, size_t len, bool open, struct comma
 
     *ret = (struct command_inside){.is_runner = runner != NULL};
     if (runner)
-        readers[runner->kind](runner, &argv, ret);
+        runner->read(runner, &argv, ret);
 }

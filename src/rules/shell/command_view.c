@@ -15,7 +15,6 @@
 #include "rules/shell/command_class.h"
 #include "rules/shell/command_inside.h"
 #include "rules/shell/shell_literal.h"
-#include "rules/shell/shell_nested.h"
 
 #include <string.h>
 

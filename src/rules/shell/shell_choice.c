@@ -32,7 +32,7 @@ enum shell_kind shell_kind_of(const char *path)
 
 /* --- finding --- */
 
-/* Where a program is; NULL when it is not there or of another kind. */
+/* The path of a program; NULL when it is not there or of another kind. */
 static char *find_of_kind(enum shell_kind kind, const char *name,
                           const struct program_finder *finder)
 {
@@ -79,6 +79,10 @@ char *shell_choose(const char *login_shell, const struct program_finder *finder)
 
 /* --- words --- */
 
+/* PowerShell writes its output in a code page unless it is told otherwise: the property
+ * System.Console.OutputEncoding of .NET. */
+static const char utf8_line[] = "[Console]::OutputEncoding=[System.Text.Encoding]::UTF8;\n";
+
 void shell_argv_make(const char *shell, enum shell_start start, const char *script,
                      struct strv *ret)
 {
@@ -89,10 +93,12 @@ void shell_argv_make(const char *shell, enum shell_start start, const char *scri
         if (start == SHELL_PLAIN)
             strv_push(ret, "-NoProfile");
         strv_push(ret, "-Command");
-    } else if (kind == SHELL_CMD) {
-        strv_push(ret, "/c");
-    } else {
-        strv_push(ret, start == SHELL_LOGIN ? "-lc" : "-c");
+        strv_pushf(ret, "%s%s", str_starts(script, utf8_line) ? "" : utf8_line, script);
+        return;
     }
+    if (kind == SHELL_CMD)
+        strv_push(ret, "/c");
+    else
+        strv_push(ret, start == SHELL_LOGIN ? "-lc" : "-c");
     strv_push(ret, script);
 }

@@ -1,5 +1,4 @@
-/* Which shell runs a script that nobody named a shell for, and with which words
- * (spec/exec-core.md 9.1 and 9.2). */
+/* Which shell runs a script when the caller named none, and with which words. */
 #pragma once
 
 #include "base/strv.h"
@@ -17,7 +16,7 @@ enum shell_kind {
 /* How a script is started: as after a login (the start-up files of the user are read), or not. */
 enum shell_start { SHELL_PLAIN, SHELL_LOGIN };
 
-/* By the name without folders and extension: "/usr/bin/bash", "C:\\...\\pwsh.exe". */
+/* By the name without directories and extension: "/usr/bin/bash", "C:\\...\\pwsh.exe". */
 enum shell_kind shell_kind_of(const char *path);
 
 /* The absolute path of a shell of that kind: `given` if that is one, else the login shell if it is
@@ -31,6 +30,7 @@ char *shell_find(enum shell_kind kind, const char *given, const char *login_shel
 char *shell_choose(const char *login_shell, const struct program_finder *finder);
 
 /* Appends the words that make the shell run the script. A shell of unknown kind gets those of sh.
- */
+ * PowerShell gets one line in front of the script that sets the encoding of its output to UTF-8,
+ * unless the script begins with that line. */
 void shell_argv_make(const char *shell, enum shell_start start, const char *script,
                      struct strv *ret);

@@ -1,6 +1,6 @@
 /* See shell_literal.h.
  *
- * The one idea: one pass with a stack. The lower part of each level is a literal_frame, the command
+ * The one idea: one pass with a stack. The lower part of each level is a frame, the command that is
  * being read there; above it lie the quotes and ${...} that are open within it.
  *
  *     echo "a $(rm -rf "$x")"      SCRIPT echo, QUOTE, SCRIPT rm -rf, QUOTE
@@ -9,20 +9,255 @@
  * opened, whatever else is open above (as bash does). What is not understood separates commands,
  * and a text that ends in the middle of something gives what was read so far.
  *
+ * What stands in front of a command's name (reserved words, assignments) is peeled off until a name
+ * is left. Of words that name something first (for, function, coproc, repeat), every end is taken
+ * for a command: too many are harmless here.
+ *
  * Nothing is run or expanded, no name is followed (aliases, functions, variables). */
 #include "rules/shell/shell_literal.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/str.h"
-#include "rules/shell/ansi_quote.h"
-#include "rules/shell/here_document.h"
-#include "rules/shell/literal_frame.h"
 
 #include <ctype.h>
 #include <string.h>
 
-enum { LEVELS_MAX = 48 };
+enum {
+    ENDS_MAX = 8, /* of a command that names something first */
+    LEVELS_MAX = 48,
+};
+
+/* --- the command of one level --- */
+
+enum word_use {
+    WORD_OF_COMMAND,
+    WORD_DROPPED,   /* the target of a redirection */
+    WORD_DELIMITER, /* behind << */
+    WORD_BODY,      /* behind <<< */
+};
+
+struct frame {
+    struct strv words;
+    struct buf word;
+    bool in_word;      /* even if nothing of it is literal */
+    bool has_text;     /* something literal, also an empty quote */
+    enum word_use use; /* of the word that is next or being read */
+    unsigned braces;   /* of a brace expansion */
+    unsigned cases;    /* `case` without its `esac`: a `)` ends a pattern */
+    char closer;       /* ')' or '`'; '\0' at the top */
+};
+
+static void frame_put(struct frame *frame, const char *text, size_t len)
+{
+    frame->in_word = true;
+    frame->has_text = true;
+    buf_append(&frame->word, text, len);
+}
+
+/* Digits right in front of a redirection are a part of it. */
+static void frame_drop_number(struct frame *frame)
+{
+    const char *text = frame->word.data;
+
+    if (!frame->has_text || text == NULL || text[strspn(text, "0123456789")])
+        return;
+    buf_clear(&frame->word);
+    frame->in_word = false;
+    frame->has_text = false;
+}
+
+/* The end of a word. Its text when it was a delimiter: the caller frees; else NULL. */
+static char *frame_end_word(struct frame *frame, struct shell_literals *ret)
+{
+    enum word_use use = frame->use;
+    char *delimiter = NULL;
+
+    if (!frame->in_word)
+        return NULL;
+    if (use == WORD_DELIMITER)
+        delimiter = buf_take(&frame->word);
+    else if (use == WORD_BODY)
+        strv_push_take(&ret->bodies, buf_take(&frame->word));
+    else if (use == WORD_OF_COMMAND && frame->has_text)
+        strv_push_take(&frame->words, buf_take(&frame->word));
+    buf_clear(&frame->word);
+    frame->use = WORD_OF_COMMAND;
+    frame->in_word = false;
+    frame->has_text = false;
+    return delimiter;
+}
+
+/* --- what leads up to a command --- */
+
+static bool is_lead(const char *word)
+{
+    static const char leads[] =
+        "! - do elif else esac if in noglob nocorrect then time until while";
+
+    return name_list_has(leads, word);
+}
+
+/* NAME=, NAME+= and NAME[...]= */
+static bool is_assignment(const char *word)
+{
+    size_t name = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
+
+    return name > 0 && (word[name] == '=' || (word[name] == '+' && word[name + 1] == '=') ||
+                        (word[name] == '[' && strchr(word + name, '=')));
+}
+
+/* Index of the first word that may be a name. */
+static size_t lead_len(struct frame *frame)
+{
+    char *const *words = strv_view(&frame->words);
+    size_t at = 0;
+
+    for (; words[at] && (is_lead(words[at]) || is_assignment(words[at])); at++) {
+        if (str_eq(words[at], "esac") && frame->cases)
+            frame->cases--;
+        if (str_eq(words[at], "time"))
+            while (words[at + 1] && words[at + 1][0] == '-')
+                at++;
+    }
+    return at;
+}
+
+static void add_ends(struct frame *frame, size_t from, struct shell_literals *ret)
+{
+    size_t last = frame->words.len - from < ENDS_MAX ? frame->words.len : from + ENDS_MAX;
+
+    for (size_t at = from + 1; at < last; at++)
+        if (!is_lead(frame->words.items[at]))
+            shell_commands_copy(&ret->commands, frame->words.items + at, frame->words.len - at);
+}
+
+/* The end of a command, without an open word: adds it to `ret`, behind what only leads up to it. */
+static void frame_end_command(struct frame *frame, struct shell_literals *ret)
+{
+    static const char naming[] = "coproc for foreach function repeat select";
+    size_t from = lead_len(frame);
+
+    frame->use = WORD_OF_COMMAND;
+    frame->braces = 0;
+    if (from == frame->words.len) {
+        strv_done(&frame->words);
+        return;
+    }
+    if (str_eq(frame->words.items[from], "case"))
+        frame->cases++;
+    else if (name_list_has(naming, frame->words.items[from]))
+        add_ends(frame, from, ret);
+    else
+        shell_commands_copy(&ret->commands, frame->words.items + from, frame->words.len - from);
+    strv_done(&frame->words);
+}
+
+/* --- texts in texts: $'...' and here-documents --- */
+
+/* Up to `max` digits of the base; their value is cut to what a character can be. */
+static size_t read_digits(const char *text, size_t len, unsigned base, size_t max, unsigned *ret)
+{
+    static const char digits[] = "0123456789abcdef";
+    size_t at = 0;
+
+    *ret = 0;
+    for (; at < len && at < max; at++) {
+        const char *digit = memchr(digits, text[at] | ' ', base);
+
+        if (!digit)
+            break;
+        *ret = (*ret * base + (unsigned)(digit - digits)) & 0xffffff;
+    }
+    return at;
+}
+
+/* Bytes beyond ASCII are not spelled out: what is looked for is ASCII. */
+static void put_value(struct buf *ret, unsigned value)
+{
+    char byte = value < 0x80 ? (char)value : '?';
+
+    if (value)
+        buf_append(ret, &byte, 1);
+}
+
+/* Behind a backslash; the bytes read. */
+static size_t read_escape(const char *text, size_t len, struct buf *ret)
+{
+    static const char letters[] = "abefnrtvE\\'\"?";
+    static const char values[] = "\a\b\033\f\n\r\t\v\033\\'\"?";
+    const char *letter = memchr(letters, text[0], sizeof letters - 1);
+    unsigned value;
+    size_t digits;
+
+    if (letter) {
+        buf_append(ret, &values[letter - letters], 1);
+        return 1;
+    }
+    digits = read_digits(text, len, 8, 3, &value);
+    if (digits) {
+        put_value(ret, value);
+        return digits;
+    }
+    if (text[0] == 'x' || text[0] == 'u' || text[0] == 'U') {
+        digits = read_digits(text + 1, len - 1, 16,
+                             text[0] == 'x'   ? 2
+                             : text[0] == 'u' ? 4
+                                              : 8,
+                             &value);
+        put_value(ret, value);
+        return 1 + digits;
+    }
+    if (text[0] == 'c' && len > 1)
+        return 2; /* a control character */
+    buf_append(ret, "\\", 1);
+    buf_append(ret, text, 1);
+    return 1;
+}
+
+/* $'...' of bash(1), QUOTING: appends what the text up to the closing quote stands for; `text` begins
+ * behind the opening one. Escapes of letters that have no meaning stay as they are. Returns the
+ * bytes read, with the quote if there is one. */
+static size_t read_ansi_quote(const char *text, size_t len, struct buf *ret)
+{
+    size_t at = 0;
+
+    while (at < len && text[at] != '\'') {
+        if (text[at] == '\\' && at + 1 < len)
+            at += 1 + read_escape(text + at + 1, len - at - 1, ret);
+        else
+            buf_append(ret, &text[at++], 1);
+    }
+    return at + (at < len);
+}
+
+/* `text` begins at the line behind `<<`. Returns the bytes up to and with the line that is the
+ * delimiter, or all; the body is the first `*ret_body_len` of them. Tabs in front of the delimiter
+ * do not count, which is right for `<<-` and, where only danger is looked for, good enough for
+ * `<<`. */
+static size_t read_here_document(const char *text, size_t len, const char *delimiter,
+                                 size_t *ret_body_len)
+{
+    size_t delimiter_len = strlen(delimiter);
+    size_t at = 0;
+
+    while (at < len) {
+        const char *newline = memchr(text + at, '\n', len - at);
+        size_t end = newline ? (size_t)(newline - text) : len;
+        size_t start = at;
+
+        while (start < end && text[start] == '\t')
+            start++;
+        if (end - start == delimiter_len && memcmp(text + start, delimiter, delimiter_len) == 0) {
+            *ret_body_len = at;
+            return newline ? end + 1 : end;
+        }
+        at = newline ? end + 1 : end;
+    }
+    *ret_body_len = len;
+    return len;
+}
 
 enum level_kind {
     LEVEL_SCRIPT,
@@ -37,7 +272,7 @@ struct scan {
     size_t at;
     enum level_kind levels[LEVELS_MAX];
     size_t levels_len;
-    struct literal_frame frames[LEVELS_MAX];
+    struct frame frames[LEVELS_MAX];
     size_t frames_len;
     struct strv delimiters; /* of here-documents that begin at the next line */
     struct shell_literals *ret;
@@ -48,7 +283,7 @@ static char scan_peek(const struct scan *scan, size_t ahead)
     return scan->at + ahead < scan->len ? scan->text[scan->at + ahead] : '\0';
 }
 
-static struct literal_frame *scan_frame(struct scan *scan)
+static struct frame *scan_frame(struct scan *scan)
 {
     return &scan->frames[scan->frames_len - 1]; /* there is always one */
 }
@@ -76,12 +311,12 @@ static void scan_push_script(struct scan *scan, char closer)
     if (scan->frames_len)
         scan_frame(scan)->in_word = true;
     if (scan_push(scan, LEVEL_SCRIPT))
-        literal_frame_init(&scan->frames[scan->frames_len++], closer, scan->len);
+        scan->frames[scan->frames_len++] = (struct frame){.closer = closer, .word.max = scan->len};
 }
 
 static void scan_end_word(struct scan *scan)
 {
-    char *delimiter = literal_frame_end_word(scan_frame(scan), scan->ret);
+    char *delimiter = frame_end_word(scan_frame(scan), scan->ret);
 
     if (delimiter)
         strv_push_take(&scan->delimiters, delimiter);
@@ -90,28 +325,21 @@ static void scan_end_word(struct scan *scan)
 static void scan_end_command(struct scan *scan)
 {
     scan_end_word(scan);
-    literal_frame_end_command(scan_frame(scan), scan->ret);
+    frame_end_command(scan_frame(scan), scan->ret);
 }
 
 /* Ends the innermost script and whatever is open within it. */
 static void scan_pop_script(struct scan *scan)
 {
     scan_end_command(scan);
-    literal_frame_done(&scan->frames[--scan->frames_len]);
+    strv_done(&scan_frame(scan)->words);
+    buf_done(&scan_frame(scan)->word);
+    scan->frames_len--;
     while (scan->levels[--scan->levels_len] != LEVEL_SCRIPT)
         ;
 }
 
 /* --- here-documents --- */
-
-static void scan_body(struct scan *scan, const char *delimiter)
-{
-    const char *text = scan->text + scan->at;
-    size_t body_len;
-
-    scan->at += here_document_read(text, scan->len - scan->at, delimiter, &body_len);
-    strv_push_take(&scan->ret->bodies, alloc_strn(text, body_len));
-}
 
 static void scan_newline(struct scan *scan)
 {
@@ -121,8 +349,13 @@ static void scan_newline(struct scan *scan)
     scan_end_command(scan);
     delimiters = scan->delimiters;
     scan->delimiters = (struct strv){0};
-    for (size_t i = 0; i < delimiters.len; i++)
-        scan_body(scan, delimiters.items[i]);
+    for (size_t i = 0; i < delimiters.len; i++) {
+        const char *text = scan->text + scan->at;
+        size_t body_len;
+
+        scan->at += read_here_document(text, scan->len - scan->at, delimiters.items[i], &body_len);
+        strv_push_take(&scan->ret->bodies, alloc_strn(text, body_len));
+    }
 }
 
 /* --- quotes and expansions --- */
@@ -134,7 +367,7 @@ static void scan_single(struct scan *scan)
     const char *end = memchr(start, '\'', left);
     size_t len = end ? (size_t)(end - start) : left;
 
-    literal_frame_put(scan_frame(scan), start, len);
+    frame_put(scan_frame(scan), start, len);
     scan->at += len + 1 + (end != NULL);
 }
 
@@ -144,19 +377,14 @@ static void scan_ansi(struct scan *scan)
     scan_frame(scan)->in_word = true;
     scan_frame(scan)->has_text = true;
     scan->at +=
-        ansi_quote_read(scan->text + scan->at, scan->len - scan->at, &scan_frame(scan)->word);
-}
-
-static bool is_name_byte(char byte)
-{
-    return isalnum((unsigned char)byte) || byte == '_';
+        read_ansi_quote(scan->text + scan->at, scan->len - scan->at, &scan_frame(scan)->word);
 }
 
 static void scan_skip_name(struct scan *scan)
 {
     size_t start = scan->at;
 
-    while (is_name_byte(scan_peek(scan, 0)))
+    while (isalnum((unsigned char)scan_peek(scan, 0)) || scan_peek(scan, 0) == '_')
         scan->at++;
     if (scan->at == start && scan->at < scan->len && strchr("@*#?!$-", scan->text[scan->at]))
         scan->at++;
@@ -212,11 +440,11 @@ static void scan_backslash(struct scan *scan)
 
     if (scan->at + 1 < scan->len && next != '\n') {
         if (keep)
-            literal_frame_put(scan_frame(scan), "\\", 1);
+            frame_put(scan_frame(scan), "\\", 1);
         if (next == '`' && scan_frame(scan)->closer == '`')
             scan_end_command(scan); /* backticks inside backticks */
         else
-            literal_frame_put(scan_frame(scan), scan->text + scan->at + 1, 1);
+            frame_put(scan_frame(scan), scan->text + scan->at + 1, 1);
     }
     scan->at += scan->at + 1 < scan->len ? 2 : 1;
 }
@@ -227,14 +455,14 @@ static void scan_backslash(struct scan *scan)
 static void scan_redirection(struct scan *scan)
 {
     char byte = scan_peek(scan, 0);
-    struct literal_frame *frame = scan_frame(scan);
+    struct frame *frame = scan_frame(scan);
 
     if (scan_peek(scan, 1) == '(') {
         scan->at += 2;
         scan_push_script(scan, ')');
         return;
     }
-    literal_frame_drop_number(frame);
+    frame_drop_number(frame);
     scan_end_word(scan);
     frame->use = WORD_DROPPED;
     if (byte == '<' && scan_peek(scan, 1) == '<') {
@@ -266,13 +494,13 @@ static void scan_comment(struct scan *scan)
 /* Braces group commands, or make several words of one. */
 static void scan_brace(struct scan *scan)
 {
-    struct literal_frame *frame = scan_frame(scan);
+    struct frame *frame = scan_frame(scan);
     char byte = scan_peek(scan, 0);
     char next = scan_peek(scan, 1);
 
     scan->at++;
     if (byte == '{' && next == '}') {
-        literal_frame_put(frame, "{}", 2);
+        frame_put(frame, "{}", 2);
         scan->at++;
     } else if (!frame->in_word && frame->braces == 0 && (byte == '}' || strchr(" \t\n", next))) {
         scan_end_command(scan);
@@ -281,7 +509,7 @@ static void scan_brace(struct scan *scan)
     } else if (frame->braces) {
         frame->braces--;
     } else {
-        literal_frame_put(frame, "}", 1);
+        frame_put(frame, "}", 1);
     }
 }
 
@@ -289,13 +517,13 @@ static void scan_brace(struct scan *scan)
 
 static void scan_put(struct scan *scan)
 {
-    literal_frame_put(scan_frame(scan), scan->text + scan->at, 1);
+    frame_put(scan_frame(scan), scan->text + scan->at, 1);
     scan->at++;
 }
 
 static void scan_script_byte(struct scan *scan, char byte)
 {
-    struct literal_frame *frame = scan_frame(scan);
+    struct frame *frame = scan_frame(scan);
 
     if (byte == '\n') {
         scan_newline(scan);
@@ -350,7 +578,7 @@ static void scan_double(struct scan *scan)
         scan->levels_len--;
         return;
     }
-    literal_frame_put(scan_frame(scan), "", 0);
+    frame_put(scan_frame(scan), "", 0);
     scan_push(scan, LEVEL_QUOTE);
 }
 

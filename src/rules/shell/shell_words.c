@@ -15,27 +15,34 @@
  *   - `;` at the end is opaque as in the grammar that this one follows.
  *
  * What a command's name then means (reserved words, builtins, programs that run programs) is
- * checked by shell_nested.h. */
+ * checked for every command that was read. */
 #include "rules/shell/shell_words.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/str.h"
 #include "base/utf8.h"
-#include "rules/shell/shell_nested.h"
+#include "rules/shell/command_inside.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct reader {
-    const char *text;
-    size_t len;
-    size_t at;
-    struct shell_script *ret;
-};
+/* --- lists --- */
 
-/* --- lists of commands --- */
+/* By strstr(3), which is several times faster than going from word to word. */
+bool name_list_has(const char *list, const char *name)
+{
+    size_t len = strlen(name);
+
+    if (len == 0 || strchr(name, ' '))
+        return false;
+    for (const char *at = list; (at = strstr(at, name)); at++)
+        if ((at == list || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0'))
+            return true;
+    return false;
+}
 
 void shell_commands_done(struct shell_commands *commands)
 {
@@ -64,7 +71,217 @@ struct shell_command *shell_commands_copy(struct shell_commands *commands, char 
     return command;
 }
 
-/* --- bytes --- */
+/* --- names with a meaning of their own --- */
+
+/* A name that any of the three shells gives a meaning of its own is refused, unless a row of
+ * `checked` says under which conditions it is as harmless as it looks. So a builtin that is missing
+ * here is one of a later shell, not one that was taken for harmless.
+ *
+ * bash(1) RESERVED WORDS; zshmisc(1) RESERVED WORDS and PRECOMMAND MODIFIERS. */
+static const char reserved[] =
+    "- case coproc do done elif else end esac fi for foreach function if in nocorrect noglob "
+    "repeat select then time until while";
+
+/* bash(1) SHELL BUILTIN COMMANDS, dash(1) Builtins, zshbuiltins(1); of zsh's modules those that it
+ * loads by itself. tests/e2e/test_shell_words.py asks the shells for their lists. */
+static const char refused[] =
+    ". [ alias autoload bg bind bindkey break bye caller compadd comparguments compcall "
+    "compctl compdescribe compfiles compgen compgroups complete compopt compquote compset "
+    "comptags comptry compvalues continue declare disable disown echotc echoti emulate enable "
+    "eval export fc fg float functions getln getopts hash history integer jobs let limit "
+    "local log logout mapfile print private pushln r read readarray readonly rehash sched "
+    "setopt shift shopt source suspend trap ttyctl typeset ulimit unalias unfunction unhash "
+    "unlimit unset unsetopt vared zcompile zformat zle zmodload zparseopts zregexparse zstyle";
+
+static const char harmless[] = ": cd echo false pwd true";
+
+/* --- builtins that are all right with some words --- */
+
+static bool is_number(const char *word)
+{
+    return *word && word[strspn(word, "0123456789")] == '\0';
+}
+
+static bool has_none_of(char *const *words, size_t len, const char *bytes)
+{
+    for (size_t i = 1; i < len; i++)
+        if (strpbrk(words[i], bytes))
+            return false;
+    return true;
+}
+
+/* printf -v NAME assigns; zsh evaluates a number. */
+static bool printf_is_plain(char *const *words, size_t len)
+{
+    return len >= 2 && words[1][0] != '-' && has_none_of(words, len, "$`");
+}
+
+/* test -v NAME[SUBSCRIPT] evaluates the subscript. */
+static bool test_is_plain(char *const *words, size_t len)
+{
+    return has_none_of(words, len, "$`[");
+}
+
+static bool exit_is_plain(char *const *words, size_t len)
+{
+    return len == 1 || (len == 2 && is_number(words[1]));
+}
+
+static bool is_alone(char *const *words, size_t len)
+{
+    return len == 1;
+}
+
+/* `set -euxo pipefail` and its parts: they end a script early or print it. */
+static bool set_is_plain(char *const *words, size_t len)
+{
+    static const char options[] = "errexit nounset pipefail xtrace";
+
+    if (len == 1)
+        return false;
+    for (size_t i = 1; i < len; i++) {
+        size_t letters = strspn(words[i] + 1, "eux");
+        const char *rest = words[i] + 1 + letters;
+
+        if ((words[i][0] != '-' && words[i][0] != '+') || words[i][1] == '\0')
+            return false;
+        if (*rest && (!str_eq(rest, "o") || i + 1 == len || !name_list_has(options, words[++i])))
+            return false;
+    }
+    return true;
+}
+
+static const struct checked_builtin {
+    const char *name;
+    bool (*is_plain)(char *const *words, size_t len);
+} checked[] = {
+    {"exit", exit_is_plain},  {"printf", printf_is_plain}, {"return", exit_is_plain},
+    {"set", set_is_plain},    {"test", test_is_plain},     {"times", is_alone},
+    {"umask", exit_is_plain}, {"wait", is_alone},
+};
+
+/* Why a command that a shell runs cannot be taken for what its words say: its name is a reserved
+ * word; or a builtin that changes what later words mean, runs its words as a script, or evaluates
+ * them as names or arithmetic (where `a[$(x)]` runs x). NULL when there is nothing against it. */
+static const char *builtin_objection(char *const *words, size_t len, size_t exact)
+{
+    if (name_list_has(reserved, words[0]))
+        return "a reserved word";
+    if (name_list_has(refused, words[0]))
+        return "a builtin that evaluates its words or changes the meaning of later ones";
+    for (size_t i = 0; i < sizeof checked / sizeof *checked; i++)
+        if (str_eq(checked[i].name, words[0]) && (exact < len || !checked[i].is_plain(words, len)))
+            return "a builtin with words that it may evaluate";
+    return NULL;
+}
+
+bool shell_builtin_is_harmless(const char *name)
+{
+    return name_list_has(harmless, name);
+}
+
+/* --- programs that run programs ---
+ *
+ * A command is plain only if everything that it is known to run is plain as well. So "plain" never
+ * hides a second command behind a first one, and rules that are asked about the words are asked
+ * about all of them (command_view.h). Words behind the first inexact one may move or vanish, so no
+ * program inside may begin there. */
+
+/* An argv somewhere inside. */
+struct view {
+    char *const *words;
+    size_t len;
+    size_t exact;
+    bool open;
+    bool by_shell;
+};
+
+static const char *view_objection(const struct view *view, unsigned depth);
+static void script_parse(const char *text, size_t len, unsigned depth, struct shell_script *ret);
+
+static const char *script_objection(const struct view *view, const struct command_part *part,
+                                    unsigned depth)
+{
+    struct shell_script script;
+    const char *reason;
+
+    if (part->to - part->from != 1)
+        return "a script made of several words";
+    script_parse(view->words[part->from], strlen(view->words[part->from]), depth, &script);
+    reason = script.opaque;
+    shell_script_done(&script);
+    return reason;
+}
+
+static const char *part_objection(const struct view *view, const struct command_part *part,
+                                  unsigned depth)
+{
+    struct view inner = {
+        .words = view->words + part->from,
+        .len = part->to - part->from,
+        .open = part->open,
+        .by_shell = part->kind == PART_BUILTIN && view->by_shell,
+    };
+
+    /* behind a part of find, a glob may become another -exec */
+    if (part->from >= view->exact ||
+        (part->kind != PART_SCRIPT && part->to < view->len && view->exact < view->len))
+        return "a glob or tilde in front of the program that is run";
+    inner.exact = view->exact - part->from < inner.len ? view->exact - part->from : inner.len;
+    if (part->kind == PART_SCRIPT)
+        return script_objection(view, part, depth);
+    return view_objection(&inner, depth);
+}
+
+static const char *view_objection(const struct view *view, unsigned depth)
+{
+    const char *reason =
+        view->by_shell ? builtin_objection(view->words, view->len, view->exact) : NULL;
+    struct command_inside inside;
+
+    if (reason)
+        return reason;
+    if (depth > SHELL_DEPTH_MAX)
+        return "programs that run programs, nested too deep";
+    command_inside_find(view->words, view->len, view->open, &inside);
+    if (inside.unreadable)
+        return inside.unreadable;
+    if (inside.is_runner && inside.len == 0 && view->exact < view->len)
+        return "a glob or tilde among the words of a program that runs others";
+    for (size_t i = 0; i < inside.len && !reason; i++)
+        reason = part_objection(view, &inside.parts[i], depth + 1);
+    return reason;
+}
+
+/* Why a command of a shell is not plain although its words are literal, or NULL. `depth` below
+ * SHELL_DEPTH_MAX bounds the recursion into scripts of scripts. */
+static const char *command_objection(const struct shell_command *command, unsigned depth)
+{
+    const struct view view = {
+        .words = command->words.items,
+        .len = command->words.len,
+        .exact = command->exact,
+        .by_shell = true,
+    };
+
+    return view_objection(&view, depth);
+}
+
+const char *shell_argv_objection(char *const *argv, size_t len)
+{
+    const struct view view = {.words = argv, .len = len, .exact = len};
+
+    return view_objection(&view, 0);
+}
+
+/* --- reading a script --- */
+
+struct reader {
+    const char *text;
+    size_t len;
+    size_t at;
+    struct shell_script *ret;
+};
 
 enum byte_class {
     BYTE_OTHER,  /* opaque, by the reason below */
@@ -275,7 +492,7 @@ static bool reader_command(struct reader *reader, unsigned depth)
     for (reader_blanks(reader); reader_class(reader) != BYTE_END; reader_blanks(reader))
         if (!reader_word(reader, command, &exact))
             return false;
-    reason = shell_command_objection(command, depth);
+    reason = command_objection(command, depth);
     return reason ? reader_opaque(reader, start, reason) : true;
 }
 
@@ -317,7 +534,8 @@ static bool reader_script(struct reader *reader, unsigned depth)
     return true;
 }
 
-void shell_script_parse_at(const char *text, size_t len, unsigned depth, struct shell_script *ret)
+/* As shell_script_parse(), for a script that `depth` programs deep runs. */
+static void script_parse(const char *text, size_t len, unsigned depth, struct shell_script *ret)
 {
     struct reader reader = {.text = text, .len = len, .ret = ret};
 
@@ -328,7 +546,7 @@ void shell_script_parse_at(const char *text, size_t len, unsigned depth, struct 
 
 void shell_script_parse(const char *text, size_t len, struct shell_script *ret)
 {
-    shell_script_parse_at(text, len, 0, ret);
+    script_parse(text, len, 0, ret);
 }
 
 void shell_script_done(struct shell_script *script)

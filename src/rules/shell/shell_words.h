@@ -1,7 +1,7 @@
 /* Which programs a shell script runs, and with which words, when that can be said by reading it.
  *
  * A script is *plain* when it is nothing but commands of literal words, joined by `&&`, `||`, `;`,
- * `|` and newlines (spec/exec-core.md 5.1), such that bash, dash and zsh all run exactly these
+ * `|` and newlines, such that bash, dash and zsh all run exactly these
  * commands. Everything else is *opaque*: nothing may be concluded from its text but that it is
  * dangerous (rules/shell/shell_literal.h). When in doubt, opaque.
  *
@@ -19,12 +19,13 @@
 
 #include "base/strv.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum {
     SHELL_SCRIPT_MAX = 256 * 1024, /* bytes; a longer script is opaque */
     SHELL_COMMANDS_MAX = 1024,     /* commands of one script; more make it opaque */
-    SHELL_DEPTH_MAX = 8,           /* programs that run programs, of spec/exec-core.md 5.3 */
+    SHELL_DEPTH_MAX = 8,           /* programs that run programs */
 };
 
 struct shell_command {
@@ -61,3 +62,15 @@ struct shell_script {
 void shell_script_parse(const char *text, size_t len, struct shell_script *ret);
 
 void shell_script_done(struct shell_script *script);
+
+/* Why an argv that is run without a shell (so builtins have no meaning) is not plain, or NULL. The
+ * text is static. */
+const char *shell_argv_objection(char *const *argv, size_t len);
+
+/* A builtin of every shell that only prints or changes the directory: cd, echo, false, pwd, true, :.
+ */
+bool shell_builtin_is_harmless(const char *name);
+
+/* Lists of names in one text, as they are read best: "cd echo false". `name` is one of the words of
+ * `list`, which are separated by blanks. */
+bool name_list_has(const char *list, const char *name);

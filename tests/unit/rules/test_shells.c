@@ -1,4 +1,4 @@
-/* shell_choice, powershell and shell_snapshot. Snapshots are taken of the real shells, with
+/* shell_choice and shell_snapshot. Snapshots are taken of the real shells, with
  * start-up files in a $HOME of the test's own. */
 #include "../policy/cases.h"
 
@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "rules/shell/powershell.h"
 #include "rules/shell/shell_choice.h"
 #include "rules/shell/shell_snapshot.h"
 
@@ -120,43 +119,19 @@ static void argvs(void **state)
     check_argv("/bin/bash", SHELL_LOGIN, "/bin/bash|-lc|a b");
     check_argv("zsh", SHELL_PLAIN, "zsh|-c|a b");
     check_argv("/usr/bin/fish", SHELL_PLAIN, "/usr/bin/fish|-c|a b");
-    check_argv("pwsh", SHELL_PLAIN, "pwsh|-NoProfile|-Command|a b");
-    check_argv("pwsh", SHELL_LOGIN, "pwsh|-Command|a b");
     check_argv("cmd.exe", SHELL_LOGIN, "cmd.exe|/c|a b");
 }
 
-static void check_powershell(const char *words, const char *wanted)
+static void powershell_writes_utf8(void **state)
 {
-    AUTO_FREE char *copy = alloc_str(words);
-    AUTO(strv_done) struct strv argv = {0};
-    AUTO(strv_done) struct strv got = {0};
-    AUTO_FREE char *text = NULL;
-
-    for (char *at = copy, *word; (word = strsep(&at, "|"));)
-        strv_push(&argv, word);
-    assert_int_equal(powershell_use_utf8(strv_view(&argv), &got), wanted != NULL);
-    text = joined(&got);
-    assert_string_equal(text, wanted ? wanted : "");
-    if (wanted) {
-        AUTO(strv_done) struct strv again = {0};
-
-        assert_false(powershell_use_utf8(strv_view(&got), &again));
-    }
-}
-
 #define UTF8 "[Console]::OutputEncoding=[System.Text.Encoding]::UTF8;\n"
+    AUTO(strv_done) struct strv again = {0};
 
-static void powershell(void **state)
-{
-    check_powershell("pwsh|-Command|ls", "pwsh|-Command|" UTF8 "ls");
-    check_powershell("pwsh.exe|-nologo|-NoProfile|-c|ls",
-                     "pwsh.exe|-nologo|-NoProfile|-c|" UTF8 "ls");
-    check_powershell("pwsh|-NoExit|-Command|ls", NULL);
-    check_powershell("pwsh|-Command|ls|x", NULL);
-    check_powershell("pwsh|-Command", NULL);
-    check_powershell("pwsh|-File|a.ps1", NULL);
-    check_powershell("pwsh", NULL);
-    check_powershell("bash|-c|ls", NULL);
+    check_argv("pwsh", SHELL_PLAIN, "pwsh|-NoProfile|-Command|" UTF8 "a b");
+    check_argv("pwsh", SHELL_LOGIN, "pwsh|-Command|" UTF8 "a b");
+    check_argv("C:\\PowerShell.exe", SHELL_LOGIN, "C:\\PowerShell.exe|-Command|" UTF8 "a b");
+    shell_argv_make("pwsh", SHELL_LOGIN, UTF8 "ls", &again);
+    assert_string_equal(again.items[2], UTF8 "ls");
 }
 
 /* --- snapshots --- */
@@ -417,7 +392,7 @@ int main(void)
         cmocka_unit_test(choice),
         cmocka_unit_test(argvs),
         cmocka_unit_test(a_given_shell_comes_first),
-        cmocka_unit_test(powershell),
+        cmocka_unit_test(powershell_writes_utf8),
         cmocka_unit_test(the_marker),
         cmocka_unit_test(bash_snapshot),
         cmocka_unit_test(zsh_snapshot),
