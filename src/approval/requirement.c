@@ -36,7 +36,6 @@
 #include "base/auto.h"
 #include "base/str.h"
 #include "policy/access.h"
-#include "rules/shell/command_class.h"
 #include "rules/rules.h"
 #include "rules/shell/command_class.h"
 #include "rules/shell/command_view.h"
