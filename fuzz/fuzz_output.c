@@ -16,7 +16,7 @@ enum { BYTES_MAX = 8192, READERS = 2 };
 struct desk {
     struct output *output;
     struct reader *readers[READERS];
-    struct unread *unread;
+    struct model_cursor *cursor;
     uint64_t given[READERS];
     uint64_t taken;
     char all[BYTES_MAX]; /* what every offset holds */
@@ -59,24 +59,24 @@ static void take(struct desk *desk)
 {
     struct headtail taken;
 
-    unread_take(desk->unread, &taken);
+    model_cursor_take(desk->cursor, &taken);
     desk->taken += headtail_total(&taken);
-    check(desk->taken + unread_len(desk->unread) == output_total(desk->output));
+    check(desk->taken + model_cursor_len(desk->cursor) == output_total(desk->output));
     headtail_done(&taken);
 }
 
 static void seek(struct desk *desk, uint64_t number)
 {
-    struct output_place place;
+    struct output_cursor cursor;
     struct output_record record;
     char bytes[64];
 
-    output_seek(desk->output, number * 32, &place);
-    output_read(desk->output, &place, OUTPUT_BY_RUN, bytes, sizeof bytes, &record);
+    output_seek(desk->output, number * 32, &cursor);
+    output_read(desk->output, &cursor, OUTPUT_BY_RUN, bytes, sizeof bytes, &record);
     if (record.kind == OUTPUT_BYTES)
         check(memcmp(bytes, desk->all + record.offset, (size_t)record.len) == 0);
-    output_seek_after(desk->output, number, &place);
-    output_peek(desk->output, &place, &record);
+    output_seek_after(desk->output, number, &cursor);
+    output_peek(desk->output, &cursor, &record);
     check(record.kind != OUTPUT_BYTES || record.first_seq > number);
 }
 
@@ -116,7 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     desk->readers[0] = reader_new(desk->output, &(struct reader_options){0});
     desk->readers[1] = reader_new(
         desk->output, &(struct reader_options){.text = READER_UTF8, .unit = OUTPUT_BY_RUN});
-    desk->unread = unread_new(desk->output, size > 2 ? data[2] : 0);
+    desk->cursor = model_cursor_new(desk->output, size > 2 ? data[2] : 0);
     for (size_t i = 3; i + 1 < size && i < 2000; i += 2)
         step(desk, data[i], data[i + 1]);
     output_finish(desk->output);
@@ -129,7 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(desk->taken == output_total(desk->output));
     for (unsigned i = 0; i < READERS; i++)
         reader_free(desk->readers[i]);
-    unread_free(desk->unread);
+    model_cursor_free(desk->cursor);
     output_free(desk->output);
     free(desk);
     return 0;

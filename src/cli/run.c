@@ -378,7 +378,7 @@ static int exit_status(const struct oneshot_result *result)
     int status = oneshot_exit_code(result);
 
     for (int i = 0; i < STREAM_COUNT; i++) {
-        int error = result->relay_error[i];
+        int error = result->output_pump_error[i];
 
         if (!error || error == EPIPE)
             continue;

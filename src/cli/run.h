@@ -45,7 +45,7 @@ struct run_options {
     uint64_t timeout_ns;
     uint64_t kill_after_ns;
     size_t max_output;
-    struct limits limits;
+    struct resource_limits limits;
     const char *approval_hook;    /* NULL: none */
     uint64_t approval_timeout_ns; /* 0: none */
 };

@@ -119,11 +119,12 @@ static void say_denials(const struct denials *denials)
 
 static void say_limits(const struct oneshot_result *result)
 {
-    const struct limits_report *limits = &result->limits;
+    const struct resource_limits_report *limits = &result->limits;
 
     for (int i = 0; i < LIMIT_COUNT; i++)
         if (limits->hit[i])
-            console_say("the limit --max-%s was reached (kept by %s)", limit_name((enum limit)i),
+            console_say("the limit --max-%s was reached (kept by %s)",
+                        resource_limit_name((enum resource_limit)i),
                         limit_mechanism_name(limits->by[i]));
     /* The kernel does not count root's processes (setrlimit(2), RLIMIT_NPROC). */
     if (limits->by[LIMIT_PIDS] == LIMIT_BY_RLIMIT && geteuid() == 0)

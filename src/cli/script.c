@@ -50,7 +50,7 @@ void script_audit_init(struct script_audit *audit, const struct settings *settin
 }
 
 void script_audit_begin(struct script_audit *audit, const struct settings *settings,
-                        const struct unified_exec *exec, int id)
+                        const struct model_exec *exec, int id)
 {
     char *const argv[] = {(char *)exec->shell, (char *)(exec->is_login ? "-lc" : "-c"),
                           (char *)exec->cmd, NULL};
@@ -104,7 +104,7 @@ static void write_end(struct script_audit *audit, const struct script_session *s
     audit_add(audit->audit, AUDIT_END, session->audit_id, audit_end_body(&body));
 }
 
-void script_audit_answer(struct script_audit *audit, const struct unified_response *response)
+void script_audit_answer(struct script_audit *audit, const struct model_call_answer *response)
 {
     for (size_t i = 0; response->end && i < audit->len; i++) {
         if (audit->sessions[i].id != response->session_id)
@@ -161,7 +161,7 @@ static json_t *notes_json(char *const *notes)
     return list;
 }
 
-static void add_end(json_t *answer, const struct unified_response *response)
+static void add_end(json_t *answer, const struct model_call_answer *response)
 {
     const struct process_end *end = response->end;
 
@@ -176,16 +176,17 @@ static void add_end(json_t *answer, const struct unified_response *response)
         json_object_set_new(answer, "failed", json_lossy(end->failure.msg));
     if (response->limits->memory || response->limits->cpu_time_ns || response->limits->pids ||
         response->limits->file_size)
-        json_object_set_new(answer, "limits",
-                            limits_to_json(response->limits, response->limits_report));
+        json_object_set_new(
+            answer, "limits",
+            resource_limits_to_json(response->limits, response->resource_limits_report));
     if (response->denials->len)
         json_object_set_new(answer, "denials", denials_to_json(response->denials));
 }
 
-json_t *script_response_json(const struct script *script, const struct unified_response *response)
+json_t *script_response_json(const struct script *script, const struct model_call_answer *response)
 {
     static const char *const reasons[] = {
-        [UNIFIED_ENDED] = "ended", [UNIFIED_YIELDED] = "yielded", [UNIFIED_MET] = "met"};
+        [MODEL_CALL_ENDED] = "ended", [MODEL_CALL_YIELDED] = "yielded", [MODEL_CALL_MET] = "met"};
     uint64_t wall_ns = script->has_fixed_times ? 0 : response->wall_ns;
     uint64_t total = headtail_total(response->output);
     json_t *answer = json_object();
@@ -214,17 +215,17 @@ json_t *script_failure_json(const struct script *script, int session_id, const c
                             const struct err *failure)
 {
     json_t *answer = json_object();
-    struct store_tombstone tombstone;
+    struct job_table_tombstone tombstone;
     AUTO(buf_done) struct buf text;
 
     buf_init(&text, SIZE_MAX / 2);
-    unified_format_error(script->call, command, failure, &text);
+    model_calls_format_error(script->call, command, failure, &text);
     json_object_set_new(answer, "call", json_string(script->call));
     json_object_set_new(answer, "error", json_string(err_code_name(failure->code)));
     json_object_set_new(answer, "message", json_lossy(failure->msg));
-    if (session_id && unified_tombstone(script->unified, session_id, &tombstone))
+    if (session_id && model_calls_tombstone(script->model_calls, session_id, &tombstone))
         json_object_set_new(answer, "ended",
-                            json_pack("{s:s, s:i}", "fate", store_fate_name(tombstone.end.fate),
+                            json_pack("{s:s, s:i}", "fate", job_fate_name(tombstone.end.fate),
                                       "number", tombstone.end.number));
     json_object_set_new(answer, "text", json_lossy(text.data));
     return answer;
@@ -276,7 +277,7 @@ static void settings_auto(struct settings *settings)
 
 static void script_auto(struct script *script)
 {
-    unified_free(script->unified);
+    model_calls_free(script->model_calls);
     script_audit_done(&script->audit);
     sandbox_free(script->sandbox);
     loop_free(script->loop);
@@ -288,21 +289,21 @@ static void script_auto(struct script *script)
 static void make_env(const struct settings *settings, struct strv *ret)
 {
     AUTO(strv_done) struct strv chosen = {0};
-    const struct session_env_request request = {.base = strv_view(&settings->env)};
-    struct session_env_request with = request;
+    const struct job_env_request request = {.base = strv_view(&settings->env)};
+    struct job_env_request with = request;
 
     for (size_t i = 0; i < settings->env_report.len; i++)
         if (settings->env_report.notes[i].reason == ENVIRONMENT_SET)
             strv_push(&chosen, settings->env_report.notes[i].name);
     with.chosen = (const char *const *)strv_view(&chosen);
-    session_env_build(&with, ret);
+    job_env_build(&with, ret);
 }
 
 static int script_init(struct script *script, const struct script_options *options, struct err *err)
 {
-    struct unified_options unified = {
+    struct model_calls_options calls = {
         .capacity = options->max_sessions,
-        .ids = STORE_IDS_IN_ORDER,
+        .ids = JOB_TABLE_IDS_IN_ORDER,
     };
 
     script->has_fixed_times = options->has_fixed_times;
@@ -311,11 +312,11 @@ static int script_init(struct script *script, const struct script_options *optio
         return -1;
     if (script->settings->mode != SANDBOX_DISABLED)
         script->access = sandbox_access(script->sandbox);
-    unified.loop = script->loop = loop_new(err);
+    calls.loop = script->loop = loop_new(err);
     if (!script->loop)
         return -1;
-    script->unified = unified_new(&unified, err);
-    return script->unified ? 0 : -1;
+    script->model_calls = model_calls_new(&calls, err);
+    return script->model_calls ? 0 : -1;
 }
 
 /* --- playing --- */
@@ -409,8 +410,8 @@ static int set_max_sessions(void *data, const char *value, struct err *err)
 
     if (units_parse_count(value, &options->max_sessions, err))
         return -1;
-    if (!options->max_sessions || options->max_sessions > STORE_CAPACITY_MAX)
-        return err_set(err, ERR_INVALID, "1 to %d are possible", STORE_CAPACITY_MAX);
+    if (!options->max_sessions || options->max_sessions > JOB_TABLE_CAPACITY_MAX)
+        return err_set(err, ERR_INVALID, "1 to %d are possible", JOB_TABLE_CAPACITY_MAX);
     return 0;
 }
 

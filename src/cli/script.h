@@ -33,7 +33,7 @@ struct script {
     struct sandbox *sandbox;
     const struct access_map *access; /* the sandbox's; NULL without one */
     char *const *env;                /* of every session */
-    struct unified *unified;
+    struct model_calls *model_calls;
     struct script_audit audit;
     bool has_fixed_times;  /* no measured time in the output */
     bool is_answered;      /* the call that runs is over */
@@ -47,7 +47,7 @@ struct json_t *script_play(struct script *script, const char *line, size_t len, 
 
 /* Answers as JSON; new references. */
 struct json_t *script_response_json(const struct script *script,
-                                    const struct unified_response *response);
+                                    const struct model_call_answer *response);
 struct json_t *script_screen_json(const struct screen *screen);
 struct json_t *script_failure_json(const struct script *script, int session_id, const char *command,
                                    const struct err *failure);
@@ -55,9 +55,9 @@ struct json_t *script_failure_json(const struct script *script, int session_id, 
 /* The audit log: beginning and end of each session. */
 void script_audit_init(struct script_audit *audit, const struct settings *settings);
 void script_audit_begin(struct script_audit *audit, const struct settings *settings,
-                        const struct unified_exec *exec, int id);
+                        const struct model_exec *exec, int id);
 /* Of any answer; only one with an end is written. */
-void script_audit_answer(struct script_audit *audit, const struct unified_response *response);
+void script_audit_answer(struct script_audit *audit, const struct model_call_answer *response);
 
 /* Ends what still runs, and writes everything; what is wrong is said once. */
 void script_audit_done(struct script_audit *audit);

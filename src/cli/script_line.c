@@ -73,7 +73,7 @@ struct pace_numbers {
     uint64_t max_tokens;
 };
 
-static int read_until(const struct json_at *at, struct unified_pace *pace, struct err *err)
+static int read_until(const struct json_at *at, struct model_pace *pace, struct err *err)
 {
     struct json_at text = json_at_field(at, "text");
     bool has_quiet;
@@ -86,18 +86,18 @@ static int read_until(const struct json_at *at, struct unified_pace *pace, struc
         return -1;
     if (pace->text) {
         pace->text_len = json_string_length(text.value);
-        pace->until = UNIFIED_UNTIL_TEXT;
+        pace->until = MODEL_UNTIL_TEXT;
     } else if (has_quiet) {
-        pace->until = UNIFIED_UNTIL_QUIET;
+        pace->until = MODEL_UNTIL_QUIET;
     } else if (has_bytes) {
-        pace->until = UNIFIED_UNTIL_BYTES;
+        pace->until = MODEL_UNTIL_BYTES;
     }
     if (is_exit + has_quiet + has_bytes + (pace->text != NULL) > 1)
         return json_at_fail(at, err, "exit, text, quiet_ms and bytes exclude each other");
     return 0;
 }
 
-static int read_pace(const struct json_at *at, struct unified_pace *pace,
+static int read_pace(const struct json_at *at, struct model_pace *pace,
                      struct pace_numbers *numbers, struct err *err)
 {
     bool has_yield;
@@ -125,7 +125,7 @@ static int read_size(const struct json_at *at, struct pty_size *ret, struct err 
     return 0;
 }
 
-static int read_limits(const struct json_at *at, struct limits *ret, struct err *err)
+static int read_limits(const struct json_at *at, struct resource_limits *ret, struct err *err)
 {
     static const char *const keys[] = {"memory", "cpu_time_ms", "pids", "file_size", NULL};
     struct json_at limits = json_at_field(at, "limits");
@@ -146,7 +146,7 @@ static int read_limits(const struct json_at *at, struct limits *ret, struct err 
 
 /* --- calls --- */
 
-static void on_done(void *data, const struct unified_response *response)
+static void on_done(void *data, const struct model_call_answer *response)
 {
     struct script *script = data;
 
@@ -156,7 +156,7 @@ static void on_done(void *data, const struct unified_response *response)
 }
 
 /* What was started, or why not. A call that could not be started is answered by that. */
-static void answer_failure(struct script *script, const struct unified_call *call, int session_id,
+static void answer_failure(struct script *script, const struct model_call *call, int session_id,
                            const char *command, const struct err *failure)
 {
     if (call)
@@ -178,8 +178,8 @@ static const struct screen_limits screen_limits = {.lines_max = 1000, .bytes_max
 static int play_exec(struct script *script, const struct json_at *at, struct err *err)
 {
     static const char *const stdins[] = {"null", "pipe", NULL};
-    struct unified_exec exec = {
-        .shell = unified_shell(script->env),
+    struct model_exec exec = {
+        .shell = model_calls_shell(script->env),
         .is_login = true,
         .env = script->env,
         .sandbox = script->sandbox,
@@ -188,7 +188,7 @@ static int play_exec(struct script *script, const struct json_at *at, struct err
     struct json_at cmd = json_at_field(at, "cmd");
     struct json_at input = json_at_field(at, "stdin");
     struct pace_numbers numbers;
-    struct unified_call *call;
+    struct model_call *call;
     const char *workdir = "";
     AUTO_FREE char *folder = NULL;
     size_t word = 0;
@@ -208,16 +208,16 @@ static int play_exec(struct script *script, const struct json_at *at, struct err
     exec.screen = has_screen ? &screen_limits : NULL;
     exec.stdio = is_tty ? PROCESS_TTY : PROCESS_PIPES;
     exec.input = word ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL;
-    call = unified_exec(script->unified, &exec, on_done, script, &failure);
+    call = model_calls_exec(script->model_calls, &exec, on_done, script, &failure);
     if (call)
-        script_audit_begin(&script->audit, script->settings, &exec, unified_call_id(call));
+        script_audit_begin(&script->audit, script->settings, &exec, model_call_id(call));
     answer_failure(script, call, 0, exec.cmd, &failure);
     return 0;
 }
 
 static int play_write(struct script *script, const struct json_at *at, struct err *err)
 {
-    struct unified_write write = {.chars = ""};
+    struct model_write write = {.chars = ""};
     struct json_at chars = json_at_field(at, "chars");
     struct pace_numbers numbers;
     struct err failure;
@@ -227,21 +227,23 @@ static int play_write(struct script *script, const struct json_at *at, struct er
         read_pace(at, &write.pace, &numbers, err))
         return -1;
     write.len = json_string_length(chars.value);
-    answer_failure(script, unified_write(script->unified, &write, on_done, script, &failure),
+    answer_failure(script,
+                   model_calls_write(script->model_calls, &write, on_done, script, &failure),
                    write.session_id, NULL, &failure);
     return 0;
 }
 
 static int play_wait(struct script *script, const struct json_at *at, struct err *err)
 {
-    struct unified_pace pace = {.until = UNIFIED_UNTIL_TIME};
+    struct model_pace pace = {.until = MODEL_UNTIL_TIME};
     struct pace_numbers numbers;
     struct err failure;
     int id;
 
     if (read_session(at, &id, err) || read_pace(at, &pace, &numbers, err))
         return -1;
-    answer_failure(script, unified_wait(script->unified, id, &pace, on_done, script, &failure), id,
+    answer_failure(script,
+                   model_calls_wait(script->model_calls, id, &pace, on_done, script, &failure), id,
                    NULL, &failure);
     return 0;
 }
@@ -253,16 +255,17 @@ static int play_terminate(struct script *script, const struct json_at *at, struc
     int id;
 
     if (!json_at_is_given(&given)) {
-        size_t count = unified_terminate_all(script->unified, 0, UNIFIED_GRACE_NS);
+        size_t count = model_calls_terminate_all(script->model_calls, 0, MODEL_CALL_GRACE_NS);
 
         answer_now(script, json_pack("{s:I}", "terminated", (json_int_t)count));
         return 0;
     }
     if (read_session(at, &id, err))
         return -1;
-    answer_failure(
-        script, unified_terminate(script->unified, id, UNIFIED_GRACE_NS, on_done, script, &failure),
-        id, NULL, &failure);
+    answer_failure(script,
+                   model_calls_terminate(script->model_calls, id, MODEL_CALL_GRACE_NS, on_done,
+                                         script, &failure),
+                   id, NULL, &failure);
     return 0;
 }
 
@@ -274,7 +277,7 @@ static int play_resize(struct script *script, const struct json_at *at, struct e
 
     if (read_session(at, &id, err) || read_size(at, &size, err))
         return -1;
-    if (unified_resize(script->unified, id, size, &failure))
+    if (model_calls_resize(script->model_calls, id, size, &failure))
         answer_failure(script, NULL, id, NULL, &failure);
     else
         answer_now(script, json_pack("{s:i, s:i}", "rows", size.rows, "columns", size.columns));
@@ -284,10 +287,10 @@ static int play_resize(struct script *script, const struct json_at *at, struct e
 static json_t *session_json(const struct script *script, int id)
 {
     struct err ignored;
-    const struct session *session = unified_find(script->unified, id, &ignored);
-    struct session_info info;
+    const struct job *job = model_calls_find(script->model_calls, id, &ignored);
+    struct job_info info;
 
-    session_info(session, &info);
+    job_info(job, &info);
     return json_pack("{s:i, s:o, s:o, s:b}", "session_id", id, "command", json_lossy(info.command),
                      "cwd", json_lossy(info.cwd), "tty", info.has_tty);
 }
@@ -295,7 +298,7 @@ static json_t *session_json(const struct script *script, int id)
 static int play_list(struct script *script, const struct json_at *at, struct err *err)
 {
     size_t len;
-    AUTO_FREE int *ids = unified_list(script->unified, 0, &len);
+    AUTO_FREE int *ids = model_calls_list(script->model_calls, 0, &len);
     json_t *list = json_array();
 
     for (size_t i = 0; i < len; i++)
@@ -306,17 +309,17 @@ static int play_list(struct script *script, const struct json_at *at, struct err
 
 static int play_screen(struct script *script, const struct json_at *at, struct err *err)
 {
-    const struct session *session;
+    const struct job *job;
     struct err failure;
     int id;
 
     if (read_session(at, &id, err))
         return -1;
-    session = unified_find(script->unified, id, &failure);
-    if (session && !session_screen(session))
+    job = model_calls_find(script->model_calls, id, &failure);
+    if (job && !job_screen(job))
         err_set(&failure, ERR_INVALID, "session %d was started without a screen", id);
-    if (session && session_screen(session))
-        answer_now(script, script_screen_json(session_screen(session)));
+    if (job && job_screen(job))
+        answer_now(script, script_screen_json(job_screen(job)));
     else
         answer_failure(script, NULL, id, NULL, &failure);
     return 0;

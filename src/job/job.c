@@ -1,9 +1,9 @@
-/* See session.h. A process, the output that it leaves, and what waits to be its input. The process
- * is there until its end, the rest until the session is freed:
+/* See job.h. A process, the output that it leaves, and what waits to be its input. The process
+ * is there until its end, the rest until the job is freed:
  *
- *     session_start --> process runs --> on_end: end is kept, output finished --> session_free
+ *     job_start --> process runs --> on_end: end is kept, output finished --> job_free
  *                         |    ^
- *       session_write --> pending --(INPUT_ROOM)--> process
+ *       job_write --> pending --(INPUT_ROOM)--> process
  *
  * Nobody is told anything out of a call that they make: events come from the loop only. */
 #include "job/job.h"
@@ -25,47 +25,47 @@ enum session_input {
     INPUT_IS_CLOSED,  /* or there never was one */
 };
 
-struct session {
-    struct session_info info; /* owns its texts; what can change is found when asked */
-    struct process *process;  /* NULL once it has ended */
+struct job {
+    struct job_info info;    /* owns its texts; what can change is found when asked */
+    struct process *process; /* NULL once it has ended */
     struct process_end end;
     bool has_end;
-    struct bounds bounds;
+    struct job_limits bounds;
     struct output *output;
-    struct unread *unread;
+    struct model_cursor *unread;
     struct screen *screen; /* NULL: none */
     struct buf pending;    /* input that the process had no room for */
     struct write_ids writes;
     enum session_input input;
     bool has_refused;
     bool is_terminated; /* its end was asked for */
-    struct session_watch *watches;
+    struct job_watch *watches;
 };
 
 /* --- being told --- */
 
-void session_watch(struct session *session, struct session_watch *watch)
+void job_watch(struct job *job, struct job_watch *watch)
 {
     watch->previous = NULL;
-    watch->next = session->watches;
+    watch->next = job->watches;
     if (watch->next)
         watch->next->previous = watch;
-    session->watches = watch;
+    job->watches = watch;
 }
 
-void session_unwatch(struct session *session, struct session_watch *watch)
+void job_unwatch(struct job *job, struct job_watch *watch)
 {
     if (watch->next)
         watch->next->previous = watch->previous;
     if (watch->previous)
         watch->previous->next = watch->next;
     else
-        session->watches = watch->next;
+        job->watches = watch->next;
 }
 
-static void session_tell(const struct session *session, enum session_event event)
+static void job_notify(const struct job *job, enum job_event event)
 {
-    for (struct session_watch *watch = session->watches; watch; watch = watch->next)
+    for (struct job_watch *watch = job->watches; watch; watch = watch->next)
         watch->on_event(watch, event);
 }
 
@@ -73,17 +73,17 @@ static void session_tell(const struct session *session, enum session_event event
 
 static void on_started(void *data)
 {
-    session_tell(data, SESSION_STARTED);
+    job_notify(data, JOB_STARTED);
 }
 
 static void on_output(void *data, enum stream stream, const char *bytes, size_t len,
                       uint64_t offset)
 {
-    struct session *session = data;
+    struct job *job = data;
 
-    output_append(session->output, stream, bytes, len);
-    while (session->screen && len) {
-        size_t taken = screen_feed(session->screen, bytes, len);
+    output_append(job->output, stream, bytes, len);
+    while (job->screen && len) {
+        size_t taken = screen_feed(job->screen, bytes, len);
 
         bytes += taken;
         len -= taken;
@@ -91,63 +91,63 @@ static void on_output(void *data, enum stream stream, const char *bytes, size_t 
 }
 
 /* Passes on what waits, as far as it goes. */
-static void session_feed(struct session *session)
+static void session_feed(struct job *job)
 {
-    size_t taken = process_write(session->process, session->pending.data, session->pending.len);
+    size_t taken = process_write(job->process, job->pending.data, job->pending.len);
 
-    buf_consume(&session->pending, taken);
-    if (session->pending.len)
+    buf_consume(&job->pending, taken);
+    if (job->pending.len)
         return;
-    buf_done(&session->pending);
-    buf_init(&session->pending, SESSION_INPUT_MAX);
-    if (session->input == INPUT_IS_CLOSING) {
-        session->input = INPUT_IS_CLOSED;
-        process_close_input(session->process);
+    buf_done(&job->pending);
+    buf_init(&job->pending, JOB_INPUT_MAX);
+    if (job->input == INPUT_IS_CLOSING) {
+        job->input = INPUT_IS_CLOSED;
+        process_close_input(job->process);
     }
 }
 
 static void on_input(void *data, enum input_event event)
 {
-    struct session *session = data;
+    struct job *job = data;
 
     if (event == INPUT_CLOSED) {
-        session->input = INPUT_IS_CLOSED;
-        buf_done(&session->pending);
+        job->input = INPUT_IS_CLOSED;
+        buf_done(&job->pending);
     } else {
-        session_feed(session);
+        session_feed(job);
     }
-    if (session->has_refused && !session->pending.len) {
-        session->has_refused = false;
-        session_tell(session, SESSION_ROOM);
+    if (job->has_refused && !job->pending.len) {
+        job->has_refused = false;
+        job_notify(job, JOB_ROOM);
     }
 }
 
 static void on_exit_alone(void *data, const struct process_end *end)
 {
-    struct session *session = data;
+    struct job *job = data;
 
-    session->end = *end;
-    session->has_end = true;
-    session_tell(session, SESSION_EXITED);
+    job->end = *end;
+    job->has_end = true;
+    job_notify(job, JOB_EXITED);
 }
 
 static void on_output_end(void *data)
 {
-    session_tell(data, SESSION_READ_OUT);
+    job_notify(data, JOB_READ_OUT);
 }
 
 static void on_end(void *data, const struct process_end *end)
 {
-    struct session *session = data;
+    struct job *job = data;
 
-    session->end = *end;
-    session->has_end = true;
-    bounds_end(&session->bounds, end);
-    session->input = INPUT_IS_CLOSED;
-    buf_done(&session->pending);
-    process_free(TAKE_PTR(session->process));
-    output_finish(session->output);
-    session_tell(session, SESSION_ENDED);
+    job->end = *end;
+    job->has_end = true;
+    job_limits_end(&job->bounds, end);
+    job->input = INPUT_IS_CLOSED;
+    buf_done(&job->pending);
+    process_free(TAKE_PTR(job->process));
+    output_finish(job->output);
+    job_notify(job, JOB_ENDED);
 }
 
 static const struct process_events events = {
@@ -161,17 +161,17 @@ static const struct process_events events = {
 
 /* --- life --- */
 
-static void session_auto_free(struct session **slot)
+static void job_auto_free(struct job **slot)
 {
-    session_free(*slot);
+    job_free(*slot);
 }
 
-static struct session *session_new(const struct session_options *options)
+static struct job *job_new(const struct job_options *options)
 {
     const struct process_options *process = options->process;
-    struct session *session = alloc_zero(1, sizeof *session);
+    struct job *job = alloc_zero(1, sizeof *job);
 
-    session->info = (struct session_info){
+    job->info = (struct job_info){
         .id = options->id,
         .owner = options->owner,
         .command = alloc_str(options->command),
@@ -179,221 +179,221 @@ static struct session *session_new(const struct session_options *options)
         .has_tty = process->stdio == PROCESS_TTY,
         .started_ns = clock_now_ns(),
     };
-    bounds_open(&session->bounds, options->limits, options->cgroup_base, options->access);
-    session->input = session->info.has_tty || process->input == PROCESS_STDIN_PIPE
-                         ? INPUT_IS_OPEN
-                         : INPUT_IS_CLOSED;
-    session->output = output_new(&options->output);
-    session->unread = unread_new(session->output, options->output.memory_max);
-    if (options->screen && session->info.has_tty)
-        session->screen =
+    job_limits_open(&job->bounds, options->limits, options->cgroup_base, options->access);
+    job->input =
+        job->info.has_tty || process->input == PROCESS_STDIN_PIPE ? INPUT_IS_OPEN : INPUT_IS_CLOSED;
+    job->output = output_new(&options->output);
+    job->unread = model_cursor_new(job->output, options->output.memory_max);
+    if (options->screen && job->info.has_tty)
+        job->screen =
             screen_new(&(struct screen_options){.size = process->size, .limits = *options->screen});
-    buf_init(&session->pending, SESSION_INPUT_MAX);
-    return session;
+    buf_init(&job->pending, JOB_INPUT_MAX);
+    return job;
 }
 
-struct session *session_start(const struct session_options *options, struct err *err)
+struct job *job_start(const struct job_options *options, struct err *err)
 {
-    AUTO(session_auto_free) struct session *session = session_new(options);
+    AUTO(job_auto_free) struct job *job = job_new(options);
     struct process_options process = *options->process;
 
     process.events = &events;
-    process.data = session;
-    process.drain = (struct process_drain){.quiet_ns = SESSION_DRAIN_QUIET_NS,
-                                           .total_ns = PROCESS_DRAIN_TOTAL_NS};
-    process.limits = session->bounds.limits.rlimits;
-    process.cgroup = limits_cgroup_fd(&session->bounds.limits);
-    session->process = process_start(&process, err);
-    return session->process ? TAKE_PTR(session) : NULL;
+    process.data = job;
+    process.drain =
+        (struct process_drain){.quiet_ns = JOB_DRAIN_QUIET_NS, .total_ns = PROCESS_DRAIN_TOTAL_NS};
+    process.limits = job->bounds.limits.rlimits;
+    process.cgroup = resource_limits_cgroup_fd(&job->bounds.limits);
+    job->process = process_start(&process, err);
+    return job->process ? TAKE_PTR(job) : NULL;
 }
 
-void session_free(struct session *session)
+void job_free(struct job *job)
 {
-    if (!session)
+    if (!job)
         return;
-    process_free(session->process);
-    bounds_done(&session->bounds);
-    unread_free(session->unread);
-    output_free(session->output);
-    screen_free(session->screen);
-    buf_done(&session->pending);
-    write_ids_done(&session->writes);
-    free((char *)session->info.command);
-    free((char *)session->info.cwd);
-    free(session);
+    process_free(job->process);
+    job_limits_done(&job->bounds);
+    model_cursor_free(job->unread);
+    output_free(job->output);
+    screen_free(job->screen);
+    buf_done(&job->pending);
+    write_ids_done(&job->writes);
+    free((char *)job->info.command);
+    free((char *)job->info.cwd);
+    free(job);
 }
 
 /* --- input --- */
 
-static void session_take(struct session *session, const char *bytes, size_t len)
+static void session_take(struct job *job, const char *bytes, size_t len)
 {
     size_t taken = 0;
 
-    if (!session->pending.len)
-        taken = process_write(session->process, bytes, len);
-    buf_append(&session->pending, bytes + taken, len - taken);
+    if (!job->pending.len)
+        taken = process_write(job->process, bytes, len);
+    buf_append(&job->pending, bytes + taken, len - taken);
 }
 
 /* A command without a terminal has no other way to be given a Ctrl-C. */
-static bool is_interrupt(const struct session *session, const char *bytes, size_t len)
+static bool is_interrupt(const struct job *job, const char *bytes, size_t len)
 {
-    return !session->info.has_tty && len == 1 && *bytes == '\003';
+    return !job->info.has_tty && len == 1 && *bytes == '\003';
 }
 
 /* Whether the bytes can be taken, and if not, why. */
-static enum session_written session_can_write(struct session *session, size_t len)
+static enum job_written session_can_write(struct job *job, size_t len)
 {
-    if (session->input != INPUT_IS_OPEN)
-        return SESSION_NO_INPUT;
-    if (len <= SESSION_INPUT_MAX - session->pending.len)
-        return SESSION_WRITTEN;
-    session->has_refused = true;
-    return SESSION_NO_ROOM;
+    if (job->input != INPUT_IS_OPEN)
+        return JOB_NO_INPUT;
+    if (len <= JOB_INPUT_MAX - job->pending.len)
+        return JOB_WRITTEN;
+    job->has_refused = true;
+    return JOB_NO_ROOM;
 }
 
-int session_write(struct session *session, const void *bytes, size_t len, const char *name,
-                  enum session_written *ret, struct err *err)
+int job_write(struct job *job, const void *bytes, size_t len, const char *name,
+              enum job_written *ret, struct err *err)
 {
-    enum session_written written = SESSION_INTERRUPTED;
+    enum job_written written = JOB_INTERRUPTED;
 
-    if (!session->process) {
-        *ret = SESSION_IS_OVER;
+    if (!job->process) {
+        *ret = JOB_IS_OVER;
         return 0;
     }
-    if (name && write_ids_has(&session->writes, name)) {
-        *ret = SESSION_WRITTEN_BEFORE;
+    if (name && write_ids_has(&job->writes, name)) {
+        *ret = JOB_WRITTEN_BEFORE;
         return 0;
     }
-    if (is_interrupt(session, bytes, len)) {
-        if (process_interrupt(session->process, err))
+    if (is_interrupt(job, bytes, len)) {
+        if (process_interrupt(job->process, err))
             return -1;
     } else {
-        written = session_can_write(session, len);
-        if (written == SESSION_WRITTEN)
-            session_take(session, bytes, len);
+        written = session_can_write(job, len);
+        if (written == JOB_WRITTEN)
+            session_take(job, bytes, len);
     }
-    if (name && (written == SESSION_WRITTEN || written == SESSION_INTERRUPTED))
-        write_ids_add(&session->writes, name);
+    if (name && (written == JOB_WRITTEN || written == JOB_INTERRUPTED))
+        write_ids_add(&job->writes, name);
     *ret = written;
     return 0;
 }
 
-void session_close_input(struct session *session)
+void job_close_input(struct job *job)
 {
-    if (session->input != INPUT_IS_OPEN)
+    if (job->input != INPUT_IS_OPEN)
         return;
-    session->input = INPUT_IS_CLOSING;
-    if (!session->pending.len)
-        session_feed(session);
+    job->input = INPUT_IS_CLOSING;
+    if (!job->pending.len)
+        session_feed(job);
 }
 
 /* --- control --- */
 
-int session_resize(struct session *session, struct pty_size size, struct err *err)
+int job_resize(struct job *job, struct pty_size size, struct err *err)
 {
-    if (session->process && process_resize(session->process, size, err))
+    if (job->process && process_resize(job->process, size, err))
         return -1;
-    if (session->process && session->screen)
-        screen_resize(session->screen, size);
+    if (job->process && job->screen)
+        screen_resize(job->screen, size);
     return 0;
 }
 
-int session_interrupt(struct session *session, struct err *err)
+int job_interrupt(struct job *job, struct err *err)
 {
-    return session->process ? process_interrupt(session->process, err) : 0;
+    return job->process ? process_interrupt(job->process, err) : 0;
 }
 
-int session_signal(struct session *session, int signal, struct err *err)
+int job_signal(struct job *job, int signal, struct err *err)
 {
-    return session->process ? process_signal(session->process, signal, err) : 0;
+    return job->process ? process_signal(job->process, signal, err) : 0;
 }
 
-int session_terminate(struct session *session, uint64_t grace_ns, struct err *err)
+int job_terminate(struct job *job, uint64_t grace_ns, struct err *err)
 {
-    if (!session->process)
+    if (!job->process)
         return 0;
-    if (process_terminate(session->process, grace_ns, err))
+    if (process_terminate(job->process, grace_ns, err))
         return -1;
-    session->is_terminated = true;
+    job->is_terminated = true;
     return 0;
 }
 
-void session_hold_output(struct session *session, bool on)
+void job_hold_output(struct job *job, bool on)
 {
-    for (int i = 0; session->process && i < STREAM_COUNT; i++)
-        process_hold_output(session->process, (enum stream)i, on);
+    for (int i = 0; job->process && i < STREAM_COUNT; i++)
+        process_hold_output(job->process, (enum stream)i, on);
 }
 
 /* --- what is known --- */
 
-void session_info(const struct session *session, struct session_info *ret)
+void job_info(const struct job *job, struct job_info *ret)
 {
-    *ret = session->info;
-    ret->has_input = session->input == INPUT_IS_OPEN;
-    ret->input_len = session->pending.len;
+    *ret = job->info;
+    ret->has_input = job->input == INPUT_IS_OPEN;
+    ret->input_len = job->pending.len;
 }
 
-pid_t session_pid(const struct session *session)
+pid_t job_pid(const struct job *job)
 {
-    return session->process ? process_pid(session->process) : 0;
+    return job->process ? process_pid(job->process) : 0;
 }
 
-struct output *session_output(const struct session *session)
+struct output *job_output(const struct job *job)
 {
-    return session->output;
+    return job->output;
 }
 
-struct unread *session_unread(const struct session *session)
+struct model_cursor *job_model_cursor(const struct job *job)
 {
-    return session->unread;
+    return job->unread;
 }
 
-const struct screen *session_screen(const struct session *session)
+const struct screen *job_screen(const struct job *job)
 {
-    return session->screen;
+    return job->screen;
 }
 
-const struct process_end *session_end(const struct session *session)
+const struct process_end *job_end(const struct job *job)
 {
-    return session->has_end ? &session->end : NULL;
+    return job->has_end ? &job->end : NULL;
 }
 
-const struct limits *session_limits(const struct session *session, struct limits_report *ret)
+const struct resource_limits *job_resource_limits(const struct job *job,
+                                                  struct resource_limits_report *ret)
 {
-    *ret = session->bounds.report;
-    return &session->bounds.limits.asked;
+    *ret = job->bounds.report;
+    return &job->bounds.limits.asked;
 }
 
-void session_denials(const struct session *session, struct denials *ret)
+void job_denials(const struct job *job, struct denials *ret)
 {
-    bounds_denials(&session->bounds,
-                   &(struct bounds_denial){.end = &session->end,
-                                           .program = session->info.command,
-                                           .cwd = session->info.cwd,
-                                           .output = session->output},
-                   ret);
+    job_limits_denials(&job->bounds,
+                       &(struct job_limits_denial){.end = &job->end,
+                                                   .program = job->info.command,
+                                                   .cwd = job->info.cwd,
+                                                   .output = job->output},
+                       ret);
 }
 
-bool session_is_alive(const struct session *session)
+bool job_is_alive(const struct job *job)
 {
-    return session->process && process_is_alive(session->process);
+    return job->process && process_is_alive(job->process);
 }
 
-struct store_end session_store_end(const struct session *session)
+struct job_outcome job_outcome(const struct job *job)
 {
-    const struct process_end *end = &session->end;
-    struct store_end ret = {.fate = STORE_FAILED, .number = session_exit_code(session)};
+    const struct process_end *end = &job->end;
+    struct job_outcome ret = {.fate = JOB_FATE_FAILED, .number = job_exit_code(job)};
 
-    if (session->is_terminated)
-        ret.fate = STORE_TERMINATED;
+    if (job->is_terminated)
+        ret.fate = JOB_FATE_TERMINATED;
     else if (end->how == PROCESS_EXITED)
-        ret.fate = STORE_EXITED;
+        ret.fate = JOB_FATE_EXITED;
     else if (end->how == PROCESS_SIGNALED)
-        ret = (struct store_end){.fate = STORE_SIGNALED, .number = end->signal};
+        ret = (struct job_outcome){.fate = JOB_FATE_SIGNALED, .number = end->signal};
     return ret;
 }
 
-int session_exit_code(const struct session *session)
+int job_exit_code(const struct job *job)
 {
-    return process_end_exit_code(&session->end);
+    return process_end_exit_code(&job->end);
 }

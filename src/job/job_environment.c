@@ -1,4 +1,4 @@
-/* See session_env.h. */
+/* See job_env.h. */
 #include "job/job_environment.h"
 
 #include "base/str.h"
@@ -24,7 +24,7 @@ enum {
     THREADS = sizeof thread_variables / sizeof *thread_variables,
 };
 
-static bool is_chosen(const struct session_env_request *request, const char *name)
+static bool is_chosen(const struct job_env_request *request, const char *name)
 {
     for (const char *const *chosen = request->chosen; chosen && *chosen; chosen++)
         if (str_eq(*chosen, name))
@@ -40,7 +40,7 @@ static bool names(const char *entry, const char *name)
 }
 
 /* Whether an entry of the base makes room for one of ours. */
-static bool is_replaced(const struct session_env_request *request, const char *entry)
+static bool is_replaced(const struct job_env_request *request, const char *entry)
 {
     for (size_t i = 0; i < FIXED; i++)
         if (names(entry, fixed_variables[i].name))
@@ -51,7 +51,7 @@ static bool is_replaced(const struct session_env_request *request, const char *e
     return false;
 }
 
-void session_env_build(const struct session_env_request *request, struct strv *ret)
+void job_env_build(const struct job_env_request *request, struct strv *ret)
 {
     for (char *const *entry = request->base; entry && *entry; entry++)
         if (!is_replaced(request, *entry))

@@ -1,4 +1,4 @@
-/* The environment of a session: what the policy gave, and ten variables that keep pagers, colours
+/* The environment of a job: what the policy gave, and ten variables that keep pagers, colours
  * and locales out of the way (spec/unified-exec.md 3), unless the user set them on purpose. */
 #pragma once
 
@@ -6,7 +6,7 @@
 
 struct strv;
 
-struct session_env_request {
+struct job_env_request {
     char *const *base;         /* from environment_build(); NULL-terminated; NULL is empty */
     const char *const *chosen; /* names that the user set on purpose: they stay as they are in
                                   `base`; NULL-terminated; NULL is none */
@@ -14,4 +14,4 @@ struct session_env_request {
 };
 
 /* Appends the complete environment to `ret`: first what stays of `base`, in its order. */
-void session_env_build(const struct session_env_request *request, struct strv *ret);
+void job_env_build(const struct job_env_request *request, struct strv *ret);

@@ -1,4 +1,4 @@
-/* See bounds.h. Denials are looked for when somebody asks, and never by the session itself: that
+/* See job_limits.h. Denials are looked for when somebody asks, and never by the job itself: that
  * takes a copy of all that is retained, which nobody needs of a command that did its work. */
 #include "job/job_limits.h"
 
@@ -6,24 +6,24 @@
 #include "base/buf.h"
 #include "output/output.h"
 
-void bounds_open(struct bounds *bounds, const struct limits *limits, const char *cgroup_base,
-                 const struct access_map *access)
+void job_limits_open(struct job_limits *bounds, const struct resource_limits *limits,
+                     const char *cgroup_base, const struct access_map *access)
 {
-    static const struct limits none;
+    static const struct resource_limits none;
 
-    *bounds = (struct bounds){.access = access};
-    limits_open(limits ? limits : &none, cgroup_base, &bounds->limits);
+    *bounds = (struct job_limits){.access = access};
+    resource_limits_open(limits ? limits : &none, cgroup_base, &bounds->limits);
 }
 
-void bounds_end(struct bounds *bounds, const struct process_end *end)
+void job_limits_end(struct job_limits *bounds, const struct process_end *end)
 {
-    limits_report(&bounds->limits, end, &bounds->report);
-    limits_close(&bounds->limits);
+    resource_limits_report(&bounds->limits, end, &bounds->report);
+    resource_limits_close(&bounds->limits);
 }
 
-void bounds_done(struct bounds *bounds)
+void job_limits_done(struct job_limits *bounds)
 {
-    limits_close(&bounds->limits);
+    resource_limits_close(&bounds->limits);
 }
 
 /* What is looked at of the beginning, and of the end: a spool may hold much more. */
@@ -47,7 +47,7 @@ static void read_part(struct output *output, uint64_t from, uint64_t to,
                       struct buf texts[STREAM_COUNT])
 {
     struct output_record record = {.kind = OUTPUT_BYTES};
-    struct output_place place;
+    struct output_cursor place;
     char piece[8192];
 
     output_seek(output, from, &place);
@@ -74,8 +74,8 @@ static void read_streams(struct output *output, struct buf texts[STREAM_COUNT])
     read_part(output, total - LOOK_AT, total, texts);
 }
 
-void bounds_denials(const struct bounds *bounds, const struct bounds_denial *of,
-                    struct denials *ret)
+void job_limits_denials(const struct job_limits *bounds, const struct job_limits_denial *of,
+                        struct denials *ret)
 {
     struct denial_input input = {
         .access = bounds->access, .cwd = of->cwd, .end = of->end, .program = of->program};

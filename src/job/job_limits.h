@@ -1,5 +1,5 @@
-/* What a session is held to, besides its sandbox: resource limits; and what it was refused.
- * Internal to session.h, which documents the parts. */
+/* What a job is held to, besides its sandbox: resource limits; and what it was refused.
+ * Internal to job.h, which documents the parts. */
 #pragma once
 
 #include "denial/denial.h"
@@ -7,21 +7,21 @@
 
 struct output;
 
-struct bounds {
-    struct limits_scope limits;
-    struct limits_report report;     /* complete once the command has ended */
-    const struct access_map *access; /* borrowed; NULL: nothing is refused by the sandbox */
+struct job_limits {
+    struct resource_limits_scope limits;
+    struct resource_limits_report report; /* complete once the command has ended */
+    const struct access_map *access;      /* borrowed; NULL: nothing is refused by the sandbox */
 };
 
 /* `limits` may be NULL: none. The rlimits and the cgroup of the scope are for the launch. */
-void bounds_open(struct bounds *bounds, const struct limits *limits, const char *cgroup_base,
-                 const struct access_map *access);
+void job_limits_open(struct job_limits *bounds, const struct resource_limits *limits,
+                     const char *cgroup_base, const struct access_map *access);
 
 /* The command has ended: reads what the kernel counted, and lets the cgroup go. */
-void bounds_end(struct bounds *bounds, const struct process_end *end);
-void bounds_done(struct bounds *bounds);
+void job_limits_end(struct job_limits *bounds, const struct process_end *end);
+void job_limits_done(struct job_limits *bounds);
 
-struct bounds_denial {
+struct job_limits_denial {
     const struct process_end *end;
     const char *program; /* what could not be executed, if that is how it ended */
     const char *cwd;
@@ -29,5 +29,5 @@ struct bounds_denial {
 };
 
 /* Looks for denials in what is retained of the output. Appends to `ret`. */
-void bounds_denials(const struct bounds *bounds, const struct bounds_denial *of,
-                    struct denials *ret);
+void job_limits_denials(const struct job_limits *bounds, const struct job_limits_denial *of,
+                        struct denials *ret);

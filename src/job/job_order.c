@@ -6,10 +6,10 @@
 
 #include <stdlib.h>
 
-void order_list_add(struct order_list *list, struct store_node *node)
+void order_list_add(struct order_list *list, struct job_table_node *node)
 {
-    struct store_node *newer = NULL;
-    struct store_node *older = list->newest;
+    struct job_table_node *newer = NULL;
+    struct job_table_node *older = list->newest;
 
     while (older && older->time_ns > node->time_ns) {
         newer = older;
@@ -23,7 +23,7 @@ void order_list_add(struct order_list *list, struct store_node *node)
     list->len++;
 }
 
-void order_list_remove(struct order_list *list, struct store_node *node)
+void order_list_remove(struct order_list *list, struct job_table_node *node)
 {
     *(node->newer ? &node->newer->older : &list->newest) = node->older;
     *(node->older ? &node->older->newer : &list->oldest) = node->newer;
@@ -36,19 +36,19 @@ void order_heap_done(struct order_heap *heap)
     *heap = (struct order_heap){0};
 }
 
-static bool is_earlier(const struct store_node *a, const struct store_node *b)
+static bool is_earlier(const struct job_table_node *a, const struct job_table_node *b)
 {
     return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->turn < b->turn;
 }
 
-static void heap_put(struct order_heap *heap, size_t at, struct store_node *node)
+static void heap_put(struct order_heap *heap, size_t at, struct job_table_node *node)
 {
     heap->nodes[at] = node;
     node->heap_at = at + 1;
 }
 
 /* Puts the node at `at` or above it. */
-static void heap_rise(struct order_heap *heap, size_t at, struct store_node *node)
+static void heap_rise(struct order_heap *heap, size_t at, struct job_table_node *node)
 {
     while (at && is_earlier(node, heap->nodes[(at - 1) / 2])) {
         heap_put(heap, at, heap->nodes[(at - 1) / 2]);
@@ -58,7 +58,7 @@ static void heap_rise(struct order_heap *heap, size_t at, struct store_node *nod
 }
 
 /* Puts the node at `at` or below it. */
-static void heap_sink(struct order_heap *heap, size_t at, struct store_node *node)
+static void heap_sink(struct order_heap *heap, size_t at, struct job_table_node *node)
 {
     for (size_t child = 2 * at + 1; child < heap->len; child = 2 * at + 1) {
         if (child + 1 < heap->len && is_earlier(heap->nodes[child + 1], heap->nodes[child]))
@@ -71,17 +71,17 @@ static void heap_sink(struct order_heap *heap, size_t at, struct store_node *nod
     heap_put(heap, at, node);
 }
 
-void order_heap_add(struct order_heap *heap, struct store_node *node)
+void order_heap_add(struct order_heap *heap, struct job_table_node *node)
 {
-    heap->nodes = alloc_grow(heap->nodes, heap->len, &heap->cap, sizeof(struct store_node *));
+    heap->nodes = alloc_grow(heap->nodes, heap->len, &heap->cap, sizeof(struct job_table_node *));
     heap->len++;
     heap_rise(heap, heap->len - 1, node);
 }
 
-void order_heap_remove(struct order_heap *heap, struct store_node *node)
+void order_heap_remove(struct order_heap *heap, struct job_table_node *node)
 {
     size_t at = node->heap_at - 1;
-    struct store_node *last;
+    struct job_table_node *last;
 
     if (!node->heap_at)
         return;
@@ -93,7 +93,7 @@ void order_heap_remove(struct order_heap *heap, struct store_node *node)
     heap_rise(heap, last->heap_at - 1, last);
 }
 
-struct store_node *order_heap_top(const struct order_heap *heap)
+struct job_table_node *order_heap_top(const struct order_heap *heap)
 {
     return heap->len ? heap->nodes[0] : NULL;
 }

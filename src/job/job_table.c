@@ -1,5 +1,5 @@
-/* See store.h. One node for each id that means something: reserved, a session, or a tombstone; one
- * map finds it. Sessions are in a list by last use, tombstones in one by age; those sessions that
+/* See job_table.h. One node for each id that means something: reserved, a job, or a tombstone; one
+ * map finds it. Jobs are in a list by last use, tombstones in one by age; those jobs that
  * have exited are also in a heap, the least recently used on top.
  *
  * So who has to go is found without looking at everybody: the newest eight begin the list; an
@@ -18,61 +18,62 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-/* So many ids can be reserved, sessions included: few enough that a drawn id is mostly free. */
-#define RESERVED_MAX ((size_t)STORE_CAPACITY_MAX * 2)
+/* So many ids can be reserved, jobs included: few enough that a drawn id is mostly free. */
+#define RESERVED_MAX ((size_t)JOB_TABLE_CAPACITY_MAX * 2)
 
-#define IDS_DRAWN ((uint32_t)(STORE_ID_MAX - STORE_ID_MIN + 1))
+#define IDS_DRAWN ((uint32_t)(JOB_TABLE_ID_MAX - JOB_TABLE_ID_MIN + 1))
 
-struct store {
-    struct store_options options;
+struct job_table {
+    struct job_table_options options;
     size_t tombstones_max;
     struct id_map ids;
-    struct order_list sessions;
+    struct order_list jobs;
     struct order_list tombstones;
     struct order_heap exited;
-    size_t reserved; /* ids, those of sessions included */
-    int largest;     /* of them, at least STORE_ID_MIN - 1; for STORE_IDS_IN_ORDER */
+    size_t reserved; /* ids, those of jobs included */
+    int largest;     /* of them, at least JOB_TABLE_ID_MIN - 1; for JOB_TABLE_IDS_IN_ORDER */
 };
 
-const char *store_fate_name(enum store_fate fate)
+const char *job_fate_name(enum job_fate fate)
 {
     static const char *const names[] = {"exited", "signaled", "failed", "terminated", "pruned"};
 
     return names[fate];
 }
 
-struct store *store_new(const struct store_options *options, struct err *err)
+struct job_table *job_table_new(const struct job_table_options *options, struct err *err)
 {
-    struct store *store;
+    struct job_table *table;
 
-    if (options->capacity > STORE_CAPACITY_MAX) {
+    if (options->capacity > JOB_TABLE_CAPACITY_MAX) {
         err_set(err, ERR_INVALID, "%zu sessions are too many, at most %d are possible",
-                options->capacity, STORE_CAPACITY_MAX);
+                options->capacity, JOB_TABLE_CAPACITY_MAX);
         return NULL;
     }
-    store = alloc_zero(1, sizeof *store);
-    store->options = *options;
-    if (!store->options.capacity)
-        store->options.capacity = STORE_CAPACITY_DEFAULT;
-    if (!store->options.tombstone_age_ns)
-        store->options.tombstone_age_ns = STORE_TOMBSTONE_AGE_NS;
-    store->tombstones_max = store->options.capacity > STORE_TOMBSTONES_MIN ? store->options.capacity
-                                                                           : STORE_TOMBSTONES_MIN;
-    store->largest = STORE_ID_MIN - 1;
-    return store;
+    table = alloc_zero(1, sizeof *table);
+    table->options = *options;
+    if (!table->options.capacity)
+        table->options.capacity = JOB_TABLE_CAPACITY_DEFAULT;
+    if (!table->options.tombstone_age_ns)
+        table->options.tombstone_age_ns = JOB_TABLE_TOMBSTONE_AGE_NS;
+    table->tombstones_max = table->options.capacity > JOB_TABLE_TOMBSTONES_MIN
+                                ? table->options.capacity
+                                : JOB_TABLE_TOMBSTONES_MIN;
+    table->largest = JOB_TABLE_ID_MIN - 1;
+    return table;
 }
 
-void store_free(struct store *store)
+void job_table_free(struct job_table *table)
 {
-    struct store_node *node;
+    struct job_table_node *node;
 
-    if (!store)
+    if (!table)
         return;
-    for (size_t at = 0; (node = id_map_next(&store->ids, &at));)
+    for (size_t at = 0; (node = id_map_next(&table->ids, &at));)
         free(node);
-    id_map_done(&store->ids);
-    order_heap_done(&store->exited);
-    free(store);
+    id_map_done(&table->ids);
+    order_heap_done(&table->exited);
+    free(table);
 }
 
 /* --- ids --- */
@@ -90,94 +91,95 @@ static int draw_number(uint32_t *ret_number, struct err *err)
     return 0;
 }
 
-static int draw_id(const struct store *store, int *ret_id, struct err *err)
+static int draw_id(const struct job_table *table, int *ret_id, struct err *err)
 {
     uint32_t number = 0;
 
     do {
         if (draw_number(&number, err))
             return -1;
-    } while (id_map_find(&store->ids, STORE_ID_MIN + (int)number));
-    *ret_id = STORE_ID_MIN + (int)number;
+    } while (id_map_find(&table->ids, JOB_TABLE_ID_MIN + (int)number));
+    *ret_id = JOB_TABLE_ID_MIN + (int)number;
     return 0;
 }
 
-static void tombstone_forget(struct store *store, struct store_node *node)
+static void tombstone_forget(struct job_table *table, struct job_table_node *node)
 {
-    order_list_remove(&store->tombstones, node);
-    id_map_remove(&store->ids, node->id);
+    order_list_remove(&table->tombstones, node);
+    id_map_remove(&table->ids, node->id);
     free(node);
 }
 
-int store_reserve(struct store *store, int *ret_id, struct err *err)
+int job_table_reserve(struct job_table *table, int *ret_id, struct err *err)
 {
-    struct store_node *node;
-    int id = store->largest;
+    struct job_table_node *node;
+    int id = table->largest;
 
-    if (store->reserved >= RESERVED_MAX || id == INT_MAX)
-        return err_set(err, ERR_LIMIT, "no session id is free: %zu are in use", store->reserved);
-    if (store->options.ids == STORE_IDS_RANDOM) {
-        if (draw_id(store, &id, err))
+    if (table->reserved >= RESERVED_MAX || id == INT_MAX)
+        return err_set(err, ERR_LIMIT, "no session id is free: %zu are in use", table->reserved);
+    if (table->options.ids == JOB_TABLE_IDS_RANDOM) {
+        if (draw_id(table, &id, err))
             return -1;
     } else {
         id++;
-        node = id_map_find(&store->ids, id);
+        node = id_map_find(&table->ids, id);
         if (node)
-            tombstone_forget(store, node);
-        store->largest = id;
+            tombstone_forget(table, node);
+        table->largest = id;
     }
     node = alloc_zero(1, sizeof *node);
     node->id = id;
-    id_map_add(&store->ids, id, node);
-    store->reserved++;
+    id_map_add(&table->ids, id, node);
+    table->reserved++;
     *ret_id = id;
     return 0;
 }
 
 /* An id is no longer reserved. */
-static void store_unreserve(struct store *store, int id)
+static void store_unreserve(struct job_table *table, int id)
 {
-    const struct store_node *node;
+    const struct job_table_node *node;
 
-    store->reserved--;
-    if (store->options.ids == STORE_IDS_RANDOM || id != store->largest)
+    table->reserved--;
+    if (table->options.ids == JOB_TABLE_IDS_RANDOM || id != table->largest)
         return;
-    store->largest = STORE_ID_MIN - 1;
-    for (size_t at = 0; (node = id_map_next(&store->ids, &at));)
-        if (node->kind != STORE_TOMBSTONE && node->id != id && node->id > store->largest)
-            store->largest = node->id;
+    table->largest = JOB_TABLE_ID_MIN - 1;
+    for (size_t at = 0; (node = id_map_next(&table->ids, &at));)
+        if (node->kind != JOB_TABLE_TOMBSTONE && node->id != id && node->id > table->largest)
+            table->largest = node->id;
 }
 
-static struct store_node *find_kind(const struct store *store, int id, enum store_kind kind)
+static struct job_table_node *find_kind(const struct job_table *table, int id,
+                                        enum job_table_kind kind)
 {
-    struct store_node *node = id_map_find(&store->ids, id);
+    struct job_table_node *node = id_map_find(&table->ids, id);
 
     return node && node->kind == kind ? node : NULL;
 }
 
-void store_release(struct store *store, int id)
+void job_table_release(struct job_table *table, int id)
 {
-    struct store_node *node = find_kind(store, id, STORE_RESERVED);
+    struct job_table_node *node = find_kind(table, id, JOB_TABLE_RESERVED);
 
     if (!node)
         return;
-    store_unreserve(store, id);
-    id_map_remove(&store->ids, id);
+    store_unreserve(table, id);
+    id_map_remove(&table->ids, id);
     free(node);
 }
 
 /* --- who has to go --- */
 
-static bool is_busy(const struct store *store, const struct store_node *node)
+static bool is_busy(const struct job_table *table, const struct job_table_node *node)
 {
-    return store->options.is_busy && store->options.is_busy(store->options.data, node->session);
+    return table->options.is_busy && table->options.is_busy(table->options.data, node->job);
 }
 
-static bool is_protected(const struct store *store, const struct store_node *node)
+static bool is_protected(const struct job_table *table, const struct job_table_node *node)
 {
-    const struct store_node *newest = store->sessions.newest;
+    const struct job_table_node *newest = table->jobs.newest;
 
-    for (int i = 0; i < STORE_PROTECTED && newest; i++, newest = newest->older)
+    for (int i = 0; i < JOB_TABLE_PROTECTED && newest; i++, newest = newest->older)
         if (newest == node)
             return true;
     return false;
@@ -185,134 +187,135 @@ static bool is_protected(const struct store *store, const struct store_node *nod
 
 /* The least recently used that has exited and may go. `*ret_spared` tells whether there is one that
  * may not only because it is busy. */
-static struct store_node *choose_exited(struct store *store, bool *ret_spared)
+static struct job_table_node *choose_exited(struct job_table *table, bool *ret_spared)
 {
     AUTO(order_heap_done) struct order_heap spared = {0};
-    struct store_node *chosen;
-    struct store_node *back;
+    struct job_table_node *chosen;
+    struct job_table_node *back;
 
     for (;;) {
-        chosen = order_heap_top(&store->exited);
-        if (!chosen || is_protected(store, chosen) || !is_busy(store, chosen))
+        chosen = order_heap_top(&table->exited);
+        if (!chosen || is_protected(table, chosen) || !is_busy(table, chosen))
             break;
-        order_heap_remove(&store->exited, chosen);
+        order_heap_remove(&table->exited, chosen);
         order_heap_add(&spared, chosen);
     }
-    if (chosen && is_protected(store, chosen)) /* all that have exited are, then */
+    if (chosen && is_protected(table, chosen)) /* all that have exited are, then */
         chosen = NULL;
     *ret_spared = spared.len > 0;
     while ((back = order_heap_top(&spared))) {
         order_heap_remove(&spared, back);
-        order_heap_add(&store->exited, back);
+        order_heap_add(&table->exited, back);
     }
     return chosen;
 }
 
-static struct store_node *choose_any(const struct store *store)
+static struct job_table_node *choose_any(const struct job_table *table)
 {
-    struct store_node *node = store->sessions.oldest;
+    struct job_table_node *node = table->jobs.oldest;
 
-    for (size_t left = store->sessions.len; left > STORE_PROTECTED; left--, node = node->newer)
-        if (!is_busy(store, node))
+    for (size_t left = table->jobs.len; left > JOB_TABLE_PROTECTED; left--, node = node->newer)
+        if (!is_busy(table, node))
             return node;
     return NULL;
 }
 
-static struct store_node *choose(struct store *store)
+static struct job_table_node *choose(struct job_table *table)
 {
     bool has_spared;
-    struct store_node *exited = choose_exited(store, &has_spared);
+    struct job_table_node *exited = choose_exited(table, &has_spared);
 
-    return exited || has_spared ? exited : choose_any(store);
+    return exited || has_spared ? exited : choose_any(table);
 }
 
-/* --- sessions --- */
+/* --- jobs --- */
 
-/* A session becomes a tombstone. */
-static void *store_bury(struct store *store, struct store_node *node, struct store_end end)
+/* A job becomes a tombstone. */
+static void *store_bury(struct job_table *table, struct job_table_node *node,
+                        struct job_outcome end)
 {
-    void *session = node->session;
+    void *job = node->job;
 
-    order_heap_remove(&store->exited, node);
-    order_list_remove(&store->sessions, node);
-    store_unreserve(store, node->id);
-    node->kind = STORE_TOMBSTONE;
-    node->session = NULL;
+    order_heap_remove(&table->exited, node);
+    order_list_remove(&table->jobs, node);
+    store_unreserve(table, node->id);
+    node->kind = JOB_TABLE_TOMBSTONE;
+    node->job = NULL;
     node->end = end;
     node->time_ns = clock_now_ns();
-    order_list_add(&store->tombstones, node);
-    if (store->tombstones.len > store->tombstones_max)
-        tombstone_forget(store, store->tombstones.oldest);
-    return session;
+    order_list_add(&table->tombstones, node);
+    if (table->tombstones.len > table->tombstones_max)
+        tombstone_forget(table, table->tombstones.oldest);
+    return job;
 }
 
-void store_insert(struct store *store, const struct store_entry *entry,
-                  struct store_pushed *ret_pushed)
+void job_table_insert(struct job_table *table, const struct job_table_entry *entry,
+                      struct job_table_pushed *ret_pushed)
 {
-    struct store_node *node = find_kind(store, entry->id, STORE_RESERVED);
-    struct store_node *leaving =
-        store->sessions.len >= store->options.capacity ? choose(store) : NULL;
+    struct job_table_node *node = find_kind(table, entry->id, JOB_TABLE_RESERVED);
+    struct job_table_node *leaving =
+        table->jobs.len >= table->options.capacity ? choose(table) : NULL;
 
     assert(node);
-    *ret_pushed = (struct store_pushed){0};
+    *ret_pushed = (struct job_table_pushed){0};
     if (leaving) {
         ret_pushed->id = leaving->id;
-        ret_pushed->session = store_bury(store, leaving, (struct store_end){.fate = STORE_PRUNED});
+        ret_pushed->job = store_bury(table, leaving, (struct job_outcome){.fate = JOB_FATE_PRUNED});
     }
-    node->kind = STORE_SESSION;
-    node->session = entry->session;
+    node->kind = JOB_TABLE_JOB;
+    node->job = entry->job;
     node->owner = entry->owner;
     node->time_ns = entry->used_ns;
-    order_list_add(&store->sessions, node);
+    order_list_add(&table->jobs, node);
 }
 
-void *store_find(const struct store *store, int id)
+void *job_table_find(const struct job_table *table, int id)
 {
-    const struct store_node *node = find_kind(store, id, STORE_SESSION);
+    const struct job_table_node *node = find_kind(table, id, JOB_TABLE_JOB);
 
-    return node ? node->session : NULL;
+    return node ? node->job : NULL;
 }
 
-uint64_t store_owner(const struct store *store, int id)
+uint64_t job_table_owner(const struct job_table *table, int id)
 {
-    const struct store_node *node = find_kind(store, id, STORE_SESSION);
+    const struct job_table_node *node = find_kind(table, id, JOB_TABLE_JOB);
 
     return node ? node->owner : 0;
 }
 
-size_t store_count(const struct store *store)
+size_t job_table_count(const struct job_table *table)
 {
-    return store->sessions.len;
+    return table->jobs.len;
 }
 
-void store_touch(struct store *store, int id, uint64_t now_ns)
+void job_table_touch(struct job_table *table, int id, uint64_t now_ns)
 {
-    struct store_node *node = find_kind(store, id, STORE_SESSION);
+    struct job_table_node *node = find_kind(table, id, JOB_TABLE_JOB);
     bool has_exited = node && node->heap_at;
 
     if (!node)
         return;
-    order_heap_remove(&store->exited, node);
-    order_list_remove(&store->sessions, node);
+    order_heap_remove(&table->exited, node);
+    order_list_remove(&table->jobs, node);
     node->time_ns = now_ns;
-    order_list_add(&store->sessions, node);
+    order_list_add(&table->jobs, node);
     if (has_exited)
-        order_heap_add(&store->exited, node);
+        order_heap_add(&table->exited, node);
 }
 
-void store_mark_exited(struct store *store, int id)
+void job_table_mark_exited(struct job_table *table, int id)
 {
-    struct store_node *node = find_kind(store, id, STORE_SESSION);
+    struct job_table_node *node = find_kind(table, id, JOB_TABLE_JOB);
 
     if (node && !node->heap_at)
-        order_heap_add(&store->exited, node);
+        order_heap_add(&table->exited, node);
 }
 
-void *store_remove(struct store *store, int id, struct store_end end)
+void *job_table_remove(struct job_table *table, int id, struct job_outcome end)
 {
-    struct store_node *node = find_kind(store, id, STORE_SESSION);
+    struct job_table_node *node = find_kind(table, id, JOB_TABLE_JOB);
 
-    return node ? store_bury(store, node, end) : NULL;
+    return node ? store_bury(table, node, end) : NULL;
 }
 
 static int compare_ids(const void *left, const void *right)
@@ -323,12 +326,12 @@ static int compare_ids(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-int *store_list(const struct store *store, uint64_t owner, size_t *ret_len)
+int *job_table_list(const struct job_table *table, uint64_t owner, size_t *ret_len)
 {
-    int *ids = alloc_zero(store->sessions.len, sizeof *ids);
+    int *ids = alloc_zero(table->jobs.len, sizeof *ids);
     size_t len = 0;
 
-    for (const struct store_node *node = store->sessions.newest; node; node = node->older)
+    for (const struct job_table_node *node = table->jobs.newest; node; node = node->older)
         if (!owner || node->owner == owner)
             ids[len++] = node->id;
     qsort(ids, len, sizeof *ids, compare_ids);
@@ -336,13 +339,13 @@ int *store_list(const struct store *store, uint64_t owner, size_t *ret_len)
     return ids;
 }
 
-bool store_tombstone(const struct store *store, int id, struct store_tombstone *ret)
+bool job_table_tombstone(const struct job_table *table, int id, struct job_table_tombstone *ret)
 {
-    const struct store_node *node = find_kind(store, id, STORE_TOMBSTONE);
+    const struct job_table_node *node = find_kind(table, id, JOB_TABLE_TOMBSTONE);
 
-    if (!node || clock_now_ns() - node->time_ns > store->options.tombstone_age_ns)
+    if (!node || clock_now_ns() - node->time_ns > table->options.tombstone_age_ns)
         return false;
-    *ret = (struct store_tombstone){
+    *ret = (struct job_table_tombstone){
         .end = node->end, .owner = node->owner, .removed_ns = node->time_ns};
     return true;
 }

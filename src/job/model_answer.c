@@ -1,4 +1,4 @@
-/* The end of a call (unified_call.h): its output is taken, its session stays or goes, and the
+/* The end of a call (model_call.h): its output is taken, its job stays or goes, and the
  * model's text is made. Everything is copied out of the call before it is freed and the answer is
  * given, so that whoever gets it may do whatever they like. */
 #include "job/model_call.h"
@@ -12,87 +12,86 @@
 
 #include <string.h>
 
-bool unified_has_call(const struct unified *unified, const struct session *session)
+bool model_calls_has_call(const struct model_calls *calls, const struct job *job)
 {
-    for (const struct unified_call *call = unified->calls; call; call = call->next)
-        if (call->session == session)
+    for (const struct model_call *call = calls->waiting; call; call = call->next)
+        if (call->job == job)
             return true;
     return false;
 }
 
-bool call_is_stored(const struct unified_call *call)
+bool call_is_stored(const struct model_call *call)
 {
-    return store_find(call->unified->store, call->id) == call->session;
+    return job_table_find(call->calls->table, call->id) == call->job;
 }
 
-/* The store prefers to push out what has ended, and is told so only when it matters. */
-static void mark_exited(const struct unified *unified)
+/* The table prefers to push out what has ended, and is told so only when it matters. */
+static void mark_exited(const struct model_calls *calls)
 {
     size_t len;
-    AUTO_FREE int *ids = store_list(unified->store, 0, &len);
+    AUTO_FREE int *ids = job_table_list(calls->table, 0, &len);
 
     for (size_t i = 0; i < len; i++)
-        if (session_end(store_find(unified->store, ids[i])))
-            store_mark_exited(unified->store, ids[i]);
+        if (job_end(job_table_find(calls->table, ids[i])))
+            job_table_mark_exited(calls->table, ids[i]);
 }
 
-void call_store(struct unified_call *call)
+void call_store(struct model_call *call)
 {
-    struct unified *unified = call->unified;
-    struct store_pushed pushed;
-    struct session_info info;
+    struct model_calls *calls = call->calls;
+    struct job_table_pushed pushed;
+    struct job_info info;
     struct err ignored; /* whoever has it then frees it, which kills, too */
 
-    session_info(call->session, &info);
-    if (store_count(unified->store) >= unified->options.capacity)
-        mark_exited(unified);
-    store_insert(unified->store,
-                 &(struct store_entry){.id = call->id,
-                                       .session = call->session,
-                                       .owner = info.owner,
-                                       .used_ns = info.started_ns},
-                 &pushed);
-    if (!pushed.session)
+    job_info(call->job, &info);
+    if (job_table_count(calls->table) >= calls->options.capacity)
+        mark_exited(calls);
+    job_table_insert(
+        calls->table,
+        &(struct job_table_entry){
+            .id = call->id, .job = call->job, .owner = info.owner, .used_ns = info.started_ns},
+        &pushed);
+    if (!pushed.job)
         return;
-    session_terminate(pushed.session, 0, &ignored);
-    unified_leave(unified, pushed.session);
+    job_terminate(pushed.job, 0, &ignored);
+    model_calls_leave(calls, pushed.job);
 }
 
-void unified_leave(const struct unified *unified, struct session *session)
+void model_calls_leave(const struct model_calls *calls, struct job *job)
 {
-    if (unified->options.on_left)
-        unified->options.on_left(unified->options.data, session);
+    if (calls->options.on_left)
+        calls->options.on_left(calls->options.data, job);
     else
-        session_free(session);
+        job_free(job);
 }
 
-/* Where the session belongs now that the call is over. */
-static void call_settle(struct unified_call *call)
+/* Where the job belongs now that the call is over. */
+static void call_settle(struct model_call *call)
 {
-    struct store *store = call->unified->store;
+    struct job_table *table = call->calls->table;
 
-    if (!session_end(call->session)) {
+    if (!job_end(call->job)) {
         if (!call_is_stored(call))
             call_store(call);
     } else if (call_is_stored(call)) {
-        if (call->kind != UNIFIED_TERMINATE)
-            store_remove(store, call->id, session_store_end(call->session));
-    } else if (call->kind == UNIFIED_EXEC) {
-        store_release(store, call->id);
+        if (call->kind != MODEL_CALL_TERMINATE)
+            job_table_remove(table, call->id, job_outcome(call->job));
+    } else if (call->kind == MODEL_CALL_EXEC) {
+        job_table_release(table, call->id);
     }
 }
 
-static void call_take(const struct unified_call *call, struct headtail *ret)
+static void call_take(const struct model_call *call, struct headtail *ret)
 {
-    if (call->kind == UNIFIED_TERMINATE)
+    if (call->kind == MODEL_CALL_TERMINATE)
         headtail_init(ret, 0);
     else
-        unread_take(session_unread(call->session), ret);
+        model_cursor_take(job_model_cursor(call->job), ret);
 }
 
-static void call_notes(const struct unified_call *call, struct strv *ret)
+static void call_notes(const struct model_call *call, struct strv *ret)
 {
-    const struct process_end *end = session_end(call->session);
+    const struct process_end *end = job_end(call->job);
 
     if (call->yield_note)
         strv_push(ret, call->yield_note);
@@ -106,7 +105,7 @@ static void call_notes(const struct unified_call *call, struct strv *ret)
 /* Wide enough for any output that is kept. */
 #define TEXT_MAX (SIZE_MAX / 2)
 
-static void format_text(const struct unified_call *call, struct unified_response *response,
+static void format_text(const struct model_call *call, struct model_call_answer *response,
                         struct buf *out)
 {
     const uint64_t *tokens = &call->max_tokens;
@@ -117,34 +116,34 @@ static void format_text(const struct unified_call *call, struct unified_response
         .number = response->end ? response->exit_code : call->id,
         .output = response->output,
         .asked_tokens = tokens,
-        .policy = call->unified->options.policy,
+        .policy = call->calls->options.policy,
         .notes = response->notes,
     };
-    struct session_info info;
+    struct job_info info;
 
-    session_info(call->session, &info);
+    job_info(call->job, &info);
     if (response->end && response->end->how == PROCESS_FAILED_TO_START)
-        unified_format_error("exec_command", info.command, &response->end->failure, out);
+        model_calls_format_error("exec_command", info.command, &response->end->failure, out);
     else
         model_text_format(&text, out);
     response->text = out->data ? out->data : "";
     response->text_len = out->len;
 }
 
-static void next_chunk_id(struct unified *unified, char ret_id[MODEL_CHUNK_ID_SIZE])
+static void next_chunk_id(struct model_calls *calls, char ret_id[MODEL_CHUNK_ID_SIZE])
 {
     struct err ignored; /* without randomness a number is as good */
 
-    unified->chunks++;
-    if (unified->options.ids == STORE_IDS_IN_ORDER || model_chunk_id_random(ret_id, &ignored))
-        model_chunk_id(unified->chunks, ret_id);
+    calls->chunks++;
+    if (calls->options.ids == JOB_TABLE_IDS_IN_ORDER || model_chunk_id_random(ret_id, &ignored))
+        model_chunk_id(calls->chunks, ret_id);
 }
 
-/* What is known of the end of a command, apart from the session that is about to be freed. */
+/* What is known of the end of a command, apart from the job that is about to be freed. */
 struct ending {
     struct process_end end;
-    struct limits limits;
-    struct limits_report limits_report;
+    struct resource_limits limits;
+    struct resource_limits_report resource_limits_report;
     struct denials denials;
 };
 
@@ -153,39 +152,39 @@ static void ending_done(struct ending *ending)
     denials_done(&ending->denials);
 }
 
-static void call_end(const struct unified_call *call, struct ending *ending,
-                     struct unified_response *response)
+static void call_end(const struct model_call *call, struct ending *ending,
+                     struct model_call_answer *response)
 {
-    const struct session *session = call->session;
+    const struct job *job = call->job;
 
-    ending->limits = *session_limits(session, &ending->limits_report);
+    ending->limits = *job_resource_limits(job, &ending->resource_limits_report);
     response->limits = &ending->limits;
-    response->limits_report = &ending->limits_report;
+    response->resource_limits_report = &ending->resource_limits_report;
     response->denials = &ending->denials;
-    if (!session_end(session))
+    if (!job_end(job))
         return;
-    ending->end = *session_end(session);
-    session_denials(session, &ending->denials);
-    response->reason = UNIFIED_ENDED;
+    ending->end = *job_end(job);
+    job_denials(job, &ending->denials);
+    response->reason = MODEL_CALL_ENDED;
     response->end = &ending->end;
-    response->exit_code = session_exit_code(session);
+    response->exit_code = job_exit_code(job);
 }
 
-void call_finish(struct unified_call *call)
+void call_finish(struct model_call *call)
 {
     AUTO(ending_done) struct ending ending = {0};
     AUTO(headtail_done) struct headtail output;
     AUTO(strv_done) struct strv notes = {0};
     AUTO(buf_done) struct buf text;
-    struct unified_response response = {.wall_ns = clock_now_ns() - call->start_ns};
-    unified_done_fn *on_done = call->on_done;
+    struct model_call_answer response = {.wall_ns = clock_now_ns() - call->start_ns};
+    model_call_done_fn *on_done = call->on_done;
     void *data = call->data;
 
     buf_init(&text, TEXT_MAX);
     call_take(call, &output);
     call_notes(call, &notes);
-    next_chunk_id(call->unified, response.chunk_id);
-    response.reason = call->is_met ? UNIFIED_MET : UNIFIED_YIELDED;
+    next_chunk_id(call->calls, response.chunk_id);
+    response.reason = call->is_met ? MODEL_CALL_MET : MODEL_CALL_YIELDED;
     response.output = &output;
     response.notes = strv_view(&notes);
     call_end(call, &ending, &response);
@@ -197,8 +196,8 @@ void call_finish(struct unified_call *call)
 }
 
 /* spec/unified-exec.md 10: the tool, the command in backticks, the reason. */
-void unified_format_refusal(const char *tool, const char *command, const char *reason,
-                            struct buf *out)
+void model_calls_format_refusal(const char *tool, const char *command, const char *reason,
+                                struct buf *out)
 {
     if (command)
         buf_appendf(out, "%s failed for `%s`: %s", tool, command, reason);
@@ -206,8 +205,8 @@ void unified_format_refusal(const char *tool, const char *command, const char *r
         buf_appendf(out, "%s failed: %s", tool, reason);
 }
 
-void unified_format_error(const char *tool, const char *command, const struct err *failure,
-                          struct buf *out)
+void model_calls_format_error(const char *tool, const char *command, const struct err *failure,
+                              struct buf *out)
 {
-    unified_format_refusal(tool, command, failure->msg, out);
+    model_calls_format_refusal(tool, command, failure->msg, out);
 }

@@ -1,10 +1,10 @@
-/* See unified_call.h. Whatever could make a call come back only starts its timer; the timer alone
+/* See model_call.h. Whatever could make a call come back only starts its timer; the timer alone
  * looks and decides. So a call is never answered from inside somebody else's callback, and there is
  * one place that says when one is over:
  *
  *     end of the command        -> now
  *     new output                -> now, if that is what it waits for
- *     150 ms, still running     -> the session is stored
+ *     150 ms, still running     -> the job is stored
  *     quiet for long enough     -> now, or as much later as was written since
  *     deadline                  -> now
  *
@@ -23,10 +23,10 @@
 
 /* --- waiting --- */
 
-static bool call_has_news(const struct unified_call *call)
+static bool call_has_news(const struct model_call *call)
 {
-    return call->pace.until == UNIFIED_UNTIL_BYTES &&
-           unread_len(session_unread(call->session)) >= call->pace.number;
+    return call->pace.until == MODEL_UNTIL_BYTES &&
+           model_cursor_len(job_model_cursor(call->job)) >= call->pace.number;
 }
 
 static uint64_t after_ms(uint64_t now_ns, uint64_t ms)
@@ -35,24 +35,24 @@ static uint64_t after_ms(uint64_t now_ns, uint64_t ms)
                                              : clock_after(now_ns, ms * CLOCK_NS_PER_MS);
 }
 
-static uint64_t call_quiet_ns(const struct unified_call *call)
+static uint64_t call_quiet_ns(const struct model_call *call)
 {
     return after_ms(call->news_ns, call->pace.number);
 }
 
 /* When to look next, if nothing comes. */
-static uint64_t call_next_ns(const struct unified_call *call)
+static uint64_t call_next_ns(const struct model_call *call)
 {
     uint64_t next = call->deadline_ns;
 
-    if (!call_is_stored(call) && call->start_ns + UNIFIED_EARLY_NS < next)
-        next = call->start_ns + UNIFIED_EARLY_NS;
-    if (call->pace.until == UNIFIED_UNTIL_QUIET && call_quiet_ns(call) < next)
+    if (!call_is_stored(call) && call->start_ns + MODEL_CALL_EARLY_NS < next)
+        next = call->start_ns + MODEL_CALL_EARLY_NS;
+    if (call->pace.until == MODEL_UNTIL_QUIET && call_quiet_ns(call) < next)
         next = call_quiet_ns(call);
     return next;
 }
 
-static void call_sleep(struct unified_call *call, uint64_t now)
+static void call_sleep(struct model_call *call, uint64_t now)
 {
     uint64_t next = call_next_ns(call);
 
@@ -61,39 +61,39 @@ static void call_sleep(struct unified_call *call, uint64_t now)
 
 static void call_look(void *data)
 {
-    struct unified_call *call = data;
+    struct model_call *call = data;
     uint64_t now = clock_now_ns();
 
-    if (call->pace.until == UNIFIED_UNTIL_QUIET && now >= call_quiet_ns(call))
+    if (call->pace.until == MODEL_UNTIL_QUIET && now >= call_quiet_ns(call))
         call->is_met = true;
-    if (session_end(call->session) || call->is_met || now >= call->deadline_ns) {
+    if (job_end(call->job) || call->is_met || now >= call->deadline_ns) {
         call_finish(call);
         return;
     }
-    if (!call_is_stored(call) && now >= call->start_ns + UNIFIED_EARLY_NS)
+    if (!call_is_stored(call) && now >= call->start_ns + MODEL_CALL_EARLY_NS)
         call_store(call);
     call_sleep(call, now);
 }
 
-static void call_wake(struct unified_call *call)
+static void call_wake(struct model_call *call)
 {
     loop_timer_start(call->timer, 0);
 }
 
 /* --- what wakes it --- */
 
-static void on_session(struct session_watch *watch, enum session_event event)
+static void on_session(struct job_watch *watch, enum job_event event)
 {
-    if (event == SESSION_ENDED)
-        call_wake((struct unified_call *)watch);
+    if (event == JOB_ENDED)
+        call_wake((struct model_call *)watch);
 }
 
 static void on_output(struct output_watch *watch)
 {
-    void *whole = (char *)watch - offsetof(struct unified_call, output_watch);
-    struct unified_call *call = whole;
+    void *whole = (char *)watch - offsetof(struct model_call, output_watch);
+    struct model_call *call = whole;
 
-    if (call->pace.until == UNIFIED_UNTIL_QUIET)
+    if (call->pace.until == MODEL_UNTIL_QUIET)
         call->news_ns = clock_now_ns();
     if (!call->is_met && call_has_news(call)) {
         call->is_met = true;
@@ -103,7 +103,7 @@ static void on_output(struct output_watch *watch)
 
 static void on_text(void *data, enum reader_event event)
 {
-    struct unified_call *call = data;
+    struct model_call *call = data;
     struct output_record record = {.kind = OUTPUT_BYTES};
     char piece[4096];
 
@@ -121,12 +121,12 @@ static void on_text(void *data, enum reader_event event)
 /* --- life --- */
 
 /* wait_for comes back by itself, so it may be as short as a write and as long as a poll. */
-static struct yield call_yield(const struct unified *unified, const struct call_options *options)
+static struct yield call_yield(const struct model_calls *calls, const struct call_options *options)
 {
     const uint64_t *asked = options->pace->yield_ms;
-    struct yield yield = yield_clamp(options->yield, asked, unified->options.poll_max_ms);
+    struct yield yield = yield_clamp(options->yield, asked, calls->options.poll_max_ms);
 
-    if (options->kind != UNIFIED_WAIT)
+    if (options->kind != MODEL_CALL_WAIT)
         return yield;
     yield.min_ms = yield_clamp(YIELD_WRITE, NULL, 0).min_ms;
     if (!asked) {
@@ -138,14 +138,14 @@ static struct yield call_yield(const struct unified *unified, const struct call_
     return yield;
 }
 
-static void call_listen(struct unified_call *call, uint64_t offset)
+static void call_listen(struct model_call *call, uint64_t offset)
 {
-    struct output *output = session_output(call->session);
+    struct output *output = job_output(call->job);
     const struct reader_options reader = {
         .offset = offset, .unit = OUTPUT_BY_RUN, .on_event = on_text, .data = call};
 
-    call->session_watch.on_event = on_session;
-    session_watch(call->session, &call->session_watch);
+    call->job_watch.on_event = on_session;
+    job_watch(call->job, &call->job_watch);
     call->output_watch.on_new = on_output;
     output_watch(output, &call->output_watch);
     if (call->match) {
@@ -154,82 +154,81 @@ static void call_listen(struct unified_call *call, uint64_t offset)
     }
 }
 
-static void call_link(struct unified_call *call)
+static void call_link(struct model_call *call)
 {
-    call->next = call->unified->calls;
+    call->next = call->calls->waiting;
     if (call->next)
         call->next->previous = call;
-    call->unified->calls = call;
+    call->calls->waiting = call;
 }
 
-static void call_unlink(struct unified_call *call)
+static void call_unlink(struct model_call *call)
 {
     if (call->next)
         call->next->previous = call->previous;
     if (call->previous)
         call->previous->next = call->next;
     else
-        call->unified->calls = call->next;
+        call->calls->waiting = call->next;
 }
 
 /* The text is short enough: that was checked before anything was started. */
-static struct match *call_match(const struct unified_pace *pace)
+static struct match *call_match(const struct model_pace *pace)
 {
     struct err ignored;
 
-    return pace->until == UNIFIED_UNTIL_TEXT ? match_new(pace->text, pace->text_len, &ignored)
-                                             : NULL;
+    return pace->until == MODEL_UNTIL_TEXT ? match_new(pace->text, pace->text_len, &ignored) : NULL;
 }
 
-struct unified_call *call_new(struct unified *unified, const struct call_options *options)
+struct model_call *call_new(struct model_calls *calls, const struct call_options *options)
 {
-    const struct unified_pace *pace = options->pace;
-    struct unified_call *call = alloc_zero(1, sizeof *call);
+    const struct model_pace *pace = options->pace;
+    struct model_call *call = alloc_zero(1, sizeof *call);
 
-    call->unified = unified;
+    call->calls = calls;
     call->kind = options->kind;
-    call->session = options->session;
+    call->job = options->job;
     call->id = options->id;
     call->pace = *pace;
     call->max_tokens = pace->max_tokens ? *pace->max_tokens : MODEL_TOKENS_DEFAULT;
-    call->yield = call_yield(unified, options);
+    call->yield = call_yield(calls, options);
     call->yield_note = model_note_yield(&call->yield, pace->yield_ms);
     call->start_ns = call->news_ns = clock_now_ns();
     call->deadline_ns =
-        call->kind == UNIFIED_TERMINATE ? UINT64_MAX : after_ms(call->start_ns, call->yield.ms);
+        call->kind == MODEL_CALL_TERMINATE ? UINT64_MAX : after_ms(call->start_ns, call->yield.ms);
     call->match = call_match(pace);
     call->note = options->note;
     call->on_done = options->on_done;
     call->data = options->data;
-    call->timer = loop_timer_new(unified->options.loop, call_look, call);
+    call->timer = loop_timer_new(calls->options.loop, call_look, call);
     call_link(call);
     call_sleep(call, call->start_ns);
     call_listen(call, options->offset);
     call->is_met |= call_has_news(call);
-    if (call->is_met || session_end(call->session))
+    if (call->is_met || job_end(call->job))
         call_wake(call);
     return call;
 }
 
-int unified_call_id(const struct unified_call *call)
+int model_call_id(const struct model_call *call)
 {
     return call->id;
 }
 
-void call_free(struct unified_call *call)
+void call_free(struct model_call *call)
 {
-    struct session *session = call->session;
-    struct unified *unified = call->unified;
+    struct job *job = call->job;
+    struct model_calls *calls = call->calls;
     bool is_kept = call_is_stored(call);
 
     call_unlink(call);
     reader_free(call->reader);
-    output_unwatch(session_output(session), &call->output_watch);
-    session_unwatch(session, &call->session_watch);
+    output_unwatch(job_output(job), &call->output_watch);
+    job_unwatch(job, &call->job_watch);
     loop_timer_free(call->timer);
     match_free(call->match);
     free(call->yield_note);
     free(call);
-    if (!is_kept && !unified_has_call(unified, session))
-        unified_leave(unified, session);
+    if (!is_kept && !model_calls_has_call(calls, job))
+        model_calls_leave(calls, job);
 }

@@ -1,4 +1,4 @@
-/* A call that waits. Internal to unified.h. */
+/* A call that waits. Internal to model_calls.h. */
 #pragma once
 
 #include "job/model_calls.h"
@@ -7,26 +7,26 @@
 struct match;
 struct reader;
 
-struct unified {
-    struct unified_options options;
-    struct store *store;
-    struct unified_call *calls;
+struct model_calls {
+    struct model_calls_options options;
+    struct job_table *table;
+    struct model_call *waiting;
     uint32_t chunks; /* numbered so far */
 };
 
-enum unified_kind { UNIFIED_EXEC, UNIFIED_WRITE, UNIFIED_WAIT, UNIFIED_TERMINATE };
+enum model_call_kind { MODEL_CALL_EXEC, MODEL_CALL_WRITE, MODEL_CALL_WAIT, MODEL_CALL_TERMINATE };
 
-struct unified_call {
-    struct session_watch session_watch; /* these two first and second: see call_of_...() */
+struct model_call {
+    struct job_watch job_watch; /* these two first and second: see call_of_...() */
     struct output_watch output_watch;
-    struct unified *unified;
-    struct unified_call *next;
-    struct unified_call *previous;
-    enum unified_kind kind;
-    struct session *session;
+    struct model_calls *calls;
+    struct model_call *next;
+    struct model_call *previous;
+    enum model_call_kind kind;
+    struct job *job;
     int id;
     bool is_met;
-    struct unified_pace pace; /* its pointers are not used after the start */
+    struct model_pace pace; /* its pointers are not used after the start */
     uint64_t max_tokens;
     struct yield yield;
     struct loop_timer *timer;
@@ -37,36 +37,36 @@ struct unified_call {
     struct reader *reader; /* feeds the match */
     char *yield_note;      /* NULL: nothing was clamped */
     const char *note;      /* another one */
-    unified_done_fn *on_done;
+    model_call_done_fn *on_done;
     void *data;
 };
 
 struct call_options {
-    enum unified_kind kind;
-    struct session *session;
+    enum model_call_kind kind;
+    struct job *job;
     int id;
-    const struct unified_pace *pace; /* checked */
+    const struct model_pace *pace; /* checked */
     enum yield_call yield;
     uint64_t offset;  /* where the search for a text begins */
     const char *note; /* for the model; static, or NULL */
-    unified_done_fn *on_done;
+    model_call_done_fn *on_done;
     void *data;
 };
 
-struct unified_call *call_new(struct unified *unified, const struct call_options *options);
+struct model_call *call_new(struct model_calls *calls, const struct call_options *options);
 
-/* Also leaves the session when nobody else has it: no call, not the store. */
-void call_free(struct unified_call *call);
+/* Also leaves the job when nobody else has it: no call, not the table. */
+void call_free(struct model_call *call);
 
-/* Hands the session over (unified_options.on_left), or frees it. */
-void unified_leave(const struct unified *unified, struct session *session);
+/* Hands the job over (model_calls_options.on_left), or frees it. */
+void model_calls_leave(const struct model_calls *calls, struct job *job);
 
-/* Whether the session is in the store; and puts it there, killing whoever has to go for it. */
-bool call_is_stored(const struct unified_call *call);
-void call_store(struct unified_call *call);
+/* Whether the job is in the table; and puts it there, killing whoever has to go for it. */
+bool call_is_stored(const struct model_call *call);
+void call_store(struct model_call *call);
 
 /* Answers the call and frees it. Nothing of it is touched behind on_done. */
-void call_finish(struct unified_call *call);
+void call_finish(struct model_call *call);
 
-/* Some call waits on the session. */
-bool unified_has_call(const struct unified *unified, const struct session *session);
+/* Some call waits on the job. */
+bool model_calls_has_call(const struct model_calls *calls, const struct job *job);

@@ -33,10 +33,10 @@ void oneshot_free(struct oneshot *oneshot)
     loop_timer_free(oneshot->timeout);
     loop_timer_free(oneshot->patience);
     loop_timer_free(oneshot->told);
-    feed_free(oneshot->feed);
-    relay_free(oneshot->relay);
+    stdin_pump_free(oneshot->stdin_pump);
+    output_pump_free(oneshot->output_pump);
     process_free(oneshot->process);
-    limits_close(&oneshot->limits);
+    resource_limits_close(&oneshot->limits);
     oneshot_result_done(&oneshot->result);
     loop_free(oneshot->own_loop);
     free(oneshot);
@@ -63,20 +63,20 @@ static void on_output(void *data, enum stream stream, const char *bytes, size_t 
     capture_add(oneshot->result.capture, stream, bytes, len);
     if (oneshot->options->on_output)
         oneshot->options->on_output(oneshot->options->data, stream, bytes, len, offset);
-    if (oneshot->relay)
-        relay_write(oneshot->relay, stream, bytes, len);
+    if (oneshot->output_pump)
+        output_pump_write(oneshot->output_pump, stream, bytes, len);
 }
 
 static void on_input(void *data, enum input_event event)
 {
     struct oneshot *oneshot = data;
 
-    if (!oneshot->feed)
+    if (!oneshot->stdin_pump)
         return;
     if (event == INPUT_ROOM)
-        feed_on_room(oneshot->feed);
+        stdin_pump_on_room(oneshot->stdin_pump);
     else
-        feed_on_closed(oneshot->feed);
+        stdin_pump_on_closed(oneshot->stdin_pump);
 }
 
 static void on_told(void *data)
@@ -137,18 +137,20 @@ static int oneshot_start_feed(struct oneshot *oneshot, struct err *err)
     case ONESHOT_INPUT_NULL:
         return 0;
     case ONESHOT_INPUT_DATA:
-        oneshot->feed = feed_new_data(oneshot->process, options->input_data, options->input_len);
+        oneshot->stdin_pump =
+            stdin_pump_new_data(oneshot->process, options->input_data, options->input_len);
         return 0;
     case ONESHOT_INPUT_FD:
-        oneshot->feed = feed_new_fd(oneshot->loop, oneshot->process, options->input_fd, err);
-        return oneshot->feed ? 0 : err_wrap(err, "relaying input");
+        oneshot->stdin_pump =
+            stdin_pump_new_fd(oneshot->loop, oneshot->process, options->input_fd, err);
+        return oneshot->stdin_pump ? 0 : err_wrap(err, "relaying input");
     }
     return err_set(err, ERR_BUG, "unknown kind of input %d", (int)options->input);
 }
 
 static int oneshot_start_relay(struct oneshot *oneshot, struct err *err)
 {
-    struct relay_options relay = {
+    struct output_pump_options relay = {
         .loop = oneshot->loop,
         .process = oneshot->process,
         .on_empty = on_relayed,
@@ -161,8 +163,8 @@ static int oneshot_start_relay(struct oneshot *oneshot, struct err *err)
         is_wanted |= relay.fds[i] >= 0;
     }
     if (is_wanted)
-        oneshot->relay = relay_new(&relay, err);
-    return is_wanted && !oneshot->relay ? err_wrap(err, "passing output on") : 0;
+        oneshot->output_pump = output_pump_new(&relay, err);
+    return is_wanted && !oneshot->output_pump ? err_wrap(err, "passing output on") : 0;
 }
 
 static int oneshot_take_terminal(struct oneshot *oneshot, struct err *err)
@@ -195,7 +197,7 @@ static int oneshot_start_process(struct oneshot *oneshot, struct err *err)
         .size = has_terminal ? terminal_size(options->terminal_fd) : options->size,
         .tty_like = has_terminal ? &like : NULL,
         .limits = oneshot->limits.rlimits,
-        .cgroup = limits_cgroup_fd(&oneshot->limits),
+        .cgroup = resource_limits_cgroup_fd(&oneshot->limits),
         .drain = options->drain,
         .events = &oneshot->events,
         .data = oneshot,
@@ -212,7 +214,8 @@ static int oneshot_begin(struct oneshot *oneshot, struct err *err)
     if (!oneshot->loop)
         return -1;
     oneshot->result.capture = capture_new(oneshot->options->max_output);
-    limits_open(&oneshot->options->limits, oneshot->options->cgroup_base, &oneshot->limits);
+    resource_limits_open(&oneshot->options->limits, oneshot->options->cgroup_base,
+                         &oneshot->limits);
     /* Signals first: one that comes between is not lost, but waits for the loop. */
     if (oneshot_watch_signals(oneshot, err) || oneshot_start_process(oneshot, err))
         return -1;
@@ -255,8 +258,8 @@ void oneshot_take(struct oneshot *oneshot, struct oneshot_result *ret)
     };
 
     oneshot_result_fill(result, &facts);
-    for (int i = 0; i < STREAM_COUNT && oneshot->relay; i++)
-        result->relay_error[i] = relay_error(oneshot->relay, (enum stream)i);
+    for (int i = 0; i < STREAM_COUNT && oneshot->output_pump; i++)
+        result->output_pump_error[i] = output_pump_error(oneshot->output_pump, (enum stream)i);
     *ret = *result;
     *result = (struct oneshot_result){0};
 }

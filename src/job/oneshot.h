@@ -57,7 +57,8 @@ struct oneshot_options {
     struct loop *loop; /* NULL: one of its own for the call */
     struct sandbox *sandbox;
     const struct access_map *access; /* what the sandbox was made for; names denials; NULL: none */
-    const char *cgroup_base;         /* as in limits_open(): NULL finds one when a limit needs it */
+    const char
+        *cgroup_base; /* as in resource_limits_open(): NULL finds one when a limit needs it */
     char *const *argv;
     const char *program; /* executed instead of argv[0]; may be NULL */
     char *const *env;
@@ -76,7 +77,7 @@ struct oneshot_options {
     uint64_t timeout_ns;    /* 0: none */
     uint64_t kill_after_ns; /* from TERM to KILL; 0: KILL at once */
     size_t max_output;      /* bytes retained of each stream */
-    struct limits limits;
+    struct resource_limits limits;
     struct process_drain drain; /* zero: the defaults of process.h */
     enum oneshot_signals signals;
     int cancel_fd; /* cancels when readable; -1: none */
@@ -130,12 +131,13 @@ struct oneshot_result {
     uint64_t wall_ns;
     bool usage_known;
     struct oneshot_usage usage;
-    struct limits limits_asked;
-    struct limits_report limits;
+    struct resource_limits limits_asked;
+    struct resource_limits_report limits;
     enum oneshot_stdio stdio;
     struct capture *capture; /* owned; never NULL in a result */
     bool drain_cut; /* somebody still held the output when we stopped reading, or nobody took it */
-    int relay_error[STREAM_COUNT]; /* errno value for which a relay was given up; 0: it was not */
+    int output_pump_error
+        [STREAM_COUNT]; /* errno value for which a relay was given up; 0: it was not */
     struct denials denials;
     const struct sandbox *sandbox; /* borrowed: layers and degradation; NULL: not known */
 };

@@ -11,11 +11,11 @@ struct oneshot {
     const struct oneshot_options *options;
     struct loop *loop;
     struct loop *own_loop;
-    struct limits_scope limits;
+    struct resource_limits_scope limits;
     struct process *process;
     struct process_events events;
-    struct feed *feed;
-    struct relay *relay; /* NULL without one */
+    struct stdin_pump *stdin_pump;
+    struct output_pump *output_pump; /* NULL without one */
     struct terminal terminal;
     struct loop_timer *timeout;
     struct loop_timer *told;     /* that it is over */

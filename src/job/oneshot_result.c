@@ -105,7 +105,7 @@ void oneshot_result_fill(struct oneshot_result *result, const struct oneshot_fac
 {
     const struct process_end *end = facts->end;
 
-    limits_report(facts->limits, end, &result->limits);
+    resource_limits_report(facts->limits, end, &result->limits);
     result_set_usage(result, end);
     result_set_denials(result, facts);
     result_set_end(result, facts);

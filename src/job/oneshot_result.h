@@ -7,7 +7,7 @@ enum stop_reason { STOP_NONE, STOP_TIMEOUT, STOP_CANCEL };
 
 struct oneshot_facts {
     const struct oneshot_options *options;
-    const struct limits_scope *limits;
+    const struct resource_limits_scope *limits;
     const struct process_end *end;
     enum stop_reason stop; /* why we ended it, if we did */
     int stop_signal;       /* the signal to us that was the reason; 0: none */

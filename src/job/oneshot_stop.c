@@ -8,7 +8,7 @@
 
 bool oneshot_is_relaying(const struct oneshot *oneshot)
 {
-    return oneshot->relay && !relay_is_empty(oneshot->relay);
+    return oneshot->output_pump && !output_pump_is_empty(oneshot->output_pump);
 }
 
 void oneshot_abandon(struct oneshot *oneshot)
@@ -16,7 +16,7 @@ void oneshot_abandon(struct oneshot *oneshot)
     if (!oneshot_is_relaying(oneshot))
         return;
     oneshot->result.drain_cut = true;
-    relay_abandon(oneshot->relay);
+    output_pump_abandon(oneshot->output_pump);
 }
 
 /* A failure to ask for the end cannot be helped from here: SIGKILL follows. */

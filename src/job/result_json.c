@@ -87,7 +87,8 @@ static json_t *usage_to_json(const struct oneshot_result *result)
     return json;
 }
 
-json_t *limits_to_json(const struct limits *asked, const struct limits_report *report)
+json_t *resource_limits_to_json(const struct resource_limits *asked,
+                                const struct resource_limits_report *report)
 {
     const uint64_t values[LIMIT_COUNT] = {
         [LIMIT_MEMORY] = asked->memory,
@@ -100,7 +101,7 @@ json_t *limits_to_json(const struct limits *asked, const struct limits_report *r
     for (int i = 0; i < LIMIT_COUNT; i++) {
         if (!values[i])
             continue;
-        json_object_set_new(json, limit_name((enum limit)i),
+        json_object_set_new(json, resource_limit_name((enum resource_limit)i),
                             json_pack("{s:o, s:s, s:b}", "value", json_u64(values[i]), "by",
                                       limit_mechanism_name(report->by[i]), "hit", report->hit[i]));
     }
@@ -237,7 +238,8 @@ json_t *result_to_json(const struct oneshot_result *result)
     json_object_set_new(json, "wall_time_ns", json_u64(result->wall_ns));
     json_object_set_new(json, "failure", failure_to_json(result));
     json_object_set_new(json, "usage", usage_to_json(result));
-    json_object_set_new(json, "limits", limits_to_json(&result->limits_asked, &result->limits));
+    json_object_set_new(json, "limits",
+                        resource_limits_to_json(&result->limits_asked, &result->limits));
     json_object_set_new(json, "tty", json_boolean(is_tty));
     set_stream(json, result->capture, STREAM_STDOUT);
     if (!is_tty)

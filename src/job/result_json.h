@@ -46,8 +46,8 @@
 
 struct denials;
 struct json_t;
-struct limits;
-struct limits_report;
+struct resource_limits;
+struct resource_limits_report;
 struct oneshot_result;
 
 /* A new reference, owned by the caller (json_decref()). */
@@ -55,5 +55,6 @@ struct json_t *result_to_json(const struct oneshot_result *result);
 
 /* Its parts "denials", "limits" and "signal" (0: null); new references. */
 struct json_t *denials_to_json(const struct denials *denials);
-struct json_t *limits_to_json(const struct limits *asked, const struct limits_report *report);
+struct json_t *resource_limits_to_json(const struct resource_limits *asked,
+                                       const struct resource_limits_report *report);
 struct json_t *signal_to_json(int signal);

@@ -1,5 +1,5 @@
-/* The names of the writes that a session has taken, so that one that is sent twice is written once
- * (spec/exec-server.md, process/write). Internal to session.h. */
+/* The names of the writes that a job has taken, so that one that is sent twice is written once
+ * (spec/exec-server.md, process/write). Internal to job.h. */
 #pragma once
 
 #include <stdbool.h>

@@ -6,13 +6,13 @@
 #include "denial/denial.h"
 #include "process/resource_limits.h"
 
-int limits_read(struct limits *ret, const struct cordon_limits *from, struct err *err)
+int limits_read(struct resource_limits *ret, const struct cordon_limits *from, struct err *err)
 {
     struct cordon_limits given = {0};
 
     if (from && options_read(&given, sizeof given, from, err))
         return err_wrap(err, "limits");
-    *ret = (struct limits){
+    *ret = (struct resource_limits){
         .memory = given.memory,
         .cpu_time_ns = ms_to_ns(given.cpu_time_ms),
         .pids = given.pids,
@@ -21,7 +21,7 @@ int limits_read(struct limits *ret, const struct cordon_limits *from, struct err
     return 0;
 }
 
-unsigned limits_hit(const struct limits_report *report)
+unsigned limits_hit(const struct resource_limits_report *report)
 {
     static const unsigned flags[LIMIT_COUNT] = {
         [LIMIT_MEMORY] = CORDON_LIMIT_MEMORY,

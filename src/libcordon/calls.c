@@ -18,7 +18,7 @@ struct cordon_call {
     struct cordon_engine *engine;
     struct cordon_call *next;
     struct cordon_call *previous;
-    struct unified_call *call;
+    struct model_call *call;
     cordon_answer_fn *on_answer;
     void *data;
 };
@@ -59,15 +59,15 @@ void calls_free(struct cordon_call *calls)
     }
 }
 
-static void on_done(void *data, const struct unified_response *response)
+static void on_done(void *data, const struct model_call_answer *response)
 {
     struct cordon_call call = *(struct cordon_call *)data;
     AUTO_FREE char *denial = denials_say(response->denials);
     struct cordon_end end;
     struct cordon_answer answer = {
-        .reason = response->reason == UNIFIED_ENDED     ? CORDON_ENDED
-                  : response->reason == UNIFIED_YIELDED ? CORDON_YIELDED
-                                                        : CORDON_MET,
+        .reason = response->reason == MODEL_CALL_ENDED     ? CORDON_ENDED
+                  : response->reason == MODEL_CALL_YIELDED ? CORDON_YIELDED
+                                                           : CORDON_MET,
         .session_id = response->end ? 0 : response->session_id,
         .wall_ns = response->wall_ns,
         .bytes = headtail_total(response->output),
@@ -79,7 +79,7 @@ static void on_done(void *data, const struct unified_response *response)
     call_free(data);
     if (response->end) {
         end_fill(&end, response->end, response->exit_code);
-        end.limits_hit = limits_hit(response->limits_report);
+        end.limits_hit = limits_hit(response->resource_limits_report);
         answer.end = &end;
     }
     if (call.on_answer)
@@ -87,7 +87,7 @@ static void on_done(void *data, const struct unified_response *response)
 }
 
 /* The call that was started, or the failure. */
-static int call_give(struct cordon_call *call, struct unified_call *started,
+static int call_give(struct cordon_call *call, struct model_call *started,
                      struct cordon_call **ret_call, struct cordon_error *error,
                      const struct err *err)
 {
@@ -103,23 +103,23 @@ static int call_give(struct cordon_call *call, struct unified_call *started,
 
 void cordon_cancel(struct cordon_call *call)
 {
-    unified_cancel(call->call);
+    model_call_cancel(call->call);
     call_free(call);
 }
 
 /* A pace as exec wants it, and the numbers that it points to. */
 struct pace {
     struct cordon_pace given;
-    struct unified_pace pace;
+    struct model_pace pace;
 };
 
 static int pace_read(struct pace *pace, const struct cordon_pace *given, struct err *err)
 {
-    static const enum unified_until untils[] = {
-        [CORDON_UNTIL_TIME] = UNIFIED_UNTIL_TIME,
-        [CORDON_UNTIL_TEXT] = UNIFIED_UNTIL_TEXT,
-        [CORDON_UNTIL_QUIET] = UNIFIED_UNTIL_QUIET,
-        [CORDON_UNTIL_BYTES] = UNIFIED_UNTIL_BYTES,
+    static const enum model_until untils[] = {
+        [CORDON_UNTIL_TIME] = MODEL_UNTIL_TIME,
+        [CORDON_UNTIL_TEXT] = MODEL_UNTIL_TEXT,
+        [CORDON_UNTIL_QUIET] = MODEL_UNTIL_QUIET,
+        [CORDON_UNTIL_BYTES] = MODEL_UNTIL_BYTES,
     };
 
     *pace = (struct pace){.given = {0}};
@@ -130,7 +130,7 @@ static int pace_read(struct pace *pace, const struct cordon_pace *given, struct 
     if (pace->given.until < 0 || pace->given.until > CORDON_UNTIL_BYTES)
         return err_set(err, ERR_INVALID, "pace.until is %d, which is no enum cordon_until",
                        pace->given.until);
-    pace->pace = (struct unified_pace){
+    pace->pace = (struct model_pace){
         .until = untils[pace->given.until],
         .text = pace->given.text,
         .text_len = pace->given.text ? strlen(pace->given.text) : 0,
@@ -143,7 +143,7 @@ static int pace_read(struct pace *pace, const struct cordon_pace *given, struct 
 
 /* The words and the environment that spare the command its login start-up; false: none do. */
 static bool use_login(struct cordon_engine *engine, const struct place *place,
-                      struct unified_exec *exec, struct strv *ret_argv, struct strv *ret_env)
+                      struct model_exec *exec, struct strv *ret_argv, struct strv *ret_env)
 {
     char *const argv[] = {(char *)exec->shell, (char *)"-lc", (char *)exec->cmd, NULL};
     const struct snapshot_request request = {
@@ -165,17 +165,17 @@ static bool use_login(struct cordon_engine *engine, const struct place *place,
     return is_used;
 }
 
-static struct unified_call *exec(struct cordon_engine *engine, const struct cordon_exec *options,
-                                 struct cordon_call *call, struct err *err)
+static struct model_call *exec(struct cordon_engine *engine, const struct cordon_exec *options,
+                               struct cordon_call *call, struct err *err)
 {
     const struct place *place = place_find(engine, options->policy, err);
     AUTO(strv_done) struct strv argv = {0};
     AUTO(strv_done) struct strv env = {0};
     AUTO_FREE char *workdir = NULL;
     AUTO_FREE char *shell = NULL;
-    struct unified_stand_in stand_in = {.program = NULL};
+    struct model_replacement stand_in = {.program = NULL};
     struct pace pace;
-    struct unified_exec exec = {
+    struct model_exec exec = {
         .cmd = options->cmd ? options->cmd : "",
         .is_login = !options->no_login,
         .stdio = options->flags & CORDON_TTY ? PROCESS_TTY : PROCESS_PIPES,
@@ -200,7 +200,7 @@ static struct unified_call *exec(struct cordon_engine *engine, const struct cord
         exec.env = strv_view(&env);
         exec.stand_in = &stand_in;
     }
-    return unified_exec(engine->unified, &exec, on_done, call, err);
+    return model_calls_exec(engine->model_calls, &exec, on_done, call, err);
 }
 
 int cordon_exec_command(struct cordon_engine *engine, const struct cordon_exec *given,
@@ -217,11 +217,10 @@ int cordon_exec_command(struct cordon_engine *engine, const struct cordon_exec *
     return call_give(call, exec(engine, &options, call, &err), ret_call, error, &err);
 }
 
-static struct unified_call *write_to(struct cordon_engine *engine,
-                                     const struct cordon_write *options, struct cordon_call *call,
-                                     struct err *err)
+static struct model_call *write_to(struct cordon_engine *engine, const struct cordon_write *options,
+                                   struct cordon_call *call, struct err *err)
 {
-    struct unified_write write = {
+    struct model_write write = {
         .session_id = options->session_id,
         .chars = options->chars ? options->chars : "",
         .len = options->chars ? options->len : 0,
@@ -233,7 +232,7 @@ static struct unified_call *write_to(struct cordon_engine *engine,
     if (pace_read(&pace, options->pace, err))
         return NULL;
     write.pace = pace.pace;
-    return unified_write(engine->unified, &write, on_done, call, err);
+    return model_calls_write(engine->model_calls, &write, on_done, call, err);
 }
 
 int cordon_write_stdin(struct cordon_engine *engine, const struct cordon_write *given,
@@ -261,9 +260,9 @@ int cordon_wait_for(struct cordon_engine *engine, int session_id, const struct c
     if (pace_read(&pace, given, &err))
         return error_give(error, &err);
     call = call_new(engine, on_answer, data);
-    return call_give(call,
-                     unified_wait(engine->unified, session_id, &pace.pace, on_done, call, &err),
-                     ret_call, error, &err);
+    return call_give(
+        call, model_calls_wait(engine->model_calls, session_id, &pace.pace, on_done, call, &err),
+        ret_call, error, &err);
 }
 
 int cordon_terminate(struct cordon_engine *engine, int session_id, unsigned grace_ms,
@@ -274,14 +273,14 @@ int cordon_terminate(struct cordon_engine *engine, int session_id, unsigned grac
     struct err err;
 
     return call_give(call,
-                     unified_terminate(engine->unified, session_id, grace_ms * CLOCK_NS_PER_MS,
-                                       on_done, call, &err),
+                     model_calls_terminate(engine->model_calls, session_id,
+                                           grace_ms * CLOCK_NS_PER_MS, on_done, call, &err),
                      ret_call, error, &err);
 }
 
 size_t cordon_terminate_all(struct cordon_engine *engine, uint64_t owner, unsigned grace_ms)
 {
-    return unified_terminate_all(engine->unified, owner, grace_ms * CLOCK_NS_PER_MS);
+    return model_calls_terminate_all(engine->model_calls, owner, grace_ms * CLOCK_NS_PER_MS);
 }
 
 int cordon_resize(struct cordon_engine *engine, int session_id, unsigned short rows,
@@ -290,15 +289,16 @@ int cordon_resize(struct cordon_engine *engine, int session_id, unsigned short r
     const struct pty_size size = {.rows = rows, .columns = columns};
     struct err err;
 
-    return unified_resize(engine->unified, session_id, size, &err) ? error_give(error, &err) : 0;
+    return model_calls_resize(engine->model_calls, session_id, size, &err) ? error_give(error, &err)
+                                                                           : 0;
 }
 
 int cordon_screen_of(struct cordon_engine *engine, int session_id,
                      struct cordon_screen **ret_screen, struct cordon_error *error)
 {
     struct err err;
-    const struct session *session = unified_find(engine->unified, session_id, &err);
-    struct cordon_screen *view = session ? view_new(session_screen(session), &err) : NULL;
+    const struct job *job = model_calls_find(engine->model_calls, session_id, &err);
+    struct cordon_screen *view = job ? view_new(job_screen(job), &err) : NULL;
 
     if (!view)
         return error_give(error, &err);
@@ -309,7 +309,7 @@ int cordon_screen_of(struct cordon_engine *engine, int session_id,
 size_t cordon_list(struct cordon_engine *engine, uint64_t owner, int *ret_ids, size_t max)
 {
     size_t len;
-    AUTO_FREE int *ids = unified_list(engine->unified, owner, &len);
+    AUTO_FREE int *ids = model_calls_list(engine->model_calls, owner, &len);
 
     for (size_t i = 0; i < len && i < max; i++)
         ret_ids[i] = ids[i];

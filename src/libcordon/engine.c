@@ -141,9 +141,9 @@ static int find_rules(struct cordon_engine *engine, const char *folder, struct e
 static int engine_init(struct cordon_engine *engine, const struct cordon_engine_options *options,
                        struct err *err)
 {
-    struct unified_options unified = {
+    struct model_calls_options calls = {
         .capacity = options->max_sessions,
-        .ids = options->flags & CORDON_IDS_IN_ORDER ? STORE_IDS_IN_ORDER : STORE_IDS_RANDOM,
+        .ids = options->flags & CORDON_IDS_IN_ORDER ? JOB_TABLE_IDS_IN_ORDER : JOB_TABLE_IDS_RANDOM,
         .output_memory = options->output_memory,
         .spool_quota = options->spool_quota,
     };
@@ -153,17 +153,17 @@ static int engine_init(struct cordon_engine *engine, const struct cordon_engine_
     find_home(engine);
     if (load_config(engine, options->config, err) || find_rules(engine, options->rules, err))
         return -1;
-    unified.loop = engine->loop = loop_new(err);
+    calls.loop = engine->loop = loop_new(err);
     if (!engine->loop)
         return -1;
-    engine->cooler = cooler_new(engine->loop);
+    engine->idle_reaper = idle_reaper_new(engine->loop);
     engine->place = place_find(engine, options->policy, err);
     if (!engine->place)
         return -1;
     engine->approvals = questions_new(engine, options);
     engine->snapshots = snapshots_new(engine->loop);
-    engine->unified = unified_new(&unified, err);
-    return engine->unified ? 0 : -1;
+    engine->model_calls = model_calls_new(&calls, err);
+    return engine->model_calls ? 0 : -1;
 }
 
 static void engine_auto(struct cordon_engine **slot)
@@ -189,13 +189,13 @@ void cordon_close(struct cordon_engine *engine)
 {
     if (!engine)
         return;
-    unified_free(engine->unified);
+    model_calls_free(engine->model_calls);
     calls_free(engine->calls);
     executions_free(engine);
     approvals_free(engine->approvals);
     snapshots_free(engine->snapshots);
-    places_free(engine->places, engine->cooler);
-    cooler_free(engine->cooler);
+    places_free(engine->places, engine->idle_reaper);
+    idle_reaper_free(engine->idle_reaper);
     loop_free(engine->loop);
     config_free(engine->config);
     strv_done(&engine->own_paths);

@@ -11,23 +11,23 @@
 
 struct config;
 struct approvals;
-struct cooler;
+struct idle_reaper;
 struct denials;
 struct host_asker;
-struct limits;
-struct limits_report;
+struct resource_limits;
+struct resource_limits_report;
 struct loop;
 struct place;
 struct process_end;
 struct screen;
 struct screen_limits;
 struct snapshots;
-struct unified;
+struct model_calls;
 
 struct cordon_engine {
     struct loop *loop;
-    struct cooler *cooler; /* of the places' sandboxes */
-    struct unified *unified;
+    struct idle_reaper *idle_reaper; /* of the places' sandboxes */
+    struct model_calls *model_calls;
     struct cordon_call *calls;           /* that wait; calls.c */
     struct cordon_execution *executions; /* that go on; execute.c */
     struct approvals *approvals;         /* NULL: nobody can be asked */
@@ -71,10 +71,10 @@ const struct screen_limits *view_limits(unsigned flags);
 struct cordon_screen *view_new(const struct screen *screen, struct err *err);
 
 /* `from` may be NULL: none. */
-int limits_read(struct limits *ret, const struct cordon_limits *from, struct err *err);
+int limits_read(struct resource_limits *ret, const struct cordon_limits *from, struct err *err);
 
 /* Of enum cordon_limit. */
-unsigned limits_hit(const struct limits_report *report);
+unsigned limits_hit(const struct resource_limits_report *report);
 
 /* The first of them in words, and what would allow it; NULL when there is none. Caller frees. */
 char *denials_say(const struct denials *denials);

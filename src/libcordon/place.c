@@ -44,12 +44,12 @@ static void place_free(struct place *place)
     free(place);
 }
 
-void places_free(struct place *places, struct cooler *cooler)
+void places_free(struct place *places, struct idle_reaper *idle_reaper)
 {
     while (places) {
         struct place *next = places->next;
 
-        cooler_forget(cooler, places->sandbox);
+        idle_reaper_forget(idle_reaper, places->sandbox);
         place_free(places);
         places = next;
     }
@@ -241,8 +241,8 @@ static struct sandbox *make_sandbox(const struct making *making, struct err *err
         .access = &making->access,
         .allow_nested_namespaces = making->chosen.profile.allow_nested_namespaces,
         .keep_warm = true,
-        .on_idle = cooler_on_idle,
-        .data = making->engine->cooler,
+        .on_idle = idle_reaper_on_idle,
+        .data = making->engine->idle_reaper,
         .launcher = making->engine->launcher,
         .own_paths = (const char *const *)strv_view(&making->own_paths),
     };
@@ -260,7 +260,7 @@ static void make_env(const struct making *making, struct place *place)
         .network = making->access.network,
     };
     AUTO(environment_report_done) struct environment_report report = {0};
-    struct session_env_request session = {0};
+    struct job_env_request session = {0};
 
     environment_build(&request, &place->env, &report);
     for (size_t i = 0; i < report.len; i++)
@@ -269,7 +269,7 @@ static void make_env(const struct making *making, struct place *place)
     session.thread_id = making->engine->thread_id;
     session.base = strv_view(&place->env);
     session.chosen = (const char *const *)strv_view(&place->set_names);
-    session_env_build(&session, &place->session_env);
+    job_env_build(&session, &place->session_env);
 }
 
 static struct place *place_make(struct making *making, struct err *err)
@@ -343,7 +343,7 @@ struct place *place_open(struct cordon_engine *engine, const struct place *like,
 void place_close(struct cordon_engine *engine, struct place *place)
 {
     if (place)
-        cooler_forget(engine->cooler, place->sandbox);
+        idle_reaper_forget(engine->idle_reaper, place->sandbox);
     place_free(place);
 }
 

@@ -10,7 +10,7 @@
 #include "policy/access.h"
 #include "policy/profile.h"
 
-struct cooler;
+struct idle_reaper;
 struct cordon_engine;
 struct cordon_policy;
 struct profile_overlay;
@@ -44,7 +44,7 @@ struct place *place_open(struct cordon_engine *engine, const struct place *like,
                          const struct profile_overlay *overlay, struct err *err);
 void place_close(struct cordon_engine *engine, struct place *place);
 
-void places_free(struct place *places, struct cooler *cooler);
+void places_free(struct place *places, struct idle_reaper *idle_reaper);
 
 /* Where a command starts: `cwd` from the workspace, or the workspace. Caller frees. */
 char *place_folder(const struct place *place, const char *cwd);

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 
 struct cordon_session {
-    struct session_watch watch; /* first, so that one is the other */
+    struct job_watch watch; /* first, so that one is the other */
     struct cordon_engine *engine;
-    struct session *session;
+    struct job *job;
     struct reader *reader;
     struct loop_timer *change; /* deferred call of on_change */
     struct cordon_end end;     /* once it has ended */
@@ -35,19 +35,19 @@ static void on_time(void *data)
 
 static void take_end(struct cordon_session *session)
 {
-    const struct session *from = session->session;
-    struct limits_report report;
+    const struct job *from = session->job;
+    struct resource_limits_report report;
 
-    end_fill(&session->end, session_end(from), session_exit_code(from));
-    session_limits(from, &report);
+    end_fill(&session->end, job_end(from), job_exit_code(from));
+    job_resource_limits(from, &report);
     session->end.limits_hit = limits_hit(&report);
 }
 
-static void on_session(struct session_watch *watch, enum session_event event)
+static void on_session(struct job_watch *watch, enum job_event event)
 {
     struct cordon_session *session = (struct cordon_session *)watch;
 
-    if (event == SESSION_ENDED)
+    if (event == JOB_ENDED)
         take_end(session);
     loop_timer_start(session->change, 0);
 }
@@ -65,13 +65,13 @@ void cordon_session_free(struct cordon_session *session)
         return;
     reader_free(session->reader);
     loop_timer_free(session->change);
-    session_free(session->session);
+    job_free(session->job);
     free(session->denial);
     free(session);
 }
 
-static struct session *start(struct cordon_engine *engine,
-                             const struct cordon_session_options *options, struct err *err)
+static struct job *start(struct cordon_engine *engine, const struct cordon_session_options *options,
+                         struct err *err)
 {
     const struct place *place = place_find(engine, options->policy, err);
     AUTO_FREE char *cwd = NULL;
@@ -83,8 +83,8 @@ static struct session *start(struct cordon_engine *engine,
         .size = {.rows = options->rows, .columns = options->columns},
         .cgroup = -1,
     };
-    struct limits limits;
-    struct session_options session = {
+    struct resource_limits limits;
+    struct job_options session = {
         .process = &process,
         .limits = &limits,
         .output = {.memory_max = OUTPUT_MEMORY_DEFAULT},
@@ -98,7 +98,7 @@ static struct session *start(struct cordon_engine *engine,
     process.env = options->env ? (char *const *)options->env : strv_view(&place->env);
     process.cwd = cwd = place_folder(place, options->cwd);
     session.command = options->argv[0];
-    return session_start(&session, err);
+    return job_start(&session, err);
 }
 
 static int options_check(const struct cordon_session_options *options, struct err *err)
@@ -113,7 +113,7 @@ int cordon_session_start(struct cordon_engine *engine, const struct cordon_sessi
 {
     struct cordon_session_options options;
     struct cordon_session *session;
-    struct session *started;
+    struct job *started;
     struct err err;
 
     if (options_read(&options, sizeof options, given, &err) || options_check(&options, &err) ||
@@ -121,15 +121,15 @@ int cordon_session_start(struct cordon_engine *engine, const struct cordon_sessi
         return error_give(error, &err);
     session = alloc_zero(1, sizeof *session);
     session->engine = engine;
-    session->session = started;
+    session->job = started;
     session->on_change = options.on_change;
     session->data = options.data;
     session->change = loop_timer_new(engine->loop, on_time, session);
     session->reader = reader_new(
-        session_output(started),
+        job_output(started),
         &(struct reader_options){.unit = OUTPUT_BY_RUN, .on_event = on_reader, .data = session});
     session->watch.on_event = on_session;
-    session_watch(started, &session->watch);
+    job_watch(started, &session->watch);
     loop_timer_start(session->change, 0); /* the host reads, and is told from then on */
     *ret_session = session;
     return 0;
@@ -159,15 +159,15 @@ void cordon_session_read(struct cordon_session *session, void *into, size_t max,
 
 static int write_all(struct cordon_session *session, const void *bytes, size_t len, struct err *err)
 {
-    enum session_written written;
+    enum job_written written;
 
-    if (session_write(session->session, bytes, len, NULL, &written, err))
+    if (job_write(session->job, bytes, len, NULL, &written, err))
         return -1;
-    if (written == SESSION_NO_INPUT)
+    if (written == JOB_NO_INPUT)
         return err_set(err, ERR_INVALID, "the command has no input to write to");
-    if (written == SESSION_NO_ROOM)
+    if (written == JOB_NO_ROOM)
         return err_set(err, ERR_LIMIT, "%zu bytes wait already for the command to read them",
-                       SESSION_INPUT_MAX);
+                       JOB_INPUT_MAX);
     return 0;
 }
 
@@ -181,14 +181,14 @@ int cordon_session_write(struct cordon_session *session, const void *bytes, size
 
 void cordon_session_close_input(struct cordon_session *session)
 {
-    session_close_input(session->session);
+    job_close_input(session->job);
 }
 
 int cordon_session_screen(struct cordon_session *session, struct cordon_screen **ret_screen,
                           struct cordon_error *error)
 {
     struct err err;
-    struct cordon_screen *view = view_new(session_screen(session->session), &err);
+    struct cordon_screen *view = view_new(job_screen(session->job), &err);
 
     if (!view)
         return error_give(error, &err);
@@ -204,21 +204,21 @@ int cordon_session_resize(struct cordon_session *session, unsigned short rows,
     const struct pty_size size = {.rows = rows, .columns = columns};
     struct err err;
 
-    return session_resize(session->session, size, &err) ? error_give(error, &err) : 0;
+    return job_resize(session->job, size, &err) ? error_give(error, &err) : 0;
 }
 
 int cordon_session_signal(struct cordon_session *session, int signal, struct cordon_error *error)
 {
     struct err err;
 
-    return session_signal(session->session, signal, &err) ? error_give(error, &err) : 0;
+    return job_signal(session->job, signal, &err) ? error_give(error, &err) : 0;
 }
 
 int cordon_session_interrupt(struct cordon_session *session, struct cordon_error *error)
 {
     struct err err;
 
-    return session_interrupt(session->session, &err) ? error_give(error, &err) : 0;
+    return job_interrupt(session->job, &err) ? error_give(error, &err) : 0;
 }
 
 int cordon_session_terminate(struct cordon_session *session, unsigned grace_ms,
@@ -226,25 +226,24 @@ int cordon_session_terminate(struct cordon_session *session, unsigned grace_ms,
 {
     struct err err;
 
-    return session_terminate(session->session, grace_ms * CLOCK_NS_PER_MS, &err)
-               ? error_give(error, &err)
-               : 0;
+    return job_terminate(session->job, grace_ms * CLOCK_NS_PER_MS, &err) ? error_give(error, &err)
+                                                                         : 0;
 }
 
 /* --- the end --- */
 
 const struct cordon_end *cordon_session_end(const struct cordon_session *session)
 {
-    return session_end(session->session) ? &session->end : NULL;
+    return job_end(session->job) ? &session->end : NULL;
 }
 
 const char *cordon_session_denial(struct cordon_session *session)
 {
     AUTO(denials_done) struct denials denials = {0};
 
-    if (!session_end(session->session) || session->denial)
+    if (!job_end(session->job) || session->denial)
         return session->denial;
-    session_denials(session->session, &denials);
+    job_denials(session->job, &denials);
     session->denial = denials_say(&denials);
     return session->denial;
 }

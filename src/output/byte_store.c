@@ -1,4 +1,4 @@
-/* See retention.h. Memory is written to the spool only when it would otherwise lose bytes, and then
+/* See store.h. Memory is written to the spool only when it would otherwise lose bytes, and then
  * all of it that is not there yet: small outputs never touch the disk, large ones are written in
  * pieces of about half of the memory.
  *
@@ -6,75 +6,73 @@
  * in memory have not begun, there is the gap. */
 #include "output/byte_store.h"
 
-void retention_init(struct retention *retention, size_t max, const struct spool_options *spool)
+void byte_store_init(struct byte_store *store, size_t max, const struct spool_options *spool)
 {
-    *retention = (struct retention){.spool = spool ? spool_new(spool) : NULL};
-    ring_init(&retention->head, max / 2);
-    ring_init(&retention->tail, max - max / 2);
+    *store = (struct byte_store){.spool = spool ? spool_new(spool) : NULL};
+    ring_init(&store->head, max / 2);
+    ring_init(&store->tail, max - max / 2);
 }
 
-void retention_done(struct retention *retention)
+void byte_store_done(struct byte_store *store)
 {
-    ring_done(&retention->head);
-    ring_done(&retention->tail);
-    spool_free(retention->spool);
+    ring_done(&store->head);
+    ring_done(&store->tail);
+    spool_free(store->spool);
 }
 
-uint64_t retention_tail_start(const struct retention *retention)
+uint64_t byte_store_tail_start(const struct byte_store *store)
 {
-    return retention->total - retention->tail.len;
+    return store->total - store->tail.len;
 }
 
-uint64_t retention_prefix_end(const struct retention *retention)
+uint64_t byte_store_prefix_end(const struct byte_store *store)
 {
-    uint64_t tail_start = retention_tail_start(retention);
-    uint64_t end = spool_len(retention->spool);
+    uint64_t tail_start = byte_store_tail_start(store);
+    uint64_t end = spool_len(store->spool);
 
-    if (end < retention->head.len)
-        end = retention->head.len;
+    if (end < store->head.len)
+        end = store->head.len;
     return end < tail_start ? end : tail_start;
 }
 
-static size_t head_room(const struct retention *retention, size_t len)
+static size_t head_room(const struct byte_store *store, size_t len)
 {
-    size_t room = retention->head.max - retention->head.len;
+    size_t room = store->head.max - store->head.len;
 
     return len < room ? len : room;
 }
 
-bool retention_will_spool(const struct retention *retention, size_t len)
+bool byte_store_will_spool(const struct byte_store *store, size_t len)
 {
-    size_t rest = len - head_room(retention, len);
+    size_t rest = len - head_room(store, len);
 
-    return spool_state(retention->spool) == SPOOL_OK &&
-           rest > retention->tail.max - retention->tail.len;
+    return spool_state(store->spool) == SPOOL_OK && rest > store->tail.max - store->tail.len;
 }
 
 /* The bytes at `offset` that are in memory and contiguous. */
-static const char *memory_piece(const struct retention *retention, uint64_t offset, size_t *ret_len)
+static const char *memory_piece(const struct byte_store *store, uint64_t offset, size_t *ret_len)
 {
-    if (offset < retention->head.len)
-        return ring_piece(&retention->head, (size_t)offset, ret_len);
-    return ring_piece(&retention->tail, (size_t)(offset - retention_tail_start(retention)),
-                      ret_len);
+    if (offset < store->head.len)
+        return ring_piece(&store->head, (size_t)offset, ret_len);
+    return ring_piece(&store->tail, (size_t)(offset - byte_store_tail_start(store)), ret_len);
 }
 
-void retention_flush(struct retention *retention)
+void byte_store_flush(struct byte_store *store)
 {
     size_t len = 1;
 
-    while (spool_state(retention->spool) == SPOOL_OK && len) {
-        const char *bytes = memory_piece(retention, spool_len(retention->spool), &len);
+    while (spool_state(store->spool) == SPOOL_OK && len) {
+        const char *bytes = memory_piece(store, spool_len(store->spool), &len);
 
-        spool_write(retention->spool, bytes, len);
+        spool_write(store->spool, bytes, len);
     }
 }
 
 /* Bytes at `offset` leave memory, or never came there. They are lost unless the spool has them. */
-static void retention_leave(struct retention *retention, uint64_t offset, const char *bytes,
-                            size_t len, retention_on_loss *on_loss, void *data)
+static void byte_store_leave(struct byte_store *store, uint64_t offset, const char *bytes,
+                             size_t len, byte_store_on_loss *on_loss, void *data)
 {
-    uint64_t kept = spool_len(retention->spool);
+    uint64_t kept = spool_len(store->spool);
 
     if (kept >= offset + len)
         return;
@@ -86,65 +84,65 @@ static void retention_leave(struct retention *retention, uint64_t offset, const 
     on_loss(data, offset, bytes, len);
 }
 
-void retention_add(struct retention *retention, const char *bytes, size_t len,
-                   retention_on_loss *on_loss, void *data)
+void byte_store_add(struct byte_store *store, const char *bytes, size_t len,
+                    byte_store_on_loss *on_loss, void *data)
 {
-    size_t first = head_room(retention, len);
-    struct ring *tail = &retention->tail;
+    size_t first = head_room(store, len);
+    struct ring *tail = &store->tail;
     uint64_t offset;
     size_t leaving;
     size_t passing;
 
-    ring_add(&retention->head, bytes, first);
-    retention->total += first;
+    ring_add(&store->head, bytes, first);
+    store->total += first;
     bytes += first;
     len -= first;
-    if (retention_will_spool(retention, len))
-        retention_flush(retention);
+    if (byte_store_will_spool(store, len))
+        byte_store_flush(store);
     leaving = ring_overflow(tail, len);
     passing = len > tail->max ? len - tail->max : 0;
-    offset = retention_tail_start(retention);
+    offset = byte_store_tail_start(store);
     for (size_t at = 0, piece; at < leaving; at += piece) {
         const char *oldest = ring_piece(tail, at, &piece);
 
         if (piece > leaving - at)
             piece = leaving - at;
-        retention_leave(retention, offset + at, oldest, piece, on_loss, data);
+        byte_store_leave(store, offset + at, oldest, piece, on_loss, data);
     }
     if (passing) {
-        spool_write(retention->spool, bytes, passing);
-        retention_leave(retention, offset + leaving, bytes, passing, on_loss, data);
+        spool_write(store->spool, bytes, passing);
+        byte_store_leave(store, offset + leaving, bytes, passing, on_loss, data);
     }
     ring_add(tail, bytes, len);
-    retention->total += len;
+    store->total += len;
 }
 
-size_t retention_copy(struct retention *retention, uint64_t offset, char *into, size_t max)
+size_t byte_store_copy(struct byte_store *store, uint64_t offset, char *into, size_t max)
 {
-    uint64_t prefix_end = retention_prefix_end(retention);
-    uint64_t tail_start = retention_tail_start(retention);
+    uint64_t prefix_end = byte_store_prefix_end(store);
+    uint64_t tail_start = byte_store_tail_start(store);
     uint64_t len;
 
-    if (offset < retention->head.len)
-        len = retention->head.len - offset;
+    if (offset < store->head.len)
+        len = store->head.len - offset;
     else if (offset < prefix_end)
         len = prefix_end - offset;
     else
-        len = offset < tail_start || offset >= retention->total ? 0 : retention->total - offset;
+        len = offset < tail_start || offset >= store->total ? 0 : store->total - offset;
     if (len > max)
         len = max;
     if (!len)
         return 0;
-    if (offset < retention->head.len)
-        ring_copy(&retention->head, (size_t)offset, into, (size_t)len);
+    if (offset < store->head.len)
+        ring_copy(&store->head, (size_t)offset, into, (size_t)len);
     else if (offset >= tail_start)
-        ring_copy(&retention->tail, (size_t)(offset - tail_start), into, (size_t)len);
-    else if (!spool_read(retention->spool, offset, into, (size_t)len))
+        ring_copy(&store->tail, (size_t)(offset - tail_start), into, (size_t)len);
+    else if (!spool_read(store->spool, offset, into, (size_t)len))
         return 0;
     return (size_t)len;
 }
 
-size_t retention_memory(const struct retention *retention)
+size_t byte_store_memory(const struct byte_store *store)
 {
-    return retention->head.cap + retention->tail.cap;
+    return store->head.cap + store->tail.cap;
 }

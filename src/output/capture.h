@@ -1,4 +1,4 @@
-/* Bounded retention of a command's output: of each stream the head and the tail, half and half,
+/* Bounded store of a command's output: of each stream the head and the tail, half and half,
  * an exact count of what was left out between them, and the order in which the streams came. */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* See marks.h. A mark is the length of a chunk and its stream as one number, seven bits to a byte,
+/* See chunks.h. A mark is the length of a chunk and its stream as one number, seven bits to a byte,
  * the low ones first, the high bit set in all bytes but the last (LEB128). So a chunk of up to 63
  * bytes costs one byte more, one of 8 KiB three.
  *
@@ -16,31 +16,32 @@ enum { STREAM_BITS = 1, MARK_SIZE_MAX = 10, PAGE_SIZE = 512 };
 
 _Static_assert(STREAM_COUNT <= 1 << STREAM_BITS, "a stream has to fit into its bits of a mark");
 
-struct marks_page {
+struct chunk_index_page {
     uint64_t at;
     size_t len;
     char bytes[PAGE_SIZE];
 };
 
-void marks_init(struct marks *marks, const struct spool_options *spool)
+void chunk_index_init(struct chunk_index *chunks, const struct spool_options *spool)
 {
-    *marks = (struct marks){0};
-    ring_init(&marks->head, SIZE_MAX);
-    ring_init(&marks->tail, SIZE_MAX);
+    *chunks = (struct chunk_index){0};
+    ring_init(&chunks->head, SIZE_MAX);
+    ring_init(&chunks->tail, SIZE_MAX);
     if (spool)
-        marks->spool =
+        chunks->spool =
             spool_new(&(struct spool_options){.folder = spool->folder, .quota = UINT64_MAX});
 }
 
-void marks_done(struct marks *marks)
+void chunk_index_done(struct chunk_index *chunks)
 {
-    ring_done(&marks->head);
-    ring_done(&marks->tail);
-    spool_free(marks->spool);
-    free(marks->cache);
+    ring_done(&chunks->head);
+    ring_done(&chunks->tail);
+    spool_free(chunks->spool);
+    free(chunks->cache);
 }
 
-void marks_add(struct marks *marks, enum marks_region region, enum stream stream, uint64_t len)
+void chunk_index_add(struct chunk_index *chunks, enum chunk_index_region region, enum stream stream,
+                     uint64_t len)
 {
     uint64_t value = len << STREAM_BITS | (uint64_t)stream;
     char bytes[MARK_SIZE_MAX];
@@ -49,111 +50,111 @@ void marks_add(struct marks *marks, enum marks_region region, enum stream stream
     for (; value >= 0x80; value >>= 7)
         bytes[n++] = (char)(value | 0x80);
     bytes[n++] = (char)value;
-    if (region == MARKS_HEAD) {
-        ring_add(&marks->head, bytes, n);
-        marks->tail_at = marks->head.len;
+    if (region == CHUNK_INDEX_HEAD) {
+        ring_add(&chunks->head, bytes, n);
+        chunks->tail_at = chunks->head.len;
     } else {
-        ring_add(&marks->tail, bytes, n);
+        ring_add(&chunks->tail, bytes, n);
     }
 }
 
-static bool page_load(struct marks *marks, uint64_t at)
+static bool page_load(struct chunk_index *chunks, uint64_t at)
 {
-    uint64_t end = spool_len(marks->spool);
+    uint64_t end = spool_len(chunks->spool);
 
     if (at >= end)
         return false;
-    if (!marks->cache)
-        marks->cache = alloc_zero(1, sizeof *marks->cache);
-    marks->cache->at = at;
-    marks->cache->len = end - at < PAGE_SIZE ? (size_t)(end - at) : PAGE_SIZE;
-    if (spool_read(marks->spool, at, marks->cache->bytes, marks->cache->len))
+    if (!chunks->cache)
+        chunks->cache = alloc_zero(1, sizeof *chunks->cache);
+    chunks->cache->at = at;
+    chunks->cache->len = end - at < PAGE_SIZE ? (size_t)(end - at) : PAGE_SIZE;
+    if (spool_read(chunks->spool, at, chunks->cache->bytes, chunks->cache->len))
         return true;
-    marks->cache->len = 0;
+    chunks->cache->len = 0;
     return false;
 }
 
 /* The byte at a position; -1 when there is none, or not any more. */
-static int marks_byte(struct marks *marks, uint64_t at)
+static int marks_byte(struct chunk_index *chunks, uint64_t at)
 {
-    const struct marks_page *page = marks->cache;
+    const struct chunk_index_page *page = chunks->cache;
     size_t len;
 
-    if (at < marks->head.len)
-        return (unsigned char)*ring_piece(&marks->head, (size_t)at, &len);
-    if (at >= marks->tail_at)
-        return at - marks->tail_at < marks->tail.len
-                   ? (unsigned char)*ring_piece(&marks->tail, (size_t)(at - marks->tail_at), &len)
+    if (at < chunks->head.len)
+        return (unsigned char)*ring_piece(&chunks->head, (size_t)at, &len);
+    if (at >= chunks->tail_at)
+        return at - chunks->tail_at < chunks->tail.len
+                   ? (unsigned char)*ring_piece(&chunks->tail, (size_t)(at - chunks->tail_at), &len)
                    : -1;
-    at -= marks->head.len;
+    at -= chunks->head.len;
     if (!page || at < page->at || at >= page->at + page->len) {
-        if (!page_load(marks, at))
+        if (!page_load(chunks, at))
             return -1;
-        page = marks->cache;
+        page = chunks->cache;
     }
     return (unsigned char)page->bytes[at - page->at];
 }
 
-bool marks_next(struct marks *marks, struct output_place *place)
+bool chunk_index_next(struct chunk_index *chunks, struct output_cursor *cursor)
 {
     uint64_t value = 0;
-    uint64_t at = place->mark;
+    uint64_t at = cursor->mark;
     unsigned shift = 0;
     int byte;
 
     do {
-        byte = marks_byte(marks, at++);
+        byte = marks_byte(chunks, at++);
         if (byte < 0)
             return false;
         value |= (uint64_t)(byte & 0x7f) << shift;
         shift += 7;
     } while (byte & 0x80);
-    place->mark = at;
-    place->seq++;
-    place->stream = (enum stream)(value & ((1 << STREAM_BITS) - 1));
-    place->left = value >> STREAM_BITS;
+    cursor->mark = at;
+    cursor->seq++;
+    cursor->stream = (enum stream)(value & ((1 << STREAM_BITS) - 1));
+    cursor->left = value >> STREAM_BITS;
     return true;
 }
 
-bool marks_advance(struct marks *marks, struct output_place *place, uint64_t offset)
+bool chunk_index_advance(struct chunk_index *chunks, struct output_cursor *cursor, uint64_t offset)
 {
-    while (place->offset < offset) {
-        uint64_t step = offset - place->offset;
+    while (cursor->offset < offset) {
+        uint64_t step = offset - cursor->offset;
 
-        if (!place->left && !marks_next(marks, place))
+        if (!cursor->left && !chunk_index_next(chunks, cursor))
             return false;
-        if (step > place->left)
-            step = place->left;
-        place->offset += step;
-        place->left -= step;
+        if (step > cursor->left)
+            step = cursor->left;
+        cursor->offset += step;
+        cursor->left -= step;
     }
     return true;
 }
 
-void marks_forget(struct marks *marks, uint64_t mark)
+void chunk_index_forget(struct chunk_index *chunks, uint64_t mark)
 {
-    if (mark <= marks->tail_at)
+    if (mark <= chunks->tail_at)
         return;
-    ring_drop(&marks->tail, (size_t)(mark - marks->tail_at));
-    marks->tail_at = mark;
+    ring_drop(&chunks->tail, (size_t)(mark - chunks->tail_at));
+    chunks->tail_at = mark;
 }
 
-bool marks_flush(struct marks *marks)
+bool chunk_index_flush(struct chunk_index *chunks)
 {
-    uint64_t written = marks->head.len + spool_len(marks->spool);
+    uint64_t written = chunks->head.len + spool_len(chunks->spool);
     const char *bytes;
     size_t len;
 
-    while (written < marks->tail_at + marks->tail.len) {
-        bytes = ring_piece(&marks->tail, (size_t)(written - marks->tail_at), &len);
-        if (!spool_write(marks->spool, bytes, len))
+    while (written < chunks->tail_at + chunks->tail.len) {
+        bytes = ring_piece(&chunks->tail, (size_t)(written - chunks->tail_at), &len);
+        if (!spool_write(chunks->spool, bytes, len))
             return false;
         written += len;
     }
     return true;
 }
 
-size_t marks_memory(const struct marks *marks)
+size_t chunk_index_memory(const struct chunk_index *chunks)
 {
-    return marks->head.cap + marks->tail.cap + (marks->cache ? sizeof *marks->cache : 0);
+    return chunks->head.cap + chunks->tail.cap + (chunks->cache ? sizeof *chunks->cache : 0);
 }

@@ -5,36 +5,37 @@
 #include "output/output.h"
 #include "output/ring.h"
 
-struct marks_page;
+struct chunk_index_page;
 
-struct marks {
+struct chunk_index {
     struct ring head; /* of chunks that begin in the output's head: positions [0, head.len) */
     struct ring tail; /* of the newest chunks: positions [tail_at, tail_at + tail.len) */
     uint64_t tail_at;
-    struct spool *spool;      /* positions [head.len, head.len + its length); NULL: none */
-    struct marks_page *cache; /* of the spool; NULL until used */
+    struct spool *spool;            /* positions [head.len, head.len + its length); NULL: none */
+    struct chunk_index_page *cache; /* of the spool; NULL until used */
 };
 
 /* `spool` says where, its quota and name do not count; NULL: none. */
-void marks_init(struct marks *marks, const struct spool_options *spool);
-void marks_done(struct marks *marks);
+void chunk_index_init(struct chunk_index *chunks, const struct spool_options *spool);
+void chunk_index_done(struct chunk_index *chunks);
 
-enum marks_region { MARKS_HEAD, MARKS_TAIL };
+enum chunk_index_region { CHUNK_INDEX_HEAD, CHUNK_INDEX_TAIL };
 
 /* Of one chunk; all of the head come before all of the tail. */
-void marks_add(struct marks *marks, enum marks_region region, enum stream stream, uint64_t len);
+void chunk_index_add(struct chunk_index *chunks, enum chunk_index_region region, enum stream stream,
+                     uint64_t len);
 
-/* Loads the chunk behind the place, whose `left` is 0. false when there is none, or none that can
+/* Loads the chunk behind the cursor, whose `left` is 0. false when there is none, or none that can
  * be read. */
-bool marks_next(struct marks *marks, struct output_place *place);
+bool chunk_index_next(struct chunk_index *chunks, struct output_cursor *cursor);
 
 /* Moves the place forward to `offset`; false when it cannot get there. */
-bool marks_advance(struct marks *marks, struct output_place *place, uint64_t offset);
+bool chunk_index_advance(struct chunk_index *chunks, struct output_cursor *cursor, uint64_t offset);
 
 /* Those before position `mark`, of the tail, are no longer needed in memory. */
-void marks_forget(struct marks *marks, uint64_t mark);
+void chunk_index_forget(struct chunk_index *chunks, uint64_t mark);
 
 /* Writes to the spool what is not there yet; false when that is not possible. */
-bool marks_flush(struct marks *marks);
+bool chunk_index_flush(struct chunk_index *chunks);
 
-size_t marks_memory(const struct marks *marks);
+size_t chunk_index_memory(const struct chunk_index *chunks);

@@ -1,11 +1,11 @@
-/* See output.h. The bytes are kept by `retention`, the chunks that they came in by `marks`; this
+/* See output.h. The bytes are kept by `store`, the chunks that they came in by `chunks`; this
  * file keeps the two in step. The pin between them is `front`, the place of the oldest byte of the
- * newest ones: it moves as they are pushed out, and what the marks say about chunks before it goes
- * with them. A place in the prefix or behind the front stays good because marks are forgotten only
+ * newest ones: it moves as they are pushed out, and what the chunks say about chunks before it goes
+ * with them. A place in the prefix or behind the front stays good because chunks are forgotten only
  * together with their bytes; every place between is in the gap, and the gap only grows.
  *
  * Marks go to disk before the bytes that they describe, so the prefix never holds bytes without
- * marks. When marks cannot be written the bytes are not either.
+ * chunks. When chunks cannot be written the bytes are not either.
  *
  * Appending is O(length of the chunk), and O(number of watches). */
 #include "output/output.h"
@@ -18,9 +18,9 @@
 #include <stdlib.h>
 
 struct output {
-    struct retention retention;
-    struct marks marks;
-    struct output_place front; /* at retention_tail_start() */
+    struct byte_store store;
+    struct chunk_index chunks;
+    struct output_cursor front; /* at byte_store_tail_start() */
     uint64_t last_seq;
     uint64_t newlines;
     struct output_watch *watches;
@@ -32,8 +32,8 @@ struct output *output_new(const struct output_options *options)
 {
     struct output *output = alloc_zero(1, sizeof *output);
 
-    retention_init(&output->retention, options->memory_max, options->spool);
-    marks_init(&output->marks, options->spool);
+    byte_store_init(&output->store, options->memory_max, options->spool);
+    chunk_index_init(&output->chunks, options->spool);
     output->has_name = options->spool && options->spool->name;
     return output;
 }
@@ -42,8 +42,8 @@ void output_free(struct output *output)
 {
     if (!output)
         return;
-    retention_done(&output->retention);
-    marks_done(&output->marks);
+    byte_store_done(&output->store);
+    chunk_index_done(&output->chunks);
     free(output);
 }
 
@@ -66,25 +66,26 @@ static void output_tell(const struct output *output)
 /* Marks first. */
 static void output_prepare_spool(struct output *output)
 {
-    if (!marks_flush(&output->marks))
-        spool_fail(output->retention.spool, spool_errno(output->marks.spool));
+    if (!chunk_index_flush(&output->chunks))
+        spool_fail(output->store.spool, spool_errno(output->chunks.spool));
 }
 
 void output_append(struct output *output, enum stream stream, const char *bytes, size_t len)
 {
-    struct retention *retention = &output->retention;
-    enum marks_region region = retention->total < retention->head.max ? MARKS_HEAD : MARKS_TAIL;
+    struct byte_store *store = &output->store;
+    enum chunk_index_region region =
+        store->total < store->head.max ? CHUNK_INDEX_HEAD : CHUNK_INDEX_TAIL;
 
     if (!len)
         return;
     output->last_seq++;
     output->newlines += newlines_count(bytes, len);
-    marks_add(&output->marks, region, stream, len);
-    if (retention_will_spool(retention, len))
+    chunk_index_add(&output->chunks, region, stream, len);
+    if (byte_store_will_spool(store, len))
         output_prepare_spool(output);
-    retention_add(retention, bytes, len, output_on_loss, output);
-    marks_advance(&output->marks, &output->front, retention_tail_start(retention));
-    marks_forget(&output->marks, output->front.mark);
+    byte_store_add(store, bytes, len, output_on_loss, output);
+    chunk_index_advance(&output->chunks, &output->front, byte_store_tail_start(store));
+    chunk_index_forget(&output->chunks, output->front.mark);
     output_tell(output);
 }
 
@@ -94,75 +95,75 @@ void output_finish(struct output *output)
         return;
     output->finished = true;
     if (output->has_name)
-        retention_flush(&output->retention);
+        byte_store_flush(&output->store);
     output_tell(output);
 }
 
 void output_info(const struct output *output, struct output_info *ret)
 {
     *ret = (struct output_info){
-        .total = output->retention.total,
+        .total = output->store.total,
         .last_seq = output->last_seq,
         .newlines = output->newlines,
-        .prefix_end = retention_prefix_end(&output->retention),
-        .tail_start = retention_tail_start(&output->retention),
+        .prefix_end = byte_store_prefix_end(&output->store),
+        .tail_start = byte_store_tail_start(&output->store),
         .finished = output->finished,
-        .spool = spool_state(output->retention.spool),
-        .spool_errno = spool_errno(output->retention.spool),
+        .spool = spool_state(output->store.spool),
+        .spool_errno = spool_errno(output->store.spool),
     };
 }
 
 uint64_t output_total(const struct output *output)
 {
-    return output->retention.total;
+    return output->store.total;
 }
 
 size_t output_memory(const struct output *output)
 {
-    return sizeof *output + retention_memory(&output->retention) + marks_memory(&output->marks);
+    return sizeof *output + byte_store_memory(&output->store) + chunk_index_memory(&output->chunks);
 }
 
 /* Whether the bytes behind the place are gone. */
 static bool output_in_gap(const struct output *output, uint64_t offset)
 {
-    return offset >= retention_prefix_end(&output->retention) &&
-           offset < retention_tail_start(&output->retention);
+    return offset >= byte_store_prefix_end(&output->store) &&
+           offset < byte_store_tail_start(&output->store);
 }
 
 /* Where the retained bytes that begin at `offset` end. */
 static uint64_t output_reach(const struct output *output, uint64_t offset)
 {
-    uint64_t prefix_end = retention_prefix_end(&output->retention);
-    uint64_t tail_start = retention_tail_start(&output->retention);
+    uint64_t prefix_end = byte_store_prefix_end(&output->store);
+    uint64_t tail_start = byte_store_tail_start(&output->store);
 
-    return prefix_end < tail_start && offset < prefix_end ? prefix_end : output->retention.total;
+    return prefix_end < tail_start && offset < prefix_end ? prefix_end : output->store.total;
 }
 
-void output_peek(struct output *output, struct output_place *place, struct output_record *ret)
+void output_peek(struct output *output, struct output_cursor *cursor, struct output_record *ret)
 {
-    *ret = (struct output_record){.kind = OUTPUT_BYTES, .offset = place->offset};
-    if (place->offset == output->retention.total) {
+    *ret = (struct output_record){.kind = OUTPUT_BYTES, .offset = cursor->offset};
+    if (cursor->offset == output->store.total) {
         ret->kind = output->finished ? OUTPUT_END : OUTPUT_EMPTY;
         return;
     }
-    if (!output_in_gap(output, place->offset) &&
-        (place->left || marks_next(&output->marks, place))) {
-        ret->stream = place->stream;
-        ret->first_seq = place->seq;
-        ret->last_seq = place->seq;
-        ret->len = output_reach(output, place->offset) - place->offset;
-        if (ret->len > place->left)
-            ret->len = place->left;
+    if (!output_in_gap(output, cursor->offset) &&
+        (cursor->left || chunk_index_next(&output->chunks, cursor))) {
+        ret->stream = cursor->stream;
+        ret->first_seq = cursor->seq;
+        ret->last_seq = cursor->seq;
+        ret->len = output_reach(output, cursor->offset) - cursor->offset;
+        if (ret->len > cursor->left)
+            ret->len = cursor->left;
         return;
     }
     ret->kind = OUTPUT_GAP;
-    ret->len = retention_tail_start(&output->retention) - place->offset;
+    ret->len = byte_store_tail_start(&output->store) - cursor->offset;
 }
 
 /* Makes the record, which is one of bytes, as long as unit and `max` allow, and moves the place
  * behind it. */
-static void output_extend(struct output *output, struct output_place *place, enum output_unit unit,
-                          size_t max, struct output_record *record)
+static void output_extend(struct output *output, struct output_cursor *cursor,
+                          enum output_unit unit, size_t max, struct output_record *record)
 {
     struct output_record next = *record;
 
@@ -171,12 +172,12 @@ static void output_extend(struct output *output, struct output_place *place, enu
         uint64_t step = next.len < max - record->len ? next.len : max - record->len;
 
         record->len += step;
-        record->last_seq = place->seq;
-        place->offset += step;
-        place->left -= step;
+        record->last_seq = cursor->seq;
+        cursor->offset += step;
+        cursor->left -= step;
         if (unit == OUTPUT_BY_CHUNK)
             return;
-        output_peek(output, place, &next);
+        output_peek(output, cursor, &next);
     }
 }
 
@@ -194,56 +195,56 @@ static bool output_copy_all(struct output *output, uint64_t offset, char *into, 
     return true;
 }
 
-void output_read(struct output *output, struct output_place *place, enum output_unit unit,
+void output_read(struct output *output, struct output_cursor *cursor, enum output_unit unit,
                  char *into, size_t max, struct output_record *ret)
 {
-    const struct output_place before = *place;
+    const struct output_cursor before = *cursor;
 
-    output_peek(output, place, ret);
+    output_peek(output, cursor, ret);
     while (ret->kind == OUTPUT_BYTES) {
-        output_extend(output, place, unit, max, ret);
+        output_extend(output, cursor, unit, max, ret);
         if (output_copy_all(output, ret->offset, into, ret->len))
             return;
         /* the spool has failed: less is retained now, and all of that is in memory */
-        *place = before;
-        output_peek(output, place, ret);
+        *cursor = before;
+        output_peek(output, cursor, ret);
     }
     if (ret->kind == OUTPUT_GAP)
-        *place = output->front;
+        *cursor = output->front;
 }
 
-void output_seek(struct output *output, uint64_t offset, struct output_place *ret)
+void output_seek(struct output *output, uint64_t offset, struct output_cursor *ret)
 {
-    if (offset > output->retention.total)
-        offset = output->retention.total;
-    *ret = offset < output->front.offset ? (struct output_place){0} : output->front;
-    if (output_in_gap(output, offset) || !marks_advance(&output->marks, ret, offset))
-        *ret = (struct output_place){.offset = offset, .mark = UINT64_MAX};
+    if (offset > output->store.total)
+        offset = output->store.total;
+    *ret = offset < output->front.offset ? (struct output_cursor){0} : output->front;
+    if (output_in_gap(output, offset) || !chunk_index_advance(&output->chunks, ret, offset))
+        *ret = (struct output_cursor){.offset = offset, .mark = UINT64_MAX};
 }
 
-void output_seek_after(struct output *output, uint64_t seq, struct output_place *ret)
+void output_seek_after(struct output *output, uint64_t seq, struct output_cursor *ret)
 {
-    struct output_place place = output->front;
-    uint64_t end = output->retention.total;
+    struct output_cursor cursor = output->front;
+    uint64_t end = output->store.total;
 
-    if (place.seq > seq) {
-        place = (struct output_place){0};
-        end = retention_prefix_end(&output->retention);
+    if (cursor.seq > seq) {
+        cursor = (struct output_cursor){0};
+        end = byte_store_prefix_end(&output->store);
     }
-    while (place.offset < end && (place.left || place.seq < seq)) {
+    while (cursor.offset < end && (cursor.left || cursor.seq < seq)) {
         uint64_t chunk_end;
 
-        if (!place.left && !marks_next(&output->marks, &place))
+        if (!cursor.left && !chunk_index_next(&output->chunks, &cursor))
             break;
-        chunk_end = place.offset + place.left;
-        marks_advance(&output->marks, &place, chunk_end < end ? chunk_end : end);
+        chunk_end = cursor.offset + cursor.left;
+        chunk_index_advance(&output->chunks, &cursor, chunk_end < end ? chunk_end : end);
     }
-    *ret = place;
+    *ret = cursor;
 }
 
 size_t output_copy(struct output *output, uint64_t offset, char *into, size_t max)
 {
-    return retention_copy(&output->retention, offset, into, max);
+    return byte_store_copy(&output->store, offset, into, max);
 }
 
 void output_watch(struct output *output, struct output_watch *watch)

@@ -10,7 +10,7 @@
  * the quota is reached, and there is no gap before that. Both ends of the gap are exact, always.
  *
  * Life: output_new(), output_append() ..., output_finish() once, output_free(). Readers (reader.h,
- * unread.h) and searches (search.h) borrow the output and are freed before it.
+ * model_cursor.h) borrow the output and are freed before it.
  */
 #pragma once
 
@@ -63,7 +63,7 @@ size_t output_memory(const struct output *output);
 
 /* A place between two bytes. A value, to be copied freely; it stays good whatever happens to the
  * output. Only `offset` means anything to others; zeroed it is the beginning. */
-struct output_place {
+struct output_cursor {
     uint64_t offset; /* of the next byte */
     uint64_t seq;    /* of the chunk that `left` belongs to, or of the last one before the place */
     uint64_t mark;   /* where the description of the chunk behind that one is */
@@ -94,20 +94,20 @@ enum output_unit {
 };
 
 /* What comes next, up to the end of its chunk. Loads that chunk's description into the place. */
-void output_peek(struct output *output, struct output_place *place, struct output_record *ret);
+void output_peek(struct output *output, struct output_cursor *cursor, struct output_record *ret);
 
 /* Reads the next at most `max` (> 0) bytes into `into` and moves the place behind them; a gap moves
  * it to the gap's end. */
-void output_read(struct output *output, struct output_place *place, enum output_unit unit,
+void output_read(struct output *output, struct output_cursor *cursor, enum output_unit unit,
                  char *into, size_t max, struct output_record *ret);
 
 /* The place at `offset` (at most the total). Costs a walk over the chunks between it and the
  * nearest known place: the beginning, or the beginning of the newest bytes. */
-void output_seek(struct output *output, uint64_t offset, struct output_place *ret);
+void output_seek(struct output *output, uint64_t offset, struct output_cursor *ret);
 
 /* The place where chunk `seq` + 1 begins, or the end when there is none such yet. When that place
  * is lost, it is the beginning of the gap. */
-void output_seek_after(struct output *output, uint64_t seq, struct output_place *ret);
+void output_seek_after(struct output *output, uint64_t seq, struct output_cursor *ret);
 
 /* --- reading without stream tags --- */
 

@@ -24,7 +24,7 @@ struct held {
 struct reader {
     struct output_watch watch; /* first, so that a watch is its reader */
     struct output *output;
-    struct output_place place;
+    struct output_cursor cursor;
     struct reader_options options;
     struct held held[STREAM_COUNT];
     bool is_armed; /* READER_READY is due when something comes */
@@ -66,7 +66,7 @@ struct reader *reader_new(struct output *output, const struct reader_options *op
     reader->output = output;
     reader->options = *options;
     reader->watch.on_new = reader_on_new;
-    output_seek(output, options->offset, &reader->place);
+    output_seek(output, options->offset, &reader->cursor);
     output_watch(output, &reader->watch);
     return reader;
 }
@@ -81,12 +81,12 @@ void reader_free(struct reader *reader)
 
 uint64_t reader_offset(const struct reader *reader)
 {
-    return reader->place.offset;
+    return reader->cursor.offset;
 }
 
 uint64_t reader_unread(const struct reader *reader)
 {
-    uint64_t unread = output_total(reader->output) - reader->place.offset;
+    uint64_t unread = output_total(reader->output) - reader->cursor.offset;
 
     for (int i = 0; i < STREAM_COUNT; i++)
         unread += reader->held[i].len;
@@ -128,14 +128,14 @@ static bool reader_flush(struct reader *reader, char *into, struct output_record
  * is read, when its bytes have turned out to be gone. */
 static bool reader_join(struct reader *reader, char *into, size_t max, struct output_record *ret)
 {
-    const struct output_place before = reader->place;
+    const struct output_cursor before = reader->cursor;
     const struct held *held = &reader->held[before.stream];
 
     memcpy(into, held->bytes, held->len);
-    output_read(reader->output, &reader->place, reader->options.unit, into + held->len,
+    output_read(reader->output, &reader->cursor, reader->options.unit, into + held->len,
                 max - held->len, ret);
     if (ret->kind != OUTPUT_BYTES) {
-        reader->place = before;
+        reader->cursor = before;
         return false;
     }
     if (held->len) {
@@ -164,7 +164,7 @@ static void reader_hold(struct reader *reader, const char *bytes,
 static bool reader_read_text(struct reader *reader, char *into, size_t max,
                              struct output_record *ret)
 {
-    const struct output_place before = reader->place;
+    const struct output_cursor before = reader->cursor;
     struct held *held = &reader->held[before.stream];
     size_t torn;
 
@@ -178,7 +178,7 @@ static bool reader_read_text(struct reader *reader, char *into, size_t max,
         return false;
     }
     if (torn) {
-        reader->place = before;
+        reader->cursor = before;
         if (ret->len - torn == held->len) { /* it was no beginning after all */
             reader_give(held, before.stream, into, ret);
             return true;
@@ -197,13 +197,13 @@ static void reader_read_record(struct reader *reader, char *into, size_t max,
     bool has_record = false;
 
     while (!has_record) {
-        output_peek(reader->output, &reader->place, &next);
+        output_peek(reader->output, &reader->cursor, &next);
         if (next.kind == OUTPUT_BYTES && reader->options.text == READER_UTF8) {
             has_record = reader_read_text(reader, into, max, ret);
             continue;
         }
         if (next.kind == OUTPUT_EMPTY || !reader_flush(reader, into, ret))
-            output_read(reader->output, &reader->place, reader->options.unit, into, max, ret);
+            output_read(reader->output, &reader->cursor, reader->options.unit, into, max, ret);
         has_record = true;
     }
 }
@@ -220,9 +220,9 @@ uint64_t reader_skip(struct reader *reader, uint64_t offset)
 {
     uint64_t before = reader_unread(reader);
 
-    if (offset <= reader->place.offset)
+    if (offset <= reader->cursor.offset)
         return 0;
-    output_seek(reader->output, offset, &reader->place);
+    output_seek(reader->output, offset, &reader->cursor);
     for (int i = 0; i < STREAM_COUNT; i++)
         reader->held[i].len = 0;
     reader_check_low(reader);

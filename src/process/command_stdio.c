@@ -1,4 +1,4 @@
-/* See channels.h. Reading takes what is there and goes back to the loop, so that a command that
+/* See stdio.h. Reading takes what is there and goes back to the loop, so that a command that
  * writes without end holds up nobody else, and the two streams come in about the order in which
  * they were written. */
 #include "process/command_stdio.h"
@@ -15,76 +15,75 @@
 #define READ_SIZE 65536 /* what a pipe holds */
 #define READ_LITTLE 512 /* of a terminal: as if somebody typed */
 
-void channels_init(struct channels *channels)
+void command_stdio_init(struct command_stdio *stdio)
 {
-    *channels = (struct channels){.pty = {.master = -1, .slave = -1}, .input = {.fd = -1}};
+    *stdio = (struct command_stdio){.pty = {.master = -1, .slave = -1}, .input = {.fd = -1}};
     for (int i = 0; i < STREAM_COUNT; i++)
-        channels->out[i] =
-            (struct channel){.channels = channels, .stream = (enum stream)i, .fd = -1};
+        stdio->out[i] = (struct command_stream){.stdio = stdio, .stream = (enum stream)i, .fd = -1};
 }
 
-static int channels_open_null(struct channels_child *child, struct err *err)
+static int channels_open_null(struct command_stdio_child *child, struct err *err)
 {
     child->fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return child->fds[0] < 0 ? err_sys(err, "opening /dev/null") : 0;
 }
 
-static int channels_open_input(struct channels *channels, struct loop *loop,
-                               struct channels_child *child, struct err *err)
+static int channels_open_input(struct command_stdio *stdio, struct loop *loop,
+                               struct command_stdio_child *child, struct err *err)
 {
     int ends[2];
 
     if (pipe2(ends, O_CLOEXEC))
         return err_sys(err, "making a pipe");
     child->fds[0] = ends[0];
-    return input_init(&channels->input, loop, ends[1], NULL, err);
+    return input_init(&stdio->input, loop, ends[1], NULL, err);
 }
 
-static int channels_open_output(struct channels *channels, enum stream stream,
-                                struct channels_child *child, struct err *err)
+static int channels_open_output(struct command_stdio *stdio, enum stream stream,
+                                struct command_stdio_child *child, struct err *err)
 {
     int ends[2];
 
     if (pipe2(ends, O_CLOEXEC))
         return err_sys(err, "making a pipe");
-    channels->out[stream].fd = ends[0];
+    stdio->out[stream].fd = ends[0];
     child->fds[stream == STREAM_STDOUT ? 1 : 2] = ends[1];
     return fd_set_nonblocking(ends[0], true, err);
 }
 
-static int channels_open_pipes(struct channels *channels, const struct process_options *options,
-                               struct channels_child *child, struct err *err)
+static int channels_open_pipes(struct command_stdio *stdio, const struct process_options *options,
+                               struct command_stdio_child *child, struct err *err)
 {
     child->is_owned = true;
     if (options->input == PROCESS_STDIN_NULL
             ? channels_open_null(child, err)
-            : channels_open_input(channels, options->loop, child, err))
+            : channels_open_input(stdio, options->loop, child, err))
         return -1;
-    if (channels_open_output(channels, STREAM_STDOUT, child, err))
+    if (channels_open_output(stdio, STREAM_STDOUT, child, err))
         return -1;
-    return channels_open_output(channels, STREAM_STDERR, child, err);
+    return channels_open_output(stdio, STREAM_STDERR, child, err);
 }
 
-static int channels_open_tty(struct channels *channels, const struct process_options *options,
-                             struct channels_child *child, struct err *err)
+static int channels_open_tty(struct command_stdio *stdio, const struct process_options *options,
+                             struct command_stdio_child *child, struct err *err)
 {
-    if (pty_open(options->size, options->tty_like, &channels->pty, err))
+    if (pty_open(options->size, options->tty_like, &stdio->pty, err))
         return -1;
     for (int i = 0; i < 3; i++)
-        child->fds[i] = channels->pty.slave;
-    channels->out[STREAM_STDOUT].fd = channels->pty.master;
-    return input_init(&channels->input, options->loop, -1, &channels->pty, err);
+        child->fds[i] = stdio->pty.slave;
+    stdio->out[STREAM_STDOUT].fd = stdio->pty.master;
+    return input_init(&stdio->input, options->loop, -1, &stdio->pty, err);
 }
 
-int channels_open(struct channels *channels, const struct process_options *options,
-                  struct channels_child *ret_child, struct err *err)
+int command_stdio_open(struct command_stdio *stdio, const struct process_options *options,
+                       struct command_stdio_child *ret_child, struct err *err)
 {
-    *ret_child = (struct channels_child){.fds = {-1, -1, -1}};
+    *ret_child = (struct command_stdio_child){.fds = {-1, -1, -1}};
     switch (options->stdio) {
     case PROCESS_PIPES:
-        return channels_open_pipes(channels, options, ret_child, err);
+        return channels_open_pipes(stdio, options, ret_child, err);
     case PROCESS_TTY:
-        return channels_open_tty(channels, options, ret_child, err);
+        return channels_open_tty(stdio, options, ret_child, err);
     case PROCESS_FDS:
         memcpy(ret_child->fds, options->fds, sizeof ret_child->fds);
         return 0;
@@ -92,19 +91,19 @@ int channels_open(struct channels *channels, const struct process_options *optio
     return err_set(err, ERR_BUG, "unknown kind of stdio %d", (int)options->stdio);
 }
 
-void channels_child_done(struct channels_child *child)
+void command_stdio_child_done(struct command_stdio_child *child)
 {
     for (int i = 0; child->is_owned && i < 3; i++)
         if (child->fds[i] >= 0)
             close(child->fds[i]);
 }
 
-static bool channel_is_tty(const struct channel *channel)
+static bool channel_is_tty(const struct command_stream *channel)
 {
-    return channel->fd == channel->channels->pty.master;
+    return channel->fd == channel->stdio->pty.master;
 }
 
-static void channel_close(struct channel *channel)
+static void channel_close(struct command_stream *channel)
 {
     loop_watch_free(channel->watch);
     channel->watch = NULL;
@@ -117,7 +116,7 @@ static void channel_close(struct channel *channel)
  * so it is asked again, unless that was little: the loop comes back for what may follow. Returns
  * the number of bytes, `*ret_end` when there will be no more: the end of the file for a pipe, EIO
  * for a terminal. */
-static size_t channel_fill(const struct channel *channel, char *chunk, bool *ret_end)
+static size_t channel_fill(const struct command_stream *channel, char *chunk, bool *ret_end)
 {
     size_t len = 0;
     ssize_t n;
@@ -133,15 +132,15 @@ static size_t channel_fill(const struct channel *channel, char *chunk, bool *ret
 }
 
 /* Reads once; true when that was the end. */
-static bool channel_take(struct channel *channel)
+static bool channel_take(struct command_stream *channel)
 {
-    struct channels *channels = channel->channels;
+    struct command_stdio *stdio = channel->stdio;
     char chunk[READ_SIZE];
     bool at_end = false;
     size_t len = channel_fill(channel, chunk, &at_end);
 
     if (len)
-        channels->on_bytes(channels->data, channel->stream, chunk, len);
+        stdio->on_bytes(stdio->data, channel->stream, chunk, len);
     if (at_end)
         channel_close(channel);
     return at_end;
@@ -149,17 +148,17 @@ static bool channel_take(struct channel *channel)
 
 static void channel_on_ready(void *data, int fd, unsigned ready)
 {
-    struct channel *channel = data;
-    struct channels *channels = channel->channels;
+    struct command_stream *channel = data;
+    struct command_stdio *stdio = channel->stdio;
 
-    if (channel_take(channel) && channels_are_read_out(channels))
-        channels->on_read_out(channels->data);
+    if (channel_take(channel) && command_stdio_is_read_out(stdio))
+        stdio->on_read_out(stdio->data);
 }
 
-int channels_watch(struct channels *channels, struct loop *loop, struct err *err)
+int command_stdio_watch(struct command_stdio *stdio, struct loop *loop, struct err *err)
 {
     for (int i = 0; i < STREAM_COUNT; i++) {
-        struct channel *channel = &channels->out[i];
+        struct command_stream *channel = &stdio->out[i];
 
         if (channel->fd < 0)
             continue;
@@ -171,47 +170,47 @@ int channels_watch(struct channels *channels, struct loop *loop, struct err *err
     return 0;
 }
 
-void channels_take(struct channels *channels)
+void command_stdio_take(struct command_stdio *stdio)
 {
     for (int i = 0; i < STREAM_COUNT; i++)
-        if (channels->out[i].fd >= 0 && !channels->out[i].is_held)
-            channel_take(&channels->out[i]);
+        if (stdio->out[i].fd >= 0 && !stdio->out[i].is_held)
+            channel_take(&stdio->out[i]);
 }
 
-void channels_hold(struct channels *channels, enum stream stream, bool on)
+void command_stdio_hold(struct command_stdio *stdio, enum stream stream, bool on)
 {
-    struct channel *channel = &channels->out[stream];
+    struct command_stream *channel = &stdio->out[stream];
 
     channel->is_held = on;
     if (channel->watch)
         loop_watch_set(channel->watch, on ? LOOP_NOTHING : LOOP_READ);
 }
 
-bool channels_are_held(const struct channels *channels)
+bool command_stdio_is_held(const struct command_stdio *stdio)
 {
     for (int i = 0; i < STREAM_COUNT; i++)
-        if (channels->out[i].fd >= 0 && channels->out[i].is_held)
+        if (stdio->out[i].fd >= 0 && stdio->out[i].is_held)
             return true;
     return false;
 }
 
-void channels_close_stream(struct channels *channels, enum stream stream)
+void command_stdio_close_stream(struct command_stdio *stdio, enum stream stream)
 {
-    struct channel *channel = &channels->out[stream];
+    struct command_stream *channel = &stdio->out[stream];
 
     if (channel->fd >= 0 && !channel_is_tty(channel))
         channel_close(channel);
 }
 
-bool channels_are_read_out(const struct channels *channels)
+bool command_stdio_is_read_out(const struct command_stdio *stdio)
 {
-    return channels->out[STREAM_STDOUT].fd < 0 && channels->out[STREAM_STDERR].fd < 0;
+    return stdio->out[STREAM_STDOUT].fd < 0 && stdio->out[STREAM_STDERR].fd < 0;
 }
 
-void channels_close(struct channels *channels)
+void command_stdio_close(struct command_stdio *stdio)
 {
-    input_done(&channels->input);
+    input_done(&stdio->input);
     for (int i = 0; i < STREAM_COUNT; i++)
-        channel_close(&channels->out[i]);
-    pty_close(&channels->pty);
+        channel_close(&stdio->out[i]);
+    pty_close(&stdio->pty);
 }

@@ -10,23 +10,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct channels;
+struct command_stdio;
 struct loop;
 struct loop_watch;
 struct process_options;
 
 /* One stream on its way in. */
-struct channel {
-    struct channels *channels;
+struct command_stream {
+    struct command_stdio *stdio;
     enum stream stream;
     int fd; /* of a pipe: owned; of a PTY: its master, borrowed; -1: read to its end */
     bool is_held;
     struct loop_watch *watch;
 };
 
-struct channels {
+struct command_stdio {
     struct pty pty; /* master -1 without one */
-    struct channel out[STREAM_COUNT];
+    struct command_stream out[STREAM_COUNT];
     struct input input;
     void (*on_bytes)(void *data, enum stream stream, const char *bytes, size_t len);
     /* Everything is read to its end; the last thing that is done before going back to the loop. */
@@ -34,30 +34,30 @@ struct channels {
     void *data;
 };
 
-/* What the command gets; closed by channels_child_done() once it has it. */
-struct channels_child {
+/* What the command gets; closed by command_stdio_child_done() once it has it. */
+struct command_stdio_child {
     int fds[3];
     bool is_owned;
 };
 
-void channels_init(struct channels *channels);
-int channels_open(struct channels *channels, const struct process_options *options,
-                  struct channels_child *ret_child, struct err *err);
-void channels_child_done(struct channels_child *child);
+void command_stdio_init(struct command_stdio *stdio);
+int command_stdio_open(struct command_stdio *stdio, const struct process_options *options,
+                       struct command_stdio_child *ret_child, struct err *err);
+void command_stdio_child_done(struct command_stdio_child *child);
 
 /* Begins to read. */
-int channels_watch(struct channels *channels, struct loop *loop, struct err *err);
+int command_stdio_watch(struct command_stdio *stdio, struct loop *loop, struct err *err);
 
 /* Reads what is there now of the streams that are not held, without waiting for the loop. No
  * on_read_out follows. */
-void channels_take(struct channels *channels);
+void command_stdio_take(struct command_stdio *stdio);
 
 /* Stops reading a stream, or goes on. */
-void channels_hold(struct channels *channels, enum stream stream, bool on);
-bool channels_are_held(const struct channels *channels);
+void command_stdio_hold(struct command_stdio *stdio, enum stream stream, bool on);
+bool command_stdio_is_held(const struct command_stdio *stdio);
 
 /* Closes our end of a stream's pipe; a PTY goes on being read. No on_read_out follows. */
-void channels_close_stream(struct channels *channels, enum stream stream);
+void command_stdio_close_stream(struct command_stdio *stdio, enum stream stream);
 
-bool channels_are_read_out(const struct channels *channels);
-void channels_close(struct channels *channels);
+bool command_stdio_is_read_out(const struct command_stdio *stdio);
+void command_stdio_close(struct command_stdio *stdio);

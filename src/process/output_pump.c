@@ -1,4 +1,4 @@
-/* See relay.h. At most one chunk waits for each stream, because the next is not read before.
+/* See pump.h. At most one chunk waits for each stream, because the next is not read before.
  *
  * The descriptors are shared with whoever started us, so they are never made non-blocking. A file
  * is just written to. A socket has MSG_DONTWAIT. For a pipe or terminal, poll(2) says whether
@@ -31,7 +31,7 @@ enum lane_kind {
 
 /* The way of one stream. */
 struct lane {
-    struct relay *relay;
+    struct output_pump *pump;
     enum stream stream;
     enum lane_kind kind;
     int fd;
@@ -40,8 +40,8 @@ struct lane {
     struct buf waiting;
 };
 
-struct relay {
-    struct relay_options options;
+struct output_pump {
+    struct output_pump_options options;
     struct lane lanes[STREAM_COUNT];
 };
 
@@ -93,7 +93,7 @@ static size_t lane_write(struct lane *lane, const char *bytes, size_t len)
         return done;
     lane->error = errno;
     lane_close(lane);
-    process_close_output(lane->relay->options.process, lane->stream);
+    process_close_output(lane->pump->options.process, lane->stream);
     return len;
 }
 
@@ -102,20 +102,20 @@ static void lane_set_waiting(const struct lane *lane, bool on)
 {
     if (lane->watch)
         loop_watch_set(lane->watch, on ? LOOP_WRITE : LOOP_NOTHING);
-    process_hold_output(lane->relay->options.process, lane->stream, on);
+    process_hold_output(lane->pump->options.process, lane->stream, on);
 }
 
 static void lane_on_ready(void *data, int fd, unsigned ready)
 {
     struct lane *lane = data;
-    struct relay *relay = lane->relay;
+    struct output_pump *pump = lane->pump;
 
     buf_consume(&lane->waiting, lane_write(lane, lane->waiting.data, lane->waiting.len));
     if (lane->waiting.len)
         return;
     lane_set_waiting(lane, false);
-    if (relay->options.on_empty && relay_is_empty(relay))
-        relay->options.on_empty(relay->options.data);
+    if (pump->options.on_empty && output_pump_is_empty(pump))
+        pump->options.on_empty(pump->options.data);
 }
 
 static int lane_open(struct lane *lane, int fd, struct err *err)
@@ -128,45 +128,45 @@ static int lane_open(struct lane *lane, int fd, struct err *err)
     if (fstat(fd, &st))
         return err_sys(err, "looking at descriptor %d", fd);
     lane->watch =
-        loop_watch_new(lane->relay->options.loop, fd, LOOP_NOTHING, lane_on_ready, lane, &why);
+        loop_watch_new(lane->pump->options.loop, fd, LOOP_NOTHING, lane_on_ready, lane, &why);
     if (lane->watch)
         lane->kind = S_ISSOCK(st.st_mode) ? LANE_SOCKET : LANE_POLLED;
     return 0;
 }
 
-struct relay *relay_new(const struct relay_options *options, struct err *err)
+struct output_pump *output_pump_new(const struct output_pump_options *options, struct err *err)
 {
-    struct relay *relay = alloc_zero(1, sizeof *relay);
+    struct output_pump *pump = alloc_zero(1, sizeof *pump);
 
-    relay->options = *options;
+    pump->options = *options;
     for (int i = 0; i < STREAM_COUNT; i++) {
-        struct lane *lane = &relay->lanes[i];
+        struct lane *lane = &pump->lanes[i];
 
-        lane->relay = relay;
+        lane->pump = pump;
         lane->stream = (enum stream)i;
         buf_init(&lane->waiting, SIZE_MAX / 2);
         if (options->fds[i] >= 0 && lane_open(lane, options->fds[i], err)) {
-            relay_free(relay);
+            output_pump_free(pump);
             return NULL;
         }
     }
-    return relay;
+    return pump;
 }
 
-void relay_free(struct relay *relay)
+void output_pump_free(struct output_pump *pump)
 {
-    if (!relay)
+    if (!pump)
         return;
     for (int i = 0; i < STREAM_COUNT; i++) {
-        lane_close(&relay->lanes[i]);
-        buf_done(&relay->lanes[i].waiting);
+        lane_close(&pump->lanes[i]);
+        buf_done(&pump->lanes[i].waiting);
     }
-    free(relay);
+    free(pump);
 }
 
-void relay_write(struct relay *relay, enum stream stream, const char *bytes, size_t len)
+void output_pump_write(struct output_pump *pump, enum stream stream, const char *bytes, size_t len)
 {
-    struct lane *lane = &relay->lanes[stream];
+    struct lane *lane = &pump->lanes[stream];
     size_t done = 0;
 
     if (lane->kind == LANE_CLOSED)
@@ -179,30 +179,30 @@ void relay_write(struct relay *relay, enum stream stream, const char *bytes, siz
     lane_set_waiting(lane, true);
 }
 
-bool relay_is_empty(const struct relay *relay)
+bool output_pump_is_empty(const struct output_pump *pump)
 {
     for (int i = 0; i < STREAM_COUNT; i++)
-        if (relay->lanes[i].waiting.len)
+        if (pump->lanes[i].waiting.len)
             return false;
     return true;
 }
 
-void relay_abandon(struct relay *relay)
+void output_pump_abandon(struct output_pump *pump)
 {
-    bool was_empty = relay_is_empty(relay);
+    bool was_empty = output_pump_is_empty(pump);
 
     for (int i = 0; i < STREAM_COUNT; i++) {
-        struct lane *lane = &relay->lanes[i];
+        struct lane *lane = &pump->lanes[i];
 
         if (lane->waiting.len)
             lane_set_waiting(lane, false);
         lane_close(lane);
     }
-    if (!was_empty && relay->options.on_empty)
-        relay->options.on_empty(relay->options.data);
+    if (!was_empty && pump->options.on_empty)
+        pump->options.on_empty(pump->options.data);
 }
 
-int relay_error(const struct relay *relay, enum stream stream)
+int output_pump_error(const struct output_pump *pump, enum stream stream)
 {
-    return relay->lanes[stream].error;
+    return pump->lanes[stream].error;
 }

@@ -11,29 +11,30 @@
 
 struct loop;
 struct process;
-struct relay;
+struct output_pump;
 
-struct relay_options {
+struct output_pump_options {
     struct loop *loop;
     struct process *process;
     int fds[STREAM_COUNT]; /* borrowed; their flags are left alone; -1: nothing is passed on */
-    void (*on_empty)(void *data); /* everything was passed on, after relay_is_empty() had denied it;
+    void (*on_empty)(
+        void *data); /* everything was passed on, after output_pump_is_empty() had denied it;
                                      from the loop only */
     void *data;
 };
 
 /* NULL on failure. */
-struct relay *relay_new(const struct relay_options *options, struct err *err);
-void relay_free(struct relay *relay); /* before the process; safe on NULL */
+struct output_pump *output_pump_new(const struct output_pump_options *options, struct err *err);
+void output_pump_free(struct output_pump *pump); /* before the process; safe on NULL */
 
 /* Bytes that came by on_output of the process. */
-void relay_write(struct relay *relay, enum stream stream, const char *bytes, size_t len);
+void output_pump_write(struct output_pump *pump, enum stream stream, const char *bytes, size_t len);
 
 /* Nothing waits to be passed on. */
-bool relay_is_empty(const struct relay *relay);
+bool output_pump_is_empty(const struct output_pump *pump);
 
 /* Drops what waits and what comes: somebody has lost patience. */
-void relay_abandon(struct relay *relay);
+void output_pump_abandon(struct output_pump *pump);
 
 /* errno value for which a stream was given up, 0 while it was not. EPIPE: its reader has gone. */
-int relay_error(const struct relay *relay, enum stream stream);
+int output_pump_error(const struct output_pump *pump, enum stream stream);

@@ -1,5 +1,5 @@
 /* See process.h. One process is five things to wait for: what the launcher says (a packet socket),
- * the end of the command's init (a pidfd), its output and room for its input (channels.h), and
+ * the end of the command's init (a pidfd), its output and room for its input (stdio.h), and
  * time. They meet in two places:
  *
  *     start --> started --> [launcher reports the end] --> [pidfd: init is gone]
@@ -39,7 +39,7 @@ static void process_close(struct process *process)
     process->status_watch = NULL;
     process->pidfd_watch = NULL;
     process->kill_timer = NULL;
-    channels_close(&process->channels);
+    command_stdio_close(&process->stdio);
     if (process->is_launched)
         launch_done(&process->launch);
     process->is_launched = false;
@@ -47,7 +47,7 @@ static void process_close(struct process *process)
 
 static void process_tell_output_end(struct process *process)
 {
-    if (process->has_exited && channels_are_read_out(&process->channels) &&
+    if (process->has_exited && command_stdio_is_read_out(&process->stdio) &&
         process->events->on_output_end)
         process->events->on_output_end(process->data);
 }
@@ -59,7 +59,7 @@ static void process_tell_exit(struct process *process)
     if (process->has_exited || !process->lingers || process->end.how == PROCESS_FAILED_TO_START)
         return;
     process->has_exited = true;
-    channels_take(&process->channels);
+    command_stdio_take(&process->stdio);
     if (process->events->on_exit)
         process->events->on_exit(process->data, &process->end);
     process_tell_output_end(process);
@@ -68,8 +68,8 @@ static void process_tell_exit(struct process *process)
 /* The last thing that is done with the process: on_end may free it. */
 static void process_finish(struct process *process)
 {
-    process->end.drain_cut = !channels_are_read_out(&process->channels);
-    input_drop(&process->channels.input);
+    process->end.drain_cut = !command_stdio_is_read_out(&process->stdio);
+    input_drop(&process->stdio.input);
     process_close(process);
     if (process->events->on_end)
         process->events->on_end(process->data, &process->end);
@@ -81,8 +81,8 @@ static void process_on_drain_time(void *data)
     struct process *process = data;
     uint64_t before = process->end.output_bytes;
 
-    channels_take(&process->channels);
-    if (process->end.output_bytes == before || channels_are_read_out(&process->channels) ||
+    command_stdio_take(&process->stdio);
+    if (process->end.output_bytes == before || command_stdio_is_read_out(&process->stdio) ||
         drain_is_over(&process->drain))
         process_finish(process);
 }
@@ -96,8 +96,8 @@ static void process_begin_drain(struct process *process)
     if (!process->end.ended_ns)
         process->end.ended_ns = now;
     loop_timer_stop(process->kill_timer);
-    pty_close_slave(&process->channels.pty);
-    if (channels_are_read_out(&process->channels)) {
+    pty_close_slave(&process->stdio.pty);
+    if (command_stdio_is_read_out(&process->stdio)) {
         process_finish(process);
         return;
     }
@@ -239,24 +239,24 @@ static int process_watch(struct process *process, struct err *err)
                                           process_on_pidfd, process, err);
     if (!process->pidfd_watch)
         return -1;
-    return channels_watch(&process->channels, process->loop, err);
+    return command_stdio_watch(&process->stdio, process->loop, err);
 }
 
 static struct process *process_new(const struct process_options *options)
 {
     struct process *process = alloc_zero(1, sizeof *process);
-    struct channels *channels = &process->channels;
+    struct command_stdio *stdio = &process->stdio;
 
     process->loop = options->loop;
     process->events = options->events;
     process->data = options->data;
     process->lingers = options->lingers;
-    channels_init(channels);
-    channels->on_bytes = process_on_bytes;
-    channels->on_read_out = process_on_read_out;
-    channels->data = process;
-    channels->input.on_event = process_on_input;
-    channels->input.data = process;
+    command_stdio_init(stdio);
+    stdio->on_bytes = process_on_bytes;
+    stdio->on_read_out = process_on_read_out;
+    stdio->data = process;
+    stdio->input.on_event = process_on_input;
+    stdio->input.data = process;
     process->kill_timer = loop_timer_new(process->loop, process_on_kill_time, process);
     drain_init(&process->drain, &options->drain,
                loop_timer_new(process->loop, process_on_drain_time, process));
@@ -266,7 +266,7 @@ static struct process *process_new(const struct process_options *options)
 static int process_launch(struct process *process, const struct process_options *options,
                           struct err *err)
 {
-    AUTO(channels_child_done) struct channels_child child = {0};
+    AUTO(command_stdio_child_done) struct command_stdio_child child = {0};
     struct launch_options launch = {
         .argv = options->argv,
         .program = options->program,
@@ -278,7 +278,7 @@ static int process_launch(struct process *process, const struct process_options 
         .lingers = options->lingers,
     };
 
-    if (channels_open(&process->channels, options, &child, err))
+    if (command_stdio_open(&process->stdio, options, &child, err))
         return -1;
     memcpy(launch.stdio, child.fds, sizeof launch.stdio);
     process->end.started_ns = clock_now_ns();

@@ -11,7 +11,7 @@
 
 bool process_is_waiting(const struct process *process)
 {
-    return channels_are_held(&process->channels) && !process->kill_at_ns && !process->is_killed;
+    return command_stdio_is_held(&process->stdio) && !process->kill_at_ns && !process->is_killed;
 }
 
 bool process_is_running(const struct process *process)
@@ -28,19 +28,19 @@ bool process_is_alive(const struct process *process)
 
 size_t process_write(struct process *process, const void *bytes, size_t len)
 {
-    return input_write(&process->channels.input, bytes, len);
+    return input_write(&process->stdio.input, bytes, len);
 }
 
 void process_close_input(struct process *process)
 {
-    input_end(&process->channels.input);
+    input_end(&process->stdio.input);
 }
 
 void process_hold_output(struct process *process, enum stream stream, bool on)
 {
     bool was_waiting = process_is_waiting(process);
 
-    channels_hold(&process->channels, stream, on);
+    command_stdio_hold(&process->stdio, stream, on);
     if (was_waiting == process_is_waiting(process))
         return;
     if (was_waiting)
@@ -53,8 +53,8 @@ void process_hold_output(struct process *process, enum stream stream, bool on)
 void process_close_output(struct process *process, enum stream stream)
 {
     process_hold_output(process, stream, false);
-    channels_close_stream(&process->channels, stream);
-    if (channels_are_read_out(&process->channels))
+    command_stdio_close_stream(&process->stdio, stream);
+    if (command_stdio_is_read_out(&process->stdio))
         drain_stop(&process->drain);
 }
 
@@ -67,9 +67,9 @@ int process_resize(struct process *process, struct pty_size size, struct err *er
 {
     if (process->has_report)
         return 0;
-    if (process->channels.pty.master < 0)
+    if (process->stdio.pty.master < 0)
         return err_set(err, ERR_UNSUPPORTED, "the command has no terminal to resize");
-    return pty_resize(&process->channels.pty, size, err);
+    return pty_resize(&process->stdio.pty, size, err);
 }
 
 /* Nothing is left that a signal could reach. */
@@ -97,8 +97,8 @@ int process_signal_all(struct process *process, int signal, struct err *err)
 
 int process_interrupt(struct process *process, struct err *err)
 {
-    if (process->channels.pty.master >= 0 && !process->has_report)
-        return pty_signal(&process->channels.pty, SIGINT, err);
+    if (process->stdio.pty.master >= 0 && !process->has_report)
+        return pty_signal(&process->stdio.pty, SIGINT, err);
     return process_send(process, SIGINT, true, err);
 }
 

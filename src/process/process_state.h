@@ -16,7 +16,7 @@ struct process {
     struct loop *loop;
     const struct process_events *events;
     void *data;
-    struct channels channels;
+    struct command_stdio stdio;
     struct launch launch;
     struct loop_watch *status_watch;
     struct loop_watch *pidfd_watch;

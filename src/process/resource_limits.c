@@ -11,7 +11,7 @@
 
 #include <signal.h>
 
-const char *limit_name(enum limit limit)
+const char *resource_limit_name(enum resource_limit limit)
 {
     static const char *const names[LIMIT_COUNT] = {
         [LIMIT_MEMORY] = "memory",
@@ -34,7 +34,7 @@ const char *limit_mechanism_name(enum limit_mechanism mechanism)
     return names[mechanism];
 }
 
-static void limits_open_cgroup(struct limits_scope *scope, const char *base)
+static void limits_open_cgroup(struct resource_limits_scope *scope, const char *base)
 {
     AUTO_FREE char *found = NULL;
     struct err ignored; /* without a cgroup the rlimits do; `by` shows it */
@@ -51,10 +51,11 @@ static void limits_open_cgroup(struct limits_scope *scope, const char *base)
     if (scope->asked.pids && cgroup_set_pids(scope->cgroup, scope->asked.pids, &ignored) == 0)
         scope->by[LIMIT_PIDS] = LIMIT_BY_CGROUP;
     if (!scope->by[LIMIT_MEMORY] && !scope->by[LIMIT_PIDS])
-        limits_close(scope);
+        resource_limits_close(scope);
 }
 
-static uint64_t limits_rlimit(struct limits_scope *scope, enum limit limit, uint64_t value)
+static uint64_t limits_rlimit(struct resource_limits_scope *scope, enum resource_limit limit,
+                              uint64_t value)
 {
     if (!value || scope->by[limit] == LIMIT_BY_CGROUP)
         return 0;
@@ -67,9 +68,10 @@ static uint64_t seconds_up(uint64_t ns)
     return ns / CLOCK_NS_PER_S + (ns % CLOCK_NS_PER_S != 0);
 }
 
-void limits_open(const struct limits *limits, const char *base, struct limits_scope *ret)
+void resource_limits_open(const struct resource_limits *limits, const char *base,
+                          struct resource_limits_scope *ret)
 {
-    *ret = (struct limits_scope){.asked = *limits};
+    *ret = (struct resource_limits_scope){.asked = *limits};
     if (limits->memory || limits->pids)
         limits_open_cgroup(ret, base);
     ret->rlimits = (struct sandbox_limits){
@@ -80,7 +82,7 @@ void limits_open(const struct limits *limits, const char *base, struct limits_sc
     };
 }
 
-int limits_cgroup_fd(const struct limits_scope *scope)
+int resource_limits_cgroup_fd(const struct resource_limits_scope *scope)
 {
     return scope->cgroup ? cgroup_fd(scope->cgroup) : -1;
 }
@@ -104,7 +106,7 @@ static uint64_t cpu_time_ns(const struct process_end *end)
 /* The kernel sends SIGXCPU at the soft limit and SIGKILL at the hard one (getrlimit(2)); a SIGKILL
  * from elsewhere comes with less CPU time used. It counts in ticks, rusage does not: they differ by
  * some hundredths. */
-static bool hit_cpu_time(const struct limits_scope *scope, const struct process_end *end)
+static bool hit_cpu_time(const struct resource_limits_scope *scope, const struct process_end *end)
 {
     if (!scope->by[LIMIT_CPU_TIME])
         return false;
@@ -113,12 +115,12 @@ static bool hit_cpu_time(const struct limits_scope *scope, const struct process_
             cpu_time_ns(end) / 3 * 4 >= scope->rlimits.cpu_time * CLOCK_NS_PER_S);
 }
 
-void limits_report(const struct limits_scope *scope, const struct process_end *end,
-                   struct limits_report *ret)
+void resource_limits_report(const struct resource_limits_scope *scope,
+                            const struct process_end *end, struct resource_limits_report *ret)
 {
     struct cgroup_stat stat = {0};
 
-    *ret = (struct limits_report){0};
+    *ret = (struct resource_limits_report){0};
     for (int i = 0; i < LIMIT_COUNT; i++)
         ret->by[i] = scope->by[i];
     ret->hit[LIMIT_CPU_TIME] = hit_cpu_time(scope, end);
@@ -132,7 +134,7 @@ void limits_report(const struct limits_scope *scope, const struct process_end *e
     ret->hit[LIMIT_PIDS] = scope->by[LIMIT_PIDS] == LIMIT_BY_CGROUP && stat.pids_refused;
 }
 
-void limits_close(struct limits_scope *scope)
+void resource_limits_close(struct resource_limits_scope *scope)
 {
     cgroup_close(scope->cgroup);
     scope->cgroup = NULL;

@@ -15,12 +15,12 @@
 struct cgroup;
 struct process_end;
 
-enum limit { LIMIT_MEMORY, LIMIT_CPU_TIME, LIMIT_PIDS, LIMIT_FILE_SIZE, LIMIT_COUNT };
+enum resource_limit { LIMIT_MEMORY, LIMIT_CPU_TIME, LIMIT_PIDS, LIMIT_FILE_SIZE, LIMIT_COUNT };
 
 enum limit_mechanism { LIMIT_UNSET, LIMIT_BY_RLIMIT, LIMIT_BY_CGROUP };
 
 /* 0 means no limit. */
-struct limits {
+struct resource_limits {
     uint64_t memory;      /* bytes */
     uint64_t cpu_time_ns; /* rounded up to whole seconds: RLIMIT_CPU knows no others */
     uint64_t pids;        /* processes and threads */
@@ -28,33 +28,35 @@ struct limits {
 };
 
 /* Limits in force for one command. */
-struct limits_scope {
-    struct limits asked;
+struct resource_limits_scope {
+    struct resource_limits asked;
     enum limit_mechanism by[LIMIT_COUNT];
     struct sandbox_limits rlimits; /* to pass to the launch */
     struct cgroup *cgroup;         /* owned; NULL without one */
 };
 
 /* What is known after the command ended. */
-struct limits_report {
+struct resource_limits_report {
     enum limit_mechanism by[LIMIT_COUNT];
     bool hit[LIMIT_COUNT]; /* known to be hit; false can also mean that nobody can tell */
     uint64_t memory_peak;  /* bytes, of the whole tree; 0 when not known (no cgroup) */
     uint64_t pids_peak;    /* 0 when not known */
 };
 
-const char *limit_name(enum limit limit);                         /* "memory", "cpu-time", ... */
+const char *resource_limit_name(enum resource_limit limit);       /* "memory", "cpu-time", ... */
 const char *limit_mechanism_name(enum limit_mechanism mechanism); /* "none", "rlimit", "cgroup" */
 
 /* Makes a cgroup below `base` (NULL: found by cgroup_find_base(), "": none wanted) when a limit
  * needs one; where none can be made rlimits do, which is not an error but visible in `by`. */
-void limits_open(const struct limits *limits, const char *base, struct limits_scope *ret);
+void resource_limits_open(const struct resource_limits *limits, const char *base,
+                          struct resource_limits_scope *ret);
 
-int limits_cgroup_fd(const struct limits_scope *scope); /* for the launch; -1 without one */
+int resource_limits_cgroup_fd(
+    const struct resource_limits_scope *scope); /* for the launch; -1 without one */
 
-/* Reads what the kernel counted, before limits_close(). */
-void limits_report(const struct limits_scope *scope, const struct process_end *end,
-                   struct limits_report *ret);
+/* Reads what the kernel counted, before resource_limits_close(). */
+void resource_limits_report(const struct resource_limits_scope *scope,
+                            const struct process_end *end, struct resource_limits_report *ret);
 
 /* Kills what is left in the cgroup and removes it. */
-void limits_close(struct limits_scope *scope);
+void resource_limits_close(struct resource_limits_scope *scope);

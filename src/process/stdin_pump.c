@@ -1,4 +1,4 @@
-/* See feed.h. One buffer of bytes that wait: it is read into only when empty, so a command that
+/* See pump.h. One buffer of bytes that wait: it is read into only when empty, so a command that
  * does not read stops us from reading, and whoever writes to us feels it.
  *
  * The descriptor may be the user's stdin: its flags are shared with whoever started us, so it is
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-struct feed {
+struct stdin_pump {
     struct process *process;
     int fd; /* -1: nothing more comes than what waits */
     struct loop_watch *watch;
@@ -24,111 +24,112 @@ struct feed {
     char buffer[INPUT_MAX];
 };
 
-static void feed_stop(struct feed *feed)
+static void stdin_pump_stop(struct stdin_pump *pump)
 {
-    loop_watch_free(feed->watch);
-    loop_timer_free(feed->turn);
-    feed->watch = NULL;
-    feed->turn = NULL;
-    feed->fd = -1;
-    feed->left = 0;
+    loop_watch_free(pump->watch);
+    loop_timer_free(pump->turn);
+    pump->watch = NULL;
+    pump->turn = NULL;
+    pump->fd = -1;
+    pump->left = 0;
 }
 
 /* Wants to read again, or not. */
-static void feed_set_reading(struct feed *feed, bool on)
+static void stdin_pump_set_reading(struct stdin_pump *pump, bool on)
 {
-    if (feed->watch)
-        loop_watch_set(feed->watch, on ? LOOP_READ : LOOP_NOTHING);
-    else if (feed->turn && on)
-        loop_timer_start(feed->turn, 0);
+    if (pump->watch)
+        loop_watch_set(pump->watch, on ? LOOP_READ : LOOP_NOTHING);
+    else if (pump->turn && on)
+        loop_timer_start(pump->turn, 0);
 }
 
-static void feed_push(struct feed *feed)
+static void stdin_pump_push(struct stdin_pump *pump)
 {
-    size_t taken = process_write(feed->process, feed->next, feed->left);
+    size_t taken = process_write(pump->process, pump->next, pump->left);
 
-    feed->next += taken;
-    feed->left -= taken;
-    if (!feed->left && feed->fd < 0)
-        process_close_input(feed->process);
+    pump->next += taken;
+    pump->left -= taken;
+    if (!pump->left && pump->fd < 0)
+        process_close_input(pump->process);
     else
-        feed_set_reading(feed, !feed->left);
+        stdin_pump_set_reading(pump, !pump->left);
 }
 
-static void feed_read(struct feed *feed)
+static void stdin_pump_read(struct stdin_pump *pump)
 {
-    ssize_t n = read(feed->fd, feed->buffer, sizeof feed->buffer);
+    ssize_t n = read(pump->fd, pump->buffer, sizeof pump->buffer);
 
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
-        feed_set_reading(feed, true);
+        stdin_pump_set_reading(pump, true);
         return;
     }
     if (n <= 0) {
-        feed_stop(feed);
-        process_close_input(feed->process);
+        stdin_pump_stop(pump);
+        process_close_input(pump->process);
         return;
     }
-    feed->next = feed->buffer;
-    feed->left = (size_t)n;
-    feed_push(feed);
+    pump->next = pump->buffer;
+    pump->left = (size_t)n;
+    stdin_pump_push(pump);
 }
 
-static void feed_on_readable(void *data, int fd, unsigned ready)
+static void stdin_pump_on_readable(void *data, int fd, unsigned ready)
 {
-    feed_read(data);
+    stdin_pump_read(data);
 }
 
-static void feed_on_turn(void *data)
+static void stdin_pump_on_turn(void *data)
 {
-    feed_read(data);
+    stdin_pump_read(data);
 }
 
-struct feed *feed_new_data(struct process *process, const void *data, size_t len)
+struct stdin_pump *stdin_pump_new_data(struct process *process, const void *data, size_t len)
 {
-    struct feed *feed = alloc_zero(1, sizeof *feed);
+    struct stdin_pump *pump = alloc_zero(1, sizeof *pump);
 
-    feed->process = process;
-    feed->fd = -1;
-    feed->next = data;
-    feed->left = len;
-    feed_push(feed);
-    return feed;
+    pump->process = process;
+    pump->fd = -1;
+    pump->next = data;
+    pump->left = len;
+    stdin_pump_push(pump);
+    return pump;
 }
 
-struct feed *feed_new_fd(struct loop *loop, struct process *process, int fd, struct err *err)
+struct stdin_pump *stdin_pump_new_fd(struct loop *loop, struct process *process, int fd,
+                                     struct err *err)
 {
-    struct feed *feed = alloc_zero(1, sizeof *feed);
+    struct stdin_pump *pump = alloc_zero(1, sizeof *pump);
     struct err why;
 
-    feed->process = process;
-    feed->fd = fd;
-    feed->watch = loop_watch_new(loop, fd, LOOP_READ, feed_on_readable, feed, &why);
-    if (feed->watch)
-        return feed;
+    pump->process = process;
+    pump->fd = fd;
+    pump->watch = loop_watch_new(loop, fd, LOOP_READ, stdin_pump_on_readable, pump, &why);
+    if (pump->watch)
+        return pump;
     if (why.code != ERR_UNSUPPORTED) {
         *err = why;
-        feed_free(feed);
+        stdin_pump_free(pump);
         return NULL;
     }
-    feed->turn = loop_timer_new(loop, feed_on_turn, feed);
-    feed_set_reading(feed, true);
-    return feed;
+    pump->turn = loop_timer_new(loop, stdin_pump_on_turn, pump);
+    stdin_pump_set_reading(pump, true);
+    return pump;
 }
 
-void feed_free(struct feed *feed)
+void stdin_pump_free(struct stdin_pump *pump)
 {
-    if (!feed)
+    if (!pump)
         return;
-    feed_stop(feed);
-    free(feed);
+    stdin_pump_stop(pump);
+    free(pump);
 }
 
-void feed_on_room(struct feed *feed)
+void stdin_pump_on_room(struct stdin_pump *pump)
 {
-    feed_push(feed);
+    stdin_pump_push(pump);
 }
 
-void feed_on_closed(struct feed *feed)
+void stdin_pump_on_closed(struct stdin_pump *pump)
 {
-    feed_stop(feed);
+    stdin_pump_stop(pump);
 }

@@ -6,18 +6,19 @@
 
 #include <stddef.h>
 
-struct feed;
+struct stdin_pump;
 struct loop;
 struct process;
 
-/* `data` then end of file; borrowed for the life of the feed. */
-struct feed *feed_new_data(struct process *process, const void *data, size_t len);
+/* `data` then end of file; borrowed for the life of the pump. */
+struct stdin_pump *stdin_pump_new_data(struct process *process, const void *data, size_t len);
 
 /* What `fd` (borrowed, of any kind, blocking or not) gives until its end, then end of file. NULL on
  * failure. */
-struct feed *feed_new_fd(struct loop *loop, struct process *process, int fd, struct err *err);
-void feed_free(struct feed *feed);
+struct stdin_pump *stdin_pump_new_fd(struct loop *loop, struct process *process, int fd,
+                                     struct err *err);
+void stdin_pump_free(struct stdin_pump *pump);
 
 /* To be called on the events of the process's input. */
-void feed_on_room(struct feed *feed);
-void feed_on_closed(struct feed *feed);
+void stdin_pump_on_room(struct stdin_pump *pump);
+void stdin_pump_on_closed(struct stdin_pump *pump);

@@ -128,7 +128,7 @@ static bool has_model_session(const struct client_session *session)
     size_t len = 0;
 
     if (session->server->model_calls)
-        ids = unified_list(session->server->model_calls, session->number, &len);
+        ids = model_calls_list(session->server->model_calls, session->number, &len);
     return len > 0;
 }
 

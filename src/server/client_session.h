@@ -27,7 +27,7 @@ enum {
 
 struct client_session {
     char id[CLIENT_SESSION_ID_SIZE];
-    uint64_t number; /* owner of its unified sessions; from 1 */
+    uint64_t number; /* owner of its jobs; from 1 */
     struct server *server;
     struct client *client;       /* NULL while detached */
     struct client_session *next; /* of the server's sessions */

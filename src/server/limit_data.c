@@ -11,13 +11,13 @@ json_t *limit_data(const char *reason, size_t limit)
     return json_pack("{s:s, s:I}", "reason", reason, "limit", (json_int_t)limit);
 }
 
-json_t *limit_data_of_input(const struct session *session)
+json_t *limit_data_of_input(const struct job *job)
 {
-    struct session_info info;
+    struct job_info info;
 
-    session_info(session, &info);
-    return json_pack("{s:s, s:I, s:I}", "reason", "input-full", "limit",
-                     (json_int_t)SESSION_INPUT_MAX, "pendingBytes", (json_int_t)info.input_len);
+    job_info(job, &info);
+    return json_pack("{s:s, s:I, s:I}", "reason", "input-full", "limit", (json_int_t)JOB_INPUT_MAX,
+                     "pendingBytes", (json_int_t)info.input_len);
 }
 
 json_t *limit_data_of_errno(int error)

@@ -6,14 +6,14 @@
 #include <jansson.h>
 #include <stddef.h>
 
-struct session;
+struct job;
 
 /* {"reason": R, "limit": N}, to which others may be added; new reference. */
 json_t *limit_data(const char *reason, size_t limit);
 
 /* {"reason": "input-full", "limit", "pendingBytes"}: a write that is larger than the rest is taken
  * once the command has read. New reference. */
-json_t *limit_data_of_input(const struct session *session);
+json_t *limit_data_of_input(const struct job *job);
 
 /* {"reason": R, "errno": "EMFILE"} of what the system has run out of; NULL for any other error of
  * its. New reference. */

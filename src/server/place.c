@@ -51,7 +51,7 @@ struct places {
     struct strv secrets;
     char *files_program; /* carries out file calls, also where nothing else can be read; or NULL */
     char *patch_program; /* the same for patches: `cordon`, which is static */
-    struct cooler *cooler;
+    struct idle_reaper *idle_reaper;
     uint64_t last_number;
 };
 
@@ -60,7 +60,7 @@ struct places *places_new(struct loop *loop, char *const *own_paths, char *const
     struct places *places = alloc_zero(1, sizeof *places);
     struct err ignored; /* the first file call says it */
 
-    places->cooler = cooler_new(loop);
+    places->idle_reaper = idle_reaper_new(loop);
     strv_push_all(&places->own_paths, own_paths);
     strv_push_all(&places->secrets, secrets);
     places->files_program = program_find("cordon-files", &ignored);
@@ -72,7 +72,7 @@ static void kept_free(struct kept_place *kept)
 {
     if (!kept)
         return;
-    cooler_forget(kept->places->cooler, kept->place.sandbox);
+    idle_reaper_forget(kept->places->idle_reaper, kept->place.sandbox);
     sandbox_free(kept->place.sandbox);
     if (kept->has_request)
         sandbox_request_done(&kept->request);
@@ -99,7 +99,7 @@ void places_free(struct places *places)
     }
     strv_done(&places->own_paths);
     strv_done(&places->secrets);
-    cooler_free(places->cooler);
+    idle_reaper_free(places->idle_reaper);
     free(places->files_program);
     free(places->patch_program);
     free(places);
@@ -231,8 +231,8 @@ static int kept_open(struct kept_place *kept, const struct places *places, struc
         .mode = kept->has_request ? kept->request.mode : SANDBOX_DISABLED,
         .access = &shown,
         .keep_warm = true,
-        .on_idle = cooler_on_idle,
-        .data = places->cooler,
+        .on_idle = idle_reaper_on_idle,
+        .data = places->idle_reaper,
         .dies_with_thread = true,
     };
 

@@ -31,7 +31,7 @@ struct places;
 struct prompt;
 struct server_audit;
 struct service;
-struct unified;
+struct model_calls;
 struct write_queue;
 
 #define SERVER_GRACE_NS UINT64_C(2000000000) /* from SIGTERM to SIGKILL when the server stops */
@@ -79,7 +79,7 @@ struct server {
     struct rpc_hub *hub;
     struct places *places;
     struct file_pool *file_pool;     /* NULL until an fs/ method is used; freed before the places */
-    struct unified *model_calls;     /* NULL until session/exec is used */
+    struct model_calls *model_calls; /* NULL until session/exec is used */
     struct write_queue *write_queue; /* NULL until session/write is used */
     struct rules_cache rules;        /* of session/exec */
     size_t model_requests;           /* session/... that are not answered yet */

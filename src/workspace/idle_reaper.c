@@ -1,4 +1,4 @@
-/* See cooler.h. A sandbox knows itself when its last command is gone, so nobody has to count who
+/* See reaper.h. A sandbox knows itself when its last command is gone, so nobody has to count who
  * uses it; all that is kept here is since when each has been idle, and one timer for the first of
  * them. One that is in use again when its time comes is left out: it will tell anew. */
 #include "workspace/idle_reaper.h"
@@ -18,70 +18,70 @@ struct idle {
     uint64_t since_ns;
 };
 
-struct cooler {
+struct idle_reaper {
     struct loop_timer *timer;
     struct idle *items; /* the one that is idle for the longest first */
     size_t len;
     size_t cap;
 };
 
-static void cooler_drop(struct cooler *cooler, size_t index)
+static void idle_reaper_drop(struct idle_reaper *reaper, size_t index)
 {
-    cooler->len--;
-    for (size_t i = index; i < cooler->len; i++)
-        cooler->items[i] = cooler->items[i + 1];
+    reaper->len--;
+    for (size_t i = index; i < reaper->len; i++)
+        reaper->items[i] = reaper->items[i + 1];
 }
 
 static void on_time(void *data)
 {
-    struct cooler *cooler = data;
+    struct idle_reaper *reaper = data;
     uint64_t now = clock_now_ns();
 
-    while (cooler->len && now - cooler->items[0].since_ns >= COOL_NS) {
-        struct sandbox *sandbox = cooler->items[0].sandbox;
+    while (reaper->len && now - reaper->items[0].since_ns >= COOL_NS) {
+        struct sandbox *sandbox = reaper->items[0].sandbox;
 
-        cooler_drop(cooler, 0);
+        idle_reaper_drop(reaper, 0);
         if (sandbox_is_idle(sandbox))
             sandbox_cool(sandbox);
     }
-    if (cooler->len)
-        loop_timer_start(cooler->timer, cooler->items[0].since_ns + COOL_NS - now);
+    if (reaper->len)
+        loop_timer_start(reaper->timer, reaper->items[0].since_ns + COOL_NS - now);
 }
 
-struct cooler *cooler_new(struct loop *loop)
+struct idle_reaper *idle_reaper_new(struct loop *loop)
 {
-    struct cooler *cooler = alloc_zero(1, sizeof *cooler);
+    struct idle_reaper *reaper = alloc_zero(1, sizeof *reaper);
 
-    cooler->timer = loop_timer_new(loop, on_time, cooler);
-    return cooler;
+    reaper->timer = loop_timer_new(loop, on_time, reaper);
+    return reaper;
 }
 
-void cooler_free(struct cooler *cooler)
+void idle_reaper_free(struct idle_reaper *reaper)
 {
-    if (!cooler)
+    if (!reaper)
         return;
-    loop_timer_free(cooler->timer);
-    free(cooler->items);
-    free(cooler);
+    loop_timer_free(reaper->timer);
+    free(reaper->items);
+    free(reaper);
 }
 
-void cooler_forget(struct cooler *cooler, const struct sandbox *sandbox)
+void idle_reaper_forget(struct idle_reaper *reaper, const struct sandbox *sandbox)
 {
-    for (size_t i = 0; cooler && i < cooler->len; i++) {
-        if (cooler->items[i].sandbox == sandbox) {
-            cooler_drop(cooler, i);
+    for (size_t i = 0; reaper && i < reaper->len; i++) {
+        if (reaper->items[i].sandbox == sandbox) {
+            idle_reaper_drop(reaper, i);
             return;
         }
     }
 }
 
-void cooler_on_idle(void *data, struct sandbox *sandbox)
+void idle_reaper_on_idle(void *data, struct sandbox *sandbox)
 {
-    struct cooler *cooler = data;
+    struct idle_reaper *reaper = data;
 
-    cooler_forget(cooler, sandbox);
-    cooler->items = alloc_grow(cooler->items, cooler->len, &cooler->cap, sizeof *cooler->items);
-    cooler->items[cooler->len++] = (struct idle){.sandbox = sandbox, .since_ns = clock_now_ns()};
-    if (cooler->len == 1)
-        loop_timer_start(cooler->timer, COOL_NS);
+    idle_reaper_forget(reaper, sandbox);
+    reaper->items = alloc_grow(reaper->items, reaper->len, &reaper->cap, sizeof *reaper->items);
+    reaper->items[reaper->len++] = (struct idle){.sandbox = sandbox, .since_ns = clock_now_ns()};
+    if (reaper->len == 1)
+        loop_timer_start(reaper->timer, COOL_NS);
 }

@@ -1,22 +1,22 @@
 /* Gives back what idle sandboxes keep warm: the spare launcher, and the stand-ins that the user can
  * see in the workspace. For hosts that run many commands in sandboxes of theirs.
  *
- *     cooler_new(loop)
- *     sandbox_new() with keep_warm, on_idle = cooler_on_idle, data = the cooler
- *     cooler_forget(cooler, sandbox), then sandbox_free()
- *     cooler_free(), before the loop
+ *     idle_reaper_new(loop)
+ *     sandbox_new() with keep_warm, on_idle = idle_reaper_on_idle, data = the reaper
+ *     idle_reaper_forget(reaper, sandbox), then sandbox_free()
+ *     idle_reaper_free(), before the loop
  */
 #pragma once
 
-struct cooler;
+struct idle_reaper;
 struct loop;
 struct sandbox;
 
-struct cooler *cooler_new(struct loop *loop);
-void cooler_free(struct cooler *cooler); /* NULL is fine */
+struct idle_reaper *idle_reaper_new(struct loop *loop);
+void idle_reaper_free(struct idle_reaper *reaper); /* NULL is fine */
 
-/* `data` is the cooler. A sandbox that stays idle for a second from here on cools down. */
-void cooler_on_idle(void *data, struct sandbox *sandbox);
+/* `data` is the reaper. A sandbox that stays idle for a second from here on cools down. */
+void idle_reaper_on_idle(void *data, struct sandbox *sandbox);
 
-/* The sandbox is about to go. A NULL cooler is fine. */
-void cooler_forget(struct cooler *cooler, const struct sandbox *sandbox);
+/* The sandbox is about to go. A NULL reaper is fine. */
+void idle_reaper_forget(struct idle_reaper *reaper, const struct sandbox *sandbox);

@@ -38,34 +38,34 @@ static void fail_ended(struct call *call)
 static void fail_no_room(struct call *call, const struct rpc_process *process)
 {
     AUTO_FREE char *text = alloc_strf("%zu bytes of input wait already for process %s to read them",
-                                      SESSION_INPUT_MAX, process->id);
+                                      JOB_INPUT_MAX, process->id);
 
-    call_fail_data(call, RPC_INVALID_REQUEST, text, limit_data_of_input(process->session));
+    call_fail_data(call, RPC_INVALID_REQUEST, text, limit_data_of_input(process->job));
 }
 
 static void write_bytes(struct call *call, struct rpc_process *process, const json_t *params,
                         const char *bytes, size_t len)
 {
-    enum session_written written;
+    enum job_written written;
     struct err err;
 
-    if (session_write(process->session, bytes, len, text_of(params, "writeId"), &written, &err)) {
+    if (job_write(process->job, bytes, len, text_of(params, "writeId"), &written, &err)) {
         call_fail_err(call, &err);
         return;
     }
     switch (written) {
-    case SESSION_WRITTEN:
-    case SESSION_WRITTEN_BEFORE:
-    case SESSION_INTERRUPTED:
+    case JOB_WRITTEN:
+    case JOB_WRITTEN_BEFORE:
+    case JOB_INTERRUPTED:
         reply_status(call, "accepted");
         break;
-    case SESSION_NO_INPUT:
+    case JOB_NO_INPUT:
         reply_status(call, "stdinClosed");
         break;
-    case SESSION_NO_ROOM:
+    case JOB_NO_ROOM:
         fail_no_room(call, process);
         break;
-    case SESSION_IS_OVER:
+    case JOB_IS_OVER:
         fail_ended(call);
         break;
     }
@@ -122,7 +122,7 @@ void method_process_write(struct call *call, const json_t *params)
 void method_process_close_stdin(struct call *call, const json_t *params)
 {
     struct rpc_process *process = call_process(call, params);
-    struct session_info info;
+    struct job_info info;
 
     if (!process)
         return;
@@ -131,8 +131,8 @@ void method_process_close_stdin(struct call *call, const json_t *params)
                   process->id);
         return;
     }
-    session_info(process->session, &info);
-    session_close_input(process->session);
+    job_info(process->job, &info);
+    job_close_input(process->job);
     call_reply(call, json_pack("{s:b}", "closed", info.has_input));
 }
 
@@ -143,7 +143,7 @@ void method_process_signal(struct call *call, const json_t *params)
     struct rpc_process *process = find(call, params);
     struct err err;
 
-    if (process && session_interrupt(process->session, &err))
+    if (process && job_interrupt(process->job, &err))
         call_fail_err(call, &err);
     else
         call_reply(call, json_object());
@@ -175,7 +175,7 @@ void method_process_resize(struct call *call, const json_t *params)
         return;
     if (!process->has_tty)
         call_fail(call, RPC_INVALID_REQUEST, "process %s has no terminal to resize", process->id);
-    else if (session_resize(process->session, size, &err))
+    else if (job_resize(process->job, size, &err))
         call_fail_err(call, &err);
     else
         call_reply(call, json_object());

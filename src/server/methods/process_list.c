@@ -31,7 +31,7 @@ static json_int_t count_observers(const struct rpc_process *process)
 
 static json_t *process_to_json(const struct rpc_process *process)
 {
-    pid_t pid = session_pid(process->session);
+    pid_t pid = job_pid(process->job);
     json_t *item;
 
     item = json_pack("{s:s, s:s, s:o, s:o, s:b, s:o, s:s, s:I}", "processId", process->id,
@@ -42,7 +42,7 @@ static json_t *process_to_json(const struct rpc_process *process)
     rpc_process_state_to_json(process, item);
     json_object_set_new(item, "nextSeq", json_integer((json_int_t)rpc_process_next_seq(process)));
     json_object_set_new(item, "nextOffset",
-                        json_integer((json_int_t)output_total(session_output(process->session))));
+                        json_integer((json_int_t)output_total(job_output(process->job))));
     json_object_set_new(item, "modelSession",
                         process->number ? json_integer(process->number) : json_null());
     json_object_set_new(item, "observers", json_integer(count_observers(process)));

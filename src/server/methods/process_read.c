@@ -21,9 +21,9 @@
 enum { READ_BYTES_MAX = 8 << 20 }; /* of output in one answer: a message is 16 MiB at most */
 
 static void place_find_read(struct rpc_process *process, const struct process_wait *wait,
-                            struct output_place *ret)
+                            struct output_cursor *ret)
 {
-    struct output *output = session_output(process->session);
+    struct output *output = job_output(process->job);
     uint64_t chunk = rpc_process_chunk_of(process, wait->after_seq);
 
     if (wait->offset != UINT64_MAX) {
@@ -67,9 +67,9 @@ static void add_gap(struct reading *reading, const struct output_record *record)
                 reading->lost.len ? "," : "", record->offset, record->len);
 }
 
-static void read_chunks(struct reading *reading, struct output_place *place, uint64_t max)
+static void read_chunks(struct reading *reading, struct output_cursor *place, uint64_t max)
 {
-    struct output *output = session_output(reading->process->session);
+    struct output *output = job_output(reading->process->job);
     char *piece = reading->process->owner->server->piece;
     struct output_record record;
 
@@ -114,7 +114,7 @@ void process_read_append(struct rpc_process *process, const struct process_wait 
     struct reading reading = {.process = process, .text = text};
     bool has_max = wait->max_bytes != UINT64_MAX;
     uint64_t max = wait->max_bytes < READ_BYTES_MAX ? wait->max_bytes : READ_BYTES_MAX;
-    struct output_place place;
+    struct output_cursor place;
 
     buf_init(&reading.lost, SIZE_MAX / 2);
     place_find_read(process, wait, &place);
@@ -148,7 +148,7 @@ static uint64_t ms_or(const json_t *params, const char *name, uint64_t otherwise
 /* The client knows what is before the place that it reads from. */
 static void note_asked(struct rpc_process *process, const struct process_wait *wait)
 {
-    struct output_place place;
+    struct output_cursor place;
 
     if (process->delivery != RPC_PULL)
         return;

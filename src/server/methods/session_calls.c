@@ -28,23 +28,23 @@ static int number_of(const json_t *params)
 }
 
 /* NULL with an error in the words that a model gets. */
-static struct session *session_of(struct call *call, const json_t *params, struct err *err)
+static struct job *session_of(struct call *call, const json_t *params, struct err *err)
 {
-    struct unified *unified = server_model_calls(call->client->server, err);
-    struct session *session = unified ? unified_find(unified, number_of(params), err) : NULL;
-    struct session_info info;
+    struct model_calls *calls = server_model_calls(call->client->server, err);
+    struct job *job = calls ? model_calls_find(calls, number_of(params), err) : NULL;
+    struct job_info info;
 
-    if (!session)
+    if (!job)
         return NULL;
-    session_info(session, &info);
+    job_info(job, &info);
     if (info.owner == call->client->session->number)
-        return session;
+        return job;
     err_set(err, ERR_NOT_FOUND, "there is no session %d", number_of(params));
     return NULL;
 }
 
 /* A person who has taken the right to write (process/attach) is not interfered with. */
-static int check_write_lock(const struct call *call, const struct unified_write *write,
+static int check_write_lock(const struct call *call, const struct model_write *write,
                             struct err *err)
 {
     const struct client *client = call->client;
@@ -64,23 +64,23 @@ static void write_begin(struct call *call, struct queued_write *queued)
     const json_t *params = call_params(call);
     const json_t *chars = json_object_get(params, "chars");
     struct model_request_pace pace;
-    struct unified_write write = {
+    struct model_write write = {
         .session_id = number_of(params),
         .chars = json_string_value(chars),
         .len = json_string_length(chars),
         .name = json_string_value(json_object_get(params, "writeId")),
         .closes = json_is_true(json_object_get(params, "close")),
     };
-    struct unified_call *waiting = NULL;
+    struct model_call *waiting = NULL;
     struct err err;
 
     request->queued = queued;
-    request->session = session_of(call, params, &err);
-    if (request->session && model_request_pace_read(params, &pace, &err) == 0 &&
+    request->job = session_of(call, params, &err);
+    if (request->job && model_request_pace_read(params, &pace, &err) == 0 &&
         check_write_lock(call, &write, &err) == 0) {
         write.pace = pace.pace;
-        waiting = unified_write(request->server->model_calls, &write, model_request_on_done,
-                                request, &err);
+        waiting = model_calls_write(request->server->model_calls, &write, model_request_on_done,
+                                    request, &err);
     }
     model_request_began(request, waiting, "", &err);
 }
@@ -110,12 +110,12 @@ void method_session_wait(struct call *call, const json_t *params)
 {
     struct model_request *request = model_request_new(call, "wait_for");
     struct model_request_pace pace;
-    struct unified_call *waiting = NULL;
+    struct model_call *waiting = NULL;
     struct err err;
 
     if (session_of(call, params, &err) && model_request_pace_read(params, &pace, &err) == 0)
-        waiting = unified_wait(request->server->model_calls, number_of(params), &pace.pace,
-                               model_request_on_done, request, &err);
+        waiting = model_calls_wait(request->server->model_calls, number_of(params), &pace.pace,
+                                   model_request_on_done, request, &err);
     model_request_began(request, waiting, "", &err);
 }
 
@@ -124,12 +124,12 @@ void method_session_terminate(struct call *call, const json_t *params)
     struct model_request *request = model_request_new(call, "terminate");
     const json_t *grace = json_object_get(params, "graceMs");
     uint64_t ms = json_is_integer(grace) ? (uint64_t)json_integer_value(grace) : GRACE_DEFAULT_MS;
-    struct unified_call *waiting = NULL;
+    struct model_call *waiting = NULL;
     struct err err;
 
     if (session_of(call, params, &err))
-        waiting = unified_terminate(request->server->model_calls, number_of(params),
-                                    ms * CLOCK_NS_PER_MS, model_request_on_done, request, &err);
+        waiting = model_calls_terminate(request->server->model_calls, number_of(params),
+                                        ms * CLOCK_NS_PER_MS, model_request_on_done, request, &err);
     model_request_began(request, waiting, "", &err);
 }
 
@@ -166,11 +166,11 @@ static json_t *screen_to_json(const struct screen *screen, size_t scrollback)
 void method_session_screen(struct call *call, const json_t *params)
 {
     struct err err;
-    const struct session *session = session_of(call, params, &err);
-    const struct screen *screen = session ? session_screen(session) : NULL;
+    const struct job *job = session_of(call, params, &err);
+    const struct screen *screen = job ? job_screen(job) : NULL;
     size_t scrollback = (size_t)json_integer_value(json_object_get(params, "scrollback"));
 
-    if (!session)
+    if (!job)
         call_fail_err(call, &err);
     else if (!screen)
         call_fail(call, RPC_INVALID_REQUEST,
@@ -181,32 +181,32 @@ void method_session_screen(struct call *call, const json_t *params)
 
 /* --- session/list --- */
 
-static json_t *item_to_json(int id, const struct session *session)
+static json_t *item_to_json(int id, const struct job *job)
 {
-    pid_t pid = session_pid(session);
-    struct session_info info;
+    pid_t pid = job_pid(job);
+    struct job_info info;
 
-    session_info(session, &info);
+    job_info(job, &info);
     return json_pack("{s:i, s:o, s:o, s:b, s:o, s:I}", "sessionId", id, "command",
                      json_lossy(info.command), "cwd", rpc_path_to_json(info.cwd), "tty",
                      info.has_tty, "pid", pid ? json_integer(pid) : json_null(), "outputBytes",
-                     (json_int_t)output_total(session_output(session)));
+                     (json_int_t)output_total(job_output(job)));
 }
 
 void method_session_list(struct call *call, const json_t *params)
 {
     struct client_session *owner = call->client->session;
-    struct unified *unified = owner->server->model_calls;
+    struct model_calls *calls = owner->server->model_calls;
     size_t len = 0;
-    AUTO_FREE int *ids = unified ? unified_list(unified, owner->number, &len) : NULL;
+    AUTO_FREE int *ids = calls ? model_calls_list(calls, owner->number, &len) : NULL;
     json_t *list = json_array();
     struct err ignored;
 
     for (size_t i = 0; i < len; i++) {
-        const struct session *session = unified_find(unified, ids[i], &ignored);
+        const struct job *job = model_calls_find(calls, ids[i], &ignored);
 
-        if (session)
-            json_array_append_new(list, item_to_json(ids[i], session));
+        if (job)
+            json_array_append_new(list, item_to_json(ids[i], job));
     }
     call_reply(call, json_pack("{s:o}", "sessions", list));
 }

@@ -40,7 +40,7 @@ static bool read_number(const json_t *object, const char *name, uint64_t *ret)
 }
 
 /* Exactly one of {"text"}, {"quietMs"}, {"bytes"}. */
-static int read_until(const json_t *params, struct unified_pace *ret, struct err *err)
+static int read_until(const json_t *params, struct model_pace *ret, struct err *err)
 {
     struct json_at root = json_at_root(params);
     struct json_at until = json_at_field(&root, "until");
@@ -49,13 +49,13 @@ static int read_until(const json_t *params, struct unified_pace *ret, struct err
     if (!json_at_is_given(&until))
         return 0;
     if (json_is_string(text) && json_string_length(text)) {
-        ret->until = UNIFIED_UNTIL_TEXT;
+        ret->until = MODEL_UNTIL_TEXT;
         ret->text = json_string_value(text);
         ret->text_len = json_string_length(text);
     } else if (read_number(until.value, "quietMs", &ret->number)) {
-        ret->until = UNIFIED_UNTIL_QUIET;
+        ret->until = MODEL_UNTIL_QUIET;
     } else if (read_number(until.value, "bytes", &ret->number)) {
-        ret->until = UNIFIED_UNTIL_BYTES;
+        ret->until = MODEL_UNTIL_BYTES;
     } else {
         return json_at_fail(&until, err,
                             "should be {\"text\": STRING}, {\"quietMs\": N} or {\"bytes\": N}");
@@ -84,8 +84,8 @@ static void make_env(const json_t *whole, enum own_variables own, const struct s
     AUTO_JSON json_t *params = json_copy((json_t *)whole);
     AUTO(strv_done) struct strv base = {0};
     AUTO(strv_done) struct strv chosen = {0};
-    struct session_env_request request = {
-        .thread_id = json_string_value(json_object_get(params, "threadId"))};
+    struct job_env_request request = {.thread_id =
+                                          json_string_value(json_object_get(params, "threadId"))};
     const char *name;
     json_t *value;
 
@@ -95,7 +95,7 @@ static void make_env(const json_t *whole, enum own_variables own, const struct s
     json_object_foreach(json_object_get(params, "env"), name, value) strv_push(&chosen, name);
     request.base = strv_view(&base);
     request.chosen = (const char *const *)strv_view(&chosen);
-    session_env_build(&request, ret);
+    job_env_build(&request, ret);
 }
 
 /* --- the call --- */
@@ -147,21 +147,21 @@ static int exec_parts_read(struct call *call, const json_t *params, struct exec_
 }
 
 static void exec_start(struct call *call, const json_t *params, const struct exec_parts *parts,
-                       struct unified_exec *exec)
+                       struct model_exec *exec)
 {
     struct client_session *session = call->client->session;
     AUTO(session_replacement_done) struct session_replacement stand_in = {.cwd = NULL};
     struct model_request *request = model_request_new(call, TOOL);
     struct err err = {0};
-    struct unified *unified = server_model_calls(session->server, &err);
-    struct unified_call *waiting = NULL;
+    struct model_calls *calls = server_model_calls(session->server, &err);
+    struct model_call *waiting = NULL;
 
-    if (unified && session_replacement_init(&stand_in, call, params, parts->place,
-                                            strv_view(&parts->base), exec, &err) == 0)
-        waiting = unified_exec(unified, exec, model_request_on_done, request, &err);
+    if (calls && session_replacement_init(&stand_in, call, params, parts->place,
+                                          strv_view(&parts->base), exec, &err) == 0)
+        waiting = model_calls_exec(calls, exec, model_request_on_done, request, &err);
     if (waiting)
         model_process_add(session, exec, parts->place,
-                          unified_find(unified, unified_call_id(waiting), &err));
+                          model_calls_find(calls, model_call_id(waiting), &err));
     model_request_began(request, waiting, exec->cmd, &err);
 }
 
@@ -170,7 +170,7 @@ static void exec_begin(struct call *call, const json_t *params, const struct exe
     const char *asked = json_string_value(json_object_get(params, "shell"));
     AUTO_FREE char *shell = asked ? alloc_str(asked) : host_shell_for(strv_view(&parts->env));
     const json_t *login = json_object_get(params, "login");
-    struct unified_exec exec = {
+    struct model_exec exec = {
         .cmd = json_string_value(json_object_get(params, "cmd")),
         .shell = shell,
         .is_login = !login || json_is_true(login),

@@ -40,10 +40,10 @@ static json_t *notes_to_json(char *const *notes)
     return array;
 }
 
-static json_t *response_to_json(const struct unified_response *response)
+static json_t *response_to_json(const struct model_call_answer *response)
 {
     static const char *const reasons[] = {
-        [UNIFIED_ENDED] = "ended", [UNIFIED_YIELDED] = "yielded", [UNIFIED_MET] = "met"};
+        [MODEL_CALL_ENDED] = "ended", [MODEL_CALL_YIELDED] = "yielded", [MODEL_CALL_MET] = "met"};
     const struct process_end *end = response->end;
     const struct headtail *output = response->output;
     int signal = end && end->how == PROCESS_SIGNALED ? end->signal : 0;
@@ -78,11 +78,11 @@ static void request_on_gone(void *data)
     struct model_request *request = data;
 
     if (request->waiting)
-        unified_cancel(request->waiting);
+        model_call_cancel(request->waiting);
     request_free(request);
 }
 
-void model_request_on_done(void *data, const struct unified_response *response)
+void model_request_on_done(void *data, const struct model_call_answer *response)
 {
     struct model_request *request = data;
     json_t *result = response_to_json(response);
@@ -108,8 +108,8 @@ static json_t *limit_of(const struct model_request *request, const struct err *e
 {
     json_t *data = limit_data_of_errno(err->sys);
 
-    if (!data && err->code == ERR_LIMIT && request->session)
-        data = limit_data_of_input(request->session);
+    if (!data && err->code == ERR_LIMIT && request->job)
+        data = limit_data_of_input(request->job);
     return data ? data : json_object();
 }
 
@@ -121,14 +121,14 @@ static void request_fail(struct model_request *request, const char *command, con
     json_t *data;
 
     buf_init(&text, SIZE_MAX / 2);
-    unified_format_error(request->tool, command, err, &text);
+    model_calls_format_error(request->tool, command, err, &text);
     data = limit_of(request, err);
     json_object_set_new(data, "text", json_lossy(text.data));
     call_fail_data(request->call, is_ours ? RPC_INTERNAL : RPC_INVALID_REQUEST, err->msg, data);
     buf_done(&text);
 }
 
-void model_request_began(struct model_request *request, struct unified_call *waiting,
+void model_request_began(struct model_request *request, struct model_call *waiting,
                          const char *command, const struct err *err)
 {
     if (!waiting) {
@@ -146,7 +146,7 @@ void model_request_refuse(struct call *call, const char *tool, const char *comma
     AUTO(buf_done) struct buf text = {0};
 
     buf_init(&text, SIZE_MAX / 2);
-    unified_format_refusal(tool, command, reason, &text);
+    model_calls_format_refusal(tool, command, reason, &text);
     call_fail_data(call, RPC_INVALID_REQUEST, reason,
                    json_pack("{s:o}", "text", json_lossy(text.data)));
 }

@@ -13,19 +13,19 @@ struct queued_write;
 /* One that waits. */
 struct model_request {
     struct call *call;
-    struct unified_call *waiting;
+    struct model_call *waiting;
     struct server *server;
-    struct queued_write *queued;   /* NULL but for session/write */
-    const struct session *session; /* borrowed while a write is tried; NULL otherwise */
-    const char *tool;              /* for texts of errors */
+    struct queued_write *queued; /* NULL but for session/write */
+    const struct job *job;       /* borrowed while a write is tried; NULL otherwise */
+    const char *tool;            /* for texts of errors */
 };
 
 /* The store of sessions, made when it is first needed. NULL on failure. */
-struct unified *server_model_calls(struct server *server, struct err *err);
+struct model_calls *server_model_calls(struct server *server, struct err *err);
 
 /* What a call waits for, from its parameters. The numbers and the text live in `ret`. */
 struct model_request_pace {
-    struct unified_pace pace;
+    struct model_pace pace;
     uint64_t yield_ms;
     uint64_t max_tokens;
 };
@@ -33,9 +33,9 @@ int model_request_pace_read(const json_t *params, struct model_request_pace *ret
 
 /* Starts waiting: answers at once with the error when there is nothing to wait for. */
 struct model_request *model_request_new(struct call *call, const char *tool);
-void model_request_began(struct model_request *request, struct unified_call *waiting,
+void model_request_began(struct model_request *request, struct model_call *waiting,
                          const char *command, const struct err *err);
-unified_done_fn model_request_on_done;
+model_call_done_fn model_request_on_done;
 
 /* Answers a call that is not to be started, as a failure of its caller. */
 void model_request_refuse(struct call *call, const char *tool, const char *command,

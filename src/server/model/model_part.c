@@ -10,9 +10,9 @@
 
 enum { MODEL_SESSIONS_MAX = 1024 }; /* sessions of all clients */
 
-struct unified *server_model_calls(struct server *server, struct err *err)
+struct model_calls *server_model_calls(struct server *server, struct err *err)
 {
-    const struct unified_options options = {
+    const struct model_calls_options options = {
         .loop = server->loop,
         .capacity = MODEL_SESSIONS_MAX,
         .spool_quota = server->limits.spool_quota,
@@ -21,18 +21,18 @@ struct unified *server_model_calls(struct server *server, struct err *err)
     };
 
     if (!server->model_calls)
-        server->model_calls = unified_new(&options, err);
+        server->model_calls = model_calls_new(&options, err);
     return server->model_calls;
 }
 
 void model_part_end(const struct client_session *session)
 {
     if (session->server->model_calls)
-        unified_terminate_all(session->server->model_calls, session->number, 0);
+        model_calls_terminate_all(session->server->model_calls, session->number, 0);
 }
 
 void model_part_free(struct server *server)
 {
-    unified_free(TAKE_PTR(server->model_calls));
+    model_calls_free(TAKE_PTR(server->model_calls));
     write_queue_free(server);
 }

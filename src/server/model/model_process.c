@@ -24,10 +24,10 @@ static char *id_of(int number)
     return alloc_strf(MODEL_PROCESS_PREFIX "%d", number);
 }
 
-void model_process_add(struct client_session *owner, const struct unified_exec *exec,
-                       struct place *place, struct session *session)
+void model_process_add(struct client_session *owner, const struct model_exec *exec,
+                       struct place *place, struct job *job)
 {
-    struct session_info info;
+    struct job_info info;
     char *const argv[] = {(char *)exec->shell, (char *)(exec->is_login ? "-lc" : "-c"),
                           (char *)exec->cmd, NULL};
     char *const patch[] = {(char *)"apply_patch", NULL}; /* its text is for no list and no log */
@@ -40,7 +40,7 @@ void model_process_add(struct client_session *owner, const struct unified_exec *
     AUTO_FREE char *id = NULL;
     struct err ignored; /* there is nothing to start */
 
-    session_info(session, &info);
+    job_info(job, &info);
     rpc_process_free(model_process_find(owner, info.id)); /* ended: its number was free again */
     id = id_of(info.id);
     rpc_process_new(&(struct rpc_process_options){.owner = owner,
@@ -48,7 +48,7 @@ void model_process_add(struct client_session *owner, const struct unified_exec *
                                                   .process = &process,
                                                   .place = place,
                                                   .delivery = RPC_TAKEN,
-                                                  .lent = session,
+                                                  .lent = job,
                                                   .number = info.id},
                     &ignored);
 }
@@ -60,19 +60,19 @@ struct rpc_process *model_process_find(const struct client_session *owner, int n
     return process_table_find(&owner->processes, id);
 }
 
-void model_process_on_left(void *data, struct session *session)
+void model_process_on_left(void *data, struct job *job)
 {
     const struct server *server = data;
     struct rpc_process *process = NULL;
-    struct session_info info;
+    struct job_info info;
 
-    session_info(session, &info);
+    job_info(job, &info);
     for (const struct client_session *owner = server->sessions; owner && !process;
          owner = owner->next)
         if (owner->number == info.owner)
             process = model_process_find(owner, info.id);
-    if (process && process->session == session)
+    if (process && process->job == job)
         process->is_lent = false;
     else
-        session_free(session);
+        job_free(job);
 }

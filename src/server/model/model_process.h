@@ -7,8 +7,8 @@
 struct client_session;
 struct place;
 struct server;
-struct session;
-struct unified_exec;
+struct job;
+struct model_exec;
 struct rpc_process;
 
 #define MODEL_PROCESS_PREFIX "session:"
@@ -17,12 +17,12 @@ struct rpc_process;
 bool model_process_is_id(const char *id);
 
 /* The session that was just started by `exec` in `place`, under its number. */
-void model_process_add(struct client_session *owner, const struct unified_exec *exec,
-                       struct place *place, struct session *session);
+void model_process_add(struct client_session *owner, const struct model_exec *exec,
+                       struct place *place, struct job *job);
 
 /* NULL when there is none, or it was forgotten. */
 struct rpc_process *model_process_find(const struct client_session *owner, int number);
 
-/* unified_options.on_left, with the server: keeps the session for those who look at its process, as
+/* model_calls_options.on_left, with the server: keeps the session for those who look at its process, as
  * long as that is kept. */
-void model_process_on_left(void *server, struct session *session);
+void model_process_on_left(void *server, struct job *job);

@@ -24,7 +24,7 @@ void session_replacement_done(struct session_replacement *replacement)
 }
 
 static int use_patch(struct session_replacement *replacement, const struct server *server,
-                     struct unified_exec *exec, struct err *err)
+                     struct model_exec *exec, struct err *err)
 {
     static char *const no_env[] = {NULL};
     const struct patch_call *patch = &replacement->patch;
@@ -33,8 +33,8 @@ static int use_patch(struct session_replacement *replacement, const struct serve
     replacement->cwd = path_clean(exec->workdir, patch->directory ? patch->directory : ".");
     if (stat(replacement->cwd, &st))
         return err_sys(err, "the folder of the patch, %s", replacement->cwd);
-    if (patch->text_len > SESSION_INPUT_MAX)
-        return err_set(err, ERR_LIMIT, "the patch has more than %zu bytes", SESSION_INPUT_MAX);
+    if (patch->text_len > JOB_INPUT_MAX)
+        return err_set(err, ERR_LIMIT, "the patch has more than %zu bytes", JOB_INPUT_MAX);
     replacement->words.program = places_patch_program(server->places);
     if (!replacement->words.program)
         return err_set(err, ERR_UNSUPPORTED,
@@ -55,7 +55,7 @@ static int use_patch(struct session_replacement *replacement, const struct serve
 }
 
 static void use_login(struct session_replacement *replacement, struct client_session *session,
-                      const struct login_shell_call *call, struct unified_exec *exec)
+                      const struct login_shell_call *call, struct model_exec *exec)
 {
     AUTO(strv_done) struct strv added = {0};
 
@@ -70,7 +70,7 @@ static void use_login(struct session_replacement *replacement, struct client_ses
 
 int session_replacement_init(struct session_replacement *replacement, const struct call *call,
                              const json_t *params, struct place *place, char *const *base,
-                             struct unified_exec *exec, struct err *err)
+                             struct model_exec *exec, struct err *err)
 {
     char *const argv[] = {(char *)exec->shell, (char *)(exec->is_login ? "-lc" : "-c"),
                           (char *)exec->cmd, NULL};

@@ -20,7 +20,7 @@ struct session_replacement {
     char *helper[SESSION_HELPER_WORDS];
     struct strv argv;
     struct strv env;
-    struct unified_stand_in words;
+    struct model_replacement words;
 };
 
 /* Looks at the command of `exec` and changes what it runs, and with what. `base`: its environment
@@ -28,5 +28,5 @@ struct session_replacement {
  * else keeps a patch from being applied. */
 int session_replacement_init(struct session_replacement *replacement, const struct call *call,
                              const json_t *params, struct place *place, char *const *base,
-                             struct unified_exec *exec, struct err *err);
+                             struct model_exec *exec, struct err *err);
 void session_replacement_done(struct session_replacement *replacement);

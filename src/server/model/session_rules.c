@@ -44,7 +44,7 @@ static void write_down(const struct call *call, const struct process_refusal *re
     process_audit_refusal(call->client->session, &shown);
 }
 
-char *session_rules_refusal(const struct call *call, const struct unified_exec *exec,
+char *session_rules_refusal(const struct call *call, const struct model_exec *exec,
                             const struct place *place)
 {
     char *argv[] = {(char *)exec->shell, (char *)(exec->is_login ? "-lc" : "-c"), (char *)exec->cmd,

@@ -4,10 +4,10 @@
 
 struct call;
 struct place;
-struct unified_exec;
+struct model_exec;
 
 /* Why the command is not to be started, in the words of exec/run, which is also written to the
  * audit log; NULL: nothing forbids it. Caller frees. To be asked before anything of it is run:
  * `exec` is that of the call, without a replacement. */
-char *session_rules_refusal(const struct call *call, const struct unified_exec *exec,
+char *session_rules_refusal(const struct call *call, const struct model_exec *exec,
                             const struct place *place);

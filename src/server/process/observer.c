@@ -67,7 +67,7 @@ static void observer_send(struct observer *observer)
     bool has_room = rpc_peer_has_room(target.peer);
 
     while (has_room && (record.kind == OUTPUT_BYTES || record.kind == OUTPUT_GAP)) {
-        output_read(session_output(process->session), &observer->place, OUTPUT_BY_CHUNK, piece,
+        output_read(job_output(process->job), &observer->cursor, OUTPUT_BY_CHUNK, piece,
                     RPC_CHUNK_MAX, &record);
         if (record.kind == OUTPUT_BYTES)
             has_room = rpc_event_output(&target, process, &record, piece);
@@ -168,12 +168,12 @@ static struct rpc_process *attach_find(struct call *call, const json_t *params)
 
 static void attach_seek(struct observer *observer, const json_t *params)
 {
-    struct output *output = session_output(observer->process->session);
+    struct output *output = job_output(observer->process->job);
     const json_t *offset = json_object_get(params, "offset");
     uint64_t total = output_total(output);
     uint64_t from = json_is_integer(offset) ? (uint64_t)json_integer_value(offset) : total;
 
-    output_seek(output, from < total ? from : total, &observer->place);
+    output_seek(output, from < total ? from : total, &observer->cursor);
 }
 
 void method_process_attach(struct call *call, const json_t *params)
@@ -203,7 +203,7 @@ void method_process_attach(struct call *call, const json_t *params)
     rpc_process_state_to_json(process, result);
     json_object_set_new(result, "nextSeq", json_integer((json_int_t)rpc_process_next_seq(process)));
     json_object_set_new(result, "nextOffset",
-                        json_integer((json_int_t)output_total(session_output(process->session))));
+                        json_integer((json_int_t)output_total(job_output(process->job))));
     call_reply(call, result);
     observer_send(observer);
 }

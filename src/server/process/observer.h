@@ -16,7 +16,7 @@ struct observer {
     struct observer *next_of_client;
     struct observer *next_of_process;
     char *alias; /* "SESSION/PROCESS" */
-    struct output_place place;
+    struct output_cursor cursor;
     bool has_sent_exit;
     bool has_sent_close;
 };

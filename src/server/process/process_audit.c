@@ -53,13 +53,13 @@ static void add_denials(const struct rpc_process *process)
 
 static struct json_t *end_body(const struct rpc_process *process)
 {
-    const struct process_end *end = session_end(process->session);
+    const struct process_end *end = job_end(process->job);
     struct audit_end body = {.end = "cancelled", .exit_code = -1};
-    struct session_info info;
+    struct job_info info;
 
     if (!end)
         return audit_end_body(&body);
-    session_info(process->session, &info);
+    job_info(process->job, &info);
     body.wall_ns = clock_now_ns() - info.started_ns;
     if (end->how == PROCESS_FAILED_TO_START) {
         body.end = "failed-to-start";

@@ -44,7 +44,7 @@ static void answer_end(const struct rpc_process *process, struct call *call)
     json_object_set_new(result, "denials", denials_to_json(&process->end.denials));
     json_object_set_new(result, "nextSeq", json_integer((json_int_t)rpc_process_next_seq(process)));
     json_object_set_new(result, "nextOffset",
-                        json_integer((json_int_t)output_total(session_output(process->session))));
+                        json_integer((json_int_t)output_total(job_output(process->job))));
     call_reply(call, result);
 }
 
@@ -66,7 +66,7 @@ static bool has_output(const struct rpc_process *process, const struct process_w
 {
     struct output_info info;
 
-    output_info(session_output(process->session), &info);
+    output_info(job_output(process->job), &info);
     if (wait->offset != UINT64_MAX)
         return info.total > wait->offset;
     return info.last_seq > rpc_process_chunk_of(process, wait->after_seq);

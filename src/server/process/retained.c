@@ -38,7 +38,7 @@ void retained_add(struct retained *retained, struct rpc_process *process)
         retained->oldest = process;
     retained->newest = process;
     retained->len++;
-    process->retained_bytes = output_memory(session_output(process->session));
+    process->retained_bytes = output_memory(job_output(process->job));
     retained->bytes += process->retained_bytes;
 
     while (is_too_much(retained) && retained->oldest != process) {

@@ -18,18 +18,18 @@ enum { DENIAL_TEXT_MAX = 1 << 20 }; /* bytes of each stream that are searched */
 /* spec/exec-server.md 5.2: with pipes 128 + n for signal n, on a terminal 1 for any. */
 static int exit_code(const struct rpc_process *process)
 {
-    const struct process_end *end = session_end(process->session);
+    const struct process_end *end = job_end(process->job);
 
     if (end->how == PROCESS_SIGNALED && process->has_tty)
         return 1;
-    return session_exit_code(process->session);
+    return job_exit_code(process->job);
 }
 
 static void collect_texts(const struct rpc_process *process, struct buf texts[STREAM_COUNT])
 {
-    struct output *output = session_output(process->session);
+    struct output *output = job_output(process->job);
     char *piece = process->owner->server->piece;
-    struct output_place place = {0};
+    struct output_cursor place = {0};
     struct output_record record;
 
     for (int i = 0; i < STREAM_COUNT; i++)
@@ -49,7 +49,7 @@ static void find_denials(const struct rpc_process *process, struct denials *ret)
     struct denial_input input = {
         .access = process->place->access,
         .cwd = process->cwd,
-        .end = session_end(process->session),
+        .end = job_end(process->job),
         .program = process->argv.items[0],
     };
 
@@ -63,7 +63,7 @@ static void find_denials(const struct rpc_process *process, struct denials *ret)
 
 void rpc_end_fill(const struct rpc_process *process, struct rpc_end *ret)
 {
-    const struct process_end *end = session_end(process->session);
+    const struct process_end *end = job_end(process->job);
 
     ret->code = exit_code(process);
     ret->signal = end->how == PROCESS_SIGNALED ? end->signal : 0;

@@ -51,7 +51,7 @@ static struct rpc_event_target owner_target(const struct rpc_process *process)
 static bool owner_send_output(struct rpc_process *process)
 {
     const struct rpc_event_target target = owner_target(process);
-    struct output *output = session_output(process->session);
+    struct output *output = job_output(process->job);
     char *piece = process->owner->server->piece;
     struct output_record record;
     bool has_room = rpc_peer_has_room(target.peer);
@@ -67,7 +67,7 @@ static bool owner_send_output(struct rpc_process *process)
 
 static bool pull_has_room(const struct rpc_process *process)
 {
-    return output_total(session_output(process->session)) - process->asked < RPC_PROCESS_MEMORY / 4;
+    return output_total(job_output(process->job)) - process->asked < RPC_PROCESS_MEMORY / 4;
 }
 
 void rpc_process_deliver(struct rpc_process *process)
@@ -80,13 +80,12 @@ void rpc_process_deliver(struct rpc_process *process)
         has_room = pull_has_room(process);
     else if (owner_client(process))
         has_room = owner_send_output(process);
-    session_hold_output(process->session,
-                        !has_room && !process->is_terminating && owner_client(process));
+    job_hold_output(process->job, !has_room && !process->is_terminating && owner_client(process));
 }
 
 void rpc_process_asked(struct rpc_process *process, uint64_t offset)
 {
-    uint64_t total = output_total(session_output(process->session));
+    uint64_t total = output_total(job_output(process->job));
 
     if (process->delivery != RPC_PULL || offset <= process->asked)
         return;
@@ -96,7 +95,7 @@ void rpc_process_asked(struct rpc_process *process, uint64_t offset)
 
 void rpc_process_on_owner(struct rpc_process *process)
 {
-    struct output *output = session_output(process->session);
+    struct output *output = job_output(process->job);
 
     output_seek_after(output, rpc_process_last_chunk(process), &process->pushed);
     rpc_process_deliver(process);
@@ -227,31 +226,31 @@ static void on_output(struct output_watch *watch)
 
 static void on_failed(struct rpc_process *process)
 {
-    refuse_start(process, session_end(process->session));
+    refuse_start(process, job_end(process->job));
     process->state = RPC_PROCESS_FAILED;
     process_audit_end(process);
     set_open(process, false);
     loop_timer_start(process->last, 0);
 }
 
-static void on_session(struct session_watch *watch, enum session_event event)
+static void on_session(struct job_watch *watch, enum job_event event)
 {
     struct rpc_process *process = (struct rpc_process *)watch;
 
     switch (event) {
-    case SESSION_STARTED:
+    case JOB_STARTED:
         if (process->state == RPC_PROCESS_STARTING)
             on_started(process);
         break;
-    case SESSION_ROOM:
+    case JOB_ROOM:
         break;
-    case SESSION_EXITED:
+    case JOB_EXITED:
         rpc_process_exit(process);
         break;
-    case SESSION_READ_OUT:
+    case JOB_READ_OUT:
         rpc_process_close(process);
         break;
-    case SESSION_ENDED:
+    case JOB_ENDED:
         if (process->state == RPC_PROCESS_STARTING) {
             on_failed(process);
             break;
@@ -269,7 +268,7 @@ static void on_last(void *data)
 {
     struct rpc_process *process = data;
 
-    if (process->state == RPC_PROCESS_CLOSED && session_is_alive(process->session))
+    if (process->state == RPC_PROCESS_CLOSED && job_is_alive(process->job))
         loop_timer_start(process->last, RPC_PROCESS_RETENTION_NS);
     else
         rpc_process_free(process);
@@ -283,7 +282,7 @@ int rpc_process_terminate(struct rpc_process *process, uint64_t grace_ns, bool *
     bool is_running = !rpc_process_has_exited(process);
 
     process->is_terminating = true;
-    if (session_terminate(process->session, grace_ns, err))
+    if (job_terminate(process->job, grace_ns, err))
         return -1;
     rpc_process_deliver(process);
     *ret_was_running = is_running;
@@ -308,7 +307,7 @@ static struct rpc_process *process_alloc(const struct rpc_process_options *optio
     struct rpc_process *process = alloc_zero(1, sizeof *process);
     struct loop *loop = options->owner->server->loop;
 
-    process->session_watch.on_event = on_session;
+    process->job_watch.on_event = on_session;
     process->output_watch.on_new = on_output;
     process->id = alloc_str(options->id);
     process->owner = options->owner;
@@ -322,7 +321,7 @@ static struct rpc_process *process_alloc(const struct rpc_process_options *optio
     process->has_tty = from->stdio == PROCESS_TTY;
     process->takes_input = process->has_tty || from->input == PROCESS_STDIN_PIPE;
     process->delivery = options->delivery;
-    process->session = options->lent;
+    process->job = options->lent;
     process->is_lent = options->lent;
     process->number = options->number;
     process->wake = loop_timer_new(loop, on_wake, process);
@@ -330,17 +329,17 @@ static struct rpc_process *process_alloc(const struct rpc_process_options *optio
     return process;
 }
 
-static struct session *process_session(const struct rpc_process *process,
-                                       const struct rpc_process_options *options, struct err *err)
+static struct job *process_session(const struct rpc_process *process,
+                                   const struct rpc_process_options *options, struct err *err)
 {
     const struct spool_options spool = {.quota = options->spool_bytes};
-    const struct session_options session = {
+    const struct job_options session = {
         .command = process->argv.items[0],
         .process = options->process,
         .output = {.memory_max = RPC_PROCESS_MEMORY, .spool = options->spool_bytes ? &spool : NULL},
     };
 
-    return session_start(&session, err);
+    return job_start(&session, err);
 }
 
 struct rpc_process *rpc_process_new(const struct rpc_process_options *options, struct err *err)
@@ -348,11 +347,11 @@ struct rpc_process *rpc_process_new(const struct rpc_process_options *options, s
     AUTO(process_auto_free) struct rpc_process *process = process_alloc(options);
 
     if (!options->lent)
-        process->session = process_session(process, options, err);
-    if (!process->session)
+        process->job = process_session(process, options, err);
+    if (!process->job)
         return NULL;
-    session_watch(process->session, &process->session_watch);
-    output_watch(session_output(process->session), &process->output_watch);
+    job_watch(process->job, &process->job_watch);
+    output_watch(job_output(process->job), &process->output_watch);
     process_table_add(&options->owner->processes, process);
     set_open(process, true);
     process_audit_begin(process, options->process->env);
@@ -371,20 +370,20 @@ void rpc_process_free(struct rpc_process *process)
         return;
     if (process->start)
         call_fail(TAKE_PTR(process->start), RPC_INVALID_REQUEST, "the session has ended");
-    if (process->session) {
+    if (process->job) {
         process_audit_end(process);
         set_open(process, false);
         process_waits_drop(process);
         observers_drop(process);
         retained_remove(&process->owner->server->retained, process);
         process_table_remove(&process->owner->processes, process);
-        output_unwatch(session_output(process->session), &process->output_watch);
-        session_unwatch(process->session, &process->session_watch);
+        output_unwatch(job_output(process->job), &process->output_watch);
+        job_unwatch(process->job, &process->job_watch);
     }
     loop_timer_free(process->wake);
     loop_timer_free(process->last);
     if (!process->is_lent)
-        session_free(process->session);
+        job_free(process->job);
     if (process->place)
         place_release(process->place);
     denials_done(&process->end.denials);

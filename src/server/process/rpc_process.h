@@ -54,7 +54,7 @@ struct rpc_end {
 };
 
 struct rpc_process {
-    struct session_watch session_watch; /* these two first and second */
+    struct job_watch job_watch; /* these two first and second */
     struct output_watch output_watch;
     char *id;
     struct client_session *owner;
@@ -63,7 +63,7 @@ struct rpc_process {
     struct rpc_process *retained_next; /* of the server's that are closed */
     struct rpc_process *retained_previous;
     size_t retained_bytes;
-    struct session *session;  /* owned unless `is_lent` */
+    struct job *job;          /* owned unless `is_lent` */
     bool is_lent;             /* by the sessions of models, until they have no more use for it */
     int number;               /* of a model's session; 0: it was started by process/start */
     struct place *place;      /* held; NULL once nothing runs any more */
@@ -81,9 +81,9 @@ struct rpc_process {
     bool is_terminating; /* on request: what it wrote until then comes through in any case */
     struct call *start;  /* to be answered once it is known whether it runs */
     struct rpc_end end;
-    struct output_place pushed; /* what comes next for the owner's connection */
-    uint64_t asked;             /* RPC_PULL: the client has got the output up to here */
-    struct output_place found;  /* where the last read ended: the next one begins there */
+    struct output_cursor pushed; /* what comes next for the owner's connection */
+    uint64_t asked;              /* RPC_PULL: the client has got the output up to here */
+    struct output_cursor found;  /* where the last read ended: the next one begins there */
     struct process_wait *waits;
     struct observer *observers;
     struct observer *writer; /* one of them, or NULL: the owner */
@@ -100,7 +100,7 @@ struct rpc_process_options {
     enum rpc_delivery delivery;
     uint64_t spool_bytes; /* 0: none */
     struct call *start;   /* answered when it has started, or failed to; NULL: nobody asks */
-    struct session *lent; /* a model's session that runs already, and */
+    struct job *lent;     /* a model's session that runs already, and */
     int number;           /* its number; NULL and 0: `process` is started */
 };
 

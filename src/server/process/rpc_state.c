@@ -5,7 +5,7 @@ uint64_t rpc_process_last_chunk(const struct rpc_process *process)
 {
     struct output_info info;
 
-    output_info(session_output(process->session), &info);
+    output_info(job_output(process->job), &info);
     return info.last_seq;
 }
 
@@ -38,7 +38,7 @@ const char *rpc_process_stream(const struct rpc_process *process, enum stream st
 bool rpc_process_is_live(const struct rpc_process *process)
 {
     return process->state == RPC_PROCESS_STARTING || process->state == RPC_PROCESS_RUNNING ||
-           session_is_alive(process->session);
+           job_is_alive(process->job);
 }
 
 void rpc_process_state_to_json(const struct rpc_process *process, json_t *object)

@@ -1,4 +1,4 @@
-/* session: input, control and end of a command that outlives a call. */
+/* job: input, control and end of a command that outlives a call. */
 #include "fake_sandbox.h"
 #include "run.h"
 
@@ -14,9 +14,9 @@
 #include <string.h>
 
 struct desk {
-    struct session_watch watch; /* first */
+    struct job_watch watch; /* first */
     struct loop *loop;
-    struct session *session;
+    struct job *job;
     const char *awaited;
     unsigned rooms;
     unsigned ends;
@@ -24,21 +24,21 @@ struct desk {
     struct output_watch output;
 };
 
-static void on_event(struct session_watch *watch, enum session_event event)
+static void on_event(struct job_watch *watch, enum job_event event)
 {
     struct desk *desk = (struct desk *)watch;
 
-    if (event == SESSION_STARTED)
+    if (event == JOB_STARTED)
         return;
-    desk->rooms += event == SESSION_ROOM;
-    desk->ends += event == SESSION_ENDED;
+    desk->rooms += event == JOB_ROOM;
+    desk->ends += event == JOB_ENDED;
     desk->has_come = true;
 }
 
 /* All output so far. */
-static char *text_of(const struct session *session)
+static char *text_of(const struct job *job)
 {
-    struct output *output = session_output(session);
+    struct output *output = job_output(job);
     struct buf text;
     char piece[4096];
 
@@ -52,7 +52,7 @@ static void on_new(struct output_watch *watch)
 {
     void *whole = (char *)watch - offsetof(struct desk, output);
     struct desk *desk = whole;
-    AUTO_FREE char *text = text_of(desk->session);
+    AUTO_FREE char *text = text_of(desk->job);
 
     if (desk->awaited && strstr(text, desk->awaited))
         desk->has_come = true;
@@ -72,20 +72,20 @@ static void desk_open(struct desk *desk, const char *script, struct process_opti
     options.env = test_env;
     options.cwd = "/";
     options.cgroup = -1;
-    desk->session = session_start(&(struct session_options){.id = 1000,
-                                                            .owner = 7,
-                                                            .command = script,
-                                                            .process = &options,
-                                                            .output.memory_max = 1 << 22},
-                                  &err);
-    assert_non_null(desk->session);
-    session_watch(desk->session, &desk->watch);
-    output_watch(session_output(desk->session), &desk->output);
+    desk->job = job_start(&(struct job_options){.id = 1000,
+                                                .owner = 7,
+                                                .command = script,
+                                                .process = &options,
+                                                .output.memory_max = 1 << 22},
+                          &err);
+    assert_non_null(desk->job);
+    job_watch(desk->job, &desk->watch);
+    output_watch(job_output(desk->job), &desk->output);
 }
 
 static void desk_close(struct desk *desk)
 {
-    session_free(desk->session);
+    job_free(desk->job);
     loop_free(desk->loop);
 }
 
@@ -99,14 +99,14 @@ static void until_event(struct desk *desk)
 
 static void until_end(struct desk *desk)
 {
-    while (!session_end(desk->session))
+    while (!job_end(desk->job))
         until_event(desk);
     assert_int_equal(desk->ends, 1);
 }
 
 static void until_text(struct desk *desk, const char *text)
 {
-    AUTO_FREE char *now = text_of(desk->session);
+    AUTO_FREE char *now = text_of(desk->job);
 
     desk->awaited = text;
     if (!strstr(now, text))
@@ -114,18 +114,18 @@ static void until_text(struct desk *desk, const char *text)
     desk->awaited = NULL;
 }
 
-static enum session_written write_text(struct desk *desk, const char *text, const char *name)
+static enum job_written write_text(struct desk *desk, const char *text, const char *name)
 {
-    enum session_written written;
+    enum job_written written;
     struct err err;
 
-    assert_int_equal(session_write(desk->session, text, strlen(text), name, &written, &err), 0);
+    assert_int_equal(job_write(desk->job, text, strlen(text), name, &written, &err), 0);
     return written;
 }
 
 #define assert_wrote(desk, expected)                                                               \
     do {                                                                                           \
-        AUTO_FREE char *text_ = text_of((desk)->session);                                          \
+        AUTO_FREE char *text_ = text_of((desk)->job);                                              \
         assert_string_equal(text_, expected);                                                      \
     } while (0)
 
@@ -136,24 +136,24 @@ static const struct process_options terminal = {.stdio = PROCESS_TTY};
 
 static void output_and_end_are_kept(void **state)
 {
-    struct session_info info;
+    struct job_info info;
     struct desk desk;
 
     desk_open(&desk, "echo out; echo err >&2; exit 3", pipes);
     until_end(&desk);
-    assert_int_equal(session_end(desk.session)->code, 3);
-    assert_int_equal(session_exit_code(desk.session), 3);
-    assert_int_equal(session_store_end(desk.session).fate, STORE_EXITED);
-    assert_int_equal(session_store_end(desk.session).number, 3);
-    assert_int_equal(output_total(session_output(desk.session)), 8);
-    assert_int_equal(unread_len(session_unread(desk.session)), 8);
-    session_info(desk.session, &info);
+    assert_int_equal(job_end(desk.job)->code, 3);
+    assert_int_equal(job_exit_code(desk.job), 3);
+    assert_int_equal(job_outcome(desk.job).fate, JOB_FATE_EXITED);
+    assert_int_equal(job_outcome(desk.job).number, 3);
+    assert_int_equal(output_total(job_output(desk.job)), 8);
+    assert_int_equal(model_cursor_len(job_model_cursor(desk.job)), 8);
+    job_info(desk.job, &info);
     assert_int_equal(info.id, 1000);
     assert_int_equal(info.owner, 7);
     assert_string_equal(info.command, "echo out; echo err >&2; exit 3");
     assert_string_equal(info.cwd, "/");
     assert_false(info.has_input);
-    assert_false(session_is_alive(desk.session));
+    assert_false(job_is_alive(desk.job));
     desk_close(&desk);
 }
 
@@ -162,16 +162,16 @@ static void a_named_write_is_done_once(void **state)
     struct desk desk;
 
     desk_open(&desk, "cat", open_pipes);
-    assert_int_equal(write_text(&desk, "one\n", "1"), SESSION_WRITTEN);
-    assert_int_equal(write_text(&desk, "one\n", "1"), SESSION_WRITTEN_BEFORE);
-    assert_int_equal(write_text(&desk, "two\n", "2"), SESSION_WRITTEN);
-    assert_int_equal(write_text(&desk, "three\n", NULL), SESSION_WRITTEN);
-    assert_int_equal(write_text(&desk, "three\n", NULL), SESSION_WRITTEN);
-    session_close_input(desk.session);
-    assert_int_equal(write_text(&desk, "late", NULL), SESSION_NO_INPUT);
+    assert_int_equal(write_text(&desk, "one\n", "1"), JOB_WRITTEN);
+    assert_int_equal(write_text(&desk, "one\n", "1"), JOB_WRITTEN_BEFORE);
+    assert_int_equal(write_text(&desk, "two\n", "2"), JOB_WRITTEN);
+    assert_int_equal(write_text(&desk, "three\n", NULL), JOB_WRITTEN);
+    assert_int_equal(write_text(&desk, "three\n", NULL), JOB_WRITTEN);
+    job_close_input(desk.job);
+    assert_int_equal(write_text(&desk, "late", NULL), JOB_NO_INPUT);
     until_end(&desk);
     assert_wrote(&desk, "one\ntwo\nthree\nthree\n");
-    assert_int_equal(write_text(&desk, "later", NULL), SESSION_IS_OVER);
+    assert_int_equal(write_text(&desk, "later", NULL), JOB_IS_OVER);
     desk_close(&desk);
 }
 
@@ -184,10 +184,10 @@ static void the_oldest_names_are_forgotten(void **state)
         char name[16];
 
         snprintf(name, sizeof name, "n%d", i);
-        assert_int_equal(write_text(&desk, "x", name), SESSION_WRITTEN);
+        assert_int_equal(write_text(&desk, "x", name), JOB_WRITTEN);
     }
-    assert_int_equal(write_text(&desk, "x", "n1"), SESSION_WRITTEN_BEFORE);
-    assert_int_equal(write_text(&desk, "x", "n0"), SESSION_WRITTEN);
+    assert_int_equal(write_text(&desk, "x", "n1"), JOB_WRITTEN_BEFORE);
+    assert_int_equal(write_text(&desk, "x", "n0"), JOB_WRITTEN);
     desk_close(&desk);
 }
 
@@ -198,11 +198,11 @@ static void one_byte_interrupts_without_a_terminal(void **state)
     desk_open(&desk, "trap 'echo caught; exit 4' INT; echo ready; while :; do sleep 1; done",
               pipes);
     until_text(&desk, "ready");
-    assert_int_equal(write_text(&desk, "\003\003", "1"), SESSION_NO_INPUT);
-    assert_int_equal(write_text(&desk, "\003", "1"), SESSION_INTERRUPTED);
+    assert_int_equal(write_text(&desk, "\003\003", "1"), JOB_NO_INPUT);
+    assert_int_equal(write_text(&desk, "\003", "1"), JOB_INTERRUPTED);
     until_end(&desk);
     assert_wrote(&desk, "ready\ncaught\n");
-    assert_int_equal(session_exit_code(desk.session), 4);
+    assert_int_equal(job_exit_code(desk.job), 4);
     desk_close(&desk);
 }
 
@@ -212,7 +212,7 @@ static void on_a_terminal_the_same_byte_is_typed(void **state)
 
     desk_open(&desk, "stty -isig -echo -icanon; echo ready; head -c 1 | od -An -tx1", terminal);
     until_text(&desk, "ready");
-    assert_int_equal(write_text(&desk, "\003", NULL), SESSION_WRITTEN);
+    assert_int_equal(write_text(&desk, "\003", NULL), JOB_WRITTEN);
     until_end(&desk);
     assert_wrote(&desk, "ready\r\n 03\r\n");
     desk_close(&desk);
@@ -220,7 +220,7 @@ static void on_a_terminal_the_same_byte_is_typed(void **state)
 
 static void too_much_input_is_refused_until_there_is_room(void **state)
 {
-    static char block[SESSION_INPUT_MAX / 2];
+    static char block[JOB_INPUT_MAX / 2];
     struct gate gate;
     struct desk desk;
     char script[4200];
@@ -231,23 +231,23 @@ static void too_much_input_is_refused_until_there_is_room(void **state)
     desk_open(&desk, script, open_pipes);
     memset(block, 'x', sizeof block);
     for (;;) {
-        enum session_written written;
+        enum job_written written;
         struct err err;
 
-        assert_int_equal(session_write(desk.session, block, sizeof block, NULL, &written, &err), 0);
-        if (written == SESSION_NO_ROOM)
+        assert_int_equal(job_write(desk.job, block, sizeof block, NULL, &written, &err), 0);
+        if (written == JOB_NO_ROOM)
             break;
-        assert_int_equal(written, SESSION_WRITTEN);
+        assert_int_equal(written, JOB_WRITTEN);
         sent += sizeof block;
-        assert_true(sent <= 2 * SESSION_INPUT_MAX);
+        assert_true(sent <= 2 * JOB_INPUT_MAX);
     }
-    assert_true(sent >= SESSION_INPUT_MAX);
-    session_close_input(desk.session); /* behind what waits */
+    assert_true(sent >= JOB_INPUT_MAX);
+    job_close_input(desk.job); /* behind what waits */
     gate_open(&gate);
     until_end(&desk);
     assert_int_equal(desk.rooms, 1);
     {
-        AUTO_FREE char *text = text_of(desk.session);
+        AUTO_FREE char *text = text_of(desk.job);
 
         assert_int_equal(strtoul(text, NULL, 10), sent);
     }
@@ -262,11 +262,11 @@ static void terminating_ends_in_the_hard_way(void **state)
 
     desk_open(&desk, "trap '' TERM; echo ready; while :; do sleep 1; done", pipes);
     until_text(&desk, "ready");
-    assert_int_equal(session_terminate(desk.session, CLOCK_NS_PER_MS, &err), 0);
+    assert_int_equal(job_terminate(desk.job, CLOCK_NS_PER_MS, &err), 0);
     until_end(&desk);
-    assert_int_equal(session_exit_code(desk.session), 128 + SIGKILL);
-    assert_int_equal(session_store_end(desk.session).fate, STORE_TERMINATED);
-    assert_int_equal(session_terminate(desk.session, 0, &err), 0);
+    assert_int_equal(job_exit_code(desk.job), 128 + SIGKILL);
+    assert_int_equal(job_outcome(desk.job).fate, JOB_FATE_TERMINATED);
+    assert_int_equal(job_terminate(desk.job, 0, &err), 0);
     desk_close(&desk);
 }
 
@@ -282,16 +282,16 @@ static void a_terminal_can_be_resized_and_pipes_cannot(void **state)
     gate_script(&gate, script, sizeof script, "stty size; cat GATE; stty size");
     desk_open(&desk, script, terminal);
     until_text(&desk, "24 80");
-    assert_int_equal(session_resize(desk.session, size, &err), 0);
+    assert_int_equal(job_resize(desk.job, size, &err), 0);
     gate_open(&gate);
     until_end(&desk);
     assert_wrote(&desk, "24 80\r\n33 77\r\n");
-    assert_int_equal(session_resize(desk.session, size, &err), 0);
+    assert_int_equal(job_resize(desk.job, size, &err), 0);
     desk_close(&desk);
     gate_done(&gate);
 
     desk_open(&desk, "cat", open_pipes);
-    assert_int_equal(session_resize(desk.session, size, &err), -1);
+    assert_int_equal(job_resize(desk.job, size, &err), -1);
     assert_int_equal(err.code, ERR_UNSUPPORTED);
     desk_close(&desk);
 }
@@ -303,12 +303,12 @@ static void what_is_alive_is_asked_of_the_kernel(void **state)
     struct pollfd pidfd = {.events = POLLIN};
 
     desk_open(&desk, "cat", open_pipes);
-    assert_true(session_is_alive(desk.session));
+    assert_true(job_is_alive(desk.job));
     pidfd.fd = sys_pidfd_open(fake.init, 0);
     kill(fake.init, SIGKILL);
     assert_int_equal(poll(&pidfd, 1, -1), 1);
-    assert_false(session_is_alive(desk.session));
-    assert_null(session_end(desk.session));
+    assert_false(job_is_alive(desk.job));
+    assert_null(job_end(desk.job));
     close(pidfd.fd);
     desk_close(&desk);
 }
@@ -321,21 +321,20 @@ static void a_program_that_is_not_there_is_an_end(void **state)
     struct err err;
 
     desk_open(&desk, "true", pipes);
-    session_free(desk.session);
+    job_free(desk.job);
     options.loop = desk.loop;
     options.sandbox = fake_sandbox();
     options.argv = argv;
     options.env = test_env;
     options.cwd = "/";
     options.cgroup = -1;
-    desk.session =
-        session_start(&(struct session_options){.command = "none", .process = &options}, &err);
-    assert_non_null(desk.session);
+    desk.job = job_start(&(struct job_options){.command = "none", .process = &options}, &err);
+    assert_non_null(desk.job);
     desk.ends = 0;
-    session_watch(desk.session, &desk.watch);
+    job_watch(desk.job, &desk.watch);
     until_end(&desk);
-    assert_int_equal(session_exit_code(desk.session), 127);
-    assert_int_equal(session_store_end(desk.session).fate, STORE_FAILED);
+    assert_int_equal(job_exit_code(desk.job), 127);
+    assert_int_equal(job_outcome(desk.job).fate, JOB_FATE_FAILED);
     desk_close(&desk);
 }
 
@@ -347,7 +346,7 @@ static void freeing_kills(void **state)
     desk_open(&desk, "echo $$ ready; exec cat", open_pipes);
     until_text(&desk, "ready");
     {
-        AUTO_FREE char *text = text_of(desk.session);
+        AUTO_FREE char *text = text_of(desk.job);
 
         pid = (pid_t)strtol(text, NULL, 10);
     }

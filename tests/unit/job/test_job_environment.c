@@ -1,4 +1,4 @@
-/* session_env: what a session finds in its environment (tests/cases/job/environment).
+/* job_env: what a job finds in its environment (tests/cases/job/environment).
  *
  *     base, chosen   arrays of strings
  *     thread_id
@@ -18,14 +18,14 @@ static void environment_case(void **state)
     AUTO_FREE char **chosen = case_strings(json, "chosen");
     AUTO(strv_done) struct strv env = {0};
     AUTO_JSON json_t *got = json_array();
-    struct session_env_request request = {
+    struct job_env_request request = {
         .base = base,
         .chosen = (const char *const *)chosen,
         .thread_id = case_string_or(json, "thread_id", NULL),
     };
 
     case_check_keys(json, keys);
-    session_env_build(&request, &env);
+    job_env_build(&request, &env);
     for (size_t i = 0; i < env.len; i++)
         json_array_append_new(got, json_string(env.items[i]));
     assert_json_equal(got, json_object_get(json, "env"));
@@ -35,7 +35,7 @@ static void nothing_given_is_nothing_kept(void **state)
 {
     AUTO(strv_done) struct strv env = {0};
 
-    session_env_build(&(struct session_env_request){0}, &env);
+    job_env_build(&(struct job_env_request){0}, &env);
     assert_int_equal(env.len, 10);
 }
 

@@ -1,4 +1,4 @@
-/* unified: when a call comes back, what it brings, and what becomes of the session. */
+/* model_calls: when a call comes back, what it brings, and what becomes of the job. */
 #include "fake_sandbox.h"
 #include "run.h"
 
@@ -14,14 +14,14 @@
 
 struct desk {
     struct loop *loop;
-    struct unified *unified;
+    struct model_calls *calls;
 };
 
 /* One call and its answer. */
 struct answer {
     unsigned count;
     bool has_come;
-    enum unified_reason reason;
+    enum model_call_reason reason;
     int session_id; /* 0: it has ended */
     int exit_code;
     uint64_t bytes;
@@ -29,7 +29,7 @@ struct answer {
     char *output;
 };
 
-static void on_done(void *data, const struct unified_response *response)
+static void on_done(void *data, const struct model_call_answer *response)
 {
     struct answer *answer = data;
     struct buf output;
@@ -59,24 +59,24 @@ static void answer_done(struct answer *answer)
 
 static void desk_open(struct desk *desk, size_t capacity)
 {
-    struct unified_options options = {.capacity = capacity, .ids = STORE_IDS_IN_ORDER};
+    struct model_calls_options options = {.capacity = capacity, .ids = JOB_TABLE_IDS_IN_ORDER};
     struct err err;
 
     fake = (struct fake){0};
     options.loop = desk->loop = loop_new(&err);
-    desk->unified = unified_new(&options, &err);
-    assert_non_null(desk->unified);
+    desk->calls = model_calls_new(&options, &err);
+    assert_non_null(desk->calls);
 }
 
 static void desk_close(struct desk *desk)
 {
-    unified_free(desk->unified);
+    model_calls_free(desk->calls);
     loop_free(desk->loop);
 }
 
-static struct unified_exec command(const char *cmd)
+static struct model_exec command(const char *cmd)
 {
-    return (struct unified_exec){
+    return (struct model_exec){
         .cmd = cmd,
         .shell = "/bin/sh",
         .workdir = "/",
@@ -89,10 +89,10 @@ static struct unified_exec command(const char *cmd)
 
 static const uint64_t far_ms = 30000;
 
-static struct unified_pace until_text(const char *text)
+static struct model_pace until_text(const char *text)
 {
-    return (struct unified_pace){
-        .until = UNIFIED_UNTIL_TEXT, .text = text, .text_len = strlen(text), .yield_ms = &far_ms};
+    return (struct model_pace){
+        .until = MODEL_UNTIL_TEXT, .text = text, .text_len = strlen(text), .yield_ms = &far_ms};
 }
 
 static void run_until(const struct desk *desk, struct answer *answer)
@@ -103,24 +103,23 @@ static void run_until(const struct desk *desk, struct answer *answer)
     answer->has_come = false;
 }
 
-static void exec_run(const struct desk *desk, const struct unified_exec *exec,
-                     struct answer *answer)
+static void exec_run(const struct desk *desk, const struct model_exec *exec, struct answer *answer)
 {
     struct err err;
 
-    assert_non_null(unified_exec(desk->unified, exec, on_done, answer, &err));
+    assert_non_null(model_calls_exec(desk->calls, exec, on_done, answer, &err));
     assert_int_equal(answer->count, 0); /* never from inside */
     run_until(desk, answer);
 }
 
-static void write_run(const struct desk *desk, int id, const char *chars, struct unified_pace pace,
+static void write_run(const struct desk *desk, int id, const char *chars, struct model_pace pace,
                       struct answer *answer)
 {
-    const struct unified_write write = {
+    const struct model_write write = {
         .session_id = id, .chars = chars, .len = strlen(chars), .pace = pace};
     struct err err;
 
-    assert_non_null(unified_write(desk->unified, &write, on_done, answer, &err));
+    assert_non_null(model_calls_write(desk->calls, &write, on_done, answer, &err));
     run_until(desk, answer);
 }
 
@@ -148,12 +147,12 @@ static char *without_time(const char *text)
 static void the_text_is_the_one_that_models_know(void **state)
 {
     AUTO(answer_done) struct answer answer = {0};
-    struct unified_exec exec = command("echo hello; exit 3");
+    struct model_exec exec = command("echo hello; exit 3");
     struct desk desk;
 
     desk_open(&desk, 0);
     exec_run(&desk, &exec, &answer);
-    assert_int_equal(answer.reason, UNIFIED_ENDED);
+    assert_int_equal(answer.reason, MODEL_CALL_ENDED);
     assert_int_equal(answer.exit_code, 3);
     assert_text(answer, "Chunk ID: 000001\nWall time: T seconds\nProcess exited with code 3\n"
                         "Original token count: 2\nOutput:\nhello\n");
@@ -163,30 +162,30 @@ static void the_text_is_the_one_that_models_know(void **state)
 static void a_session_goes_on_until_its_end_is_told(void **state)
 {
     AUTO(answer_done) struct answer answer = {0};
-    struct unified_exec exec = command("echo ready; read x; echo \"got $x\"; read y; exit 5");
-    struct store_tombstone tombstone;
+    struct model_exec exec = command("echo ready; read x; echo \"got $x\"; read y; exit 5");
+    struct job_table_tombstone tombstone;
     struct desk desk;
     struct err err;
 
     desk_open(&desk, 0);
     exec.pace = until_text("ready\n");
     exec_run(&desk, &exec, &answer);
-    assert_int_equal(answer.reason, UNIFIED_MET);
+    assert_int_equal(answer.reason, MODEL_CALL_MET);
     assert_int_equal(answer.session_id, 1000);
     assert_text(answer, "Chunk ID: 000001\nWall time: T seconds\n"
                         "Process running with session ID 1000\n"
                         "Original token count: 2\nOutput:\nready\n");
     write_run(&desk, 1000, "abc\n", until_text("abc\n"), &answer);
     assert_string_equal(answer.output, "got abc\n");
-    write_run(&desk, 1000, "\n", (struct unified_pace){.yield_ms = &far_ms}, &answer);
-    assert_int_equal(answer.reason, UNIFIED_ENDED);
+    write_run(&desk, 1000, "\n", (struct model_pace){.yield_ms = &far_ms}, &answer);
+    assert_int_equal(answer.reason, MODEL_CALL_ENDED);
     assert_int_equal(answer.exit_code, 5);
-    assert_null(unified_find(desk.unified, 1000, &err));
+    assert_null(model_calls_find(desk.calls, 1000, &err));
     assert_int_equal(err.code, ERR_NOT_FOUND);
     assert_string_equal(err.msg, "session 1000 has ended: it exited with code 5");
-    assert_true(unified_tombstone(desk.unified, 1000, &tombstone));
+    assert_true(model_calls_tombstone(desk.calls, 1000, &tombstone));
     assert_int_equal(tombstone.end.number, 5);
-    assert_null(unified_find(desk.unified, 77, &err));
+    assert_null(model_calls_find(desk.calls, 77, &err));
     assert_string_equal(err.msg, "there is no session 77");
     desk_close(&desk);
 }
@@ -194,7 +193,7 @@ static void a_session_goes_on_until_its_end_is_told(void **state)
 static void a_clamp_is_reported(void **state)
 {
     AUTO(answer_done) struct answer answer = {0};
-    struct unified_exec exec = command("exit 0");
+    struct model_exec exec = command("exit 0");
     const uint64_t asked = 60000;
     struct desk desk;
 
@@ -210,29 +209,29 @@ static void a_clamp_is_reported(void **state)
 static void waits_for_bytes_quiet_and_exit(void **state)
 {
     AUTO(answer_done) struct answer answer = {0};
-    struct unified_exec exec = command("read x; printf 12345; read x; exit 9");
-    struct unified_pace bytes = {.until = UNIFIED_UNTIL_BYTES, .number = 5};
-    struct unified_pace quiet = {.until = UNIFIED_UNTIL_QUIET, .number = 20};
+    struct model_exec exec = command("read x; printf 12345; read x; exit 9");
+    struct model_pace bytes = {.until = MODEL_UNTIL_BYTES, .number = 5};
+    struct model_pace quiet = {.until = MODEL_UNTIL_QUIET, .number = 20};
     struct desk desk;
     struct err err;
 
     desk_open(&desk, 0);
     exec.pace = quiet;
     exec_run(&desk, &exec, &answer);
-    assert_int_equal(answer.reason, UNIFIED_MET);
+    assert_int_equal(answer.reason, MODEL_CALL_MET);
     assert_int_equal(answer.bytes, 0);
     bytes.yield_ms = &far_ms;
     write_run(&desk, 1000, "\n", bytes, &answer);
-    assert_int_equal(answer.reason, UNIFIED_MET);
+    assert_int_equal(answer.reason, MODEL_CALL_MET);
     assert_string_equal(answer.output, "12345");
-    assert_non_null(unified_write(
-        desk.unified,
-        &(struct unified_write){.session_id = 1000, .chars = "\n", .len = 1, .pace = quiet},
-        on_done, &answer, &err));
+    assert_non_null(model_calls_write(
+        desk.calls,
+        &(struct model_write){.session_id = 1000, .chars = "\n", .len = 1, .pace = quiet}, on_done,
+        &answer, &err));
     run_until(&desk, &answer);
-    if (answer.reason != UNIFIED_ENDED) {
+    if (answer.reason != MODEL_CALL_ENDED) {
         assert_non_null(
-            unified_wait(desk.unified, 1000, &(struct unified_pace){0}, on_done, &answer, &err));
+            model_calls_wait(desk.calls, 1000, &(struct model_pace){0}, on_done, &answer, &err));
         run_until(&desk, &answer);
     }
     assert_int_equal(answer.exit_code, 9);
@@ -243,9 +242,8 @@ static void waits_for_bytes_quiet_and_exit(void **state)
 static void waiting_begins_at_what_was_not_shown(void **state)
 {
     AUTO(answer_done) struct answer answer = {0};
-    struct unified_exec exec =
-        command("printf mar; read x; printf ker; read y; printf 'mar%s' ker");
-    struct unified_pace pace = until_text("marker");
+    struct model_exec exec = command("printf mar; read x; printf ker; read y; printf 'mar%s' ker");
+    struct model_pace pace = until_text("marker");
     struct desk desk;
     struct err err;
 
@@ -253,14 +251,14 @@ static void waiting_begins_at_what_was_not_shown(void **state)
     exec.pace = until_text("mar");
     exec_run(&desk, &exec, &answer);
     write_run(&desk, 1000, "\n", until_text("ker"), &answer);
-    assert_int_equal(answer.reason, UNIFIED_MET);
-    assert_non_null(unified_wait(desk.unified, 1000, &pace, on_done, &answer, &err));
-    assert_non_null(session_output(unified_find(desk.unified, 1000, &err)));
+    assert_int_equal(answer.reason, MODEL_CALL_MET);
+    assert_non_null(model_calls_wait(desk.calls, 1000, &pace, on_done, &answer, &err));
+    assert_non_null(job_output(model_calls_find(desk.calls, 1000, &err)));
     {
-        enum session_written written;
+        enum job_written written;
 
-        session_write(unified_find(desk.unified, 1000, &err), "\n", 1, NULL, &written, &err);
-        assert_int_equal(written, SESSION_WRITTEN);
+        job_write(model_calls_find(desk.calls, 1000, &err), "\n", 1, NULL, &written, &err);
+        assert_int_equal(written, JOB_WRITTEN);
     }
     run_until(&desk, &answer);
     assert_string_equal(answer.output, "marker");
@@ -269,17 +267,17 @@ static void waiting_begins_at_what_was_not_shown(void **state)
 
 static void a_text_that_cannot_be_waited_for_starts_nothing(void **state)
 {
-    struct unified_exec exec = command("exit 0");
+    struct model_exec exec = command("exit 0");
     struct desk desk;
     struct err err;
 
     desk_open(&desk, 0);
     exec.pace = until_text("");
-    assert_null(unified_exec(desk.unified, &exec, on_done, NULL, &err));
+    assert_null(model_calls_exec(desk.calls, &exec, on_done, NULL, &err));
     assert_int_equal(err.code, ERR_INVALID);
     assert_int_equal(fake.launches, 0);
     exec = command("");
-    assert_null(unified_exec(desk.unified, &exec, on_done, NULL, &err));
+    assert_null(model_calls_exec(desk.calls, &exec, on_done, NULL, &err));
     assert_int_equal(fake.launches, 0);
     desk_close(&desk);
 }
@@ -287,13 +285,13 @@ static void a_text_that_cannot_be_waited_for_starts_nothing(void **state)
 static void an_id_is_given_back_when_nothing_starts(void **state)
 {
     AUTO(answer_done) struct answer answer = {0};
-    struct unified_exec exec = command("echo x; read y");
+    struct model_exec exec = command("echo x; read y");
     struct desk desk;
     struct err err;
 
     desk_open(&desk, 0);
     fake.fails = true;
-    assert_null(unified_exec(desk.unified, &exec, on_done, &answer, &err));
+    assert_null(model_calls_exec(desk.calls, &exec, on_done, &answer, &err));
     assert_int_equal(err.code, ERR_UNSUPPORTED);
     fake.fails = false;
     exec.pace = until_text("x");
@@ -306,7 +304,7 @@ static void an_id_is_given_back_when_nothing_starts(void **state)
 static void a_shell_that_is_not_there_is_told(void **state)
 {
     AUTO(answer_done) struct answer answer = {0};
-    struct unified_exec exec = command("ls");
+    struct model_exec exec = command("ls");
     struct desk desk;
 
     desk_open(&desk, 0);
@@ -321,18 +319,18 @@ static void a_shell_that_is_not_there_is_told(void **state)
 static void a_cancelled_call_has_taken_nothing(void **state)
 {
     AUTO(answer_done) struct answer answer = {0};
-    struct unified_exec exec = command("echo kept; read x");
-    struct unified_call *call;
+    struct model_exec exec = command("echo kept; read x");
+    struct model_call *call;
     struct desk desk;
     struct err err;
 
     desk_open(&desk, 0);
     exec.pace = until_text("never");
-    call = unified_exec(desk.unified, &exec, on_done, &answer, &err);
+    call = model_calls_exec(desk.calls, &exec, on_done, &answer, &err);
     assert_non_null(call);
-    unified_cancel(call);
+    model_call_cancel(call);
     exec.pace = until_text("kept");
-    assert_non_null(unified_wait(desk.unified, 1000, &exec.pace, on_done, &answer, &err));
+    assert_non_null(model_calls_wait(desk.calls, 1000, &exec.pace, on_done, &answer, &err));
     run_until(&desk, &answer);
     assert_int_equal(answer.count, 1);
     assert_string_equal(answer.output, "kept\n");
@@ -343,7 +341,7 @@ static void two_calls_on_one_session_are_both_answered(void **state)
 {
     AUTO(answer_done) struct answer first = {0};
     AUTO(answer_done) struct answer second = {0};
-    struct unified_exec exec = command("echo x; read y; echo end; exit 2");
+    struct model_exec exec = command("echo x; read y; echo end; exit 2");
     struct desk desk;
     struct err err;
 
@@ -351,14 +349,14 @@ static void two_calls_on_one_session_are_both_answered(void **state)
     exec.pace = until_text("x");
     exec_run(&desk, &exec, &first);
     assert_non_null(
-        unified_wait(desk.unified, 1000, &(struct unified_pace){0}, on_done, &second, &err));
-    write_run(&desk, 1000, "\n", (struct unified_pace){.yield_ms = &far_ms}, &first);
+        model_calls_wait(desk.calls, 1000, &(struct model_pace){0}, on_done, &second, &err));
+    write_run(&desk, 1000, "\n", (struct model_pace){.yield_ms = &far_ms}, &first);
     if (!second.count)
         run_until(&desk, &second);
     assert_int_equal(first.exit_code, 2);
     assert_int_equal(second.exit_code, 2);
     assert_int_equal(first.bytes + second.bytes, 4); /* each byte once */
-    assert_null(unified_find(desk.unified, 1000, &err));
+    assert_null(model_calls_find(desk.calls, 1000, &err));
     desk_close(&desk);
 }
 
@@ -370,11 +368,11 @@ static void calls_on_one_session_share_its_output(void **state)
     AUTO(answer_done) struct answer first = {0};
     AUTO(answer_done) struct answer second = {0};
     AUTO(answer_done) struct answer writer = {0};
-    struct unified_exec exec = command("echo up; read x y; echo \"one $x$y\"; read x; echo two; "
-                                       "read x; echo three; exit 3");
-    const struct unified_pace one = until_text("one ab\n");
-    const struct unified_pace two = until_text("two\n");
-    const struct unified_write writes[] = {
+    struct model_exec exec = command("echo up; read x y; echo \"one $x$y\"; read x; echo two; "
+                                     "read x; echo three; exit 3");
+    const struct model_pace one = until_text("one ab\n");
+    const struct model_pace two = until_text("two\n");
+    const struct model_write writes[] = {
         {.session_id = 1000, .chars = "a ", .len = 2, .pace = {.yield_ms = &far_ms}},
         {.session_id = 1000, .chars = "b\n", .len = 2, .pace = one}};
     struct desk desk;
@@ -383,20 +381,20 @@ static void calls_on_one_session_share_its_output(void **state)
     desk_open(&desk, 0);
     exec.pace = until_text("up\n");
     exec_run(&desk, &exec, &start);
-    assert_non_null(unified_wait(desk.unified, 1000, &two, on_done, &second, &err));
-    assert_non_null(unified_write(desk.unified, &writes[0], on_done, &first, &err));
-    assert_non_null(unified_write(desk.unified, &writes[1], on_done, &writer, &err));
+    assert_non_null(model_calls_wait(desk.calls, 1000, &two, on_done, &second, &err));
+    assert_non_null(model_calls_write(desk.calls, &writes[0], on_done, &first, &err));
+    assert_non_null(model_calls_write(desk.calls, &writes[1], on_done, &writer, &err));
     run_until(&desk, &writer);
     assert_string_equal(writer.output, "one ab\n");
     assert_int_equal(first.count + second.count, 0);
     write_run(&desk, 1000, "\n", two, &writer);
     if (!second.count)
         run_until(&desk, &second);
-    assert_int_equal(writer.reason, UNIFIED_MET);
-    assert_int_equal(second.reason, UNIFIED_MET);
+    assert_int_equal(writer.reason, MODEL_CALL_MET);
+    assert_int_equal(second.reason, MODEL_CALL_MET);
     assert_int_equal(second.bytes + writer.bytes, strlen("two\n"));
     assert_int_equal(first.count, 0);
-    write_run(&desk, 1000, "\n", (struct unified_pace){.yield_ms = &far_ms}, &writer);
+    write_run(&desk, 1000, "\n", (struct model_pace){.yield_ms = &far_ms}, &writer);
     if (!first.count)
         run_until(&desk, &first);
     assert_int_equal(first.exit_code, 3);
@@ -408,8 +406,8 @@ static void calls_on_one_session_share_its_output(void **state)
 static void input_that_nobody_takes_is_an_error(void **state)
 {
     AUTO(answer_done) struct answer answer = {0};
-    struct unified_exec exec = command("echo x; while :; do sleep 1; done");
-    const struct unified_write write = {.session_id = 1000, .chars = "abc", .len = 3};
+    struct model_exec exec = command("echo x; while :; do sleep 1; done");
+    const struct model_write write = {.session_id = 1000, .chars = "abc", .len = 3};
     struct desk desk;
     struct err err;
 
@@ -417,10 +415,10 @@ static void input_that_nobody_takes_is_an_error(void **state)
     exec.input = PROCESS_STDIN_NULL;
     exec.pace = until_text("x");
     exec_run(&desk, &exec, &answer);
-    assert_null(unified_write(desk.unified, &write, on_done, &answer, &err));
+    assert_null(model_calls_write(desk.calls, &write, on_done, &answer, &err));
     assert_int_equal(err.code, ERR_INVALID);
     assert_contains(err.msg, "tty=true");
-    write_run(&desk, 1000, "\003", (struct unified_pace){.yield_ms = &far_ms}, &answer);
+    write_run(&desk, 1000, "\003", (struct model_pace){.yield_ms = &far_ms}, &answer);
     assert_int_equal(answer.exit_code, 128 + SIGINT);
     desk_close(&desk);
 }
@@ -430,7 +428,7 @@ static void the_one_that_is_pushed_out_is_killed(void **state)
 {
     enum { CAPACITY = 9 };
     struct answer answers[CAPACITY + 1] = {0};
-    struct unified_exec exec = command("echo $$ x; exec cat");
+    struct model_exec exec = command("echo $$ x; exec cat");
     struct desk desk;
     struct err err;
     size_t len;
@@ -444,11 +442,11 @@ static void the_one_that_is_pushed_out_is_killed(void **state)
     assert_int_equal(kill(pid, 0), 0);
     exec_run(&desk, &exec, &answers[CAPACITY]);
     assert_int_equal(answers[CAPACITY].session_id, 1000 + CAPACITY);
-    assert_null(unified_find(desk.unified, 1000, &err));
+    assert_null(model_calls_find(desk.calls, 1000, &err));
     assert_contains(err.msg, "make room");
     assert_int_equal(kill(pid, 0), -1);
     assert_int_equal(errno, ESRCH);
-    free(unified_list(desk.unified, 0, &len));
+    free(model_calls_list(desk.calls, 0, &len));
     assert_int_equal(len, CAPACITY);
     for (int i = 0; i <= CAPACITY; i++)
         answer_done(&answers[i]);
@@ -459,8 +457,8 @@ static void a_short_command_pushes_nobody_out(void **state)
 {
     enum { CAPACITY = 9 };
     AUTO(answer_done) struct answer answer = {0};
-    struct unified_exec exec = command("echo x; exec cat");
-    struct unified_exec brief = command("exit 0");
+    struct model_exec exec = command("echo x; exec cat");
+    struct model_exec brief = command("exit 0");
     struct desk desk;
     size_t len;
 
@@ -475,7 +473,7 @@ static void a_short_command_pushes_nobody_out(void **state)
         exec_run(&desk, &brief, &answer);
         assert_int_equal(answer.exit_code, 0);
     }
-    free(unified_list(desk.unified, 0, &len));
+    free(model_calls_list(desk.calls, 0, &len));
     assert_int_equal(len, CAPACITY);
     desk_close(&desk);
 }
@@ -483,7 +481,7 @@ static void a_short_command_pushes_nobody_out(void **state)
 static void ending_those_of_one_owner(void **state)
 {
     AUTO(answer_done) struct answer answer = {0};
-    struct unified_exec exec = command("echo x; exec cat");
+    struct model_exec exec = command("echo x; exec cat");
     struct desk desk;
     struct err err;
     size_t len;
@@ -496,18 +494,18 @@ static void ending_those_of_one_owner(void **state)
         answer.count = 0;
         exec_run(&desk, &exec, &answer);
     }
-    ids = unified_list(desk.unified, 2, &len);
+    ids = model_calls_list(desk.calls, 2, &len);
     assert_int_equal(len, 1);
     assert_int_equal(ids[0], 1001);
     free(ids);
-    assert_int_equal(unified_terminate_all(desk.unified, 2, FAR_NS), 1);
+    assert_int_equal(model_calls_terminate_all(desk.calls, 2, FAR_NS), 1);
     assert_non_null(
-        unified_wait(desk.unified, 1001, &(struct unified_pace){0}, on_done, &answer, &err));
+        model_calls_wait(desk.calls, 1001, &(struct model_pace){0}, on_done, &answer, &err));
     run_until(&desk, &answer);
     assert_int_equal(answer.exit_code, 128 + SIGTERM);
-    assert_null(unified_find(desk.unified, 1001, &err));
+    assert_null(model_calls_find(desk.calls, 1001, &err));
     assert_contains(err.msg, "terminated");
-    ids = unified_list(desk.unified, 0, &len);
+    ids = model_calls_list(desk.calls, 0, &len);
     assert_int_equal(len, 2);
     free(ids);
     desk_close(&desk);
@@ -517,19 +515,19 @@ static void ending_those_of_one_owner(void **state)
 static void terminating_keeps_the_output(void **state)
 {
     AUTO(answer_done) struct answer answer = {0};
-    struct unified_exec exec = command("echo x; trap 'echo bye; exit 1' TERM; echo y; "
-                                       "while :; do sleep 1; done");
+    struct model_exec exec = command("echo x; trap 'echo bye; exit 1' TERM; echo y; "
+                                     "while :; do sleep 1; done");
     struct desk desk;
     struct err err;
 
     desk_open(&desk, 0);
     exec.pace = until_text("y\n");
     exec_run(&desk, &exec, &answer);
-    assert_non_null(unified_terminate(desk.unified, 1000, FAR_NS, on_done, &answer, &err));
+    assert_non_null(model_calls_terminate(desk.calls, 1000, FAR_NS, on_done, &answer, &err));
     run_until(&desk, &answer);
-    assert_int_equal(answer.reason, UNIFIED_ENDED);
+    assert_int_equal(answer.reason, MODEL_CALL_ENDED);
     assert_int_equal(answer.bytes, 0);
-    write_run(&desk, 1000, "", (struct unified_pace){0}, &answer);
+    write_run(&desk, 1000, "", (struct model_pace){0}, &answer);
     assert_contains(answer.output, "bye\n"); /* and perhaps what sh says of its sleep */
     assert_int_equal(answer.exit_code, 1);
     desk_close(&desk);
@@ -538,16 +536,16 @@ static void terminating_keeps_the_output(void **state)
 static void freeing_ends_calls_without_an_answer(void **state)
 {
     struct answer answer = {0};
-    struct unified_exec exec = command("exec cat");
+    struct model_exec exec = command("exec cat");
     unsigned before = support_open_fds();
     struct desk desk;
     struct err err;
 
     desk_open(&desk, 0);
-    assert_non_null(unified_exec(desk.unified, &exec, on_done, &answer, &err));
-    assert_non_null(unified_exec(desk.unified, &exec, on_done, &answer, &err));
+    assert_non_null(model_calls_exec(desk.calls, &exec, on_done, &answer, &err));
+    assert_non_null(model_calls_exec(desk.calls, &exec, on_done, &answer, &err));
     assert_non_null(
-        unified_wait(desk.unified, 1000, &(struct unified_pace){0}, on_done, &answer, &err));
+        model_calls_wait(desk.calls, 1000, &(struct model_pace){0}, on_done, &answer, &err));
     desk_close(&desk);
     assert_int_equal(answer.count, 0);
     assert_int_equal(support_open_fds(), before);

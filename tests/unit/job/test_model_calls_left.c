@@ -1,4 +1,4 @@
-/* unified: the session that nobody has any more is handed over, whichever way it went. */
+/* model_calls: the job that nobody has any more is handed over, whichever way it went. */
 #include "fake_sandbox.h"
 #include "run.h"
 
@@ -10,25 +10,25 @@
 /* Everything that was handed over, and the last answer. */
 struct heir {
     struct loop *loop;
-    struct unified *unified;
-    struct session *sessions[4];
+    struct model_calls *calls;
+    struct job *jobs[4];
     int ids[4];
     size_t len;
     bool has_come;
 };
 
-static void on_left(void *data, struct session *session)
+static void on_left(void *data, struct job *job)
 {
     struct heir *heir = data;
-    struct session_info info;
+    struct job_info info;
 
     assert_true(heir->len < 4);
-    session_info(session, &info);
+    job_info(job, &info);
     heir->ids[heir->len] = info.id;
-    heir->sessions[heir->len++] = session;
+    heir->jobs[heir->len++] = job;
 }
 
-static void on_done(void *data, const struct unified_response *response)
+static void on_done(void *data, const struct model_call_answer *response)
 {
     ((struct heir *)data)->has_come = true;
 }
@@ -39,30 +39,30 @@ static void heir_open(struct heir *heir, size_t capacity)
 
     fake = (struct fake){0};
     *heir = (struct heir){.loop = loop_new(&err)};
-    heir->unified = unified_new(&(struct unified_options){.loop = heir->loop,
-                                                          .capacity = capacity,
-                                                          .ids = STORE_IDS_IN_ORDER,
-                                                          .on_left = on_left,
-                                                          .data = heir},
-                                &err);
-    assert_non_null(heir->unified);
+    heir->calls = model_calls_new(&(struct model_calls_options){.loop = heir->loop,
+                                                                .capacity = capacity,
+                                                                .ids = JOB_TABLE_IDS_IN_ORDER,
+                                                                .on_left = on_left,
+                                                                .data = heir},
+                                  &err);
+    assert_non_null(heir->calls);
 }
 
 static void heir_close(struct heir *heir)
 {
     for (size_t i = 0; i < heir->len; i++)
-        session_free(heir->sessions[i]);
+        job_free(heir->jobs[i]);
     heir->len = 0;
-    unified_free(heir->unified);
+    model_calls_free(heir->calls);
     for (size_t i = 0; i < heir->len; i++) /* those of calls that were ended by that */
-        session_free(heir->sessions[i]);
+        job_free(heir->jobs[i]);
     loop_free(heir->loop);
 }
 
-static struct unified_call *start(struct heir *heir, const char *cmd, const char *until)
+static struct model_call *start(struct heir *heir, const char *cmd, const char *until)
 {
     static const uint64_t far_ms = 30000;
-    const struct unified_exec exec = {
+    const struct model_exec exec = {
         .cmd = cmd,
         .shell = "/bin/sh",
         .workdir = "/",
@@ -70,13 +70,13 @@ static struct unified_call *start(struct heir *heir, const char *cmd, const char
         .sandbox = fake_sandbox(),
         .stdio = PROCESS_PIPES,
         .input = PROCESS_STDIN_PIPE,
-        .pace = {.until = UNIFIED_UNTIL_TEXT,
+        .pace = {.until = MODEL_UNTIL_TEXT,
                  .text = until,
                  .text_len = strlen(until),
                  .yield_ms = &far_ms},
     };
     struct err err;
-    struct unified_call *call = unified_exec(heir->unified, &exec, on_done, heir, &err);
+    struct model_call *call = model_calls_exec(heir->calls, &exec, on_done, heir, &err);
 
     assert_non_null(call);
     heir->has_come = false;
@@ -99,8 +99,8 @@ static void one_that_has_ended_can_still_be_read(void **state)
     heir_open(&heir, 0);
     run(&heir, "echo all of it", "never");
     assert_int_equal(heir.len, 1);
-    assert_non_null(session_end(heir.sessions[0]));
-    assert_int_equal(output_copy(session_output(heir.sessions[0]), 0, text, sizeof text), 10);
+    assert_non_null(job_end(heir.jobs[0]));
+    assert_int_equal(output_copy(job_output(heir.jobs[0]), 0, text, sizeof text), 10);
     assert_memory_equal(text, "all of it\n", 10);
     heir_close(&heir);
 }
@@ -112,18 +112,18 @@ static void one_that_runs_stays(void **state)
 
     heir_open(&heir, 0);
     run(&heir, "echo x; exec cat", "x");
-    unified_cancel(start(&heir, "echo y; exec cat", "never"));
+    model_call_cancel(start(&heir, "echo y; exec cat", "never"));
     assert_int_equal(heir.len, 0);
-    assert_non_null(unified_find(heir.unified, 1000, &err));
-    assert_non_null(unified_find(heir.unified, 1001, &err));
+    assert_non_null(model_calls_find(heir.calls, 1000, &err));
+    assert_non_null(model_calls_find(heir.calls, 1001, &err));
     heir_close(&heir);
 }
 
 static bool has_ended;
 
-static void on_end(struct session_watch *watch, enum session_event event)
+static void on_end(struct job_watch *watch, enum job_event event)
 {
-    has_ended |= event == SESSION_ENDED;
+    has_ended |= event == JOB_ENDED;
 }
 
 static void one_that_makes_room_is_killed_and_tells_its_end(void **state)
@@ -137,10 +137,10 @@ static void one_that_makes_room_is_killed_and_tells_its_end(void **state)
         run(&heir, "echo x; exec cat", "x");
     assert_int_equal(heir.len, 1);
     assert_int_equal(heir.ids[0], 1000);
-    session_watch(heir.sessions[0], &(struct session_watch){.on_event = on_end});
-    has_ended = session_end(heir.sessions[0]);
+    job_watch(heir.jobs[0], &(struct job_watch){.on_event = on_end});
+    has_ended = job_end(heir.jobs[0]);
     assert_int_equal(loop_run(heir.loop, &has_ended, &err), 0);
-    assert_int_equal(session_end(heir.sessions[0])->signal, SIGKILL);
+    assert_int_equal(job_end(heir.jobs[0])->signal, SIGKILL);
     heir_close(&heir);
 }
 

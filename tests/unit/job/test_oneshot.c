@@ -289,7 +289,8 @@ static void test_limits_are_passed(void **state)
 
     snprintf(script, sizeof script, "exec head -c 100000 /dev/zero >%s/large", folder);
     shot_init(&shot, script);
-    shot.options.limits = (struct limits){.cpu_time_ns = 1, .pids = 500, .file_size = 4096};
+    shot.options.limits =
+        (struct resource_limits){.cpu_time_ns = 1, .pids = 500, .file_size = 4096};
     shot_run(&shot);
     assert_int_equal(fake.limits.cpu_time, 1);
     assert_int_equal(fake.limits.processes, 500);

@@ -208,7 +208,8 @@ static void test_limits(void **state)
     json_t *limit;
 
     oneshot_defaults(&options);
-    options.limits = (struct limits){.memory = UINT64_C(1) << 62, .cpu_time_ns = 60000000000};
+    options.limits =
+        (struct resource_limits){.memory = UINT64_C(1) << 62, .cpu_time_ns = 60000000000};
     json = json_of("true", &options);
     assert_keys(json_object_get(json, "limits"), "memory cpu-time");
     limit = json_object_get(json_object_get(json, "limits"), "memory");

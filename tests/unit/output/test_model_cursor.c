@@ -1,4 +1,4 @@
-/* unread: each byte once, the beginning and the end of what is new, exact counts. */
+/* model_cursor: each byte once, the beginning and the end of what is new, exact counts. */
 #include "../base/support.h"
 #include "script.h"
 
@@ -14,18 +14,18 @@
 
 struct desk {
     struct output *output;
-    struct unread *unread;
+    struct model_cursor *cursor;
 };
 
 static void desk_open(struct desk *desk, size_t memory_max, size_t unread_max)
 {
     desk->output = output_new(&(struct output_options){.memory_max = memory_max});
-    desk->unread = unread_new(desk->output, unread_max);
+    desk->cursor = model_cursor_new(desk->output, unread_max);
 }
 
 static void desk_close(struct desk *desk)
 {
-    unread_free(desk->unread);
+    model_cursor_free(desk->cursor);
     output_free(desk->output);
 }
 
@@ -42,7 +42,7 @@ static char *take(const struct desk *desk)
     uint64_t omitted;
 
     buf_init(&text, 1 << 20);
-    unread_take(desk->unread, &taken);
+    model_cursor_take(desk->cursor, &taken);
     assert_true(headtail_render(&taken, &text, &omitted));
     headtail_done(&taken);
     return buf_take(&text);
@@ -62,9 +62,9 @@ static void each_byte_is_given_once(void **state)
     assert_takes(&desk, "");
     out(&desk, "one ");
     output_append(desk.output, STREAM_STDERR, "two", 3);
-    assert_int_equal(unread_len(desk.unread), 7);
+    assert_int_equal(model_cursor_len(desk.cursor), 7);
     assert_takes(&desk, "one two");
-    assert_int_equal(unread_len(desk.unread), 0);
+    assert_int_equal(model_cursor_len(desk.cursor), 0);
     assert_takes(&desk, "");
     out(&desk, "three");
     assert_takes(&desk, "three");
@@ -144,7 +144,7 @@ static void a_spool_is_read_only_as_far_as_it_is_shown(void **state)
     struct desk desk;
 
     desk.output = output_new(&(struct output_options){.memory_max = 8, .spool = &spool});
-    desk.unread = unread_new(desk.output, 30);
+    desk.cursor = model_cursor_new(desk.output, 30);
     for (int i = 0; i < 10; i++)
         out(&desk, "abcdefghij");
     assert_takes(&desk, "abcdefghijabcde\n... 70 bytes omitted ...\nfghijabcdefghij");
@@ -175,7 +175,7 @@ static void random_takes(void **state)
             if (script_random(&script, 4))
                 continue;
             len = script.len - start;
-            unread_take(desk.unread, &taken);
+            model_cursor_take(desk.cursor, &taken);
             assert_int_equal(headtail_total(&taken), len);
             assert_true(taken.head.len + taken.tail.len <= max);
             assert_int_equal(taken.head.len, len < max / 2 ? len : max / 2);

@@ -30,7 +30,7 @@ static void append(struct output *output, enum stream stream, const char *text)
 }
 
 /* One record as text: "3-4 stdout@10 bytes", "gap@5 7", "empty", "end". */
-static const char *read_text(struct output *output, struct output_place *place,
+static const char *read_text(struct output *output, struct output_cursor *cursor,
                              enum output_unit unit, size_t max)
 {
     static const char *const ends[] = {[OUTPUT_EMPTY] = "empty", [OUTPUT_END] = "end"};
@@ -38,7 +38,7 @@ static const char *read_text(struct output *output, struct output_place *place,
     char bytes[128];
     struct output_record record;
 
-    output_read(output, place, unit, bytes, max, &record);
+    output_read(output, cursor, unit, bytes, max, &record);
     if (record.kind == OUTPUT_GAP)
         snprintf(text, sizeof text, "gap@%" PRIu64 " %" PRIu64, record.offset, record.len);
     else if (record.kind == OUTPUT_BYTES)
@@ -50,47 +50,47 @@ static const char *read_text(struct output *output, struct output_place *place,
     return text;
 }
 
-#define assert_reads(output, place, unit, max, expected)                                           \
-    assert_string_equal(read_text(output, place, unit, max), expected)
+#define assert_reads(output, cursor, unit, max, expected)                                          \
+    assert_string_equal(read_text(output, cursor, unit, max), expected)
 
 static void chunks_keep_their_numbers_and_streams(void **state)
 {
     AUTO_OUTPUT output = new_output(100);
-    struct output_place place = {0};
+    struct output_cursor cursor = {0};
 
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 100, "empty");
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 100, "empty");
     append(output, STREAM_STDOUT, "ab");
     append(output, STREAM_STDOUT, "");
     append(output, STREAM_STDOUT, "c");
     append(output, STREAM_STDERR, "DE");
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 100, "1-1 stdout@0 ab");
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 100, "2-2 stdout@2 c");
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 1, "3-3 stderr@3 D");
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 1, "3-3 stderr@4 E");
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 100, "empty");
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 100, "1-1 stdout@0 ab");
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 100, "2-2 stdout@2 c");
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 1, "3-3 stderr@3 D");
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 1, "3-3 stderr@4 E");
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 100, "empty");
     output_finish(output);
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 100, "end");
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 100, "end");
 }
 
 static void a_run_is_one_record_and_can_end_within_a_chunk(void **state)
 {
     AUTO_OUTPUT output = new_output(100);
-    struct output_place place = {0};
+    struct output_cursor cursor = {0};
 
     append(output, STREAM_STDOUT, "ab");
     append(output, STREAM_STDOUT, "cd");
     append(output, STREAM_STDERR, "E");
     append(output, STREAM_STDOUT, "f");
-    assert_reads(output, &place, OUTPUT_BY_RUN, 3, "1-2 stdout@0 abc");
-    assert_reads(output, &place, OUTPUT_BY_RUN, 100, "2-2 stdout@3 d");
-    assert_reads(output, &place, OUTPUT_BY_RUN, 100, "3-3 stderr@4 E");
-    assert_reads(output, &place, OUTPUT_BY_RUN, 100, "4-4 stdout@5 f");
+    assert_reads(output, &cursor, OUTPUT_BY_RUN, 3, "1-2 stdout@0 abc");
+    assert_reads(output, &cursor, OUTPUT_BY_RUN, 100, "2-2 stdout@3 d");
+    assert_reads(output, &cursor, OUTPUT_BY_RUN, 100, "3-3 stderr@4 E");
+    assert_reads(output, &cursor, OUTPUT_BY_RUN, 100, "4-4 stdout@5 f");
 }
 
 static void a_late_reader_gets_head_gap_and_tail(void **state)
 {
     AUTO_OUTPUT output = new_output(10);
-    struct output_place place = {0};
+    struct output_cursor cursor = {0};
     struct output_info info;
 
     append(output, STREAM_STDOUT, "0123456789");
@@ -99,47 +99,47 @@ static void a_late_reader_gets_head_gap_and_tail(void **state)
     assert_int_equal(info.prefix_end, 5);
     assert_int_equal(info.tail_start, 7);
     assert_int_equal(info.last_seq, 2);
-    assert_reads(output, &place, OUTPUT_BY_RUN, 100, "1-1 stdout@0 01234");
-    assert_reads(output, &place, OUTPUT_BY_RUN, 100, "gap@5 2");
-    assert_reads(output, &place, OUTPUT_BY_RUN, 100, "1-1 stdout@7 789");
-    assert_reads(output, &place, OUTPUT_BY_RUN, 100, "2-2 stderr@10 ab");
+    assert_reads(output, &cursor, OUTPUT_BY_RUN, 100, "1-1 stdout@0 01234");
+    assert_reads(output, &cursor, OUTPUT_BY_RUN, 100, "gap@5 2");
+    assert_reads(output, &cursor, OUTPUT_BY_RUN, 100, "1-1 stdout@7 789");
+    assert_reads(output, &cursor, OUTPUT_BY_RUN, 100, "2-2 stderr@10 ab");
 }
 
 static void a_reader_is_overtaken_in_the_middle_of_a_chunk(void **state)
 {
     AUTO_OUTPUT output = new_output(10);
-    struct output_place place = {0};
+    struct output_cursor cursor = {0};
 
     append(output, STREAM_STDOUT, "0123456789");
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 6, "1-1 stdout@0 012345");
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 6, "1-1 stdout@0 012345");
     append(output, STREAM_STDERR, "abc");
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 6, "gap@6 2");
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 6, "1-1 stdout@8 89");
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 6, "gap@6 2");
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 6, "1-1 stdout@8 89");
     append(output, STREAM_STDOUT, "a chunk larger than everything");
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 6, "gap@10 28");
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 6, "3-3 stdout@38 thing");
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 6, "gap@10 28");
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 6, "3-3 stdout@38 thing");
 }
 
 static void nothing_is_kept_with_no_memory(void **state)
 {
     AUTO_OUTPUT output = new_output(0);
-    struct output_place place = {0};
+    struct output_cursor cursor = {0};
 
     append(output, STREAM_STDOUT, "abc");
     append(output, STREAM_STDERR, "d");
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 6, "gap@0 4");
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 6, "empty");
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 6, "gap@0 4");
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 6, "empty");
 }
 
 static void one_byte_of_memory_keeps_the_last(void **state)
 {
     AUTO_OUTPUT output = new_output(1);
-    struct output_place place = {0};
+    struct output_cursor cursor = {0};
 
     append(output, STREAM_STDOUT, "abc");
     append(output, STREAM_STDERR, "de");
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 6, "gap@0 4");
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 6, "2-2 stderr@4 e");
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 6, "gap@0 4");
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 6, "2-2 stderr@4 e");
 }
 
 static void newlines_are_counted_lost_ones_too(void **state)
@@ -158,43 +158,43 @@ static void newlines_are_counted_lost_ones_too(void **state)
 static void seeking_finds_chunks_by_number(void **state)
 {
     AUTO_OUTPUT output = new_output(100);
-    struct output_place place;
+    struct output_cursor cursor;
 
     append(output, STREAM_STDOUT, "ab");
     append(output, STREAM_STDERR, "cd");
     append(output, STREAM_STDOUT, "ef");
-    output_seek_after(output, 0, &place);
-    assert_int_equal(place.offset, 0);
-    output_seek_after(output, 1, &place);
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 9, "2-2 stderr@2 cd");
-    output_seek_after(output, 3, &place);
-    assert_int_equal(place.offset, 6);
-    output_seek_after(output, 99, &place);
-    assert_int_equal(place.offset, 6);
+    output_seek_after(output, 0, &cursor);
+    assert_int_equal(cursor.offset, 0);
+    output_seek_after(output, 1, &cursor);
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 9, "2-2 stderr@2 cd");
+    output_seek_after(output, 3, &cursor);
+    assert_int_equal(cursor.offset, 6);
+    output_seek_after(output, 99, &cursor);
+    assert_int_equal(cursor.offset, 6);
     append(output, STREAM_STDERR, "g");
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 9, "4-4 stderr@6 g");
-    output_seek(output, 3, &place);
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 9, "2-2 stderr@3 d");
-    output_seek(output, 1000, &place);
-    assert_int_equal(place.offset, 7);
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 9, "4-4 stderr@6 g");
+    output_seek(output, 3, &cursor);
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 9, "2-2 stderr@3 d");
+    output_seek(output, 1000, &cursor);
+    assert_int_equal(cursor.offset, 7);
 }
 
 static void a_lost_chunk_is_sought_at_the_gap(void **state)
 {
     AUTO_OUTPUT output = new_output(4);
-    struct output_place place;
+    struct output_cursor cursor;
 
     append(output, STREAM_STDOUT, "a");
     append(output, STREAM_STDOUT, "bcd");
     append(output, STREAM_STDERR, "e");
     append(output, STREAM_STDERR, "f");
     append(output, STREAM_STDERR, "g"); /* kept: ab, fg */
-    output_seek_after(output, 1, &place);
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 9, "2-2 stdout@1 b");
-    output_seek_after(output, 2, &place);
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 9, "gap@2 3");
-    output_seek_after(output, 3, &place);
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 9, "4-4 stderr@5 f");
+    output_seek_after(output, 1, &cursor);
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 9, "2-2 stdout@1 b");
+    output_seek_after(output, 2, &cursor);
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 9, "gap@2 3");
+    output_seek_after(output, 3, &cursor);
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 9, "4-4 stderr@5 f");
 }
 
 /* --- cost --- */
@@ -283,7 +283,7 @@ struct trial {
     struct output *output;
     size_t memory_max;
     struct spool_options spool;
-    struct output_place places[READERS];
+    struct output_cursor places[READERS];
     uint64_t seen[READERS];
 };
 
@@ -359,13 +359,13 @@ static void check_reader(struct trial *trial, int i)
 static void check_seek(struct trial *trial)
 {
     uint64_t offset = script_random(&trial->script, trial->script.len + 1);
-    struct output_place place;
+    struct output_cursor cursor;
     struct output_record record;
     char bytes[40];
 
-    output_seek(trial->output, offset, &place);
-    assert_int_equal(place.offset, offset);
-    output_read(trial->output, &place, OUTPUT_BY_RUN, bytes, sizeof bytes, &record);
+    output_seek(trial->output, offset, &cursor);
+    assert_int_equal(cursor.offset, offset);
+    output_read(trial->output, &cursor, OUTPUT_BY_RUN, bytes, sizeof bytes, &record);
     assert_int_equal(record.offset, offset);
     check_record(trial, &record, bytes, OUTPUT_BY_RUN);
 }
@@ -374,14 +374,14 @@ static void check_seek_after(struct trial *trial)
 {
     uint64_t seq = script_random(&trial->script, trial->script.last_seq + 1);
     uint64_t start = script_chunk_start(&trial->script, seq + 1);
-    struct output_place place;
+    struct output_cursor cursor;
     struct output_info info;
 
     output_info(trial->output, &info);
-    output_seek_after(trial->output, seq, &place);
+    output_seek_after(trial->output, seq, &cursor);
     if (start >= info.prefix_end && start < info.tail_start)
         start = info.prefix_end;
-    assert_int_equal(place.offset, start);
+    assert_int_equal(cursor.offset, start);
 }
 
 static void run_trial(struct trial *trial)
@@ -438,14 +438,14 @@ static void offsets_beyond_32_bits(void **state)
 {
     AUTO_OUTPUT output = new_output(1 << 10);
     AUTO_FREE char *chunk = alloc_zero(1 << 26, 1);
-    struct output_place place = {0};
+    struct output_cursor cursor = {0};
 
     for (int i = 0; i < 65; i++)
         output_append(output, STREAM_STDOUT, chunk, 1 << 26);
     append(output, STREAM_STDERR, "end");
     assert_true(output_total(output) > UINT64_C(1) << 32);
-    output_seek_after(output, 65, &place);
-    assert_reads(output, &place, OUTPUT_BY_CHUNK, 9, "66-66 stderr@4362076160 end");
+    output_seek_after(output, 65, &cursor);
+    assert_reads(output, &cursor, OUTPUT_BY_CHUNK, 9, "66-66 stderr@4362076160 end");
 }
 
 int main(void)

@@ -76,14 +76,14 @@ static void fill(struct script *script, struct output *output, size_t len)
 /* Reads all of it, from the beginning, and returns how many bytes were gone. */
 static uint64_t check_all(const struct script *script, struct output *output, enum output_unit unit)
 {
-    struct output_place place = {0};
+    struct output_cursor cursor = {0};
     struct output_record record;
     uint64_t gone = 0;
     uint64_t at = 0;
     char bytes[70];
 
     for (;;) {
-        output_read(output, &place, unit, bytes, sizeof bytes, &record);
+        output_read(output, &cursor, unit, bytes, sizeof bytes, &record);
         assert_int_equal(record.offset, at);
         if (record.kind == OUTPUT_EMPTY || record.kind == OUTPUT_END)
             break;

@@ -304,7 +304,7 @@ static void test_limits_and_counters(void **state)
 /* Whose writes into a cgroup fail falls back to rlimits: a plain folder has no memory.max. */
 static void test_rlimits_instead(void **state)
 {
-    const struct limits limits = {
+    const struct resource_limits limits = {
         .memory = 1 << 30,
         .cpu_time_ns = 1500000000,
         .pids = 50,
@@ -314,9 +314,9 @@ static void test_rlimits_instead(void **state)
     const char *const bases[] = {"", base};
 
     for (size_t i = 0; i < 2; i++) {
-        struct limits_scope scope;
+        struct resource_limits_scope scope;
 
-        limits_open(&limits, bases[i], &scope);
+        resource_limits_open(&limits, bases[i], &scope);
         for (int k = 0; k < LIMIT_COUNT; k++)
             assert_int_equal(scope.by[k], LIMIT_BY_RLIMIT);
         assert_int_equal(scope.rlimits.memory, 1 << 30);
@@ -324,8 +324,8 @@ static void test_rlimits_instead(void **state)
         assert_int_equal(scope.rlimits.processes, 50);
         assert_int_equal(scope.rlimits.file_size, 4096);
         assert_null(scope.cgroup);
-        limits_close(&scope);
-        limits_close(&scope);
+        resource_limits_close(&scope);
+        resource_limits_close(&scope);
     }
     support_scratch_remove(base);
 }
@@ -333,14 +333,14 @@ static void test_rlimits_instead(void **state)
 static void test_nothing_asked(void **state)
 {
     char *base = support_scratch_new();
-    struct limits_scope scope;
+    struct resource_limits_scope scope;
 
-    limits_open(&(struct limits){.file_size = 1}, base, &scope);
+    resource_limits_open(&(struct resource_limits){.file_size = 1}, base, &scope);
     assert_null(scope.cgroup); /* not made for what rlimits do */
-    assert_int_equal(limits_cgroup_fd(&scope), -1);
+    assert_int_equal(resource_limits_cgroup_fd(&scope), -1);
     assert_int_equal(scope.by[LIMIT_MEMORY], LIMIT_UNSET);
     assert_int_equal(scope.rlimits.memory, 0);
-    limits_close(&scope);
+    resource_limits_close(&scope);
     assert_int_equal(rmdir(base), 0);
     free(base);
 }
@@ -358,22 +358,23 @@ static struct process_end signaled(int signal, time_t cpu_seconds)
     return end;
 }
 
-static bool is_hit(const struct limits *limits, struct process_end end, enum limit limit)
+static bool is_hit(const struct resource_limits *limits, struct process_end end,
+                   enum resource_limit limit)
 {
-    struct limits_scope scope;
-    struct limits_report report;
+    struct resource_limits_scope scope;
+    struct resource_limits_report report;
 
-    limits_open(limits, "", &scope);
-    limits_report(&scope, &end, &report);
-    limits_close(&scope);
+    resource_limits_open(limits, "", &scope);
+    resource_limits_report(&scope, &end, &report);
+    resource_limits_close(&scope);
     return report.hit[limit];
 }
 
 static void test_which_rlimit_was_hit(void **state)
 {
-    const struct limits cpu = {.cpu_time_ns = 3 * CLOCK_NS_PER_S};
-    const struct limits size = {.file_size = 100};
-    const struct limits none = {0};
+    const struct resource_limits cpu = {.cpu_time_ns = 3 * CLOCK_NS_PER_S};
+    const struct resource_limits size = {.file_size = 100};
+    const struct resource_limits none = {0};
 
     assert_true(is_hit(&cpu, signaled(SIGXCPU, 3), LIMIT_CPU_TIME));
     assert_true(is_hit(&cpu, exited(128 + SIGXCPU), LIMIT_CPU_TIME));
@@ -389,25 +390,25 @@ static void test_which_rlimit_was_hit(void **state)
 static void test_which_cgroup_limit_was_hit(void **state)
 {
     char *base = support_scratch_new();
-    struct limits_scope scope = {
+    struct resource_limits_scope scope = {
         .by = {[LIMIT_MEMORY] = LIMIT_BY_CGROUP, [LIMIT_PIDS] = LIMIT_BY_CGROUP},
         .cgroup = open_cgroup(base),
     };
     struct process_end end = exited(137);
-    struct limits_report report;
+    struct resource_limits_report report;
 
     support_write(cgroup_path(scope.cgroup), "memory.peak", "1048576\n");
     support_write(cgroup_path(scope.cgroup), "memory.events", "oom_kill 1\n");
     support_write(cgroup_path(scope.cgroup), "pids.events", "max 0\n");
-    limits_report(&scope, &end, &report);
+    resource_limits_report(&scope, &end, &report);
     assert_true(report.hit[LIMIT_MEMORY]);
     assert_false(report.hit[LIMIT_PIDS]);
     assert_int_equal(report.memory_peak, 1048576);
     assert_int_equal(report.by[LIMIT_MEMORY], LIMIT_BY_CGROUP);
     support_write(cgroup_path(scope.cgroup), "pids.events", "max 2\n");
-    limits_report(&scope, &end, &report);
+    resource_limits_report(&scope, &end, &report);
     assert_true(report.hit[LIMIT_PIDS]);
-    limits_close(&scope);
+    resource_limits_close(&scope);
     support_scratch_remove(base);
 }
 

@@ -115,7 +115,7 @@ static void emit_large(struct scene *scene)
 static void assert_all_came(struct scene *scene)
 {
     assert_int_equal(scene->result.end, ONESHOT_EXITED);
-    assert_int_equal(scene->result.relay_error[STREAM_STDOUT], 0);
+    assert_int_equal(scene->result.output_pump_error[STREAM_STDOUT], 0);
     assert_false(scene->result.drain_cut);
     assert_emitted(scene->got.data, scene->got.len, LARGE);
 }
@@ -247,7 +247,7 @@ static void a_reader_that_goes_away_ends_the_command(void **state)
     scene_run(&scene, "exec yes");
     assert_int_equal(scene.result.end, ONESHOT_SIGNALED);
     assert_int_equal(scene.result.signal, SIGPIPE);
-    assert_int_equal(scene.result.relay_error[STREAM_STDOUT], EPIPE);
+    assert_int_equal(scene.result.output_pump_error[STREAM_STDOUT], EPIPE);
     scene_done(&scene);
 }
 
@@ -267,8 +267,8 @@ static void a_full_disk_is_told(void **state)
 
     scene_init(&scene, -1, open("/dev/full", O_WRONLY | O_CLOEXEC));
     scene_run(&scene, "echo out; echo more >&2");
-    assert_int_equal(scene.result.relay_error[STREAM_STDOUT], ENOSPC);
-    assert_int_equal(scene.result.relay_error[STREAM_STDERR], 0);
+    assert_int_equal(scene.result.output_pump_error[STREAM_STDOUT], ENOSPC);
+    assert_int_equal(scene.result.output_pump_error[STREAM_STDERR], 0);
     scene_done(&scene);
 }
 
