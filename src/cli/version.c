@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "policy/access.h"
 #include "sandbox/linux/host.h"
-#include "sandbox/linux/launcher_path.h"
 #include "sandbox/sandbox.h"
 
 #include <stdint.h>

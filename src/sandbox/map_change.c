@@ -3,7 +3,7 @@
 
 #include "base/str.h"
 #include "policy/access.h"
-#include "sandbox/linux/placeholder_file.h"
+#include "sandbox/linux/placeholder.h"
 
 static bool entry_is_same(const struct access_entry *old, const struct access_entry *new)
 {

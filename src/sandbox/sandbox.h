@@ -67,8 +67,12 @@ struct sandbox_options {
                               even when their inits are stopped and cannot see that it is gone */
     const char *const *own_paths; /* NULL-terminated, canonical: what belongs to Cordon or its host,
                                      read-only to every command; may be NULL */
-    const char *launcher; /* path of cordon-linux-sandbox; NULL: found as design.md 2 says */
+    const char *launcher;         /* path of cordon-linux-sandbox; NULL: launcher_path() */
 };
+
+/* Where the launcher is: $CORDON_LINUX_SANDBOX_EXE, then as base/program.h finds programs, then the
+ * running program itself if it is `cordon`. Absolute; the caller frees. NULL when there is none. */
+char *launcher_path(struct err *err);
 
 /* A profile that the layers of this host cannot express, and any lack in mode require, is
  * ERR_UNSUPPORTED with the reason and the remedy. NULL on failure. */

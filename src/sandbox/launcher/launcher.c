@@ -7,23 +7,260 @@
  * It is its own small program, so that nothing of the caller's memory or environment is ever in
  * the sandbox. It is not dumpable: the command can neither trace it nor read its /proc files.
  * The first failure ends it; nothing of the command has run then.
+ *
+ * It may be started long before there is a command for it, with nothing but its end of the status
+ * socket, so it holds nothing of its caller open meanwhile. Anything but a plan with its descriptors
+ * as the first packet on that socket ends it.
+ *
+ * The command's process is born by vfork(2), so that the launcher learns from shared memory whether
+ * and why the program could not be executed, without another descriptor or message.
  */
 #include "sandbox/launcher/launcher.h"
 
-#include "sandbox/launcher/command.h"
-#include "sandbox/launcher/devices.h"
-#include "sandbox/launcher/inbox.h"
+#include "base/auto.h"
+#include "base/sys.h"
+#include "sandbox/launcher/kernel.h"
 #include "sandbox/launcher/mounts.h"
 #include "sandbox/launcher/pid1.h"
+#include "sandbox/launcher/plan_format.h"
 #include "sandbox/launcher/restrict.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+struct command_failure {
+    enum plan_stage stage;
+    struct err err;
+};
+
+enum { FIRST_SPARE_FD = 16 };
+
+static bool inbox_read(int ret_fds[PLAN_FDS])
+{
+    uint32_t magic = 0;
+    struct iovec data = {.iov_base = &magic, .iov_len = sizeof magic};
+    union {
+        char bytes[CMSG_SPACE(PLAN_FDS * sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct msghdr message = {
+        .msg_iov = &data,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof control.bytes,
+    };
+    const struct cmsghdr *rights;
+    ssize_t len;
+
+    do
+        len = recvmsg(PLAN_STATUS_FD, &message, MSG_CMSG_CLOEXEC);
+    while (len < 0 && errno == EINTR);
+    rights = len == (ssize_t)sizeof magic ? CMSG_FIRSTHDR(&message) : NULL;
+    if (magic != PLAN_MAGIC || !rights || rights->cmsg_type != SCM_RIGHTS ||
+        rights->cmsg_len != CMSG_LEN(PLAN_FDS * sizeof(int)))
+        return false;
+    memcpy(ret_fds, CMSG_DATA(rights), PLAN_FDS * sizeof(int));
+    return true;
+}
+
+/* Closes every descriptor but the status socket. */
+static void inbox_clear(void)
+{
+    sys_close_range(0, PLAN_STATUS_FD - 1, 0);
+    sys_close_range(PLAN_STATUS_FD + 1, ~0u, 0);
+}
+
+/* Waits for the first packet on the status socket. false when the other end closed it, or what came
+ * is none of ours. The command's stdio becomes 0, 1 and 2; `ret_file` is the plan. */
+static bool inbox_receive(int *ret_file)
+{
+    int fds[PLAN_FDS];
+
+    if (!inbox_read(fds))
+        return false;
+    /* What came may stand where something else has to go. */
+    for (int i = 0; i < PLAN_FDS; i++) {
+        fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST_SPARE_FD);
+        if (fds[i] < 0)
+            return false;
+    }
+    for (int i = PLAN_FD_STDIN; i <= PLAN_FD_STDERR; i++)
+        if (dup2(fds[i], i) < 0) /* allow dup2: the command inherits these */
+            return false;
+    *ret_file = fds[PLAN_FD_FILE];
+    return true;
+}
+
+/* Closes every descriptor that the command or its init has no use for. */
+static int inbox_close(struct err *err)
+{
+    if (sys_close_range(PLAN_STATUS_FD + 1, ~0u, 0))
+        return err_sys(err, "closing descriptors");
+    return fcntl(PLAN_STATUS_FD, F_SETFD, FD_CLOEXEC) ? err_sys(err, "keeping the status socket")
+                                                      : 0;
+}
+
+enum { PATH_LIMIT = 4096 };
+
+static const char default_path[] = "/usr/local/bin:/usr/bin:/bin";
+
+struct command {
+    const struct plan_view *plan;
+    char **argv;
+    char **envp;
+    pid_t init;
+};
+
+static void command_list(const struct plan_view *plan, uint32_t offset, uint32_t count, char **out)
+{
+    const char *text = plan_string(plan, offset);
+
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = (char *)text;
+        text = plan_string_next(text);
+    }
+    out[count] = NULL;
+}
+
+static const char *command_path(char *const *envp)
+{
+    for (; *envp; envp++)
+        if (strncmp(*envp, "PATH=", 5) == 0)
+            return *envp + 5;
+    return default_path;
+}
+
+/* Like execvpe(3), but it looks at the PATH of the command's environment. The errno of the most
+ * telling failure is kept: EACCES beats ENOENT. */
+static int command_execute(const char *name, const struct command *command)
+{
+    const char *path = command_path(command->envp);
+    char file[PATH_LIMIT];
+    int failure = ENOENT;
+
+    if (strchr(name, '/') || !*name) {
+        execve(name, command->argv, command->envp);
+        return errno;
+    }
+    for (;;) {
+        size_t len = strcspn(path, ":");
+
+        if (len + strlen(name) + 3 < sizeof file) {
+            memcpy(file, path, len);
+            if (len == 0)
+                file[len++] = '.';
+            file[len] = '/';
+            memcpy(file + len + 1, name, strlen(name) + 1);
+            execve(file, command->argv, command->envp);
+            if (errno != ENOENT && errno != ENOTDIR)
+                failure = errno;
+            if (failure != ENOENT && failure != EACCES)
+                return failure;
+            len = strcspn(path, ":");
+        }
+        if (path[len] == '\0')
+            return failure;
+        path += len + 1;
+    }
+}
+
+/* By the system call: the C library keeps signals 32 to 34 to itself, and refuses to reset them
+ * when somebody above us ignores them (GNU make does). A zeroed struct is SIG_DFL on every
+ * architecture. */
+static void command_signals(void)
+{
+    const unsigned long by_default[8] = {0};
+
+    for (int signal = 1; signal <= K_SIGNALS; signal++)
+        syscall(SYS_rt_sigaction, signal, by_default, NULL, K_SIGSET_BYTES);
+}
+
+static int command_fail(struct command_failure *failure, enum plan_stage stage)
+{
+    failure->stage = stage;
+    return -1;
+}
+
+/* Runs in the child; only returns on failure. */
+static int command_child(const struct command *command, struct command_failure *failure)
+{
+    const struct plan_view *plan = command->plan;
+    const char *cwd = plan_string(plan, plan->header->cwd);
+    const char *program = plan_string(plan, plan->header->program);
+    sigset_t none;
+    int error;
+
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || setsid() < 0) {
+        err_sys(&failure->err, "leaving the init's session");
+        return command_fail(failure, PLAN_STAGE_SETUP);
+    }
+    if (getppid() != command->init) /* the init died before it could take us along */
+        _exit(127);
+    if ((plan->header->flags & PLAN_COMMAND_TTY) && ioctl(0, TIOCSCTTY, 0)) {
+        err_sys(&failure->err, "making the terminal the controlling one");
+        return command_fail(failure, PLAN_STAGE_SETUP);
+    }
+    if (*cwd && chdir(cwd)) {
+        err_sys(&failure->err, "entering %s", cwd);
+        return command_fail(failure, PLAN_STAGE_CWD);
+    }
+    if (restrict_command(plan, &failure->err))
+        return command_fail(failure, PLAN_STAGE_SETUP);
+    if (plan->header->flags & PLAN_COMMAND_PROBE)
+        _exit(0);
+    error = command_execute(*program ? program : command->argv[0], command);
+    errno = error;
+    err_sys(&failure->err, "executing %s", *program ? program : command->argv[0]);
+    return command_fail(failure, PLAN_STAGE_EXEC);
+}
+
+/* Starts the plan's command with its restrictions and returns its pid once its program has been
+ * executed. -1 with `ret_failure` when it could not be; nothing is left then. */
+static pid_t command_start(const struct plan_view *plan, struct command_failure *ret_failure)
+{
+    size_t pointers = (size_t)plan->header->argc + plan->header->envc + 2;
+    AUTO_FREE char **lists = calloc(pointers, sizeof *lists);
+    struct command command = {.plan = plan, .argv = lists, .init = getpid()};
+    volatile bool has_failed = false;
+    pid_t pid;
+
+    if (!lists) {
+        err_set(&ret_failure->err, ERR_LIMIT, "no memory for %zu arguments", pointers);
+        return command_fail(ret_failure, PLAN_STAGE_SETUP);
+    }
+    command.envp = lists + plan->header->argc + 1;
+    command_list(plan, plan->header->argv, plan->header->argc, command.argv);
+    command_list(plan, plan->header->envp, plan->header->envc, command.envp);
+    pid = vfork();
+    if (pid == 0) {
+        command_child(&command, ret_failure);
+        has_failed = true;
+        _exit(127);
+    }
+    if (pid < 0) {
+        err_sys(&ret_failure->err, "starting a process");
+        return command_fail(ret_failure, PLAN_STAGE_SETUP);
+    }
+    if (has_failed) {
+        waitpid(pid, NULL, 0);
+        return -1;
+    }
+    return pid;
+}
 
 static struct mounts mounts; /* too large for the stack of a small program */
 
@@ -72,7 +309,7 @@ static int launcher_apply(const struct plan_view *plan, const struct plan_record
         return restrict_drop(err);
     case PLAN_HOLD_DEVICES:
         if (plan->header->flags & PLAN_COMMAND_CONSOLE)
-            devices_hold_console(&mounts);
+            mounts_hold_console(&mounts);
         break;
     default:
         break;
@@ -89,7 +326,7 @@ static int launcher_setup(const struct plan_view *plan, uint32_t *ret_op, struct
         return -1;
     for (uint32_t i = 0; i < plan->header->records; i++) {
         *ret_op = plan->records[i].op;
-        if (*ret_op == PLAN_DROP && has_console && devices_show_console(&mounts, err))
+        if (*ret_op == PLAN_DROP && has_console && mounts_show_console(&mounts, err))
             return -1;
         if (launcher_apply(plan, &plan->records[i], err))
             return -1;

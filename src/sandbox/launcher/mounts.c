@@ -8,13 +8,15 @@
  * Every path is resolved by openat2(2) below a descriptor of the tree and through no symlink at
  * all: the plan holds canonical paths, so a symlink on the way means that somebody swapped
  * something after the plan was made, and the launch fails. Mounts go by descriptors only.
+ *
+ * /dev is a small file system of ours with the host's harmless device nodes mounted in it, terminals
+ * of its own, and the command's terminal under the name /dev/console.
  */
 #include "sandbox/launcher/mounts.h"
 
 #include "base/auto.h"
-#include "sandbox/launcher/devices.h"
+#include "base/sys.h"
 #include "sandbox/launcher/kernel.h"
-#include "sandbox/launcher/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +24,207 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* open_tree(2) and move_mount(2), which the C libraries do not wrap. An empty `name` means `to`
+ * itself. */
+static int tree_copy(int dir, const char *path, unsigned flags)
+{
+    return (int)syscall(K_SYS_OPEN_TREE, dir, path, flags);
+}
+
+static int tree_move(int from, int to, const char *name)
+{
+    unsigned flags = K_MOVE_MOUNT_F_EMPTY_PATH | (*name ? 0 : K_MOVE_MOUNT_T_EMPTY_PATH);
+
+    return (int)syscall(K_SYS_MOVE_MOUNT, from, "", to, name, flags);
+}
+
+/* O_PATH descriptor of an absolute path below the root `tree`; no link may be on the way. */
+static int tree_open(int tree, const char *path, struct err *err)
+{
+    struct sys_open_how how = {
+        .flags = O_PATH | O_CLOEXEC, /* O_NOFOLLOW would open a link at the end of the path */
+        .resolve = SYS_RESOLVE_IN_ROOT | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS,
+    };
+    int fd = sys_openat2(tree, path[1] ? path + 1 : ".", &how);
+
+    if (fd < 0)
+        return err_sys(err, "opening %s (no link may be on the way)", path);
+    return fd;
+}
+
+/* A copy of all mounts at the open `at`, which is `path` to people. */
+static int tree_copy_all(int at, const char *path, struct err *err)
+{
+    int fd = tree_copy(at, "",
+                       K_OPEN_TREE_CLONE | K_OPEN_TREE_CLOEXEC | K_AT_EMPTY_PATH | K_AT_RECURSIVE);
+
+    if (fd < 0)
+        return err_sys(err, "copying the mounts at %s", path);
+    return fd;
+}
+
+static int k_mount_setattr(int dir, unsigned flags, const struct k_mount_attr *attr)
+{
+    return (int)syscall(K_SYS_MOUNT_SETATTR, dir, "", K_AT_EMPTY_PATH | flags, attr, sizeof *attr);
+}
+
+/* Sets mount attributes (K_MOUNT_ATTR_*); `flags` may hold K_AT_RECURSIVE. */
+static int tree_set(int fd, uint64_t attributes, unsigned flags, const char *path, struct err *err)
+{
+    struct k_mount_attr attr = {.attr_set = attributes};
+
+    if (k_mount_setattr(fd, flags, &attr))
+        return err_sys(err, "changing the mount attributes of %s", path);
+    return 0;
+}
+
+/* No mount event goes in or out, for everything at and below `fd`. */
+static int tree_set_private(int fd, struct err *err)
+{
+    struct k_mount_attr attr = {.propagation = K_MS_PRIVATE};
+
+    if (k_mount_setattr(fd, K_AT_RECURSIVE, &attr))
+        return err_sys(err, "cutting mount events off");
+    return 0;
+}
+
+/* Mounts what `fd` holds at `path` below the root `tree`. */
+static int tree_attach(int tree, int fd, const char *path, struct err *err)
+{
+    AUTO_CLOSE int at = tree_open(tree, path, err);
+
+    if (at < 0)
+        return -1;
+    if (tree_move(fd, at, ""))
+        return err_sys(err, "mounting at %s", path);
+    return 0;
+}
+
+/* The same, closes `fd`, and fails when that is -1 already. */
+static int tree_put(int tree, int fd, bool read_only, const char *path, struct err *err)
+{
+    AUTO_CLOSE int copy = fd;
+
+    if (copy < 0)
+        return -1;
+    if (read_only && tree_set(copy, K_MOUNT_ATTR_RDONLY, K_AT_RECURSIVE, path, err))
+        return -1;
+    return tree_attach(tree, copy, path, err);
+}
+
+/* A new file system of `type`, not mounted anywhere yet; `key` may be NULL. */
+static int tree_new(const char *type, const char *key, const char *value, uint64_t attributes,
+                    struct err *err)
+{
+    AUTO_CLOSE int fs = (int)syscall(K_SYS_FSOPEN, type, 1 /* FSOPEN_CLOEXEC */);
+    int fd;
+
+    if (fs < 0)
+        return err_sys(err, "opening the %s file system", type);
+    if (key && syscall(K_SYS_FSCONFIG, fs, K_FSCONFIG_SET_STRING, key, value, 0))
+        return err_sys(err, "setting %s=%s for %s", key, value, type);
+    if (syscall(K_SYS_FSCONFIG, fs, K_FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+        return err_sys(err, "making a %s file system", type);
+    fd = (int)syscall(K_SYS_FSMOUNT, fs, 1 /* FSMOUNT_CLOEXEC */, attributes);
+    if (fd < 0)
+        return err_sys(err, "mounting a %s file system", type);
+    return fd;
+}
+
+/* Makes an empty file; -1 with errno. */
+static int tree_make_file(int dir, const char *name, mode_t mode)
+{
+    return mknodat(dir, name, S_IFREG | mode, 0);
+}
+
+static const char *const device_names[MOUNTS_DEVICES] = {
+    "null", "zero", "full", "random", "urandom", "tty",
+};
+
+/* Takes the harmless device nodes aside, before /dev is covered. */
+static int devices_hold(struct mounts *mounts, struct err *err)
+{
+    AUTO_CLOSE int dev = tree_open(mounts->host, "/dev", err);
+
+    if (dev < 0)
+        return -1;
+    for (int i = 0; i < MOUNTS_DEVICES; i++) {
+        mounts->devices[i] =
+            tree_copy(dev, device_names[i], K_OPEN_TREE_CLONE | K_OPEN_TREE_CLOEXEC);
+        if (mounts->devices[i] < 0)
+            return err_sys(err, "taking /dev/%s", device_names[i]);
+    }
+    return 0;
+}
+
+static int dev_fill(const struct mounts *mounts, int dev, struct err *err)
+{
+    static const char *const links[][2] = {
+        {"/proc/self/fd", "fd"},       {"/proc/self/fd/0", "stdin"}, {"/proc/self/fd/1", "stdout"},
+        {"/proc/self/fd/2", "stderr"}, {"pts/ptmx", "ptmx"},
+    };
+
+    for (int i = 0; i < MOUNTS_DEVICES; i++)
+        if (tree_make_file(dev, device_names[i], 0444) ||
+            tree_move(mounts->devices[i], dev, device_names[i]))
+            return err_sys(err, "mounting /dev/%s", device_names[i]);
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++)
+        if (symlinkat(links[i][0], dev, links[i][1]))
+            return err_sys(err, "making the link /dev/%s", links[i][1]);
+    if (mkdirat(dev, "pts", 0755) || mkdirat(dev, "shm", 01777) || fchmodat(dev, "shm", 01777, 0) ||
+        tree_make_file(dev, "console", 0))
+        return err_sys(err, "filling /dev");
+    return 0;
+}
+
+/* Mounts /dev with them. */
+static int devices_mount(struct mounts *mounts, struct err *err)
+{
+    AUTO_CLOSE int dev = tree_new("tmpfs", "mode", "0755", K_MOUNT_ATTR_NOSUID, err);
+    AUTO_CLOSE int pts = -1;
+
+    if (dev < 0 || tree_attach(mounts->root, dev, "/dev", err) || dev_fill(mounts, dev, err))
+        return -1;
+    pts = tree_new("devpts", "ptmxmode", "0666", K_MOUNT_ATTR_NOSUID | K_MOUNT_ATTR_NOEXEC, err);
+    if (pts < 0)
+        return -1;
+    if (tree_move(pts, dev, "pts"))
+        return err_sys(err, "mounting /dev/pts");
+    return 0;
+}
+
+void mounts_hold_console(struct mounts *mounts)
+{
+    char name[64];
+    struct stat by_name;
+    struct stat by_fd;
+    ssize_t len = readlink("/proc/self/fd/0", name, sizeof name - 1);
+
+    if (len < 0)
+        return;
+    name[len] = '\0';
+    if (stat(name, &by_name) || fstat(0, &by_fd) || by_name.st_rdev != by_fd.st_rdev)
+        return;
+    mounts->console = tree_copy(AT_FDCWD, name, K_OPEN_TREE_CLONE | K_OPEN_TREE_CLOEXEC);
+}
+
+int mounts_show_console(struct mounts *mounts, struct err *err)
+{
+    AUTO_CLOSE int console = -1;
+
+    if (mounts->console < 0)
+        return 0;
+    if (tree_put(mounts->root, TAKE_FD(mounts->console), false, "/dev/console", err))
+        return -1;
+    console = open("/dev/console", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (console < 0)
+        return err_sys(err, "opening /dev/console");
+    for (int fd = 0; fd < 3; fd++)
+        if (isatty(fd) && dup2(console, fd) < 0 /* allow dup2: the command's own stdio */)
+            return err_sys(err, "moving the terminal to descriptor %d", fd);
+    return 0;
+}
 
 int mounts_init(struct mounts *mounts, struct err *err)
 {

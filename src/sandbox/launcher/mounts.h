@@ -20,3 +20,11 @@ int mounts_init(struct mounts *mounts, struct err *err);
 /* Carries out one record; `path` and `other` are its strings. */
 int mounts_apply(struct mounts *mounts, const struct plan_record *record, const char *path,
                  const char *other, struct err *err);
+
+/* Takes the terminal on descriptor 0 aside, before /dev is replaced. A terminal that has no name
+ * in the host's /dev is left as it is: only its name is missing inside then. */
+void mounts_hold_console(struct mounts *mounts);
+
+/* Shows the terminal held before as /dev/console and makes 0, 1 and 2 (those that are terminals)
+ * descriptors of that, so that opening them again by name works inside. */
+int mounts_show_console(struct mounts *mounts, struct err *err);

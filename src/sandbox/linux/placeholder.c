@@ -1,27 +1,303 @@
-/* Who may remove a stand-in? The kernel keeps the books: whoever needs one holds a shared lock
- * (flock) on it, whoever is done tries for the exclusive lock, and who gets that removes it. A dead
- * process holds no lock.
+/* A placeholder is an empty directory or file with the sticky bit and no right to write, with which it
+ * is born: there is no moment at which it could be left behind unrecognised. Removal is rmdir(2) or
+ * unlink(2) of an empty file with these marks, under an exclusive lock, so at worst nothing of value
+ * goes.
  *
- * Found again after every Cordon process was killed: its path stands in the process's journal
- * (standin_journal.c), written before the stand-in is made.
+ * Who may remove it? The kernel keeps the books: each process that needs one holds a shared lock
+ * (flock) on it; when it is done it tries for the exclusive lock, and removes it when it gets that.
+ * A dead process holds no lock.
+ *
+ * Placeholders are found again after every Cordon process was killed: the path of each stands in its
+ * process's journal, written before the placeholder is made. A journal is a file in the registry
+ * directory that its process keeps locked, a run of NUL-terminated paths. One that is not locked
+ * belongs to a dead process, however that ended. The journal "0" stays, empty, for the next process:
+ * to make and remove one costs more than all that is done with it. A process that finds "0" taken
+ * makes one of its own.
  */
 #include "sandbox/linux/placeholder.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/lock.h"
 #include "base/path.h"
-#include "sandbox/linux/placeholder_file.h"
-#include "sandbox/linux/placeholder_journal.h"
+#include "base/str.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define MARK_MODE 01000 /* the sticky bit, and nobody may write */
+#define MARK_MODE_MASK 07222
+
+static bool has_marks(const struct stat *st)
+{
+    if ((st->st_mode & MARK_MODE_MASK) != MARK_MODE)
+        return false;
+    return S_ISDIR(st->st_mode) || (S_ISREG(st->st_mode) && st->st_size == 0);
+}
+
+/* The directory of the clean `path`, which may hold no symlink, and in `ret_name` the name in it. */
+static int standin_file_open_parent(const char *path, const char **ret_name, struct err *err)
+{
+    AUTO_FREE char *parent = path_parent(path);
+
+    *ret_name = path_name(path);
+    return fd_open_path_strict(parent, err);
+}
+
+/* In a sticky folder a holder of another user cannot remove what is ours. */
+static bool is_sticky(int folder)
+{
+    struct stat st;
+
+    return fstat(folder, &st) == 0 && (st.st_mode & S_ISVTX);
+}
+
+/* Removes the one behind `fd` if no other process holds it and `name` still names it. false when it
+ * is left behind and only a later process of this user will be able to remove it. */
+static bool standin_file_remove(int parent, const char *name, int fd)
+{
+    /* First of all: while it is not held, its holder may remove it, and make it again. */
+    bool is_locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    struct stat by_fd;
+    struct stat by_name;
+
+    if (fstat(fd, &by_fd) || fstatat(parent, name, &by_name, AT_SYMLINK_NOFOLLOW) ||
+        by_fd.st_ino != by_name.st_ino || by_fd.st_dev != by_name.st_dev || !has_marks(&by_fd))
+        return true;
+    if (!is_locked)
+        return !is_sticky(parent);
+    return unlinkat(parent, name, S_ISDIR(by_fd.st_mode) ? AT_REMOVEDIR : 0) == 0 ||
+           errno == ENOTEMPTY || errno == ENOENT;
+}
+
+/* Opens what stands at `name` if it is one; -1 with errno 0 when it is something else. */
+static int standin_file_open(int parent, const char *name)
+{
+    struct stat st;
+    int fd;
+
+    errno = 0;
+    if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) || !has_marks(&st))
+        return -1;
+    fd = openat(parent, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd >= 0 && (fstat(fd, &st) || !has_marks(&st))) {
+        close(fd);
+        fd = -1;
+        errno = 0;
+    }
+    return fd;
+}
+
+/* A new one, opened; -1 with errno, EEXIST when something is there by now. */
+static int standin_file_make(int parent, const char *name, bool is_file)
+{
+    const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW;
+    mode_t mask = umask(0); /* the marks are a mode, and we have to be able to open it */
+    int fd = -1;
+
+    if (is_file)
+        fd = openat(parent, name, flags | O_CREAT | O_EXCL, 01444);
+    else if (mkdirat(parent, name, 01555) == 0)
+        fd = openat(parent, name, flags | O_DIRECTORY);
+    umask(mask);
+    return fd;
+}
+
+bool standin_file_is(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && has_marks(&st);
+}
+
+enum { JOURNAL_MAX = 16 << 20 };
+
+static const char lasting[] = "0";
+
+static struct {
+    char registry[PATH_MAX];
+    char path[PATH_MAX];
+    int fd;
+    bool is_lasting;
+} journal = {.fd = -1};
+
+/* false when something of it has to stay for now. */
+static bool recover_path(const char *path)
+{
+    struct err ignored;
+    const char *name;
+    AUTO_CLOSE int parent = standin_file_open_parent(path, &name, &ignored);
+    AUTO_CLOSE int fd = parent < 0 ? -1 : standin_file_open(parent, name);
+
+    return fd < 0 || standin_file_remove(parent, name, fd);
+}
+
+/* A journal is a run of NUL-terminated paths; a last one without its end was never acted on. */
+static void recover_journal(int registry, const char *name)
+{
+    AUTO(buf_done) struct buf text = {.max = JOURNAL_MAX};
+    AUTO_CLOSE int fd = openat(registry, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct err ignored;
+    bool is_done = true;
+    size_t at = 0;
+
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) || buf_read_fd(&text, fd, &ignored))
+        return;
+    while (at < text.len && memchr(text.data + at, '\0', text.len - at)) {
+        if (path_is_clean(text.data + at))
+            is_done &= recover_path(text.data + at);
+        at += strlen(text.data + at) + 1;
+    }
+    if (!is_done || (text.len == 0 && str_eq(name, lasting)))
+        return;
+    if (!str_eq(name, lasting) || ftruncate(fd, 0))
+        unlinkat(registry, name, 0);
+}
+
+/* Removes what dead processes of this user have left behind. */
+static void journal_recover(void)
+{
+    struct err ignored;
+    const char *registry = standins_registry(&ignored);
+    DIR *dir = registry ? opendir(registry) : NULL;
+    const struct dirent *entry;
+
+    if (!dir)
+        return;
+    while ((entry = readdir(dir)))
+        if (entry->d_name[0] != '.')
+            recover_journal(dirfd(dir), entry->d_name);
+    closedir(dir);
+}
+
+/* Ours, and nobody else's to write to. */
+static bool is_own_folder(const char *path)
+{
+    struct stat st;
+
+    if (lstat(path, &st) && (errno != ENOENT || mkdir(path, 0700) || lstat(path, &st)))
+        return false;
+    return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022);
+}
+
+/* Makes the folder `name` below `base`, which has to be absolute, and everything on the way; keeps
+ * it as the registry when it is ours alone. */
+static bool registry_use(const char *base, const char *name)
+{
+    char *slash;
+
+    if (!base || !path_is_clean(base))
+        return false;
+    if (snprintf(journal.registry, sizeof journal.registry, "%s/%s", base, name) >=
+        (int)sizeof journal.registry) {
+        journal.registry[0] = '\0';
+        return false;
+    }
+    slash = journal.registry + strlen(base) + 1;
+    while ((slash = strchr(slash, '/'))) {
+        *slash = '\0';
+        mkdir(journal.registry, 0700);
+        *slash++ = '/';
+    }
+    if (is_own_folder(journal.registry))
+        return true;
+    journal.registry[0] = '\0';
+    return false;
+}
+
+const char *standins_registry(struct err *err)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "cordon-%u", (unsigned)geteuid());
+    if (journal.registry[0] || registry_use(getenv("XDG_RUNTIME_DIR"), "cordon") ||
+        (geteuid() == 0 && registry_use("/run", "cordon")) ||
+        registry_use(getenv("HOME"), ".local/state/cordon") || registry_use("/tmp", name))
+        return journal.registry;
+    err_set(err, ERR_FORBIDDEN,
+            "no folder for the registry of stand-ins: set XDG_RUNTIME_DIR or HOME to a folder of "
+            "this user (/tmp/%s is somebody else's)",
+            name);
+    return NULL;
+}
+
+/* true when the journal is locked and still has its name: a recovery between the making and the
+ * locking takes it for a dead one's. */
+static bool journal_lock(int mode)
+{
+    struct stat st;
+
+    return flock(journal.fd, LOCK_EX | mode) == 0 && fstat(journal.fd, &st) == 0 &&
+           st.st_nlink == 1 && st.st_size == 0;
+}
+
+/* The lasting one, unless somebody has it or has to recover from it first. */
+static bool journal_open_lasting(const char *registry)
+{
+    snprintf(journal.path, sizeof journal.path, "%.*s/%s", PATH_MAX - 8, registry, lasting);
+    journal.fd = open(journal.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    journal.is_lasting = journal.fd >= 0 && journal_lock(LOCK_NB);
+    if (journal.fd >= 0 && !journal.is_lasting) {
+        close(journal.fd);
+        journal.fd = -1;
+    }
+    return journal.is_lasting;
+}
+
+static int journal_open(struct err *err)
+{
+    const char *registry = standins_registry(err);
+
+    if (registry && access(registry, W_OK)) {
+        journal.registry[0] = '\0'; /* somebody cleaned up: make it again */
+        registry = standins_registry(err);
+    }
+    if (!registry)
+        return -1;
+    while (!journal_open_lasting(registry)) {
+        snprintf(journal.path, sizeof journal.path, "%.*s/XXXXXX", PATH_MAX - 8, registry);
+        journal.fd = mkostemp(journal.path, O_CLOEXEC);
+        if (journal.fd < 0)
+            return err_sys(err, "making a journal in %s", registry);
+        if (journal_lock(0))
+            break;
+        close(journal.fd);
+        journal.fd = -1;
+    }
+    return 0;
+}
+
+/* Everything noted is gone, or else (`has_leftover`) the journal stays for a later process. */
+static void journal_close(bool has_leftover)
+{
+    if (journal.fd < 0)
+        return;
+    if (!has_leftover && (!journal.is_lasting || ftruncate(journal.fd, 0)))
+        unlink(journal.path);
+    close(journal.fd);
+    journal.fd = -1;
+}
+
+/* Notes a path that is about to be made. */
+static int journal_add(const char *path, struct err *err)
+{
+    if (journal.fd < 0 && journal_open(err))
+        return -1;
+    if (fd_write_all(journal.fd, path, strlen(path) + 1, err))
+        return err_wrap(err, "the journal of stand-ins");
+    return 0;
+}
 
 enum { BUCKETS = 1024, TRIES = 1000 };
 

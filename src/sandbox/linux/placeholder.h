@@ -33,3 +33,6 @@ void standins_release(struct standins *standins);
  * can be had of "$XDG_RUNTIME_DIR/cordon", "/run/cordon" (root), "$HOME/.local/state/cordon",
  * "/tmp/cordon-UID". NULL with `err` when there can be none. */
 const char *standins_registry(struct err *err);
+
+/* Is what stands at `path` a placeholder? To all but its holders nothing is there. */
+bool standin_file_is(const char *path);

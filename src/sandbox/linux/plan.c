@@ -1,22 +1,51 @@
-/* Compiling a plan: the file system (plan_files.c), then everything else that is taken away from
- * the command. The compiler knows nothing of descriptors or system calls, and decides everything:
- * the launcher has no choice to make.
+/* Compiling a plan: the file system, then everything else that is taken away from the command. The
+ * compiler knows nothing of descriptors or system calls, and decides everything: the launcher has
+ * no choice to make.
+ *
+ * The access map is ordered so that a directory comes before everything below it; the compiler walks
+ * it once and emits an operation wherever an entry differs from what is around it:
+ *
+ *     around   entry    operation
+ *     read     write    place a copy of the host's mounts, taken before all became read-only
+ *     write    read     make it read-only in place
+ *     any      deny     cover it; with a directory of ours if something below it is to be seen again
+ *     deny     other    make the mount point in the cover, and place
+ *
+ * Around the topmost entries is the base: the whole tree read-only (or writable) in place when
+ * there is an entry for "/", or an empty root. Operations that have to come first because they
+ * need the host's tree as it was (`held`) are collected apart and put in front.
  */
 #include "sandbox/linux/plan.h"
 
 #include "base/alloc.h"
+#include "base/auto.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "sandbox/linux/compiler.h"
 #include "sandbox/linux/landlock.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
+struct compiler {
+    const struct access_map *map;
+    const struct plan_host *host;
+    struct plan *plan;
+    struct plan *held_devices; /* only their records are used; strings are the plan's */
+    struct plan *held;
+    struct plan *body;
+    struct plan *seals;
+    enum access base;
+    bool in_place; /* the host's tree stays the root */
+    uint32_t slots;
+    bool has_masks;
+    const char *last_dir; /* the mount point made last, to not make its parents again */
+};
+
 enum { STRINGS_MAX = 8 << 20 };
 
-uint32_t plan_intern(struct plan *plan, const char *text)
+/* Puts a text into the plan's strings; returns its offset. */
+static uint32_t plan_intern(struct plan *plan, const char *text)
 {
     size_t offset = plan->strings.len;
 
@@ -26,7 +55,8 @@ uint32_t plan_intern(struct plan *plan, const char *text)
     return (uint32_t)offset;
 }
 
-struct plan_record *plan_push(struct plan *plan, enum plan_op op)
+/* Appends a record without a path. */
+static struct plan_record *plan_push(struct plan *plan, enum plan_op op)
 {
     struct plan_record *record;
 
@@ -36,14 +66,331 @@ struct plan_record *plan_push(struct plan *plan, enum plan_op op)
     return record;
 }
 
-struct plan_record *compiler_push(struct compiler *compiler, struct plan *list, enum plan_op op,
-                                  const char *path)
+/* Appends a record for `path` to one of the compiler's lists. */
+static struct plan_record *compiler_push(struct compiler *compiler, struct plan *list,
+                                         enum plan_op op, const char *path)
 {
     uint32_t offset = plan_intern(compiler->plan, path);
     struct plan_record *record = plan_push(list, op);
 
     record->path = offset;
     return record;
+}
+
+const char *const plan_proc_writable[] = {
+    "/proc/acpi", "/proc/asound", "/proc/bus",           "/proc/fs", "/proc/irq",
+    "/proc/scsi", "/proc/sys",    "/proc/sysrq-trigger", NULL,
+};
+
+const char *const plan_proc_secret[] = {
+    "/proc/allocinfo",  "/proc/kpagecgroup",  "/proc/kpagecount",
+    "/proc/kpageflags", "/proc/pagetypeinfo", "/proc/slabinfo",
+    "/proc/timer_list", "/proc/vmallocinfo",  NULL,
+};
+
+static bool is_device_path(const char *path)
+{
+    return path_is_within(path, "/dev") && !str_eq(path, "/dev");
+}
+
+/* /dev and /proc are always ours; what the map grants of them is granted by what ours hold. */
+static bool is_ignored(const struct access_entry *entry)
+{
+    const char *path = entry->path;
+
+    if (entry->access == ACCESS_DENY)
+        return false;
+    return path_is_within(path, "/proc") || str_eq(path, "/dev") ||
+           path_is_within(path, "/dev/shm") || path_is_within(path, "/dev/pts");
+}
+
+/* What decides about the directory that holds entry `index`. Nothing is in our /dev but what is put
+ * there. */
+static enum access compiler_access_around(const struct compiler *compiler, size_t index)
+{
+    const struct access_map *map = compiler->map;
+    const char *path = map->entries[index].path;
+
+    if (is_device_path(path))
+        return ACCESS_DENY;
+    while (index-- > 0)
+        if (path_is_within(path, map->entries[index].path))
+            return map->entries[index].access;
+    return compiler->base;
+}
+
+static bool has_visible_descendant(const struct compiler *compiler, size_t index)
+{
+    const struct access_map *map = compiler->map;
+    const char *path = map->entries[index].path;
+
+    for (size_t i = index + 1; i < map->len && path_is_within(map->entries[i].path, path); i++)
+        if (map->entries[i].access != ACCESS_DENY && map->entries[i].kind != ACCESS_MISSING)
+            return true;
+    return false;
+}
+
+/* Was `path` (or something below it) the mount point made last? Then it exists. */
+static bool is_made(const struct compiler *compiler, const char *path)
+{
+    return compiler->last_dir && path_is_within(compiler->last_dir, path);
+}
+
+/* Makes the folders between the cover (or the empty root) `top` and `path`, which excludes both. */
+static void compile_parents(struct compiler *compiler, const char *top, const char *path)
+{
+    uint64_t mode = top[1] && !str_eq(top, "/dev") ? 0111 : 0755; /* a cover shows nothing */
+    const char *slash = path + (top[1] ? strlen(top) + 1 : 1);
+
+    while ((slash = strchr(slash, '/'))) {
+        AUTO_FREE char *parent = alloc_strn(path, (size_t)(slash - path));
+
+        if (!is_made(compiler, parent))
+            compiler_push(compiler, compiler->body, PLAN_DIR, parent)->value = mode;
+        slash++;
+    }
+}
+
+/* The cover (or the empty root) that hides entry `index`: the nearest denied folder that is not
+ * itself in a denied one. */
+static const char *cover_path(const struct compiler *compiler, size_t index)
+{
+    const struct access_entry *entries = compiler->map->entries;
+    const char *path = entries[index].path;
+
+    if (is_device_path(path))
+        return "/dev";
+    while (index-- > 0)
+        if (path_is_within(path, entries[index].path) &&
+            entries[index].access != compiler_access_around(compiler, index))
+            return entries[index].path;
+    return "/";
+}
+
+/* Makes something visible (again) at the entry's path. */
+static void compile_show(struct compiler *compiler, size_t index, bool is_covered)
+{
+    const struct access_entry *entry = &compiler->map->entries[index];
+    bool is_device = is_device_path(entry->path);
+    uint32_t flags = entry->access == ACCESS_READ ? PLAN_FLAG_READ_ONLY : 0;
+    struct plan_record *record;
+
+    if (is_covered) {
+        compile_parents(compiler, cover_path(compiler, index), entry->path);
+        compiler_push(compiler, compiler->body, entry->kind == ACCESS_FILE ? PLAN_FILE : PLAN_DIR,
+                      entry->path)
+            ->value = entry->kind == ACCESS_FILE ? 0444 : 0755;
+        compiler->last_dir = entry->path;
+    }
+    if (!compiler->in_place && !is_device) {
+        compiler_push(compiler, compiler->body, PLAN_BIND, entry->path)->flags = flags;
+        return;
+    }
+    compiler_push(compiler, is_device ? compiler->held_devices : compiler->held, PLAN_HOLD,
+                  entry->path)
+        ->slot = compiler->slots;
+    record = compiler_push(compiler, compiler->body, PLAN_PLACE, entry->path);
+    record->flags = flags;
+    record->slot = compiler->slots++;
+}
+
+/* The topmost folder of the writable region that entry `index` lies in: where a mount of ours is,
+ * or the root. */
+static const char *region_path(const struct compiler *compiler, size_t index)
+{
+    const struct access_map *map = compiler->map;
+    const char *path = map->entries[index].path;
+    const char *top = "/";
+
+    while (index-- > 0) {
+        if (!path_is_within(path, map->entries[index].path))
+            continue;
+        if (map->entries[index].access != ACCESS_WRITE)
+            break;
+        top = map->entries[index].path;
+    }
+    return top;
+}
+
+/* A folder between a writable folder and something that is narrower below it must not be renamed,
+ * or the next command would find the narrower thing under a name that nothing says anything about.
+ * A mount point cannot be renamed. */
+static void compile_pins(struct compiler *compiler, size_t index)
+{
+    const char *top = region_path(compiler, index);
+    const char *path = compiler->map->entries[index].path;
+    const char *slash = path + (top[1] ? strlen(top) + 1 : 1);
+
+    while ((slash = strchr(slash, '/'))) {
+        AUTO_FREE char *parent = alloc_strn(path, (size_t)(slash - path));
+
+        if (!is_made(compiler, parent))
+            compiler_push(compiler, compiler->body, PLAN_PIN, parent);
+        slash++;
+    }
+    compiler->last_dir = path;
+}
+
+/* git takes an empty `.git` folder for nothing and goes on to the folders above, while a file of
+ * that name is an error to it. A denied path is covered as a file. */
+static enum plan_standin_kind standin_kind(const struct access_entry *entry)
+{
+    if (entry->access == ACCESS_DENY)
+        return PLAN_STANDIN_FILE;
+    return str_eq(path_name(entry->path), ".git") ? PLAN_STANDIN_FOLDER : PLAN_STANDIN_EITHER;
+}
+
+static void compile_standin(struct compiler *compiler, const struct access_entry *entry)
+{
+    struct plan *plan = compiler->plan;
+
+    plan->standins =
+        alloc_grow(plan->standins, plan->standins_len, &plan->standins_cap, sizeof *plan->standins);
+    plan->standins[plan->standins_len++] =
+        (struct plan_standin){.path = alloc_str(entry->path), .kind = standin_kind(entry)};
+}
+
+/* Returns the last record that covers the entry. */
+static struct plan_record *compile_deny(struct compiler *compiler, size_t index)
+{
+    const struct access_entry *entry = &compiler->map->entries[index];
+    struct plan_record *record;
+
+    if (entry->kind == ACCESS_DIR && has_visible_descendant(compiler, index)) {
+        compiler_push(compiler, compiler->seals, PLAN_SEAL, entry->path);
+        compiler->last_dir = NULL;
+        return compiler_push(compiler, compiler->body, PLAN_MASK_TREE, entry->path);
+    }
+    compiler->has_masks = true;
+    record = compiler_push(compiler, compiler->body, PLAN_MASK, entry->path);
+    record->flags = entry->kind == ACCESS_DIR ? 0 : PLAN_FLAG_FILE;
+    return record;
+}
+
+/* Narrower than what is around it, which is writable: the path has to exist to be covered, and to
+ * stay where it is. */
+static void compile_below_writable(struct compiler *compiler, size_t index)
+{
+    const struct access_entry *entry = &compiler->map->entries[index];
+    struct plan_record *record;
+
+    compile_pins(compiler, index);
+    compile_standin(compiler, entry);
+    if (entry->access == ACCESS_DENY)
+        record = compile_deny(compiler, index);
+    else
+        record = compiler_push(compiler, compiler->body, PLAN_READ_ONLY, entry->path);
+    record->standin = (uint32_t)compiler->plan->standins_len;
+}
+
+/* Denied although it is one of ours, which every command gets. */
+static bool is_own_device(const char *path)
+{
+    static const char *const names[] = {"null", "zero",    "full", "random", "urandom",
+                                        "tty",  "console", "pts",  "shm"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (str_eq(path + strlen("/dev/"), names[i]))
+            return true;
+    return false;
+}
+
+static void compile_entry(struct compiler *compiler, size_t index)
+{
+    const struct access_entry *entry = &compiler->map->entries[index];
+    enum access parent = compiler_access_around(compiler, index);
+
+    if (entry->access == ACCESS_DENY && is_device_path(entry->path)) {
+        if (is_own_device(entry->path))
+            compile_deny(compiler, index);
+        return;
+    }
+    if (str_eq(entry->path, "/") || is_ignored(entry) || entry->access == parent)
+        return;
+    if (parent == ACCESS_WRITE) {
+        compile_below_writable(compiler, index);
+        return;
+    }
+    if (entry->kind == ACCESS_MISSING)
+        return; /* nothing to show, and it cannot be made in a folder that is not writable */
+    if (entry->access == ACCESS_DENY)
+        compile_deny(compiler, index);
+    else
+        compile_show(compiler, index, parent == ACCESS_DENY);
+}
+
+static void compile_links(struct compiler *compiler)
+{
+    for (size_t i = 0; i < compiler->map->links_len; i++) {
+        const struct access_link *link = &compiler->map->links[i];
+        const struct access_entry *entry = access_map_find(compiler->map, link->path);
+        struct plan_record *record;
+        uint32_t target;
+
+        if (entry ? entry->access != ACCESS_DENY : compiler->base != ACCESS_DENY)
+            continue; /* it is there with the folder that holds it */
+        compile_parents(compiler, entry ? entry->path : "/", link->path);
+        target = plan_intern(compiler->plan, link->target);
+        record = compiler_push(compiler, compiler->body, PLAN_LINK, link->path);
+        record->other = target;
+    }
+}
+
+static void plan_append(struct plan *to, const struct plan *from)
+{
+    for (size_t i = 0; i < from->len; i++)
+        *plan_push(to, (enum plan_op)from->records[i].op) = from->records[i];
+}
+
+/* Root owns files in /proc whose only guard is their owner. */
+static void compile_root_proc(struct compiler *compiler)
+{
+    const struct plan_host *host = compiler->host;
+
+    for (size_t i = 0; host->proc_read_only && host->proc_read_only[i]; i++)
+        compiler_push(compiler, compiler->plan, PLAN_READ_ONLY, host->proc_read_only[i]);
+    for (size_t i = 0; host->proc_masked && host->proc_masked[i]; i++)
+        compiler_push(compiler, compiler->plan, PLAN_MASK, host->proc_masked[i])->flags =
+            PLAN_FLAG_FILE;
+}
+
+/* The operations on the file system, complete and in order: what does not depend on the entries,
+ * around what does. */
+static void compile_file_system(struct compiler *compiler)
+{
+    struct plan *plan = compiler->plan;
+    const struct plan_host *host = compiler->host;
+
+    for (size_t i = 0; i < compiler->map->len; i++)
+        compile_entry(compiler, i);
+    compiler_push(compiler, plan, PLAN_TREE_PRIVATE, "");
+    compiler_push(compiler, plan, PLAN_HOLD_DEVICES, "");
+    plan_append(plan, compiler->held_devices);
+    compiler_push(compiler, plan, PLAN_TREE_HARDEN, "");
+    plan_append(plan, compiler->held);
+    if (compiler->in_place && compiler->base == ACCESS_READ)
+        compiler_push(compiler, plan, PLAN_TREE_READ_ONLY, "");
+    if (!compiler->in_place) {
+        compiler_push(compiler, plan, PLAN_EMPTY_ROOT, "");
+        compiler_push(compiler, plan, PLAN_DIR, "/dev")->value = 0755;
+        compiler_push(compiler, plan, PLAN_DIR, "/proc")->value = 0755;
+        compile_links(compiler);
+    }
+    if (compiler->has_masks || (host->has_proc && host->proc_masked && host->proc_masked[0]))
+        compiler_push(compiler, plan, PLAN_MASKS, "");
+    compiler_push(compiler, plan, PLAN_DEV, "");
+    if (host->has_proc)
+        compiler_push(compiler, plan, PLAN_PROC, "");
+    else if (!compiler->in_place)
+        compiler_push(compiler, plan, PLAN_BIND, "/proc")->flags = PLAN_FLAG_READ_ONLY;
+    if (host->has_proc && host->is_root)
+        compile_root_proc(compiler);
+    plan_append(plan, compiler->body);
+    plan_append(plan, compiler->seals);
+    if (!compiler->in_place) {
+        compiler_push(compiler, plan, PLAN_SEAL, "/");
+        compiler_push(compiler, plan, PLAN_ENTER_ROOT, "");
+    }
 }
 
 static void compile_landlock(struct compiler *compiler, const struct plan_options *options)

@@ -12,7 +12,7 @@
 #include "base/strv.h"
 #include "base/sys.h"
 #include "loop/loop.h"
-#include "sandbox/linux/placeholder_file.h"
+#include "sandbox/linux/placeholder.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -8,7 +8,7 @@
 #include "base/base64.h"
 #include "files/error.h"
 #include "files/reply.h"
-#include "sandbox/linux/placeholder_file.h"
+#include "sandbox/linux/placeholder.h"
 #include "server/call.h"
 #include "server/files/file_handles.h"
 #include "server/files/file_queue.h"
