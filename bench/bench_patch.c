@@ -96,13 +96,13 @@ static void apply(const char *path, const struct buf *text)
     struct err err;
     AUTO(patch_auto) struct patch *patch = patch_parse(text->data, text->len, &err);
     AUTO(changes_done) struct changes changes = {.items = NULL};
-    AUTO(patch_folder_done) struct patch_folder folder = {.fd = -1};
+    AUTO(patch_dir_done) struct patch_dir folder = {.fd = -1};
     AUTO(recovery_done) struct recovery recovery = {0};
     AUTO(apply_end) struct apply work = {.ledger = {.fd = -1}};
-    struct source source = patch_folder_source(&folder);
+    struct source source = patch_dir_source(&folder);
 
     bench_check(patch ? 0 : -1, &err);
-    bench_check(patch_folder_open(path, &folder, &err), &err);
+    bench_check(patch_dir_open(path, &folder, &err), &err);
     bench_check(apply_begin(&folder, &recovery, &work, &err), &err);
     bench_check(changes_compute(patch, &source, folder.path, &changes, &err), &err);
     bench_check(apply_commit(&work, &changes, &err), &err);

@@ -25,7 +25,7 @@
 #include "cli/settings.h"
 #include "job/oneshot.h"
 #include "patch/apply.h"
-#include "patch/folder.h"
+#include "patch/dir.h"
 #include "patch/patch.h"
 #include "patch/report.h"
 #include "sandbox/launcher/plan_format.h"
@@ -56,7 +56,7 @@ struct helper {
     enum patch_task task;
     enum patch_form form;
     struct patch *patch;
-    struct patch_folder folder;
+    struct patch_dir folder;
     struct changes changes;
     struct apply apply;
     struct recovery recovery;
@@ -67,7 +67,7 @@ static void helper_done(struct helper *helper)
     apply_end(&helper->apply);
     recovery_done(&helper->recovery);
     changes_done(&helper->changes);
-    patch_folder_done(&helper->folder);
+    patch_dir_done(&helper->folder);
     patch_free(helper->patch);
 }
 
@@ -123,7 +123,7 @@ int patch_fail(enum patch_form form, const struct err *err, int status)
 
 static int helper_begin(struct helper *helper, struct err *err)
 {
-    if (patch_folder_open(".", &helper->folder, err))
+    if (patch_dir_open(".", &helper->folder, err))
         return -1;
     if (helper->task == PATCH_CHECK || helper->task == PATCH_DIFF)
         return apply_wait(&helper->folder, err);
@@ -132,7 +132,7 @@ static int helper_begin(struct helper *helper, struct err *err)
 
 static int helper_work(struct helper *helper, const struct buf *text, struct err *err)
 {
-    struct source source = patch_folder_source(&helper->folder);
+    struct source source = patch_dir_source(&helper->folder);
 
     if (helper->task != PATCH_RECOVER)
         helper->patch = patch_parse(text->data, text->len, err);

@@ -9,20 +9,19 @@
  *     remove      the ledger
  *
  * A step that fails is followed by "withdrawn" in the ledger, and all before it are taken back.
- * Doing and taking back look at each step's state first when somebody was here before, so both can
+ * Doing and taking back check each step's state first when they continue an earlier apply, so both can
  * be interrupted and begun again as often as it takes. */
 #include "patch/apply.h"
 
 #include "base/auto.h"
 #include "base/sys.h"
-#include "patch/prepare.h"
 
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/random.h>
 
-enum { BEGIN_TRIES = 1000 }; /* each is lost to somebody else who made progress */
+enum { BEGIN_TRIES = 1000 }; /* each is lost to another process that made progress */
 
 void recovery_done(struct recovery *recovery)
 {
@@ -31,7 +30,7 @@ void recovery_done(struct recovery *recovery)
 
 /* --- taking back --- */
 
-static int undo_steps(const struct patch_folder *folder, const struct steps *steps, struct err *err)
+static int undo_steps(const struct patch_dir *root, const struct steps *steps, struct err *err)
 {
     struct err ignored;
     int status = 0;
@@ -41,76 +40,75 @@ static int undo_steps(const struct patch_folder *folder, const struct steps *ste
         struct err *slot = status ? &ignored : err;
         enum step_state state;
 
-        if (step_look(folder, step, &state, slot) ||
-            ((state == STEP_DONE || state == STEP_WRONG) && step_undo(folder, step, slot)))
+        if (step_check(root, step, &state, slot) ||
+            ((state == STEP_DONE || state == STEP_WRONG) && step_undo(root, step, slot)))
             status = -1;
     }
     return status;
 }
 
-static int discard_steps(const struct patch_folder *folder, const struct steps *steps,
-                         struct err *err)
+static int discard_steps(const struct patch_dir *root, const struct steps *steps, struct err *err)
 {
     struct err ignored;
     int status = 0;
 
     for (size_t i = 0; i < steps->len; i++)
-        if (step_discard(folder, &steps->items[i], status ? &ignored : err))
+        if (step_discard(root, &steps->items[i], status ? &ignored : err))
             status = -1;
     return status;
 }
 
 /* --- recovery --- */
 
-/* Files that somebody else has changed since are named, and stay as they are. */
-static int finish_step(const struct patch_folder *folder, const struct step *step,
+/* Files that another process has changed since are named, and stay as they are. */
+static int finish_step(const struct patch_dir *root, const struct step *step,
                        struct recovery *recovery, struct err *err)
 {
     enum step_state state;
 
-    if (step_look(folder, step, &state, err))
+    if (step_check(root, step, &state, err))
         return -1;
     if (state == STEP_TODO)
-        return step_do(folder, step, err);
+        return step_do(root, step, err);
     if (state == STEP_WRONG)
-        return err_set(err, ERR_INVALID, "%s was changed by somebody else", step->path);
+        return err_set(err, ERR_INVALID, "%s was changed by another process", step->path);
     if (state == STEP_LOST)
         strv_push(&recovery->left_alone, step->path);
     return 0;
 }
 
-static int finish_steps(const struct patch_folder *folder, const struct steps *steps,
+static int finish_steps(const struct patch_dir *root, const struct steps *steps,
                         struct recovery *recovery, struct err *err)
 {
     for (size_t i = 0; i < steps->len; i++)
-        if (finish_step(folder, &steps->items[i], recovery, err))
+        if (finish_step(root, &steps->items[i], recovery, err))
             return -1;
     return 0;
 }
 
 /* What is decided is done. If that cannot be, it is withdrawn: true. */
-static bool finish_or_withdraw(const struct patch_folder *folder, struct ledger *ledger,
+static bool finish_or_withdraw(const struct patch_dir *root, struct ledger *ledger,
                                const struct steps *steps, struct recovery *recovery)
 {
     struct err ignored;
 
     if (ledger->state == LEDGER_OPEN)
         return false;
-    if (ledger->state == LEDGER_DECIDED && finish_steps(folder, steps, recovery, &ignored) == 0)
+    if (ledger->state == LEDGER_DECIDED && finish_steps(root, steps, recovery, &ignored) == 0)
         return false;
     (void)ledger_withdraw(ledger, &ignored);
     return true;
 }
 
-/* Brings the folder of a killed patch to one side or the other; the ledger is locked. */
-static int recover(const struct patch_folder *folder, struct ledger *ledger,
-                   const struct steps *steps, struct recovery *recovery, struct err *err)
+/* Brings the directory of a killed patch to one side or the other; the ledger is locked. */
+static int recover(const struct patch_dir *root, struct ledger *ledger, const struct steps *steps,
+                   struct recovery *recovery, struct err *err)
 {
-    bool is_withdrawn = finish_or_withdraw(folder, ledger, steps, recovery);
+    bool is_withdrawn = finish_or_withdraw(root, ledger, steps, recovery);
 
-    if (is_withdrawn && undo_steps(folder, steps, err))
+    if (is_withdrawn && undo_steps(root, steps, err))
         return err_wrap(err, "an earlier patch was interrupted and cannot be taken back");
-    if (discard_steps(folder, steps, err) || ledger_remove(folder, ledger, err))
+    if (discard_steps(root, steps, err) || ledger_remove(root, ledger, err))
         return err_wrap(
             err, "cleaning up after an earlier patch (to give that up, remove " LEDGER_NAME ")");
     if (steps->len)
@@ -119,37 +117,36 @@ static int recover(const struct patch_folder *folder, struct ledger *ledger,
     return 0;
 }
 
-static int recover_if_needed(const struct patch_folder *folder, struct recovery *recovery,
+static int recover_if_needed(const struct patch_dir *root, struct recovery *recovery,
                              struct err *err)
 {
     AUTO(steps_done) struct steps steps = {.items = NULL};
     AUTO(ledger_close) struct ledger ledger = {.fd = -1};
 
-    if (ledger_take(folder, LEDGER_WRITE, &ledger, &steps, err))
+    if (ledger_take(root, LEDGER_WRITE, &ledger, &steps, err))
         return -1;
     if (ledger.state == LEDGER_NONE)
         return 0;
-    return recover(folder, &ledger, &steps, recovery, err);
+    return recover(root, &ledger, &steps, recovery, err);
 }
 
 /* --- applying --- */
 
-int apply_begin(const struct patch_folder *folder, struct recovery *ret_recovery, struct apply *ret,
+int apply_begin(const struct patch_dir *root, struct recovery *ret_recovery, struct apply *ret,
                 struct err *err)
 {
     bool is_made = false;
 
     *ret_recovery = (struct recovery){.what = RECOVERY_NONE};
-    *ret = (struct apply){.folder = folder, .ledger = {.fd = -1}};
+    *ret = (struct apply){.root = root, .ledger = {.fd = -1}};
     for (int i = 0; i < BEGIN_TRIES; i++) {
-        if (recover_if_needed(folder, ret_recovery, err) ||
-            ledger_make(folder, &is_made, &ret->ledger, err))
+        if (recover_if_needed(root, ret_recovery, err) ||
+            ledger_make(root, &is_made, &ret->ledger, err))
             return -1;
         if (is_made)
             return 0;
     }
-    return err_set(err, ERR_LIMIT, "too many patches are being applied in %s at once",
-                   folder->path);
+    return err_set(err, ERR_LIMIT, "too many patches are being applied in %s at once", root->path);
 }
 
 static int make_id(struct steps *steps, struct err *err)
@@ -168,7 +165,7 @@ static int prepare_all(const struct apply *apply, const struct changes *changes,
     if (ledger_write_steps(&apply->ledger, steps, err))
         return -1;
     for (size_t i = 0; i < steps->len; i++)
-        if (prepare_step(apply->folder, changes, &steps->items[i], err))
+        if (step_prepare(apply->root, changes, &steps->items[i], err))
             return -1;
     return ledger_decide(&apply->ledger, steps, err);
 }
@@ -176,7 +173,7 @@ static int prepare_all(const struct apply *apply, const struct changes *changes,
 static int do_all(const struct apply *apply, const struct steps *steps, struct err *err)
 {
     for (size_t i = 0; i < steps->len; i++)
-        if (step_do(apply->folder, &steps->items[i], err))
+        if (step_do(apply->root, &steps->items[i], err))
             return -1;
     return 0;
 }
@@ -184,15 +181,15 @@ static int do_all(const struct apply *apply, const struct steps *steps, struct e
 /* Back to before apply_begin(). `err` holds why. */
 static void withdraw(struct apply *apply, const struct steps *steps, struct err *err)
 {
-    const struct patch_folder *folder = apply->folder;
+    const struct patch_dir *root = apply->root;
     struct err more;
 
     (void)ledger_withdraw(&apply->ledger, &more);
-    if (undo_steps(folder, steps, &more)) {
+    if (undo_steps(root, steps, &more)) {
         err_wrap(err, "the patch failed, and not all of it could be taken back (%s)", more.msg);
         ledger_close(&apply->ledger);
-    } else if (discard_steps(folder, steps, &more)) {
-        ledger_close(&apply->ledger); /* whoever comes next cleans up */
+    } else if (discard_steps(root, steps, &more)) {
+        ledger_close(&apply->ledger); /* the next apply_begin() cleans up */
     }
 }
 
@@ -201,10 +198,10 @@ int apply_commit(struct apply *apply, const struct changes *changes, struct err 
     AUTO(steps_done) struct steps steps = {.items = NULL};
     struct err ignored;
 
-    if (make_id(&steps, err) || prepare_plan(apply->folder, changes, &steps, err))
+    if (make_id(&steps, err) || steps_plan(apply->root, changes, &steps, err))
         return -1;
     if (prepare_all(apply, changes, &steps, err)) {
-        if (discard_steps(apply->folder, &steps, &ignored))
+        if (discard_steps(apply->root, &steps, &ignored))
             ledger_close(&apply->ledger);
         return -1;
     }
@@ -212,7 +209,7 @@ int apply_commit(struct apply *apply, const struct changes *changes, struct err 
         withdraw(apply, &steps, err);
         return -1;
     }
-    if (discard_steps(apply->folder, &steps, &ignored))
+    if (discard_steps(apply->root, &steps, &ignored))
         ledger_close(&apply->ledger);
     return 0;
 }
@@ -222,21 +219,21 @@ void apply_end(struct apply *apply)
     struct err ignored;
 
     if (apply->ledger.fd >= 0)
-        (void)ledger_remove(apply->folder, &apply->ledger, &ignored);
+        (void)ledger_remove(apply->root, &apply->ledger, &ignored);
     ledger_close(&apply->ledger);
 }
 
-int apply_wait(const struct patch_folder *folder, struct err *err)
+int apply_wait(const struct patch_dir *root, struct err *err)
 {
     AUTO(steps_done) struct steps steps = {.items = NULL};
     AUTO(ledger_close) struct ledger ledger = {.fd = -1};
 
-    if (ledger_take(folder, LEDGER_READ, &ledger, &steps, err))
+    if (ledger_take(root, LEDGER_READ, &ledger, &steps, err))
         return -1;
     if (ledger.state == LEDGER_NONE)
         return 0;
     return err_set(
         err, ERR_INVALID,
         "a patch in %s was interrupted: \"cordon patch --recover\" there puts that right",
-        folder->path);
+        root->path);
 }

@@ -259,15 +259,15 @@ void patch_call_read(char *const *argv, struct patch_call *ret)
         patch_call_done(ret);
 }
 
-void patch_call_paths(const struct patch_call *call, const char *folder, struct strv *ret)
+void patch_call_paths(const struct patch_call *call, const char *root, struct strv *ret)
 {
     AUTO(strv_done) struct strv paths = {0};
-    struct err ignored; /* whoever applies it says what is wrong */
+    struct err ignored; /* applying it says what is wrong */
     AUTO(patch_auto) struct patch *patch = patch_parse(call->text, call->text_len, &ignored);
 
     if (!patch)
         return;
     patch_paths(patch, &paths);
     for (size_t i = 0; i < paths.len; i++)
-        strv_push_take(ret, path_clean(folder, paths.items[i]));
+        strv_push_take(ret, path_clean(root, paths.items[i]));
 }

@@ -1,4 +1,4 @@
-/* Which command lines are patches that should not run as commands (spec/exec-core.md 8.4). */
+/* Which command lines are patches that should not run as commands. */
 #pragma once
 
 #include <stddef.h>
@@ -15,7 +15,7 @@ struct patch_call {
     enum patch_call_kind kind;
     char *text; /* owned; PATCH: the patch */
     size_t text_len;
-    char *directory; /* owned; PATCH: the folder of `cd DIR &&`, relative to the command's own;
+    char *directory; /* owned; PATCH: the directory of `cd DIR &&`, relative to the command's own;
                         NULL: none */
 };
 
@@ -28,9 +28,9 @@ void patch_call_read(char *const *argv, struct patch_call *ret);
 void patch_call_done(struct patch_call *call);
 
 /* Pure. Appends every path that the patch of a PATCH writes or removes, targets of moves too, made
- * absolute with `folder` (absolute; where it is applied) and clean, in the order of the patch.
+ * absolute with `directory` (absolute; where it is applied) and clean, in the order of the patch.
  * Nothing when its text is no patch. */
-void patch_call_paths(const struct patch_call *call, const char *folder, struct strv *ret);
+void patch_call_paths(const struct patch_call *call, const char *root, struct strv *ret);
 
 /* What to tell a model whose call is BARE; static. */
 extern const char patch_call_advice[];

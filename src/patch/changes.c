@@ -8,8 +8,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/str.h"
-#include "patch/edits.h"
-#include "patch/names.h"
+#include "patch/dir.h"
 #include "patch/update.h"
 
 #include <search.h>
@@ -259,9 +258,8 @@ static int compute_file(struct builder *builder, const struct patch_file *file, 
 
 /* --- all of them --- */
 
-/* A file cannot be where a folder has to be for another one. */
-static int check_folders(const struct changes *changes, const struct change *change,
-                         struct err *err)
+/* A file cannot be where a directory has to be for another one. */
+static int check_dirs(const struct changes *changes, const struct change *change, struct err *err)
 {
     AUTO_FREE char *path = alloc_str(change->path);
 
@@ -272,7 +270,7 @@ static int check_folders(const struct changes *changes, const struct change *cha
         parent = changes_find(changes, path);
         if (parent && (parent->before.text || parent->after.text))
             return err_set(err, ERR_INVALID,
-                           "line %zu of the patch: %s cannot be in a folder %s, which is a file",
+                           "line %zu of the patch: %s cannot be in a directory %s, which is a file",
                            change->line, change->path, path);
     }
     return 0;
@@ -292,7 +290,7 @@ static void find_rename(const struct changes *changes, struct change *change)
 
 /* The edits that a section of the patch came to are those from the disk when it was the only one.
  */
-static int settle_edits(struct change *change, struct err *err)
+static int finish_edits(struct change *change, struct err *err)
 {
     const struct change *from = change->renamed_from ? change->renamed_from : change;
 
@@ -304,17 +302,17 @@ static int settle_edits(struct change *change, struct err *err)
     return 0;
 }
 
-static int settle(const struct changes *changes, struct err *err)
+static int finish_changes(const struct changes *changes, struct err *err)
 {
     for (size_t i = 0; i < changes->len; i++) {
         struct change *change = changes->items[i];
 
-        if (check_folders(changes, change, err))
+        if (check_dirs(changes, change, err))
             return -1;
         find_rename(changes, change);
     }
     for (size_t i = 0; i < changes->len; i++)
-        if (settle_edits(changes->items[i], err))
+        if (finish_edits(changes->items[i], err))
             return -1;
     return 0;
 }
@@ -330,7 +328,7 @@ int changes_compute(const struct patch *patch, const struct source *source, cons
     for (size_t i = 0; i < patch->files_len; i++)
         if (compute_file(&builder, &patch->files[i], err))
             return -1;
-    if (settle(&changes, err))
+    if (finish_changes(&changes, err))
         return -1;
     *ret = changes;
     changes = (struct changes){.items = NULL};

@@ -28,12 +28,12 @@ struct content {
     struct stamp stamp; /* of what was read */
 };
 
-/* Where files are read from: a folder on the disk, or a tree in memory. */
+/* Where files are read from: a directory on the disk, or a tree in memory. */
 struct source {
     void *data;
     /* Reads the regular file at `path`, relative and clean ("a/b"). A file that does not exist
-     * gives 0 and no text, also when its folder is missing. Fails for everything that no patch may
-     * touch: folders, links on the way, special files. The caller frees the text. */
+     * gives 0 and no text, also when its directory is missing. Fails for everything that no patch may
+     * touch: directories, links on the way, special files. The caller frees the text. */
     int (*read)(void *data, const char *path, size_t max, struct content *ret, struct err *err);
 };
 
@@ -81,7 +81,7 @@ struct changes {
     void *by_path; /* of the items, by tsearch(3) */
 };
 
-/* Pure but for `source`. `root` is the folder in absolute form: absolute paths below it are taken
+/* Pure but for `source`. `root` is the directory in absolute form: absolute paths below it are taken
  * as relative ones. A file that the patch names twice is changed twice. Fails, and nothing is
  * there, when any part of the patch does not fit: ERR_INVALID, ERR_NOT_FOUND, ERR_LIMIT or what the
  * source says; the message names file and line. */

@@ -1,7 +1,7 @@
 /* See ledger.h. A lock on an open file goes with the last process that holds it, however that
- * ends; so a ledger that can be locked belongs to nobody alive. Since one process may open the
- * file just when another removes it, whoever has got the lock looks whether the file still has a
- * name.
+ * ends; so a ledger that can be locked belongs to no living process. Since one process may open the
+ * file just when another removes it, the one that has got the lock checks whether the file still
+ * has a name.
  *
  * What a ledger says is not trusted: paths are checked like those of a patch, and steps only ever
  * touch a file and the name of ours beside it. */
@@ -13,7 +13,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "base/sys.h"
-#include "patch/names.h"
+#include "patch/dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,14 +50,13 @@ static int ledger_lock(int fd, bool *ret_is_there, struct err *err)
     return 0;
 }
 
-int ledger_make(const struct patch_folder *folder, bool *ret_made, struct ledger *ret,
-                struct err *err)
+int ledger_make(const struct patch_dir *root, bool *ret_made, struct ledger *ret, struct err *err)
 {
     const int flags = O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    AUTO_CLOSE int fd = sys_fault() ? -1 : openat(folder->fd, LEDGER_NAME, flags, 0600);
+    AUTO_CLOSE int fd = sys_fault() ? -1 : openat(root->fd, LEDGER_NAME, flags, 0600);
 
     if (fd < 0 && errno != EEXIST)
-        return err_sys(err, "writing %s/" LEDGER_NAME ", which every patch needs", folder->path);
+        return err_sys(err, "writing %s/" LEDGER_NAME ", which every patch needs", root->path);
     *ret_made = false;
     if (fd < 0)
         return 0;
@@ -77,28 +76,27 @@ static int check_owner(int fd, struct err *err)
     if (S_ISREG(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077))
         return 0;
     return err_set(err, ERR_FORBIDDEN,
-                   LEDGER_NAME " is not a ledger of yours; remove it if nobody needs it");
+                   LEDGER_NAME " is not a ledger of yours; remove it if it is not needed");
 }
 
-static int ledger_open(const struct patch_folder *folder, enum ledger_access access,
-                       struct err *err)
+static int ledger_open(const struct patch_dir *root, enum ledger_access access, struct err *err)
 {
     const int mode = access == LEDGER_READ ? O_RDONLY : O_RDWR | O_APPEND;
     const int flags = mode | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-    int fd = sys_fault() ? -1 : openat(folder->fd, LEDGER_NAME, flags);
+    int fd = sys_fault() ? -1 : openat(root->fd, LEDGER_NAME, flags);
 
     if (fd >= 0)
         return fd;
     if (errno == ENOENT)
-        return err_set(err, ERR_NOT_FOUND, "there is no journal");
+        return err_set(err, ERR_NOT_FOUND, "there is no ledger");
     return err_sys(err, "reading " LEDGER_NAME ", the ledger of an earlier patch");
 }
 
-int ledger_take(const struct patch_folder *folder, enum ledger_access access, struct ledger *ret,
+int ledger_take(const struct patch_dir *root, enum ledger_access access, struct ledger *ret,
                 struct steps *ret_steps, struct err *err)
 {
     AUTO(buf_done) struct buf text;
-    AUTO_CLOSE int fd = ledger_open(folder, access, err);
+    AUTO_CLOSE int fd = ledger_open(root, access, err);
     struct ledger ledger = {.fd = -1};
     bool is_there = false;
 
@@ -118,9 +116,9 @@ int ledger_take(const struct patch_folder *folder, enum ledger_access access, st
     return 0;
 }
 
-int ledger_remove(const struct patch_folder *folder, struct ledger *ledger, struct err *err)
+int ledger_remove(const struct patch_dir *root, struct ledger *ledger, struct err *err)
 {
-    if ((sys_fault() || unlinkat(folder->fd, LEDGER_NAME, 0)) && errno != ENOENT)
+    if ((sys_fault() || unlinkat(root->fd, LEDGER_NAME, 0)) && errno != ENOENT)
         return err_sys(err, "removing " LEDGER_NAME);
     ledger_close(ledger);
     return 0;
@@ -138,7 +136,7 @@ static int ledger_append(const struct ledger *ledger, const struct buf *text, bo
                          struct err *err)
 {
     if (!fits)
-        return err_set(err, ERR_LIMIT, "the paths of the patch are too long to be kept in mind");
+        return err_set(err, ERR_LIMIT, "the paths of the patch are too long to be kept");
     if (fd_write_all(ledger->fd, text->data, text->len, err))
         return err_wrap(err, LEDGER_NAME);
     return 0;
@@ -146,11 +144,11 @@ static int ledger_append(const struct ledger *ledger, const struct buf *text, bo
 
 static bool put_step(struct buf *text, const struct step *step)
 {
-    const char kind[] = {step->is_folder ? 'F' : (char)step->kind, '\0'};
+    const char kind[] = {step->is_dir ? 'F' : (char)step->kind, '\0'};
     bool fits = put(text, kind, step->path);
 
-    for (size_t i = 0; i < step->folders.len; i++)
-        fits = fits && put(text, "d", step->folders.items[i]);
+    for (size_t i = 0; i < step->dirs.len; i++)
+        fits = fits && put(text, "d", step->dirs.items[i]);
     for (size_t i = 0; i < step->files.len; i++)
         fits = fits && put(text, "f", step->files.items[i]);
     return fits;
@@ -212,7 +210,7 @@ static const char *read_text(struct reader *reader)
 static int fail_parsing(struct err *err)
 {
     return err_set(err, ERR_INVALID,
-                   LEDGER_NAME " is no ledger of a patch; remove it if nobody needs it");
+                   LEDGER_NAME " is no ledger of a patch; remove it if it is not needed");
 }
 
 static bool is_id(const char *text)
@@ -227,15 +225,14 @@ static bool take_step(struct steps *steps, char kind, const char *path)
     if (!names_are_clean(path))
         return false;
     if (kind == 'd' || kind == 'f') {
-        if (!last || !last->is_folder || !names_within(path, last->path) ||
-            str_eq(path, last->path))
+        if (!last || !last->is_dir || !names_within(path, last->path) || str_eq(path, last->path))
             return false;
-        strv_push(kind == 'd' ? &last->folders : &last->files, path);
+        strv_push(kind == 'd' ? &last->dirs : &last->files, path);
         return true;
     }
     if (!strchr("ARDF", kind))
         return false;
-    steps_add(steps, kind == 'F' ? STEP_ADD : (enum step_kind)kind, alloc_str(path))->is_folder =
+    steps_add(steps, kind == 'F' ? STEP_ADD : (enum step_kind)kind, alloc_str(path))->is_dir =
         kind == 'F';
     return true;
 }

@@ -1,10 +1,10 @@
-/* A patch in the apply_patch grammar (spec/exec-core.md 8), and the way of one:
+/* A patch in the apply_patch grammar of Codex, and the way of one:
  *
  *     patch_call_read()      is this command line a patch?                pure    call.h
  *     patch_parse()          text -> patch                                pure
  *     changes_compute()      patch + what is there -> what will be there  pure    changes.h
  *     changes_diff(), ...    for people and models                        pure    report.h
- *     apply_begin(), ...     all of it below one folder, or nothing       acts    apply.h
+ *     apply_begin(), ...     all of it below one directory, or nothing       acts    apply.h
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct strv;
 
 /* A program that is to apply a patch in a sandbox executes `cordon` with this as argv[0], then a
  * task, "apply", "check", "diff" or "recover", and a form, "text" or "json" (cordon-patch(1)); in
- * the folder of the patch, with the patch on stdin and no environment. It prints what the user is
+ * the directory of the patch, with the patch on stdin and no environment. It prints what the user is
  * to see; its exit status is 0, 1 when the patch cannot be applied, else 125. */
 #define PATCH_HELPER_NAME "cordon-patch"
 

@@ -7,7 +7,7 @@ struct buf;
 struct json_t;
 
 /* "Success. Updated the following files:", then the files as the patch spells them: added ("A "),
- * modified ("M "), deleted ("D ") (spec/exec-core.md 8.3). False beyond the buffer's limit. */
+ * modified ("M "), deleted ("D "). False beyond the buffer's limit. */
 bool report_summary(const struct changes *changes, struct buf *ret);
 
 /* A unified diff as git writes and reads it, with so many equal lines around each difference. False

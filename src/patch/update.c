@@ -1,4 +1,4 @@
-/* See update.h, and spec/exec-core.md 8.2, whose rules these are.
+/* See update.h. The rules of matching are those of Codex (apply-patch, seek_sequence.rs).
  *
  *     chunks -> places in the old lines (all of them found first) -> new text and edits
  *
@@ -12,12 +12,65 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
-#include "patch/edits.h"
-#include "patch/line_index.h"
 #include "patch/lines.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* --- edits --- */
+
+void edits_done(struct edits *edits)
+{
+    free(edits->items);
+    *edits = (struct edits){.items = NULL};
+}
+
+/* Appends a difference, which joins the last one when it touches it. */
+static void edits_add(struct edits *edits, struct edit edit)
+{
+    struct edit *last = edits->len ? &edits->items[edits->len - 1] : NULL;
+
+    if (last && last->old_at + last->old_len == edit.old_at &&
+        last->new_at + last->new_len == edit.new_at) {
+        last->old_len += edit.old_len;
+        last->new_len += edit.new_len;
+        return;
+    }
+    edits->items = alloc_grow(edits->items, edits->len, &edits->cap, sizeof *edits->items);
+    edits->items[edits->len++] = edit;
+}
+
+static bool line_eq(const struct line *a, const struct line *b)
+{
+    return a->end == b->end && span_eq(a->text, b->text);
+}
+
+int edits_between(const struct content *before, const struct content *after, struct edits *ret,
+                  struct err *err)
+{
+    AUTO(lines_done) struct lines old = {.items = NULL};
+    AUTO(lines_done) struct lines new = {.items = NULL};
+    size_t head = 0;
+    size_t tail = 0;
+    size_t most;
+
+    if (lines_split(before->text, before->len, &old, err) ||
+        lines_split(after->text, after->len, &new, err))
+        return -1;
+    *ret = (struct edits){.items = NULL};
+    most = old.len < new.len ? old.len : new.len;
+    while (head < most && line_eq(&old.items[head], &new.items[head]))
+        head++;
+    while (tail < most - head &&
+           line_eq(&old.items[old.len - 1 - tail], &new.items[new.len - 1 - tail]))
+        tail++;
+    if (old.len - head - tail || new.len - head - tail)
+        edits_add(ret, (struct edit){.old_at = head,
+                                     .old_len = old.len - head - tail,
+                                     .new_at = head,
+                                     .new_len = new.len - head - tail});
+    return 0;
+}
 
 #define NO_LINE SIZE_MAX
 

@@ -1,4 +1,4 @@
-/* One file's chunks, put into its text. Pure. */
+/* One file's chunks, put into its text, and how two texts differ, by lines. Pure. */
 #pragma once
 
 #include "base/err.h"
@@ -10,3 +10,10 @@
 int update_compute(const struct patch *patch, const struct patch_file *file,
                    const struct content *before, struct content *ret, struct edits *ret_edits,
                    struct err *err);
+
+void edits_done(struct edits *edits);
+
+/* The one edit between two texts whose equal lines at both ends are left out. ERR_LIMIT for too
+ * many lines. */
+int edits_between(const struct content *before, const struct content *after, struct edits *ret,
+                  struct err *err);

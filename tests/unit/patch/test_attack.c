@@ -12,7 +12,6 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "patch/apply.h"
-#include "patch/prepare.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -185,7 +184,7 @@ static void hard_link(void **state)
 
 struct half {
     struct patch *patch;
-    struct patch_folder folder;
+    struct patch_dir folder;
     struct recovery recovery;
     struct apply apply;
     struct changes changes;
@@ -196,7 +195,7 @@ static void half_done(struct half *half)
     apply_end(&half->apply);
     recovery_done(&half->recovery);
     changes_done(&half->changes);
-    patch_folder_done(&half->folder);
+    patch_dir_done(&half->folder);
     patch_free(half->patch);
 }
 
@@ -207,9 +206,9 @@ static void half_begin(const struct place *place, const char *text, struct half 
 
     half->patch = patch_parse(text, strlen(text), &err);
     assert_non_null(half->patch);
-    assert_int_equal(patch_folder_open(place->ws, &half->folder, &err), 0);
+    assert_int_equal(patch_dir_open(place->ws, &half->folder, &err), 0);
     assert_int_equal(apply_begin(&half->folder, &half->recovery, &half->apply, &err), 0);
-    source = patch_folder_source(&half->folder);
+    source = patch_dir_source(&half->folder);
     if (changes_compute(half->patch, &source, half->folder.path, &half->changes, &err))
         fail_msg("%s", err.msg);
 }
@@ -258,7 +257,7 @@ static void file_is_changed(void **state)
                &half);
     tree_put(place->ws, "mine", "changed by hand\n");
     assert_int_equal(apply_commit(&half.apply, &half.changes, &err), -1);
-    assert_string_equal(err.msg, "mine was changed by somebody else in the meantime; try again");
+    assert_string_equal(err.msg, "mine was changed by another process in the meantime; try again");
     assert_text(mine, "changed by hand\n");
     assert_text(other, "1\n");
 }
@@ -275,13 +274,13 @@ static void file_is_changed_at_the_last_moment(void **state)
 
     half_begin(place, "*** Begin Patch\n*** Update File: mine\n@@\n-mine\n+new\n*** End Patch\n",
                &half);
-    assert_int_equal(prepare_plan(&half.folder, &half.changes, &steps, &err), 0);
-    assert_int_equal(prepare_step(&half.folder, &half.changes, &steps.items[0], &err), 0);
+    assert_int_equal(steps_plan(&half.folder, &half.changes, &steps, &err), 0);
+    assert_int_equal(step_prepare(&half.folder, &half.changes, &steps.items[0], &err), 0);
     tree_put(place->ws, "mine", "changed by hand\n");
     assert_int_equal(step_do(&half.folder, &steps.items[0], &err), -1);
-    assert_string_equal(err.msg, "mine was changed by somebody else in the meantime; try again");
+    assert_string_equal(err.msg, "mine was changed by another process in the meantime; try again");
     assert_text(mine, "changed by hand\n");
-    assert_int_equal(step_look(&half.folder, &steps.items[0], &look, &err), 0);
+    assert_int_equal(step_check(&half.folder, &steps.items[0], &look, &err), 0);
     assert_int_equal(look, STEP_TODO);
     assert_int_equal(step_discard(&half.folder, &steps.items[0], &err), 0);
 }
@@ -298,7 +297,7 @@ static void file_appears(void **state)
                &half);
     tree_put(place->ws, "new", "made by hand\n");
     assert_int_equal(apply_commit(&half.apply, &half.changes, &err), -1);
-    assert_string_equal(err.msg, "new was made by somebody else in the meantime; try again");
+    assert_string_equal(err.msg, "new was made by another process in the meantime; try again");
     assert_text(new, "made by hand\n");
 }
 
@@ -332,7 +331,7 @@ static void planted_ledger_leads_out(void **state)
                        "+\0");
     assert_int_equal(recover(*state, &err), -1);
     assert_string_equal(err.msg,
-                        ".cordon-patch is no ledger of a patch; remove it if nobody needs it");
+                        ".cordon-patch is no ledger of a patch; remove it if it is not needed");
     assert_text(((struct place *)*state)->out, "secret\n");
 }
 
@@ -390,7 +389,7 @@ static void ledger_of_others(void **state)
     assert_int_equal(chmod(path, 0666), 0);
     assert_int_equal(recover(place, &err), -1);
     assert_string_equal(err.msg,
-                        ".cordon-patch is not a ledger of yours; remove it if nobody needs it");
+                        ".cordon-patch is not a ledger of yours; remove it if it is not needed");
 }
 
 #define ATTACK(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

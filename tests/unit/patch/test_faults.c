@@ -54,12 +54,12 @@ static void drop_own(json_t *tree)
 
 static void recover(const char *folder)
 {
-    AUTO(patch_folder_done) struct patch_folder place = {.fd = -1};
+    AUTO(patch_dir_done) struct patch_dir place = {.fd = -1};
     AUTO(recovery_done) struct recovery recovery = {0};
     AUTO(apply_end) struct apply apply = {.ledger = {.fd = -1}};
     struct err err;
 
-    if (patch_folder_open(folder, &place, &err) || apply_begin(&place, &recovery, &apply, &err))
+    if (patch_dir_open(folder, &place, &err) || apply_begin(&place, &recovery, &apply, &err))
         fail_msg("%s", err.msg);
 }
 

@@ -60,12 +60,12 @@ static int act_patch(const char *folder)
 /* What every patch begins with. */
 static int act_recover(const char *folder)
 {
-    AUTO(patch_folder_done) struct patch_folder place = {.fd = -1};
+    AUTO(patch_dir_done) struct patch_dir place = {.fd = -1};
     AUTO(recovery_done) struct recovery recovery = {0};
     AUTO(apply_end) struct apply apply = {.ledger = {.fd = -1}};
     struct err err;
 
-    if (patch_folder_open(folder, &place, &err) || apply_begin(&place, &recovery, &apply, &err))
+    if (patch_dir_open(folder, &place, &err) || apply_begin(&place, &recovery, &apply, &err))
         return -1;
     return recovery.left_alone.len ? -1 : 0;
 }

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "patch/line_index.h"
+#include "patch/lines.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,12 +77,13 @@ static void index_finds_what_a_plain_search_finds(void **state)
 
     for (int file = 0; file < FILES; file++) {
         struct lines lines = {.items = items, .len = draw(LINES_MOST)};
-        AUTO(line_index_auto) struct line_index *index = line_index_new(&lines);
+        struct line_index *index = line_index_new(&lines);
 
         for (size_t i = 0; i < lines.len; i++)
             items[i] = (struct line){.text = draw_line(), .end = LINE_LF};
         for (int i = 0; i < 4; i++)
             check_one(&lines, index);
+        line_index_free(index);
     }
 }
 

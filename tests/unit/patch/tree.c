@@ -25,7 +25,7 @@
 
 /* --- in memory --- */
 
-static bool is_folder(const json_t *tree, const char *path)
+static bool is_dir(const json_t *tree, const char *path)
 {
     AUTO_FREE char *start = alloc_strf("%s/", path);
     const char *key;
@@ -56,9 +56,9 @@ static int tree_source_read(void *data, const char *path, size_t max, struct con
 
     *ret = (struct content){.text = NULL};
     if (above)
-        return err_set(err, ERR_INVALID, "%s is a file and not a folder", above);
-    if (is_folder(data, path))
-        return err_set(err, ERR_INVALID, "%s is a folder; a patch is about files", path);
+        return err_set(err, ERR_INVALID, "%s is a file and not a directory", above);
+    if (is_dir(data, path))
+        return err_set(err, ERR_INVALID, "%s is a directory; a patch is about files", path);
     if (!text)
         return 0;
     ret->len = json_string_length(text);
@@ -194,12 +194,12 @@ int tree_patch(const char *folder, const char *text, struct err *err)
 {
     AUTO(patch_auto) struct patch *patch = patch_parse(text, strlen(text), err);
     AUTO(changes_done) struct changes changes = {.items = NULL};
-    AUTO(patch_folder_done) struct patch_folder place = {.fd = -1};
+    AUTO(patch_dir_done) struct patch_dir place = {.fd = -1};
     AUTO(recovery_done) struct recovery recovery = {0};
     AUTO(apply_end) struct apply apply = {.ledger = {.fd = -1}};
-    struct source source = patch_folder_source(&place);
+    struct source source = patch_dir_source(&place);
 
-    if (!patch || patch_folder_open(folder, &place, err) ||
+    if (!patch || patch_dir_open(folder, &place, err) ||
         apply_begin(&place, &recovery, &apply, err) ||
         changes_compute(patch, &source, place.path, &changes, err))
         return -1;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "patch/changes.h"
-#include "patch/folder.h"
+#include "patch/dir.h"
 
 #include <jansson.h>
 

@@ -1,14 +1,19 @@
-/* See folder.h. Paths are walked by hand, one openat(2) with O_NOFOLLOW for each component, and
+/* See dir.h. Paths are walked by hand, one openat(2) with O_NOFOLLOW for each component, and
  * they are clean: without "..", so there is no way out. (openat2(2) would do it in one call, but
  * does not exist inside Cordon's sandbox, where a patch is applied.)
  *
  * A file is looked at before it is opened for reading, because opening a device or a fifo may
- * already do something. */
-#include "patch/folder.h"
+ * already do something.
+ *
+ * A patch that needs ".." or another directory is meant for another place: refusing such names
+ * gives a clear message; that nothing outside can be reached holds without this. */
+#include "patch/dir.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/path.h"
+#include "base/str.h"
 #include "base/sys.h"
 
 #include <errno.h>
@@ -18,7 +23,77 @@
 #include <string.h>
 #include <unistd.h>
 
-int patch_folder_open(const char *path, struct patch_folder *ret, struct err *err)
+/* --- names --- */
+
+static bool has_component(const char *path, bool (*is_it)(const char *part, size_t len))
+{
+    while (*path) {
+        size_t len = strcspn(path, "/");
+
+        if (is_it(path, len))
+            return true;
+        path += len;
+        path += strspn(path, "/");
+    }
+    return false;
+}
+
+static bool is_dot_dot(const char *part, size_t len)
+{
+    return len == 2 && part[0] == '.' && part[1] == '.';
+}
+
+static bool is_own(const char *part, size_t len)
+{
+    return len >= strlen(NAMES_OWN) && memcmp(part, NAMES_OWN, strlen(NAMES_OWN)) == 0;
+}
+
+static int check_names(const char *path, struct err *err)
+{
+    if (has_component(path, is_dot_dot))
+        return err_set(
+            err, ERR_FORBIDDEN,
+            "%s: a patch may not use \"..\"; name the file from the directory of the patch", path);
+    if (has_component(path, is_own))
+        return err_set(err, ERR_FORBIDDEN,
+                       "%s: names that begin with " NAMES_OWN " belong to Cordon itself", path);
+    if (str_ends(path, "/") || str_ends(path, "/.") || str_eq(path, "."))
+        return err_set(err, ERR_INVALID, "%s names a directory; a patch is about files", path);
+    return 0;
+}
+
+char *names_below(const char *root, const char *path, struct err *err)
+{
+    AUTO_FREE char *whole = NULL;
+    size_t skip = str_eq(root, "/") ? 1 : strlen(root) + 1;
+
+    if (check_names(path, err))
+        return NULL;
+    whole = path_clean(root, path);
+    if (!path_is_within(whole, root) || strlen(whole) <= skip) {
+        err_set(err, ERR_FORBIDDEN, "%s is not below the directory of the patch, %s", path, root);
+        return NULL;
+    }
+    return alloc_str(whole + skip);
+}
+
+bool names_are_clean(const char *path)
+{
+    AUTO_FREE char *whole = alloc_strf("/%s", path);
+
+    return *path && path_is_clean(whole) && !has_component(path, is_own);
+}
+
+bool names_within(const char *path, const char *root)
+{
+    size_t len = strlen(root);
+
+    return strncmp(path, root, len) == 0 && (path[len] == '\0' || path[len] == '/');
+}
+
+/* --- files --- */
+
+int patch_dir_open(const char *path, struct patch_dir *ret, struct err *err)
 {
     char canonical[PATH_MAX];
     int fd;
@@ -27,16 +102,16 @@ int patch_folder_open(const char *path, struct patch_folder *ret, struct err *er
         return err_sys(err, "%s", path);
     fd = sys_fault() ? -1 : open(canonical, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return err_sys(err, "opening the folder %s", canonical);
-    *ret = (struct patch_folder){.fd = fd, .path = alloc_str(canonical)};
+        return err_sys(err, "opening the directory %s", canonical);
+    *ret = (struct patch_dir){.fd = fd, .path = alloc_str(canonical)};
     return 0;
 }
 
-void patch_folder_done(struct patch_folder *folder)
+void patch_dir_done(struct patch_dir *root)
 {
-    auto_close(&folder->fd);
-    free(folder->path);
-    *folder = (struct patch_folder){.fd = -1};
+    auto_close(&root->fd);
+    free(root->path);
+    *root = (struct patch_dir){.fd = -1};
 }
 
 struct stamp stamp_of(const struct stat *st)
@@ -62,15 +137,15 @@ static int fail_kind(const char *path, mode_t mode, struct err *err)
                        "%s is a symbolic link, which a patch does not follow: name the file itself",
                        path);
     if (S_ISDIR(mode))
-        return err_set(err, ERR_INVALID, "%s is a folder; a patch is about files", path);
+        return err_set(err, ERR_INVALID, "%s is a directory; a patch is about files", path);
     if (S_ISREG(mode))
-        return err_set(err, ERR_INVALID, "%s is a file and not a folder", path);
+        return err_set(err, ERR_INVALID, "%s is a file and not a directory", path);
     return err_set(err, ERR_FORBIDDEN, "%s is not a regular file but a device, socket or pipe",
                    path);
 }
 
-/* The folder `part` below `dir`; `len` bytes of `path` name it in messages. */
-static int open_folder(int dir, const char *part, const char *path, size_t len, struct err *err)
+/* The directory `part` below `dir`; `len` bytes of `path` name it in messages. */
+static int open_dir(int dir, const char *part, const char *path, size_t len, struct err *err)
 {
     AUTO_FREE char *shown = alloc_strn(path, len);
     struct stat st;
@@ -83,15 +158,15 @@ static int open_folder(int dir, const char *part, const char *path, size_t len, 
     return fail_opening(shown, err);
 }
 
-int patch_folder_open_parent(const struct patch_folder *folder, const char *path,
-                             const char **ret_name, struct err *err)
+int patch_dir_open_parent(const struct patch_dir *root, const char *path, const char **ret_name,
+                          struct err *err)
 {
     AUTO_CLOSE int dir = -1;
     const char *name = path;
 
     for (const char *slash; (slash = strchr(name, '/')); name = slash + 1) {
         AUTO_FREE char *part = alloc_strn(name, (size_t)(slash - name));
-        int next = open_folder(dir < 0 ? folder->fd : dir, part, path, (size_t)(slash - path), err);
+        int next = open_dir(dir < 0 ? root->fd : dir, part, path, (size_t)(slash - path), err);
 
         auto_close(&dir);
         dir = next;
@@ -99,9 +174,9 @@ int patch_folder_open_parent(const struct patch_folder *folder, const char *path
             return -1;
     }
     if (dir < 0)
-        dir = sys_fault() ? -1 : fcntl(folder->fd, F_DUPFD_CLOEXEC, 3);
+        dir = sys_fault() ? -1 : fcntl(root->fd, F_DUPFD_CLOEXEC, 3);
     if (dir < 0)
-        return err_sys(err, "opening %s", folder->path);
+        return err_sys(err, "opening %s", root->path);
     *ret_name = name;
     return TAKE_FD(dir);
 }
@@ -118,11 +193,11 @@ static int check_kind(const char *path, const struct stat *st, struct err *err)
     return 0;
 }
 
-int patch_folder_open_file(const struct patch_folder *folder, const char *path, struct stat *ret_st,
-                           struct err *err)
+int patch_dir_open_file(const struct patch_dir *root, const char *path, struct stat *ret_st,
+                        struct err *err)
 {
     const char *name;
-    AUTO_CLOSE int dir = patch_folder_open_parent(folder, path, &name, err);
+    AUTO_CLOSE int dir = patch_dir_open_parent(root, path, &name, err);
     AUTO_CLOSE int fd = -1;
     struct stat st;
 
@@ -152,7 +227,7 @@ static int source_read(void *data, const char *path, size_t max, struct content 
     struct stat st;
 
     buf_init(&text, max);
-    fd = patch_folder_open_file(data, path, &st, err);
+    fd = patch_dir_open_file(data, path, &st, err);
     if (fd < 0 && err->code == ERR_NOT_FOUND) {
         *ret = (struct content){.text = NULL};
         return 0;
@@ -166,7 +241,7 @@ static int source_read(void *data, const char *path, size_t max, struct content 
     return 0;
 }
 
-struct source patch_folder_source(struct patch_folder *folder)
+struct source patch_dir_source(struct patch_dir *root)
 {
-    return (struct source){.data = folder, .read = source_read};
+    return (struct source){.data = root, .read = source_read};
 }
