@@ -6,8 +6,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "files/document.h"
-#include "files/skill_metadata.h"
-#include "files/skill_text.h"
+#include "files/skill.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,21 +1,269 @@
 /* capabilities/discoverV2: what this host offers a client of Codex beyond a project: the plugins
- * that are installed, and the skills in fixed folders of Codex's home, the user and the system.
+ * that are installed, and the skills in fixed directories of Codex's home, the user and the system.
  *
  * Everything is found and read here, inside the sandbox of the call: what its commands could not
- * read is not there. Texts of skills stay behind, only what they say of themselves is told. The
- * answer is bounded in capabilities and bytes; what was wrong is a warning: first a sentence in the
- * words of Codex 0.169.0, behind it, what a person needs to mend it. */
-#include "files/call.h"
-
+ * read is not there. Texts of skills stay behind, only what they say of themselves is told. A skill
+ * has the name that it gives itself, or that of its directory, behind the name of the plugin that it
+ * lies in; which manifests are taken for one is what Codex 0.169.0 does (tests/cases/discovery).
+ *
+ * The answer is bounded in capabilities and bytes; what was wrong is a warning: first a sentence in
+ * the words of Codex 0.169.0, behind it, what a person needs to mend it. */
+#include "base/alloc.h"
 #include "base/auto.h"
+#include "base/file_uri.h"
+#include "base/json.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "files/capability.h"
-#include "files/found.h"
+#include "files/call.h"
+#include "files/discover.h"
+#include "files/document.h"
 #include "files/plugin_cache.h"
+#include "files/skill.h"
 #include "files/target.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+
+/* --- plugins and skills, made of what lies in a directory --- */
+
+enum { FULL_NAME_MAX = 2 * SKILL_NAME_MAX + 1 }; /* characters of PLUGIN:SKILL */
+
+static void warn(struct found *found, const char *what, const char *path, const char *why)
+{
+    AUTO_FREE char *behind = alloc_strf(": %s", why);
+
+    found_warn(found, what, path, behind);
+}
+
+/* --- names --- */
+
+static const char *member(const json_t *file, const char *key)
+{
+    return json_string_value(json_object_get(file, key));
+}
+
+static char *path_of(const json_t *file)
+{
+    return file_uri_parse(member(file, "path"), &(struct err){0});
+}
+
+static bool is_blank(const char *text)
+{
+    return text[strspn(text, " \t\r\n")] == '\0';
+}
+
+/* The name of a plugin by its manifest, or else by its folder. NULL when the manifest is none.
+ * Caller frees. */
+static char *manifest_name(const json_t *manifest, const char *folder)
+{
+    const json_t *name = json_object_get(manifest, "name");
+
+    if (!json_is_object(manifest) || (name && !json_is_string(name)))
+        return NULL;
+    return alloc_str(name && !is_blank(json_string_value(name)) ? json_string_value(name)
+                                                                : path_name(folder));
+}
+
+struct namespace
+{
+    char *folder;
+    char *name;
+};
+
+struct namespaces {
+    struct namespace *items;
+    size_t len;
+    size_t cap;
+};
+
+static void namespaces_done(struct namespaces *spaces)
+{
+    for (size_t i = 0; i < spaces->len; i++) {
+        free(spaces->items[i].folder);
+        free(spaces->items[i].name);
+    }
+    free(spaces->items);
+}
+
+/* Of each manifest that says one. */
+static void namespaces_read(const struct found *found, struct namespaces *ret)
+{
+    for (size_t i = 0; i < json_array_size(found->namespaces); i++) {
+        const json_t *file = json_array_get(found->namespaces, i);
+        const json_t *text = json_object_get(file, "contents");
+        AUTO_JSON json_t *manifest =
+            json_parse(json_string_value(text), json_string_length(text), &(struct err){0});
+        AUTO_FREE char *path = path_of(file);
+        AUTO_FREE char *inner = path ? path_parent(path) : NULL;
+        AUTO_FREE char *folder = inner ? path_parent(inner) : NULL;
+        char *name = folder ? manifest_name(manifest, folder) : NULL;
+
+        if (!name)
+            continue;
+        ret->items = alloc_grow(ret->items, ret->len, &ret->cap, sizeof *ret->items);
+        ret->items[ret->len++] = (struct namespace){.folder = TAKE_PTR(folder), .name = name};
+    }
+}
+
+/* Of the nearest folder above; NULL when there is none. */
+static const char *namespaces_find(const struct namespaces *spaces, const char *path)
+{
+    const struct namespace *best = NULL;
+
+    for (size_t i = 0; i < spaces->len; i++)
+        if (path_is_within(path, spaces->items[i].folder) &&
+            (!best || strlen(spaces->items[i].folder) > strlen(best->folder)))
+            best = &spaces->items[i];
+    return best ? best->name : NULL;
+}
+
+/* --- skills --- */
+
+/* "PLUGIN:SKILL". Caller frees; NULL when it is too long. */
+static char *full_name(const char *space, const char *path, const char *own)
+{
+    AUTO_FREE char *folder = path_parent(path);
+    AUTO_FREE char *name = own ? alloc_str(own) : document_one_line(path_name(folder));
+    const char *last = *name ? name : "skill";
+    char *full = space ? alloc_strf("%s:%s", space, last) : alloc_str(last);
+    size_t max = space ? FULL_NAME_MAX : SKILL_NAME_MAX;
+
+    if (document_characters(last) <= SKILL_NAME_MAX && document_characters(full) <= max)
+        return full;
+    free(full);
+    return NULL;
+}
+
+static void add_metadata(struct found *found, json_t *skill, const json_t *file)
+{
+    const json_t *text = json_object_get(file, "contents");
+    AUTO_FREE char *path = NULL;
+    struct err err;
+
+    if (!json_is_object(file)) {
+        skill_metadata_none(skill);
+        return;
+    }
+    if (skill_metadata_add(skill, json_string_value(text), json_string_length(text), &err) == 0)
+        return;
+    path = path_of(file);
+    warn(found, "ignoring", path, err.msg);
+}
+
+/* New reference; NULL when it is no skill. */
+static json_t *make_skill(struct found *found, const struct namespaces *spaces, const json_t *files)
+{
+    const json_t *file = json_object_get(files, "instructions");
+    const json_t *text = json_object_get(file, "contents");
+    AUTO(skill_text_done) struct skill_text skill = {0};
+    AUTO_FREE char *path = path_of(file);
+    AUTO_FREE char *name = NULL;
+    json_t *made;
+    struct err err;
+
+    if (skill_text_parse(json_string_value(text), json_string_length(text), &skill, &err)) {
+        warn(found, "invalid skill metadata at", path, err.msg);
+        return NULL;
+    }
+    name = full_name(namespaces_find(spaces, path), path, skill.name);
+    if (!name) {
+        warn(found, "invalid skill metadata at", path, "its name is too long");
+        return NULL;
+    }
+    made = json_pack("{s:s, s:s, s:s?, s:O}", "name", name, "description", skill.description,
+                     "shortDescription", skill.short_description, "path",
+                     json_object_get(file, "path"));
+    add_metadata(found, made, json_object_get(files, "metadata"));
+    return made;
+}
+
+/* An array; new reference. What is no skill is left out, with a warning of `found`. */
+static json_t *capability_skills(struct found *found)
+{
+    AUTO(namespaces_done) struct namespaces spaces = {0};
+    json_t *skills = json_array();
+
+    namespaces_read(found, &spaces);
+    for (size_t i = 0; i < json_array_size(found->skills); i++) {
+        json_t *skill = make_skill(found, &spaces, json_array_get(found->skills, i));
+
+        if (skill)
+            json_array_append_new(skills, skill);
+    }
+    return skills;
+}
+
+/* NULL, or text; false when it is something else. */
+static bool read_text_member(const json_t *object, const char *key, const char **ret)
+{
+    const json_t *value = json_object_get(object, key);
+
+    *ret = json_string_value(value);
+    return !value || json_is_null(value) || json_is_string(value);
+}
+
+/* What people call it. Caller frees; NULL when the manifest is none. */
+static char *display_name(const json_t *manifest, const char *name)
+{
+    const json_t *face = json_object_get(manifest, "interface");
+    const char *shown = NULL;
+    const char *apps = NULL;
+    size_t len;
+
+    if (!read_text_member(manifest, "apps", &apps) ||
+        (face && !json_is_null(face) && !json_is_object(face)) ||
+        !read_text_member(face, "displayName", &shown))
+        return NULL;
+    if (!shown || is_blank(shown))
+        return alloc_str(name);
+    shown += strspn(shown, " \t\r\n");
+    len = strlen(shown);
+    while (strchr(" \t\r\n", shown[len - 1]))
+        len--;
+    return alloc_strn(shown, len);
+}
+
+/* The servers that stand in the manifest itself, or the file. New reference, or NULL. */
+static json_t *mcp_file(const struct found *found)
+{
+    const json_t *inside = json_object_get(found->parsed, "mcpServers");
+    AUTO_FREE char *text = json_is_object(inside) ? json_dumps(inside, JSON_COMPACT) : NULL;
+
+    return text ? json_pack("{s:O, s:s}", "path", json_object_get(found->manifest, "path"),
+                            "contents", text)
+                : json_incref(found->mcp);
+}
+
+static void warn_missing(struct found *found, const char *key, const json_t *file)
+{
+    const char *declared = json_string_value(json_object_get(found->parsed, key));
+    AUTO_FREE char *path = declared && !file ? path_clean(found->root, declared) : NULL;
+
+    if (path)
+        found_warn(found, "the manifest names a file that is not there:", path, "");
+}
+
+/* With these skills. New reference; NULL when it is no plugin, with a warning. */
+static json_t *capability_plugin(struct found *found, const struct plugin *plugin, json_t *skills)
+{
+    AUTO_FREE char *name = manifest_name(found->parsed, plugin->root);
+    AUTO_FREE char *shown = name ? display_name(found->parsed, name) : NULL;
+
+    if (!shown) {
+        found_warn(found, "the plugin at", plugin->root, " has no manifest that makes sense");
+        return NULL;
+    }
+    warn_missing(found, "mcpServers", found->mcp);
+    warn_missing(found, "apps", found->apps);
+    return json_pack("{s:s, s:s, s:s?, s:s, s:o, s:{s:O, s:o?, s:O?}, s:O}", "id", plugin->id,
+                     "displayName", shown, "remotePluginId", plugin->remote_id, "version",
+                     plugin->version, "root", target_uri_to_json(plugin->root), "files", "manifest",
+                     found->manifest, "mcpConfig", mcp_file(found), "appsConfig", found->apps,
+                     "skills", skills);
+}
+
+/* --- the inventory --- */
 
 enum {
     CAPABILITIES_MAX = 2048,

@@ -2,7 +2,7 @@
  * read, bounded each and together. What is missing is normal. The words of warnings and failures,
  * and every bound, are those of Codex 0.169.0 (tests/cases/discovery): a client may show or look
  * for them. */
-#include "files/found.h"
+#include "files/discover.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -14,7 +14,6 @@
 #include "base/strv.h"
 #include "base/utf8.h"
 #include "files/call.h"
-#include "files/error.h"
 #include "files/target.h"
 
 #include <fcntl.h>

@@ -1,11 +1,18 @@
-/* fs/getMetadata, fs/canonicalize, fs/readDirectory: what is there. */
-#include "files/call.h"
-
+/* fs/getMetadata, fs/canonicalize, fs/readDirectory, fs/walk: what is there.
+ *
+ * A walk goes through the files and directories below a directory, breadth first, sorted within each
+ * directory, bounded. The one idea: a queue of directories to enter. A directory is entered once,
+ * however many links lead to it (told by device and inode at the moment of entering), so that cycles
+ * end and a hidden directory that is not to be entered does not hide a visible link to it. What
+ * cannot be read becomes an entry of `errors`, and the walk goes on. Nothing is remembered but the
+ * queue and what was entered, both bounded by the number of directories. */
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/path.h"
+#include "base/strv.h"
 #include "base/sys.h"
 #include "base/utf8.h"
-#include "files/folder.h"
+#include "files/call.h"
 #include "files/target.h"
 
 #include <errno.h>
@@ -13,8 +20,11 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* --- one path, one directory --- */
 
 static int64_t milliseconds(const struct statx_timestamp *time)
 {
@@ -177,4 +187,277 @@ int files_read_directory(const struct files_request *request, struct reply *repl
         comma = ",";
     }
     return status < 0 ? -1 : reply_str(reply, "]}", err);
+}
+
+/* --- a walk --- */
+
+enum { DEPTH_MAX = 64, FOLDERS_MAX = 10000, ENTRIES_MAX = 50000, NAMES_MAX = 1000000 };
+
+struct step {
+    char *path;
+    unsigned depth; /* the root's is 0 */
+};
+
+struct seen {
+    dev_t dev;
+    ino_t ino;
+};
+
+struct walk {
+    struct reply *reply;
+    size_t depth_max;
+    size_t folders_max;
+    size_t entries_max;
+    bool follows;
+    bool prunes;
+    struct step *queue; /* from `next`; what is before was done */
+    size_t next;
+    size_t len;
+    size_t cap;
+    struct seen *seen;
+    size_t seen_len;
+    size_t seen_cap;
+    size_t entries;
+    bool is_truncated;
+    struct buf errors; /* JSON of what could not be read */
+    size_t errors_len;
+};
+
+static void walk_done(struct walk *walk)
+{
+    for (size_t i = 0; i < walk->len; i++)
+        free(walk->queue[i].path);
+    free(walk->queue);
+    free(walk->seen);
+    buf_done(&walk->errors);
+}
+
+static int read_limit(const struct json_at *options, const char *key, size_t *ret, struct err *err)
+{
+    struct json_at at = json_at_field(options, key);
+    int64_t value = 0;
+
+    if (json_at_integer(&at, 0, INT64_MAX, &value, err))
+        return -1;
+    *ret = (size_t)value;
+    return 0;
+}
+
+static int read_options(const struct json_at *params, struct walk *walk, struct err *err)
+{
+    struct json_at options = json_at_field(params, "options");
+
+    if (json_at_object(&options, err) || read_limit(&options, "maxDepth", &walk->depth_max, err) ||
+        read_limit(&options, "maxDirectories", &walk->folders_max, err) ||
+        read_limit(&options, "maxEntries", &walk->entries_max, err) ||
+        target_flag(&options, "followDirectorySymlinks", &walk->follows, err) ||
+        target_flag(&options, "pruneHiddenDirectories", &walk->prunes, err))
+        return -1;
+    if (walk->depth_max > DEPTH_MAX || walk->folders_max > FOLDERS_MAX ||
+        walk->entries_max > ENTRIES_MAX)
+        return err_set(err, ERR_INVALID,
+                       "filesystem walk limits exceed maximums: depth=%d, directories=%d, "
+                       "entries=%d",
+                       DEPTH_MAX, FOLDERS_MAX, ENTRIES_MAX);
+    if (walk->folders_max == 0 || walk->entries_max == 0)
+        return err_set(err, ERR_INVALID,
+                       "filesystem walk limits for directories and entries must be greater than "
+                       "zero");
+    return 0;
+}
+
+/* --- what is found --- */
+
+static void walk_push(struct walk *walk, char *path, unsigned depth)
+{
+    walk->queue = alloc_grow(walk->queue, walk->len, &walk->cap, sizeof *walk->queue);
+    walk->queue[walk->len++] = (struct step){.path = path, .depth = depth};
+}
+
+static int walk_report(struct walk *walk, const char *path, const char *message, struct err *err)
+{
+    AUTO(reply_done) struct reply entry;
+
+    reply_init(&entry, NULL, NULL);
+    if (reply_str(&entry, walk->errors_len ? ",{\"path\":" : "{\"path\":", err) ||
+        reply_uri(&entry, path, err) || reply_str(&entry, ",\"message\":", err) ||
+        reply_quoted(&entry, message, err) || reply_str(&entry, "}", err))
+        return -1;
+    if (!buf_append(&walk->errors, entry.text.data, entry.text.len))
+        return err_set(err, ERR_LIMIT, "too many folders cannot be read");
+    walk->errors_len++;
+    return 0;
+}
+
+static int walk_report_failure(struct walk *walk, const char *path, const struct err *failure,
+                               struct err *err)
+{
+    char text[ERROR_TEXT_SIZE];
+
+    error_text(failure, text);
+    return walk_report(walk, path, text, err);
+}
+
+/* false when there is no room for another. */
+static bool walk_has_room(struct walk *walk)
+{
+    walk->is_truncated |= walk->entries == walk->entries_max;
+    return !walk->is_truncated;
+}
+
+static int walk_list(struct walk *walk, const char *path, const char *kind, struct err *err)
+{
+    struct reply *reply = walk->reply;
+
+    if (reply_str(reply, walk->entries ? ",{\"path\":" : "{\"path\":", err) ||
+        reply_uri(reply, path, err) || reply_fmt(reply, err, ",\"kind\":\"%s\"}", kind))
+        return -1;
+    walk->entries++;
+    return 0;
+}
+
+/* What the name is to a walk: S_IFDIR, S_IFREG, or 0 for nothing. Links to files are nothing. */
+static mode_t walk_kind(const struct walk *walk, const struct folder *folder, const char *name)
+{
+    struct stat st;
+
+    if (fstatat(dirfd(folder->stream), name, &st, AT_SYMLINK_NOFOLLOW))
+        return 0;
+    if (S_ISLNK(st.st_mode)) {
+        if (!walk->follows || fstatat(dirfd(folder->stream), name, &st, 0))
+            return 0;
+        return S_ISDIR(st.st_mode) ? S_IFDIR : 0;
+    }
+    return S_ISDIR(st.st_mode) ? S_IFDIR : S_ISREG(st.st_mode) ? S_IFREG : 0;
+}
+
+static int walk_name(struct walk *walk, const struct step *step, const struct folder *folder,
+                     const char *name, struct err *err)
+{
+    mode_t kind = walk_kind(walk, folder, name);
+    AUTO_FREE char *path = path_join(step->path, name);
+
+    if (!utf8_is_valid(name, strlen(name)))
+        return walk_report(walk, path, "the name is not valid UTF-8", err);
+    if (!kind || !walk_has_room(walk))
+        return 0;
+    if (walk_list(walk, path, kind == S_IFDIR ? "directory" : "file", err))
+        return -1;
+    if (kind == S_IFDIR && step->depth < walk->depth_max && !(walk->prunes && name[0] == '.'))
+        walk_push(walk, TAKE_PTR(path), step->depth + 1);
+    return 0;
+}
+
+/* --- one folder --- */
+
+/* Remembers the folder; false when it was entered before. */
+static bool walk_is_new(struct walk *walk, const struct stat *st)
+{
+    for (size_t i = 0; walk->follows && i < walk->seen_len; i++)
+        if (walk->seen[i].dev == st->st_dev && walk->seen[i].ino == st->st_ino)
+            return false;
+    walk->seen = alloc_grow(walk->seen, walk->seen_len, &walk->seen_cap, sizeof *walk->seen);
+    walk->seen[walk->seen_len++] = (struct seen){.dev = st->st_dev, .ino = st->st_ino};
+    return true;
+}
+
+static int read_names(struct folder *folder, struct strv *ret, struct err *err)
+{
+    const struct dirent *entry = NULL;
+    int status;
+
+    while ((status = folder_next(folder, &entry, err)) > 0) {
+        if (ret->len == NAMES_MAX)
+            return err_set(err, ERR_LIMIT, "more than %d names in one folder", NAMES_MAX);
+        strv_push(ret, entry->d_name);
+    }
+    strv_sort(ret);
+    return status;
+}
+
+/* A link in the last place is followed when the walk does, and only then: what was a folder a
+ * moment ago may be a link now. */
+static int walk_open(const struct walk *walk, const struct step *step, struct folder *ret,
+                     struct stat *ret_st, struct err *err)
+{
+    const struct target target = {.path = step->path};
+    int flags = O_RDONLY | O_DIRECTORY;
+    int fd;
+
+    if (step->depth > 0 && !walk->follows)
+        flags |= O_NOFOLLOW;
+    fd = target_open(&target, flags, 0, err);
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, ret_st)) {
+        close(fd);
+        return err_sys(err, "looking at %s", step->path);
+    }
+    return folder_open_fd(ret, fd, err);
+}
+
+/* It is there, whether or not it can be opened. */
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int walk_enter(struct walk *walk, const struct step *step, struct err *err)
+{
+    AUTO(folder_close) struct folder folder = {0};
+    AUTO(strv_done) struct strv names = {0};
+    struct err failure;
+    struct stat st;
+
+    if (walk_open(walk, step, &folder, &st, &failure)) {
+        if (step->depth > 0 || is_folder(step->path))
+            return walk_report_failure(walk, step->path, &failure, err);
+        *err = failure;
+        return -1;
+    }
+    if (!walk_is_new(walk, &st))
+        return 0;
+    if (read_names(&folder, &names, &failure))
+        return walk_report_failure(walk, step->path, &failure, err);
+    for (size_t i = 0; i < names.len && !walk->is_truncated; i++)
+        if (walk_name(walk, step, &folder, names.items[i], err))
+            return -1;
+    return 0;
+}
+
+static int walk_all(struct walk *walk, struct err *err)
+{
+    while (walk->next < walk->len && !walk->is_truncated) {
+        struct step step = walk->queue[walk->next++]; /* the queue moves as it grows */
+
+        if (walk->seen_len == walk->folders_max)
+            walk->is_truncated = true;
+        else if (walk_enter(walk, &step, err))
+            return -1;
+    }
+    return 0;
+}
+
+int files_walk(const struct files_request *request, struct reply *reply, struct err *err)
+{
+    AUTO(walk_done) struct walk walk = {.reply = reply};
+    AUTO(target_done) struct target root = {0};
+    struct stat st;
+
+    buf_init(&walk.errors, REPLY_TEXT_MAX / 4);
+    if (read_options(&request->params, &walk, err) ||
+        target_read(&request->params, "path", &root, err) || target_stat(&root, &st, err) ||
+        reply_str(reply, "{\"entries\":[", err))
+        return -1;
+    if (S_ISDIR(st.st_mode)) {
+        walk_push(&walk, alloc_str(root.path), 0);
+        if (walk_all(&walk, err))
+            return -1;
+    }
+    if (reply_str(reply, "],\"errors\":[", err) ||
+        reply_raw(reply, walk.errors.data ? walk.errors.data : "", walk.errors.len, err))
+        return -1;
+    return reply_fmt(reply, err, "],\"truncated\":%s}", reply_bool(walk.is_truncated));
 }

@@ -24,3 +24,7 @@ struct plugin_cache {
 /* A missing cache is an empty one. */
 void plugin_cache_find(struct plugin_cache *ret, const char *codex_home);
 void plugin_cache_done(struct plugin_cache *cache);
+
+/* The order of versions: by the rules of Semantic Versioning 2.0.0, with build metadata as the last word, when both are
+ * such versions; bytewise otherwise. */
+int plugin_version_compare(const char *a, const char *b);

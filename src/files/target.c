@@ -1,14 +1,15 @@
 /* See target.h. Whether a link may be followed is left to the kernel (O_NOFOLLOW), in the very call
- * that opens, from one folder to the next, so nobody can put a link there between a check and its
- * use. (openat2(2) would do it at once, but commands in a sandbox do not have it: its arguments are
- * out of the sight of seccomp.) The checks that do come before an open keep us from opening what is
- * no file (a pipe, a device); the answer counts only once the open file itself was looked at. */
+ * that opens, from one directory to the next, so no process can put a link there between a check and
+ * its use. (openat2(2) would do it at once, but commands in a sandbox do not have it: its arguments
+ * are out of the sight of seccomp.) The checks that do come before an open keep us from opening what
+ * is no file (a pipe, a device); the answer counts only once the open file itself was looked at. */
 #include "files/target.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/file_uri.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "base/sys.h"
 
 #include <errno.h>
@@ -169,4 +170,58 @@ int target_open_parent(const struct target *target, const char **ret_name, struc
         return err_sys(err, "opening %s", parent);
     *ret_name = path_name(target->path);
     return fd;
+}
+
+/* --- reading a directory --- */
+
+int folder_open_fd(struct folder *ret, int fd, struct err *err)
+{
+    DIR *stream = sys_fault() ? NULL : fdopendir(fd);
+
+    if (!stream) {
+        err_sys(err, "reading a folder");
+        close(fd);
+        return -1;
+    }
+    ret->stream = stream;
+    return 0;
+}
+
+int folder_open(struct folder *ret, const struct target *target, struct err *err)
+{
+    int fd = target_open(target, O_RDONLY | O_DIRECTORY, 0, err);
+
+    return fd < 0 ? -1 : folder_open_fd(ret, fd, err);
+}
+
+int folder_open_at(struct folder *ret, int dir, const char *name, struct err *err)
+{
+    int fd = sys_fault() ? -1 : openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0)
+        return err_sys(err, "opening the folder %s", name);
+    return folder_open_fd(ret, fd, err);
+}
+
+void folder_close(struct folder *folder)
+{
+    if (folder->stream)
+        closedir(folder->stream);
+    folder->stream = NULL;
+}
+
+int folder_next(struct folder *folder, const struct dirent **ret, struct err *err)
+{
+    for (;;) {
+        const struct dirent *entry;
+
+        errno = 0;
+        entry = readdir(folder->stream);
+        if (!entry)
+            return errno ? err_sys(err, "reading a folder") : 0;
+        if (str_eq(entry->d_name, ".") || str_eq(entry->d_name, ".."))
+            continue;
+        *ret = entry;
+        return 1;
+    }
 }

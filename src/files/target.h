@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/json.h"
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -45,3 +46,22 @@ int target_open_file(const struct target *target, int flags, struct err *err);
 /* The folder that the last component is in, open for names in it (O_PATH), and that component,
  * which points into the target's path. ERR_INVALID for "/". */
 int target_open_parent(const struct target *target, const char **ret_name, struct err *err);
+
+/* --- reading the names in a directory --- */
+
+struct folder {
+    DIR *stream; /* NULL: not open */
+};
+
+int folder_open(struct folder *ret, const struct target *target, struct err *err);
+
+/* The folder `name` in `dir`, never through a link. */
+int folder_open_at(struct folder *ret, int dir, const char *name, struct err *err);
+
+/* Takes `fd`, also on failure. */
+int folder_open_fd(struct folder *ret, int fd, struct err *err);
+
+void folder_close(struct folder *folder);
+
+/* 1 and the next name (valid until the next call; never "." or ".."), 0 at the end, -1. */
+int folder_next(struct folder *folder, const struct dirent **ret, struct err *err);

@@ -2,7 +2,7 @@
  * is on the other side. */
 #include "server/files/file_frames.h"
 
-#include "files/reply.h"
+#include "files/call.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/file_uri.h"
-#include "files/error.h"
+#include "files/call.h"
 #include "server/files/file_pool.h"
 #include "server/method.h"
 #include "server/place.h"

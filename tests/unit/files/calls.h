@@ -4,7 +4,7 @@
 #include "support.h"
 
 #include "base/buf.h"
-#include "files/reply.h"
+#include "files/call.h"
 
 #include <stdbool.h>
 

@@ -5,7 +5,6 @@
 #include "base/auto.h"
 #include "base/base64.h"
 #include "files/call.h"
-#include "files/error.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

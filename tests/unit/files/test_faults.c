@@ -7,7 +7,7 @@
 
 #include "base/auto.h"
 #include "base/sys.h"
-#include "files/error.h"
+#include "files/call.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "base/auto.h"
 #include "base/json.h"
-#include "files/error.h"
+#include "files/call.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,9 +5,8 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/json.h"
-#include "files/plugin_version.h"
-#include "files/skill_metadata.h"
-#include "files/skill_text.h"
+#include "files/plugin_cache.h"
+#include "files/skill.h"
 
 #include <string.h>
 

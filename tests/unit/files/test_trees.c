@@ -2,7 +2,7 @@
 #include "calls.h"
 
 #include "base/auto.h"
-#include "files/error.h"
+#include "files/call.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
