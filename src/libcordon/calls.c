@@ -1,9 +1,9 @@
 /* The calls of a model in cordon.h: their parameters read, passed to job/model_calls.h, and the
  * answers passed back. A struct cordon_call is a call there and what the host gave with it. */
 #include "libcordon/engine.h"
-#include "libcordon/place.h"
 #include "workspace/host_shell.h"
 #include "workspace/snapshots.h"
+#include "workspace/workspace.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -142,18 +142,18 @@ static int pace_read(struct pace *pace, const struct cordon_pace *given, struct 
 }
 
 /* The words and the environment that spare the command its login start-up; false: none do. */
-static bool use_login(struct cordon_engine *engine, const struct place *place,
+static bool use_login(struct cordon_engine *engine, struct workspace *workspace,
                       struct model_exec *exec, struct strv *ret_argv, struct strv *ret_env)
 {
     char *const argv[] = {(char *)exec->shell, (char *)"-lc", (char *)exec->cmd, NULL};
     const struct snapshot_request request = {
         .argv = argv,
         .cwd = exec->workdir,
-        .place = (uintptr_t)place,
-        .sandbox = place->sandbox,
-        .access = place->access,
+        .place = workspace->number,
+        .sandbox = workspace->sandbox,
+        .access = workspace->access,
         .env = exec->env,
-        .keep = strv_view(&place->set_names),
+        .keep = strv_view(&workspace->set_names),
     };
     AUTO(strv_done) struct strv added = {0};
     const struct err *failure;
@@ -168,7 +168,8 @@ static bool use_login(struct cordon_engine *engine, const struct place *place,
 static struct model_call *exec(struct cordon_engine *engine, const struct cordon_exec *options,
                                struct cordon_call *call, struct err *err)
 {
-    const struct place *place = place_find(engine, options->policy, err);
+    struct workspace *workspace = policy_workspace(engine, options->policy, err);
+    AUTO(strv_done) struct strv base = {0};
     AUTO(strv_done) struct strv argv = {0};
     AUTO(strv_done) struct strv env = {0};
     AUTO_FREE char *workdir = NULL;
@@ -185,17 +186,18 @@ static struct model_call *exec(struct cordon_engine *engine, const struct cordon
         .owner = options->owner,
     };
 
-    if (!place || pace_read(&pace, options->pace, err) ||
+    if (!workspace || pace_read(&pace, options->pace, err) ||
         limits_read(&exec.limits, options->limits, err))
         return NULL;
-    exec.access = place->access;
-    exec.env = strv_view(&place->session_env);
+    exec.access = workspace->access;
+    workspace_session_env(workspace, engine->thread_id, &base);
+    exec.env = strv_view(&base);
     shell = options->shell ? alloc_str(options->shell) : host_shell_for(exec.env);
     exec.shell = shell;
-    exec.workdir = workdir = place_folder(place, options->workdir);
-    exec.sandbox = place->sandbox;
+    exec.workdir = workdir = workspace_dir(workspace, options->workdir);
+    exec.sandbox = workspace->sandbox;
     exec.pace = pace.pace;
-    if (exec.is_login && use_login(engine, place, &exec, &argv, &env)) {
+    if (exec.is_login && use_login(engine, workspace, &exec, &argv, &env)) {
         stand_in.argv = strv_view(&argv);
         exec.env = strv_view(&env);
         exec.stand_in = &stand_in;

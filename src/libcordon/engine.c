@@ -1,6 +1,6 @@
 /* See cordon.h. Everything here is a thin coat: structs that say their size are read, errors are
- * passed on, and the work is done by exec. What the engine adds is the place of each policy
- * (place.h) and one descriptor for all of it. */
+ * passed on, and the work is done by the layers below. What the engine adds is the workspace of each
+ * policy and one descriptor for all of it. */
 #include "libcordon/engine.h"
 
 #include "approval/approvals.h"
@@ -11,12 +11,11 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "job/model_calls.h"
-#include "libcordon/place.h"
 #include "loop/loop.h"
 #include "policy/config/config.h"
 #include "process/process.h"
-#include "workspace/idle_reaper.h"
 #include "workspace/snapshots.h"
+#include "workspace/workspace.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -108,11 +107,11 @@ static void find_home(struct cordon_engine *engine)
 static int load_config(struct cordon_engine *engine, const char *name, struct err *err)
 {
     AUTO(buf_done) struct buf text = {0};
-    AUTO_FREE char *path = NULL;
+    const char *path;
 
     if (!name)
         return 0;
-    path = realpath(name, NULL);
+    path = engine->config_path = realpath(name, NULL);
     if (!path)
         return err_sys(err, "%s", name);
     if (fd_read_file(path, CONFIG_SIZE_MAX, &text, err))
@@ -138,6 +137,21 @@ static int find_rules(struct cordon_engine *engine, const char *folder, struct e
     return 0;
 }
 
+static void open_workspaces(struct cordon_engine *engine)
+{
+    const struct workspaces_options options = {
+        .loop = engine->loop,
+        .config = engine->config,
+        .config_path = engine->config_path,
+        .home = engine->home,
+        .own_paths = strv_view(&engine->own_paths),
+        .launcher = engine->launcher,
+        .is_lasting = true,
+    };
+
+    engine->workspaces = workspaces_new(&options);
+}
+
 static int engine_init(struct cordon_engine *engine, const struct cordon_engine_options *options,
                        struct err *err)
 {
@@ -156,9 +170,8 @@ static int engine_init(struct cordon_engine *engine, const struct cordon_engine_
     calls.loop = engine->loop = loop_new(err);
     if (!engine->loop)
         return -1;
-    engine->idle_reaper = idle_reaper_new(engine->loop);
-    engine->place = place_find(engine, options->policy, err);
-    if (!engine->place)
+    open_workspaces(engine);
+    if (!policy_workspace(engine, options->policy, err))
         return -1;
     engine->approvals = questions_new(engine, options);
     engine->snapshots = snapshots_new(engine->loop);
@@ -194,11 +207,12 @@ void cordon_close(struct cordon_engine *engine)
     executions_free(engine);
     approvals_free(engine->approvals);
     snapshots_free(engine->snapshots);
-    places_free(engine->places, engine->idle_reaper);
-    idle_reaper_free(engine->idle_reaper);
+    workspaces_free(engine->workspaces);
     loop_free(engine->loop);
     config_free(engine->config);
     strv_done(&engine->own_paths);
+    free(engine->config_path);
+    free(engine->default_key);
     free(engine->launcher);
     free(engine->thread_id);
     free(engine->home);

@@ -11,22 +11,21 @@
 
 struct config;
 struct approvals;
-struct idle_reaper;
 struct denials;
 struct host_asker;
 struct resource_limits;
 struct resource_limits_report;
 struct loop;
-struct place;
 struct process_end;
 struct screen;
 struct screen_limits;
 struct snapshots;
 struct model_calls;
+struct workspace;
+struct workspaces;
 
 struct cordon_engine {
     struct loop *loop;
-    struct idle_reaper *idle_reaper; /* of the places' sandboxes */
     struct model_calls *model_calls;
     struct cordon_call *calls;           /* that wait; calls.c */
     struct cordon_execution *executions; /* that go on; execute.c */
@@ -35,13 +34,19 @@ struct cordon_engine {
     struct snapshots *snapshots;         /* of login shells */
     char *rules;                         /* folder of the user's rules; NULL: none */
     struct config *config;               /* NULL: none */
+    char *config_path;                   /* NULL: none */
     char *launcher;                      /* NULL: to be found */
     char *thread_id;                     /* NULL: none */
     char *home;                          /* NULL: not known */
     struct strv own_paths;               /* clean: what of this host belongs to Cordon */
-    struct place *places;                /* see place.h */
-    const struct place *place;           /* of commands that bring no policy; one of them */
+    struct workspaces *workspaces;       /* by policy */
+    char *default_key;                   /* of the policy of commands that bring none */
 };
+
+/* Where commands under this policy run; NULL means the engine's own, or before there is one the
+ * default. Opened, and there until the engine is closed. NULL on failure. */
+struct workspace *policy_workspace(struct cordon_engine *engine, const struct cordon_policy *policy,
+                                   struct err *err);
 
 /* Reads a struct of options that says its size: what the caller's header did not have is zero. A
  * larger one is of a newer header, and taken when what is unknown of it is zero. */

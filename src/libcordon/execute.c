@@ -1,6 +1,6 @@
 /* cordon_execute(): the executor (execution.h) behind the library's face. What it needs of a host
  * is read into one struct that lives as long as the command: the call's words, the rules of this
- * moment, a place for each attempt. */
+ * moment, a workspace for each attempt. */
 #include "libcordon/engine.h"
 
 #include "approval/grant.h"
@@ -9,13 +9,13 @@
 #include "base/json.h"
 #include "executor/execution.h"
 #include "job/oneshot.h"
-#include "libcordon/place.h"
 #include "policy/profile_json.h"
 #include "policy/profile_overlay.h"
 #include "rules/rules.h"
 #include "workspace/finder.h"
 #include "workspace/rule_layers.h"
 #include "workspace/snapshots.h"
+#include "workspace/workspace.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -40,8 +40,8 @@ struct cordon_execution {
     char *cwd;
     char *justification;
     char *input;
-    const struct place *place;
-    struct place *other; /* of a second attempt */
+    struct workspace *workspace;
+    struct workspace *other; /* of a second attempt */
     struct strv login_argv;
     struct strv login_env;
     const char *note; /* static; NULL: none */
@@ -85,7 +85,7 @@ static void self_free(struct cordon_execution *self)
     self_unlink(self);
     if (self->execution)
         execution_free(self->execution);
-    place_close(self->engine, self->other);
+    workspace_release(self->other);
     rules_free(self->rules);
     strv_done(&self->argv);
     strv_done(&self->env);
@@ -119,11 +119,11 @@ static void use_login(struct cordon_execution *self, struct execution_stage *sta
     const struct snapshot_request request = {
         .argv = strv_view(&self->argv),
         .cwd = self->cwd,
-        .place = (uintptr_t)self->place,
-        .sandbox = self->place->sandbox,
-        .access = self->place->access,
-        .env = strv_view(&self->place->env),
-        .keep = strv_view(&self->place->set_names),
+        .place = self->workspace->number,
+        .sandbox = self->workspace->sandbox,
+        .access = self->workspace->access,
+        .env = strv_view(&self->workspace->env),
+        .keep = strv_view(&self->workspace->set_names),
     };
     AUTO(strv_done) struct strv added = {0};
     const struct err *failure;
@@ -141,21 +141,21 @@ static int prepare(void *data, const struct execution_place *where, struct execu
                    struct err *err)
 {
     struct cordon_execution *self = data;
-    const struct place *place = self->place;
+    struct workspace *workspace = self->workspace;
     bool is_bare = where->place == REQUIREMENT_UNCONFINED;
 
     if (is_bare || where->widened) {
-        place_close(self->engine, self->other);
-        self->other = place_open(self->engine, self->place, is_bare ? NULL : where->widened, err);
-        place = self->other;
+        workspace_release(self->other);
+        self->other = workspace_derive(self->workspace, is_bare ? NULL : where->widened, err);
+        workspace = self->other;
     }
-    if (!place)
+    if (!workspace)
         return -1;
-    *ret = (struct execution_stage){.sandbox = place->sandbox,
-                                    .access = place->access,
+    *ret = (struct execution_stage){.sandbox = workspace->sandbox,
+                                    .access = workspace->access,
                                     .env = self->env.len ? strv_view(&self->env)
-                                                         : strv_view(&place->env)};
-    if (place == self->place && !self->env.len)
+                                                         : strv_view(&workspace->env)};
+    if (workspace == self->workspace && !self->env.len)
         use_login(self, ret);
     return 0;
 }
@@ -262,7 +262,7 @@ static int read_additional(struct cordon_execution *self, const char *text, stru
         return 0;
     if (!json || profile_overlay_from_json(json, &self->additional, err) ||
         profile_overlay_normalise(&self->additional, err) ||
-        overlay_settle(&self->additional, strv_view(&self->place->own_paths), err))
+        overlay_settle(&self->additional, strv_view(&self->workspace->own_paths), err))
         return err_wrap(err, "additional");
     return 0;
 }
@@ -270,7 +270,7 @@ static int read_additional(struct cordon_execution *self, const char *text, stru
 /* $PATH as the command has it. */
 static const char *search_path(const struct cordon_execution *self)
 {
-    const struct strv *env = self->env.len ? &self->env : &self->place->env;
+    const struct strv *env = self->env.len ? &self->env : &self->workspace->env;
 
     for (size_t i = 0; i < env->len; i++)
         if (strncmp(env->items[i], "PATH=", 5) == 0)
@@ -288,16 +288,17 @@ static void load_rules(struct cordon_execution *self)
     self->rules_file = rule_layers_file(&owner);
 }
 
-static enum confinement confinement(const struct place *place)
+static enum confinement confinement(struct workspace *workspace)
 {
-    return place->access ? confinement_of(&place->profile, place->access, true) : CONFINEMENT_NONE;
+    return workspace->access ? confinement_of(&workspace->profile, workspace->access, true)
+                             : CONFINEMENT_NONE;
 }
 
 static void fill_options(struct cordon_execution *self,
                          const struct cordon_execute_options *options)
 {
     struct execution_options *to = &self->options;
-    const struct place *place = self->place;
+    struct workspace *workspace = self->workspace;
 
     host_finder_init(&self->finder, search_path(self), self->cwd);
     to->loop = self->engine->loop;
@@ -306,11 +307,11 @@ static void fill_options(struct cordon_execution *self,
     to->rules = self->rules;
     to->rules_file = self->rules_file;
     to->home = self->engine->home;
-    to->own_paths = strv_view(&place->own_paths);
-    to->access = place->access;
+    to->own_paths = strv_view(&workspace->own_paths);
+    to->access = workspace->access;
     to->finder = &self->finder.finder;
-    to->confinement = confinement(place);
-    to->profile = place->profile_name;
+    to->confinement = confinement(workspace);
+    to->profile = workspace->profile_name;
     to->argv = strv_view(&self->argv);
     to->cwd = self->cwd;
     to->justification = self->justification;
@@ -328,8 +329,8 @@ static void fill_options(struct cordon_execution *self,
 static int read_call(struct cordon_execution *self, const struct cordon_execute_options *options,
                      struct err *err)
 {
-    self->place = place_find(self->engine, options->policy, err);
-    if (!self->place || read_approval(self->engine, options, &self->options.policy, err) ||
+    self->workspace = policy_workspace(self->engine, options->policy, err);
+    if (!self->workspace || read_approval(self->engine, options, &self->options.policy, err) ||
         read_job(self, options, err) || read_additional(self, options->additional, err))
         return -1;
     if (!options->argv || !options->argv[0])
@@ -337,7 +338,7 @@ static int read_call(struct cordon_execution *self, const struct cordon_execute_
     strv_push_all(&self->argv, (char *const *)options->argv);
     strv_push_all(&self->env, (char *const *)options->env);
     strv_push_all(&self->prefix, (char *const *)options->prefix);
-    self->cwd = place_folder(self->place, options->cwd);
+    self->cwd = workspace_dir(self->workspace, options->cwd);
     self->justification = alloc_str(options->justification);
     self->on_output = options->on_output;
     load_rules(self);

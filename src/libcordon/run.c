@@ -1,6 +1,5 @@
 /* cordon_run(): one command to its end, and its result as one block of plain values. */
 #include "libcordon/engine.h"
-#include "libcordon/place.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -9,6 +8,7 @@
 #include "base/utf8.h"
 #include "job/oneshot.h"
 #include "output/capture.h"
+#include "workspace/workspace.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -84,23 +84,23 @@ static int run(struct cordon_engine *engine, const struct cordon_run_options *gi
                struct cordon_result **ret, struct err *err)
 {
     struct cordon_run_options options;
-    const struct place *place;
+    struct workspace *workspace;
     AUTO_FREE char *cwd = NULL;
     struct oneshot_result result;
     struct oneshot_options job;
 
     if (options_read(&options, sizeof options, given, err))
         return -1;
-    place = place_find(engine, options.policy, err);
-    if (!place)
+    workspace = policy_workspace(engine, options.policy, err);
+    if (!workspace)
         return -1;
     oneshot_defaults(&job);
     job.loop = engine->loop;
-    job.sandbox = place->sandbox;
-    job.access = place->access;
+    job.sandbox = workspace->sandbox;
+    job.access = workspace->access;
     job.argv = (char *const *)options.argv;
-    job.env = options.env ? (char *const *)options.env : strv_view(&place->env);
-    job.cwd = cwd = place_folder(place, options.cwd);
+    job.env = options.env ? (char *const *)options.env : strv_view(&workspace->env);
+    job.cwd = cwd = workspace_dir(workspace, options.cwd);
     job.timeout_ns = ms_to_ns(options.timeout_ms);
     if (limits_read(&job.limits, options.limits, err))
         return -1;

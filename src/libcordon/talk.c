@@ -2,7 +2,6 @@
  * host is told by one callback that something has changed, always from the loop: what happens
  * inside only starts a timer for it. */
 #include "libcordon/engine.h"
-#include "libcordon/place.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -10,6 +9,7 @@
 #include "job/job.h"
 #include "loop/loop.h"
 #include "output/reader.h"
+#include "workspace/workspace.h"
 
 #include <stdlib.h>
 
@@ -73,7 +73,7 @@ void cordon_session_free(struct cordon_session *session)
 static struct job *start(struct cordon_engine *engine, const struct cordon_session_options *options,
                          struct err *err)
 {
-    const struct place *place = place_find(engine, options->policy, err);
+    struct workspace *workspace = policy_workspace(engine, options->policy, err);
     AUTO_FREE char *cwd = NULL;
     struct process_options process = {
         .loop = engine->loop,
@@ -91,12 +91,12 @@ static struct job *start(struct cordon_engine *engine, const struct cordon_sessi
         .screen = view_limits(options->flags),
     };
 
-    if (!place || limits_read(&limits, options->limits, err))
+    if (!workspace || limits_read(&limits, options->limits, err))
         return NULL;
-    session.access = place->access;
-    process.sandbox = place->sandbox;
-    process.env = options->env ? (char *const *)options->env : strv_view(&place->env);
-    process.cwd = cwd = place_folder(place, options->cwd);
+    session.access = workspace->access;
+    process.sandbox = workspace->sandbox;
+    process.env = options->env ? (char *const *)options->env : strv_view(&workspace->env);
+    process.cwd = cwd = workspace_dir(workspace, options->cwd);
     session.command = options->argv[0];
     return job_start(&session, err);
 }

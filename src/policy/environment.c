@@ -57,6 +57,15 @@ void environment_policy_done(struct environment_policy *policy)
     *policy = (struct environment_policy){0};
 }
 
+void environment_policy_copy(const struct environment_policy *policy,
+                             struct environment_policy *ret)
+{
+    *ret = (struct environment_policy){.inherit = policy->inherit, .defaults = policy->defaults};
+    strv_push_all(&ret->exclude, strv_view(&policy->exclude));
+    strv_push_all(&ret->include_only, strv_view(&policy->include_only));
+    strv_push_all(&ret->set, strv_view(&policy->set));
+}
+
 void environment_report_done(struct environment_report *report)
 {
     for (size_t i = 0; i < report->len; i++) {

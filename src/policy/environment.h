@@ -32,6 +32,10 @@ struct environment_policy {
 
 void environment_policy_done(struct environment_policy *policy);
 
+/* `ret` is overwritten. */
+void environment_policy_copy(const struct environment_policy *policy,
+                             struct environment_policy *ret);
+
 /* Why a variable is as it is, for `explain`. */
 enum environment_reason {
     ENVIRONMENT_INHERITED,       /* passed on */

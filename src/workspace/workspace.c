@@ -1,0 +1,614 @@
+/* See workspace.h. Each step takes what the steps before it made; none is repeated, and none is
+ * anywhere else.
+ *
+ * A workspace is remembered by its key, the text of all that it was asked for with. What that means
+ * can change under it (`git init` runs: a name that was to be kept missing is there), so it is
+ * resolved again each time before it is used, and made anew when the result differs. That costs
+ * some tens of microseconds; with a pattern over a large tree as long as it takes to look through
+ * it, because what came to match since the last command must not be seen by the next one.
+ *
+ * Those that are not held stay, the least recently used go when there are too many.
+ *
+ * Secrets are files that tokens are made of. Who can read one can be a client of the server, and a
+ * client needs no sandbox; so no sandbox shows them, whatever its profile says. An entry for a file
+ * that is not there would have a placeholder made for it on the host, so only what is there is
+ * hidden. It is no defence where files are not restricted at all. */
+#include "workspace/workspace.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/list.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "job/job_environment.h"
+#include "policy/config/config.h"
+#include "policy/host_view.h"
+#include "policy/path_walk.h"
+#include "policy/profile_overlay.h"
+#include "policy/profile_text.h"
+#include "policy/protect.h"
+#include "policy/resolve.h"
+#include "sandbox/map_change.h"
+#include "workspace/idle_reaper.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { WORKSPACES_MAX = 64 };
+
+struct workspaces {
+    struct workspaces_options options; /* its lists are not used: see below */
+    struct list all;                   /* the most recently used one first */
+    struct strv own_paths;
+    struct strv secrets;
+    struct idle_reaper *reaper; /* NULL: nothing is kept warm */
+    uint64_t last_number;
+};
+
+struct workspace_inside {
+    struct workspace workspace;
+    struct list link;
+    struct workspaces *owner;
+    char *key; /* NULL: for one command */
+    char *tmpdir;
+    struct environment_policy env_policy;
+    bool has_no_env;
+    bool is_stale;      /* not to be found any more: goes when it is not held */
+    size_t secrets_len; /* hidden in its sandbox: those that were there */
+    unsigned holds;
+};
+
+/* --- all of one owner --- */
+
+struct workspaces *workspaces_new(const struct workspaces_options *options)
+{
+    struct workspaces *workspaces = alloc_zero(1, sizeof *workspaces);
+
+    workspaces->options = *options;
+    if (options->own_paths)
+        strv_push_all(&workspaces->own_paths, options->own_paths);
+    if (options->secrets)
+        strv_push_all(&workspaces->secrets, options->secrets);
+    if (options->loop)
+        workspaces->reaper = idle_reaper_new(options->loop);
+    return workspaces;
+}
+
+static void inside_free(struct workspace_inside *inside)
+{
+    struct workspace *workspace = &inside->workspace;
+
+    list_remove(&inside->link);
+    idle_reaper_forget(inside->owner->reaper, workspace->sandbox);
+    sandbox_free(workspace->sandbox);
+    free(workspace->dir);
+    profile_done(&workspace->profile);
+    free(workspace->profile_name);
+    free(workspace->network_from);
+    strv_done(&workspace->roots);
+    access_map_done(&workspace->map);
+    strv_done(&workspace->own_paths);
+    strv_done(&workspace->env);
+    environment_report_done(&workspace->env_report);
+    strv_done(&workspace->set_names);
+    environment_policy_done(&inside->env_policy);
+    free(inside->tmpdir);
+    free(inside->key);
+    free(inside);
+}
+
+void workspaces_free(struct workspaces *workspaces)
+{
+    if (!workspaces)
+        return;
+    while (!list_is_empty(&workspaces->all))
+        inside_free(list_first(&workspaces->all, struct workspace_inside, link));
+    idle_reaper_free(workspaces->reaper);
+    strv_done(&workspaces->own_paths);
+    strv_done(&workspaces->secrets);
+    free(workspaces);
+}
+
+/* Drops what is not held: all that is stale, and of the others what comes behind the limit. */
+static void trim(struct workspaces *workspaces)
+{
+    struct workspace_inside *inside;
+    struct workspace_inside *next;
+    size_t seen = 0;
+
+    if (workspaces->options.is_lasting)
+        return;
+    list_for_each_safe(inside, next, &workspaces->all, link) {
+        seen++;
+        if (!inside->holds && (inside->is_stale || seen > WORKSPACES_MAX))
+            inside_free(inside);
+    }
+}
+
+void workspaces_hide(struct workspaces *workspaces, char *const *secrets)
+{
+    for (; *secrets; secrets++)
+        if (!strv_has(&workspaces->secrets, *secrets))
+            strv_push(&workspaces->secrets, *secrets);
+}
+
+void workspaces_forget(struct workspaces *workspaces)
+{
+    struct workspace_inside *inside;
+
+    list_for_each(inside, &workspaces->all, link)
+        inside->is_stale = true;
+    trim(workspaces);
+}
+
+char *const *workspaces_own_paths(const struct workspaces *workspaces)
+{
+    return strv_view(&workspaces->own_paths);
+}
+
+void workspace_hold(struct workspace *workspace)
+{
+    workspace->inside->holds++;
+}
+
+void workspace_release(struct workspace *workspace)
+{
+    if (workspace && --workspace->inside->holds == 0 && !workspace->inside->key)
+        inside_free(workspace->inside);
+}
+
+bool workspace_has_root(const struct workspace *workspace, const char *path)
+{
+    for (size_t i = 0; i < workspace->roots.len; i++)
+        if (path_is_within(path, workspace->roots.items[i]))
+            return true;
+    return false;
+}
+
+char *workspace_dir(const struct workspace *workspace, const char *cwd)
+{
+    return path_clean(workspace->dir, cwd ? cwd : "");
+}
+
+void workspace_session_env(const struct workspace *workspace, const char *thread_id,
+                           struct strv *ret)
+{
+    const struct job_env_request request = {
+        .base = strv_view(&workspace->env),
+        .chosen = (const char *const *)strv_view(&workspace->set_names),
+        .thread_id = thread_id,
+    };
+
+    job_env_build(&request, ret);
+}
+
+/* --- profile, mode, network --- */
+
+static int choose_profile(struct workspace *workspace, const struct workspace_request *request,
+                          struct err *err)
+{
+    const struct workspaces_options *owner = &workspace->inside->owner->options;
+    const char *asked = request->profile_name;
+    const char *configured = owner->config ? config_default_profile(owner->config) : NULL;
+    AUTO(config_profile_done) struct config_profile chosen = {0};
+
+    workspace->profile_name = alloc_str(request->profile ? "of this call"
+                                        : asked          ? asked
+                                        : configured     ? configured
+                                                         : "workspace-write");
+    if (request->profile) {
+        workspace->profile_from = "the call";
+        profile_copy(request->profile, &workspace->profile);
+    } else {
+        workspace->profile_from = asked        ? request->words->profile
+                                  : configured ? owner->config_path
+                                               : "the default";
+        /* the configured one is asked for by NULL: a sandbox mode is never the name of a table */
+        if (config_profile(owner->config, !asked && configured ? NULL : workspace->profile_name,
+                           owner->home, &chosen, err))
+            return asked ? err_wrap(err, "%s", request->words->profile) : -1;
+        workspace->profile = chosen.profile;
+        chosen.profile = (struct profile){0};
+    }
+    if (request->root && !str_eq(request->dir, "/"))
+        strv_push(&workspace->roots, request->root);
+    if (request->roots)
+        strv_push_all(&workspace->roots, request->roots);
+    strv_push_all(&workspace->roots, strv_view(&chosen.workspace_roots));
+    workspace->network_from = alloc_strf("profile %s", workspace->profile_name);
+    return 0;
+}
+
+static bool is_narrowing(const struct workspace_request *request)
+{
+    for (size_t i = 0; i < request->entries_len; i++)
+        if (request->entries[i].access == ACCESS_DENY)
+            return true;
+    return request->network == WORKSPACE_RESTRICTED;
+}
+
+/* Without a sandbox nothing is held; what was asked to be held all the same is better refused than
+ * forgotten. */
+static int choose_mode(struct workspace *workspace, const struct workspace_request *request,
+                       struct err *err)
+{
+    const struct workspace_words *words = request->words;
+    bool is_open = workspace->profile.kind == PROFILE_DISABLED;
+
+    workspace->mode = is_open ? SANDBOX_DISABLED : request->mode;
+    if (!words)
+        return 0;
+    if (is_open && request->mode == SANDBOX_REQUIRE)
+        return err_set(err, ERR_INVALID,
+                       "%s require contradicts the profile %s (from %s), which has no sandbox",
+                       words->sandbox, workspace->profile_name, workspace->profile_from);
+    if (workspace->mode != SANDBOX_DISABLED || !is_narrowing(request))
+        return 0;
+    if (!is_open)
+        return err_set(err, ERR_INVALID, "%s and %s restricted cannot be kept with %s disabled",
+                       words->paths[ACCESS_DENY], words->network, words->sandbox);
+    return err_set(err, ERR_INVALID,
+                   "%s and %s restricted cannot be kept with the profile %s (from %s), which has "
+                   "no sandbox",
+                   words->paths[ACCESS_DENY], words->network, workspace->profile_name,
+                   workspace->profile_from);
+}
+
+static int choose_network(struct workspace *workspace, const struct workspace_request *request,
+                          struct err *err)
+{
+    const struct workspace_words *words = request->words;
+    struct profile *profile = &workspace->profile;
+
+    if (request->network != WORKSPACE_NETWORK_OF_PROFILE) {
+        bool is_enabled = request->network == WORKSPACE_ENABLED;
+
+        profile->network = is_enabled ? NETWORK_ENABLED : NETWORK_RESTRICTED;
+        free(workspace->network_from);
+        workspace->network_from =
+            alloc_strf("%s %s", words->network, is_enabled ? "enabled" : "restricted");
+    }
+    if (profile->network != NETWORK_PROXIED || profile->kind == PROFILE_DISABLED)
+        return 0;
+    if (!words)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "the profile asks for the managed network proxy, which this version of "
+                       "Cordon does not have");
+    return err_set(err, ERR_UNSUPPORTED,
+                   "the profile %s has rules for the managed proxy, which this version of Cordon "
+                   "does not have: choose %s restricted or %s enabled",
+                   workspace->profile_name, words->network, words->network);
+}
+
+/* --- entries and roots --- */
+
+/* A writable path that is not there would be left out without a word. */
+static int add_root(struct workspace *workspace, const struct workspace_request *request,
+                    const struct profile_entry *entry, struct err *err)
+{
+    struct stat st;
+
+    if (entry->path_kind != PROFILE_PATH_LITERAL)
+        return 0;
+    if (stat(entry->path, &st) && request->is_strict)
+        return err_sys(err, "%s", entry->path);
+    if (stat(entry->path, &st) || S_ISDIR(st.st_mode))
+        strv_push(&workspace->roots, entry->path);
+    return 0;
+}
+
+static int add_entry(struct workspace *workspace, const struct workspace_request *request,
+                     const struct workspace_entry *entry, struct profile *asked, struct err *err)
+{
+    const struct workspace_words *words = request->words;
+    const char *word = words->paths[entry->access];
+    AUTO_FREE char *origin = words->origin ? NULL : alloc_strf("%s %s", word, entry->text);
+    const struct profile_text text = {
+        .text = entry->text,
+        .access = entry->access,
+        .unknown = PROFILE_UNKNOWN_REFUSE,
+        .origin = origin ? origin : words->origin,
+        .home = workspace->inside->owner->options.home,
+        .base = request->dir,
+    };
+
+    if (profile_add_text(asked, &text, err) ||
+        (entry->access == ACCESS_WRITE &&
+         add_root(workspace, request, &asked->entries.items[asked->entries.len - 1], err)))
+        return err_wrap(err, "%s", word);
+    return 0;
+}
+
+/* In front: of two entries that say the same, what was asked for is named as what decides. */
+static int add_entries(struct workspace *workspace, const struct workspace_request *request,
+                       struct err *err)
+{
+    AUTO(profile_done) struct profile asked = {0};
+    struct profile_entries *entries = &workspace->profile.entries;
+    struct profile_entries rest;
+
+    for (size_t i = 0; i < request->entries_len; i++)
+        if (add_entry(workspace, request, &request->entries[i], &asked, err))
+            return -1;
+    rest = *entries;
+    *entries = asked.entries;
+    asked.entries = rest;
+    for (size_t i = 0; i < rest.len; i++)
+        profile_entries_add(entries, &rest.items[i]);
+    return 0;
+}
+
+/* --- what it means now --- */
+
+static int resolve(const struct workspace *workspace, struct access_map *ret, struct err *err)
+{
+    const struct resolve_context context = {
+        .view = &host_view_real,
+        .workspace_roots = strv_view(&workspace->roots),
+        .tmpdir = workspace->inside->tmpdir,
+    };
+
+    return profile_resolve(&workspace->profile, &context, ret, err);
+}
+
+/* What rules the next command must not be writable by way of a link either. */
+static int guard_own(struct workspace *workspace, struct err *err)
+{
+    const struct strv *own = &workspace->inside->owner->own_paths;
+
+    for (size_t i = 0; i < own->len; i++) {
+        AUTO(path_walk_done) struct path_walk walk = {0};
+
+        if (path_walk(&host_view_real, own->items[i], &walk, err) ||
+            protect_check_links(&workspace->map, own->items[i], walk.links, walk.links_len, err))
+            return err_wrap(err, "Cordon's configuration");
+        strv_push(&workspace->own_paths, walk.path);
+    }
+    return 0;
+}
+
+static void make_environment(struct workspace *workspace)
+{
+    const struct environment_request request = {
+        .policy = &workspace->inside->env_policy,
+        .base = environ,
+        .sandbox = workspace->mode == SANDBOX_DISABLED ? ENVIRONMENT_BARE : ENVIRONMENT_SANDBOXED,
+        .network = workspace->map.network,
+    };
+    const struct environment_report *report = &workspace->env_report;
+
+    environment_build(&request, &workspace->env, &workspace->env_report);
+    for (size_t i = 0; i < report->len; i++)
+        if (report->notes[i].reason == ENVIRONMENT_SET)
+            strv_push(&workspace->set_names, report->notes[i].name);
+}
+
+/* Everything that depends on the host, but for the sandbox. */
+static int settle(struct workspace *workspace, struct err *err)
+{
+    if (workspace->mode == SANDBOX_DISABLED) {
+        workspace->map = (struct access_map){.network = NETWORK_ENABLED};
+        strv_push_all(&workspace->own_paths, strv_view(&workspace->inside->owner->own_paths));
+    } else {
+        if (resolve(workspace, &workspace->map, err) || guard_own(workspace, err))
+            return -1;
+        workspace->access = &workspace->map;
+    }
+    if (!workspace->inside->has_no_env)
+        make_environment(workspace);
+    return 0;
+}
+
+static size_t count_secrets(const struct strv *secrets)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < secrets->len; i++)
+        count += access(secrets->items[i], F_OK) == 0;
+    return count;
+}
+
+/* Also false when that cannot be told any more: making it anew then says why. */
+static bool is_current(const struct workspace *workspace)
+{
+    const struct workspace_inside *inside = workspace->inside;
+    AUTO(access_map_done) struct access_map now = {0};
+    struct err ignored;
+
+    if (workspace->mode == SANDBOX_DISABLED)
+        return true;
+    if (workspace->sandbox && inside->secrets_len != count_secrets(&inside->owner->secrets))
+        return false;
+    return resolve(workspace, &now, &ignored) == 0 && map_is_same(&workspace->map, &now);
+}
+
+/* --- the sandbox --- */
+
+static void hide_secrets(struct workspace_inside *inside, struct access_map *map)
+{
+    const struct strv *secrets = &inside->owner->secrets;
+
+    for (size_t i = 0; map->restricted && i < secrets->len; i++)
+        if (access(secrets->items[i], F_OK) == 0)
+            access_map_add(map, secrets->items[i], ACCESS_DENY, ACCESS_FILE,
+                           "a secret of the server");
+    access_map_sort(map);
+    inside->secrets_len = count_secrets(secrets);
+}
+
+static void show_programs(const struct workspaces_options *owner, struct access_map *map)
+{
+    for (size_t i = 0; i < WORKSPACE_PROGRAMS; i++) {
+        const struct workspace_program *program = &owner->programs[i];
+
+        if (!program->path || access_map_check(map, program->path) != ACCESS_DENY)
+            continue;
+        access_map_add(map, program->path, ACCESS_READ, ACCESS_FILE, program->why);
+        access_map_sort(map);
+    }
+}
+
+int workspace_open(struct workspace *workspace, struct err *err)
+{
+    struct workspace_inside *inside = workspace->inside;
+    const struct workspaces *owner = inside->owner;
+    AUTO(access_map_done) struct access_map shown = {0};
+    const struct sandbox_options options = {
+        .mode = workspace->mode,
+        .access = &shown,
+        .allow_nested_namespaces = workspace->profile.allow_nested_namespaces,
+        .keep_warm = owner->reaper,
+        .on_idle = owner->reaper ? idle_reaper_on_idle : NULL,
+        .data = owner->reaper,
+        .dies_with_thread = owner->options.dies_with_thread,
+        .launcher = owner->options.launcher,
+        .own_paths = workspace->mode == SANDBOX_DISABLED
+                         ? NULL
+                         : (const char *const *)strv_view(&workspace->own_paths),
+    };
+
+    if (workspace->sandbox)
+        return 0;
+    access_map_copy(&shown, &workspace->map);
+    show_programs(&owner->options, &shown);
+    hide_secrets(inside, &shown);
+    workspace->sandbox = sandbox_new(&options, err);
+    workspace->is_refused = !workspace->sandbox;
+    inside->is_stale |= workspace->is_refused;
+    if (workspace->is_refused)
+        return -1;
+    if (workspace->mode != SANDBOX_DISABLED)
+        workspace->access = sandbox_access(workspace->sandbox);
+    return 0;
+}
+
+/* --- making and finding --- */
+
+static struct workspace_inside *inside_new(struct workspaces *owner, const char *key)
+{
+    struct workspace_inside *inside = alloc_zero(1, sizeof *inside);
+
+    inside->workspace.inside = inside;
+    inside->workspace.number = ++owner->last_number;
+    inside->owner = owner;
+    inside->key = alloc_str(key);
+    inside->is_stale = !key;
+    inside->holds = 1; /* until it is whole */
+    list_add(&owner->all, &inside->link);
+    return inside;
+}
+
+/* Ends the making: with a key it is the owner's from here on. NULL when it failed. */
+static struct workspace *made(struct workspace_inside *inside, int status)
+{
+    if (status) {
+        inside_free(inside);
+        return NULL;
+    }
+    if (inside->key) {
+        trim(inside->owner);
+        inside->holds--;
+    }
+    return &inside->workspace;
+}
+
+static int make(struct workspace *workspace, const struct workspace_request *request,
+                struct err *err)
+{
+    const struct config *config = workspace->inside->owner->options.config;
+    const struct environment_policy *env = request->env ? request->env
+                                           : config     ? config_environment(config)
+                                                        : NULL;
+
+    workspace->dir = alloc_str(request->dir);
+    workspace->type = request->type;
+    workspace->inside->tmpdir = alloc_str(request->tmpdir);
+    workspace->inside->has_no_env = request->has_no_env;
+    if (env)
+        environment_policy_copy(env, &workspace->inside->env_policy);
+    if (choose_profile(workspace, request, err) || choose_mode(workspace, request, err) ||
+        choose_network(workspace, request, err) || add_entries(workspace, request, err))
+        return -1;
+    return settle(workspace, err);
+}
+
+struct workspace *workspace_make(struct workspaces *workspaces, const char *key,
+                                 const struct workspace_request *request, struct err *err)
+{
+    struct workspace_inside *inside = inside_new(workspaces, key);
+
+    return made(inside, make(&inside->workspace, request, err));
+}
+
+/* `mode` in place of its own. */
+static int copy(const struct workspace *like, struct workspace *to, enum sandbox_mode mode,
+                const struct profile_overlay *overlay, struct err *err)
+{
+    struct workspace_inside *inside = to->inside;
+
+    to->dir = alloc_str(like->dir);
+    to->profile_name = alloc_str(like->profile_name);
+    to->profile_from = like->profile_from;
+    to->network_from = alloc_str(like->network_from);
+    to->type = like->type;
+    to->mode = mode;
+    strv_push_all(&to->roots, strv_view(&like->roots));
+    profile_copy(&like->profile, &to->profile);
+    inside->tmpdir = alloc_str(like->inside->tmpdir);
+    inside->has_no_env = like->inside->has_no_env;
+    environment_policy_copy(&like->inside->env_policy, &inside->env_policy);
+    if (overlay)
+        profile_overlay_apply(&to->profile, overlay);
+    if (to->profile.network != like->profile.network) {
+        free(to->network_from);
+        to->network_from = alloc_str("an approval");
+    }
+    return settle(to, err);
+}
+
+struct workspace *workspace_derive(struct workspace *like, const struct profile_overlay *overlay,
+                                   struct err *err)
+{
+    struct workspace_inside *inside = inside_new(like->inside->owner, NULL);
+    struct workspace *to = &inside->workspace;
+    enum sandbox_mode mode = overlay ? like->mode : SANDBOX_DISABLED;
+
+    return made(inside, copy(like, to, mode, overlay, err) ? -1 : workspace_open(to, err));
+}
+
+/* NULL when there is none of this key. */
+static struct workspace_inside *find(struct workspaces *workspaces, const char *key)
+{
+    struct workspace_inside *inside;
+
+    list_for_each(inside, &workspaces->all, link)
+        if (!inside->is_stale && str_eq(inside->key, key))
+            return inside;
+    return NULL;
+}
+
+int workspace_find(struct workspaces *workspaces, const char *key, struct workspace **ret,
+                   struct err *err)
+{
+    struct workspace_inside *inside = find(workspaces, key);
+    struct workspace_inside *renewed;
+    const struct workspace *old;
+    int status;
+
+    *ret = NULL;
+    if (!inside)
+        return 0;
+    list_remove(&inside->link);
+    list_add(&workspaces->all, &inside->link);
+    old = *ret = &inside->workspace;
+    if (is_current(old))
+        return 0;
+    renewed = inside_new(workspaces, key);
+    status = copy(old, &renewed->workspace, old->mode, NULL, err);
+    if (status == 0 && old->sandbox)
+        status = workspace_open(&renewed->workspace, err);
+    inside->is_stale = status == 0; /* else the next one who asks for it is told the same */
+    *ret = made(renewed, status);
+    return status;
+}

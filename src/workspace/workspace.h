@@ -1,0 +1,166 @@
+/* Where commands run: what a profile, the configuration and this host come to. The one place that
+ * makes it, for `cordon`, the server and the library, so that they cannot differ:
+ *
+ *     profile -> mode -> network -> entries -> roots -> access map -> Cordon's own files
+ *             -> environment -> sandbox
+ *
+ *     workspaces_new()
+ *     workspace_find()      by its key: one that was made before, if it still means the same
+ *     workspace_make()      everything but the sandbox
+ *     workspace_open()      the sandbox; nothing when it is open
+ *     workspace_derive()    another one for a single attempt: widened, or without a sandbox
+ *     workspaces_free()
+ *
+ * A workspace is the owner's. One that is not held may go when others are made, and one that was
+ * made without a key goes when its last hold ends. */
+#pragma once
+
+#include "base/err.h"
+#include "base/strv.h"
+#include "policy/access.h"
+#include "policy/environment.h"
+#include "policy/profile.h"
+#include "sandbox/sandbox.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct config;
+struct loop;
+struct profile_overlay;
+struct workspaces;
+
+/* --- all of one owner --- */
+
+/* A program that is visible in every sandbox, whatever its profile says. */
+struct workspace_program {
+    const char *path; /* NULL: none */
+    const char *why;
+};
+
+enum { WORKSPACE_PROGRAMS = 2 };
+
+/* Borrowed until workspaces_free(), but for the lists, which are copied. */
+struct workspaces_options {
+    struct loop *loop;           /* NULL: nothing is kept warm between commands */
+    const struct config *config; /* NULL: none */
+    const char *config_path;     /* for messages; NULL without a config */
+    const char *home;            /* for "~/"; NULL: not known */
+    char *const *own_paths;      /* clean: what of this host belongs to Cordon; read-only to every
+                                    command; NULL: none */
+    char *const *secrets;        /* canonical: files that no sandbox shows; NULL: none */
+    struct workspace_program programs[WORKSPACE_PROGRAMS];
+    const char *launcher;  /* NULL: to be found */
+    bool dies_with_thread; /* as in struct sandbox_options */
+    bool is_lasting;       /* what has a key stays until workspaces_free(): for an owner whose
+                              commands do not hold theirs */
+};
+
+struct workspaces *workspaces_new(const struct workspaces_options *options);
+void workspaces_free(struct workspaces *workspaces); /* nothing runs in one; NULL is fine */
+
+/* These files are hidden, too, in every workspace that is made from now on. */
+void workspaces_hide(struct workspaces *workspaces, char *const *secrets);
+
+/* None is found by its key any more. */
+void workspaces_forget(struct workspaces *workspaces);
+
+/* What no yes of a person opens: clean; borrowed. */
+char *const *workspaces_own_paths(const struct workspaces *workspaces);
+
+/* --- one of them --- */
+
+struct workspace {
+    uint64_t number;        /* of no other workspace of this owner, before or after it */
+    char *dir;              /* where commands start, and what relative paths count from */
+    struct profile profile; /* with everything that was laid over it */
+    char *profile_name;
+    const char *profile_from; /* who chose it: "--profile", "/x/config.toml", "the default" */
+    char *network_from;       /* the same of the network */
+    enum sandbox_mode mode;   /* disabled also when the profile is */
+    struct strv roots;        /* of the workspace */
+    struct access_map map;    /* what profile and roots mean here */
+    struct strv own_paths;    /* canonical: what no answer of a person opens */
+    struct strv env;          /* of a command; empty when none was asked for */
+    struct environment_report env_report;
+    struct strv set_names; /* of `env`, what the configuration or an option sets on purpose */
+    const char *type;      /* the asker's word for its sandbox; NULL: none was given */
+
+    struct sandbox *sandbox;         /* NULL: not open */
+    bool is_refused;                 /* opening it failed: this host cannot make its sandbox */
+    const struct access_map *access; /* what commands are held to: the sandbox's, once it is open;
+                                        NULL: no sandbox */
+    struct workspace_inside *inside; /* workspace.c's own */
+};
+
+struct workspace_entry {
+    enum access access;
+    const char *text; /* as in struct profile_text */
+};
+
+enum workspace_network { WORKSPACE_NETWORK_OF_PROFILE, WORKSPACE_RESTRICTED, WORKSPACE_ENABLED };
+
+/* What the asker calls the parts of a request, in messages and as the origin of entries. */
+struct workspace_words {
+    const char *profile; /* "--profile" */
+    const char *sandbox;
+    const char *network;
+    const char *paths[ACCESS_WRITE + 1]; /* by their access */
+    const char *origin; /* of every entry; NULL: its word and its text, "--deny .env" */
+};
+
+/* Zeroed parts are what is meant when nothing is said. */
+struct workspace_request {
+    const struct workspace_words *words; /* NULL: only `profile` and `roots` are given */
+    const char *dir;                     /* absolute; NULL: none, nothing counts from it */
+    const char *root; /* of the workspace: `dir` as it was named; NULL: only `roots`. The root of
+                         the disk is never one by itself: a service that happens to start there
+                         would be given everything */
+    char *const *roots;
+    const char *profile_name;      /* NULL: the configuration's, else workspace-write */
+    const struct profile *profile; /* in place of a name */
+    const char *type;              /* static */
+    enum sandbox_mode mode;
+    enum workspace_network network;
+    const struct workspace_entry *entries; /* in front of those of the profile */
+    size_t entries_len;
+    bool is_strict;                       /* an entry that may be written has to be there */
+    const struct environment_policy *env; /* NULL: that of the configuration */
+    bool has_no_env;                      /* none is made */
+    const char *tmpdir; /* that of the host, never of the command: what a model chooses must not
+                           open a directory; NULL: none */
+};
+
+/* `*ret` is NULL when there is none by this key. -1 when there is one, but what it was made of
+ * means nothing any more. */
+int workspace_find(struct workspaces *workspaces, const char *key, struct workspace **ret,
+                   struct err *err);
+
+/* `key` NULL: for one command, not to be found again; it is held then, for the caller to release.
+ * NULL on failure. */
+struct workspace *workspace_make(struct workspaces *workspaces, const char *key,
+                                 const struct workspace_request *request, struct err *err);
+
+/* ERR_UNSUPPORTED when this host cannot make its sandbox. */
+int workspace_open(struct workspace *workspace, struct err *err);
+
+/* The same, with the overlay laid over its profile, or, with NULL, without a sandbox; open, and
+ * held for the caller. NULL on failure. */
+struct workspace *workspace_derive(struct workspace *like, const struct profile_overlay *overlay,
+                                   struct err *err);
+
+/* While anything runs in it. Every hold is released once. A sandbox that nothing runs in for a
+ * second gives back what is kept warm, above all the stand-ins that its user can see. */
+void workspace_hold(struct workspace *workspace);
+void workspace_release(struct workspace *workspace); /* NULL is fine */
+
+/* `path` (clean) lies in one of its roots. */
+bool workspace_has_root(const struct workspace *workspace, const char *path);
+
+/* A working directory, counted from `dir`; NULL: that. Caller frees. */
+char *workspace_dir(const struct workspace *workspace, const char *cwd);
+
+/* The environment of a model's command (job/job_environment.h), appended to `ret`. */
+void workspace_session_env(const struct workspace *workspace, const char *thread_id,
+                           struct strv *ret);
