@@ -10,7 +10,7 @@ static bool entry_is_same(const struct access_entry *old, const struct access_en
     if (!str_eq(old->path, new->path) || old->access != new->access)
         return false;
     return old->kind == new->kind ||
-           (old->kind == ACCESS_MISSING && standin_file_is(new->path)); /* put there by us */
+           (old->kind == ACCESS_MISSING && placeholder_file_is(new->path)); /* put there by us */
 }
 
 /* A guard that is asked for no longer does no harm: that of HEAD beside a .git that we put there.

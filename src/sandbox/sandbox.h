@@ -58,7 +58,8 @@ struct sandbox_options {
     enum sandbox_mode mode;
     const struct access_map *access; /* borrowed during the call only */
     bool allow_nested_namespaces;    /* the command may make namespaces of its own */
-    bool keep_warm; /* for hosts that run many commands: keep network namespaces and stand-ins for
+    bool
+        keep_warm; /* for hosts that run many commands: keep network namespaces and placeholders for
                        the next command, until sandbox_cool() or sandbox_free() */
     void (*on_idle)(void *data, struct sandbox *sandbox); /* its last launch was done; may be NULL;
                                                              has to leave the sandbox alone */
@@ -88,7 +89,7 @@ int sandbox_probe(struct sandbox *sandbox, struct err *err);
  * a launch gets faster by it. Nothing of a command has ever run in it. */
 void sandbox_prepare(struct sandbox *sandbox);
 
-/* Gives back what is kept warm, the spare launcher and the stand-ins on the host; the next command
+/* Gives back what is kept warm, the spare launcher and the placeholders on the host; the next command
  * makes them again. No launch may be open. */
 void sandbox_cool(struct sandbox *sandbox);
 
@@ -159,7 +160,7 @@ struct launch {
     bool lingers;    /* as asked for */
     bool has_exited; /* the command itself has */
     struct sandbox *sandbox;
-    struct standins *standins; /* what was put on the host for the time of the command */
+    struct placeholders *placeholders; /* what was put on the host for the time of the command */
     struct init *handle;
 };
 

@@ -43,7 +43,7 @@ struct place *place_find(struct places *places, const struct place_request *requ
                          enum rpc_code *ret_code, struct err *err);
 
 /* While anything runs in it. Every hold is ended once. A place that nobody holds for a second gives
- * back what it keeps next_place, above all the stand-ins that its user can see. */
+ * back what it keeps next_place, above all the placeholders that its user can see. */
 void place_hold(struct place *place);
 void place_release(struct place *place);
 

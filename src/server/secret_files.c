@@ -1,4 +1,4 @@
-/* See secret_files.h. An entry for a file that is not there would have a stand-in made for it on
+/* See secret_files.h. An entry for a file that is not there would have a placeholder made for it on
  * the host, so only what is there is hidden; a place is made anew when that changes (place.c). It
  * is no defence where files are not restricted at all. */
 #include "server/secret_files.h"

@@ -1,4 +1,4 @@
-/* Gives back what idle sandboxes keep warm: the spare launcher, and the stand-ins that the user can
+/* Gives back what idle sandboxes keep warm: the spare launcher, and the placeholders that the user can
  * see in the workspace. For hosts that run many commands in sandboxes of theirs.
  *
  *     idle_reaper_new(loop)

@@ -104,7 +104,7 @@ def test_what_comes_to_match_a_pattern_is_denied_to_the_next_command(place):
     finish(host, 0)
 
 
-def test_an_idle_host_leaves_no_stand_ins(place):
+def test_an_idle_host_leaves_no_placeholders(place):
     """They go when nothing runs any more, and come again with the next command."""
     host = place.start(program=build(place, "idle"), env=ENV)
     for _ in range(2):

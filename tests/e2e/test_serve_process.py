@@ -122,7 +122,7 @@ def test_a_sandbox_follows_what_changes_on_the_host(client, place):
     sandbox = workspace_write(place.ws)
     assert client.run("a", "test ! -e .codex/f", sandbox=sandbox).code == 0
     with contextlib.suppress(FileNotFoundError):
-        (place.ws / ".codex").unlink()  # the stand-in
+        (place.ws / ".codex").unlink()  # the placeholder
     (place.ws / ".codex").mkdir()
     (place.ws / ".codex/f").write_text("x\n")
     ended = client.run("b", "cat .codex/f; echo y > .codex/f", sandbox=sandbox)
@@ -131,7 +131,7 @@ def test_a_sandbox_follows_what_changes_on_the_host(client, place):
     assert (place.ws / ".codex/f").read_text() == "x\n"
 
 
-def test_stand_ins_go_when_nothing_runs(client, place):
+def test_placeholders_go_when_nothing_runs(client, place):
     client.start("a", "read line", sandbox=workspace_write(place.ws), pipeStdin=True)
     assert os.listdir(place.ws)
     client.write("a", b"end\n", "w")

@@ -344,7 +344,7 @@ def test_a_helper_that_waits_does_not_hold_up_others(place, client, server):
 
 
 def test_protection_follows_the_folder(place, client):
-    """.git is guarded although it took the place of its stand-in after the helper had started."""
+    """.git is guarded although it took the place of its placeholder after the helper had started."""
     box = {"sandbox": sandbox(place)}
     client.call("fs/writeFile", {"path": uri(place.ws / "f"), "dataBase64": "", **box})
     if (place.ws / ".git").exists():
@@ -361,7 +361,7 @@ def test_a_path_that_is_too_long_is_refused_at_once(client):
         -32603, "Filename too long (os error 36)")
 
 
-def test_stand_ins_are_not_shown(place, client):
+def test_placeholders_are_not_shown(place, client):
     """A folder is no repository because a sandboxed command may not make one of it."""
     client.call("fs/writeFile", {"path": uri(place.ws / "f"), "dataBase64": "",
                                  "sandbox": sandbox(place)})

@@ -1,5 +1,5 @@
 """After many runs, half of them killed at random moments, and one more run that ends by itself:
-nothing is left of any - no process, mount, cgroup, stand-in, temporary folder.
+nothing is left of any - no process, mount, cgroup, placeholder, temporary folder.
 
     CORDON_LEFTOVER_RUNS   how many (200)
     CORDON_LEFTOVER_SEED   of the random choices (printed when something is left)

@@ -1,4 +1,4 @@
-/* cordon-linux-sandbox, the program. Started without a plan it is somebody's stand-in for Codex's
+/* cordon-linux-sandbox, the program. Started without a plan it is used in place of Codex's
  * helper of a similar name: that needs the policy code, so `cordon` beside it takes over. */
 #include "sandbox/launcher/launcher.h"
 

@@ -81,7 +81,8 @@ struct plan_record {
     uint32_t other;
     uint64_t value;
     uint32_t slot;
-    uint32_t standin; /* 1 + the index of the stand-in it needs; zero in the launcher's file */
+    uint32_t
+        placeholder; /* 1 + the index of the placeholder it needs; zero in the launcher's file */
 };
 
 struct plan_filter {

@@ -47,7 +47,7 @@ static bool has_marks(const struct stat *st)
 }
 
 /* The directory of the clean `path`, which may hold no symlink, and in `ret_name` the name in it. */
-static int standin_file_open_parent(const char *path, const char **ret_name, struct err *err)
+static int placeholder_file_open_parent(const char *path, const char **ret_name, struct err *err)
 {
     AUTO_FREE char *parent = path_parent(path);
 
@@ -65,7 +65,7 @@ static bool is_sticky(int folder)
 
 /* Removes the one behind `fd` if no other process holds it and `name` still names it. false when it
  * is left behind and only a later process of this user will be able to remove it. */
-static bool standin_file_remove(int parent, const char *name, int fd)
+static bool placeholder_file_remove(int parent, const char *name, int fd)
 {
     /* First of all: while it is not held, its holder may remove it, and make it again. */
     bool is_locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
@@ -82,7 +82,7 @@ static bool standin_file_remove(int parent, const char *name, int fd)
 }
 
 /* Opens what stands at `name` if it is one; -1 with errno 0 when it is something else. */
-static int standin_file_open(int parent, const char *name)
+static int placeholder_file_open(int parent, const char *name)
 {
     struct stat st;
     int fd;
@@ -100,7 +100,7 @@ static int standin_file_open(int parent, const char *name)
 }
 
 /* A new one, opened; -1 with errno, EEXIST when something is there by now. */
-static int standin_file_make(int parent, const char *name, bool is_file)
+static int placeholder_file_make(int parent, const char *name, bool is_file)
 {
     const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW;
     mode_t mask = umask(0); /* the marks are a mode, and we have to be able to open it */
@@ -114,7 +114,7 @@ static int standin_file_make(int parent, const char *name, bool is_file)
     return fd;
 }
 
-bool standin_file_is(const char *path)
+bool placeholder_file_is(const char *path)
 {
     struct stat st;
 
@@ -137,10 +137,10 @@ static bool recover_path(const char *path)
 {
     struct err ignored;
     const char *name;
-    AUTO_CLOSE int parent = standin_file_open_parent(path, &name, &ignored);
-    AUTO_CLOSE int fd = parent < 0 ? -1 : standin_file_open(parent, name);
+    AUTO_CLOSE int parent = placeholder_file_open_parent(path, &name, &ignored);
+    AUTO_CLOSE int fd = parent < 0 ? -1 : placeholder_file_open(parent, name);
 
-    return fd < 0 || standin_file_remove(parent, name, fd);
+    return fd < 0 || placeholder_file_remove(parent, name, fd);
 }
 
 /* A journal is a run of NUL-terminated paths; a last one without its end was never acted on. */
@@ -169,7 +169,7 @@ static void recover_journal(int registry, const char *name)
 static void journal_recover(void)
 {
     struct err ignored;
-    const char *registry = standins_registry(&ignored);
+    const char *registry = placeholders_registry(&ignored);
     DIR *dir = registry ? opendir(registry) : NULL;
     const struct dirent *entry;
 
@@ -216,7 +216,7 @@ static bool registry_use(const char *base, const char *name)
     return false;
 }
 
-const char *standins_registry(struct err *err)
+const char *placeholders_registry(struct err *err)
 {
     char name[32];
 
@@ -225,10 +225,11 @@ const char *standins_registry(struct err *err)
         (geteuid() == 0 && registry_use("/run", "cordon")) ||
         registry_use(getenv("HOME"), ".local/state/cordon") || registry_use("/tmp", name))
         return journal.registry;
-    err_set(err, ERR_FORBIDDEN,
-            "no folder for the registry of stand-ins: set XDG_RUNTIME_DIR or HOME to a folder of "
-            "this user (/tmp/%s is somebody else's)",
-            name);
+    err_set(
+        err, ERR_FORBIDDEN,
+        "no folder for the registry of placeholders: set XDG_RUNTIME_DIR or HOME to a folder of "
+        "this user (/tmp/%s is somebody else's)",
+        name);
     return NULL;
 }
 
@@ -257,11 +258,11 @@ static bool journal_open_lasting(const char *registry)
 
 static int journal_open(struct err *err)
 {
-    const char *registry = standins_registry(err);
+    const char *registry = placeholders_registry(err);
 
     if (registry && access(registry, W_OK)) {
         journal.registry[0] = '\0'; /* somebody cleaned up: make it again */
-        registry = standins_registry(err);
+        registry = placeholders_registry(err);
     }
     if (!registry)
         return -1;
@@ -295,18 +296,18 @@ static int journal_add(const char *path, struct err *err)
     if (journal.fd < 0 && journal_open(err))
         return -1;
     if (fd_write_all(journal.fd, path, strlen(path) + 1, err))
-        return err_wrap(err, "the journal of stand-ins");
+        return err_wrap(err, "the journal of placeholders");
     return 0;
 }
 
 enum { BUCKETS = 1024, TRIES = 1000 };
 
-/* Whoever holds the exclusive lock is about to remove the stand-in, and may be slow to get to run.
+/* Whoever holds the exclusive lock is about to remove the placeholder, and may be slow to get to run.
  */
 #define REMOVAL_NS CLOCK_NS_PER_S
 
-struct standin {
-    struct standin *next; /* in its bucket */
+struct placeholder {
+    struct placeholder *next; /* in its bucket */
     char *path;
     int parent; /* the folder it is in */
     int fd;     /* holds the shared lock */
@@ -314,14 +315,14 @@ struct standin {
     unsigned users;
 };
 
-struct standins {
-    struct standin **items;
+struct placeholders {
+    struct placeholder **items;
     size_t len;
     bool *absent; /* per item asked for */
 };
 
 static struct {
-    struct standin *buckets[BUCKETS];
+    struct placeholder *buckets[BUCKETS];
     size_t count;
     bool is_recovered;
     bool has_leftover; /* something that a later process has to remove */
@@ -372,132 +373,133 @@ static bool is_in_repository(const char *path)
 
 /* A file is made and removed in a tenth of the time that a folder takes (ext4, measured). But git
  * lists files that nobody told it of, and `git add` takes them; empty folders it does not see. */
-static bool standin_is_file(const struct plan_standin *item)
+static bool wants_file(const struct plan_placeholder *item)
 {
-    if (item->kind == PLAN_STANDIN_EITHER)
+    if (item->kind == PLAN_PLACEHOLDER_EITHER)
         return !is_in_repository(item->path);
-    return item->kind == PLAN_STANDIN_FILE;
+    return item->kind == PLAN_PLACEHOLDER_FILE;
 }
 
-/* Holds what stands at `name`, making it if nothing is there. `standin` gets its descriptor and
- * state; the descriptor stays -1 when what is there is no stand-in, or is missing for good. */
-static int standin_hold(const struct plan_standin *item, const char *name, struct standin *standin,
-                        bool *ret_absent, struct err *err)
+/* Holds what stands at `name`, making it if nothing is there. `placeholder` gets its descriptor and
+ * state; the descriptor stays -1 when what is there is no placeholder, or is missing for good. */
+static int placeholder_hold(const struct plan_placeholder *item, const char *name,
+                            struct placeholder *placeholder, bool *ret_absent, struct err *err)
 {
     for (int i = 0; i < TRIES; i++) {
-        AUTO_CLOSE int fd = standin_file_open(standin->parent, name);
+        AUTO_CLOSE int fd = placeholder_file_open(placeholder->parent, name);
 
         if (fd < 0 && errno == 0)
             return 0;
         if (fd < 0 && errno == ENOENT) {
             if (journal_add(item->path, err))
                 return -1;
-            fd = standin_file_make(standin->parent, name, standin_is_file(item));
+            fd = placeholder_file_make(placeholder->parent, name, wants_file(item));
         }
         if (fd < 0 && is_refusal(errno)) {
             *ret_absent = true; /* then the command cannot make it either */
             return 0;
         }
         if (fd < 0 && errno != EEXIST && errno != ENOENT)
-            return err_sys(err, "making a stand-in for %s", item->path);
+            return err_sys(err, "making a placeholder for %s", item->path);
         if (fd >= 0 && lock_take(fd, LOCK_SH, REMOVAL_NS))
             return err_sys(err, "somebody keeps %s locked", item->path);
-        if (fd >= 0 && fstat(fd, &standin->st) == 0 &&
-            is_still_there(standin->parent, name, &standin->st)) {
-            standin->fd = TAKE_FD(fd);
+        if (fd >= 0 && fstat(fd, &placeholder->st) == 0 &&
+            is_still_there(placeholder->parent, name, &placeholder->st)) {
+            placeholder->fd = TAKE_FD(fd);
             return 0;
         }
     }
     return err_set(err, ERR_SYSTEM, "%s comes and goes", item->path);
 }
 
-static struct standin *table_find(const char *path)
+static struct placeholder *table_find(const char *path)
 {
-    struct standin *standin = table.buckets[bucket_of(path)];
+    struct placeholder *placeholder = table.buckets[bucket_of(path)];
 
-    while (standin && strcmp(standin->path, path) != 0)
-        standin = standin->next;
-    return standin;
+    while (placeholder && strcmp(placeholder->path, path) != 0)
+        placeholder = placeholder->next;
+    return placeholder;
 }
 
-static bool standin_is_valid(const struct standin *standin)
+static bool placeholder_is_valid(const struct placeholder *placeholder)
 {
-    return is_still_there(standin->parent, path_name(standin->path), &standin->st);
+    return is_still_there(placeholder->parent, path_name(placeholder->path), &placeholder->st);
 }
 
-static void standin_free(struct standin *standin)
+static void placeholder_free(struct placeholder *placeholder)
 {
-    if (standin->fd >= 0)
-        close(standin->fd);
-    if (standin->parent >= 0)
-        close(standin->parent);
-    free(standin->path);
-    free(standin);
+    if (placeholder->fd >= 0)
+        close(placeholder->fd);
+    if (placeholder->parent >= 0)
+        close(placeholder->parent);
+    free(placeholder->path);
+    free(placeholder);
 }
 
 /* A new entry of the table; NULL without a failure when there is nothing to hold. */
-static int table_add(const struct plan_standin *item, struct standin **ret, bool *ret_absent,
-                     struct err *err)
+static int table_add(const struct plan_placeholder *item, struct placeholder **ret,
+                     bool *ret_absent, struct err *err)
 {
-    struct standin **bucket = &table.buckets[bucket_of(item->path)];
-    struct standin *standin = alloc_zero(1, sizeof *standin);
+    struct placeholder **bucket = &table.buckets[bucket_of(item->path)];
+    struct placeholder *placeholder = alloc_zero(1, sizeof *placeholder);
     const char *name;
 
-    *standin = (struct standin){.path = alloc_str(item->path), .fd = -1};
-    standin->parent = standin_file_open_parent(item->path, &name, err);
-    if (standin->parent < 0 || standin_hold(item, name, standin, ret_absent, err)) {
-        standin_free(standin);
+    *placeholder = (struct placeholder){.path = alloc_str(item->path), .fd = -1};
+    placeholder->parent = placeholder_file_open_parent(item->path, &name, err);
+    if (placeholder->parent < 0 || placeholder_hold(item, name, placeholder, ret_absent, err)) {
+        placeholder_free(placeholder);
         return -1;
     }
-    if (standin->fd < 0) {
-        standin_free(standin);
+    if (placeholder->fd < 0) {
+        placeholder_free(placeholder);
         *ret = NULL;
         return 0;
     }
-    standin->next = *bucket;
-    *bucket = standin;
+    placeholder->next = *bucket;
+    *bucket = placeholder;
     table.count++;
-    *ret = standin;
+    *ret = placeholder;
     return 0;
 }
 
-/* Adds one use of `item` to `standins`; nothing when what is there is no stand-in. */
-static int table_use(const struct plan_standin *item, struct standins *standins, bool *ret_absent,
-                     struct err *err)
+/* Adds one use of `item` to `placeholders`; nothing when what is there is no placeholder. */
+static int table_use(const struct plan_placeholder *item, struct placeholders *placeholders,
+                     bool *ret_absent, struct err *err)
 {
-    struct standin *standin = table_find(item->path);
+    struct placeholder *placeholder = table_find(item->path);
 
-    if (standin && !standin_is_valid(standin))
+    if (placeholder && !placeholder_is_valid(placeholder))
         return err_set(err, ERR_SYSTEM, "%s was removed while a command runs that it protects",
                        item->path);
-    if (!standin && table_add(item, &standin, ret_absent, err))
+    if (!placeholder && table_add(item, &placeholder, ret_absent, err))
         return -1;
-    if (!standin)
+    if (!placeholder)
         return 0;
-    standin->users++;
-    standins->items[standins->len++] = standin;
+    placeholder->users++;
+    placeholders->items[placeholders->len++] = placeholder;
     return 0;
 }
 
-static void table_drop(struct standin *standin)
+static void table_drop(struct placeholder *placeholder)
 {
-    struct standin **at = &table.buckets[bucket_of(standin->path)];
+    struct placeholder **at = &table.buckets[bucket_of(placeholder->path)];
 
-    if (--standin->users)
+    if (--placeholder->users)
         return;
-    if (!standin_file_remove(standin->parent, path_name(standin->path), standin->fd))
+    if (!placeholder_file_remove(placeholder->parent, path_name(placeholder->path),
+                                 placeholder->fd))
         table.has_leftover = true;
-    while (*at != standin)
+    while (*at != placeholder)
         at = &(*at)->next;
-    *at = standin->next;
-    standin_free(standin);
+    *at = placeholder->next;
+    placeholder_free(placeholder);
     table.count--;
 }
 
-int standins_acquire(const struct plan_standin *items, size_t len, struct standins **ret,
-                     struct err *err)
+int placeholders_acquire(const struct plan_placeholder *items, size_t len,
+                         struct placeholders **ret, struct err *err)
 {
-    struct standins *standins;
+    struct placeholders *placeholders;
 
     *ret = NULL;
     if (!table.is_recovered)
@@ -505,41 +507,41 @@ int standins_acquire(const struct plan_standin *items, size_t len, struct standi
     table.is_recovered = true;
     if (!len)
         return 0;
-    standins = alloc_zero(1, sizeof *standins);
-    standins->items = alloc_zero(len, sizeof(struct standin *));
-    standins->absent = alloc_zero(len, sizeof(bool));
+    placeholders = alloc_zero(1, sizeof *placeholders);
+    placeholders->items = alloc_zero(len, sizeof(struct placeholder *));
+    placeholders->absent = alloc_zero(len, sizeof(bool));
     for (size_t i = 0; i < len; i++) {
-        if (table_use(&items[i], standins, &standins->absent[i], err)) {
-            standins_release(standins);
+        if (table_use(&items[i], placeholders, &placeholders->absent[i], err)) {
+            placeholders_release(placeholders);
             return -1;
         }
     }
-    *ret = standins;
+    *ret = placeholders;
     return 0;
 }
 
-void standins_release(struct standins *standins)
+void placeholders_release(struct placeholders *placeholders)
 {
-    if (!standins)
+    if (!placeholders)
         return;
-    for (size_t i = standins->len; i-- > 0;)
-        table_drop(standins->items[i]);
+    for (size_t i = placeholders->len; i-- > 0;)
+        table_drop(placeholders->items[i]);
     if (table.count == 0)
         journal_close(table.has_leftover);
-    free(standins->items);
-    free(standins->absent);
-    free(standins);
+    free(placeholders->items);
+    free(placeholders->absent);
+    free(placeholders);
 }
 
-bool standins_are_valid(const struct standins *standins)
+bool placeholders_are_valid(const struct placeholders *placeholders)
 {
-    for (size_t i = 0; standins && i < standins->len; i++)
-        if (!standin_is_valid(standins->items[i]))
+    for (size_t i = 0; placeholders && i < placeholders->len; i++)
+        if (!placeholder_is_valid(placeholders->items[i]))
             return false;
     return true;
 }
 
-const bool *standins_absent(const struct standins *standins)
+const bool *placeholders_absent(const struct placeholders *placeholders)
 {
-    return standins ? standins->absent : NULL;
+    return placeholders ? placeholders->absent : NULL;
 }

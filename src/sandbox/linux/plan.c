@@ -233,21 +233,21 @@ static void compile_pins(struct compiler *compiler, size_t index)
 
 /* git takes an empty `.git` folder for nothing and goes on to the folders above, while a file of
  * that name is an error to it. A denied path is covered as a file. */
-static enum plan_standin_kind standin_kind(const struct access_entry *entry)
+static enum plan_placeholder_kind placeholder_kind(const struct access_entry *entry)
 {
     if (entry->access == ACCESS_DENY)
-        return PLAN_STANDIN_FILE;
-    return str_eq(path_name(entry->path), ".git") ? PLAN_STANDIN_FOLDER : PLAN_STANDIN_EITHER;
+        return PLAN_PLACEHOLDER_FILE;
+    return str_eq(path_name(entry->path), ".git") ? PLAN_PLACEHOLDER_DIR : PLAN_PLACEHOLDER_EITHER;
 }
 
-static void compile_standin(struct compiler *compiler, const struct access_entry *entry)
+static void compile_placeholder(struct compiler *compiler, const struct access_entry *entry)
 {
     struct plan *plan = compiler->plan;
 
-    plan->standins =
-        alloc_grow(plan->standins, plan->standins_len, &plan->standins_cap, sizeof *plan->standins);
-    plan->standins[plan->standins_len++] =
-        (struct plan_standin){.path = alloc_str(entry->path), .kind = standin_kind(entry)};
+    plan->placeholders = alloc_grow(plan->placeholders, plan->placeholders_len,
+                                    &plan->placeholders_cap, sizeof *plan->placeholders);
+    plan->placeholders[plan->placeholders_len++] =
+        (struct plan_placeholder){.path = alloc_str(entry->path), .kind = placeholder_kind(entry)};
 }
 
 /* Returns the last record that covers the entry. */
@@ -275,12 +275,12 @@ static void compile_below_writable(struct compiler *compiler, size_t index)
     struct plan_record *record;
 
     compile_pins(compiler, index);
-    compile_standin(compiler, entry);
+    compile_placeholder(compiler, entry);
     if (entry->access == ACCESS_DENY)
         record = compile_deny(compiler, index);
     else
         record = compiler_push(compiler, compiler->body, PLAN_READ_ONLY, entry->path);
-    record->standin = (uint32_t)compiler->plan->standins_len;
+    record->placeholder = (uint32_t)compiler->plan->placeholders_len;
 }
 
 /* Denied although it is one of ours, which every command gets. */
@@ -523,9 +523,9 @@ void plan_free(struct plan *plan)
 {
     if (!plan)
         return;
-    for (size_t i = 0; i < plan->standins_len; i++)
-        free(plan->standins[i].path);
-    free(plan->standins);
+    for (size_t i = 0; i < plan->placeholders_len; i++)
+        free(plan->placeholders[i].path);
+    free(plan->placeholders);
     free(plan->records);
     buf_done(&plan->strings);
     free(plan);

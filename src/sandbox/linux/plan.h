@@ -31,16 +31,16 @@ extern const char *const plan_proc_writable[];
 extern const char *const plan_proc_secret[];
 
 /* Something that has to exist on the host for as long as the command runs, so that it can be
- * covered: standin.h makes it when it is missing, and holds it when it is another's stand-in. */
-enum plan_standin_kind {
-    PLAN_STANDIN_FOLDER,
-    PLAN_STANDIN_FILE,
-    PLAN_STANDIN_EITHER, /* whatever disturbs less */
+ * covered: placeholder.h makes it when it is missing, and holds it when it is another's placeholder. */
+enum plan_placeholder_kind {
+    PLAN_PLACEHOLDER_DIR,
+    PLAN_PLACEHOLDER_FILE,
+    PLAN_PLACEHOLDER_EITHER, /* whatever disturbs less */
 };
 
-struct plan_standin {
+struct plan_placeholder {
     char *path;
-    enum plan_standin_kind kind;
+    enum plan_placeholder_kind kind;
 };
 
 struct plan {
@@ -50,9 +50,9 @@ struct plan {
     struct buf strings;
     struct plan_filter filters[SECCOMP_MAX];
     size_t filters_len;
-    struct plan_standin *standins;
-    size_t standins_len;
-    size_t standins_cap;
+    struct plan_placeholder *placeholders;
+    size_t placeholders_len;
+    size_t placeholders_cap;
     uint32_t namespaces;
 };
 
@@ -84,7 +84,7 @@ struct plan_command {
     const char *program; /* NULL: argv[0] is looked up */
     const char *cwd;
     uint32_t flags;                   /* enum plan_command_flag */
-    const bool *absent;               /* by stand-in: there is nothing to cover; may be NULL */
+    const bool *absent;               /* by placeholder: there is nothing to cover; may be NULL */
     const struct plan_record *limits; /* PLAN_LIMIT records */
     size_t limits_len;
 };

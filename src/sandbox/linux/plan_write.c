@@ -98,9 +98,9 @@ void plan_print(const struct plan *plan, struct buf *ret)
 {
     for (size_t i = 0; i < plan->len; i++)
         print_record(plan, &plan->records[i], ret);
-    for (size_t i = 0; i < plan->standins_len; i++)
-        buf_appendf(ret, "host: stand-in %s if missing%s\n", plan->standins[i].path,
-                    plan->standins[i].kind == PLAN_STANDIN_FILE ? " (file)" : "");
+    for (size_t i = 0; i < plan->placeholders_len; i++)
+        buf_appendf(ret, "host: placeholder %s if missing%s\n", plan->placeholders[i].path,
+                    plan->placeholders[i].kind == PLAN_PLACEHOLDER_FILE ? " (file)" : "");
 }
 
 static json_t *namespaces_to_json(uint64_t flags)
@@ -180,9 +180,9 @@ static uint32_t write_records(const struct plan *plan, const struct plan_command
     for (size_t i = 0; i < plan->len; i++) {
         struct plan_record record = plan->records[i];
 
-        if (record.standin && command->absent && command->absent[record.standin - 1])
+        if (record.placeholder && command->absent && command->absent[record.placeholder - 1])
             continue;
-        record.standin = 0;
+        record.placeholder = 0;
         buf_append(out, &record, sizeof record);
         count++;
     }

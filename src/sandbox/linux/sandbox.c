@@ -42,7 +42,7 @@ struct sandbox {
     char *launcher;
     bool keep_warm;
     bool dies_with_thread;
-    struct standins *warm; /* held until the end when they are kept warm */
+    struct placeholders *warm; /* held until the end when they are kept warm */
     struct init_pool inits;
     unsigned launches; /* that are open */
     void (*on_idle)(void *data, struct sandbox *sandbox);
@@ -88,7 +88,8 @@ static enum access_kind kind_of(const char *path)
     struct err ignored;
     enum fd_kind kind;
 
-    if (fd_kind_at(AT_FDCWD, path, &kind, &ignored) || kind == FD_MISSING || standin_file_is(path))
+    if (fd_kind_at(AT_FDCWD, path, &kind, &ignored) || kind == FD_MISSING ||
+        placeholder_file_is(path))
         return ACCESS_MISSING;
     return kind == FD_DIR ? ACCESS_DIR : ACCESS_FILE;
 }
@@ -167,7 +168,7 @@ static void protect_own(struct sandbox *sandbox, const char *const *own_paths)
     protect_path(map, self);
     protect_programs(map);
     protect_path(map, sandbox->launcher);
-    protect_path(map, standins_registry(&ignored));
+    protect_path(map, placeholders_registry(&ignored));
     for (; own_paths && *own_paths; own_paths++)
         protect_path(map, *own_paths);
     trim_missing(map);
@@ -189,7 +190,7 @@ static int sandbox_compile(struct sandbox *sandbox, struct err *err)
         return -1;
     plan_free(sandbox->plan);
     sandbox->plan = plan;
-    standins_release(TAKE_PTR(sandbox->warm));
+    placeholders_release(TAKE_PTR(sandbox->warm));
     host_report(&sandbox->host, plan, &sandbox->access, sandbox->options.allow_nested_namespaces,
                 sandbox->layers);
     return 0;
@@ -254,7 +255,7 @@ void sandbox_free(struct sandbox *sandbox)
     if (!sandbox)
         return;
     init_pool_done(&sandbox->inits);
-    standins_release(sandbox->warm);
+    placeholders_release(sandbox->warm);
     access_map_done(&sandbox->access);
     plan_free(sandbox->plan);
     free(sandbox->launcher);
@@ -320,7 +321,7 @@ void sandbox_cool(struct sandbox *sandbox)
 {
     if (sandbox->inits.spare)
         init_leave(&sandbox->inits, TAKE_PTR(sandbox->inits.spare));
-    standins_release(TAKE_PTR(sandbox->warm));
+    placeholders_release(TAKE_PTR(sandbox->warm));
 }
 
 enum { LIMITS_MAX = 4 };
@@ -357,7 +358,7 @@ static int launch_plan(const struct sandbox *sandbox, const struct launch_option
         .env = options->env,
         .program = options->program,
         .cwd = options->cwd,
-        .absent = standins_absent(sandbox->keep_warm ? sandbox->warm : launch->standins),
+        .absent = placeholders_absent(sandbox->keep_warm ? sandbox->warm : launch->placeholders),
         .limits = limits,
         .limits_len = limit_records(&options->limits, limits),
     };
@@ -453,15 +454,15 @@ static int launch_command(struct sandbox *sandbox, const struct launch_options *
 }
 
 /* Fresh ones for this launch, or the ones kept warm, renewed when somebody removed one. */
-static int launch_standins(struct sandbox *sandbox, struct launch *launch, struct err *err)
+static int launch_placeholders(struct sandbox *sandbox, struct launch *launch, struct err *err)
 {
     const struct plan *plan = sandbox->plan;
-    struct standins **slot = sandbox->keep_warm ? &sandbox->warm : &launch->standins;
+    struct placeholders **slot = sandbox->keep_warm ? &sandbox->warm : &launch->placeholders;
 
-    if (*slot && standins_are_valid(*slot))
+    if (*slot && placeholders_are_valid(*slot))
         return 0;
-    standins_release(*slot);
-    return standins_acquire(plan->standins, plan->standins_len, slot, err);
+    placeholders_release(*slot);
+    return placeholders_acquire(plan->placeholders, plan->placeholders_len, slot, err);
 }
 
 /* `ret_has_no_init`: it failed for want of an init in its namespaces, and for nothing else. */
@@ -472,9 +473,9 @@ static int launch_once(struct sandbox *sandbox, const struct launch_options *opt
         .status = -1, .pidfd = -1, .sandbox = sandbox, .lingers = options->lingers};
 
     sandbox->launches++;
-    /* The init comes first: it makes its namespaces while we make stand-ins and the plan's file. */
+    /* The init comes first: it makes its namespaces while we make placeholders and the plan's file. */
     *ret_has_no_init = launch_take_init(sandbox, &launch, err);
-    if (*ret_has_no_init || launch_standins(sandbox, &launch, err) ||
+    if (*ret_has_no_init || launch_placeholders(sandbox, &launch, err) ||
         launch_command(sandbox, options, &launch, err)) {
         launch_done(&launch);
         return -1;
@@ -608,7 +609,7 @@ int launch_read(struct launch *launch, struct launch_report *ret, struct err *er
         /* Nothing of the command is left, and the init pins what has no name any more: what it
          * takes to free that is done when it ends. */
         if (launch->is_over)
-            standins_release(TAKE_PTR(launch->standins));
+            placeholders_release(TAKE_PTR(launch->placeholders));
         report_exit(&message, ret);
     } else {
         launch->is_over = true;
@@ -653,7 +654,7 @@ void launch_done(struct launch *launch)
         init_leave(&sandbox->inits, launch->handle);
     else if (launch->handle)
         init_kill(&sandbox->inits, launch->handle, sandbox->plan->namespaces & CLONE_NEWPID);
-    standins_release(launch->standins);
+    placeholders_release(launch->placeholders);
     *launch = (struct launch){.status = -1, .pidfd = -1};
     if (--sandbox->launches == 0 && sandbox->on_idle)
         sandbox->on_idle(sandbox->data, sandbox);

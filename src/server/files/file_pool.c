@@ -150,7 +150,7 @@ static struct worker *worker_start(struct file_pool *pool, struct place *place, 
     worker->helper = file_helper_start(&options, err);
     if (!worker->helper)
         return NULL;
-    worker->stamps = stamps_take(place->access); /* now that stand-ins are in their places */
+    worker->stamps = stamps_take(place->access); /* now that placeholders are in their places */
     pool->workers[pool->len++] = worker;
     pool_tick(pool);
     return TAKE_PTR(worker);

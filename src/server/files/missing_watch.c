@@ -107,7 +107,7 @@ static bool is_there(const char *path)
 {
     struct stat st;
 
-    return lstat(path, &st) == 0 && !standin_file_is(path);
+    return lstat(path, &st) == 0 && !placeholder_file_is(path);
 }
 
 static int watch_all(struct missing_watch *watch, const struct strv *missing, const char *present,

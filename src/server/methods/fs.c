@@ -77,9 +77,9 @@ void method_fs_set_mode(struct call *call, const json_t *params)
     add_simple(call, params, "fs/setMode");
 }
 
-/* To a client without a sandbox the stand-ins of others are not there: it would take an empty .git
+/* To a client without a sandbox the placeholders of others are not there: it would take an empty .git
  * for a repository. */
-static bool is_standin(const json_t *params)
+static bool is_placeholder(const json_t *params)
 {
     const char *uri = json_string_value(json_object_get(params, "path"));
     enum rpc_code code;
@@ -89,12 +89,12 @@ static bool is_standin(const json_t *params)
     if (json_is_object(json_object_get(params, "sandbox")) || strlen(uri) > 3 * PATH_MAX)
         return false;
     path = rpc_path_parse(uri, &code, &err);
-    return path && standin_file_is(path);
+    return path && placeholder_file_is(path);
 }
 
 static void metadata_begin(struct file_task *task)
 {
-    if (is_standin(task->params))
+    if (is_placeholder(task->params))
         call_fail_errno(file_task_end(task), ENOENT);
     else
         file_task_send(task);

@@ -382,7 +382,7 @@ def retarget_a_link_above_a_denied_path(stage):
 
 @attack()
 def make_a_missing_name_after_another_run_ended(stage):
-    """Two runs share the stand-in for a missing name; the end of one must not open it for both."""
+    """Two runs share the placeholder for a missing name; the end of one must not open it for both."""
     first = stage.start("/bin/sh", "-c", "echo up; read line", stdin=-1)
     assert not stage.inside or first.stdout.readline() == "up\n"
     second = stage.start("/bin/sh", "-c", "echo '@start'; read line; mkdir .codex;"

@@ -15,7 +15,7 @@
 
 enum { DEADLINE_MS = 30000, TEXT_MAX = 1 << 20 };
 
-static char *registry_parent; /* the registry of stand-ins is found once per process */
+static char *registry_parent; /* the registry of placeholders is found once per process */
 
 int launching_setup(void **state)
 {

@@ -60,8 +60,8 @@ static bool host_has(const struct plan_model *model, const char *path)
         if (is_same ? map->entries[i].kind != ACCESS_MISSING : is_above)
             return true;
     }
-    for (size_t i = 0; i < model->plan->standins_len; i++)
-        if (str_eq(model->plan->standins[i].path, path))
+    for (size_t i = 0; i < model->plan->placeholders_len; i++)
+        if (str_eq(model->plan->placeholders[i].path, path))
             return true;
     return is_ours(path) || str_eq(path, "/");
 }
@@ -107,9 +107,10 @@ static bool is_folder(const struct plan_model *model, const char *path)
 {
     const struct access_entry *entry = access_map_exact(model->map, path);
 
-    for (size_t i = 0; entry && entry->kind == ACCESS_MISSING && i < model->plan->standins_len; i++)
-        if (str_eq(model->plan->standins[i].path, path))
-            return model->plan->standins[i].kind == PLAN_STANDIN_FOLDER;
+    for (size_t i = 0; entry && entry->kind == ACCESS_MISSING && i < model->plan->placeholders_len;
+         i++)
+        if (str_eq(model->plan->placeholders[i].path, path))
+            return model->plan->placeholders[i].kind == PLAN_PLACEHOLDER_DIR;
     return !entry || entry->kind == ACCESS_DIR;
 }
 

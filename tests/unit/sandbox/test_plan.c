@@ -316,7 +316,7 @@ static void test_a_command_that_is_too_large(void **state)
     plan_free(plan);
 }
 
-/* A stand-in that could not be made, loopback that is up, limits of one command. */
+/* A placeholder that could not be made, loopback that is up, limits of one command. */
 static void test_what_a_command_changes(void **state)
 {
     char *const argv[] = {(char *)"/bin/true", NULL};
@@ -352,7 +352,7 @@ static void test_what_a_command_changes(void **state)
     assert_string_equal(plan_string(&view, view.header->program), "/usr/bin/env");
     assert_memory_equal(&view.records[0], &limit, sizeof limit);
     for (uint32_t i = 0; i < view.header->records; i++) {
-        assert_int_equal(view.records[i].standin, 0);
+        assert_int_equal(view.records[i].placeholder, 0);
         assert_string_not_equal(plan_string(&view, view.records[i].path), "/work/.a");
     }
     plan_free(plan);

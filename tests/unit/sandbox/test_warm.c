@@ -222,7 +222,7 @@ static void test_a_killed_spare(void **state)
     assert_string_equal(second, "two\n");
 }
 
-static void test_standins_are_kept_and_go(void **state)
+static void test_placeholders_are_kept_and_go(void **state)
 {
     AUTO_FREE char *git = path_join(ground.ws, ".git");
 
@@ -263,7 +263,7 @@ int main(void)
         TEST(test_never_two_at_once),       TEST(test_networks_are_used_again),
         TEST(test_nothing_is_carried_over), TEST(test_loopback_is_up),
         TEST(test_killed_in_between),       TEST(test_prepared),
-        TEST(test_a_killed_spare),          TEST(test_standins_are_kept_and_go),
+        TEST(test_a_killed_spare),          TEST(test_placeholders_are_kept_and_go),
         TEST(test_nothing_is_left),
     };
 

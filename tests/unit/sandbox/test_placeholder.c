@@ -1,4 +1,4 @@
-/* Stand-ins, with several processes at once: whoever holds them, nothing is lost that is not ours,
+/* Placeholders, with several processes at once: whoever holds them, nothing is lost that is not ours,
  * and nothing of ours is left.
  *
  * The module keeps one table per process and cleans up after the dead once per process; so every
@@ -36,7 +36,7 @@ enum order { ACQUIRE = 'a', RELEASE = 'r', VALIDATE = 'v', REGISTRY = 'g' };
 
 struct request {
     enum order order;
-    struct plan_standin items[ITEMS_MAX]; /* pointers mean the same in a forked process */
+    struct plan_placeholder items[ITEMS_MAX]; /* pointers mean the same in a forked process */
     size_t len;
 };
 
@@ -54,21 +54,21 @@ struct worker {
     int socket;
 };
 
-static void worker_acquire(const struct request *request, struct standins **held, size_t *len,
+static void worker_acquire(const struct request *request, struct placeholders **held, size_t *len,
                            struct answer *answer)
 {
-    struct standins *more;
+    struct placeholders *more;
 
-    answer->status = standins_acquire(request->items, request->len, &more, &answer->err);
+    answer->status = placeholders_acquire(request->items, request->len, &more, &answer->err);
     if (answer->status)
         return;
     held[(*len)++] = more;
-    answer->is_absent = standins_absent(more) && standins_absent(more)[0];
+    answer->is_absent = placeholders_absent(more) && placeholders_absent(more)[0];
 }
 
 static void worker_main(int socket)
 {
-    static struct standins *held[USES_MAX + 1];
+    static struct placeholders *held[USES_MAX + 1];
     size_t len = 0;
     struct request request;
 
@@ -79,10 +79,10 @@ static void worker_main(int socket)
         if (request.order == ACQUIRE)
             worker_acquire(&request, held, &len, &answer);
         if (request.order == RELEASE && len)
-            standins_release(held[--len]);
+            placeholders_release(held[--len]);
         if (request.order == VALIDATE && len)
-            answer.is_valid = standins_are_valid(held[len - 1]);
-        if (request.order == REGISTRY && (where = standins_registry(&answer.err)))
+            answer.is_valid = placeholders_are_valid(held[len - 1]);
+        if (request.order == REGISTRY && (where = placeholders_registry(&answer.err)))
             snprintf(answer.registry, sizeof answer.registry, "%s", where);
         answer.fds = support_open_fds();
         send(socket, &answer, sizeof answer, 0);
@@ -136,7 +136,7 @@ static struct answer worker_try(const struct worker *worker, const char *path, b
     struct request request = {
         .order = ACQUIRE,
         .items = {{.path = (char *)path,
-                   .kind = is_file ? PLAN_STANDIN_FILE : PLAN_STANDIN_FOLDER}},
+                   .kind = is_file ? PLAN_PLACEHOLDER_FILE : PLAN_PLACEHOLDER_DIR}},
         .len = 1};
 
     return worker_ask(worker, &request);
@@ -291,7 +291,7 @@ static void test_found_again_after_a_kill(void **state)
     worker_stop(&next);
 }
 
-/* The dead one's journal names a stand-in that somebody else holds by now. */
+/* The dead one's journal names a placeholder that somebody else holds by now. */
 static void test_a_kill_takes_nothing_from_others(void **state)
 {
     AUTO_FREE char *git = path_join(folder, ".git");
@@ -389,7 +389,7 @@ static void test_a_thousand_uses_hold_one(void **state)
     worker_stop(&worker);
 }
 
-/* Somebody outside removes a stand-in while it is needed. */
+/* Somebody outside removes a placeholder while it is needed. */
 static void test_removed_by_somebody(void **state)
 {
     AUTO_FREE char *git = path_join(folder, ".git");
@@ -440,7 +440,7 @@ static void plant(const char *name, const void *data, size_t len)
     assert_int_equal(fd_write_all(fd, data, len, &err), 0);
 }
 
-/* Whatever stands in the registry, only stand-ins are removed. */
+/* Whatever stands in the registry, only placeholders are removed. */
 static void test_garbage_in_the_registry(void **state)
 {
     AUTO_FREE char *other = path_join(folder, "other");
@@ -488,7 +488,7 @@ static void test_a_journal_cut_short(void **state)
     struct worker worker = worker_start();
 
     assert_int_equal(mkdir(left, 0555), 0);
-    assert_int_equal(chmod(left, 01555), 0); /* as a stand-in is marked */
+    assert_int_equal(chmod(left, 01555), 0); /* as a placeholder is marked */
     text[strlen(left)] = '\0';
     plant("cut", text, 2 * strlen(left) + 1);
     worker_acquires(&worker, other, true);
@@ -591,5 +591,5 @@ int main(void)
 
     if (geteuid() != 0)
         len--; /* the last one is root's */
-    return _cmocka_run_group_tests("standin", tests, len, NULL, NULL);
+    return _cmocka_run_group_tests("placeholder", tests, len, NULL, NULL);
 }

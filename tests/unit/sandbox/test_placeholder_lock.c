@@ -1,4 +1,4 @@
-/* Stand-ins that somebody is about to remove: whoever needs one waits for that, but not for ever.
+/* Placeholders that somebody is about to remove: whoever needs one waits for that, but not for ever.
  * Each use of the module is in a process of its own, since it keeps one table per process. */
 #include "../base/support.h"
 
@@ -17,7 +17,7 @@
 
 enum { HELD, HELD_ANEW, KEPT_LOCKED, FAILED };
 
-static char scratch[] = "/tmp/test_standin_lock-XXXXXX";
+static char scratch[] = "/tmp/test_placeholder_lock-XXXXXX";
 static char *git;
 
 static int setup(void **state)
@@ -38,7 +38,7 @@ static int teardown(void **state)
     return rmdir(registry) || rmdir(scratch); /* nothing else is left */
 }
 
-/* A stand-in as a killed process leaves it, in the hands of one that is about to remove it. */
+/* A placeholder as a killed process leaves it, in the hands of one that is about to remove it. */
 static int make_locked(void)
 {
     int fd;
@@ -52,16 +52,16 @@ static int make_locked(void)
 /* What becomes of an attempt to hold it. */
 static int try_to_hold(ino_t old)
 {
-    const struct plan_standin item = {.path = git, .kind = PLAN_STANDIN_FOLDER};
-    struct standins *standins;
+    const struct plan_placeholder item = {.path = git, .kind = PLAN_PLACEHOLDER_DIR};
+    struct placeholders *placeholders;
     struct err err = {0};
     struct stat st;
 
-    if (standins_acquire(&item, 1, &standins, &err))
+    if (placeholders_acquire(&item, 1, &placeholders, &err))
         return strstr(err.msg, "keeps") ? KEPT_LOCKED : FAILED;
     if (stat(git, &st))
         return FAILED;
-    standins_release(standins);
+    placeholders_release(placeholders);
     return st.st_ino == old ? HELD : HELD_ANEW;
 }
 
