@@ -15,7 +15,6 @@
 #include "job/job_limits.h"
 #include "job/write_ids.h"
 #include "output/model_cursor.h"
-#include "process/process_end.h"
 
 #include <stdlib.h>
 

@@ -1,11 +1,17 @@
-/* See stdio.h. Reading takes what is there and goes back to the loop, so that a command that
+/* See command_stdio.h. Reading takes what is there and goes back to the loop, so that a command that
  * writes without end holds up nobody else, and the two streams come in about the order in which
- * they were written. */
+ * they were written.
+ *
+ * The writing end of the input is non-blocking; a write is tried at once when nothing waits, the
+ * rest waits for the loop. A command that stops reading makes the queue full and the caller wait,
+ * and never us. */
 #include "process/command_stdio.h"
 
 #include "base/fd.h"
 #include "loop/loop.h"
 #include "process/process.h"
+#include "process/pty.h"
+#include "process/quiet.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +21,133 @@
 #define READ_SIZE 65536 /* what a pipe holds */
 #define READ_LITTLE 512 /* of a terminal: as if somebody typed */
 
+/* --- input --- */
+
+/* A terminal that nobody reads any more raises no SIGPIPE. */
+static ssize_t input_put(const struct input *input)
+{
+    struct quiet quiet;
+    ssize_t n;
+
+    if (input->pty)
+        return write(input->fd, input->queue.data, input->queue.len);
+    quiet_begin(&quiet);
+    n = write(input->fd, input->queue.data, input->queue.len);
+    quiet_end(&quiet);
+    return n;
+}
+
+static void input_close(struct input *input)
+{
+    loop_watch_free(input->watch);
+    input->watch = NULL;
+    if (!input->pty && input->fd >= 0)
+        close(input->fd);
+    input->fd = -1;
+    buf_done(&input->queue);
+}
+
+void input_drop(struct input *input)
+{
+    bool was_open = input->fd >= 0 && !input->is_ending;
+
+    input_close(input);
+    if (was_open && input->on_event)
+        input->on_event(input->data, INPUT_CLOSED);
+}
+/* -1 when nobody reads any more. */
+static int input_flush(struct input *input)
+{
+    while (input->queue.len) {
+        ssize_t n = input_put(input);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno == EAGAIN ? 0 : -1;
+        buf_consume(&input->queue, (size_t)n);
+    }
+    return 0;
+}
+
+/* The line discipline reads its end-of-file byte as "end of input" only at the start of a line;
+ * behind a begun line it takes two. */
+static void input_queue_eof(struct input *input)
+{
+    char eof = pty_eof_byte(input->pty);
+
+    if (input->last && input->last != '\n')
+        buf_append(&input->queue, &eof, 1);
+    buf_append(&input->queue, &eof, 1);
+}
+
+static void input_on_writable(void *data, int fd, unsigned ready)
+{
+    struct input *input = data;
+
+    if (input_flush(input)) {
+        input_drop(input);
+        return;
+    }
+    if (input->queue.len)
+        return;
+    loop_watch_set(input->watch, LOOP_NOTHING);
+    if (input->is_ending) {
+        input_close(input);
+    } else if (input->has_refused) {
+        input->has_refused = false;
+        input->on_event(input->data, INPUT_ROOM);
+    }
+}
+
+/* Exactly one of `pipe_fd` (taken over, also on failure) and `pty` (borrowed) is given. */
+static int input_init(struct input *input, struct loop *loop, int pipe_fd, const struct pty *pty,
+                      struct err *err)
+{
+    input->fd = pty ? pty->master : pipe_fd;
+    input->pty = pty;
+    buf_init(&input->queue, INPUT_MAX + 2); /* two bytes more, for the terminal's end of file */
+    if (!pty && fd_set_nonblocking(pipe_fd, true, err))
+        return -1;
+    input->watch = loop_watch_new(loop, input->fd, LOOP_NOTHING, input_on_writable, input, err);
+    return input->watch ? 0 : -1;
+}
+
+size_t input_write(struct input *input, const void *bytes, size_t len)
+{
+    size_t room = INPUT_MAX - input->queue.len;
+    bool was_empty = input->queue.len == 0;
+
+    if (input->fd < 0 || input->is_ending || !len)
+        return len;
+    if (len > room) {
+        input->has_refused = true;
+        len = room;
+    }
+    if (!len)
+        return 0;
+    buf_append(&input->queue, bytes, len);
+    input->last = ((const char *)bytes)[len - 1];
+    if (!was_empty)
+        return len;
+    /* A failure shows again when the loop comes back to it; events come from there only. */
+    if (input_flush(input) || input->queue.len || input->has_refused)
+        loop_watch_set(input->watch, LOOP_WRITE);
+    return len;
+}
+
+void input_end(struct input *input)
+{
+    if (input->fd < 0 || input->is_ending)
+        return;
+    input->is_ending = true;
+    if (input->pty)
+        input_queue_eof(input);
+    loop_watch_set(input->watch, LOOP_WRITE);
+}
+
+/* --- all three --- */
+
 void command_stdio_init(struct command_stdio *stdio)
 {
     *stdio = (struct command_stdio){.pty = {.master = -1, .slave = -1}, .input = {.fd = -1}};
@@ -22,14 +155,14 @@ void command_stdio_init(struct command_stdio *stdio)
         stdio->out[i] = (struct command_stream){.stdio = stdio, .stream = (enum stream)i, .fd = -1};
 }
 
-static int channels_open_null(struct command_stdio_child *child, struct err *err)
+static int stdio_open_null(struct command_stdio_child *child, struct err *err)
 {
     child->fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return child->fds[0] < 0 ? err_sys(err, "opening /dev/null") : 0;
 }
 
-static int channels_open_input(struct command_stdio *stdio, struct loop *loop,
-                               struct command_stdio_child *child, struct err *err)
+static int stdio_open_input(struct command_stdio *stdio, struct loop *loop,
+                            struct command_stdio_child *child, struct err *err)
 {
     int ends[2];
 
@@ -39,8 +172,8 @@ static int channels_open_input(struct command_stdio *stdio, struct loop *loop,
     return input_init(&stdio->input, loop, ends[1], NULL, err);
 }
 
-static int channels_open_output(struct command_stdio *stdio, enum stream stream,
-                                struct command_stdio_child *child, struct err *err)
+static int stdio_open_output(struct command_stdio *stdio, enum stream stream,
+                             struct command_stdio_child *child, struct err *err)
 {
     int ends[2];
 
@@ -51,21 +184,20 @@ static int channels_open_output(struct command_stdio *stdio, enum stream stream,
     return fd_set_nonblocking(ends[0], true, err);
 }
 
-static int channels_open_pipes(struct command_stdio *stdio, const struct process_options *options,
-                               struct command_stdio_child *child, struct err *err)
+static int stdio_open_pipes(struct command_stdio *stdio, const struct process_options *options,
+                            struct command_stdio_child *child, struct err *err)
 {
     child->is_owned = true;
-    if (options->input == PROCESS_STDIN_NULL
-            ? channels_open_null(child, err)
-            : channels_open_input(stdio, options->loop, child, err))
+    if (options->input == PROCESS_STDIN_NULL ? stdio_open_null(child, err)
+                                             : stdio_open_input(stdio, options->loop, child, err))
         return -1;
-    if (channels_open_output(stdio, STREAM_STDOUT, child, err))
+    if (stdio_open_output(stdio, STREAM_STDOUT, child, err))
         return -1;
-    return channels_open_output(stdio, STREAM_STDERR, child, err);
+    return stdio_open_output(stdio, STREAM_STDERR, child, err);
 }
 
-static int channels_open_tty(struct command_stdio *stdio, const struct process_options *options,
-                             struct command_stdio_child *child, struct err *err)
+static int stdio_open_tty(struct command_stdio *stdio, const struct process_options *options,
+                          struct command_stdio_child *child, struct err *err)
 {
     if (pty_open(options->size, options->tty_like, &stdio->pty, err))
         return -1;
@@ -81,9 +213,9 @@ int command_stdio_open(struct command_stdio *stdio, const struct process_options
     *ret_child = (struct command_stdio_child){.fds = {-1, -1, -1}};
     switch (options->stdio) {
     case PROCESS_PIPES:
-        return channels_open_pipes(stdio, options, ret_child, err);
+        return stdio_open_pipes(stdio, options, ret_child, err);
     case PROCESS_TTY:
-        return channels_open_tty(stdio, options, ret_child, err);
+        return stdio_open_tty(stdio, options, ret_child, err);
     case PROCESS_FDS:
         memcpy(ret_child->fds, options->fds, sizeof ret_child->fds);
         return 0;
@@ -209,7 +341,7 @@ bool command_stdio_is_read_out(const struct command_stdio *stdio)
 
 void command_stdio_close(struct command_stdio *stdio)
 {
-    input_done(&stdio->input);
+    input_close(&stdio->input);
     for (int i = 0; i < STREAM_COUNT; i++)
         channel_close(&stdio->out[i]);
     pty_close(&stdio->pty);

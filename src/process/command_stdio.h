@@ -2,9 +2,9 @@
  * process.h is the interface. */
 #pragma once
 
+#include "base/buf.h"
 #include "base/err.h"
-#include "output/stream.h"
-#include "process/input.h"
+#include "process/process.h"
 #include "process/pty.h"
 
 #include <stdbool.h>
@@ -13,9 +13,23 @@
 struct command_stdio;
 struct loop;
 struct loop_watch;
-struct process_options;
 
-/* One stream on its way in. */
+/* The way in: a bounded queue of bytes in front of a command's stdin, a pipe or a PTY master. */
+typedef void input_event_fn(void *data, enum input_event event);
+
+struct input {
+    int fd;                /* of a pipe: owned; of a PTY: borrowed; -1: closed */
+    const struct pty *pty; /* borrowed; NULL for a pipe */
+    struct loop_watch *watch;
+    struct buf queue;
+    bool has_refused;
+    bool is_ending; /* close behind what is queued */
+    char last;      /* byte taken last */
+    input_event_fn *on_event;
+    void *data;
+};
+
+/* One stream of output. */
 struct command_stream {
     struct command_stdio *stdio;
     enum stream stream;
@@ -61,3 +75,11 @@ void command_stdio_close_stream(struct command_stdio *stdio, enum stream stream)
 
 bool command_stdio_is_read_out(const struct command_stdio *stdio);
 void command_stdio_close(struct command_stdio *stdio);
+
+/* How much was taken; everything once the input is closed or ending. Events come from the loop
+ * only, never out of a call. */
+size_t input_write(struct input *input, const void *bytes, size_t len);
+void input_end(struct input *input);
+
+/* The command is gone: drops the queue and reports INPUT_CLOSED if the input was open. */
+void input_drop(struct input *input);

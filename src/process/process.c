@@ -1,5 +1,5 @@
 /* See process.h. One process is five things to wait for: what the launcher says (a packet socket),
- * the end of the command's init (a pidfd), its output and room for its input (stdio.h), and
+ * the end of the command's init (a pidfd), its output and room for its input (command_stdio.h), and
  * time. They meet in two places:
  *
  *     start --> started --> [launcher reports the end] --> [pidfd: init is gone]
@@ -22,13 +22,187 @@
 #include "base/clock.h"
 #include "loop/loop.h"
 #include "process/command_stdio.h"
-#include "process/drain.h"
-#include "process/process_end.h"
-#include "process/process_state.h"
+#include "sandbox/sandbox.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+
+/* --- the drain ---
+ *
+ * How long output is still read after its command has ended. Off until drain_begin(); the timer that
+ * it was given then fires when nothing has come for `quiet_ns`, or `total_ns` have gone by. Calls
+ * before that do nothing. */
+
+struct drain {
+    struct process_drain limits;
+    struct loop_timer *timer; /* owned */
+    uint64_t until_ns;        /* 0: off */
+    uint64_t left_ns;         /* while it stands still */
+};
+
+/* Takes the timer over; zero limits are the defaults. */
+static void drain_init(struct drain *drain, const struct process_drain *limits,
+                       struct loop_timer *timer)
+{
+    *drain = (struct drain){.limits = *limits, .timer = timer};
+    if (!drain->limits.quiet_ns)
+        drain->limits.quiet_ns = PROCESS_DRAIN_QUIET_NS;
+    if (!drain->limits.total_ns)
+        drain->limits.total_ns = PROCESS_DRAIN_TOTAL_NS;
+}
+
+static void drain_done(struct drain *drain)
+{
+    loop_timer_free(drain->timer);
+    *drain = (struct drain){0};
+}
+
+static bool drain_is_on(const struct drain *drain)
+{
+    return drain->until_ns;
+}
+
+static uint64_t drain_left(const struct drain *drain)
+{
+    uint64_t now = clock_now_ns();
+
+    return drain->until_ns > now ? drain->until_ns - now : 0;
+}
+
+/* `total_ns` have gone by. */
+static bool drain_is_over(const struct drain *drain)
+{
+    return !drain_left(drain);
+}
+
+/* Something came. */
+static void drain_touch(struct drain *drain)
+{
+    uint64_t left = drain_left(drain);
+
+    if (drain->until_ns)
+        loop_timer_start(drain->timer,
+                         left < drain->limits.quiet_ns ? left : drain->limits.quiet_ns);
+}
+
+static void drain_begin(struct drain *drain)
+{
+    drain->until_ns = clock_after(clock_now_ns(), drain->limits.total_ns);
+    drain_touch(drain);
+}
+
+/* The clock stands still while a reader keeps the output waiting. */
+static void drain_pause(struct drain *drain)
+{
+    if (!drain->until_ns)
+        return;
+    drain->left_ns = drain_left(drain);
+    loop_timer_stop(drain->timer);
+}
+
+static void drain_resume(struct drain *drain)
+{
+    if (!drain->until_ns)
+        return;
+    drain->until_ns = clock_after(clock_now_ns(), drain->left_ns);
+    drain_touch(drain);
+}
+
+/* There is nothing to wait for any more: the timer fires in the next turn of the loop. */
+static void drain_stop(struct drain *drain)
+{
+    if (drain->until_ns)
+        loop_timer_start(drain->timer, 0);
+}
+
+/* --- how it ended --- */
+
+static void process_end_set_exited(struct process_end *end, const struct launch_report *report)
+{
+    end->ended_ns = clock_now_ns();
+    end->usage_known = true;
+    end->usage = report->usage;
+    end->bytes_written = report->bytes_written;
+    if (WIFSIGNALED(report->wait_status)) {
+        end->how = PROCESS_SIGNALED;
+        end->signal = WTERMSIG(report->wait_status);
+    } else {
+        end->how = PROCESS_EXITED;
+        end->code = WEXITSTATUS(report->wait_status);
+    }
+}
+
+static void process_end_set_failed(struct process_end *end, enum launch_stage stage,
+                                   const struct err *failure)
+{
+    end->how = PROCESS_FAILED_TO_START;
+    end->stage = stage;
+    end->failure = *failure;
+}
+
+/* Init went without a word. When it was killed, the kernel killed the command with it;
+ * `has_started`: there was a command already, or we have killed it. */
+static void process_end_set_gone(struct process_end *end, bool has_started)
+{
+    struct err err;
+
+    if (has_started) {
+        end->how = PROCESS_SIGNALED;
+        end->signal = SIGKILL;
+        return;
+    }
+    err_set(&err, ERR_SYSTEM, "the launcher died before it could start the command");
+    process_end_set_failed(end, LAUNCH_STAGE_SANDBOX, &err);
+}
+
+int process_end_exit_code(const struct process_end *end)
+{
+    switch (end->how) {
+    case PROCESS_EXITED:
+        return end->code;
+    case PROCESS_SIGNALED:
+        return 128 + end->signal;
+    case PROCESS_FAILED_TO_START:
+        break;
+    }
+    return end->stage == LAUNCH_STAGE_EXEC && end->failure.sys == ENOENT ? 127 : 126;
+}
+
+/* --- the process --- */
+
+struct process {
+    struct loop *loop;
+    const struct process_events *events;
+    void *data;
+    struct command_stdio stdio;
+    struct launch launch;
+    struct loop_watch *status_watch;
+    struct loop_watch *pidfd_watch;
+    struct loop_timer *kill_timer;
+    struct drain drain;
+    uint64_t kill_at_ns; /* 0: not terminating */
+    bool is_launched;    /* `launch` has to be done */
+    bool has_started;
+    bool is_killed;  /* by us, with everything */
+    bool is_swept;   /* the init says that it is the last one, or that nothing has run */
+    bool has_report; /* `end` says how; nothing is left to signal, unless it lingers */
+    bool lingers;
+    bool has_exited; /* on_exit was called */
+    bool is_gone;    /* so is the init */
+    struct process_end end;
+};
+
+/* Output waits for its reader, and there is no hurry. */
+static bool process_is_waiting(const struct process *process)
+{
+    return command_stdio_is_held(&process->stdio) && !process->kill_at_ns && !process->is_killed;
+}
 
 static void process_close(struct process *process)
 {
@@ -148,7 +322,8 @@ static void process_set_started(struct process *process)
         process->events->on_started(process->data);
 }
 
-void process_kill(struct process *process)
+/* With everything that it started; its end comes from the loop. */
+static void process_kill(struct process *process)
 {
     struct err ignored; /* nothing more can be done than to wait for the end */
 
@@ -308,4 +483,121 @@ void process_free(struct process *process)
         return;
     process_close(process);
     free(process);
+}
+
+/* --- what is done to a process that runs: none of these calls back --- */
+
+bool process_is_running(const struct process *process)
+{
+    return !process->has_report;
+}
+
+bool process_is_alive(const struct process *process)
+{
+    struct pollfd pidfd = {.fd = process->launch.pidfd, .events = POLLIN};
+
+    return process->is_launched && poll(&pidfd, 1, 0) == 0;
+}
+
+size_t process_write(struct process *process, const void *bytes, size_t len)
+{
+    return input_write(&process->stdio.input, bytes, len);
+}
+
+void process_close_input(struct process *process)
+{
+    input_end(&process->stdio.input);
+}
+
+void process_hold_output(struct process *process, enum stream stream, bool on)
+{
+    bool was_waiting = process_is_waiting(process);
+
+    command_stdio_hold(&process->stdio, stream, on);
+    if (was_waiting == process_is_waiting(process))
+        return;
+    if (was_waiting)
+        drain_resume(&process->drain);
+    else
+        drain_pause(&process->drain);
+}
+
+/* The end may come of it, but not out of this call. */
+void process_close_output(struct process *process, enum stream stream)
+{
+    process_hold_output(process, stream, false);
+    command_stdio_close_stream(&process->stdio, stream);
+    if (command_stdio_is_read_out(&process->stdio))
+        drain_stop(&process->drain);
+}
+
+pid_t process_pid(const struct process *process)
+{
+    return process->is_launched ? launch_pid(&process->launch) : 0;
+}
+
+int process_resize(struct process *process, struct pty_size size, struct err *err)
+{
+    if (process->has_report)
+        return 0;
+    if (process->stdio.pty.master < 0)
+        return err_set(err, ERR_UNSUPPORTED, "the command has no terminal to resize");
+    return pty_resize(&process->stdio.pty, size, err);
+}
+
+/* Nothing is left that a signal could reach. */
+static bool process_is_over(const struct process *process)
+{
+    return process->lingers ? process->is_gone : process->has_report;
+}
+
+static int process_send(struct process *process, int signal, bool everything, struct err *err)
+{
+    if (process_is_over(process))
+        return 0;
+    return launch_signal(&process->launch, signal, everything, err);
+}
+
+int process_signal(struct process *process, int signal, struct err *err)
+{
+    return process_send(process, signal, false, err);
+}
+
+int process_signal_all(struct process *process, int signal, struct err *err)
+{
+    return process_send(process, signal, true, err);
+}
+
+int process_interrupt(struct process *process, struct err *err)
+{
+    if (process->stdio.pty.master >= 0 && !process->has_report)
+        return pty_signal(&process->stdio.pty, SIGINT, err);
+    return process_send(process, SIGINT, true, err);
+}
+
+/* SIGCONT, or a stopped process would never see the SIGTERM. */
+static int process_ask_to_end(struct process *process, struct err *err)
+{
+    if (process_send(process, SIGTERM, true, err))
+        return -1;
+    return process_send(process, SIGCONT, true, err);
+}
+
+int process_terminate(struct process *process, uint64_t grace_ns, struct err *err)
+{
+    uint64_t kill_at_ns = clock_after(clock_now_ns(), grace_ns);
+
+    if (process_is_over(process) || process->is_killed)
+        return 0;
+    if (process->kill_at_ns && process->kill_at_ns <= kill_at_ns)
+        return 0;
+    if (!grace_ns) {
+        process_kill(process);
+        return 0;
+    }
+    if (!process->kill_at_ns && process_ask_to_end(process, err))
+        return -1;
+    process->kill_at_ns = kill_at_ns;
+    loop_timer_start(process->kill_timer, grace_ns);
+    return 0;
 }

@@ -14,7 +14,6 @@
 
 #include "base/err.h"
 #include "output/stream.h"
-#include "process/input.h"
 #include "process/pty.h"
 #include "sandbox/sandbox.h"
 
@@ -39,6 +38,13 @@ enum process_stdin {
     PROCESS_STDIN_PIPE, /* process_write() feeds it, process_close_input() ends it */
 };
 
+#define INPUT_MAX 65536 /* bytes queued */
+
+enum input_event {
+    INPUT_ROOM,   /* the queue is empty again after it had refused something */
+    INPUT_CLOSED, /* nobody reads any more; what was queued is dropped */
+};
+
 /* How the command came to its end. */
 enum process_how {
     PROCESS_EXITED,          /* `code` */
@@ -60,6 +66,10 @@ struct process_end {
     uint64_t started_ns;    /* clock_now_ns() at process_start() */
     uint64_t ended_ns;      /* ... when the command itself had ended, before the drain */
 };
+
+/* For a shell and for models: the code, or 128 + n for signal n; 126 or 127 for what could not be
+ * executed. */
+int process_end_exit_code(const struct process_end *end);
 
 /* Each may be NULL. `data` is the one of the options. */
 struct process_events {
