@@ -412,18 +412,21 @@ static int placeholder_hold(const struct plan_placeholder *item, const char *nam
     return err_set(err, ERR_SYSTEM, "%s comes and goes", item->path);
 }
 
+static bool placeholder_is_valid(const struct placeholder *placeholder)
+{
+    return is_still_there(placeholder->parent, path_name(placeholder->path), &placeholder->st);
+}
+
+/* The one that holds this path. One that was removed from outside while commands need it holds
+ * nothing any more: its users keep it until they are done, and a new user looks at what is there now. */
 static struct placeholder *table_find(const char *path)
 {
     struct placeholder *placeholder = table.buckets[bucket_of(path)];
 
-    while (placeholder && strcmp(placeholder->path, path) != 0)
+    while (placeholder &&
+           (strcmp(placeholder->path, path) != 0 || !placeholder_is_valid(placeholder)))
         placeholder = placeholder->next;
     return placeholder;
-}
-
-static bool placeholder_is_valid(const struct placeholder *placeholder)
-{
-    return is_still_there(placeholder->parent, path_name(placeholder->path), &placeholder->st);
 }
 
 static void placeholder_free(struct placeholder *placeholder)
@@ -468,9 +471,6 @@ static int table_use(const struct plan_placeholder *item, struct placeholders *p
 {
     struct placeholder *placeholder = table_find(item->path);
 
-    if (placeholder && !placeholder_is_valid(placeholder))
-        return err_set(err, ERR_SYSTEM, "%s was removed while a command runs that it protects",
-                       item->path);
     if (!placeholder && table_add(item, &placeholder, ret_absent, err))
         return -1;
     if (!placeholder)
