@@ -384,6 +384,8 @@ static void test_a_thousand_uses_hold_one(void **state)
         worker_order(&worker, RELEASE);
     assert_true(exists(git));
     worker_order(&worker, RELEASE);
+    assert_false(exists(git));
+    worker_order(&worker, RELEASE);
     assert_nothing_left();
     assert_true(worker_order(&worker, VALIDATE).fds < with_one);
     worker_stop(&worker);
@@ -401,6 +403,8 @@ static void test_removed_from_outside(void **state)
     assert_false(worker_order(&worker, VALIDATE).is_valid);
     worker_acquires(&worker, git, false);
     assert_true(exists(git));
+    worker_order(&worker, RELEASE);
+    assert_false(exists(git));
     worker_order(&worker, RELEASE);
     assert_nothing_left();
     worker_stop(&worker);
