@@ -150,22 +150,3 @@ struct rule_owner config_file_owner(const struct config_file *file)
 {
     return (struct rule_owner){.config = file->config, .folder = file->folder, .home = file->home};
 }
-
-int config_file_guard(const struct config_file *file, const struct access_map *map,
-                      struct strv *ret_paths, struct err *err)
-{
-    AUTO(strv_done) struct strv paths = {0};
-
-    for (size_t i = 0; i < file->own_paths.len; i++) {
-        const char *path = file->own_paths.items[i];
-        AUTO(path_walk_done) struct path_walk walk = {0};
-
-        if (path_walk(&host_view_real, path, &walk, err) ||
-            protect_check_links(map, path, walk.links, walk.links_len, err))
-            return err_wrap(err, "Cordon's configuration");
-        strv_push(&paths, walk.path);
-    }
-    *ret_paths = paths;
-    paths = (struct strv){0};
-    return 0;
-}

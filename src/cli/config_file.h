@@ -6,7 +6,6 @@
 #include "base/strv.h"
 #include "workspace/rule_layers.h"
 
-struct access_map;
 struct config;
 
 struct config_file {
@@ -28,8 +27,3 @@ int config_file_place(struct config_file *ret, struct err *err);
 
 /* Whose rules count; borrows from `file`. */
 struct rule_owner config_file_owner(const struct config_file *file);
-
-/* Canonical forms of `own_paths`, to be given to the sandbox. ERR_FORBIDDEN when one leads through
- * a symlink that the command could point elsewhere, because `map` lets it write there. */
-int config_file_guard(const struct config_file *file, const struct access_map *map,
-                      struct strv *ret_paths, struct err *err);

@@ -62,9 +62,9 @@ enum explain_values { EXPLAIN_NAMES, EXPLAIN_VALUES };
 /* The map that holds: with what was added for Cordon's own files when there is a sandbox. */
 static const struct access_map *explanation_access(const struct explanation *explanation)
 {
-    return explanation->sandbox && explanation->settings.mode != SANDBOX_DISABLED
+    return explanation->sandbox && explanation->settings.workspace->mode != SANDBOX_DISABLED
                ? sandbox_access(explanation->sandbox)
-               : &explanation->settings.access;
+               : &explanation->settings.workspace->map;
 }
 
 /* For an entry whose path is a plain file, or not there. */
@@ -104,7 +104,7 @@ static char *absolute(const struct settings *settings, const char *path)
 
     if (home && path[0] == '~' && (path[1] == '/' || !path[1]))
         return path_clean(home, path + 1 + (path[1] == '/'));
-    return path_clean(settings->folder, path);
+    return path_clean(settings->workspace->dir, path);
 }
 
 static char *note_for(const char *path, enum access_kind kind, bool is_bare)
@@ -128,7 +128,7 @@ static int explain_path(const struct explanation *explanation, const char *path,
     const struct access_map *map = explanation_access(explanation);
     AUTO_FREE char *clean = absolute(settings, path);
     AUTO(path_walk_done) struct path_walk walk = {0};
-    bool is_bare = settings->mode == SANDBOX_DISABLED;
+    bool is_bare = settings->workspace->mode == SANDBOX_DISABLED;
     const struct access_entry *entry;
     enum access verdict;
 
@@ -161,15 +161,16 @@ static void explain_host(const struct explanation *explanation, const char *host
                          struct explain_answer *ret)
 {
     const struct settings *settings = &explanation->settings;
-    bool is_open = settings->access.network == NETWORK_ENABLED;
+    bool is_open = settings->workspace->map.network == NETWORK_ENABLED;
     bool is_inside = !is_open && is_loopback(host);
 
     *ret = (struct explain_answer){
         .is_allowed = is_open || is_inside,
         .asked = alloc_str(host),
         .verdict = is_open || is_inside ? "allow" : "deny",
-        .decided_by =
-            alloc_str(settings->mode == SANDBOX_DISABLED ? "no sandbox" : settings->network_origin),
+        .decided_by = alloc_str(settings->workspace->mode == SANDBOX_DISABLED
+                                    ? "no sandbox"
+                                    : settings->workspace->network_from),
     };
     if (is_inside)
         ret->note = alloc_str("the command's own localhost: servers that it starts are reached, "
@@ -209,17 +210,20 @@ static json_t *explain_answer_to_json(const struct explain_answer *answer)
 
 static void print_profile(const struct settings *settings, struct buf *text)
 {
-    const struct profile *profile = &settings->chosen.profile;
+    const struct profile *profile = &settings->workspace->profile;
 
-    console_line(text, "profile  %s (from %s)", settings->profile_name, settings->profile_origin);
+    console_line(text, "profile  %s (from %s)", settings->workspace->profile_name,
+                 settings->workspace->profile_from);
     if (profile->extends)
         console_line(text, "         extends %s", profile->extends);
     console_line(text, "config   %s", settings->file.path ? settings->file.path : "no file");
-    console_line(text, "network  %s (from %s)", network_access_name(settings->access.network),
-                 settings->network_origin);
-    console_line(text, "folder   %s", settings->folder);
-    for (size_t i = 0; i < settings->roots.len; i++)
-        console_line(text, "%s  %s", i ? "       " : "roots  ", settings->roots.items[i]);
+    console_line(text, "network  %s (from %s)",
+                 network_access_name(settings->workspace->map.network),
+                 settings->workspace->network_from);
+    console_line(text, "folder   %s", settings->workspace->dir);
+    for (size_t i = 0; i < settings->workspace->roots.len; i++)
+        console_line(text, "%s  %s", i ? "       " : "roots  ",
+                     settings->workspace->roots.items[i]);
     for (size_t i = 0; i < settings->warnings.len; i++)
         console_line(text, "warning  %s", settings->warnings.items[i]);
 }
@@ -229,7 +233,7 @@ static void print_entries(const struct explanation *explanation, struct buf *tex
     const struct access_map *map = explanation_access(explanation);
 
     buf_append_str(text, "\nentries (the longest path decides)\n");
-    if (explanation->settings.mode == SANDBOX_DISABLED)
+    if (explanation->settings.workspace->mode == SANDBOX_DISABLED)
         buf_append_str(text, "  write  everything: there is no sandbox\n");
     else if (!map->restricted)
         buf_append_str(text, "  write  everything: the profile does not restrict files\n");
@@ -278,7 +282,8 @@ static void print_variable(const struct settings *settings, const struct environ
     bool has_value = values == EXPLAIN_VALUES && !is_dropped;
 
     console_line(text, "  %-5s  %s%s%s  (%s%s%s)", is_dropped ? "drop" : "pass", note->name,
-                 has_value ? "=" : "", has_value ? value_of(&settings->env, note->name) : "",
+                 has_value ? "=" : "",
+                 has_value ? value_of(&settings->workspace->env, note->name) : "",
                  environment_reason_name(note->reason), note->pattern ? " " : "",
                  note->pattern ? note->pattern : "");
 }
@@ -286,7 +291,7 @@ static void print_variable(const struct settings *settings, const struct environ
 static void print_environment(const struct settings *settings, enum explain_values values,
                               struct buf *text)
 {
-    const struct environment_report *report = &settings->env_report;
+    const struct environment_report *report = &settings->workspace->env_report;
 
     buf_append_str(text, "\nenvironment\n");
     for (size_t i = 0; i < report->len; i++)
@@ -313,7 +318,7 @@ static void explain_print_text(const struct explanation *explanation, enum expla
     print_entries(explanation, ret);
     print_layers(explanation, ret);
     print_environment(&explanation->settings, values, ret);
-    if (explanation->sandbox && explanation->settings.mode != SANDBOX_DISABLED)
+    if (explanation->sandbox && explanation->settings.workspace->mode != SANDBOX_DISABLED)
         print_plan(explanation->sandbox, ret);
 }
 
@@ -330,11 +335,11 @@ static json_t *strings_to_json(const struct strv *strings)
 
 static json_t *profile_json(const struct settings *settings)
 {
-    const struct profile *profile = &settings->chosen.profile;
+    const struct profile *profile = &settings->workspace->profile;
 
-    return json_pack("{s:o, s:o, s:o, s:o}", "name", json_lossy(settings->profile_name), "from",
-                     json_lossy(settings->profile_origin), "extends", json_lossy(profile->extends),
-                     "definition", profile_to_json(profile));
+    return json_pack("{s:o, s:o, s:o, s:o}", "name", json_lossy(settings->workspace->profile_name),
+                     "from", json_lossy(settings->workspace->profile_from), "extends",
+                     json_lossy(profile->extends), "definition", profile_to_json(profile));
 }
 
 static json_t *entries_json(const struct access_map *map)
@@ -371,7 +376,7 @@ static json_t *layers_json(const struct sandbox *sandbox)
  * drop has its variable. */
 static json_t *environment_json(const struct settings *settings, enum explain_values values)
 {
-    const struct environment_report *report = &settings->env_report;
+    const struct environment_report *report = &settings->workspace->env_report;
     json_t *passed = json_array();
     json_t *dropped = json_array();
     size_t next = 0;
@@ -385,7 +390,7 @@ static json_t *environment_json(const struct settings *settings, enum explain_va
         if (is_dropped) {
             json_object_set_new(item, "pattern", json_lossy(note->pattern));
         } else {
-            const char *text = settings->env.items[next++];
+            const char *text = settings->workspace->env.items[next++];
 
             if (values == EXPLAIN_VALUES)
                 json_object_set_new(item, "value", json_lossy(strchr(text, '=') + 1));
@@ -404,13 +409,14 @@ static json_t *explain_to_json(const struct explanation *explanation, enum expla
 
     json_object_set_new(json, "profile", profile_json(settings));
     json_object_set_new(json, "config", json_lossy(settings->file.path));
-    json_object_set_new(json, "mode",
-                        json_string(settings->mode == SANDBOX_DISABLED ? "bare" : "sandboxed"));
+    json_object_set_new(
+        json, "mode",
+        json_string(settings->workspace->mode == SANDBOX_DISABLED ? "bare" : "sandboxed"));
     json_object_set_new(json, "network",
                         json_pack("{s:s, s:o}", "access", network_access_name(map->network),
-                                  "decided_by", json_lossy(settings->network_origin)));
-    json_object_set_new(json, "folder", json_lossy(settings->folder));
-    json_object_set_new(json, "workspace_roots", strings_to_json(&settings->roots));
+                                  "decided_by", json_lossy(settings->workspace->network_from)));
+    json_object_set_new(json, "folder", json_lossy(settings->workspace->dir));
+    json_object_set_new(json, "workspace_roots", strings_to_json(&settings->workspace->roots));
     json_object_set_new(json, "restricted", json_boolean(map->restricted));
     json_object_set_new(json, "entries", entries_json(map));
     json_object_set_new(json, "layers", layers_json(sandbox));
@@ -445,7 +451,6 @@ static void explain_options_done(struct explain_options *options)
 static void explanation_done(struct explanation *explanation)
 {
     explained_command_done(&explanation->command);
-    sandbox_free(explanation->sandbox);
     settings_done(&explanation->settings);
 }
 
@@ -456,11 +461,8 @@ static int explanation_init(struct explanation *ret, const struct policy_options
     *ret = (struct explanation){.sandbox = NULL};
     if (settings_init(&ret->settings, options, err))
         return -1;
-    ret->sandbox = settings_sandbox(&ret->settings, &ret->refusal);
-    if (ret->sandbox && sandbox_probe(ret->sandbox, &ret->refusal)) {
-        sandbox_free(ret->sandbox);
-        ret->sandbox = NULL;
-    }
+    if (workspace_probe(ret->settings.workspace, &ret->refusal) == 0)
+        ret->sandbox = ret->settings.workspace->sandbox;
     return 0;
 }
 

@@ -35,17 +35,17 @@ static const char patch_text[] =
 /* $PATH as the command has it. */
 static const char *search_path(const struct settings *settings)
 {
-    for (size_t i = 0; i < settings->env.len; i++)
-        if (strncmp(settings->env.items[i], "PATH=", 5) == 0)
-            return settings->env.items[i] + 5;
+    for (size_t i = 0; i < settings->workspace->env.len; i++)
+        if (strncmp(settings->workspace->env.items[i], "PATH=", 5) == 0)
+            return settings->workspace->env.items[i] + 5;
     return NULL;
 }
 
 static enum confinement confinement(const struct settings *settings, bool has_sandbox)
 {
-    if (settings->mode == SANDBOX_DISABLED)
+    if (settings->workspace->mode == SANDBOX_DISABLED)
         return CONFINEMENT_NONE;
-    return confinement_of(&settings->chosen.profile, &settings->access, has_sandbox);
+    return confinement_of(&settings->workspace->profile, &settings->workspace->map, has_sandbox);
 }
 
 static bool is_patch(char *const *argv)
@@ -62,15 +62,15 @@ void explained_command_init(struct explained_command *ret, const struct settings
     const struct rule_owner owner = config_file_owner(&settings->file);
     struct requirement_request request = {
         .argv = argv,
-        .access = &settings->access,
+        .access = &settings->workspace->map,
         .policy = settings->approval,
         .confinement = confinement(settings, has_sandbox),
         .flags = settings->approval_from ? 0 : REQUIREMENT_FORBIDS_ONLY,
     };
 
     *ret = (struct explained_command){.settings = settings, .argv = argv};
-    ret->rules = rule_layers_load(&owner, settings->folder);
-    host_finder_init(&ret->finder, search_path(settings), settings->folder);
+    ret->rules = rule_layers_load(&owner, settings->workspace->dir);
+    host_finder_init(&ret->finder, search_path(settings), settings->workspace->dir);
     rules_check_make(ret->rules, argv, &ret->check);
     ret->danger = command_view_danger(&ret->check.view);
     ret->is_safe = command_view_is_safe(&ret->check.view, &ret->finder.finder);
@@ -139,7 +139,7 @@ static const char *place_words(const struct explained_command *command)
 {
     if (command->requirement.outcome == REQUIREMENT_FORBID)
         return "nowhere";
-    return command->settings->mode == SANDBOX_DISABLED ||
+    return command->settings->workspace->mode == SANDBOX_DISABLED ||
                    command->requirement.place == REQUIREMENT_UNCONFINED
                ? "without a sandbox"
                : "in the sandbox of the profile";
@@ -213,7 +213,7 @@ static json_t *approval_to_json(const struct settings *settings)
 static json_t *requirement_to_json(const struct explained_command *command)
 {
     const struct requirement *requirement = &command->requirement;
-    bool is_bare = command->settings->mode == SANDBOX_DISABLED;
+    bool is_bare = command->settings->workspace->mode == SANDBOX_DISABLED;
 
     return json_pack("{s:s, s:s, s:o, s:s}", "outcome",
                      requirement_outcome_name(requirement->outcome), "cause",

@@ -21,10 +21,8 @@
 #include "cli/options.h"
 #include "job/oneshot.h"
 #include "policy/environment.h"
-#include "policy/host_view.h"
 #include "policy/profile_json.h"
-#include "policy/resolve.h"
-#include "sandbox/sandbox.h"
+#include "workspace/workspace.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -46,10 +44,8 @@ struct helper {
     const char *command_cwd;
     const char *profile_text;
     struct profile profile;
-    struct access_map access;
-    struct strv own_paths;
-    struct strv env;
-    struct sandbox *sandbox;
+    struct workspaces *workspaces;
+    struct workspace *workspace;
 };
 
 /* --- flags --- */
@@ -163,59 +159,40 @@ static int helper_fail(const struct err *err, int status)
 
 static void helper_done(struct helper *helper)
 {
-    sandbox_free(helper->sandbox);
+    workspaces_free(helper->workspaces);
     profile_done(&helper->profile);
-    access_map_done(&helper->access);
-    strv_done(&helper->own_paths);
-    strv_done(&helper->env);
 }
 
-static int resolve(struct helper *helper, struct err *err)
-{
-    AUTO(config_file_done) struct config_file file = {0};
-    char *const roots[] = {(char *)helper->policy_cwd, NULL};
-    const struct resolve_context context = {
-        .view = &host_view_real, .workspace_roots = roots, .tmpdir = getenv("TMPDIR")};
-
-    if (helper->profile.network == NETWORK_PROXIED)
-        return err_set(err, ERR_UNSUPPORTED,
-                       "this version of Cordon has no managed network proxy, which the profile "
-                       "asks for");
-    if (profile_resolve(&helper->profile, &context, &helper->access, err) ||
-        config_file_place(&file, err))
-        return -1;
-    return config_file_guard(&file, &helper->access, &helper->own_paths, err);
-}
-
-static void make_environment(struct helper *helper)
+/* The whole environment is the caller's. */
+static int make_workspace(struct helper *helper, struct err *err)
 {
     const struct environment_policy everything = {.defaults = ENVIRONMENT_DEFAULTS_OFF};
-    const struct environment_request request = {
-        .policy = &everything, .base = environ, .network = helper->access.network};
-
-    environment_build(&request, &helper->env, NULL);
-}
-
-static int make_sandbox(struct helper *helper, struct err *err)
-{
-    const struct sandbox_options options = {
-        .access = &helper->access,
-        .dies_with_thread = true,
-        .allow_nested_namespaces = helper->profile.allow_nested_namespaces,
-        .own_paths = (const char *const *)strv_view(&helper->own_paths),
+    AUTO(config_file_done) struct config_file file = {0};
+    char *const roots[] = {(char *)helper->policy_cwd, NULL};
+    const struct workspace_request request = {
+        .dir = helper->command_cwd,
+        .roots = roots,
+        .profile = &helper->profile,
+        .env = &everything,
+        .tmpdir = getenv("TMPDIR"),
     };
+    struct workspaces_options options = {.dies_with_thread = true};
 
-    helper->sandbox = sandbox_new(&options, err);
-    return helper->sandbox ? 0 : -1;
+    if (config_file_place(&file, err))
+        return -1;
+    options.own_paths = strv_view(&file.own_paths);
+    helper->workspaces = workspaces_new(&options);
+    helper->workspace = workspace_make(helper->workspaces, NULL, &request, err);
+    return helper->workspace ? workspace_open(helper->workspace, err) : -1;
 }
 
 static void on_started(void *data)
 {
-    const struct helper *helper = data;
+    const struct workspace *workspace = ((const struct helper *)data)->workspace;
 
-    if (sandbox_is_degraded(helper->sandbox))
+    if (sandbox_is_degraded(workspace->sandbox))
         console_say("the sandbox is weaker than it should be: %s (cordon doctor tells what to do)",
-                    sandbox_degradation(helper->sandbox));
+                    sandbox_degradation(workspace->sandbox));
 }
 
 /* Ends as the command ended, so that whoever waits for us sees the same. */
@@ -263,13 +240,12 @@ static int run_sandboxed(struct helper *helper, char **command)
     struct oneshot_result result;
     struct err err;
 
-    if (resolve(helper, &err) || make_sandbox(helper, &err))
+    if (make_workspace(helper, &err))
         return helper_fail(&err, HELPER_EXIT_FAILED);
-    make_environment(helper);
     oneshot_defaults(&job);
-    job.sandbox = helper->sandbox;
+    job.sandbox = helper->workspace->sandbox;
     job.argv = command;
-    job.env = strv_view(&helper->env);
+    job.env = strv_view(&helper->workspace->env);
     job.cwd = helper->command_cwd;
     choose_streams(&job);
     job.kill_after_ns = HELPER_KILL_AFTER_NS;

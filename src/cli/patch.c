@@ -296,7 +296,6 @@ static const struct option_group patch_groups[] = {
 struct patch_run {
     const struct patch_options *options;
     struct settings settings;
-    struct sandbox *sandbox;
     char program[PATH_MAX];
 };
 
@@ -320,12 +319,12 @@ static int helper_run(struct patch_run *run, enum patch_task task, const struct 
     struct oneshot_options job;
 
     oneshot_defaults(&job);
-    job.sandbox = run->sandbox;
-    job.access = run->settings.mode == SANDBOX_DISABLED ? NULL : sandbox_access(run->sandbox);
+    job.sandbox = run->settings.workspace->sandbox;
+    job.access = run->settings.workspace->access;
     job.argv = argv;
     job.program = run->program;
     job.env = no_env;
-    job.cwd = run->settings.folder;
+    job.cwd = run->settings.workspace->dir;
     job.input = ONESHOT_INPUT_DATA;
     job.input_data = text->data ? text->data : "";
     job.input_len = text->len;
@@ -357,7 +356,7 @@ static int recover(struct patch_run *run, const struct oneshot_result *killed)
         if (helper_run(run, PATCH_RECOVER, &nothing, &result, &why) == 0) {
             if (!has_ended_by_itself(&result) || result.exit_code != 0)
                 err_wrap(&err, "\"cordon patch --recover\" has to be called in %s",
-                         run->settings.folder);
+                         run->settings.workspace->dir);
             oneshot_result_done(&result);
         } else {
             (void)console_fail(&why);
@@ -368,7 +367,7 @@ static int recover(struct patch_run *run, const struct oneshot_result *killed)
 
 static void say_warnings(struct patch_run *run)
 {
-    run_report_degradation(run->sandbox, &run->settings.warnings);
+    run_report_degradation(run->settings.workspace->sandbox, &run->settings.warnings);
     for (size_t i = 0; i < run->settings.warnings.len; i++)
         console_say("%s", run->settings.warnings.items[i]);
 }
@@ -390,7 +389,6 @@ static int report(struct patch_run *run, const struct oneshot_result *result)
 
 static void patch_run_done(struct patch_run *run)
 {
-    sandbox_free(run->sandbox);
     settings_done(&run->settings);
 }
 
@@ -407,9 +405,9 @@ static int patch_with(const struct patch_options *options, const struct buf *tex
         return patch_fail(options->form, &err, EXIT_FAILED);
     if (options->task == PATCH_APPLY)
         run_audit_init(&audit, &run.settings);
-    run_audit_patch_begin(&audit, run.settings.folder, text->len);
-    run.sandbox = settings_sandbox(&run.settings, &err);
-    if (!run.sandbox || helper_run(&run, options->task, text, &result, &err)) {
+    run_audit_patch_begin(&audit, run.settings.workspace->dir, text->len);
+    if (workspace_open(run.settings.workspace, &err) ||
+        helper_run(&run, options->task, text, &result, &err)) {
         run_audit_patch_end(&audit, false, err.msg);
         return patch_fail(options->form, &err, EXIT_FAILED);
     }

@@ -71,7 +71,7 @@ static int add_path(struct policy_options *options, enum access access, const ch
         return err_set(err, ERR_INVALID, "the path is empty");
     options->paths =
         alloc_grow(options->paths, options->paths_len, &options->paths_cap, sizeof *options->paths);
-    options->paths[options->paths_len++] = (struct path_request){.access = access, .text = text};
+    options->paths[options->paths_len++] = (struct workspace_entry){.access = access, .text = text};
     return 0;
 }
 

@@ -4,27 +4,20 @@
 
 #include "base/strv.h"
 #include "cli/options.h"
-#include "policy/access.h"
 #include "policy/config/approval.h"
-#include "sandbox/sandbox.h"
+#include "workspace/workspace.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* --writable, --readable, --deny */
-struct path_request {
-    enum access access;
-    const char *text;
-};
-
 /* Texts are borrowed from argv. Zeroed is what is meant when nothing is given. */
 struct policy_options {
     enum sandbox_mode mode;
-    const char *profile;   /* NULL: what the config says */
-    const char *config;    /* NULL: the file in the config folder, if there is one */
-    const char *directory; /* NULL: the current folder */
-    const char *guarded;   /* runs outside: never writable for the command; NULL: nothing */
-    struct path_request *paths;
+    const char *profile;           /* NULL: what the config says */
+    const char *config;            /* NULL: the file in the config folder, if there is one */
+    const char *directory;         /* NULL: the current folder */
+    const char *guarded;           /* runs outside: never writable for the command; NULL: nothing */
+    struct workspace_entry *paths; /* --writable, --readable, --deny */
     size_t paths_len;
     size_t paths_cap;
     const char *network; /* "restricted", "enabled"; NULL: what the profile says */

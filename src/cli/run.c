@@ -403,7 +403,7 @@ static int report_attempt(const struct run_flow *flow, const struct execution_re
 
     run_patch_report(&flow->patch, result);
     if (flow->options->flags & RUN_JSON) {
-        int printed = run_report_json(run_flow_settings(flow), execution);
+        int printed = run_report_json(&flow->settings, execution);
 
         return printed == EXIT_OK ? status : printed;
     }
@@ -418,7 +418,7 @@ static int report_attempt(const struct run_flow *flow, const struct execution_re
 static int report_refusal(const struct run_flow *flow, const struct execution_result *execution)
 {
     if (flow->options->flags & RUN_JSON)
-        run_report_refusal_json(run_flow_settings(flow), execution);
+        run_report_refusal_json(&flow->settings, execution);
     console_say("not run: %s", execution->reason);
     return EXIT_REFUSED;
 }
@@ -476,7 +476,7 @@ static int run_with(const struct run_options *options, char **argv)
     }
     if (!(options->flags & RUN_NO_AUDIT))
         run_audit_init(&audit, &flow.settings);
-    if (run_patch_init(&flow.patch, argv, flow.settings.folder, &err))
+    if (run_patch_init(&flow.patch, argv, flow.settings.workspace->dir, &err))
         return run_fail(options, &err);
     if (run_patch_is_one(&flow.patch))
         run_audit_patch_begin(&audit, flow.patch.cwd, flow.patch.call.text_len);

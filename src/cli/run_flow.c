@@ -31,40 +31,24 @@ void run_flow_done(struct run_flow *flow)
     loop_free(flow->loop);
     rules_free(flow->rules);
     free((char *)flow->execution_options.rules_file);
-    for (size_t i = 0; i < RUN_STAGES; i++) {
-        sandbox_free(flow->stages[i].sandbox);
-        settings_done(&flow->stages[i].own);
-    }
     run_patch_done(&flow->patch);
     settings_done(&flow->settings);
     *flow = (struct run_flow){0};
 }
 
-const struct settings *run_flow_settings(const struct run_flow *flow)
-{
-    return flow->stages_len ? flow->stages[flow->stages_len - 1].settings : &flow->settings;
-}
-
 /* --- attempts --- */
-
-static struct strv *stage_warnings(struct run_flow *flow, const struct run_stage *stage)
-{
-    return stage->settings == &flow->settings ? &flow->settings.warnings
-                                              : &flow->stages[stage - flow->stages].own.warnings;
-}
 
 void run_flow_warn(struct run_flow *flow)
 {
-    struct run_stage *stage = flow->stages_len ? &flow->stages[flow->stages_len - 1] : NULL;
-    struct strv *warnings = stage ? stage_warnings(flow, stage) : &flow->settings.warnings;
+    const struct workspace *workspace = flow->settings.workspace;
+    struct strv *warnings = &flow->settings.warnings;
 
-    if (flow->warned == flow->stages_len + 1)
-        return;
-    flow->warned = flow->stages_len + 1;
-    if (stage)
-        run_report_degradation(stage->sandbox, warnings);
-    for (size_t i = 0; !(flow->options->flags & RUN_QUIET) && i < warnings->len; i++)
-        console_say("%s", warnings->items[i]);
+    if (workspace->sandbox && workspace != flow->told)
+        run_report_degradation(workspace->sandbox, warnings);
+    flow->told = workspace;
+    for (; flow->warned < warnings->len; flow->warned++)
+        if (!(flow->options->flags & RUN_QUIET))
+            console_say("%s", warnings->items[flow->warned]);
 }
 
 /* Once the sandbox stands, since which layers this host has is only known then. */
@@ -73,47 +57,29 @@ static void on_started(void *data)
     run_flow_warn(data);
 }
 
-/* The settings of the flow, or, for an attempt that is to get more, some of its own. */
-static int make_settings(struct run_flow *flow, const struct execution_place *place,
-                         struct run_stage *stage, struct err *err)
-{
-    static const struct profile_overlay nothing;
-    struct policy_options options = flow->options->policy;
-
-    if (place->place == REQUIREMENT_SANDBOXED && !place->widened) {
-        stage->settings = &flow->settings;
-        return 0;
-    }
-    if (place->place == REQUIREMENT_UNCONFINED)
-        options.mode = SANDBOX_DISABLED;
-    if (settings_init_widened(&stage->own, &options, place->widened ? place->widened : &nothing,
-                              err))
-        return -1;
-    stage->settings = &stage->own;
-    return 0;
-}
-
 static int prepare(void *data, const struct execution_place *place, struct execution_stage *ret,
                    struct err *err)
 {
     static char *const no_env[] = {NULL};
     struct run_flow *flow = data;
-    struct run_stage *stage = &flow->stages[flow->stages_len];
+    bool is_bare = place->place == REQUIREMENT_UNCONFINED;
+    struct workspace *workspace = flow->first;
 
-    if (make_settings(flow, place, stage, err))
+    if (is_bare || place->widened)
+        workspace = workspace_derive(flow->first, is_bare ? NULL : place->widened, err);
+    if (!workspace)
         return -1;
-    if (place->place == REQUIREMENT_UNCONFINED)
-        strv_push(stage_warnings(flow, stage), "no sandbox: a rule or an answer allows that");
+    flow->settings.workspace = workspace;
+    if (is_bare)
+        strv_push(&flow->settings.warnings, "no sandbox: a rule or an answer allows that");
     else
-        run_report_no_sandbox(stage->settings, stage_warnings(flow, stage));
-    stage->sandbox = settings_sandbox(stage->settings, err);
-    if (!stage->sandbox)
+        run_report_no_sandbox(&flow->settings, &flow->settings.warnings);
+    if (workspace_open(workspace, err))
         return -1;
-    flow->stages_len++;
     *ret = (struct execution_stage){
-        .sandbox = stage->sandbox,
-        .access = stage->settings->mode == SANDBOX_DISABLED ? NULL : sandbox_access(stage->sandbox),
-        .env = run_patch_is_one(&flow->patch) ? no_env : strv_view(&stage->settings->env),
+        .sandbox = workspace->sandbox,
+        .access = workspace->access,
+        .env = run_patch_is_one(&flow->patch) ? no_env : strv_view(&workspace->env),
     };
     return 0;
 }
@@ -126,7 +92,7 @@ static void on_event(void *data, const struct execution_event *event)
 
     if (event->kind == EXECUTION_RETRIED && !(flow->options->flags & RUN_QUIET))
         console_say("once more, with %s", event->words);
-    run_audit_event(flow->audit, run_flow_settings(flow), event);
+    run_audit_event(flow->audit, &flow->settings, event);
 }
 
 static void on_flush(void *data)
@@ -168,7 +134,7 @@ static void load_rules(struct run_flow *flow)
     const struct rules_problem *problems;
     size_t len;
 
-    flow->rules = rule_layers_load(&owner, settings->folder);
+    flow->rules = rule_layers_load(&owner, settings->workspace->dir);
     problems = rules_problems(flow->rules, &len);
     for (size_t i = 0; i < len; i++)
         strv_pushf(&settings->warnings, "rules: %s", problems[i].text);
@@ -177,17 +143,17 @@ static void load_rules(struct run_flow *flow)
 /* $PATH as the command has it. */
 static const char *search_path(const struct settings *settings)
 {
-    for (size_t i = 0; i < settings->env.len; i++)
-        if (strncmp(settings->env.items[i], "PATH=", 5) == 0)
-            return settings->env.items[i] + 5;
+    for (size_t i = 0; i < settings->workspace->env.len; i++)
+        if (strncmp(settings->workspace->env.items[i], "PATH=", 5) == 0)
+            return settings->workspace->env.items[i] + 5;
     return NULL;
 }
 
 static enum confinement confinement(const struct settings *settings)
 {
-    if (settings->mode == SANDBOX_DISABLED)
+    if (settings->workspace->mode == SANDBOX_DISABLED)
         return CONFINEMENT_NONE;
-    return confinement_of(&settings->chosen.profile, &settings->access, true);
+    return confinement_of(&settings->workspace->profile, &settings->workspace->map, true);
 }
 
 static void fill_execution(struct run_flow *flow, char **argv)
@@ -196,7 +162,7 @@ static void fill_execution(struct run_flow *flow, char **argv)
     const struct rule_owner owner = config_file_owner(&settings->file);
     bool asks = settings->approval_from;
 
-    host_finder_init(&flow->finder, search_path(settings), settings->folder);
+    host_finder_init(&flow->finder, search_path(settings), settings->workspace->dir);
     flow->job.on_started = on_started;
     flow->job.data = flow;
     flow->execution_options = (struct execution_options){
@@ -206,14 +172,14 @@ static void fill_execution(struct run_flow *flow, char **argv)
         .rules = asks || !rules_is_empty(flow->rules) ? flow->rules : NULL,
         .rules_file = asks ? rule_layers_file(&owner) : NULL,
         .home = settings->file.home,
-        .own_paths = strv_view(&settings->own_paths),
-        .access = &settings->access,
+        .own_paths = strv_view(&settings->workspace->own_paths),
+        .access = &settings->workspace->map,
         .finder = &flow->finder.finder,
         .policy = settings->approval,
         .confinement = confinement(settings),
-        .profile = settings->profile_name,
+        .profile = settings->workspace->profile_name,
         .argv = argv,
-        .cwd = settings->folder,
+        .cwd = settings->workspace->dir,
         .is_last = true,
         .job = &flow->job,
         .prepare = prepare,
@@ -225,6 +191,7 @@ static void fill_execution(struct run_flow *flow, char **argv)
 
 int run_flow_run(struct run_flow *flow, char **argv, struct err *err)
 {
+    flow->first = flow->settings.workspace;
     flow->loop = loop_new(err);
     if (!flow->loop)
         return -1;

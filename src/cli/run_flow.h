@@ -11,23 +11,15 @@ struct prompt;
 struct run_options;
 struct run_audit;
 
-/* What an attempt runs in. */
-struct run_stage {
-    struct settings own;             /* empty when it runs with those of the flow */
-    const struct settings *settings; /* NULL: there is no such attempt */
-    struct sandbox *sandbox;
-};
-
-enum { RUN_STAGES = EXECUTION_ATTEMPTS_MAX };
-
 /* Everything that lives as long as the command; borrowed: `options`, `audit`. */
 struct run_flow {
     const struct run_options *options;
     struct run_audit *audit;
-    struct settings settings; /* given; outlives what borrows from it */
-    struct run_stage stages[RUN_STAGES];
-    size_t stages_len;
-    struct run_patch patch; /* what the command is, if it is one */
+    struct settings settings;     /* given; outlives what borrows from it */
+    struct workspace *first;      /* of the settings, also when they have come to that of a later
+                                    attempt */
+    const struct workspace *told; /* whose lacks were warned of */
+    struct run_patch patch;       /* what the command is, if it is one */
     struct host_finder finder;
     struct rules *rules;
     struct loop *loop;
@@ -37,7 +29,7 @@ struct run_flow {
     struct execution_options execution_options;
     struct oneshot_options job;
     struct execution *execution;
-    size_t warned; /* stages whose warnings were said, and 1 for those of the flow itself */
+    size_t warned; /* of the warnings: those that were said */
     bool is_done;
 };
 
@@ -48,6 +40,3 @@ void run_flow_done(struct run_flow *flow);
 
 /* Says, once each, what there is to warn of: before any output of the command. */
 void run_flow_warn(struct run_flow *flow);
-
-/* The settings of the last attempt, or of the first that would have been. */
-const struct settings *run_flow_settings(const struct run_flow *flow);

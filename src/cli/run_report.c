@@ -59,11 +59,11 @@ void run_report_degradation(const struct sandbox *sandbox, struct strv *warnings
 
 void run_report_no_sandbox(const struct settings *settings, struct strv *warnings)
 {
-    if (settings->mode != SANDBOX_DISABLED)
+    if (settings->workspace->mode != SANDBOX_DISABLED)
         return;
-    if (settings->chosen.profile.kind == PROFILE_DISABLED)
-        strv_pushf(warnings, "no sandbox: the profile is %s (from %s)", settings->profile_name,
-                   settings->profile_origin);
+    if (settings->workspace->profile.kind == PROFILE_DISABLED)
+        strv_pushf(warnings, "no sandbox: the profile is %s (from %s)",
+                   settings->workspace->profile_name, settings->workspace->profile_from);
     else
         strv_push(warnings, "no sandbox: --sandbox disabled");
 }
@@ -180,12 +180,12 @@ int run_report_json(const struct settings *settings, const struct execution_resu
 
     json_object_set_new(json, "warnings", warnings_to_json(&settings->warnings));
     json_object_set_new(json, "approval", approval_to_json(execution));
-    json_object_set_new(sandbox, "mode", json_string(mode_name(settings->mode)));
+    json_object_set_new(sandbox, "mode", json_string(mode_name(settings->workspace->mode)));
     json_object_set_new(sandbox, "degradation", *why ? json_lossy(why) : json_null());
-    json_object_set_new(sandbox, "profile", json_lossy(settings->profile_name));
-    json_object_set_new(sandbox, "profile_from", json_lossy(settings->profile_origin));
+    json_object_set_new(sandbox, "profile", json_lossy(settings->workspace->profile_name));
+    json_object_set_new(sandbox, "profile_from", json_lossy(settings->workspace->profile_from));
     json_object_set_new(sandbox, "network",
-                        json_string(network_access_name(settings->access.network)));
+                        json_string(network_access_name(settings->workspace->map.network)));
     return console_print_json(json);
 }
 
@@ -255,11 +255,11 @@ void run_audit_begin(struct run_audit *audit, const struct settings *settings, c
 {
     const struct audit_begin begin = {
         .argv = argv,
-        .env = strv_view(&settings->env),
-        .cwd = settings->folder,
-        .profile = settings->profile_name,
-        .network = network_access_name(settings->access.network),
-        .sandbox = run_audit_mode_name(settings->mode),
+        .env = strv_view(&settings->workspace->env),
+        .cwd = settings->workspace->dir,
+        .profile = settings->workspace->profile_name,
+        .network = network_access_name(settings->workspace->map.network),
+        .sandbox = run_audit_mode_name(settings->workspace->mode),
         .face = "run",
     };
 
@@ -279,7 +279,7 @@ void run_audit_event(struct run_audit *audit, const struct settings *settings,
     struct audit_note note;
 
     if (audit->audit && execution_audit_event(event, audit->is_patch ? patch : NULL,
-                                              strv_view(&settings->env), &note))
+                                              strv_view(&settings->workspace->env), &note))
         add(audit, note.event, note.body);
 }
 

@@ -24,7 +24,6 @@
 #include "cli/settings.h"
 #include "executor/execution.h"
 #include "executor/execution_audit.h"
-#include "job/job_environment.h"
 #include "job/job_table.h"
 #include "job/model_calls.h"
 #include "job/result_json.h"
@@ -58,9 +57,9 @@ void script_audit_begin(struct script_audit *audit, const struct settings *setti
         .argv = argv,
         .env = exec->env,
         .cwd = exec->workdir,
-        .profile = settings->profile_name,
-        .network = network_access_name(settings->access.network),
-        .sandbox = run_audit_mode_name(settings->mode),
+        .profile = settings->workspace->profile_name,
+        .network = network_access_name(settings->workspace->map.network),
+        .sandbox = run_audit_mode_name(settings->workspace->mode),
         .face = "script",
     };
     struct script_session *session;
@@ -279,25 +278,10 @@ static void script_auto(struct script *script)
 {
     model_calls_free(script->model_calls);
     script_audit_done(&script->audit);
-    sandbox_free(script->sandbox);
     loop_free(script->loop);
 }
 
 /* --- set-up --- */
-
-/* The ten variables of a session, but for those that the user set. */
-static void make_env(const struct settings *settings, struct strv *ret)
-{
-    AUTO(strv_done) struct strv chosen = {0};
-    const struct job_env_request request = {.base = strv_view(&settings->env)};
-    struct job_env_request with = request;
-
-    for (size_t i = 0; i < settings->env_report.len; i++)
-        if (settings->env_report.notes[i].reason == ENVIRONMENT_SET)
-            strv_push(&chosen, settings->env_report.notes[i].name);
-    with.chosen = (const char *const *)strv_view(&chosen);
-    job_env_build(&with, ret);
-}
 
 static int script_init(struct script *script, const struct script_options *options, struct err *err)
 {
@@ -307,11 +291,10 @@ static int script_init(struct script *script, const struct script_options *optio
     };
 
     script->has_fixed_times = options->has_fixed_times;
-    script->sandbox = settings_sandbox(script->settings, err);
-    if (!script->sandbox)
+    if (workspace_open(script->settings->workspace, err))
         return -1;
-    if (script->settings->mode != SANDBOX_DISABLED)
-        script->access = sandbox_access(script->sandbox);
+    script->sandbox = script->settings->workspace->sandbox;
+    script->access = script->settings->workspace->access;
     calls.loop = script->loop = loop_new(err);
     if (!script->loop)
         return -1;
@@ -390,7 +373,7 @@ static int play(const struct script_options *options, const char *name)
         return console_fail(&err);
     for (size_t i = 0; i < settings.warnings.len; i++)
         console_say("%s", settings.warnings.items[i]);
-    make_env(&settings, &env);
+    workspace_job_env(settings.workspace, NULL, &env);
     script.env = strv_view(&env);
     script_audit_init(&script.audit, &settings);
     return play_file(&script, file, name);

@@ -204,7 +204,7 @@ static int play_exec(struct script *script, const struct json_at *at, struct err
         read_pace(at, &exec.pace, &numbers, err) || read_limits(at, &exec.limits, err) ||
         (json_at_is_given(&input) && json_at_word(&input, stdins, &word, err)))
         return -1;
-    exec.workdir = folder = path_clean(script->settings->folder, workdir);
+    exec.workdir = folder = path_clean(script->settings->workspace->dir, workdir);
     exec.screen = has_screen ? &screen_limits : NULL;
     exec.stdio = is_tty ? PROCESS_TTY : PROCESS_PIPES;
     exec.input = word ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL;

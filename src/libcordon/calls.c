@@ -190,7 +190,7 @@ static struct model_call *exec(struct cordon_engine *engine, const struct cordon
         limits_read(&exec.limits, options->limits, err))
         return NULL;
     exec.access = workspace->access;
-    workspace_session_env(workspace, engine->thread_id, &base);
+    workspace_job_env(workspace, engine->thread_id, &base);
     exec.env = strv_view(&base);
     shell = options->shell ? alloc_str(options->shell) : host_shell_for(exec.env);
     exec.shell = shell;

@@ -171,8 +171,7 @@ char *workspace_dir(const struct workspace *workspace, const char *cwd)
     return path_clean(workspace->dir, cwd ? cwd : "");
 }
 
-void workspace_session_env(const struct workspace *workspace, const char *thread_id,
-                           struct strv *ret)
+void workspace_job_env(const struct workspace *workspace, const char *thread_id, struct strv *ret)
 {
     const struct job_env_request request = {
         .base = strv_view(&workspace->env),
@@ -481,6 +480,14 @@ int workspace_open(struct workspace *workspace, struct err *err)
     if (workspace->mode != SANDBOX_DISABLED)
         workspace->access = sandbox_access(workspace->sandbox);
     return 0;
+}
+
+int workspace_probe(struct workspace *workspace, struct err *err)
+{
+    if (workspace_open(workspace, err))
+        return -1;
+    workspace->is_refused = sandbox_probe(workspace->sandbox, err) != 0;
+    return workspace->is_refused ? -1 : 0;
 }
 
 /* --- making and finding --- */

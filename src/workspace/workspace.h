@@ -145,6 +145,10 @@ struct workspace *workspace_make(struct workspaces *workspaces, const char *key,
 /* ERR_UNSUPPORTED when this host cannot make its sandbox. */
 int workspace_open(struct workspace *workspace, struct err *err);
 
+/* The same, and sets the sandbox up with nothing in it, so that its layers are what this host
+ * really gives. */
+int workspace_probe(struct workspace *workspace, struct err *err);
+
 /* The same, with the overlay laid over its profile, or, with NULL, without a sandbox; open, and
  * held for the caller. NULL on failure. */
 struct workspace *workspace_derive(struct workspace *like, const struct profile_overlay *overlay,
@@ -162,5 +166,4 @@ bool workspace_has_root(const struct workspace *workspace, const char *path);
 char *workspace_dir(const struct workspace *workspace, const char *cwd);
 
 /* The environment of a model's command (job/job_environment.h), appended to `ret`. */
-void workspace_session_env(const struct workspace *workspace, const char *thread_id,
-                           struct strv *ret);
+void workspace_job_env(const struct workspace *workspace, const char *thread_id, struct strv *ret);
