@@ -6,7 +6,7 @@ import pathlib
 import re
 import sys
 
-SUFFIXES = {".c", ".h", ".cpp"}
+SUFFIXES = {".c", ".h"}
 
 
 def root():
@@ -19,7 +19,7 @@ def root():
 
 
 def sources(tree, *folders, suffixes=frozenset(SUFFIXES)):
-    """C and C++ files in these folders of the tree, in a fixed order."""
+    """C files in these folders of the tree, in a fixed order."""
     return sorted(
         path
         for folder in folders

@@ -21,6 +21,6 @@ def build(place, name):
     program = place.base / name
     subprocess.run(["cc", "-std=gnu17", "-Wall", "-Werror", "-O1", f"-I{TOP}/include",
                     TOP / f"tests/e2e/hosts/{name}.c", BUILD / "src/libcordon/libcordon.a",
-                    "-levent_core", "-ljansson", "-lvterm", "-lstdc++", *sanitizers(),
+                    "-levent_core", "-ljansson", "-lvterm", *sanitizers(),
                     "-o", program], check=True)
     return program

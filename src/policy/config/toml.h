@@ -1,5 +1,4 @@
-/* A TOML document as a tree of plain C values with line numbers. The parser is toml++, which stays
- * behind this header (toml.cpp); what it cannot do is throw into C. */
+/* A TOML 1.0 document as a tree of plain C values with line numbers. */
 #pragma once
 
 #include "base/err.h"
@@ -26,6 +25,7 @@ struct toml_node {
     bool boolean;
     struct toml_node *items; /* of a table (in the order of the text) or an array */
     size_t len;
+    int origin; /* of the parser alone: how it was defined */
 };
 
 enum {
@@ -33,7 +33,7 @@ enum {
     TOML_KEY_PARTS_MAX = 32, /* parts of one dotted key or table name */
 };
 
-/* NULL on failure: ERR_INVALID, the message starts with "LINE: ". A NUL in a key or a string is an
+/* NULL on failure: ERR_INVALID, the message starts with "LINE:COLUMN: ". A NUL in a key or a string is an
  * error, so C strings hold everything. The size of the text is for the caller to bound. */
 struct toml_node *toml_parse(const char *text, size_t len, struct err *err);
 void toml_free(struct toml_node *root);

@@ -1,5 +1,10 @@
-/* toml: the tree that toml.cpp makes, and how deep it may be. */
+/* toml: the tree, with lines, and its limits; and documents (tests/cases/toml).
+ *
+ *     documents  list of {toml, and either tree (toml_json.h) or error (the whole message)}
+ *
+ * tests/e2e/test_toml.py compares the same documents, and many more, with another reader. */
 #include "cases.h"
+#include "toml_json.h"
 
 #include "base/auto.h"
 #include "base/buf.h"
@@ -74,32 +79,48 @@ static void assert_refused(const char *text, size_t len, const char *wanted)
 
     assert_null(toml_parse(text, len, &err));
     assert_int_equal(err.code, ERR_INVALID);
-    assert_int_equal(strncmp(err.msg, wanted, strlen(wanted)), 0);
+    assert_string_equal(err.msg, wanted);
 }
 
-static void errors_have_lines(void **state)
+/* What JSON cannot hold; the rest is in tests/cases/toml. */
+static void nul_and_broken_utf8_are_refused(void **state)
 {
-    static const char nul_key[] = "\n\"a\\u0000\" = 1\n";
-    static const char nul_text[] = "a = 1\nb = \"x\\u0000y\"\n";
-
-    assert_refused("a = 1\na = 2\n", 12, "2: ");
-    assert_refused("a = 1\n\nb = [", 13, "3: ");
-    assert_refused("a = \"\n", 6, "1: ");
-    assert_refused("\xff = 1", 5, "1: ");
-    assert_refused(nul_key, strlen(nul_key), "2: a NUL character");
-    assert_refused(nul_text, strlen(nul_text), "2: a NUL character");
-    assert_refused("a = 1\0", 6, "1: ");
+    assert_refused("\xff = 1", 5, "1:1: bytes that are not UTF-8");
+    assert_refused("a = 1\nb = 'x\xc3\xa9\xc0\x80'\n", 16, "2:8: bytes that are not UTF-8");
+    assert_refused("a = 1 # \xed\xa0\x80", 11, "1:9: bytes that are not UTF-8");
+    assert_refused("a = 1\0", 6, "1:6: expected the end of the line, not this character");
+    assert_refused("# \0", 3, "1:3: a NUL character");
+    assert_refused("\na = '\0'", 8, "2:6: a NUL character");
+    assert_refused("a = \"\0\"", 7, "1:6: a NUL character");
 }
 
-/* toml++ 3.3.0 would be undefined on the first of these, and end the program on the last. */
-static void what_the_parser_would_not_survive(void **state)
+static void document_case(const json_t *json)
 {
-    assert_refused("a = 1\n\xc3\xa9 = 1\n", 12, "2: ");
-    assert_refused("a = 1 \xcf\x99\n", 9, "1: ");
-    assert_refused("[\xcf\x99]\n", 5, "1: ");
-    assert_refused("a=-Z\"\xef\xbb\xbd\"\n", 10, "1: ");
-    assert_refused("\n[:]\n", 5, "2: ");
-    assert_refused("[[*]]\n", 6, "1: ");
+    static const char *const keys[] = {"toml", "tree", "error", NULL};
+    const char *text = case_string(json, "toml");
+    const char *error = case_string_or(json, "error", NULL);
+    struct err err = {0};
+    AUTO_TOML root = toml_parse(text, strlen(text), &err);
+    AUTO_JSON json_t *tree = root ? toml_to_json(root) : NULL;
+
+    case_check_keys(json, keys);
+    if (error && !tree)
+        assert_string_equal(err.msg, error);
+    else if (error || !tree)
+        fail_msg("%s: %s", text, error ? "is read" : err.msg);
+    else
+        assert_json_equal(tree, json_object_get(json, "tree"));
+}
+
+static void toml_case(void **state)
+{
+    static const char *const keys[] = {"why", "documents", NULL};
+    const json_t *json = ((const struct test_case *)*state)->json;
+    const json_t *document;
+    size_t i;
+
+    case_check_keys(json, keys);
+    json_array_foreach(json_object_get(json, "documents"), i, document) document_case(document);
 }
 
 static void text_may_be_any_utf8(void **state)
@@ -181,18 +202,35 @@ static void nesting_is_not_counted_in_text(void **state)
     }
 }
 
+static void a_table_has_a_limit(void **state)
+{
+    AUTO(buf_done) struct buf text = {.max = 1 << 20};
+    struct err err;
+
+    for (int i = 0; i < 8192; i++)
+        buf_appendf(&text, "k%d = 1\n", i);
+    {
+        AUTO_TOML root = parse(text.data);
+
+        assert_int_equal(root->len, 8192);
+    }
+    buf_append_str(&text, "[table]\n");
+    assert_null(toml_parse(text.data, text.len, &err));
+    assert_string_equal(err.msg, "8193:1: a table of more than 8192 keys");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_with_lines),
         cmocka_unit_test(dotted_keys_and_quoted_ones),
         cmocka_unit_test(an_empty_text_is_an_empty_table),
-        cmocka_unit_test(errors_have_lines),
-        cmocka_unit_test(what_the_parser_would_not_survive),
+        cmocka_unit_test(nul_and_broken_utf8_are_refused),
         cmocka_unit_test(text_may_be_any_utf8),
         cmocka_unit_test(nesting_has_a_limit),
         cmocka_unit_test(nesting_is_not_counted_in_text),
+        cmocka_unit_test(a_table_has_a_limit),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run("toml", toml_case, tests, sizeof tests / sizeof *tests);
 }
