@@ -38,33 +38,26 @@ struct job {
     enum session_input input;
     bool has_refused;
     bool is_terminated; /* its end was asked for */
-    struct job_watch *watches;
+    struct list watches;
 };
 
 /* --- being told --- */
 
 void job_watch(struct job *job, struct job_watch *watch)
 {
-    watch->previous = NULL;
-    watch->next = job->watches;
-    if (watch->next)
-        watch->next->previous = watch;
-    job->watches = watch;
+    list_add(&job->watches, &watch->link);
 }
 
-void job_unwatch(struct job *job, struct job_watch *watch)
+void job_unwatch(struct job_watch *watch)
 {
-    if (watch->next)
-        watch->next->previous = watch->previous;
-    if (watch->previous)
-        watch->previous->next = watch->next;
-    else
-        job->watches = watch->next;
+    list_remove(&watch->link);
 }
 
 static void job_notify(const struct job *job, enum job_event event)
 {
-    for (struct job_watch *watch = job->watches; watch; watch = watch->next)
+    struct job_watch *watch;
+
+    list_for_each(watch, &job->watches, link)
         watch->on_event(watch, event);
 }
 

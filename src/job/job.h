@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/list.h"
 #include "denial/denial.h"
 #include "job/job_table.h"
 #include "output/output.h"
@@ -66,12 +67,11 @@ enum job_event {
  * free the job nor change its set of watches. */
 struct job_watch {
     void (*on_event)(struct job_watch *watch, enum job_event event);
-    struct job_watch *next;
-    struct job_watch *previous;
+    struct list link;
 };
 
 void job_watch(struct job *job, struct job_watch *watch);
-void job_unwatch(struct job *job, struct job_watch *watch);
+void job_unwatch(struct job_watch *watch);
 
 /* --- input --- */
 

@@ -2,7 +2,7 @@
  * map finds it. Jobs are in a list by last use, tombstones in one by age; those jobs that
  * have exited are also in a heap, the least recently used on top.
  *
- * So who has to go is found without looking at everybody: the newest eight begin the list; an
+ * So who has to go is found without looking at all of them: the newest eight begin the list; an
  * exited one that may go is the top of the heap, or there is none; and when there is none the
  * exited ones are all among the newest, so the list read from its other end gives the rest. */
 #include "job/job_table.h"
@@ -10,8 +10,8 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "job/id_map.h"
-#include "job/job_order.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -23,6 +23,36 @@
 
 #define IDS_DRAWN ((uint32_t)(JOB_TABLE_ID_MAX - JOB_TABLE_ID_MIN + 1))
 
+enum job_table_kind { JOB_TABLE_RESERVED, JOB_TABLE_JOB, JOB_TABLE_TOMBSTONE };
+
+/* One id. Later in time means: a larger time_ns, or the same and added later. */
+struct job_table_node {
+    int id;
+    enum job_table_kind kind;
+    void *job;
+    uint64_t owner;
+    struct job_outcome end; /* of a tombstone */
+    uint64_t time_ns;       /* when the job was used last, or removed */
+    uint64_t turn;          /* which addition to the list it was */
+    struct list in_list;    /* the newest first */
+    size_t heap_at;         /* its index in the heap + 1; 0: not there */
+};
+
+/* A list by time, the newest first. */
+struct order_list {
+    struct list nodes;
+    size_t len;
+    uint64_t turns;
+};
+
+/* A heap by time, the earliest on top. Its nodes know their index, so that any of them can be taken
+ * out. */
+struct order_heap {
+    struct job_table_node **nodes;
+    size_t len;
+    size_t cap;
+};
+
 struct job_table {
     struct job_table_options options;
     size_t tombstones_max;
@@ -33,6 +63,103 @@ struct job_table {
     size_t reserved; /* ids, those of jobs included */
     int largest;     /* of them, at least JOB_TABLE_ID_MIN - 1; for JOB_TABLE_IDS_IN_ORDER */
 };
+
+/* --- the two orders --- */
+
+/* Costs as much as there are later nodes, of which there are few: time moves on. */
+static void order_list_add(struct order_list *list, struct job_table_node *node)
+{
+    struct job_table_node *other;
+
+    node->turn = ++list->turns;
+    list->len++;
+    list_for_each(other, &list->nodes, in_list)
+        if (other->time_ns <= node->time_ns)
+            break;
+    list_insert_before(other ? &other->in_list : &list->nodes, &node->in_list);
+}
+
+static void order_list_remove(struct order_list *list, struct job_table_node *node)
+{
+    list_remove(&node->in_list);
+    list->len--;
+}
+
+/* Of a list that is not empty. */
+static struct job_table_node *order_list_oldest(const struct order_list *list)
+{
+    return container_of(list->nodes.previous, struct job_table_node, in_list);
+}
+
+static void order_heap_done(struct order_heap *heap)
+{
+    free(heap->nodes);
+    *heap = (struct order_heap){0};
+}
+
+static bool is_earlier(const struct job_table_node *a, const struct job_table_node *b)
+{
+    return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->turn < b->turn;
+}
+
+static void heap_put(struct order_heap *heap, size_t at, struct job_table_node *node)
+{
+    heap->nodes[at] = node;
+    node->heap_at = at + 1;
+}
+
+/* Puts the node at `at` or above it. */
+static void heap_rise(struct order_heap *heap, size_t at, struct job_table_node *node)
+{
+    while (at && is_earlier(node, heap->nodes[(at - 1) / 2])) {
+        heap_put(heap, at, heap->nodes[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+    heap_put(heap, at, node);
+}
+
+/* Puts the node at `at` or below it. */
+static void heap_sink(struct order_heap *heap, size_t at, struct job_table_node *node)
+{
+    for (size_t child = 2 * at + 1; child < heap->len; child = 2 * at + 1) {
+        if (child + 1 < heap->len && is_earlier(heap->nodes[child + 1], heap->nodes[child]))
+            child++;
+        if (!is_earlier(heap->nodes[child], node))
+            break;
+        heap_put(heap, at, heap->nodes[child]);
+        at = child;
+    }
+    heap_put(heap, at, node);
+}
+
+static void order_heap_add(struct order_heap *heap, struct job_table_node *node)
+{
+    heap->nodes = alloc_grow(heap->nodes, heap->len, &heap->cap, sizeof(struct job_table_node *));
+    heap->len++;
+    heap_rise(heap, heap->len - 1, node);
+}
+
+static void order_heap_remove(struct order_heap *heap, struct job_table_node *node)
+{
+    size_t at = node->heap_at - 1;
+    struct job_table_node *last;
+
+    if (!node->heap_at)
+        return;
+    node->heap_at = 0;
+    last = heap->nodes[--heap->len];
+    if (last == node)
+        return;
+    heap_sink(heap, at, last);
+    heap_rise(heap, last->heap_at - 1, last);
+}
+
+static struct job_table_node *order_heap_top(const struct order_heap *heap)
+{
+    return heap->len ? heap->nodes[0] : NULL;
+}
+
+/* --- life --- */
 
 const char *job_fate_name(enum job_fate fate)
 {
@@ -136,7 +263,7 @@ int job_table_reserve(struct job_table *table, int *ret_id, struct err *err)
 }
 
 /* An id is no longer reserved. */
-static void store_unreserve(struct job_table *table, int id)
+static void table_unreserve(struct job_table *table, int id)
 {
     const struct job_table_node *node;
 
@@ -163,7 +290,7 @@ void job_table_release(struct job_table *table, int id)
 
     if (!node)
         return;
-    store_unreserve(table, id);
+    table_unreserve(table, id);
     id_map_remove(&table->ids, id);
     free(node);
 }
@@ -177,11 +304,12 @@ static bool is_busy(const struct job_table *table, const struct job_table_node *
 
 static bool is_protected(const struct job_table *table, const struct job_table_node *node)
 {
-    const struct job_table_node *newest = table->jobs.newest;
+    const struct job_table_node *newest;
+    int rank = 0;
 
-    for (int i = 0; i < JOB_TABLE_PROTECTED && newest; i++, newest = newest->older)
-        if (newest == node)
-            return true;
+    list_for_each(newest, &table->jobs.nodes, in_list)
+        if (newest == node || ++rank == JOB_TABLE_PROTECTED)
+            return newest == node;
     return false;
 }
 
@@ -212,11 +340,15 @@ static struct job_table_node *choose_exited(struct job_table *table, bool *ret_s
 
 static struct job_table_node *choose_any(const struct job_table *table)
 {
-    struct job_table_node *node = table->jobs.oldest;
+    struct list *link = list_before(&table->jobs.nodes, &table->jobs.nodes);
 
-    for (size_t left = table->jobs.len; left > JOB_TABLE_PROTECTED; left--, node = node->newer)
+    for (size_t left = table->jobs.len; left > JOB_TABLE_PROTECTED; left--) {
+        struct job_table_node *node = container_of(link, struct job_table_node, in_list);
+
         if (!is_busy(table, node))
             return node;
+        link = list_before(&table->jobs.nodes, link);
+    }
     return NULL;
 }
 
@@ -231,21 +363,21 @@ static struct job_table_node *choose(struct job_table *table)
 /* --- jobs --- */
 
 /* A job becomes a tombstone. */
-static void *store_bury(struct job_table *table, struct job_table_node *node,
+static void *table_bury(struct job_table *table, struct job_table_node *node,
                         struct job_outcome end)
 {
     void *job = node->job;
 
     order_heap_remove(&table->exited, node);
     order_list_remove(&table->jobs, node);
-    store_unreserve(table, node->id);
+    table_unreserve(table, node->id);
     node->kind = JOB_TABLE_TOMBSTONE;
     node->job = NULL;
     node->end = end;
     node->time_ns = clock_now_ns();
     order_list_add(&table->tombstones, node);
     if (table->tombstones.len > table->tombstones_max)
-        tombstone_forget(table, table->tombstones.oldest);
+        tombstone_forget(table, order_list_oldest(&table->tombstones));
     return job;
 }
 
@@ -260,7 +392,7 @@ void job_table_insert(struct job_table *table, const struct job_table_entry *ent
     *ret_pushed = (struct job_table_pushed){0};
     if (leaving) {
         ret_pushed->id = leaving->id;
-        ret_pushed->job = store_bury(table, leaving, (struct job_outcome){.fate = JOB_FATE_PRUNED});
+        ret_pushed->job = table_bury(table, leaving, (struct job_outcome){.fate = JOB_FATE_PRUNED});
     }
     node->kind = JOB_TABLE_JOB;
     node->job = entry->job;
@@ -315,7 +447,7 @@ void *job_table_remove(struct job_table *table, int id, struct job_outcome end)
 {
     struct job_table_node *node = find_kind(table, id, JOB_TABLE_JOB);
 
-    return node ? store_bury(table, node, end) : NULL;
+    return node ? table_bury(table, node, end) : NULL;
 }
 
 static int compare_ids(const void *left, const void *right)
@@ -329,9 +461,10 @@ static int compare_ids(const void *left, const void *right)
 int *job_table_list(const struct job_table *table, uint64_t owner, size_t *ret_len)
 {
     int *ids = alloc_zero(table->jobs.len, sizeof *ids);
+    const struct job_table_node *node;
     size_t len = 0;
 
-    for (const struct job_table_node *node = table->jobs.newest; node; node = node->older)
+    list_for_each(node, &table->jobs.nodes, in_list)
         if (!owner || node->owner == owner)
             ids[len++] = node->id;
     qsort(ids, len, sizeof *ids, compare_ids);

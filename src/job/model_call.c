@@ -8,18 +8,250 @@
  *     quiet for long enough     -> now, or as much later as was written since
  *     deadline                  -> now
  *
- * A call that is cancelled has taken nothing, since output is taken when it is answered. */
+ * A call that is cancelled has taken nothing, since output is taken when it is answered.
+ *
+ * When it is answered its output is taken, its job stays or goes, and the model's text is made.
+ * Everything is copied out of the call before it is freed and the answer is given, so that the
+ * caller may do what it likes in on_done. */
 #include "job/model_call.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/strv.h"
 #include "loop/loop.h"
+#include "output/headtail.h"
 #include "output/match.h"
 #include "output/model_cursor.h"
 #include "output/reader.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* --- the job --- */
+
+bool model_calls_has_call(const struct model_calls *calls, const struct job *job)
+{
+    const struct model_call *call;
+
+    list_for_each(call, &calls->waiting, in_waiting)
+        if (call->job == job)
+            return true;
+    return false;
+}
+
+bool call_is_stored(const struct model_call *call)
+{
+    return job_table_find(call->calls->table, call->id) == call->job;
+}
+
+/* The table prefers to push out what has ended, and is told so only when it matters. */
+static void mark_exited(const struct model_calls *calls)
+{
+    size_t len;
+    AUTO_FREE int *ids = job_table_list(calls->table, 0, &len);
+
+    for (size_t i = 0; i < len; i++)
+        if (job_end(job_table_find(calls->table, ids[i])))
+            job_table_mark_exited(calls->table, ids[i]);
+}
+
+void call_store(struct model_call *call)
+{
+    struct model_calls *calls = call->calls;
+    struct job_table_pushed pushed;
+    struct job_info info;
+    struct err ignored; /* whoever has it then frees it, which kills, too */
+
+    job_info(call->job, &info);
+    if (job_table_count(calls->table) >= calls->options.capacity)
+        mark_exited(calls);
+    job_table_insert(
+        calls->table,
+        &(struct job_table_entry){
+            .id = call->id, .job = call->job, .owner = info.owner, .used_ns = info.started_ns},
+        &pushed);
+    if (!pushed.job)
+        return;
+    job_terminate(pushed.job, 0, &ignored);
+    model_calls_leave(calls, pushed.job);
+}
+
+void model_calls_leave(const struct model_calls *calls, struct job *job)
+{
+    if (calls->options.on_left)
+        calls->options.on_left(calls->options.data, job);
+    else
+        job_free(job);
+}
+
+void call_free(struct model_call *call)
+{
+    struct job *job = call->job;
+    struct model_calls *calls = call->calls;
+    bool is_kept = call_is_stored(call);
+
+    list_remove(&call->in_waiting);
+    reader_free(call->reader);
+    output_unwatch(&call->output_watch);
+    job_unwatch(&call->job_watch);
+    loop_timer_free(call->timer);
+    match_free(call->match);
+    free(call->yield_note);
+    free(call);
+    if (!is_kept && !model_calls_has_call(calls, job))
+        model_calls_leave(calls, job);
+}
+
+/* --- the answer --- */
+
+/* spec/unified-exec.md 10: the tool, the command in backticks, the reason. */
+void model_calls_format_refusal(const char *tool, const char *command, const char *reason,
+                                struct buf *out)
+{
+    if (command)
+        buf_appendf(out, "%s failed for `%s`: %s", tool, command, reason);
+    else
+        buf_appendf(out, "%s failed: %s", tool, reason);
+}
+
+void model_calls_format_error(const char *tool, const char *command, const struct err *failure,
+                              struct buf *out)
+{
+    model_calls_format_refusal(tool, command, failure->msg, out);
+}
+
+/* Where the job belongs now that the call is over. */
+static void call_settle(struct model_call *call)
+{
+    struct job_table *table = call->calls->table;
+
+    if (!job_end(call->job)) {
+        if (!call_is_stored(call))
+            call_store(call);
+    } else if (call_is_stored(call)) {
+        if (call->kind != MODEL_CALL_TERMINATE)
+            job_table_remove(table, call->id, job_outcome(call->job));
+    } else if (call->kind == MODEL_CALL_EXEC) {
+        job_table_release(table, call->id);
+    }
+}
+
+static void call_take(const struct model_call *call, struct headtail *ret)
+{
+    if (call->kind == MODEL_CALL_TERMINATE)
+        headtail_init(ret, 0);
+    else
+        model_cursor_take(job_model_cursor(call->job), ret);
+}
+
+static void call_notes(const struct model_call *call, struct strv *ret)
+{
+    const struct process_end *end = job_end(call->job);
+
+    if (call->yield_note)
+        strv_push(ret, call->yield_note);
+    if (call->note)
+        strv_push(ret, call->note);
+    if (end && end->drain_cut)
+        strv_push(ret, "a process that the command left behind still holds its output open; what "
+                       "it writes from now on is not read");
+}
+
+/* Wide enough for any output that is kept. */
+#define TEXT_MAX (SIZE_MAX / 2)
+
+static void format_text(const struct model_call *call, struct model_call_answer *response,
+                        struct buf *out)
+{
+    const uint64_t *tokens = &call->max_tokens;
+    struct model_response text = {
+        .chunk_id = response->chunk_id,
+        .wall_ns = response->wall_ns,
+        .end = response->end ? MODEL_EXITED : MODEL_RUNNING,
+        .number = response->end ? response->exit_code : call->id,
+        .output = response->output,
+        .asked_tokens = tokens,
+        .policy = call->calls->options.policy,
+        .notes = response->notes,
+    };
+    struct job_info info;
+
+    job_info(call->job, &info);
+    if (response->end && response->end->how == PROCESS_FAILED_TO_START)
+        model_calls_format_error("exec_command", info.command, &response->end->failure, out);
+    else
+        model_text_format(&text, out);
+    response->text = out->data ? out->data : "";
+    response->text_len = out->len;
+}
+
+static void next_chunk_id(struct model_calls *calls, char ret_id[MODEL_CHUNK_ID_SIZE])
+{
+    struct err ignored; /* without randomness a number is as good */
+
+    calls->chunks++;
+    if (calls->options.ids == JOB_TABLE_IDS_IN_ORDER || model_chunk_id_random(ret_id, &ignored))
+        model_chunk_id(calls->chunks, ret_id);
+}
+
+/* What is known of the end of a command, apart from the job that is about to be freed. */
+struct ending {
+    struct process_end end;
+    struct resource_limits limits;
+    struct resource_limits_report resource_limits_report;
+    struct denials denials;
+};
+
+static void ending_done(struct ending *ending)
+{
+    denials_done(&ending->denials);
+}
+
+static void call_end(const struct model_call *call, struct ending *ending,
+                     struct model_call_answer *response)
+{
+    const struct job *job = call->job;
+
+    ending->limits = *job_resource_limits(job, &ending->resource_limits_report);
+    response->limits = &ending->limits;
+    response->resource_limits_report = &ending->resource_limits_report;
+    response->denials = &ending->denials;
+    if (!job_end(job))
+        return;
+    ending->end = *job_end(job);
+    job_denials(job, &ending->denials);
+    response->reason = MODEL_CALL_ENDED;
+    response->end = &ending->end;
+    response->exit_code = job_exit_code(job);
+}
+
+/* Answers the call and frees it. Nothing of it is touched behind on_done. */
+static void call_finish(struct model_call *call)
+{
+    AUTO(ending_done) struct ending ending = {0};
+    AUTO(headtail_done) struct headtail output;
+    AUTO(strv_done) struct strv notes = {0};
+    AUTO(buf_done) struct buf text;
+    struct model_call_answer response = {.wall_ns = clock_now_ns() - call->start_ns};
+    model_call_done_fn *on_done = call->on_done;
+    void *data = call->data;
+
+    buf_init(&text, TEXT_MAX);
+    call_take(call, &output);
+    call_notes(call, &notes);
+    next_chunk_id(call->calls, response.chunk_id);
+    response.reason = call->is_met ? MODEL_CALL_MET : MODEL_CALL_YIELDED;
+    response.output = &output;
+    response.notes = strv_view(&notes);
+    call_end(call, &ending, &response);
+    call_settle(call);
+    response.session_id = call->id;
+    format_text(call, &response, &text);
+    call_free(call);
+    on_done(data, &response);
+}
 
 /* --- waiting --- */
 
@@ -40,7 +272,7 @@ static uint64_t call_quiet_ns(const struct model_call *call)
     return after_ms(call->news_ns, call->pace.number);
 }
 
-/* When to look next, if nothing comes. */
+/* When to check next, if nothing comes. */
 static uint64_t call_next_ns(const struct model_call *call)
 {
     uint64_t next = call->deadline_ns;
@@ -59,7 +291,7 @@ static void call_sleep(struct model_call *call, uint64_t now)
     loop_timer_start(call->timer, next > now ? next - now : 0);
 }
 
-static void call_look(void *data)
+static void call_check(void *data)
 {
     struct model_call *call = data;
     uint64_t now = clock_now_ns();
@@ -82,16 +314,15 @@ static void call_wake(struct model_call *call)
 
 /* --- what wakes it --- */
 
-static void on_session(struct job_watch *watch, enum job_event event)
+static void on_job(struct job_watch *watch, enum job_event event)
 {
     if (event == JOB_ENDED)
-        call_wake((struct model_call *)watch);
+        call_wake(container_of(watch, struct model_call, job_watch));
 }
 
 static void on_output(struct output_watch *watch)
 {
-    void *whole = (char *)watch - offsetof(struct model_call, output_watch);
-    struct model_call *call = whole;
+    struct model_call *call = container_of(watch, struct model_call, output_watch);
 
     if (call->pace.until == MODEL_UNTIL_QUIET)
         call->news_ns = clock_now_ns();
@@ -144,7 +375,7 @@ static void call_listen(struct model_call *call, uint64_t offset)
     const struct reader_options reader = {
         .offset = offset, .unit = OUTPUT_BY_RUN, .on_event = on_text, .data = call};
 
-    call->job_watch.on_event = on_session;
+    call->job_watch.on_event = on_job;
     job_watch(call->job, &call->job_watch);
     call->output_watch.on_new = on_output;
     output_watch(output, &call->output_watch);
@@ -152,24 +383,6 @@ static void call_listen(struct model_call *call, uint64_t offset)
         call->reader = reader_new(output, &reader);
         on_text(call, READER_READY);
     }
-}
-
-static void call_link(struct model_call *call)
-{
-    call->next = call->calls->waiting;
-    if (call->next)
-        call->next->previous = call;
-    call->calls->waiting = call;
-}
-
-static void call_unlink(struct model_call *call)
-{
-    if (call->next)
-        call->next->previous = call->previous;
-    if (call->previous)
-        call->previous->next = call->next;
-    else
-        call->calls->waiting = call->next;
 }
 
 /* The text is short enough: that was checked before anything was started. */
@@ -200,8 +413,8 @@ struct model_call *call_new(struct model_calls *calls, const struct call_options
     call->note = options->note;
     call->on_done = options->on_done;
     call->data = options->data;
-    call->timer = loop_timer_new(calls->options.loop, call_look, call);
-    call_link(call);
+    call->timer = loop_timer_new(calls->options.loop, call_check, call);
+    list_add(&calls->waiting, &call->in_waiting);
     call_sleep(call, call->start_ns);
     call_listen(call, options->offset);
     call->is_met |= call_has_news(call);
@@ -213,22 +426,4 @@ struct model_call *call_new(struct model_calls *calls, const struct call_options
 int model_call_id(const struct model_call *call)
 {
     return call->id;
-}
-
-void call_free(struct model_call *call)
-{
-    struct job *job = call->job;
-    struct model_calls *calls = call->calls;
-    bool is_kept = call_is_stored(call);
-
-    call_unlink(call);
-    reader_free(call->reader);
-    output_unwatch(job_output(job), &call->output_watch);
-    job_unwatch(job, &call->job_watch);
-    loop_timer_free(call->timer);
-    match_free(call->match);
-    free(call->yield_note);
-    free(call);
-    if (!is_kept && !model_calls_has_call(calls, job))
-        model_calls_leave(calls, job);
 }

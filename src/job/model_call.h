@@ -10,18 +10,17 @@ struct reader;
 struct model_calls {
     struct model_calls_options options;
     struct job_table *table;
-    struct model_call *waiting;
-    uint32_t chunks; /* numbered so far */
+    struct list waiting; /* the newest first */
+    uint32_t chunks;     /* numbered so far */
 };
 
 enum model_call_kind { MODEL_CALL_EXEC, MODEL_CALL_WRITE, MODEL_CALL_WAIT, MODEL_CALL_TERMINATE };
 
 struct model_call {
-    struct job_watch job_watch; /* these two first and second: see call_of_...() */
+    struct job_watch job_watch;
     struct output_watch output_watch;
     struct model_calls *calls;
-    struct model_call *next;
-    struct model_call *previous;
+    struct list in_waiting;
     enum model_call_kind kind;
     struct job *job;
     int id;
@@ -64,9 +63,6 @@ void model_calls_leave(const struct model_calls *calls, struct job *job);
 /* Whether the job is in the table; and puts it there, killing whoever has to go for it. */
 bool call_is_stored(const struct model_call *call);
 void call_store(struct model_call *call);
-
-/* Answers the call and frees it. Nothing of it is touched behind on_done. */
-void call_finish(struct model_call *call);
 
 /* Some call waits on the job. */
 bool model_calls_has_call(const struct model_calls *calls, const struct job *job);

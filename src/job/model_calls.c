@@ -1,5 +1,5 @@
 /* See model_calls.h. Every function looks a job up by its id and starts a call on it; what a call
- * does until it is answered is in model_call.c, what happens then in model_answer.c.
+ * does until it is answered is in model_call.c.
  *
  * A job belongs to its calls and the table together: it is freed when neither has it. Its id is
  * reserved before anything is started and given back on every way on which no job comes of it.
@@ -54,8 +54,8 @@ static void kill_all(struct model_calls *calls)
     AUTO_FREE int *ids = NULL;
 
     model_calls_terminate_all(calls, 0, 0);
-    while (calls->waiting)
-        call_free(calls->waiting);
+    while (!list_is_empty(&calls->waiting))
+        call_free(list_first(&calls->waiting, struct model_call, in_waiting));
     ids = job_table_list(calls->table, 0, &len);
     for (size_t i = 0; i < len; i++)
         job_free(job_table_remove(calls->table, ids[i],
@@ -95,7 +95,9 @@ static int fail_gone(int id, const struct job_outcome *end, struct err *err)
 
 static struct job *find_early(const struct model_calls *calls, int id)
 {
-    for (const struct model_call *call = calls->waiting; call; call = call->next)
+    const struct model_call *call;
+
+    list_for_each(call, &calls->waiting, in_waiting)
         if (call->id == id && !call_is_stored(call))
             return call->job;
     return NULL;
@@ -347,13 +349,14 @@ int *model_calls_list(const struct model_calls *calls, uint64_t owner, size_t *r
     size_t stored;
     size_t len = 0;
     size_t cap;
+    const struct model_call *call;
     int *ids = job_table_list(calls->table, owner, &stored);
 
     cap = stored;
     for (size_t i = 0; i < stored; i++)
         if (job_is_alive(job_table_find(calls->table, ids[i])))
             ids[len++] = ids[i];
-    for (const struct model_call *call = calls->waiting; call; call = call->next) {
+    list_for_each(call, &calls->waiting, in_waiting) {
         if (call->kind != MODEL_CALL_EXEC || call_is_stored(call) || !is_owned(call->job, owner) ||
             !job_is_alive(call->job))
             continue;

@@ -11,10 +11,10 @@
 
 #include <stdlib.h>
 
-enum { UNREAD_PIECE = 8192 };
+enum { PIECE_SIZE = 8192 };
 
 struct model_cursor {
-    struct output_watch watch; /* first, so that a watch is its cursor */
+    struct output_watch watch;
     struct output *output;
     struct reader *reader;
     size_t max;
@@ -22,10 +22,10 @@ struct model_cursor {
     uint64_t saved_start; /* its offset, when it is not empty */
 };
 
-static void unread_on_loss(struct output_watch *watch, uint64_t offset, const char *bytes,
-                           size_t len)
+static void model_cursor_on_loss(struct output_watch *watch, uint64_t offset, const char *bytes,
+                                 size_t len)
 {
-    struct model_cursor *cursor = (struct model_cursor *)watch;
+    struct model_cursor *cursor = container_of(watch, struct model_cursor, watch);
     uint64_t start = reader_offset(cursor->reader);
     uint64_t held = reader_unread(cursor->reader) - (output_total(cursor->output) - start);
     uint64_t end = start + cursor->max / 2 - held; /* of what will find a place in the head */
@@ -48,7 +48,7 @@ struct model_cursor *model_cursor_new(struct output *output, size_t max)
     cursor->output = output;
     cursor->max = max;
     cursor->reader = reader_new(output, &options);
-    cursor->watch.on_loss = unread_on_loss;
+    cursor->watch.on_loss = model_cursor_on_loss;
     ring_init(&cursor->saved, SIZE_MAX);
     output_watch(output, &cursor->watch);
     return cursor;
@@ -58,15 +58,15 @@ void model_cursor_free(struct model_cursor *cursor)
 {
     if (!cursor)
         return;
-    output_unwatch(cursor->output, &cursor->watch);
+    output_unwatch(&cursor->watch);
     reader_free(cursor->reader);
     ring_done(&cursor->saved);
     free(cursor);
 }
 
 /* A gap in what the reader gives: begins with what was saved. */
-static void unread_add_gap(struct model_cursor *cursor, const struct output_record *gap,
-                           struct headtail *ret)
+static void model_cursor_add_gap(struct model_cursor *cursor, const struct output_record *gap,
+                                 struct headtail *ret)
 {
     size_t len = 0;
 
@@ -79,7 +79,7 @@ static void unread_add_gap(struct model_cursor *cursor, const struct output_reco
 }
 
 /* Leaves out what would only be read to be pushed out again. */
-static void unread_skip(struct model_cursor *cursor, struct headtail *ret)
+static void model_cursor_skip(struct model_cursor *cursor, struct headtail *ret)
 {
     uint64_t total = output_total(cursor->output);
 
@@ -90,16 +90,16 @@ static void unread_skip(struct model_cursor *cursor, struct headtail *ret)
 void model_cursor_take(struct model_cursor *cursor, struct headtail *ret)
 {
     struct output_record record = {.kind = OUTPUT_BYTES};
-    char piece[UNREAD_PIECE];
+    char piece[PIECE_SIZE];
 
     headtail_init(ret, cursor->max);
     while (record.kind == OUTPUT_BYTES || record.kind == OUTPUT_GAP) {
-        unread_skip(cursor, ret);
+        model_cursor_skip(cursor, ret);
         reader_read(cursor->reader, piece, sizeof piece, &record);
         if (record.kind == OUTPUT_BYTES)
             headtail_add(ret, piece, (size_t)record.len);
         else if (record.kind == OUTPUT_GAP)
-            unread_add_gap(cursor, &record, ret);
+            model_cursor_add_gap(cursor, &record, ret);
     }
     ring_done(&cursor->saved);
 }

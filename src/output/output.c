@@ -1,29 +1,363 @@
-/* See output.h. The bytes are kept by `store`, the chunks that they came in by `chunks`; this
- * file keeps the two in step. The pin between them is `front`, the place of the oldest byte of the
- * newest ones: it moves as they are pushed out, and what the chunks say about chunks before it goes
- * with them. A place in the prefix or behind the front stays good because chunks are forgotten only
- * together with their bytes; every place between is in the gap, and the gap only grows.
+/* See output.h. The bytes are kept by a byte store, the chunks that they came in by a chunk index;
+ * an output keeps the two in step. The pin between them is `front`, the cursor at the oldest byte of
+ * the newest ones: it moves as they are pushed out, and what the index says about chunks before it
+ * goes with them. A cursor in the prefix or behind the front stays good because chunks are forgotten
+ * only together with their bytes; every cursor between is in the gap, and the gap only grows.
  *
- * Marks go to disk before the bytes that they describe, so the prefix never holds bytes without
- * chunks. When chunks cannot be written the bytes are not either.
+ * The index goes to disk before the bytes that it describes, so the prefix never holds bytes without
+ * chunks. When the index cannot be written the bytes are not either.
  *
  * Appending is O(length of the chunk), and O(number of watches). */
 #include "output/output.h"
 
 #include "base/alloc.h"
-#include "output/byte_store.h"
-#include "output/chunk_index.h"
-#include "output/newlines.h"
+#include "base/list.h"
+#include "output/ring.h"
+#include "output/spool.h"
 
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
+
+/* --- the bytes ---
+ *
+ * By offset: a prefix, one gap, a suffix. Memory is written to the spool only when it would
+ * otherwise lose bytes, and then all of it that is not there yet: small outputs never touch the
+ * disk, large ones are written in pieces of about half of the memory.
+ *
+ * The spool holds a prefix of the output and shares its offsets. Where it ends and the newest bytes
+ * in memory have not begun, there is the gap. */
+
+struct byte_store {
+    struct ring head; /* the first max / 2 bytes; never wraps */
+    struct ring tail; /* the newest bytes, beginning right behind the head or later */
+    uint64_t total;
+    struct spool *spool; /* bytes [0, its length); NULL: none */
+};
+
+typedef void byte_store_on_loss(void *data, uint64_t offset, const char *bytes, size_t len);
+
+static void byte_store_init(struct byte_store *store, size_t max, const struct spool_options *spool)
+{
+    *store = (struct byte_store){.spool = spool ? spool_new(spool) : NULL};
+    ring_init(&store->head, max / 2);
+    ring_init(&store->tail, max - max / 2);
+}
+
+static void byte_store_done(struct byte_store *store)
+{
+    ring_done(&store->head);
+    ring_done(&store->tail);
+    spool_free(store->spool);
+}
+
+static uint64_t byte_store_tail_start(const struct byte_store *store)
+{
+    return store->total - store->tail.len;
+}
+
+static uint64_t byte_store_prefix_end(const struct byte_store *store)
+{
+    uint64_t tail_start = byte_store_tail_start(store);
+    uint64_t end = spool_len(store->spool);
+
+    if (end < store->head.len)
+        end = store->head.len;
+    return end < tail_start ? end : tail_start;
+}
+
+static size_t head_room(const struct byte_store *store, size_t len)
+{
+    size_t room = store->head.max - store->head.len;
+
+    return len < room ? len : room;
+}
+
+/* Whether adding `len` bytes will write to the spool. */
+static bool byte_store_will_spool(const struct byte_store *store, size_t len)
+{
+    size_t rest = len - head_room(store, len);
+
+    return spool_state(store->spool) == SPOOL_OK && rest > store->tail.max - store->tail.len;
+}
+
+/* The bytes at `offset` that are in memory and contiguous. */
+static const char *memory_piece(const struct byte_store *store, uint64_t offset, size_t *ret_len)
+{
+    if (offset < store->head.len)
+        return ring_piece(&store->head, (size_t)offset, ret_len);
+    return ring_piece(&store->tail, (size_t)(offset - byte_store_tail_start(store)), ret_len);
+}
+
+/* Writes everything to the spool that is not there yet. */
+static void byte_store_flush(struct byte_store *store)
+{
+    size_t len = 1;
+
+    while (spool_state(store->spool) == SPOOL_OK && len) {
+        const char *bytes = memory_piece(store, spool_len(store->spool), &len);
+
+        spool_write(store->spool, bytes, len);
+    }
+}
+
+/* Bytes at `offset` leave memory, or never came there. They are lost unless the spool has them. */
+static void byte_store_leave(struct byte_store *store, uint64_t offset, const char *bytes,
+                             size_t len, byte_store_on_loss *on_loss, void *data)
+{
+    uint64_t kept = spool_len(store->spool);
+
+    if (kept >= offset + len)
+        return;
+    if (kept > offset) {
+        bytes += kept - offset;
+        len -= (size_t)(kept - offset);
+        offset = kept;
+    }
+    on_loss(data, offset, bytes, len);
+}
+
+/* Appends. What memory has no room for goes to the spool; what finds no room there is shown to
+ * `on_loss`, in order, before it is forgotten. */
+static void byte_store_add(struct byte_store *store, const char *bytes, size_t len,
+                           byte_store_on_loss *on_loss, void *data)
+{
+    size_t first = head_room(store, len);
+    struct ring *tail = &store->tail;
+    uint64_t offset;
+    size_t leaving;
+    size_t passing;
+
+    ring_add(&store->head, bytes, first);
+    store->total += first;
+    bytes += first;
+    len -= first;
+    if (byte_store_will_spool(store, len))
+        byte_store_flush(store);
+    leaving = ring_overflow(tail, len);
+    passing = len > tail->max ? len - tail->max : 0;
+    offset = byte_store_tail_start(store);
+    for (size_t at = 0, piece; at < leaving; at += piece) {
+        const char *oldest = ring_piece(tail, at, &piece);
+
+        if (piece > leaving - at)
+            piece = leaving - at;
+        byte_store_leave(store, offset + at, oldest, piece, on_loss, data);
+    }
+    if (passing) {
+        spool_write(store->spool, bytes, passing);
+        byte_store_leave(store, offset + leaving, bytes, passing, on_loss, data);
+    }
+    ring_add(tail, bytes, len);
+    store->total += len;
+}
+
+static size_t byte_store_copy(struct byte_store *store, uint64_t offset, char *into, size_t max)
+{
+    uint64_t prefix_end = byte_store_prefix_end(store);
+    uint64_t tail_start = byte_store_tail_start(store);
+    uint64_t len;
+
+    if (offset < store->head.len)
+        len = store->head.len - offset;
+    else if (offset < prefix_end)
+        len = prefix_end - offset;
+    else
+        len = offset < tail_start || offset >= store->total ? 0 : store->total - offset;
+    if (len > max)
+        len = max;
+    if (!len)
+        return 0;
+    if (offset < store->head.len)
+        ring_copy(&store->head, (size_t)offset, into, (size_t)len);
+    else if (offset >= tail_start)
+        ring_copy(&store->tail, (size_t)(offset - tail_start), into, (size_t)len);
+    else if (!spool_read(store->spool, offset, into, (size_t)len))
+        return 0;
+    return (size_t)len;
+}
+
+/* --- the chunks ---
+ *
+ * Of each a mark, so that sequence numbers and streams stay exact however small the chunks are: its
+ * length and its stream as one number, seven bits to a byte, the low ones first, the high bit set in
+ * all bytes but the last (LEB128). So a chunk of up to 63 bytes costs one byte more, one of 8 KiB
+ * three.
+ *
+ * Marks have positions in a stream of their own, kept as the output keeps its bytes: the beginning
+ * for good, the newest in a ring, the rest in a file if there is one. A cursor says where the next
+ * mark is, so that going on from it needs no search. */
+
+enum { STREAM_BITS = 1, MARK_SIZE_MAX = 10, PAGE_SIZE = 512 };
+
+_Static_assert(STREAM_COUNT <= 1 << STREAM_BITS, "a stream has to fit into its bits of a mark");
+
+struct chunk_index_page {
+    uint64_t at;
+    size_t len;
+    char bytes[PAGE_SIZE];
+};
+
+enum chunk_index_region { CHUNK_INDEX_HEAD, CHUNK_INDEX_TAIL };
+
+struct chunk_index {
+    struct ring head; /* of chunks that begin in the output's head: positions [0, head.len) */
+    struct ring tail; /* of the newest chunks: positions [tail_at, tail_at + tail.len) */
+    uint64_t tail_at;
+    struct spool *spool;            /* positions [head.len, head.len + its length); NULL: none */
+    struct chunk_index_page *cache; /* of the spool; NULL until used */
+};
+
+/* `spool` says where, its quota and name do not count; NULL: none. */
+static void chunk_index_init(struct chunk_index *chunks, const struct spool_options *spool)
+{
+    *chunks = (struct chunk_index){0};
+    ring_init(&chunks->head, SIZE_MAX);
+    ring_init(&chunks->tail, SIZE_MAX);
+    if (spool)
+        chunks->spool =
+            spool_new(&(struct spool_options){.folder = spool->folder, .quota = UINT64_MAX});
+}
+
+static void chunk_index_done(struct chunk_index *chunks)
+{
+    ring_done(&chunks->head);
+    ring_done(&chunks->tail);
+    spool_free(chunks->spool);
+    free(chunks->cache);
+}
+
+/* Of one chunk; all of the head come before all of the tail. */
+static void chunk_index_add(struct chunk_index *chunks, enum chunk_index_region region,
+                            enum stream stream, uint64_t len)
+{
+    uint64_t value = len << STREAM_BITS | (uint64_t)stream;
+    char bytes[MARK_SIZE_MAX];
+    size_t n = 0;
+
+    for (; value >= 0x80; value >>= 7)
+        bytes[n++] = (char)(value | 0x80);
+    bytes[n++] = (char)value;
+    if (region == CHUNK_INDEX_HEAD) {
+        ring_add(&chunks->head, bytes, n);
+        chunks->tail_at = chunks->head.len;
+    } else {
+        ring_add(&chunks->tail, bytes, n);
+    }
+}
+
+static bool page_load(struct chunk_index *chunks, uint64_t at)
+{
+    uint64_t end = spool_len(chunks->spool);
+
+    if (at >= end)
+        return false;
+    if (!chunks->cache)
+        chunks->cache = alloc_zero(1, sizeof *chunks->cache);
+    chunks->cache->at = at;
+    chunks->cache->len = end - at < PAGE_SIZE ? (size_t)(end - at) : PAGE_SIZE;
+    if (spool_read(chunks->spool, at, chunks->cache->bytes, chunks->cache->len))
+        return true;
+    chunks->cache->len = 0;
+    return false;
+}
+
+/* The byte at a position; -1 when there is none, or not any more. */
+static int chunk_index_byte(struct chunk_index *chunks, uint64_t at)
+{
+    const struct chunk_index_page *page = chunks->cache;
+    size_t len;
+
+    if (at < chunks->head.len)
+        return (unsigned char)*ring_piece(&chunks->head, (size_t)at, &len);
+    if (at >= chunks->tail_at)
+        return at - chunks->tail_at < chunks->tail.len
+                   ? (unsigned char)*ring_piece(&chunks->tail, (size_t)(at - chunks->tail_at), &len)
+                   : -1;
+    at -= chunks->head.len;
+    if (!page || at < page->at || at >= page->at + page->len) {
+        if (!page_load(chunks, at))
+            return -1;
+        page = chunks->cache;
+    }
+    return (unsigned char)page->bytes[at - page->at];
+}
+
+/* Loads the chunk behind the cursor, whose `left` is 0. false when there is none, or none that can
+ * be read. */
+static bool chunk_index_next(struct chunk_index *chunks, struct output_cursor *cursor)
+{
+    uint64_t value = 0;
+    uint64_t at = cursor->mark;
+    unsigned shift = 0;
+    int byte;
+
+    do {
+        byte = chunk_index_byte(chunks, at++);
+        if (byte < 0)
+            return false;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        shift += 7;
+    } while (byte & 0x80);
+    cursor->mark = at;
+    cursor->seq++;
+    cursor->stream = (enum stream)(value & ((1 << STREAM_BITS) - 1));
+    cursor->left = value >> STREAM_BITS;
+    return true;
+}
+
+/* Moves the cursor forward to `offset`; false when it cannot get there. */
+static bool chunk_index_advance(struct chunk_index *chunks, struct output_cursor *cursor,
+                                uint64_t offset)
+{
+    while (cursor->offset < offset) {
+        uint64_t step = offset - cursor->offset;
+
+        if (!cursor->left && !chunk_index_next(chunks, cursor))
+            return false;
+        if (step > cursor->left)
+            step = cursor->left;
+        cursor->offset += step;
+        cursor->left -= step;
+    }
+    return true;
+}
+
+/* Those before position `mark`, of the tail, are no longer needed in memory. */
+static void chunk_index_forget(struct chunk_index *chunks, uint64_t mark)
+{
+    if (mark <= chunks->tail_at)
+        return;
+    ring_drop(&chunks->tail, (size_t)(mark - chunks->tail_at));
+    chunks->tail_at = mark;
+}
+
+/* Writes to the spool what is not there yet; false when that is not possible. */
+static bool chunk_index_flush(struct chunk_index *chunks)
+{
+    uint64_t written = chunks->head.len + spool_len(chunks->spool);
+    const char *bytes;
+    size_t len;
+
+    while (written < chunks->tail_at + chunks->tail.len) {
+        bytes = ring_piece(&chunks->tail, (size_t)(written - chunks->tail_at), &len);
+        if (!spool_write(chunks->spool, bytes, len))
+            return false;
+        written += len;
+    }
+    return true;
+}
+
+/* --- both --- */
 
 struct output {
     struct byte_store store;
     struct chunk_index chunks;
     struct output_cursor front; /* at byte_store_tail_start() */
     uint64_t last_seq;
-    uint64_t newlines;
-    struct output_watch *watches;
+    struct list watches;
     bool finished;
     bool has_name; /* the spool has */
 };
@@ -50,15 +384,18 @@ void output_free(struct output *output)
 static void output_on_loss(void *data, uint64_t offset, const char *bytes, size_t len)
 {
     const struct output *output = data;
+    struct output_watch *watch;
 
-    for (struct output_watch *watch = output->watches; watch; watch = watch->next)
+    list_for_each(watch, &output->watches, link)
         if (watch->on_loss)
             watch->on_loss(watch, offset, bytes, len);
 }
 
-static void output_tell(const struct output *output)
+static void output_notify(const struct output *output)
 {
-    for (struct output_watch *watch = output->watches; watch; watch = watch->next)
+    struct output_watch *watch;
+
+    list_for_each(watch, &output->watches, link)
         if (watch->on_new)
             watch->on_new(watch);
 }
@@ -79,14 +416,13 @@ void output_append(struct output *output, enum stream stream, const char *bytes,
     if (!len)
         return;
     output->last_seq++;
-    output->newlines += newlines_count(bytes, len);
     chunk_index_add(&output->chunks, region, stream, len);
     if (byte_store_will_spool(store, len))
         output_prepare_spool(output);
     byte_store_add(store, bytes, len, output_on_loss, output);
     chunk_index_advance(&output->chunks, &output->front, byte_store_tail_start(store));
     chunk_index_forget(&output->chunks, output->front.mark);
-    output_tell(output);
+    output_notify(output);
 }
 
 void output_finish(struct output *output)
@@ -96,7 +432,7 @@ void output_finish(struct output *output)
     output->finished = true;
     if (output->has_name)
         byte_store_flush(&output->store);
-    output_tell(output);
+    output_notify(output);
 }
 
 void output_info(const struct output *output, struct output_info *ret)
@@ -104,7 +440,6 @@ void output_info(const struct output *output, struct output_info *ret)
     *ret = (struct output_info){
         .total = output->store.total,
         .last_seq = output->last_seq,
-        .newlines = output->newlines,
         .prefix_end = byte_store_prefix_end(&output->store),
         .tail_start = byte_store_tail_start(&output->store),
         .finished = output->finished,
@@ -120,7 +455,11 @@ uint64_t output_total(const struct output *output)
 
 size_t output_memory(const struct output *output)
 {
-    return sizeof *output + byte_store_memory(&output->store) + chunk_index_memory(&output->chunks);
+    const struct byte_store *store = &output->store;
+    const struct chunk_index *chunks = &output->chunks;
+
+    return sizeof *output + store->head.cap + store->tail.cap + chunks->head.cap +
+           chunks->tail.cap + (chunks->cache ? sizeof *chunks->cache : 0);
 }
 
 /* Whether the bytes behind the place are gone. */
@@ -249,19 +588,10 @@ size_t output_copy(struct output *output, uint64_t offset, char *into, size_t ma
 
 void output_watch(struct output *output, struct output_watch *watch)
 {
-    watch->previous = NULL;
-    watch->next = output->watches;
-    if (watch->next)
-        watch->next->previous = watch;
-    output->watches = watch;
+    list_add(&output->watches, &watch->link);
 }
 
-void output_unwatch(struct output *output, struct output_watch *watch)
+void output_unwatch(struct output_watch *watch)
 {
-    if (watch->next)
-        watch->next->previous = watch->previous;
-    if (watch->previous)
-        watch->previous->next = watch->next;
-    else
-        output->watches = watch->next;
+    list_remove(&watch->link);
 }

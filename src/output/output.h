@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "base/list.h"
 #include "output/spool.h"
 #include "output/stream.h"
 
@@ -45,7 +46,6 @@ void output_finish(struct output *output);
 struct output_info {
     uint64_t total;      /* bytes that came */
     uint64_t last_seq;   /* of the newest chunk; 0 before the first */
-    uint64_t newlines;   /* '\n' among those bytes */
     uint64_t prefix_end; /* bytes [0, prefix_end) and */
     uint64_t tail_start; /* [tail_start, total) can be read; prefix_end <= tail_start */
     bool finished;
@@ -124,9 +124,8 @@ struct output_watch {
     void (*on_new)(struct output_watch *watch);
     /* These bytes are about to be lost: in order, without overlap. May be NULL. */
     void (*on_loss)(struct output_watch *watch, uint64_t offset, const char *bytes, size_t len);
-    struct output_watch *next;
-    struct output_watch *previous;
+    struct list link;
 };
 
 void output_watch(struct output *output, struct output_watch *watch);
-void output_unwatch(struct output *output, struct output_watch *watch);
+void output_unwatch(struct output_watch *watch);

@@ -22,7 +22,7 @@ struct held {
 };
 
 struct reader {
-    struct output_watch watch; /* first, so that a watch is its reader */
+    struct output_watch watch;
     struct output *output;
     struct output_cursor cursor;
     struct reader_options options;
@@ -39,7 +39,7 @@ static void reader_emit(const struct reader *reader, enum reader_event event)
 
 static void reader_on_new(struct output_watch *watch)
 {
-    struct reader *reader = (struct reader *)watch;
+    struct reader *reader = container_of(watch, struct reader, watch);
 
     if (reader->options.high && !reader->is_high && reader_unread(reader) > reader->options.high) {
         reader->is_high = true;
@@ -75,7 +75,7 @@ void reader_free(struct reader *reader)
 {
     if (!reader)
         return;
-    output_unwatch(reader->output, &reader->watch);
+    output_unwatch(&reader->watch);
     free(reader);
 }
 

@@ -3,4 +3,7 @@
 
 enum stream { STREAM_STDOUT, STREAM_STDERR, STREAM_COUNT };
 
-const char *stream_name(enum stream stream); /* "stdout", "stderr" */
+static inline const char *stream_name(enum stream stream)
+{
+    return stream == STREAM_STDERR ? "stderr" : "stdout";
+}

@@ -6,7 +6,6 @@
 #include "base/buf.h"
 #include "base/utf8.h"
 #include "output/headtail.h"
-#include "output/newlines.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -70,7 +69,11 @@ bool truncate_middle(const char *text, size_t len, struct truncate_budget budget
 
 static size_t count_lines(const char *text, size_t len)
 {
-    return newlines_count(text, len) + (len && text[len - 1] != '\n');
+    size_t count = len && text[len - 1] != '\n';
+
+    for (size_t i = 0; i < len; i++)
+        count += text[i] == '\n';
+    return count;
 }
 
 /* The line behind the warning, or none. `cut` is what is left of the text. */

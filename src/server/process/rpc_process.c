@@ -377,8 +377,8 @@ void rpc_process_free(struct rpc_process *process)
         observers_drop(process);
         retained_remove(&process->owner->server->retained, process);
         process_table_remove(&process->owner->processes, process);
-        output_unwatch(job_output(process->job), &process->output_watch);
-        job_unwatch(process->job, &process->job_watch);
+        output_unwatch(&process->output_watch);
+        job_unwatch(&process->job_watch);
     }
     loop_timer_free(process->wake);
     loop_timer_free(process->last);

@@ -1,9 +1,8 @@
-/* ring and newlines: the newest bytes, in order, and how many lines they are. */
+/* ring: the newest bytes, in order. */
 #include "../base/support.h"
 #include "script.h"
 
 #include "base/alloc.h"
-#include "output/newlines.h"
 #include "output/ring.h"
 
 #include <stdlib.h>
@@ -77,34 +76,11 @@ static void memory_follows_the_content_up_to_the_limit(void **state)
     ring_done(&ring);
 }
 
-static void newlines_at_every_place(void **state)
-{
-    char bytes[20000];
-    struct script script;
-
-    script_init(&script, 3);
-    for (int round = 0; round < 300; round++) {
-        size_t len = (size_t)script_random(&script, round % 10 ? 100 : sizeof bytes);
-        size_t from = (size_t)script_random(&script, 40) % (len + 1);
-        size_t count = 0;
-
-        for (size_t i = 0; i < len; i++)
-            bytes[i] = script_random(&script, 2) ? '\n' : (char)script_random(&script, 256);
-        for (size_t i = from; i < len; i++)
-            count += bytes[i] == '\n';
-        assert_int_equal(newlines_count(bytes + from, len - from), count);
-    }
-    memset(bytes, '\n', sizeof bytes);
-    assert_int_equal(newlines_count(bytes, sizeof bytes), sizeof bytes);
-    script_done(&script);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_additions_and_drops),
         cmocka_unit_test(memory_follows_the_content_up_to_the_limit),
-        cmocka_unit_test(newlines_at_every_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
