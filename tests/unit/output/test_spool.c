@@ -130,6 +130,43 @@ static void the_quota_is_exact(void **state)
     script_done(&script);
 }
 
+struct losses {
+    struct output_watch watch;
+    char bytes[2048]; /* at their offsets */
+    uint64_t next;
+};
+
+static void on_loss(struct output_watch *watch, uint64_t offset, const char *bytes, size_t len)
+{
+    struct losses *losses = container_of(watch, struct losses, watch);
+
+    assert_int_equal(offset, losses->next);
+    assert_true(offset + len <= sizeof losses->bytes);
+    memcpy(losses->bytes + offset, bytes, len);
+    losses->next += len;
+}
+
+/* The spool may end anywhere within what leaves memory, and within what never came there. */
+static void what_the_quota_leaves_out_is_shown_with_its_offset(void **state)
+{
+    for (uint64_t quota = 0; quota < 400; quota++) {
+        const uint64_t start = quota < 20 ? 20 : quota; /* the head is in memory */
+        struct output *output =
+            new_output(40, (struct spool_options){.folder = folder_of(state), .quota = quota});
+        struct losses losses = {.watch = {.on_loss = on_loss}, .next = start};
+        struct script script;
+
+        script_init(&script, 3);
+        output_watch(output, &losses.watch);
+        fill(&script, output, 1000);
+        assert_int_equal(losses.next, info_of(output).tail_start);
+        assert_memory_equal(losses.bytes + start, script.bytes + start, losses.next - start);
+        output_unwatch(&losses.watch);
+        output_free(output);
+        script_done(&script);
+    }
+}
+
 static void a_file_with_a_name_holds_everything_in_the_end(void **state)
 {
     AUTO_FREE char *path = path_join(folder_of(state), "log");
@@ -296,6 +333,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nothing_is_lost_within_the_quota, setup, teardown),
         cmocka_unit_test_setup_teardown(the_quota_is_exact, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_the_quota_leaves_out_is_shown_with_its_offset, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_file_with_a_name_holds_everything_in_the_end, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_short_output_is_in_its_file_too, setup, teardown),
