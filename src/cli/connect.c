@@ -32,108 +32,6 @@ void connect_options_done(struct connect_options *options)
     strv_done(&options->env);
 }
 
-static struct connect_options *options_of(void *data)
-{
-    return data;
-}
-
-static int set_text(const char **slot, const char *value, struct err *err)
-{
-    if (!*value)
-        return err_set(err, ERR_INVALID, "the value is empty");
-    *slot = value;
-    return 0;
-}
-
-static int set_url(void *data, const char *value, struct err *err)
-{
-    return set_text(&options_of(data)->url, value, err);
-}
-
-static int set_token_file(void *data, const char *value, struct err *err)
-{
-    return set_text(&options_of(data)->token_file, value, err);
-}
-
-static int set_directory(void *data, const char *value, struct err *err)
-{
-    return set_text(&options_of(data)->directory, value, err);
-}
-
-static int set_profile(void *data, const char *value, struct err *err)
-{
-    return set_text(&options_of(data)->profile, value, err);
-}
-
-static int set_network(void *data, const char *value, struct err *err)
-{
-    return set_text(&options_of(data)->network, value, err);
-}
-
-static int set_env(void *data, const char *value, struct err *err)
-{
-    strv_push(&options_of(data)->env, value);
-    return 0;
-}
-
-static int set_stdin(void *data, const char *value, struct err *err)
-{
-    unsigned *flags = &options_of(data)->flags;
-
-    *flags = str_eq(value, "null") ? *flags | CONNECT_NO_INPUT : *flags & ~CONNECT_NO_INPUT;
-    return 0;
-}
-
-static int set_tty(void *data, const char *value, struct err *err)
-{
-    options_of(data)->flags |= CONNECT_TTY;
-    return 0;
-}
-
-static int set_detached(void *data, const char *value, struct err *err)
-{
-    options_of(data)->flags |= CONNECT_DETACHED;
-    return 0;
-}
-
-static int set_json(void *data, const char *value, struct err *err)
-{
-    options_of(data)->flags |= CONNECT_JSON;
-    return 0;
-}
-
-static int set_read_only(void *data, const char *value, struct err *err)
-{
-    options_of(data)->flags |= CONNECT_READ_ONLY;
-    return 0;
-}
-
-static int set_follow(void *data, const char *value, struct err *err)
-{
-    options_of(data)->flags |= CONNECT_FOLLOW;
-    return 0;
-}
-
-static int set_from(void *data, const char *value, struct err *err)
-{
-    return set_text(&options_of(data)->from, value, err);
-}
-
-static int set_detach_key(void *data, const char *value, struct err *err)
-{
-    return set_text(&options_of(data)->detach_key, value, err);
-}
-
-static int set_signal(void *data, const char *value, struct err *err)
-{
-    return set_text(&options_of(data)->signal, value, err);
-}
-
-static int set_grace(void *data, const char *value, struct err *err)
-{
-    return units_parse_duration(value, &options_of(data)->grace_ns, err);
-}
-
 /* --- the tables --- */
 
 static const char *const network_words[] = {"restricted", "enabled", NULL};
@@ -144,11 +42,13 @@ static const char *const profile_words[] = {"read-only", "workspace-write", "dan
 static const struct option server_options[] = {
     {.name = "connect",
      .value = "URL",
-     .set = set_url,
+     INTO_TEXT(struct connect_options, url),
+     .wrong = "the value is empty",
      .help = "Where the server is: ws://IP:PORT or unix:PATH. Default: $CORDON_CONNECT."},
     {.name = "auth-token-file",
      .value = "FILE",
-     .set = set_token_file,
+     INTO_TEXT(struct connect_options, token_file),
+     .wrong = "the value is empty",
      .help = "The file with the token that the server asks for (capability token or signed "
              "bearer token). Default: the file that $CORDON_TOKEN_FILE names."},
     {.name = NULL},
@@ -158,71 +58,82 @@ static const struct option run_options[] = {
     {.name = "directory",
      .letter = 'C',
      .value = "DIR",
-     .set = set_directory,
+     INTO_TEXT(struct connect_options, directory),
+     .wrong = "the value is empty",
      .help = "The folder at the server in which the command runs, and below which it may write. "
              "A relative one counts from the server's own, which is the default."},
     {.name = "profile",
      .letter = 'p',
      .value = "NAME",
      .words = profile_words,
-     .set = set_profile,
+     INTO_TEXT(struct connect_options, profile),
+     .wrong = "the value is empty",
      .help = "What it may do there. Default: workspace-write. danger-full-access is no sandbox."},
     {.name = "network",
      .letter = 'n',
      .value = "ACCESS",
      .words = network_words,
-     .set = set_network,
+     INTO_TEXT(struct connect_options, network),
+     .wrong = "the value is empty",
      .help = "Which network it may use, in place of what the profile says."},
     {.name = "env",
      .letter = 'e',
      .value = "NAME[=VALUE]",
-     .set = set_env,
+     INTO_LIST(struct connect_options, env),
      .help = "Adds a variable to the server's environment, of which the command gets all but names "
              "with KEY, SECRET or TOKEN. Without a value, yours. May be given several times."},
     {.name = "tty",
      .letter = 't',
-     .set = set_tty,
+     INTO_FLAG(struct connect_options, flags, CONNECT_TTY),
      .help = "Gives it a terminal of the size of yours, which is raw meanwhile."},
     {.name = "stdin",
      .value = "SOURCE",
      .words = stdin_words,
-     .set = set_stdin,
+     INTO_WORD(struct connect_options, input, CLIENT_STDIN_PIPE),
      .help = "pipe: what comes in here goes there (the default). null: nothing does."},
     {.name = "detach",
      .letter = 'd',
-     .set = set_detached,
+     INTO_FLAG(struct connect_options, flags, CONNECT_DETACHED),
      .help = "Starts it without waiting, and prints its id for ps, attach, logs and kill. It gets "
              "no input but what attach writes."},
     {.name = NULL},
 };
 
 static const struct option ps_options[] = {
-    {.name = "json", .set = set_json, .help = "Prints what the server answers, as JSON."},
+    {.name = "json",
+     INTO_FLAG(struct connect_options, flags, CONNECT_JSON),
+     .help = "Prints what the server answers, as JSON."},
     {.name = NULL},
 };
 
 static const struct option attach_options[] = {
     {.name = "read-only",
-     .set = set_read_only,
+     INTO_FLAG(struct connect_options, flags, CONNECT_READ_ONLY),
      .help = "Only looks on: no key, signal or window size reaches the process."},
     {.name = "from",
      .value = "OFFSET",
-     .set = set_from,
+     INTO_TEXT(struct connect_options, from),
+     .wrong = "the value is empty",
      .help = "Begins with this byte of the output: 4096, 64K, -8K (the last ones; the default), "
              "start, end."},
     {.name = "detach-key",
      .value = "KEYS",
-     .set = set_detach_key,
+     INTO_TEXT(struct connect_options, detach_key),
+     .wrong = "the value is empty",
      .help = "What to press to leave it running: one key, or several with commas between, as in "
              "ctrl-p,ctrl-q; none turns it off. Default: ctrl-\\."},
     {.name = NULL},
 };
 
 static const struct option logs_options[] = {
-    {.name = "follow", .letter = 'f', .set = set_follow, .help = "Goes on until the process ends."},
+    {.name = "follow",
+     .letter = 'f',
+     INTO_FLAG(struct connect_options, flags, CONNECT_FOLLOW),
+     .help = "Goes on until the process ends."},
     {.name = "from",
      .value = "OFFSET",
-     .set = set_from,
+     INTO_TEXT(struct connect_options, from),
+     .wrong = "the value is empty",
      .help = "Begins with this byte of the output, written as for attach. Default: start."},
     {.name = NULL},
 };
@@ -231,11 +142,12 @@ static const struct option kill_options[] = {
     {.name = "signal",
      .letter = 's',
      .value = "SIGNAL",
-     .set = set_signal,
+     INTO_TEXT(struct connect_options, signal),
+     .wrong = "the value is empty",
      .help = "TERM (the default), INT or KILL; the protocol has no others."},
     {.name = "grace",
      .value = "TIME",
-     .set = set_grace,
+     INTO_DURATION(struct connect_options, grace_ns),
      .help = "How long after TERM KILL follows. Default: 10s."},
     {.name = NULL},
 };

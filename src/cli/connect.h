@@ -3,16 +3,16 @@
 
 #include "base/strv.h"
 #include "cli/command.h"
+#include "client/client.h"
 
 #include <stdint.h>
 
 enum connect_flag {
     CONNECT_TTY = 1,
     CONNECT_DETACHED = 2,
-    CONNECT_NO_INPUT = 4, /* --stdin null */
-    CONNECT_JSON = 8,
-    CONNECT_READ_ONLY = 16,
-    CONNECT_FOLLOW = 32,
+    CONNECT_JSON = 4,
+    CONNECT_READ_ONLY = 8,
+    CONNECT_FOLLOW = 16,
 };
 
 /* Texts are borrowed from argv and are NULL where not given. */
@@ -27,7 +27,8 @@ struct connect_options {
     const char *detach_key;
     const char *signal;
     uint64_t grace_ns;
-    unsigned flags; /* of enum connect_flag */
+    enum client_stdin input; /* --stdin */
+    unsigned flags;          /* of enum connect_flag */
 };
 
 void connect_options_init(struct connect_options *options);

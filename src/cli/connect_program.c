@@ -39,7 +39,7 @@ static int do_run(const struct client *client, const struct connect_options *opt
         .cwd = options->directory,
         .profile = options->profile,
         .network = options->network,
-        .input = options->flags & CONNECT_NO_INPUT ? CLIENT_STDIN_NULL : CLIENT_STDIN_PIPE,
+        .input = options->input,
         .flags = (options->flags & CONNECT_TTY ? CLIENT_RUN_TTY : 0) |
                  (is_detached ? CLIENT_RUN_DETACHED : 0),
     };

@@ -246,14 +246,11 @@ static int print_diagnosis_json(const struct diagnosis *diagnosis)
 
 /* --- the command --- */
 
-static int set_json(void *data, const char *value, struct err *err)
-{
-    ((struct doctor_options *)data)->wants_json = true;
-    return 0;
-}
-
 static const struct option doctor_options[] = {
-    {.name = "json", .letter = 'j', .set = set_json, .help = "Prints one JSON value."},
+    {.name = "json",
+     .letter = 'j',
+     INTO_TRUE(struct doctor_options, wants_json),
+     .help = "Prints one JSON value."},
     {.name = NULL},
 };
 

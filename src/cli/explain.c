@@ -434,13 +434,14 @@ static json_t *explain_to_json(const struct explanation *explanation, enum expla
 
 /* --- the command --- */
 
-enum explain_flag { EXPLAIN_JSON = 1, EXPLAIN_WITH_VALUES = 2, EXPLAIN_FOR_WRITE = 4 };
+enum explain_flag { EXPLAIN_JSON = 1, EXPLAIN_WITH_VALUES = 2 };
 
 struct explain_options {
-    struct policy_options policy; /* first: its tables take it from there */
+    struct policy_options policy;
     const char *path;
     const char *host;
-    unsigned flags; /* of enum explain_flag */
+    enum access wanted; /* of --path */
+    unsigned flags;     /* of enum explain_flag */
 };
 
 static void explain_options_done(struct explain_options *options)
@@ -468,59 +469,24 @@ static int explanation_init(struct explanation *ret, const struct policy_options
 
 /* --- options --- */
 
-static int set_flag(void *data, enum explain_flag flag)
-{
-    ((struct explain_options *)data)->flags |= flag;
-    return 0;
-}
-
-static int set_json(void *data, const char *value, struct err *err)
-{
-    return set_flag(data, EXPLAIN_JSON);
-}
-
-static int set_values(void *data, const char *value, struct err *err)
-{
-    return set_flag(data, EXPLAIN_WITH_VALUES);
-}
-
-static int set_access(void *data, const char *value, struct err *err)
-{
-    return str_eq(value, "write") ? set_flag(data, EXPLAIN_FOR_WRITE) : 0;
-}
-
-static int set_path(void *data, const char *value, struct err *err)
-{
-    if (!*value)
-        return err_set(err, ERR_INVALID, "the path is empty");
-    ((struct explain_options *)data)->path = value;
-    return 0;
-}
-
-static int set_host(void *data, const char *value, struct err *err)
-{
-    if (!*value)
-        return err_set(err, ERR_INVALID, "the name is empty");
-    ((struct explain_options *)data)->host = value;
-    return 0;
-}
-
 static const char *const access_words[] = {"read", "write", NULL};
 
 static const struct option question_options[] = {
     {.name = "path",
      .value = "PATH",
-     .set = set_path,
+     INTO_TEXT(struct explain_options, path),
+     .wrong = "the path is empty",
      .help = "Answers for one path: whether it may be read or written, the entry that decides, and "
              "who wrote that. The exit status is 0 when the access is allowed, else 1."},
     {.name = "for",
      .value = "ACCESS",
      .words = access_words,
-     .set = set_access,
+     INTO_WORD(struct explain_options, wanted, ACCESS_READ),
      .help = "The access that --path is about: read (the default) or write."},
     {.name = "host",
      .value = "NAME",
-     .set = set_host,
+     INTO_TEXT(struct explain_options, host),
+     .wrong = "the name is empty",
      .help = "Answers for one host: whether it can be reached. Exit status as for --path."},
     {.name = NULL},
 };
@@ -531,15 +497,19 @@ static const struct option approval_options[] = {
      .value = "POLICY",
      .words = policy_approval_words,
      .set = policy_set_approval,
+     .offset = offsetof(struct explain_options, policy),
      .help = "The approval policy under which COMMAND is judged, as in cordon run."},
     {.name = NULL},
 };
 
 static const struct option output_options[] = {
     {.name = "values",
-     .set = set_values,
+     INTO_FLAG(struct explain_options, flags, EXPLAIN_WITH_VALUES),
      .help = "Also shows the values of the variables that would be passed."},
-    {.name = "json", .letter = 'j', .set = set_json, .help = "Prints one JSON value."},
+    {.name = "json",
+     .letter = 'j',
+     INTO_FLAG(struct explain_options, flags, EXPLAIN_JSON),
+     .help = "Prints one JSON value."},
     {.name = NULL},
 };
 
@@ -547,8 +517,8 @@ static const struct option_group explain_groups[] = {
     {"Question", question_options},
     {"Approval", approval_options},
     {"Output", output_options},
-    {"Permissions", policy_permission_options},
-    {"Environment", policy_environment_options},
+    {"Permissions", policy_permission_options, offsetof(struct explain_options, policy)},
+    {"Environment", policy_environment_options, offsetof(struct explain_options, policy)},
     {NULL, NULL},
 };
 
@@ -566,14 +536,13 @@ static int answer(const struct explanation *explanation, const struct explain_op
 {
     AUTO(explain_answer_done) struct explain_answer answer = {0};
     AUTO(buf_done) struct buf text = {0};
-    enum access wanted = options->flags & EXPLAIN_FOR_WRITE ? ACCESS_WRITE : ACCESS_READ;
     bool is_json = options->flags & EXPLAIN_JSON;
     struct err err;
     int status;
 
     if (options->host)
         explain_host(explanation, options->host, &answer);
-    else if (explain_path(explanation, options->path, wanted, &answer, &err))
+    else if (explain_path(explanation, options->path, options->wanted, &answer, &err))
         return console_fail(&err);
     buf_init(&text, SIZE_MAX / 2);
     if (!is_json)
@@ -609,7 +578,7 @@ static int explain_all(const struct explanation *explanation, unsigned flags)
 
 static int explain_run(char **argv)
 {
-    AUTO(explain_options_done) struct explain_options options = {.flags = 0};
+    AUTO(explain_options_done) struct explain_options options = {.wanted = ACCESS_READ};
     AUTO(explanation_done) struct explanation explanation = {.sandbox = NULL};
     struct err err;
     char **rest;

@@ -133,16 +133,10 @@ struct help_options {
     bool wants_json;
 };
 
-static int set_json(void *data, const char *value, struct err *err)
-{
-    ((struct help_options *)data)->wants_json = true;
-    return 0;
-}
-
 static const struct option help_options[] = {
     {.name = "json",
      .help = "Prints the commands and their options as one JSON value.",
-     .set = set_json},
+     INTO_TRUE(struct help_options, wants_json)},
     {.name = NULL},
 };
 

@@ -43,6 +43,7 @@ struct helper {
     const char *policy_cwd;
     const char *command_cwd;
     const char *profile_text;
+    bool ignored; /* flags that change nothing */
     struct profile profile;
     struct workspaces *workspaces;
     struct workspace *workspace;
@@ -50,36 +51,16 @@ struct helper {
 
 /* --- flags --- */
 
-static int set_path(const char **slot, const char *value, struct err *err)
+static int set_path(const struct option *option, void *member, const char *value, struct err *err)
 {
     if (value[0] != '/')
         return err_set(err, ERR_INVALID, "\"%s\" is not an absolute path", value);
-    *slot = value;
+    *(const char **)member = value;
     return 0;
 }
 
-static int set_policy_cwd(void *data, const char *value, struct err *err)
-{
-    return set_path(&((struct helper *)data)->policy_cwd, value, err);
-}
-
-static int set_command_cwd(void *data, const char *value, struct err *err)
-{
-    return set_path(&((struct helper *)data)->command_cwd, value, err);
-}
-
-static int set_profile(void *data, const char *value, struct err *err)
-{
-    ((struct helper *)data)->profile_text = value;
-    return 0;
-}
-
-static int set_nothing(void *data, const char *value, struct err *err)
-{
-    return 0;
-}
-
-static int set_managed_network(void *data, const char *value, struct err *err)
+static int refuse_managed_network(const struct option *option, void *member, const char *value,
+                                  struct err *err)
 {
     return err_set(err, ERR_UNSUPPORTED,
                    "this version of Cordon has no managed network proxy; without one the command "
@@ -89,23 +70,25 @@ static int set_managed_network(void *data, const char *value, struct err *err)
 static const struct option helper_options[] = {
     {.name = "sandbox-policy-cwd",
      .value = "DIR",
-     .set = set_policy_cwd,
+     .set = set_path,
+     .offset = offsetof(struct helper, policy_cwd),
      .help = "The folder that the project roots of the profile mean. Has to be given."},
     {.name = "command-cwd",
      .value = "DIR",
-     .set = set_command_cwd,
+     .set = set_path,
+     .offset = offsetof(struct helper, command_cwd),
      .help = "The folder in which the command starts. Default: the current one."},
     {.name = "permission-profile",
      .value = "JSON",
-     .set = set_profile,
+     INTO_TEXT(struct helper, profile_text),
      .help = "What the command may do, in any of the JSON shapes. Has to be given."},
     {.name = "use-legacy-landlock",
-     .set = set_nothing,
+     INTO_TRUE(struct helper, ignored),
      .help = "Changes nothing: Landlock is always used, and more with it."},
     {.name = "no-proc",
-     .set = set_nothing,
+     INTO_TRUE(struct helper, ignored),
      .help = "Changes nothing: the command gets a /proc of its own where that is possible."},
-    {.name = "managed-network", .value = "JSON", .set = set_managed_network, .help = "Refused."},
+    {.name = "managed-network", .value = "JSON", .set = refuse_managed_network, .help = "Refused."},
     {.name = NULL},
 };
 

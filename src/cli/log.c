@@ -15,33 +15,6 @@
 
 /* --- options --- */
 
-static int set_json(void *data, const char *value, struct err *err)
-{
-    ((struct log_options *)data)->flags |= LOG_JSON;
-    return 0;
-}
-
-static int set_denied(void *data, const char *value, struct err *err)
-{
-    ((struct log_options *)data)->flags |= LOG_DENIED;
-    return 0;
-}
-
-static int set_session(void *data, const char *value, struct err *err)
-{
-    ((struct log_options *)data)->session = value;
-    return 0;
-}
-
-static int set_count(void *data, const char *value, struct err *err)
-{
-    struct log_options *options = data;
-
-    if (units_parse_count(value, &options->count, err))
-        return -1;
-    return options->count ? 0 : err_set(err, ERR_INVALID, "has to be at least 1");
-}
-
 /* A day or a moment, in UTC as the log shows it. */
 static bool parse_moment(const char *text, uint64_t *ret_ns)
 {
@@ -60,9 +33,9 @@ static bool parse_moment(const char *text, uint64_t *ret_ns)
     return false;
 }
 
-static int set_since(void *data, const char *value, struct err *err)
+static int set_since(const struct option *option, void *member, const char *value, struct err *err)
 {
-    struct log_options *options = data;
+    struct log_options *options = member;
     uint64_t now = clock_wall_ns();
     struct err ignored;
     uint64_t ago;
@@ -86,17 +59,21 @@ static const struct option log_options[] = {
              "(2026-11-20, 2026-11-20T10:30Z)."},
     {.name = "session",
      .value = "ID",
-     .set = set_session,
+     INTO_TEXT(struct log_options, session),
      .help = "Only the run or session whose id begins so."},
     {.name = "denied",
-     .set = set_denied,
+     INTO_FLAG(struct log_options, flags, LOG_DENIED),
      .help = "Only what was refused: by the sandbox, a rule, or a person."},
     {.name = "lines",
      .letter = 'n',
      .value = "N",
-     .set = set_count,
+     INTO_COUNT(struct log_options, count),
+     .min = 1,
      .help = "Only the last N records (of those that the other options leave)."},
-    {.name = "json", .letter = 'j', .set = set_json, .help = "One JSON object per line."},
+    {.name = "json",
+     .letter = 'j',
+     INTO_FLAG(struct log_options, flags, LOG_JSON),
+     .help = "One JSON object per line."},
     {.name = NULL},
 };
 

@@ -8,7 +8,9 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/strv.h"
+#include "base/units.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { COLUMNS = 80, HELP_INDENT = 10 };
@@ -19,6 +21,7 @@ static const struct option help_option = {
 /* An option as it was found on the command line. */
 struct given {
     const struct option *option;
+    void *data;          /* the struct of its group */
     const char *spelled; /* "--name" or "-n", for messages; of the length below */
     size_t spelled_len;
     const char *value; /* attached to it; NULL for none */
@@ -36,27 +39,18 @@ static const struct option *option_next(const struct option_group **group,
     return option;
 }
 
-static const struct option *option_by_name(const struct option_group *groups, const char *name,
-                                           size_t len)
+/* The option of this name, or with this letter, and its group; NULL when there is none. */
+static const struct option *option_find(const struct option_group **group, const char *name,
+                                        size_t len, char letter)
 {
     const struct option *option = NULL;
 
-    if (len == 4 && memcmp(name, help_option.name, len) == 0)
+    if (name ? len == strlen(help_option.name) && memcmp(name, help_option.name, len) == 0
+             : letter == help_option.letter)
         return &help_option;
-    while ((option = option_next(&groups, option)))
-        if (strlen(option->name) == len && memcmp(option->name, name, len) == 0)
-            return option;
-    return NULL;
-}
-
-static const struct option *option_by_letter(const struct option_group *groups, char letter)
-{
-    const struct option *option = NULL;
-
-    if (letter == help_option.letter)
-        return &help_option;
-    while ((option = option_next(&groups, option)))
-        if (option->letter == letter)
+    while ((option = option_next(group, option)))
+        if (name ? strlen(option->name) == len && memcmp(option->name, name, len) == 0
+                 : option->letter == letter)
             return option;
     return NULL;
 }
@@ -79,28 +73,23 @@ static int unknown_option(const struct option_group *groups, const char *argumen
     return err_set(err, ERR_INVALID, "there is no option --%s", name);
 }
 
-static int find_long(const struct option_group *groups, const char *argument, struct given *ret,
-                     struct err *err)
+/* Finds the option of `argument`, which begins with "-". */
+static int given_find(const struct option_group *groups, const char *argument, void *data,
+                      struct given *ret, struct err *err)
 {
-    size_t len = strcspn(argument, "=");
+    bool is_long = argument[1] == '-';
+    const struct option_group *group = groups;
+    size_t len = is_long ? strcspn(argument, "=") : 2;
 
     ret->spelled = argument;
     ret->spelled_len = len;
-    ret->option = option_by_name(groups, argument + 2, len - 2);
-    ret->value = argument[len] ? argument + len + 1 : NULL;
-    return ret->option ? 0 : unknown_option(groups, argument, len, err);
-}
-
-static int find_short(const struct option_group *groups, const char *argument, struct given *ret,
-                      struct err *err)
-{
-    ret->spelled = argument;
-    ret->spelled_len = 2;
-    ret->option = option_by_letter(groups, argument[1]);
-    ret->value = argument[2] ? argument + 2 : NULL;
-    if (!ret->option)
-        return err_set(err, ERR_INVALID, "there is no option -%c", argument[1]);
-    return 0;
+    ret->option = option_find(&group, is_long ? argument + 2 : NULL, len - 2, argument[1]);
+    ret->value = argument[len] ? argument + len + is_long : NULL;
+    ret->data = (char *)data + group->offset;
+    if (ret->option)
+        return 0;
+    return is_long ? unknown_option(groups, argument, len, err)
+                   : err_set(err, ERR_INVALID, "there is no option -%c", argument[1]);
 }
 
 /* "a, b or c"; caller frees. */
@@ -144,9 +133,92 @@ static int given_check(const struct given *given, struct err *err)
     return option->value ? check_word(option, given->value, err) : 0;
 }
 
-static int given_apply(const struct given *given, void *data, struct err *err)
+/* --- values --- */
+
+static int set_text(const struct option *option, const char **member, const char *value,
+                    struct err *err)
 {
-    if (given_check(given, err) || given->option->set(data, given->value, err))
+    if (!*value && option->wrong)
+        return err_set(err, ERR_INVALID, "%s", option->wrong);
+    *member = value;
+    return 0;
+}
+
+static int add_item(const struct option *option, struct strv *member, const char *value,
+                    struct err *err)
+{
+    if (option->max && member->len == option->max)
+        return err_set(err, ERR_LIMIT, "given more than %" PRIu64 " times", option->max);
+    strv_push(member, value);
+    return 0;
+}
+
+static int set_number(const struct option *option, uint64_t *member, const char *value,
+                      struct err *err)
+{
+    uint64_t number;
+    int failed = option->kind == OPTION_COUNT      ? units_parse_count(value, &number, err)
+                 : option->kind == OPTION_DURATION ? units_parse_duration(value, &number, err)
+                                                   : units_parse_size(value, &number, err);
+
+    if (failed)
+        return -1;
+    if (number >= option->min && (!option->max || number <= option->max)) {
+        *member = number;
+        return 0;
+    }
+    if (option->wrong)
+        return err_set(err, ERR_INVALID, "%s", option->wrong);
+    if (!option->max)
+        return err_set(err, ERR_INVALID, "has to be at least %" PRIu64, option->min);
+    return err_set(err, ERR_INVALID, "has to be from %" PRIu64 " to %" PRIu64, option->min,
+                   option->max);
+}
+
+/* `value` is one of the words. */
+static unsigned word_number(const struct option *option, const char *value)
+{
+    unsigned number = (unsigned)option->number;
+
+    for (const char *const *word = option->words; !str_eq(*word, value); word++)
+        number++;
+    return number;
+}
+
+static int option_set(const struct option *option, void *member, const char *value, struct err *err)
+{
+    switch (option->kind) {
+    case OPTION_CALL:
+        return option->set(option, member, value, err);
+    case OPTION_TEXT:
+        return set_text(option, member, value, err);
+    case OPTION_LIST:
+        return add_item(option, member, value, err);
+    case OPTION_TRUE:
+        *(bool *)member = true;
+        return 0;
+    case OPTION_FLAG:
+        *(unsigned *)member |= (unsigned)option->number;
+        return 0;
+    case OPTION_CHOICE:
+        *(unsigned *)member = (unsigned)option->number;
+        return 0;
+    case OPTION_WORD:
+        *(unsigned *)member = word_number(option, value);
+        return 0;
+    case OPTION_COUNT:
+    case OPTION_DURATION:
+    case OPTION_SIZE:
+        break;
+    }
+    return set_number(option, member, value, err);
+}
+
+static int given_apply(const struct given *given, struct err *err)
+{
+    char *member = (char *)given->data + given->option->offset;
+
+    if (given_check(given, err) || option_set(given->option, member, given->value, err))
         return err_wrap(err, "%.*s", (int)given->spelled_len, given->spelled);
     return 0;
 }
@@ -162,15 +234,14 @@ int options_parse(const struct option_group *groups, char **argv, void *data,
 
         if (str_eq(argument, "--"))
             break;
-        if (argument[1] == '-' ? find_long(groups, argument, &given, err)
-                               : find_short(groups, argument, &given, err))
+        if (given_find(groups, argument, data, &given, err))
             return -1;
         rest.wants_help = given.option == &help_option;
         if (rest.wants_help)
             break;
         if (given.option->value && !given.value && *rest.argv)
             given.value = *rest.argv++;
-        if (given_apply(&given, data, err))
+        if (given_apply(&given, err))
             return -1;
     }
     *ret = rest;

@@ -225,7 +225,7 @@ int patch_helper_main(char **argv)
 #define PATCH_TIMEOUT_NS UINT64_C(60000000000) /* a minute; also for another patch to end */
 
 struct patch_options {
-    struct policy_options policy; /* first: its tables take it from there */
+    struct policy_options policy;
     enum patch_task task;
     enum patch_form form;
 };
@@ -237,9 +237,10 @@ static void patch_options_done(struct patch_options *options)
 
 /* --- options --- */
 
-static int set_task(void *data, enum patch_task task, struct err *err)
+static int set_task(const struct option *option, void *member, const char *value, struct err *err)
 {
-    struct patch_options *options = data;
+    struct patch_options *options = member;
+    enum patch_task task = (enum patch_task)option->number;
 
     if (options->task != PATCH_APPLY && options->task != task)
         return err_set(err, ERR_INVALID, "it cannot be used together with --%s",
@@ -248,46 +249,31 @@ static int set_task(void *data, enum patch_task task, struct err *err)
     return 0;
 }
 
-static int set_check(void *data, const char *value, struct err *err)
-{
-    return set_task(data, PATCH_CHECK, err);
-}
-
-static int set_diff(void *data, const char *value, struct err *err)
-{
-    return set_task(data, PATCH_DIFF, err);
-}
-
-static int set_recover(void *data, const char *value, struct err *err)
-{
-    return set_task(data, PATCH_RECOVER, err);
-}
-
-static int set_json(void *data, const char *value, struct err *err)
-{
-    ((struct patch_options *)data)->form = PATCH_JSON;
-    return 0;
-}
-
 static const struct option task_options[] = {
     {.name = "check",
-     .set = set_check,
+     .set = set_task,
+     .number = PATCH_CHECK,
      .help = "Changes nothing; says whether the patch can be applied, by the exit status too."},
     {.name = "diff",
-     .set = set_diff,
+     .set = set_task,
+     .number = PATCH_DIFF,
      .help = "Changes nothing; prints what the patch would change as a unified diff."},
     {.name = "recover",
-     .set = set_recover,
+     .set = set_task,
+     .number = PATCH_RECOVER,
      .help =
          "Applies nothing; completes or takes back a patch in this folder that was killed. Every "
          "other patch does so first, too."},
-    {.name = "json", .letter = 'j', .set = set_json, .help = "Prints one JSON value."},
+    {.name = "json",
+     .letter = 'j',
+     INTO_CHOICE(struct patch_options, form, PATCH_JSON),
+     .help = "Prints one JSON value."},
     {.name = NULL},
 };
 
 static const struct option_group patch_groups[] = {
     {"Patch", task_options},
-    {"Permissions", policy_permission_options},
+    {"Permissions", policy_permission_options, offsetof(struct patch_options, policy)},
     {NULL, NULL},
 };
 

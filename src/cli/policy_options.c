@@ -19,108 +19,39 @@ void policy_options_done(struct policy_options *options)
 
 static const char *const mode_words[] = {"auto", "require", "disabled", NULL};
 
-static int set_sandbox(void *data, const char *value, struct err *err)
-{
-    static const enum sandbox_mode modes[] = {SANDBOX_AUTO, SANDBOX_REQUIRE, SANDBOX_DISABLED};
-    struct policy_options *options = data;
-    size_t word = 0;
+const char *const policy_approval_words[] = {"untrusted", "on-request", "granular",
+                                             "never",     "on-failure", NULL};
 
-    while (!str_eq(mode_words[word], value))
-        word++;
-    options->mode = modes[word];
-    return 0;
+int policy_set_approval(const struct option *option, void *member, const char *value,
+                        struct err *err)
+{
+    struct policy_options *options = member;
+
+    options->has_approval = true;
+    return approval_policy_parse(value, &options->approval, err);
 }
 
-static int set_text(const char **slot, const char *value, struct err *err)
+static int add_path(const struct option *option, void *member, const char *value, struct err *err)
 {
+    struct policy_options *options = member;
+
     if (!*value)
-        return err_set(err, ERR_INVALID, "the value is empty");
-    *slot = value;
-    return 0;
-}
-
-static int set_profile(void *data, const char *value, struct err *err)
-{
-    return set_text(&((struct policy_options *)data)->profile, value, err);
-}
-
-static int set_config(void *data, const char *value, struct err *err)
-{
-    return set_text(&((struct policy_options *)data)->config, value, err);
-}
-
-static int set_directory(void *data, const char *value, struct err *err)
-{
-    return set_text(&((struct policy_options *)data)->directory, value, err);
-}
-
-static int set_network(void *data, const char *value, struct err *err)
-{
-    return set_text(&((struct policy_options *)data)->network, value, err);
-}
-
-static int set_inherit(void *data, const char *value, struct err *err)
-{
-    return set_text(&((struct policy_options *)data)->inherit, value, err);
-}
-
-static int add_path(struct policy_options *options, enum access access, const char *text,
-                    struct err *err)
-{
-    if (!*text)
         return err_set(err, ERR_INVALID, "the path is empty");
     options->paths =
         alloc_grow(options->paths, options->paths_len, &options->paths_cap, sizeof *options->paths);
-    options->paths[options->paths_len++] = (struct workspace_entry){.access = access, .text = text};
+    options->paths[options->paths_len++] =
+        (struct workspace_entry){.access = (enum access)option->number, .text = value};
     return 0;
 }
 
-static int set_writable(void *data, const char *value, struct err *err)
+static int add_env(const struct option *option, void *member, const char *value, struct err *err)
 {
-    return add_path(data, ACCESS_WRITE, value, err);
-}
-
-static int set_readable(void *data, const char *value, struct err *err)
-{
-    return add_path(data, ACCESS_READ, value, err);
-}
-
-static int set_deny(void *data, const char *value, struct err *err)
-{
-    return add_path(data, ACCESS_DENY, value, err);
-}
-
-static int set_env(void *data, const char *value, struct err *err)
-{
-    struct policy_options *options = data;
+    struct policy_options *options = member;
 
     if (!*value || *value == '=')
         return err_set(err, ERR_INVALID, "\"%s\" has no name; NAME=VALUE or NAME is right", value);
     strv_push(&options->env, value);
     return 0;
-}
-
-static int set_env_include(void *data, const char *value, struct err *err)
-{
-    strv_push(&((struct policy_options *)data)->env_include, value);
-    return 0;
-}
-
-static int set_env_exclude(void *data, const char *value, struct err *err)
-{
-    strv_push(&((struct policy_options *)data)->env_exclude, value);
-    return 0;
-}
-
-const char *const policy_approval_words[] = {"untrusted", "on-request", "granular",
-                                             "never",     "on-failure", NULL};
-
-int policy_set_approval(void *data, const char *value, struct err *err)
-{
-    struct policy_options *options = data;
-
-    options->has_approval = true;
-    return approval_policy_parse(value, &options->approval, err);
 }
 
 static const char *const network_words[] = {"restricted", "enabled", NULL};
@@ -130,7 +61,8 @@ const struct option policy_permission_options[] = {
     {.name = "profile",
      .letter = 'p',
      .value = "NAME",
-     .set = set_profile,
+     INTO_TEXT(struct policy_options, profile),
+     .wrong = "the value is empty",
      .help =
          "What the command may do: read-only, workspace-write, danger-full-access (no sandbox), "
          "or a [permissions.NAME] table of the config file. Default: what the config file "
@@ -138,33 +70,37 @@ const struct option policy_permission_options[] = {
     {.name = "sandbox",
      .value = "MODE",
      .words = mode_words,
-     .set = set_sandbox,
+     INTO_WORD(struct policy_options, mode, SANDBOX_AUTO),
      .help = "auto (the default): the strongest layers that this machine has, and a line on stderr "
              "when one is missing. require: all of them, or nothing is run. disabled: none."},
     {.name = "directory",
      .letter = 'C',
      .value = "DIR",
-     .set = set_directory,
+     INTO_TEXT(struct policy_options, directory),
+     .wrong = "the value is empty",
      .help = "As if started in DIR: the command's folder, the root of its workspace, and what "
              "relative paths in other options count from."},
     {.name = "writable",
      .letter = 'w',
      .value = "PATH",
-     .set = set_writable,
+     .set = add_path,
+     .number = ACCESS_WRITE,
      .help = "May also be written, with everything below; a folder becomes a workspace root. Names "
              "that are protected (" PROTECT_NAMES_TEXT ") stay read-only in it, "
              "unless they are named themselves: --writable .git."},
     {.name = "readable",
      .letter = 'r',
      .value = "PATH",
-     .set = set_readable,
+     .set = add_path,
+     .number = ACCESS_READ,
      .help = "May be read, with everything below: below a --deny it opens PATH again, to a profile "
              "that does not read everything it adds PATH, and in a writable folder it makes PATH "
              "read-only."},
     {.name = "deny",
      .letter = 'd',
      .value = "PATH|GLOB",
-     .set = set_deny,
+     .set = add_path,
+     .number = ACCESS_DENY,
      .help =
          "May neither be read nor written. In a glob, * and ? stay in one folder and ** crosses "
          "folders; quote it. The entry with the longest path decides."},
@@ -172,11 +108,13 @@ const struct option policy_permission_options[] = {
      .letter = 'n',
      .value = "MODE",
      .words = network_words,
-     .set = set_network,
+     INTO_TEXT(struct policy_options, network),
+     .wrong = "the value is empty",
      .help = "restricted: only a localhost of its own. enabled: the network of this machine."},
     {.name = "config",
      .value = "FILE",
-     .set = set_config,
+     INTO_TEXT(struct policy_options, config),
+     .wrong = "the value is empty",
      .help = "Reads FILE in place of $CORDON_HOME/config.toml (~/.config/cordon/config.toml). It "
              "may be one of Codex."},
     {.name = NULL},
@@ -186,22 +124,23 @@ const struct option policy_environment_options[] = {
     {.name = "env",
      .letter = 'e',
      .value = "NAME[=VALUE]",
-     .set = set_env,
+     .set = add_env,
      .help = "Sets a variable, or passes one of yours that would be left out."},
     {.name = "env-inherit",
      .value = "SET",
      .words = inherit_words,
-     .set = set_inherit,
+     INTO_TEXT(struct policy_options, inherit),
+     .wrong = "the value is empty",
      .help = "Which of your variables are passed. all (the default) is without those that look "
              "like secrets: *KEY*, *SECRET*, *TOKEN*, *PASSWORD*, *CREDENTIAL*. core: PATH, HOME, "
              "USER, SHELL, the language and the temporary folder. none: none."},
     {.name = "env-include",
      .value = "PATTERN",
-     .set = set_env_include,
+     INTO_LIST(struct policy_options, env_include),
      .help = "Passes only variables that match this or another --env-include."},
     {.name = "env-exclude",
      .value = "PATTERN",
-     .set = set_env_exclude,
+     INTO_LIST(struct policy_options, env_exclude),
      .help = "Leaves out variables that match. * and ? are wildcards, case does not matter."},
     {.name = NULL},
 };

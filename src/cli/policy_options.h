@@ -31,10 +31,11 @@ struct policy_options {
 
 void policy_options_done(struct policy_options *options);
 
-/* Tables for commands whose data begins with a struct policy_options. */
+/* Tables of a struct policy_options. */
 extern const struct option policy_permission_options[];
 extern const struct option policy_environment_options[];
 
-/* For a table with --ask-for-approval. */
+/* For a row --ask-for-approval, whose member is a struct policy_options. */
 extern const char *const policy_approval_words[];
-int policy_set_approval(void *data, const char *value, struct err *err);
+int policy_set_approval(const struct option *option, void *member, const char *value,
+                        struct err *err);

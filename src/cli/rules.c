@@ -30,26 +30,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Which options were given, so that those that mean nothing are not ignored. */
-enum rules_option {
-    RULES_OPTION_RULES = 1 << 0,
-    RULES_OPTION_JSON = 1 << 1,
-    RULES_OPTION_HOST = 1 << 2,
-    RULES_OPTION_PROTOCOL = 1 << 3,
-    RULES_OPTION_DECISION = 1 << 4,
-    RULES_OPTION_SANDBOX = 1 << 5,
-    RULES_OPTION_JUSTIFICATION = 1 << 6,
-};
-
 /* Texts are borrowed from argv. */
 struct rules_options {
-    unsigned given; /* of enum rules_option */
     struct strv files;
     const char *host;
     const char *protocol;
     const char *decision;
     const char *sandbox;
     const char *justification;
+    bool wants_json;
 };
 
 /* Where the rules come from: the files of the options, or the layers. */
@@ -100,8 +89,7 @@ static enum rule_protocol rules_options_protocol(const struct rules_options *opt
 static int rules_print(const struct rules_options *options, struct json_t *json,
                        const struct buf *text)
 {
-    int status =
-        options->given & RULES_OPTION_JSON ? console_print_json(json) : console_print(text);
+    int status = options->wants_json ? console_print_json(json) : console_print(text);
 
     json_decref(json);
     return status;
@@ -453,71 +441,18 @@ static int rules_test(const struct rules_options *options, char **words)
 
 /* --- options --- */
 
+static int set_justification(const struct option *option, void *member, const char *value,
+                             struct err *err)
+{
+    if (!value[strspn(value, " \t\r\n")])
+        return err_set(err, ERR_INVALID, "it is blank; give a reason or leave it out");
+    *(const char **)member = value;
+    return 0;
+}
+
 static void rules_options_done(struct rules_options *options)
 {
     strv_done(&options->files);
-}
-
-static int set_rules(void *data, const char *value, struct err *err)
-{
-    struct rules_options *options = data;
-
-    options->given |= RULES_OPTION_RULES;
-    strv_push(&options->files, value);
-    return 0;
-}
-
-static int set_json(void *data, const char *value, struct err *err)
-{
-    ((struct rules_options *)data)->given |= RULES_OPTION_JSON;
-    return 0;
-}
-
-static int set_host(void *data, const char *value, struct err *err)
-{
-    struct rules_options *options = data;
-
-    options->given |= RULES_OPTION_HOST;
-    options->host = value;
-    return 0;
-}
-
-static int set_protocol(void *data, const char *value, struct err *err)
-{
-    struct rules_options *options = data;
-
-    options->given |= RULES_OPTION_PROTOCOL;
-    options->protocol = value;
-    return 0;
-}
-
-static int set_decision(void *data, const char *value, struct err *err)
-{
-    struct rules_options *options = data;
-
-    options->given |= RULES_OPTION_DECISION;
-    options->decision = value;
-    return 0;
-}
-
-static int set_sandbox(void *data, const char *value, struct err *err)
-{
-    struct rules_options *options = data;
-
-    options->given |= RULES_OPTION_SANDBOX;
-    options->sandbox = value;
-    return 0;
-}
-
-static int set_justification(void *data, const char *value, struct err *err)
-{
-    struct rules_options *options = data;
-
-    if (!value[strspn(value, " \t\r\n")])
-        return err_set(err, ERR_INVALID, "it is blank; give a reason or leave it out");
-    options->given |= RULES_OPTION_JUSTIFICATION;
-    options->justification = value;
-    return 0;
 }
 
 static const char *const protocol_words[] = {"http", "https", "socks5_tcp", "socks5_udp", NULL};
@@ -527,20 +462,23 @@ static const char *const grant_words[] = {"keep", "bypass", NULL};
 static const struct option common_options[] = {
     {.name = "rules",
      .value = "FILE",
-     .set = set_rules,
+     INTO_LIST(struct rules_options, files),
      .help = "Takes this file instead of the layers; may be given several times. For \"add\": the "
              "file that the rule is added to, instead of rules/default.rules in the config "
              "folder."},
     {.name = "host",
      .value = "NAME",
-     .set = set_host,
+     INTO_TEXT(struct rules_options, host),
      .help = "Asks about, or adds a rule for, a host instead of a command."},
     {.name = "protocol",
      .value = "WORD",
      .words = protocol_words,
-     .set = set_protocol,
+     INTO_TEXT(struct rules_options, protocol),
      .help = "How the host is reached: http, https (the default), socks5_tcp or socks5_udp."},
-    {.name = "json", .letter = 'j', .set = set_json, .help = "Prints one JSON value."},
+    {.name = "json",
+     .letter = 'j',
+     INTO_TRUE(struct rules_options, wants_json),
+     .help = "Prints one JSON value."},
     {.name = NULL},
 };
 
@@ -548,17 +486,18 @@ static const struct option add_options[] = {
     {.name = "decision",
      .value = "WORD",
      .words = decision_words,
-     .set = set_decision,
+     INTO_TEXT(struct rules_options, decision),
      .help = "What the rule says: allow (the default), prompt or forbidden."},
     {.name = "sandbox",
      .value = "WORD",
      .words = grant_words,
-     .set = set_sandbox,
+     INTO_TEXT(struct rules_options, sandbox),
      .help = "What \"allow\" grants: keep (the default), no prompt; or bypass, no sandbox either, "
              "which is what Codex means by \"allow\"."},
     {.name = "justification",
      .value = "TEXT",
      .set = set_justification,
+     .offset = offsetof(struct rules_options, justification),
      .help = "Why; shown when the rule asks or forbids."},
     {.name = NULL},
 };
@@ -568,18 +507,19 @@ static const struct option_group rules_groups[] = {
 
 /* --- the command --- */
 
+static const char *const check_takes[] = {"rules", "json", "host", "protocol", NULL};
+static const char *const add_takes[] = {"rules",    "json",    "host",          "protocol",
+                                        "decision", "sandbox", "justification", NULL};
+static const char *const test_takes[] = {"rules", "json", NULL};
+
 static const struct subcommand {
     const char *name;
-    unsigned options; /* of enum rules_option: those that mean something */
+    const char *const *takes; /* the options that mean something to it; others are refused */
     int (*run)(const struct rules_options *options, char **words);
 } subcommands[] = {
-    {"check", RULES_OPTION_RULES | RULES_OPTION_JSON | RULES_OPTION_HOST | RULES_OPTION_PROTOCOL,
-     rules_check},
-    {"add",
-     RULES_OPTION_RULES | RULES_OPTION_JSON | RULES_OPTION_HOST | RULES_OPTION_PROTOCOL |
-         RULES_OPTION_DECISION | RULES_OPTION_SANDBOX | RULES_OPTION_JUSTIFICATION,
-     rules_add},
-    {"test", RULES_OPTION_RULES | RULES_OPTION_JSON, rules_test},
+    {"check", check_takes, rules_check},
+    {"add", add_takes, rules_add},
+    {"test", test_takes, rules_test},
 };
 
 enum { SUBCOMMANDS = sizeof subcommands / sizeof *subcommands };
@@ -600,16 +540,32 @@ static const struct subcommand *find_subcommand(const char *name)
     return NULL;
 }
 
+/* A text or a list has a pointer in front, which is NULL when nothing was given. */
+static bool is_given(const struct option *option, const struct rules_options *options)
+{
+    const char *member = (const char *)options + option->offset;
+
+    return option->kind == OPTION_TRUE ? *(const bool *)member
+                                       : *(const void *const *)(const void *)member != NULL;
+}
+
+static bool takes(const struct subcommand *subcommand, const struct option *option)
+{
+    for (const char *const *name = subcommand->takes; *name; name++)
+        if (str_eq(*name, option->name))
+            return true;
+    return false;
+}
+
 static bool is_meaningful(const struct subcommand *subcommand, const struct rules_options *options)
 {
-    static const char *const names[] = {"rules",    "json",    "host",         "protocol",
-                                        "decision", "sandbox", "justification"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (options->given & ~subcommand->options & 1U << i) {
-            console_say("--%s means nothing to \"cordon rules %s\"", names[i], subcommand->name);
-            return false;
-        }
+    for (const struct option_group *group = rules_groups; group->options; group++)
+        for (const struct option *option = group->options; option->name; option++)
+            if (is_given(option, options) && !takes(subcommand, option)) {
+                console_say("--%s means nothing to \"cordon rules %s\"", option->name,
+                            subcommand->name);
+                return false;
+            }
     if (options->protocol && !options->host) {
         console_say("--protocol is about a host; add --host NAME");
         return false;
@@ -619,7 +575,7 @@ static bool is_meaningful(const struct subcommand *subcommand, const struct rule
 
 static int rules_run(char **argv)
 {
-    AUTO(rules_options_done) struct rules_options options = {.given = 0};
+    AUTO(rules_options_done) struct rules_options options = {.host = NULL};
     const struct subcommand *subcommand;
     char **rest;
     int status;

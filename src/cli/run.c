@@ -48,105 +48,8 @@ void run_options_done(struct run_options *options)
     policy_options_done(&options->policy);
 }
 
-static int set_flag(void *data, enum run_flag flag)
-{
-    ((struct run_options *)data)->flags |= flag;
-    return 0;
-}
-
-static int set_json(void *data, const char *value, struct err *err)
-{
-    return set_flag(data, RUN_JSON);
-}
-
-static int set_quiet(void *data, const char *value, struct err *err)
-{
-    return set_flag(data, RUN_QUIET);
-}
-
-static int set_no_audit(void *data, const char *value, struct err *err)
-{
-    return set_flag(data, RUN_NO_AUDIT);
-}
-
-static int set_stdin(void *data, const char *value, struct err *err)
-{
-    struct run_options *options = data;
-
-    options->flags &= ~(unsigned)RUN_NO_STDIN;
-    return str_eq(value, "null") ? set_flag(data, RUN_NO_STDIN) : 0;
-}
-
-static int set_tty(void *data, const char *value, struct err *err)
-{
-    ((struct run_options *)data)->terminal = RUN_TERMINAL_YES;
-    return 0;
-}
-
-static int set_no_tty(void *data, const char *value, struct err *err)
-{
-    ((struct run_options *)data)->terminal = RUN_TERMINAL_NO;
-    return 0;
-}
-
-static int set_timeout(void *data, const char *value, struct err *err)
-{
-    return units_parse_duration(value, &((struct run_options *)data)->timeout_ns, err);
-}
-
-static int set_kill_after(void *data, const char *value, struct err *err)
-{
-    return units_parse_duration(value, &((struct run_options *)data)->kill_after_ns, err);
-}
-
 /* What is retained has to fit into memory several times, for the JSON text of it. */
 #define MAX_OUTPUT_LIMIT (UINT64_C(1) << 30)
-
-static int set_max_output(void *data, const char *value, struct err *err)
-{
-    uint64_t size;
-
-    if (units_parse_size(value, &size, err))
-        return -1;
-    if (size > MAX_OUTPUT_LIMIT)
-        return err_set(err, ERR_LIMIT, "at most 1G can be kept");
-    ((struct run_options *)data)->max_output = (size_t)size;
-    return 0;
-}
-
-static int set_max_memory(void *data, const char *value, struct err *err)
-{
-    return units_parse_size(value, &((struct run_options *)data)->limits.memory, err);
-}
-
-static int set_max_file_size(void *data, const char *value, struct err *err)
-{
-    return units_parse_size(value, &((struct run_options *)data)->limits.file_size, err);
-}
-
-static int set_max_cpu_time(void *data, const char *value, struct err *err)
-{
-    return units_parse_duration(value, &((struct run_options *)data)->limits.cpu_time_ns, err);
-}
-
-static int set_max_pids(void *data, const char *value, struct err *err)
-{
-    return units_parse_count(value, &((struct run_options *)data)->limits.pids, err);
-}
-
-static int set_approval_hook(void *data, const char *value, struct err *err)
-{
-    struct run_options *options = data;
-
-    options->approval_hook = value;
-    options->policy.guarded = strchr(value, '/') ? value : NULL;
-    return 0;
-}
-
-static int set_approval_timeout(void *data, const char *value, struct err *err)
-{
-    return units_parse_duration(value, &((struct run_options *)data)->approval_timeout_ns, err);
-}
 
 static const char *const stdin_words[] = {"pipe", "null", NULL};
 
@@ -156,6 +59,7 @@ static const struct option approval_options[] = {
      .value = "POLICY",
      .words = policy_approval_words,
      .set = policy_set_approval,
+     .offset = offsetof(struct run_options, policy),
      .help = "Who is asked before the command runs, at the terminal: untrusted asks about "
              "everything that is not known to be harmless; on-request (or on-failure, granular) "
              "about what rules want asked; never refuses that. After a denial the command may be "
@@ -164,12 +68,12 @@ static const struct option approval_options[] = {
              "the rules only those that forbid count."},
     {.name = "approval-hook",
      .value = "PROGRAM",
-     .set = set_approval_hook,
+     INTO_TEXT(struct run_options, approval_hook),
      .help = "Is asked first: it gets the question as JSON on stdin and prints {\"decision\": "
              "\"approved\"}, \"denied\" or \"ask\" (then the terminal is asked)."},
     {.name = "approval-timeout",
      .value = "TIME",
-     .set = set_approval_timeout,
+     INTO_DURATION(struct run_options, approval_timeout_ns),
      .help = "No answer after TIME is a no. Default: none; a hook has 60s."},
     {.name = NULL},
 };
@@ -178,35 +82,37 @@ static const struct option limit_options[] = {
     {.name = "timeout",
      .letter = 't',
      .value = "TIME",
-     .set = set_timeout,
+     INTO_DURATION(struct run_options, timeout_ns),
      .help =
          "Ends the command after TIME (500ms, 10s, 5m, 1h; a plain number is seconds) and exits "
          "with 124."},
     {.name = "kill-after",
      .value = "TIME",
-     .set = set_kill_after,
+     INTO_DURATION(struct run_options, kill_after_ns),
      .help = "How long the command has after SIGTERM before it gets SIGKILL, with everything that "
              "it started. Default: 2s."},
     {.name = "max-memory",
      .value = "SIZE",
-     .set = set_max_memory,
+     INTO_SIZE(struct run_options, limits.memory),
      .help = "Memory (512M, 2G): of all its processes with a cgroup, of each without."},
     {.name = "max-cpu-time",
      .value = "TIME",
-     .set = set_max_cpu_time,
+     INTO_DURATION(struct run_options, limits.cpu_time_ns),
      .help = "CPU time of each process, rounded up to seconds."},
     {.name = "max-pids",
      .value = "N",
-     .set = set_max_pids,
+     INTO_COUNT(struct run_options, limits.pids),
      .help = "Processes and threads: its own with a cgroup; all of yours without, and none at all "
              "are counted for root then."},
     {.name = "max-file-size",
      .value = "SIZE",
-     .set = set_max_file_size,
+     INTO_SIZE(struct run_options, limits.file_size),
      .help = "Size of a file that it writes."},
     {.name = "max-output",
      .value = "SIZE",
-     .set = set_max_output,
+     INTO_SIZE(struct run_options, max_output),
+     .max = MAX_OUTPUT_LIMIT,
+     .wrong = "at most 1G can be kept",
      .help = "Bytes of each stream that are kept for --json: half of it the beginning, half the "
              "end. Default: 1M. What is shown live is never cut."},
     {.name = NULL},
@@ -214,35 +120,37 @@ static const struct option limit_options[] = {
 
 static const struct option stream_options[] = {
     {.name = "tty",
-     .set = set_tty,
+     INTO_CHOICE(struct run_options, terminal, RUN_TERMINAL_YES),
      .help =
          "Gives the command a terminal of its own (never yours). The default when stdin, stdout "
          "and stderr are all a terminal."},
-    {.name = "no-tty", .set = set_no_tty, .help = "Gives it pipes, also on a terminal."},
+    {.name = "no-tty",
+     INTO_CHOICE(struct run_options, terminal, RUN_TERMINAL_NO),
+     .help = "Gives it pipes, also on a terminal."},
     {.name = "stdin",
      .value = "KIND",
      .words = stdin_words,
-     .set = set_stdin,
+     INTO_WORD(struct run_options, input, RUN_INPUT_PIPE),
      .help = "pipe (the default): what comes in here is passed on, through a pipe. null: nothing; "
              "of use in a loop that reads stdin itself."},
     {.name = "json",
      .letter = 'j',
-     .set = set_json,
+     INTO_FLAG(struct run_options, flags, RUN_JSON),
      .help = "Shows nothing live; prints one JSON value at the end: how it ended, its output, its "
              "usage, what was refused, which layers held."},
     {.name = "quiet",
      .letter = 'q',
-     .set = set_quiet,
+     INTO_FLAG(struct run_options, flags, RUN_QUIET),
      .help = "Says nothing about the sandbox on stderr; errors of Cordon itself are still said."},
     {.name = "no-audit",
-     .set = set_no_audit,
+     INTO_FLAG(struct run_options, flags, RUN_NO_AUDIT),
      .help = "Leaves this run out of the audit log (cordon log)."},
     {.name = NULL},
 };
 
 const struct option_group run_option_groups[] = {
-    {"Permissions", policy_permission_options},
-    {"Environment", policy_environment_options},
+    {"Permissions", policy_permission_options, offsetof(struct run_options, policy)},
+    {"Environment", policy_environment_options, offsetof(struct run_options, policy)},
     {"Approval", approval_options},
     {"Limits", limit_options},
     {"Input and output", stream_options},
@@ -334,13 +242,13 @@ static bool wants_terminal(const struct run_options *options)
 {
     if (options->terminal != RUN_TERMINAL_AUTO)
         return options->terminal == RUN_TERMINAL_YES;
-    return !(options->flags & (RUN_JSON | RUN_NO_STDIN)) && isatty(STDOUT_FILENO) &&
-           isatty(STDERR_FILENO) && is_own_terminal(STDIN_FILENO);
+    return !((options->flags & RUN_JSON) && options->input == RUN_INPUT_PIPE) &&
+           isatty(STDOUT_FILENO) && isatty(STDERR_FILENO) && is_own_terminal(STDIN_FILENO);
 }
 
 static bool wants_input(const struct run_options *options)
 {
-    if ((options->flags & RUN_NO_STDIN) || is_null_device(STDIN_FILENO))
+    if (options->input == RUN_INPUT_NULL || is_null_device(STDIN_FILENO))
         return false;
     return !isatty(STDIN_FILENO) || is_own_terminal(STDIN_FILENO);
 }
@@ -495,6 +403,8 @@ static int run_main(char **argv)
     run_options_init(&options);
     if (!command_parse(&command_run, argv, &options, &command, &status))
         return status;
+    if (options.approval_hook && strchr(options.approval_hook, '/'))
+        options.policy.guarded = options.approval_hook;
     if (*command)
         return run_with(&options, command);
     err_set(&err, ERR_INVALID, "there is no command to run: cordon run [OPTION]... -- COMMAND");

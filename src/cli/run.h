@@ -34,17 +34,19 @@ enum run_terminal {
 enum run_flag {
     RUN_JSON = 1,
     RUN_QUIET = 2,
-    RUN_NO_STDIN = 4,
-    RUN_NO_AUDIT = 8,
+    RUN_NO_AUDIT = 4,
 };
 
+enum run_input { RUN_INPUT_PIPE, RUN_INPUT_NULL };
+
 struct run_options {
-    struct policy_options policy; /* first: its tables take it from there */
+    struct policy_options policy;
     enum run_terminal terminal;
-    unsigned flags; /* of enum run_flag */
+    enum run_input input; /* --stdin */
+    unsigned flags;       /* of enum run_flag */
     uint64_t timeout_ns;
     uint64_t kill_after_ns;
-    size_t max_output;
+    uint64_t max_output;
     struct resource_limits limits;
     const char *approval_hook;    /* NULL: none */
     uint64_t approval_timeout_ns; /* 0: none */

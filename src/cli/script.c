@@ -259,7 +259,7 @@ json_t *script_screen_json(const struct screen *screen)
 /* --- set-up --- */
 
 struct script_options {
-    struct policy_options policy; /* first: its tables take it from there */
+    struct policy_options policy;
     bool has_fixed_times;
     uint64_t max_sessions;
 };
@@ -381,30 +381,15 @@ static int play(const struct script_options *options, const char *name)
 
 /* --- options --- */
 
-static int set_fixed_times(void *data, const char *value, struct err *err)
-{
-    ((struct script_options *)data)->has_fixed_times = true;
-    return 0;
-}
-
-static int set_max_sessions(void *data, const char *value, struct err *err)
-{
-    struct script_options *options = data;
-
-    if (units_parse_count(value, &options->max_sessions, err))
-        return -1;
-    if (!options->max_sessions || options->max_sessions > JOB_TABLE_CAPACITY_MAX)
-        return err_set(err, ERR_INVALID, "1 to %d are possible", JOB_TABLE_CAPACITY_MAX);
-    return 0;
-}
-
 static const struct option script_options[] = {
     {.name = "fixed-times",
-     .set = set_fixed_times,
+     INTO_TRUE(struct script_options, has_fixed_times),
      .help = "Prints 0 for every measured time, so that two answers can be compared."},
     {.name = "max-sessions",
      .value = "N",
-     .set = set_max_sessions,
+     INTO_COUNT(struct script_options, max_sessions),
+     .min = 1,
+     .max = JOB_TABLE_CAPACITY_MAX,
      .help = "How many sessions are kept before the least recently used one is killed for a new "
              "one. Default: 64."},
     {.name = NULL},
@@ -412,8 +397,8 @@ static const struct option script_options[] = {
 
 static const struct option_group groups[] = {
     {"Sessions", script_options},
-    {"Permissions", policy_permission_options},
-    {"Environment", policy_environment_options},
+    {"Permissions", policy_permission_options, offsetof(struct script_options, policy)},
+    {"Environment", policy_environment_options, offsetof(struct script_options, policy)},
     {NULL, NULL},
 };
 

@@ -4,6 +4,7 @@
  * cordon-server), its help, and the way to it. */
 #include "cli/serve.h"
 
+#include "base/auto.h"
 #include "base/clock.h"
 #include "base/program.h"
 #include "base/str.h"
@@ -22,101 +23,19 @@ void serve_options_init(struct serve_options *options)
 {
     *options = (struct serve_options){
         .limits = {.lifetime_ns = 80 * CLOCK_NS_PER_S, .spool_quota = SPOOL_QUOTA_DEFAULT},
-        .log_level = "info",
+        .log_level = LOG_LEVEL_INFO,
     };
 }
 
-static struct serve_options *options_of(void *data)
+void serve_options_done(struct serve_options *options)
 {
-    return data;
+    strv_done(&options->listen);
 }
 
-static int set_listen(void *data, const char *value, struct err *err)
+static int set_lifetime(const struct option *option, void *member, const char *value,
+                        struct err *err)
 {
-    struct serve_options *options = data;
-
-    if (options->listen_len == SERVE_LISTEN_MAX)
-        return err_set(err, ERR_LIMIT, "given more than %d times", SERVE_LISTEN_MAX);
-    options->listen[options->listen_len++] = value;
-    return 0;
-}
-
-/* --- authentication --- */
-
-static int set_auth(void *data, const char *value, struct err *err)
-{
-    options_of(data)->auth.mode = str_eq(value, "capability-token") ? RPC_AUTH_CAPABILITY_TOKEN
-                                  : str_eq(value, "signed-bearer-token")
-                                      ? RPC_AUTH_SIGNED_BEARER_TOKEN
-                                      : RPC_AUTH_ANYBODY;
-    return 0;
-}
-
-static int set_token_file(void *data, const char *value, struct err *err)
-{
-    options_of(data)->auth.token_file = value;
-    return 0;
-}
-
-static int set_token_sha256(void *data, const char *value, struct err *err)
-{
-    options_of(data)->auth.token_sha256 = value;
-    return 0;
-}
-
-static int set_secret_file(void *data, const char *value, struct err *err)
-{
-    options_of(data)->auth.shared_secret_file = value;
-    return 0;
-}
-
-static int set_issuer(void *data, const char *value, struct err *err)
-{
-    options_of(data)->auth.issuer = value;
-    return 0;
-}
-
-static int set_audience(void *data, const char *value, struct err *err)
-{
-    options_of(data)->auth.audience = value;
-    return 0;
-}
-
-static int set_skew(void *data, const char *value, struct err *err)
-{
-    options_of(data)->auth.max_clock_skew_s = value;
-    return 0;
-}
-
-/* --- limits --- */
-
-static int set_connections(void *data, const char *value, struct err *err)
-{
-    uint64_t count;
-
-    if (units_parse_count(value, &count, err))
-        return -1;
-    if (!count || count > UINT_MAX)
-        return err_set(err, ERR_INVALID, "has to be from 1 to %u", UINT_MAX);
-    options_of(data)->limits.connections = (unsigned)count;
-    return 0;
-}
-
-static int set_processes(void *data, const char *value, struct err *err)
-{
-    uint64_t count;
-
-    if (units_parse_count(value, &count, err))
-        return -1;
-    if (!count || count > SERVER_PROCESSES_LIMIT)
-        return err_set(err, ERR_INVALID, "has to be from 1 to %d", SERVER_PROCESSES_LIMIT);
-    options_of(data)->limits.processes = count;
-    return 0;
-}
-
-static int set_lifetime(void *data, const char *value, struct err *err)
-{
-    uint64_t *slot = &options_of(data)->limits.lifetime_ns;
+    uint64_t *slot = &((struct serve_options *)member)->limits.lifetime_ns;
 
     if (str_eq(value, "until-ended")) {
         *slot = 0;
@@ -127,71 +46,6 @@ static int set_lifetime(void *data, const char *value, struct err *err)
     return *slot ? 0 : err_set(err, ERR_INVALID, "has to be longer than 0");
 }
 
-static int set_drain(void *data, const char *value, struct err *err)
-{
-    return units_parse_duration(value, &options_of(data)->limits.drain_ns, err);
-}
-
-static int set_approval(void *data, const char *value, struct err *err)
-{
-    uint64_t *slot = &options_of(data)->limits.approval_ns;
-
-    if (units_parse_duration(value, slot, err))
-        return -1;
-    return *slot ? 0 : err_set(err, ERR_INVALID, "has to be longer than 0");
-}
-
-static int set_approval_hook(void *data, const char *value, struct err *err)
-{
-    if (!*value)
-        return err_set(err, ERR_INVALID, "has to be a program");
-    options_of(data)->approval_hook = value;
-    return 0;
-}
-
-static int set_approval_terminal(void *data, const char *value, struct err *err)
-{
-    options_of(data)->flags |= SERVE_ASKS_TERMINAL;
-    return 0;
-}
-
-static int set_spool(void *data, const char *value, struct err *err)
-{
-    return units_parse_size(value, &options_of(data)->limits.spool_quota, err);
-}
-
-/* Taken for the original's command line. Nothing waits here, so there is nothing to number. */
-static int set_concurrent(void *data, const char *value, struct err *err)
-{
-    uint64_t count;
-
-    if (units_parse_count(value, &count, err))
-        return -1;
-    return count ? 0 : err_set(err, ERR_INVALID, "has to be at least 1");
-}
-
-/* --- the rest --- */
-
-static int set_config(void *data, const char *value, struct err *err)
-{
-    options_of(data)->config = value;
-    return 0;
-}
-
-static int set_log_format(void *data, const char *value, struct err *err)
-{
-    options_of(data)->flags &= ~(unsigned)SERVE_JSON_LOG;
-    if (str_eq(value, "json"))
-        options_of(data)->flags |= SERVE_JSON_LOG;
-    return 0;
-}
-
-static int set_log_level(void *data, const char *value, struct err *err)
-{
-    options_of(data)->log_level = value;
-    return 0;
-}
-
 static const char *const auth_words[] = {"capability-token", "signed-bearer-token", "anybody",
                                          NULL};
 static const char *const format_words[] = {"text", "json", NULL};
@@ -200,14 +54,15 @@ static const char *const level_words[] = {"error", "warn", "info", "debug", NULL
 static const struct option listen_options[] = {
     {.name = "listen",
      .value = "URL",
-     .set = set_listen,
+     INTO_LIST(struct serve_options, listen),
+     .max = SERVE_LISTEN_MAX,
      .help = "Where to listen: ws://IP:PORT (port 0: any free one), unix:PATH, or stdio. Can be "
              "given several times. Default: the sockets of systemd, or else ws://127.0.0.1:0. An "
              "address that is not loopback needs --ws-auth. The address in use is printed as the "
              "first line."},
     {.name = "config",
      .value = "FILE",
-     .set = set_config,
+     INTO_TEXT(struct serve_options, config),
      .help = "The config file in place of the one in the config folder."},
     {.name = NULL},
 };
@@ -216,33 +71,33 @@ static const struct option auth_options[] = {
     {.name = "ws-auth",
      .value = "MODE",
      .words = auth_words,
-     .set = set_auth,
+     INTO_WORD(struct serve_options, auth.mode, RPC_AUTH_CAPABILITY_TOKEN),
      .help = "What a WebSocket client has to bring in its Authorization header. Default: none, but "
              "only this user's and root's processes on this host are let in, and no commands of "
              "Cordon's. anybody: whoever can connect."},
     {.name = "ws-token-file",
      .value = "FILE",
-     .set = set_token_file,
+     INTO_TEXT(struct serve_options, auth.token_file),
      .help = "The capability token is the content of this file."},
     {.name = "ws-token-sha256",
      .value = "HEX",
-     .set = set_token_sha256,
+     INTO_TEXT(struct serve_options, auth.token_sha256),
      .help = "The SHA-256 of the capability token, in its place."},
     {.name = "ws-shared-secret-file",
      .value = "FILE",
-     .set = set_secret_file,
+     INTO_TEXT(struct serve_options, auth.shared_secret_file),
      .help = "The secret that bearer tokens (JWT, HS256) are signed with; at least 32 bytes."},
     {.name = "ws-issuer",
      .value = "TEXT",
-     .set = set_issuer,
+     INTO_TEXT(struct serve_options, auth.issuer),
      .help = "The issuer that a bearer token has to name."},
     {.name = "ws-audience",
      .value = "TEXT",
-     .set = set_audience,
+     INTO_TEXT(struct serve_options, auth.audience),
      .help = "The audience that a bearer token has to name."},
     {.name = "ws-max-clock-skew-seconds",
      .value = "N",
-     .set = set_skew,
+     INTO_TEXT(struct serve_options, auth.max_clock_skew_s),
      .help = "How far clocks may be apart. Default: 30."},
     {.name = NULL},
 };
@@ -250,17 +105,20 @@ static const struct option auth_options[] = {
 static const struct option approval_options[] = {
     {.name = "approval-hook",
      .value = "PROGRAM",
-     .set = set_approval_hook,
+     INTO_TEXT(struct serve_options, approval_hook),
+     .wrong = "has to be a program",
      .help = "Is asked first about what clients run by exec/run: it gets the question as JSON on "
              "stdin and prints {\"decision\": \"approved\"}, \"denied\" or \"ask\" (then the "
              "client, or the terminal, is asked)."},
     {.name = "approval-terminal",
-     .set = set_approval_terminal,
+     INTO_TRUE(struct serve_options, asks_terminal),
      .help = "Asks the person at the terminal that the server was started from, one question after "
              "the other, and not the clients."},
     {.name = "approval-timeout",
      .value = "TIME",
-     .set = set_approval,
+     INTO_DURATION(struct serve_options, limits.approval_ns),
+     .min = 1,
+     .wrong = "has to be longer than 0",
      .help = "How long a question of exec/run may wait for an answer; then it is a no. Default: "
              "1h; a hook has 60s."},
     {.name = NULL},
@@ -269,11 +127,15 @@ static const struct option approval_options[] = {
 static const struct option limit_options[] = {
     {.name = "max-connections",
      .value = "N",
-     .set = set_connections,
+     INTO_COUNT(struct serve_options, limits.connections),
+     .min = 1,
+     .max = UINT_MAX,
      .help = "More are refused. Default: 256."},
     {.name = "max-processes",
      .value = "N",
-     .set = set_processes,
+     INTO_COUNT(struct serve_options, limits.processes),
+     .min = 1,
+     .max = SERVER_PROCESSES_LIMIT,
      .help = "Processes that run at the same time, of all clients; more are refused. Default: "
              "4096."},
     {.name = "session-lifetime",
@@ -283,15 +145,16 @@ static const struct option limit_options[] = {
              "anything runs in it. Default: 80s."},
     {.name = "drain-timeout",
      .value = "TIME",
-     .set = set_drain,
+     INTO_DURATION(struct serve_options, limits.drain_ns),
      .help = "How long commands may go on after SIGTERM before they get one, too. Default: 0."},
     {.name = "spool-quota",
      .value = "SIZE",
-     .set = set_spool,
+     INTO_SIZE(struct serve_options, limits.spool_quota),
      .help = "Bytes on disk that one process may have for its output. Default: 64M."},
     {.name = "concurrent-requests",
      .value = "N",
-     .set = set_concurrent,
+     INTO_COUNT(struct serve_options, concurrent),
+     .min = 1,
      .help = "Changes nothing: requests never wait for each other."},
     {.name = NULL},
 };
@@ -300,12 +163,12 @@ static const struct option log_options[] = {
     {.name = "log-level",
      .value = "LEVEL",
      .words = level_words,
-     .set = set_log_level,
+     INTO_WORD(struct serve_options, log_level, LOG_LEVEL_ERROR),
      .help = "The least important lines that are written to stderr. Default: info."},
     {.name = "log-format",
      .value = "FORM",
      .words = format_words,
-     .set = set_log_format,
+     INTO_WORD(struct serve_options, log_form, LOG_FORM_TEXT),
      .help = "Lines of text, or of JSON. Default: text."},
     {.name = NULL},
 };
@@ -320,7 +183,7 @@ const struct option_group serve_option_groups[] = {
 
 static int serve_run(char **argv)
 {
-    struct serve_options options;
+    AUTO(serve_options_done) struct serve_options options;
     struct err err;
     char **rest;
     int status;

@@ -1,31 +1,31 @@
 /* The options of `cordon serve`, which cordon-server reads as well. */
 #pragma once
 
+#include "base/log.h"
+#include "base/strv.h"
 #include "cli/options.h"
 #include "rpc/transport/auth.h"
 #include "server/server_limits.h"
 
-#include <stddef.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 enum { SERVE_LISTEN_MAX = 16 };
 
-enum serve_flag {
-    SERVE_JSON_LOG = 1,      /* --log-format json */
-    SERVE_ASKS_TERMINAL = 2, /* --approval-terminal */
-};
-
 /* Texts are borrowed from argv. */
 struct serve_options {
-    const char *listen[SERVE_LISTEN_MAX]; /* as given */
-    size_t listen_len;
+    struct strv listen; /* as given */
     struct rpc_auth_options auth;
     const char *config;        /* NULL: where it usually is */
     const char *approval_hook; /* as given; NULL: none */
     struct server_limits limits;
-    unsigned flags; /* of enum serve_flag */
-    const char *log_level;
+    uint64_t concurrent; /* taken for the sake of Codex's command line: nothing waits here */
+    enum log_level log_level;
+    enum log_form log_form;
+    bool asks_terminal;
 };
 
 extern const struct option_group serve_option_groups[];
 
 void serve_options_init(struct serve_options *options);
+void serve_options_done(struct serve_options *options);

@@ -54,15 +54,9 @@ static void server_auto(struct server **slot)
 
 static void start_log(const struct serve_options *options)
 {
-    static const char *const levels[] = {"error", "warn", "info", "debug"};
-    struct log_options log = {
-        .fd = STDERR_FILENO,
-        .form = options->flags & SERVE_JSON_LOG ? LOG_FORM_JSON : LOG_FORM_TEXT,
-    };
+    const struct log_options log = {
+        .fd = STDERR_FILENO, .form = options->log_form, .level = options->log_level};
 
-    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
-        if (str_eq(levels[i], options->log_level))
-            log.level = (enum log_level)i;
     log_init(&log);
 }
 
@@ -71,8 +65,9 @@ static int read_addresses(struct serving *serving, struct err *err)
 {
     static const char *const otherwise = "ws://127.0.0.1:0";
     const struct serve_options *options = serving->options;
-    const char *const *texts = options->listen_len ? options->listen : &otherwise;
-    size_t len = options->listen_len ? options->listen_len : getenv("LISTEN_FDS") ? 0 : 1;
+    const char *const *texts =
+        options->listen.len ? (const char *const *)options->listen.items : &otherwise;
+    size_t len = options->listen.len ? options->listen.len : getenv("LISTEN_FDS") ? 0 : 1;
 
     for (size_t i = 0; i < len; i++)
         if (rpc_address_parse(texts[i], &serving->addresses[i], err))
@@ -153,7 +148,7 @@ static void find_hook(struct serving *serving)
 /* In the background the prompt leaves the terminal alone; what writes there must not stop us. */
 static void ignore_job_control(const struct serve_options *options)
 {
-    if (!(options->flags & SERVE_ASKS_TERMINAL))
+    if (!options->asks_terminal)
         return;
     signal(SIGTTIN, SIG_IGN);
     signal(SIGTTOU, SIG_IGN);
@@ -169,7 +164,7 @@ static int serve(struct serving *serving, struct err *err)
         .renew = options->auth.mode == RPC_AUTH_NONE ? NULL : renew,
         .data = serving,
         .limits = options->limits,
-        .flags = options->flags & SERVE_ASKS_TERMINAL ? SERVER_ASKS_TERMINAL : 0,
+        .flags = options->asks_terminal ? SERVER_ASKS_TERMINAL : 0,
     };
 
     if (!getcwd(serving->folder, sizeof serving->folder))
@@ -200,7 +195,7 @@ static void tune_memory(void)
 
 int main(int argc, char **argv)
 {
-    struct serve_options options;
+    AUTO(serve_options_done) struct serve_options options;
     AUTO(serving_done) struct serving serving = {.options = &options};
     struct err err;
     char **rest;

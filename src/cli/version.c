@@ -18,12 +18,6 @@ struct version_options {
     bool wants_json;
 };
 
-static int set_json(void *data, const char *value, struct err *err)
-{
-    ((struct version_options *)data)->wants_json = true;
-    return 0;
-}
-
 struct version {
     char *launcher; /* owned; NULL: not found */
     bool is_matching;
@@ -106,7 +100,10 @@ static int version_run(char **argv)
 }
 
 static const struct option version_options[] = {
-    {.name = "json", .letter = 'j', .set = set_json, .help = "Prints one JSON value."},
+    {.name = "json",
+     .letter = 'j',
+     INTO_TRUE(struct version_options, wants_json),
+     .help = "Prints one JSON value."},
     {.name = NULL},
 };
 

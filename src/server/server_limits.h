@@ -10,7 +10,7 @@
 #define SERVER_APPROVAL_NS UINT64_C(3600000000000) /* an hour: somebody may be at lunch */
 
 struct server_limits {
-    unsigned connections; /* 0: the default of rpc.h */
+    uint64_t connections; /* 0: the default of rpc.h */
     size_t processes;     /* 0: SERVER_PROCESSES_MAX */
     uint64_t lifetime_ns; /* of a session without a connection; 0: until nothing runs in it */
     uint64_t drain_ns;    /* how long commands may go on after SIGTERM; 0: not at all */

@@ -7,41 +7,56 @@
 #include "base/strv.h"
 #include "cli/options.h"
 
+#include <stdint.h>
 #include <string.h>
 
-struct seen {
-    struct strv calls; /* "name=value" or "name" */
+/* What the rows of the first group set. */
+struct place {
+    enum { MODE_AUTO = 3, MODE_REQUIRE, MODE_DISABLED } mode;
+    const char *name;
+    const char *text;
 };
 
-static void note(void *data, const char *name, const char *value)
-{
-    struct seen *seen = data;
+struct seen {
+    struct strv calls; /* of --path and --json: "name=value" or "name" */
+    struct strv items;
+    struct place place;
+    unsigned flags;
+    bool is_true;
+    uint64_t count;
+    uint64_t time_ns;
+    uint64_t size;
+};
 
-    strv_pushf(&seen->calls, "%s%s%s", name, value ? "=" : "", value ? value : "");
-}
-
-static int set_mode(void *data, const char *value, struct err *err)
+static int set_path(const struct option *option, void *member, const char *value, struct err *err)
 {
-    note(data, "mode", value);
-    return 0;
-}
-
-static int set_path(void *data, const char *value, struct err *err)
-{
-    note(data, "path", value);
-    return str_eq(value, "bad") ? err_set(err, ERR_NOT_FOUND, "no such thing") : 0;
-}
-
-static int set_json(void *data, const char *value, struct err *err)
-{
-    note(data, "json", value);
-    return 0;
+    strv_pushf(member, "%s%s%s", option->name, value ? "=" : "", value ? value : "");
+    return value && str_eq(value, "bad") ? err_set(err, ERR_NOT_FOUND, "no such thing") : 0;
 }
 
 static const char *const mode_words[] = {"auto", "require", "disabled", NULL};
 
+static const struct option place_options[] = {
+    {.name = "mode",
+     .value = "MODE",
+     .words = mode_words,
+     INTO_WORD(struct place, mode, MODE_AUTO),
+     .help = "How."},
+    {.name = "name",
+     .value = "NAME",
+     INTO_TEXT(struct place, name),
+     .wrong = "the name is empty",
+     .help = "Whose."},
+    {.name = "text", .value = "TEXT", INTO_TEXT(struct place, text), .help = "What."},
+    {.name = NULL},
+};
+
 static const struct option first_options[] = {
-    {.name = "mode", .value = "MODE", .words = mode_words, .set = set_mode, .help = "How."},
+    {.name = "mode",
+     .value = "MODE",
+     .words = mode_words,
+     INTO_WORD(struct place, mode, MODE_AUTO),
+     .help = "How."},
     {.name = "path",
      .letter = 'p',
      .value = "PATH",
@@ -51,13 +66,53 @@ static const struct option first_options[] = {
 };
 
 static const struct option second_options[] = {
-    {.name = "json", .letter = 'j', .set = set_json, .help = "As JSON."},
+    {.name = "json", .letter = 'j', .set = set_path, .help = "As JSON."},
     {.name = NULL},
 };
 
+/* The options whose calls are noted, as a command has them. */
 static const struct option_group groups[] = {
     {"First", first_options},
     {"Second", second_options},
+    {NULL, NULL},
+};
+
+static const struct option kind_options[] = {
+    {.name = "item",
+     .letter = 'i',
+     .value = "ITEM",
+     INTO_LIST(struct seen, items),
+     .max = 3,
+     .help = "One of them."},
+    {.name = "one", INTO_FLAG(struct seen, flags, 1), .help = "A bit."},
+    {.name = "four", INTO_FLAG(struct seen, flags, 4), .help = "Another bit."},
+    {.name = "chosen", INTO_CHOICE(struct seen, place.mode, MODE_DISABLED), .help = "Disabled."},
+    {.name = "true", INTO_TRUE(struct seen, is_true), .help = "So it is."},
+    {.name = "count",
+     .value = "N",
+     INTO_COUNT(struct seen, count),
+     .min = 2,
+     .max = 10,
+     .help = "How many."},
+    {.name = "least", .value = "N", INTO_COUNT(struct seen, count), .min = 2, .help = "At least."},
+    {.name = "time",
+     .value = "TIME",
+     INTO_DURATION(struct seen, time_ns),
+     .min = 1,
+     .wrong = "has to be longer than 0",
+     .help = "How long."},
+    {.name = "size",
+     .value = "SIZE",
+     INTO_SIZE(struct seen, size),
+     .max = 2048,
+     .wrong = "2K are enough",
+     .help = "How large."},
+    {.name = NULL},
+};
+
+static const struct option_group kind_groups[] = {
+    {"Place", place_options, offsetof(struct seen, place)},
+    {"Kinds", kind_options},
     {NULL, NULL},
 };
 
@@ -74,7 +129,7 @@ static int parse(const struct option_group *table, const char *line, struct seen
     static char empty[] = "";
     size_t len = 0;
 
-    *seen = (struct seen){{0}};
+    *seen = (struct seen){.flags = 8};
     strncat(memset(text, 0, sizeof text), line, sizeof text - 1);
     for (char *word = text; *word;) {
         size_t end = strcspn(word, " ");
@@ -125,8 +180,8 @@ static void assert_refused(const char *line, const char *message)
 static void every_spelling_is_taken(void **state)
 {
     assert_parsed("", "", "");
-    assert_parsed("--mode auto", "mode=auto", "");
-    assert_parsed("--mode=auto", "mode=auto", "");
+    assert_parsed("--path x", "path=x", "");
+    assert_parsed("--path=x", "path=x", "");
     assert_parsed("-p x", "path=x", "");
     assert_parsed("-px", "path=x", "");
     assert_parsed("--path=a=b", "path=a=b", "");
@@ -189,6 +244,99 @@ static void wrong_values_are_told_with_what_is_right(void **state)
     assert_refused("--mode 17", "--mode: \"17\" is not one of auto, require or disabled");
     assert_refused("--mode ''", "--mode: \"\" is not one of auto, require or disabled");
     assert_refused("--path bad", "--path: no such thing");
+}
+
+/* Parses a line with the rows of all kinds, which has to be right. */
+static void take(const char *line, struct seen *ret)
+{
+    struct options_rest left;
+    struct err err;
+
+    if (parse(kind_groups, line, ret, &left, &err))
+        fail_msg("\"%s\": %s", line, err.msg);
+    assert_null(left.argv[0]);
+}
+
+static void each_kind_goes_into_its_member(void **state)
+{
+    struct seen seen;
+
+    take("", &seen);
+    assert_int_equal(seen.flags, 8);
+    take("--four --one --one", &seen);
+    assert_int_equal(seen.flags, 8 | 4 | 1);
+    assert_false(seen.is_true);
+    take("--true", &seen);
+    assert_true(seen.is_true);
+    take("--count 10 --time 1500ms --size 2K", &seen);
+    assert_int_equal(seen.count, 10);
+    assert_int_equal(seen.time_ns, 1500000000);
+    assert_int_equal(seen.size, 2048);
+    take("--count 2 --count 3 --least 5", &seen);
+    assert_int_equal(seen.count, 5);
+    take("-i a --item b -ic", &seen);
+    assert_int_equal(seen.items.len, 3);
+    assert_string_equal(seen.items.items[2], "c");
+    strv_done(&seen.items);
+}
+
+static void a_group_may_be_about_a_struct_inside(void **state)
+{
+    struct seen seen;
+
+    take("--mode auto --name x --text ''", &seen);
+    assert_int_equal(seen.place.mode, MODE_AUTO);
+    assert_string_equal(seen.place.name, "x");
+    assert_string_equal(seen.place.text, "");
+    take("--mode require", &seen);
+    assert_int_equal(seen.place.mode, MODE_REQUIRE);
+    assert_null(seen.place.name);
+    take("--mode=disabled", &seen);
+    assert_int_equal(seen.place.mode, MODE_DISABLED);
+    take("--mode require --chosen", &seen);
+    assert_int_equal(seen.place.mode, MODE_DISABLED);
+}
+
+static void what_is_out_of_range_changes_nothing(void **state)
+{
+    static const struct {
+        const char *line;
+        const char *message;
+    } cases[] = {
+        {"--count 1", "--count: has to be from 2 to 10"},
+        {"--count 11", "--count: has to be from 2 to 10"},
+        {"--least 1", "--least: has to be at least 2"},
+        {"--time 0", "--time: has to be longer than 0"},
+        {"--size 2049", "--size: 2K are enough"},
+        {"--name ''", "--name: the name is empty"},
+        {"-i a -i b -i c -i d", "-i: given more than 3 times"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct options_rest left;
+        struct seen seen;
+        struct err err;
+
+        assert_int_equal(parse(kind_groups, cases[i].line, &seen, &left, &err), -1);
+        assert_string_equal(err.msg, cases[i].message);
+        assert_int_equal(seen.count + seen.time_ns + seen.size, 0);
+        assert_null(seen.place.name);
+        strv_done(&seen.items);
+    }
+}
+
+static void what_is_no_number_is_told(void **state)
+{
+    static const char *const lines[] = {"--count x", "--count -1", "--time 5parsecs", "--size 1Q"};
+
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct options_rest left;
+        struct seen seen;
+        struct err err;
+
+        assert_int_equal(parse(kind_groups, lines[i], &seen, &left, &err), -1);
+        assert_int_equal(strncmp(err.msg, lines[i], strcspn(lines[i], " ")), 0);
+    }
 }
 
 static void a_command_may_have_no_options(void **state)
@@ -271,6 +419,10 @@ int main(void)
         cmocka_unit_test(help_stops_everything),
         cmocka_unit_test(wrong_ones_are_named_with_what_is_near),
         cmocka_unit_test(wrong_values_are_told_with_what_is_right),
+        cmocka_unit_test(each_kind_goes_into_its_member),
+        cmocka_unit_test(a_group_may_be_about_a_struct_inside),
+        cmocka_unit_test(what_is_out_of_range_changes_nothing),
+        cmocka_unit_test(what_is_no_number_is_told),
         cmocka_unit_test(a_command_may_have_no_options),
         cmocka_unit_test(the_table_is_the_help),
         cmocka_unit_test(texts_are_wrapped),
