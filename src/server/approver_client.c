@@ -4,6 +4,8 @@
 #include "server/approver_client.h"
 
 #include "approval/approvals.h"
+#include "approval/approver_hook.h"
+#include "approval/approver_terminal.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/json.h"
@@ -11,6 +13,7 @@
 #include "rpc/rpc.h"
 #include "server/client.h"
 #include "server/client_session.h"
+#include "server/server.h"
 
 #include <stdlib.h>
 
@@ -140,4 +143,45 @@ struct asker *approver_client_new(struct client_session *session)
         (struct asker){.ask = client_ask, .withdraw = client_withdraw, .free = client_free};
     asker->session = session;
     return &asker->asker;
+}
+
+/* --- who is asked ---
+ *
+ * A hook that cannot be made is an error, and no other approver is asked in its place: it is there
+ * to say no. */
+
+static struct asker *hook_new(const struct server *server, struct err *err)
+{
+    uint64_t limit_ns = server->limits.approval_ns;
+
+    return asker_hook_new(server->loop, server->approval_hook,
+                          limit_ns ? limit_ns : ASKER_HOOK_DEADLINE_NS, err);
+}
+
+static struct asker *person_new(struct client_session *session)
+{
+    AUTO_FREE char *who = alloc_strf("session %s", session->id);
+
+    return session->server->prompt ? asker_terminal_new(session->server->prompt, who)
+                                   : approver_client_new(session);
+}
+
+struct approvals *session_approvals(struct client_session *session, struct err *err)
+{
+    const struct server *server = session->server;
+    uint64_t limit_ns = server->limits.approval_ns;
+    struct asker *hook = NULL;
+
+    if (session->approvals)
+        return session->approvals;
+    if (server->approval_hook) {
+        hook = hook_new(server, err);
+        if (!hook)
+            return NULL;
+    }
+    session->approvals = approvals_new(server->loop, limit_ns ? limit_ns : SERVER_APPROVAL_NS);
+    if (hook)
+        approvals_add_asker(session->approvals, hook);
+    approvals_add_asker(session->approvals, person_new(session));
+    return session->approvals;
 }

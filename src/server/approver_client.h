@@ -1,7 +1,17 @@
-/* The client of a session as the one who is asked, and questions as they look on the wire. */
+/* Who is asked about the commands of a session: what the server was started with, first a hook
+ * program, then the person at the server's terminal or else the session's client; and questions as
+ * that client sees them. */
 #pragma once
 
+#include "base/err.h"
+
 #include <jansson.h>
+
+struct approvals;
+struct client_session;
+
+/* The questions of the session; made when they are first wanted. NULL on failure. */
+struct approvals *session_approvals(struct client_session *session, struct err *err);
 
 struct asker;
 struct client_session;

@@ -1,14 +1,15 @@
-/* See method.h and call.h. A call is in its client's list from its arrival until its answer, so a
+/* See call.h. A call is in its client's list from its arrival until its answer, so a
  * connection that closes finds every handler that is still at work. */
 #include "server/call.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/strv.h"
+#include "job/job.h"
 #include "rpc/rpc.h"
 #include "rpc/text.h"
 #include "server/client.h"
-#include "server/limit_data.h"
 #include "server/server.h"
 
 #include <errno.h>
@@ -43,6 +44,7 @@ static void call_free(struct call *call)
         client->calls = call->next;
     client->calls_len--;
     rpc_message_done(&call->message);
+    free(call->params);
     free(call);
 }
 
@@ -68,14 +70,12 @@ const json_t *call_params(const struct call *call)
     return nothing;
 }
 
-struct server *call_server(const struct call *call)
+void call_words(const json_t *array, struct strv *ret)
 {
-    return call->client->server;
-}
+    size_t i;
+    json_t *word;
 
-struct client *call_client(const struct call *call)
-{
-    return call->client;
+    json_array_foreach((json_t *)array, i, word) strv_push(ret, json_string_value(word));
 }
 
 void call_on_gone(struct call *call, void (*on_gone)(void *data), void *data)
@@ -190,4 +190,38 @@ void call_fail_err(struct call *call, const struct err *err)
     };
 
     call_fail_with(call, codes[err->code], err);
+}
+
+/* --- limits --- */
+
+json_t *limit_data(const char *reason, size_t limit)
+{
+    return json_pack("{s:s, s:I}", "reason", reason, "limit", (json_int_t)limit);
+}
+
+json_t *limit_data_of_input(const struct job *job)
+{
+    struct job_info info;
+
+    job_info(job, &info);
+    return json_pack("{s:s, s:I, s:I}", "reason", "input-full", "limit", (json_int_t)JOB_INPUT_MAX,
+                     "pendingBytes", (json_int_t)info.input_len);
+}
+
+json_t *limit_data_of_errno(int error)
+{
+    static const struct {
+        int error;
+        const char *reason;
+    } reasons[] = {
+        {EMFILE, "descriptors"},      {ENFILE, "descriptors"},   {ENOSPC, "disk-full"},
+        {EDQUOT, "disk-full"},        {EFBIG, "file-too-large"}, {ENOMEM, "memory"},
+        {EAGAIN, "system-processes"}, /* fork(2): RLIMIT_NPROC, pids.max */
+    };
+
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (reasons[i].error == error)
+            return json_pack("{s:s, s:s}", "reason", reasons[i].reason, "errno",
+                             strerrorname_np(error));
+    return NULL;
 }

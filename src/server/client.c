@@ -13,7 +13,6 @@
 #include "rpc/rpc.h"
 #include "server/call.h"
 #include "server/client_session.h"
-#include "server/limit_data.h"
 #include "server/method_table.h"
 #include "server/process/observer.h"
 #include "server/server.h"
@@ -51,15 +50,17 @@ static int check_nothing(const json_t *params, struct err *err)
                                             : "value");
 }
 
-static int check_params(const struct method *method, const struct call *call, char **ret_path,
-                        struct err *err)
+static int read_params(const struct method *method, struct call *call, char **ret_path,
+                       struct err *err)
 {
     bool is_given = call->message.params && !json_is_null(call->message.params);
     struct json_at root = json_at_root(call_params(call));
 
     if (!method->params)
         return check_nothing(call->message.params, err);
-    if (schema_check(method->params, &root, ret_path, err) == 0)
+    if (method->params_size)
+        call->params = alloc_zero(1, method->params_size);
+    if (schema_read(method->params, &root, call->params, ret_path, err) == 0)
         return 0;
     if (!is_given)
         err_set(err, ERR_INVALID, "invalid type: null, expected struct %s", method->params->name);
@@ -96,12 +97,12 @@ static void call_dispatch(struct call *call)
         call_fail_data(call, RPC_INVALID_REQUEST, text, limit_data("max-calls", CALLS_MAX));
         return;
     }
-    if (check_params(method, call, &path, &err)) {
+    if (read_params(method, call, &path, &err)) {
         call_fail_data(call, RPC_INVALID_PARAMS, err.msg,
                        path ? json_pack("{s:s}", "path", path) : NULL);
         return;
     }
-    method->handle(call, call_params(call));
+    method->handle(call, call->params);
 }
 
 /* A notification that makes no sense ends the connection, as in the original: the two sides do not
@@ -171,11 +172,6 @@ void client_on_closed(struct client *client)
     else
         server->clients = client->next;
     free(client);
-}
-
-struct rpc_peer *client_peer(const struct client *client)
-{
-    return client->peer;
 }
 
 void *client_part(const struct client *client, enum client_part which)

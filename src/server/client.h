@@ -1,15 +1,23 @@
-/* One connection: how far its handshake is, the session that it speaks for, the calls that wait.
- * Internal to server. */
+/* One connection: how far its handshake is, the session that it speaks for, the calls that wait. */
 #pragma once
 
-#include "server/method.h"
-
-#include <stdint.h>
+#include <stddef.h>
 
 struct call;
 struct client_session;
 struct observer;
 struct rpc_message;
+struct rpc_peer;
+struct server;
+
+/* What a family of methods keeps with a connection (file handles, watches, streams), one pointer
+ * for each. `done` is called when the connection closes, behind every on_gone of its calls. */
+enum client_part { CLIENT_PART_FILES, CLIENT_PART_WATCHES, CLIENT_PART_HTTP, CLIENT_PART_COUNT };
+
+struct client_part_type {
+    void (*done)(void *part);
+    void (*on_room)(void *part); /* there is room in the queue again (rpc_handlers); may be NULL */
+};
 
 enum client_state {
     CLIENT_NEW,         /* initialize has not succeeded */
@@ -38,3 +46,7 @@ void client_on_open(struct server *server, struct rpc_peer *peer);
 void client_on_message(struct client *client, struct rpc_message *message);
 void client_on_room(struct client *client);
 void client_on_closed(struct client *client);
+
+void *client_part(const struct client *client, enum client_part which); /* NULL: none yet */
+void client_set_part(struct client *client, enum client_part which, void *part,
+                     const struct client_part_type *type);

@@ -12,7 +12,7 @@
 #include "job/model_calls.h"
 #include "loop/loop.h"
 #include "server/client.h"
-#include "server/model/model_part.h"
+#include "server/model/model_request.h"
 #include "server/process/rpc_process.h"
 #include "server/run/exec_run.h"
 #include "server/server.h"

@@ -1,7 +1,7 @@
 /* Every request that a client may send; the table is made of schema/ by scripts/schema. */
 #pragma once
 
-#include "server/method.h"
+#include "server/call.h"
 #include "server/schema.h"
 
 /* When it may be used. */
@@ -16,7 +16,8 @@ struct method {
     bool is_control;             /* also when CALLS_MAX requests of the connection wait already */
     const char *family;          /* "client must call initialize before using ... methods" */
     const struct schema *params; /* NULL: it takes none */
-    method_fn *handle;
+    size_t params_size;          /* of their struct (methods.gen.h); 0: none */
+    void (*handle)(struct call *call, const void *params);
 };
 
 extern const struct method methods[]; /* ordered by name */

@@ -137,7 +137,7 @@ static int check_array(const struct schema *schema, const struct json_at *at, ch
     for (size_t i = 0; schema->items && i < len; i++) {
         struct json_at item = json_at_item(at, i);
 
-        if (schema_check(schema->items, &item, ret_path, err))
+        if (schema_read(schema->items, &item, NULL, ret_path, err))
             return -1;
     }
     return 0;
@@ -153,7 +153,7 @@ static int check_map(const struct schema *schema, const struct json_at *at, char
     {
         struct json_at item = json_at_field(at, key);
 
-        if (schema->items && schema_check(schema->items, &item, ret_path, err))
+        if (schema->items && schema_read(schema->items, &item, NULL, ret_path, err))
             return -1;
     }
     return 0;
@@ -165,24 +165,56 @@ static int check_field(const struct schema_field *field, const struct json_at *o
     struct json_at at = json_at_field(object, field->name);
 
     if (at.value && !(json_is_null(at.value) && field->need == SCHEMA_NULLABLE))
-        return schema_check(field->schema, &at, ret_path, err);
+        return schema_read(field->schema, &at, NULL, ret_path, err);
     if (at.value || field->need != SCHEMA_REQUIRED)
         return 0;
     err_set(err, ERR_INVALID, "missing field `%s`", field->name);
     return fail_at(&at, ret_path);
 }
 
-static int check_object(const struct schema *schema, const struct json_at *at, char **ret_path,
-                        struct err *err)
+/* `value`: NULL when it is not given. */
+static void fill(const struct schema_field *field, const json_t *value, char *ret)
 {
-    for (const struct schema_field *field = schema->fields; field && field->name; field++)
+    void *slot = ret + field->at;
+    void *len = ret + field->len_at;
+
+    switch (field->schema->type) {
+    case SCHEMA_STRING:
+        *(const char **)slot = json_string_value(value);
+        if (field->len_at)
+            *(size_t *)len = json_string_length(value);
+        break;
+    case SCHEMA_INTEGER:
+        *(int64_t *)slot = json_is_integer(value) ? json_integer_value(value) : field->otherwise;
+        break;
+    case SCHEMA_BOOLEAN:
+        *(bool *)slot = json_is_boolean(value) ? json_is_true(value) : field->otherwise;
+        break;
+    case SCHEMA_OBJECT:
+    case SCHEMA_ARRAY:
+    case SCHEMA_MAP:
+        *(const json_t **)slot = json_is_null(value) ? NULL : value;
+        break;
+    case SCHEMA_ANY:
+        *(const json_t **)slot = value;
+        break;
+    }
+}
+
+static int read_object(const struct schema *schema, const struct json_at *at, void *ret,
+                       char **ret_path, struct err *err)
+{
+    for (const struct schema_field *field = schema->fields; field && field->name; field++) {
         if (check_field(field, at, ret_path, err))
             return -1;
+        if (ret)
+            fill(field, json_object_get(at->value, field->name), ret);
+    }
     return 0;
 }
 
-int schema_check(const struct schema *schema, const struct json_at *at, char **ret_path,
-                 struct err *err)
+int schema_read(const struct schema *schema, const struct json_at *at, void *ret, char **ret_path,
+                struct err *err)
 {
     const json_t *value = at->value;
 
@@ -203,7 +235,7 @@ int schema_check(const struct schema *schema, const struct json_at *at, char **r
         break;
     case SCHEMA_OBJECT:
         if (json_is_object(value))
-            return check_object(schema, at, ret_path, err);
+            return read_object(schema, at, ret, ret_path, err);
         break;
     case SCHEMA_ARRAY:
         if (json_is_array(value))

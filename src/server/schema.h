@@ -1,10 +1,11 @@
 /* What a value on the wire has to look like, as constant tables that scripts/schema makes, and the
- * one function that holds a value against them. Unknown fields are ignored, whatever they are. */
+ * one function that holds a value against them and reads it. Unknown fields are ignored, whatever they are. */
 #pragma once
 
 #include "base/err.h"
 #include "base/json.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum schema_type {
@@ -27,6 +28,9 @@ struct schema_field {
     const char *name; /* NULL ends the table */
     enum schema_need need;
     const struct schema *schema;
+    size_t at;         /* where its value goes in the struct of a method's parameters */
+    size_t len_at;     /* of a text that can hold NUL bytes: where its length goes; 0: nowhere */
+    int64_t otherwise; /* a number or flag that is not given */
 };
 
 struct schema {
@@ -39,7 +43,10 @@ struct schema {
     const struct schema_field *fields; /* of an object; NULL: none */
 };
 
-/* ERR_INVALID in the words of the original (spec/wire-samples); where it is comes as a JSON path
- * in `*ret_path`, which the caller frees. The nesting is that of the tables. */
-int schema_check(const struct schema *schema, const struct json_at *at, char **ret_path,
-                 struct err *err);
+/* ERR_INVALID in the words of the original; where it is comes as a JSON path in `*ret_path`, which
+ * the caller frees. The nesting is that of the tables.
+ *
+ * `ret` takes the values of the schema's own fields, as they lie in its struct (methods.gen.h), and
+ * borrows from the value; it makes no sense after a failure. NULL: the value is only checked. */
+int schema_read(const struct schema *schema, const struct json_at *at, void *ret, char **ret_path,
+                struct err *err);

@@ -10,37 +10,185 @@
 #include "approval/prompt.h"
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/buf.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "loop/loop.h"
 #include "policy/config/config.h"
+#include "rpc/rpc.h"
 #include "sandbox/sandbox.h"
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
 #include "server/files/file_pool.h"
-#include "server/limit_data.h"
-#include "server/metrics.h"
-#include "server/model/model_part.h"
+#include "server/model/model_request.h"
 #include "server/place.h"
 #include "server/places.h"
 #include "server/process/rpc_process.h"
 #include "server/run/exec_run.h"
 #include "server/server_audit.h"
 #include "server/service.h"
-#include "server/stopping.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-struct loop *server_loop(const struct server *server)
+/* --- the end ---
+ *
+ * Clients hear how their processes ended, as far as they listen, before their connections are
+ * closed. */
+
+#define STOPPING_CLOSE_NS UINT64_C(5000000000) /* for connections to take what is queued */
+#define STOPPING_CHECK_NS UINT64_C(20000000)   /* sessions of models do not tell when they end */
+
+static bool has_running(const struct server *server)
 {
-    return server->loop;
+    return server->open || server->model_requests || exec_runs_count(server);
 }
 
-struct places *server_places(struct server *server)
+static void terminate_all(struct server *server, uint64_t grace_ns)
 {
-    return server->places;
+    struct err ignored; /* the next step kills what is left */
+    bool was_running;
+
+    for (struct client_session *session = server->sessions; session; session = session->next)
+        for (struct rpc_process *process = session->processes.first; process;
+             process = process->next)
+            rpc_process_terminate(process, grace_ns, &was_running, &ignored);
+    exec_runs_cancel(server);
+}
+
+/* The next look, at the end of the step at the latest. */
+static void check_later(struct stopping *stopping)
+{
+    uint64_t now = clock_now_ns();
+    uint64_t left = stopping->until_ns > now ? stopping->until_ns - now : 0;
+
+    loop_timer_start(stopping->timer, left < STOPPING_CHECK_NS ? left : STOPPING_CHECK_NS);
+}
+
+static void step_close(struct server *server)
+{
+    server->stopping.step = STOPPING_CLOSE;
+    loop_timer_start(server->stopping.timer, STOPPING_CLOSE_NS);
+    rpc_hub_shutdown(server->hub, RPC_CLOSE_GOING_AWAY, "the server is stopping");
+}
+
+static void step_terminate(struct server *server)
+{
+    server->stopping.step = STOPPING_TERMINATE;
+    server->stopping.until_ns = clock_after(clock_now_ns(), SERVER_GRACE_NS + SERVER_GRACE_NS / 2);
+    terminate_all(server, SERVER_GRACE_NS);
+    check_later(&server->stopping);
+}
+
+static void give_up(struct server *server)
+{
+    log_event(LOG_LEVEL_WARN, "stopping-unfinished", log_uint("processes", server->open),
+              log_uint("model-calls", server->model_requests),
+              log_uint("runs", exec_runs_count(server)));
+    step_close(server);
+}
+
+void stopping_check(struct server *server)
+{
+    struct stopping *stopping = &server->stopping;
+
+    if (stopping->step == STOPPING_CLOSE && !server->clients)
+        server->is_done = true;
+    if ((stopping->step == STOPPING_DRAIN || stopping->step == STOPPING_TERMINATE) &&
+        !has_running(server))
+        loop_timer_start(stopping->timer, 0);
+}
+
+static void stopping_on_time(void *data)
+{
+    struct server *server = data;
+    struct stopping *stopping = &server->stopping;
+    bool is_over = clock_now_ns() >= stopping->until_ns;
+
+    if (stopping->step == STOPPING_CLOSE)
+        server->is_done = true;
+    else if (!has_running(server))
+        step_close(server);
+    else if (!is_over)
+        check_later(stopping);
+    else if (stopping->step == STOPPING_DRAIN)
+        step_terminate(server);
+    else
+        give_up(server);
+    stopping_check(server);
+}
+
+static void stopping_now(struct server *server)
+{
+    server->is_stopping = true;
+    terminate_all(server, 0);
+    step_close(server);
+    stopping_check(server);
+}
+
+void server_stop(struct server *server)
+{
+    if (server->is_stopping) {
+        stopping_now(server);
+        return;
+    }
+    server->is_stopping = true;
+    service_notify_stopping(server->service);
+    log_event(LOG_LEVEL_INFO, "stopping", log_uint("processes", server->open));
+    server->stopping.step = STOPPING_DRAIN;
+    server->stopping.until_ns = clock_after(clock_now_ns(), server->limits.drain_ns);
+    check_later(&server->stopping);
+}
+
+/* --- /metrics: one row per number; what is counted is counted anyway --- */
+
+struct metric {
+    const char *name;
+    const char *type;
+    const char *help;
+    uint64_t value;
+};
+
+static uint64_t count_sessions(const struct server *server)
+{
+    uint64_t count = 0;
+
+    for (const struct client_session *session = server->sessions; session; session = session->next)
+        count++;
+    return count;
+}
+
+static void on_metrics(void *data, struct buf *body)
+{
+    const struct server *server = data;
+    struct rpc_stats stats;
+
+    rpc_hub_stats(server->hub, &stats);
+    const struct metric metrics[] = {
+        {"connections", "gauge", "Open connections.", stats.peers_open},
+        {"connections_total", "counter", "Connections accepted.", stats.peers_opened},
+        {"connections_refused_total", "counter", "Connections refused.", stats.peers_refused},
+        {"messages_received_total", "counter", "Messages received.", stats.messages_in},
+        {"messages_sent_total", "counter", "Messages sent.", stats.messages_out},
+        {"received_bytes_total", "counter", "Bytes received.", stats.bytes_in},
+        {"sent_bytes_total", "counter", "Bytes sent.", stats.bytes_out},
+        {"queued_bytes", "gauge", "Bytes that wait for clients to take them.", stats.bytes_queued},
+        {"parse_errors_total", "counter", "Messages that were none.", stats.parse_errors},
+        {"sessions", "gauge", "Sessions of clients, detached ones included.",
+         count_sessions(server)},
+        {"processes", "gauge", "Processes that are not closed.", server->open},
+        {"processes_retained", "gauge", "Processes that are closed and can be read.",
+         server->retained.len},
+        {"processes_started_total", "counter", "Processes started.", server->started},
+    };
+
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
+        buf_appendf(body, "# HELP cordon_%s %s\n# TYPE cordon_%s %s\ncordon_%s %" PRIu64 "\n",
+                    metrics[i].name, metrics[i].help, metrics[i].name, metrics[i].type,
+                    metrics[i].name, metrics[i].value);
 }
 
 /* --- what the transports tell --- */
@@ -73,11 +221,6 @@ static void on_closed(void *data, struct rpc_peer *peer, const char *why)
         stopping_now(server);
     else
         stopping_check(server);
-}
-
-static void on_metrics(void *data, struct buf *body)
-{
-    metrics_append(data, body);
 }
 
 static const struct rpc_handlers handlers = {

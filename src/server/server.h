@@ -9,11 +9,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "rpc/rpc.h"
-#include "server/process/retained.h"
+#include "server/process/process_table.h"
 #include "server/process/rpc_event.h"
 #include "server/rules_cache.h"
 #include "server/server_limits.h"
-#include "server/stopping.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,6 +34,15 @@ struct model_calls;
 struct write_queue;
 
 #define SERVER_GRACE_NS UINT64_C(2000000000) /* from SIGTERM to SIGKILL when the server stops */
+
+enum stopping_step { STOPPING_NOT, STOPPING_DRAIN, STOPPING_TERMINATE, STOPPING_CLOSE };
+
+/* How it ends; server.c has the drawing. */
+struct stopping {
+    enum stopping_step step;
+    struct loop_timer *timer; /* for the next check */
+    uint64_t until_ns;        /* when the next step comes at the latest */
+};
 
 /* What the configuration says; read again on SIGHUP. */
 struct server_config {
@@ -122,6 +130,9 @@ void server_on_started(struct server *server, struct place *place);
 
 /* Ends everything, as the limits say; a second time: now. server_run() returns when it is done. */
 void server_stop(struct server *server);
+
+/* Something ended: perhaps a server that stops can take its next step. */
+void stopping_check(struct server *server);
 
 /* Reads the configuration and the secrets of clients again, and tells the log of each whether it
  * changed. What is wrong with one goes to the log, and the old one stays; connections stay in any

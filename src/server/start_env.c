@@ -7,12 +7,13 @@
 #include "base/alloc.h"
 #include "policy/config/config.h"
 #include "policy/environment.h"
+#include "server/call.h"
 
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Of the original's server, which its children never get: spec/exec-server.md 5.1. */
+/* Of the original's server, which its children never get. */
 static const char *const reserved[] = {"CODEX_EXEC_SERVER_EXIT_ON_STDIN_CLOSE",
                                        "CODEX_EXEC_SERVER_NOISE_AUTH_TOKEN"};
 
@@ -44,14 +45,6 @@ static void start_env_set(struct strv *env, const char *name, const char *value)
     strv_pushf(env, "%s=%s", name, value);
 }
 
-static void push_all(const json_t *array, struct strv *ret)
-{
-    size_t i;
-    json_t *item;
-
-    json_array_foreach(array, i, item) strv_push(ret, json_string_value(item));
-}
-
 static enum environment_inherit inherit_of(const char *word)
 {
     if (strcmp(word, "core") == 0)
@@ -71,8 +64,8 @@ static void policy_read(const json_t *object, struct environment_policy *ret)
         strv_push(&ret->exclude, "*SECRET*");
         strv_push(&ret->exclude, "*TOKEN*");
     }
-    push_all(json_object_get(object, "exclude"), &ret->exclude);
-    push_all(json_object_get(object, "includeOnly"), &ret->include_only);
+    call_words(json_object_get(object, "exclude"), &ret->exclude);
+    call_words(json_object_get(object, "includeOnly"), &ret->include_only);
     json_object_foreach(json_object_get(object, "set"), name, value)
         strv_pushf(&ret->set, "%s=%s", name, json_string_value(value));
 }
@@ -82,7 +75,7 @@ void start_env_build(const json_t *policy, const json_t *env, struct strv *ret)
     const char *name;
     json_t *value;
 
-    if (json_is_object(policy)) {
+    if (policy) {
         struct environment_policy general;
         struct environment_request request = {
             .policy = &general,
@@ -102,9 +95,9 @@ void start_env_build(const json_t *policy, const json_t *env, struct strv *ret)
     }
 }
 
-void start_env_for_call(const json_t *params, const struct config *config, struct strv *ret)
+void start_env_for_call(const json_t *policy, const json_t *env, const struct config *config,
+                        struct strv *ret)
 {
-    const json_t *policy = json_object_get(params, "envPolicy");
     struct environment_request request = {
         .base = environ,
         .sandbox = ENVIRONMENT_BARE,
@@ -113,7 +106,7 @@ void start_env_for_call(const json_t *params, const struct config *config, struc
 
     if (config)
         request.policy = config_environment(config);
-    if (!json_is_object(policy))
+    if (!policy)
         environment_build(&request, ret, NULL);
-    start_env_build(policy, json_object_get(params, "env"), ret);
+    start_env_build(policy, env, ret);
 }

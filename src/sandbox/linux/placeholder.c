@@ -21,7 +21,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/list.h"
 #include "base/lock.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -308,7 +307,7 @@ enum { BUCKETS = 1024, TRIES = 1000 };
 #define REMOVAL_NS CLOCK_NS_PER_S
 
 struct placeholder {
-    struct list in_bucket;
+    struct placeholder *next; /* in its bucket */
     char *path;
     int parent; /* the folder it is in */
     int fd;     /* holds the shared lock */
@@ -323,7 +322,7 @@ struct placeholders {
 };
 
 static struct {
-    struct list buckets[BUCKETS];
+    struct placeholder *buckets[BUCKETS];
     size_t count;
     bool is_recovered;
     bool has_leftover; /* something that a later process has to remove */
@@ -422,11 +421,11 @@ static bool placeholder_is_valid(const struct placeholder *placeholder)
  * nothing any more: its users keep it until they are done, and a new user looks at what is there now. */
 static struct placeholder *table_find(const char *path)
 {
-    struct placeholder *placeholder;
+    struct placeholder *placeholder = table.buckets[bucket_of(path)];
 
-    list_for_each(placeholder, &table.buckets[bucket_of(path)], in_bucket)
-        if (str_eq(placeholder->path, path) && placeholder_is_valid(placeholder))
-            break;
+    while (placeholder &&
+           (strcmp(placeholder->path, path) != 0 || !placeholder_is_valid(placeholder)))
+        placeholder = placeholder->next;
     return placeholder;
 }
 
@@ -444,6 +443,7 @@ static void placeholder_free(struct placeholder *placeholder)
 static int table_add(const struct plan_placeholder *item, struct placeholder **ret,
                      bool *ret_absent, struct err *err)
 {
+    struct placeholder **bucket = &table.buckets[bucket_of(item->path)];
     struct placeholder *placeholder = alloc_zero(1, sizeof *placeholder);
     const char *name;
 
@@ -458,7 +458,8 @@ static int table_add(const struct plan_placeholder *item, struct placeholder **r
         *ret = NULL;
         return 0;
     }
-    list_add(&table.buckets[bucket_of(item->path)], &placeholder->in_bucket);
+    placeholder->next = *bucket;
+    *bucket = placeholder;
     table.count++;
     *ret = placeholder;
     return 0;
@@ -481,12 +482,16 @@ static int table_use(const struct plan_placeholder *item, struct placeholders *p
 
 static void table_drop(struct placeholder *placeholder)
 {
+    struct placeholder **at = &table.buckets[bucket_of(placeholder->path)];
+
     if (--placeholder->users)
         return;
     if (!placeholder_file_remove(placeholder->parent, path_name(placeholder->path),
                                  placeholder->fd))
         table.has_leftover = true;
-    list_remove(&placeholder->in_bucket);
+    while (*at != placeholder)
+        at = &(*at)->next;
+    *at = placeholder->next;
     placeholder_free(placeholder);
     table.count--;
 }

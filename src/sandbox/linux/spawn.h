@@ -2,7 +2,6 @@
 #pragma once
 
 #include "base/err.h"
-#include "base/list.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -12,7 +11,7 @@
 struct netns {
     int user;
     int net;
-    struct list in_pool;
+    struct netns *next;
 };
 
 struct netns *netns_new(struct err *err);

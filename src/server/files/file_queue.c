@@ -1,4 +1,4 @@
-/* See file_queue.h.
+/* See file_queue.h. At most 128 files are open, so a list is searched as fast as anything.
  *
  * What goes to a helper is the call as it came, without its `sandbox` (which says where it runs)
  * and with each path in its canonical spelling, so that what is wrong with a path is said here in
@@ -8,14 +8,88 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/file_uri.h"
-#include "server/files/file_handles.h"
+#include "base/str.h"
+#include "server/call.h"
+#include "server/client.h"
 #include "server/files/file_pool.h"
 #include "server/place.h"
 #include "server/rpc_path.h"
+#include "server/server.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* --- open files --- */
+
+struct handle {
+    char *id;
+    int fd;
+};
+
+struct file_handles {
+    struct handle items[FILE_HANDLES_MAX];
+    size_t len;
+};
+
+struct file_handles *file_handles_new(void)
+{
+    return alloc_zero(1, sizeof(struct file_handles));
+}
+
+static void handle_done(struct handle *handle)
+{
+    close(handle->fd);
+    free(handle->id);
+}
+
+void file_handles_free(struct file_handles *handles)
+{
+    if (!handles)
+        return;
+    while (handles->len)
+        handle_done(&handles->items[--handles->len]);
+    free(handles);
+}
+
+size_t file_handles_count(const struct file_handles *handles)
+{
+    return handles->len;
+}
+
+static size_t handles_index(const struct file_handles *handles, const char *id)
+{
+    size_t i = 0;
+
+    while (i < handles->len && !str_eq(handles->items[i].id, id))
+        i++;
+    return i;
+}
+
+int file_handles_find(const struct file_handles *handles, const char *id)
+{
+    size_t i = handles_index(handles, id);
+
+    return i < handles->len ? handles->items[i].fd : -1;
+}
+
+void file_handles_add(struct file_handles *handles, const char *id, int fd)
+{
+    handles->items[handles->len++] = (struct handle){.id = alloc_str(id), .fd = fd};
+}
+
+void file_handles_close(struct file_handles *handles, const char *id)
+{
+    size_t i = handles_index(handles, id);
+
+    if (i == handles->len)
+        return;
+    handle_done(&handles->items[i]);
+    handles->items[i] = handles->items[--handles->len];
+}
+
+/* --- the queue --- */
 
 enum { URI_MAX = 3 * PATH_MAX + 32 }; /* every byte escaped */
 
@@ -39,14 +113,14 @@ static void queue_done(void *part)
 static struct file_queue *queue_of(struct call *call)
 {
     static const struct client_part_type type = {.done = queue_done};
-    struct client *client = call_client(call);
+    struct client *client = call->client;
     struct file_queue *queue = client_part(client, CLIENT_PART_FILES);
 
     if (queue)
         return queue;
     queue = alloc_zero(1, sizeof *queue);
-    queue->pool = server_file_pool(call_server(call));
-    queue->places = server_places(call_server(call));
+    queue->pool = server_file_pool(call->client->server);
+    queue->places = call->client->server->places;
     queue->handles = file_handles_new();
     client_set_part(client, CLIENT_PART_FILES, queue, &type);
     return queue;
@@ -94,7 +168,7 @@ static void on_gone(void *data)
     free(task);
 }
 
-void file_queue_add(struct call *call, const json_t *params, const struct file_task *how)
+void file_queue_add(struct call *call, const struct file_task *how)
 {
     struct file_queue *queue = queue_of(call);
     struct file_task *task = alloc_zero(1, sizeof *task);
@@ -103,7 +177,6 @@ void file_queue_add(struct call *call, const json_t *params, const struct file_t
     *task = *how;
     task->queue = queue;
     task->call = call;
-    task->params = params;
     call_on_gone(call, on_gone, task);
     while (*last)
         last = &(*last)->next;
@@ -153,7 +226,8 @@ static int task_call(const struct file_task *task, struct file_call *ret, enum r
                      struct err *err)
 {
     static const char *const paths[] = {"path", "sourcePath", "destinationPath"};
-    AUTO_JSON json_t *params = json_copy((json_t *)task->params);
+    const json_t *given = call_params(task->call);
+    AUTO_JSON json_t *params = json_copy((json_t *)given);
     AUTO_JSON json_t *root = NULL;
 
     json_object_del(params, "sandbox");
@@ -161,10 +235,10 @@ static int task_call(const struct file_task *task, struct file_call *ret, enum r
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (spell_path(params, paths[i], ret_code, err))
             return -1;
-    root = json_pack("{s:s,s:O}", "method", task->method, "params", params);
+    root = json_pack("{s:s,s:O}", "method", task->call->message.method, "params", params);
     ret->text = json_dumps(root, JSON_COMPACT);
     ret->len = strlen(ret->text);
-    ret->data = json_incref(json_object_get(task->params, "dataBase64"));
+    ret->data = json_incref(json_object_get(given, "dataBase64"));
     return 0;
 }
 
@@ -172,17 +246,16 @@ static void on_answer(void *user, const struct file_answer *answer)
 {
     struct file_task *task = user;
     struct file_queue *queue = task->queue;
-    const json_t *params = task->params;
     file_done_fn *done = task->done;
 
-    done(file_task_end(task), queue->handles, params, answer);
+    done(file_task_end(task), queue->handles, answer);
     queue_pump(queue);
 }
 
 void file_task_send(struct file_task *task)
 {
     const struct place_request request = {
-        .sandbox = json_object_get(task->params, "sandbox"),
+        .sandbox = json_object_get(call_params(task->call), "sandbox"),
         .tmpdir = getenv("TMPDIR"),
     };
     AUTO(file_call_done) struct file_call call = {.on_answer = on_answer, .user = task};

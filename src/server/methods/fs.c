@@ -2,22 +2,32 @@
  * is made of the answer. What they do is in src/files; it happens in a helper process, in the
  * sandbox that the call names or in none, so that no disk, however slow, holds this process up.
  * Blocks of open files are read and written right here: the kernel decided when the file was
- * opened. */
+ * opened.
+ *
+ * fs/watchMissing: one watch per connection; the newest ends the older, even when it comes to
+ * nothing. A client that is told `false` looks by itself from time to time, so everything that is
+ * not simple is `false`: also a watch for a sandboxed client, which must not learn of names below a
+ * denied directory. */
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/base64.h"
+#include "base/strv.h"
 #include "files/call.h"
+#include "rpc/rpc.h"
 #include "sandbox/linux/placeholder.h"
 #include "server/call.h"
-#include "server/files/file_handles.h"
+#include "server/client.h"
 #include "server/files/file_queue.h"
-#include "server/limit_data.h"
+#include "server/files/missing_watch.h"
+#include "server/methods.gen.h"
 #include "server/rpc_path.h"
+#include "server/server.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,7 +44,7 @@ static void fail(struct call *call, const struct err *err)
 
 /* --- calls that a helper carries out and answers --- */
 
-static void on_done(struct call *call, struct file_handles *handles, const json_t *params,
+static void on_done(struct call *call, struct file_handles *handles,
                     const struct file_answer *answer)
 {
     size_t len = answer->text->len;
@@ -45,48 +55,43 @@ static void on_done(struct call *call, struct file_handles *handles, const json_
         call_reply_text(call, buf_take(answer->text), len);
 }
 
-static void add_simple(struct call *call, const json_t *params, const char *method)
-{
-    const struct file_task task = {.method = method, .begin = file_task_send, .done = on_done};
+static const struct file_task by_helper = {.begin = file_task_send, .done = on_done};
 
-    file_queue_add(call, params, &task);
+void method_fs_read_file(struct call *call, const struct fs_read_file_params *params)
+{
+    file_queue_add(call, &by_helper);
 }
 
-void method_fs_read_file(struct call *call, const json_t *params)
+void method_fs_write_file(struct call *call, const struct fs_write_file_params *params)
 {
-    add_simple(call, params, "fs/readFile");
+    file_queue_add(call, &by_helper);
 }
 
-void method_fs_write_file(struct call *call, const json_t *params)
+void method_fs_create_directory(struct call *call, const struct fs_create_directory_params *params)
 {
-    add_simple(call, params, "fs/writeFile");
+    file_queue_add(call, &by_helper);
 }
 
-void method_fs_create_directory(struct call *call, const json_t *params)
+void method_fs_create_symlink(struct call *call, const struct fs_create_symlink_params *params)
 {
-    add_simple(call, params, "fs/createDirectory");
+    file_queue_add(call, &by_helper);
 }
 
-void method_fs_create_symlink(struct call *call, const json_t *params)
+void method_fs_set_mode(struct call *call, const struct fs_set_mode_params *params)
 {
-    add_simple(call, params, "fs/createSymlink");
-}
-
-void method_fs_set_mode(struct call *call, const json_t *params)
-{
-    add_simple(call, params, "fs/setMode");
+    file_queue_add(call, &by_helper);
 }
 
 /* To a client without a sandbox the placeholders of others are not there: it would take an empty .git
  * for a repository. */
-static bool is_placeholder(const json_t *params)
+static bool is_placeholder(const struct fs_get_metadata_params *params)
 {
-    const char *uri = json_string_value(json_object_get(params, "path"));
+    const char *uri = params->path;
     enum rpc_code code;
     struct err err;
     AUTO_FREE char *path = NULL;
 
-    if (json_is_object(json_object_get(params, "sandbox")) || strlen(uri) > 3 * PATH_MAX)
+    if (json_is_object(params->sandbox) || strlen(uri) > 3 * PATH_MAX)
         return false;
     path = rpc_path_parse(uri, &code, &err);
     return path && placeholder_file_is(path);
@@ -94,51 +99,45 @@ static bool is_placeholder(const json_t *params)
 
 static void metadata_begin(struct file_task *task)
 {
-    if (is_placeholder(task->params))
+    if (is_placeholder(task->call->params))
         call_fail_errno(file_task_end(task), ENOENT);
     else
         file_task_send(task);
 }
 
-void method_fs_get_metadata(struct call *call, const json_t *params)
+void method_fs_get_metadata(struct call *call, const struct fs_get_metadata_params *params)
 {
-    const struct file_task task = {
-        .method = "fs/getMetadata", .begin = metadata_begin, .done = on_done};
+    const struct file_task task = {.begin = metadata_begin, .done = on_done};
 
-    file_queue_add(call, params, &task);
+    file_queue_add(call, &task);
 }
 
-void method_fs_canonicalize(struct call *call, const json_t *params)
+void method_fs_canonicalize(struct call *call, const struct fs_canonicalize_params *params)
 {
-    add_simple(call, params, "fs/canonicalize");
+    file_queue_add(call, &by_helper);
 }
 
-void method_fs_read_directory(struct call *call, const json_t *params)
+void method_fs_read_directory(struct call *call, const struct fs_read_directory_params *params)
 {
-    add_simple(call, params, "fs/readDirectory");
+    file_queue_add(call, &by_helper);
 }
 
-void method_fs_walk(struct call *call, const json_t *params)
+void method_fs_walk(struct call *call, const struct fs_walk_params *params)
 {
-    add_simple(call, params, "fs/walk");
+    file_queue_add(call, &by_helper);
 }
 
-void method_fs_remove(struct call *call, const json_t *params)
+void method_fs_remove(struct call *call, const struct fs_remove_params *params)
 {
-    add_simple(call, params, "fs/remove");
+    file_queue_add(call, &by_helper);
 }
 
-void method_fs_copy(struct call *call, const json_t *params)
+void method_fs_copy(struct call *call, const struct fs_copy_params *params)
 {
-    add_simple(call, params, "fs/copy");
+    file_queue_add(call, &by_helper);
 }
 
 /* --- open files --- */
-
-static const char *text_of(const json_t *params, const char *key)
-{
-    return json_string_value(json_object_get(params, key));
-}
 
 static void fail_full(struct call *call)
 {
@@ -152,7 +151,8 @@ static void fail_full(struct call *call)
 static void open_begin(struct file_task *task)
 {
     const struct file_handles *handles = file_task_handles(task);
-    const char *id = text_of(task->params, "handleId");
+    const struct fs_open_params *params = task->call->params;
+    const char *id = params->handle_id;
 
     if (strlen(id) > FILE_HANDLE_ID_MAX)
         call_fail(file_task_end(task), RPC_INVALID_REQUEST,
@@ -167,10 +167,11 @@ static void open_begin(struct file_task *task)
 
 /* A helper has looked at what it opened; that it is a file is worth a look of our own, since we
  * would wait for anything else. */
-static void open_done(struct call *call, struct file_handles *handles, const json_t *params,
+static void open_done(struct call *call, struct file_handles *handles,
                       const struct file_answer *answer)
 {
-    const char *id = text_of(params, "handleId");
+    const struct fs_open_params *params = call->params;
+    const char *id = params->handle_id;
     AUTO_CLOSE int fd = TAKE_FD(*answer->fd);
     struct stat st;
 
@@ -188,11 +189,11 @@ static void open_done(struct call *call, struct file_handles *handles, const jso
     }
 }
 
-void method_fs_open(struct call *call, const json_t *params)
+void method_fs_open(struct call *call, const struct fs_open_params *params)
 {
-    const struct file_task task = {.method = "fs/open", .begin = open_begin, .done = open_done};
+    const struct file_task task = {.begin = open_begin, .done = open_done};
 
-    file_queue_add(call, params, &task);
+    file_queue_add(call, &task);
 }
 
 /* The part of an open file that a call is about. */
@@ -203,25 +204,20 @@ struct block {
     size_t len;
 };
 
-/* Limits first, then the file, as the original has it. */
-static bool block_find(struct file_task *task, const char *verb, uint64_t len, struct block *ret)
+/* Limits first, then the file, as the original has it. Fills in `fd`; false: answered. */
+static bool block_find(struct file_task *task, const char *verb, struct block *block)
 {
-    json_int_t offset = json_integer_value(json_object_get(task->params, "offset"));
-    const char *id = text_of(task->params, "handleId");
-    int fd = file_handles_find(file_task_handles(task), id);
-
-    if (len < 1 || len > BLOCK_MAX) {
+    block->fd = file_handles_find(file_task_handles(task), block->id);
+    if (block->len < 1 || block->len > BLOCK_MAX)
         call_fail(file_task_end(task), RPC_INVALID_REQUEST,
                   "file %s block length must be between 1 and %d", verb, BLOCK_MAX);
-    } else if (offset > INT64_MAX - (json_int_t)len) {
+    else if (block->offset > INT64_MAX - (off_t)block->len)
         call_fail(file_task_end(task), RPC_INVALID_REQUEST,
                   "file %s range exceeds the signed 64-bit file offset limit", verb);
-    } else if (fd < 0) {
-        call_fail(file_task_end(task), RPC_NOT_FOUND, "unknown file handle `%s`", id);
-    } else {
-        *ret = (struct block){.id = id, .fd = fd, .offset = offset, .len = (size_t)len};
+    else if (block->fd < 0)
+        call_fail(file_task_end(task), RPC_NOT_FOUND, "unknown file handle `%s`", block->id);
+    else
         return true;
-    }
     return false;
 }
 
@@ -260,14 +256,15 @@ static bool is_at_end(int fd, off_t offset)
 
 static void read_begin(struct file_task *task)
 {
-    json_int_t wanted = json_integer_value(json_object_get(task->params, "len"));
+    const struct fs_read_block_params *params = task->call->params;
+    struct block block = {
+        .id = params->handle_id, .offset = (off_t)params->offset, .len = params->len};
     AUTO_FREE char *data = NULL;
     AUTO_FREE char *chunk = NULL;
-    struct block block;
     char *text;
     ssize_t len;
 
-    if (!block_find(task, "read", (uint64_t)wanted, &block))
+    if (!block_find(task, "read", &block))
         return;
     data = alloc_zero(block.len, 1);
     len = read_all(block.fd, data, block.len, block.offset);
@@ -283,9 +280,9 @@ static void read_begin(struct file_task *task)
     call_reply_text(file_task_end(task), text, strlen(text));
 }
 
-void method_fs_read_block(struct call *call, const json_t *params)
+void method_fs_read_block(struct call *call, const struct fs_read_block_params *params)
 {
-    file_queue_add(call, params, &(struct file_task){.begin = read_begin});
+    file_queue_add(call, &(struct file_task){.begin = read_begin});
 }
 
 static int write_all(const struct block *block, const char *data)
@@ -304,16 +301,18 @@ static int write_all(const struct block *block, const char *data)
 
 static void write_begin(struct file_task *task)
 {
-    const char *chunk = text_of(task->params, "chunk");
+    const struct fs_write_block_params *params = task->call->params;
+    const char *chunk = params->chunk;
     size_t text_len = strlen(chunk);
-    size_t len = base64_decoded_len(chunk, text_len);
+    struct block block = {.id = params->handle_id,
+                          .offset = (off_t)params->offset,
+                          .len = base64_decoded_len(chunk, text_len)};
     AUTO_FREE char *data = NULL;
-    struct block block;
     struct err err;
 
-    if (!block_find(task, "write", len, &block))
+    if (!block_find(task, "write", &block))
         return;
-    data = alloc_zero(len + 1, 1);
+    data = alloc_zero(block.len + 1, 1);
     if (base64_decode(chunk, text_len, data, &err)) {
         call_fail(file_task_end(task), RPC_INVALID_PARAMS, "chunk: %s", err.msg);
         return;
@@ -324,18 +323,94 @@ static void write_begin(struct file_task *task)
         call_reply(file_task_end(task), json_object());
 }
 
-void method_fs_write_block(struct call *call, const json_t *params)
+void method_fs_write_block(struct call *call, const struct fs_write_block_params *params)
 {
-    file_queue_add(call, params, &(struct file_task){.begin = write_begin});
+    file_queue_add(call, &(struct file_task){.begin = write_begin});
 }
 
 static void close_begin(struct file_task *task)
 {
-    file_handles_close(file_task_handles(task), text_of(task->params, "handleId"));
+    const struct fs_close_params *params = task->call->params;
+
+    file_handles_close(file_task_handles(task), params->handle_id);
     call_reply(file_task_end(task), json_object());
 }
 
-void method_fs_close(struct call *call, const json_t *params)
+void method_fs_close(struct call *call, const struct fs_close_params *params)
 {
-    file_queue_add(call, params, &(struct file_task){.begin = close_begin});
+    file_queue_add(call, &(struct file_task){.begin = close_begin});
+}
+
+struct watcher {
+    struct rpc_peer *peer;
+    json_int_t last_id; /* ids grow */
+    struct missing_watch *watch;
+};
+
+static void watcher_done(void *part)
+{
+    struct watcher *watcher = part;
+
+    missing_watch_free(watcher->watch);
+    free(watcher);
+}
+
+static struct watcher *watcher_of(struct client *client)
+{
+    static const struct client_part_type type = {.done = watcher_done};
+    struct watcher *watcher = client_part(client, CLIENT_PART_WATCHES);
+
+    if (watcher)
+        return watcher;
+    watcher = alloc_zero(1, sizeof *watcher);
+    watcher->peer = client->peer;
+    client_set_part(client, CLIENT_PART_WATCHES, watcher, &type);
+    return watcher;
+}
+
+static void on_change(void *data)
+{
+    struct watcher *watcher = data;
+    AUTO_JSON json_t *params = json_pack("{s:I}", "watchId", watcher->last_id);
+
+    missing_watch_free(TAKE_PTR(watcher->watch));
+    rpc_peer_notify(watcher->peer, "fs/missingChanged", params);
+}
+
+static int read_paths(const json_t *list, struct strv *ret, enum rpc_code *ret_code,
+                      struct err *err)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        char *path = rpc_path_parse(json_string_value(json_array_get(list, i)), ret_code, err);
+
+        if (!path)
+            return -1;
+        strv_push_take(ret, path);
+    }
+    return 0;
+}
+
+void method_fs_watch_missing(struct call *call, const struct fs_watch_missing_params *params)
+{
+    struct watcher *watcher = watcher_of(call->client);
+    json_int_t id = (json_int_t)params->watch_id;
+    const char *uri = params->present;
+    bool is_sandboxed = json_is_object(params->sandbox);
+    AUTO(strv_done) struct strv missing = {0};
+    AUTO_FREE char *present = NULL;
+    enum rpc_code code = RPC_INTERNAL;
+    struct err err;
+
+    if (read_paths(params->missing, &missing, &code, &err) ||
+        (uri && !(present = rpc_path_parse(uri, &code, &err)))) {
+        call_fail(call, code, "%s", err.msg);
+        return;
+    }
+    missing_watch_free(TAKE_PTR(watcher->watch));
+    if (id > watcher->last_id && !is_sandboxed) {
+        watcher->last_id = id;
+        watcher->watch = missing_watch_new(call->client->server->loop, &missing, present, on_change,
+                                           watcher, &err);
+    }
+    call_reply(call, json_pack("{s:b}", "watching", watcher->watch != NULL));
 }

@@ -8,10 +8,11 @@
 #include "base/str.h"
 #include "rpc/rpc.h"
 #include "server/call.h"
+#include "server/client.h"
 #include "server/http_exchange.h"
-#include "server/limit_data.h"
-#include "server/method.h"
+#include "server/methods.gen.h"
 #include "server/place.h"
+#include "server/server.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +106,7 @@ static void request_reply(struct request *request)
 
 static void send_delta(struct request *request, const char *text, bool is_last, const char *error)
 {
-    struct rpc_peer *peer = client_peer(request->part->client);
+    struct rpc_peer *peer = request->part->client->peer;
     AUTO_JSON json_t *params = json_object();
     bool has_room;
 
@@ -204,12 +205,13 @@ static json_t *complete_header(const json_t *header, struct err *err)
 }
 
 /* The request for the program; NULL when something is wrong. */
-static json_t *complete_request(const json_t *params, struct err *err)
+static json_t *complete_request(const struct call *call, struct err *err)
 {
-    const char *url = json_string_value(json_object_get(params, "url"));
-    const char *method = json_string_value(json_object_get(params, "method"));
-    const json_t *given = json_object_get(params, "headers");
-    AUTO_JSON json_t *request = json_copy((json_t *)params);
+    const struct http_request_params *params = call->params;
+    const char *url = params->url;
+    const char *method = params->method;
+    const json_t *given = params->headers;
+    AUTO_JSON json_t *request = json_copy((json_t *)call_params(call));
     AUTO_JSON json_t *headers = json_array();
 
     if (!is_token(method)) {
@@ -242,16 +244,16 @@ static struct place *find_place(struct call *call, struct err *err)
     const struct place_request request = {.sandbox = sandbox, .cwd = "/"};
     enum rpc_code code;
 
-    return place_find(server_places(call_server(call)), &request, &code, err);
+    return place_find(call->client->server->places, &request, &code, err);
 }
 
-static int request_start(struct request *request, const json_t *params, struct err *err)
+static int request_start(struct request *request, struct err *err)
 {
     static const struct http_events events = {
         .on_head = on_head, .on_body = on_body, .on_end = on_end};
-    AUTO_JSON json_t *complete = complete_request(params, err);
+    AUTO_JSON json_t *complete = complete_request(request->call, err);
     struct place *place = complete ? find_place(request->call, err) : NULL;
-    const struct http_options options = {.loop = server_loop(call_server(request->call)),
+    const struct http_options options = {.loop = request->call->client->server->loop,
                                          .place = place,
                                          .events = &events,
                                          .data = request};
@@ -277,11 +279,11 @@ static size_t count_requests(const struct http_part *part)
     return count;
 }
 
-void method_http_request(struct call *call, const json_t *params)
+void method_http_request(struct call *call, const struct http_request_params *params)
 {
-    struct http_part *part = part_of(call_client(call));
-    const char *id = json_string_value(json_object_get(params, "requestId"));
-    bool is_streamed = json_is_true(json_object_get(params, "streamResponse"));
+    struct http_part *part = part_of(call->client);
+    const char *id = params->request_id;
+    bool is_streamed = params->stream_response;
     struct request *request;
     char text[80];
     struct err err;
@@ -305,7 +307,7 @@ void method_http_request(struct call *call, const json_t *params)
                                 .is_streamed = is_streamed};
     buf_init(&request->body, BODY_MAX);
     part->requests = request;
-    if (request_start(request, params, &err) == 0) {
+    if (request_start(request, &err) == 0) {
         call_on_gone(call, on_gone, request);
         return;
     }

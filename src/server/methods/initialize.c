@@ -1,4 +1,4 @@
-/* initialize: a new session, or one that was left behind. (spec/exec-server.md 3) */
+/* initialize: a new session, or one that was left behind. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -6,26 +6,27 @@
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
+#include "server/host.h"
+#include "server/methods.gen.h"
 #include "server/server.h"
 
 #include <string.h>
 
-static uint64_t lifetime_of(const json_t *params, const struct server *server)
+static uint64_t lifetime_of(const struct initialize_params *params, const struct server *server)
 {
-    const json_t *ms = json_object_get(params, "detachedLifetimeMs");
-    uint64_t asked;
+    uint64_t asked = params->detached_lifetime_ms;
 
-    if (!json_is_integer(ms))
+    if (asked == UINT64_MAX)
         return server->limits.lifetime_ns;
-    asked = (uint64_t)json_integer_value(ms);
     return asked < UINT64_MAX / CLOCK_NS_PER_MS / 2 ? asked * CLOCK_NS_PER_MS : 0;
 }
 
 /* NULL: the call was answered. */
-static struct client_session *session_take(struct call *call, const json_t *params)
+static struct client_session *session_take(struct call *call,
+                                           const struct initialize_params *params)
 {
     struct server *server = call->client->server;
-    const char *wanted = json_string_value(json_object_get(params, "resumeSessionId"));
+    const char *wanted = params->resume_session_id;
     struct client_session *session;
 
     if (!wanted)
@@ -41,7 +42,7 @@ static struct client_session *session_take(struct call *call, const json_t *para
     return NULL;
 }
 
-void method_initialize(struct call *call, const json_t *params)
+void method_initialize(struct call *call, const struct initialize_params *params)
 {
     struct client *client = call->client;
     struct client_session *session;
@@ -60,8 +61,8 @@ void method_initialize(struct call *call, const json_t *params)
     client->state = CLIENT_INITIALIZED;
     log_event(LOG_LEVEL_INFO, "session-attached", log_text("session", session->id),
               log_text("peer", rpc_peer_name(client->peer)),
-              log_text("client", json_string_value(json_object_get(params, "clientName"))));
-    call_reply(call, json_pack("{s:s, s:o}", "sessionId", session->id, "environmentInfo",
-                               environment_info(client->server)));
+              log_text("client", params->client_name));
+    call_reply(call,
+               json_pack("{s:s, s:o}", "sessionId", session->id, "environmentInfo", host_info()));
     client_session_attach(session, client);
 }

@@ -7,6 +7,7 @@
 #include "output/capture.h"
 #include "server/call.h"
 #include "server/client.h"
+#include "server/methods.gen.h"
 #include "server/rpc_path.h"
 #include "server/run/exec_run.h"
 #include "server/server.h"
@@ -17,34 +18,23 @@
 
 enum { ANSWER_MAX = 64 << 20 }; /* bytes: of a diff that a message can hold */
 
-static const char *task_of(const json_t *params)
+static int patch_read(struct exec_run *run, const struct patch_apply_params *params,
+                      enum rpc_code *ret_code, struct err *err)
 {
-    const char *word = json_string_value(json_object_get(params, "task"));
-
-    if (!word || strcmp(word, "apply") == 0)
-        return "apply";
-    return strcmp(word, "check") == 0 ? "check" : "diff";
-}
-
-static int patch_read(struct exec_run *run, const json_t *params, enum rpc_code *ret_code,
-                      struct err *err)
-{
-    const json_t *patch = json_object_get(params, "patch");
-
-    run->cwd = rpc_path_parse(json_string_value(json_object_get(params, "cwd")), ret_code, err);
+    run->cwd = rpc_path_parse(params->cwd, ret_code, err);
     if (!run->cwd)
         return -1;
     run->patch.kind = PATCH_CALL_PATCH;
-    run->patch.text = alloc_str(json_string_value(patch));
-    run->patch.text_len = json_string_length(patch);
+    run->patch.text = alloc_str(params->patch);
+    run->patch.text_len = params->patch_len;
     strv_push(&run->argv, "apply_patch");
-    run->sandbox = json_incref(json_object_get(params, "sandbox"));
+    run->sandbox = json_incref((json_t *)params->sandbox);
     if (exec_run_place(run, ret_code, err))
         return -1;
     *ret_code = RPC_INTERNAL;
     run->job.max_output = ANSWER_MAX;
     run->job.timeout_ns = PATCH_TIMEOUT_NS;
-    return exec_run_patch(run, task_of(params), "json", err);
+    return exec_run_patch(run, params->task ? params->task : "apply", "json", err);
 }
 
 /* Of a helper that never came to say anything. */
@@ -73,7 +63,7 @@ static json_t *answer(struct exec_run *run, const struct execution_result *resul
     return json ? json : failure("the program that applies patches ended without an answer");
 }
 
-void method_patch_apply(struct call *call, const json_t *params)
+void method_patch_apply(struct call *call, const struct patch_apply_params *params)
 {
     struct exec_run *run;
     enum rpc_code code = RPC_INVALID_PARAMS;

@@ -11,6 +11,7 @@
 #include "rules/rules_disk.h"
 #include "server/call.h"
 #include "server/client.h"
+#include "server/methods.gen.h"
 #include "server/rpc_path.h"
 #include "server/rules_part.h"
 #include "server/server.h"
@@ -19,22 +20,12 @@
 #include <stdlib.h>
 
 /* Without a folder no project counts. Caller frees; NULL on failure. */
-static char *read_folder(const json_t *params, enum rpc_code *ret_code, struct err *err)
+static char *read_cwd(const char *cwd, enum rpc_code *ret_code, struct err *err)
 {
-    const char *cwd = json_string_value(json_object_get(params, "cwd"));
-
     return cwd ? rpc_path_parse(cwd, ret_code, err) : alloc_str("/");
 }
 
-static void read_words(const json_t *list, struct strv *ret)
-{
-    size_t i;
-    json_t *word;
-
-    json_array_foreach(list, i, word) strv_push(ret, json_string_value(word));
-}
-
-/* What a call is about: a command, by the parameter of this name, or a host. */
+/* What a call is about: a command or a host. */
 struct subject {
     struct strv words;
     char *host; /* as host_rule_host() gives it; NULL: the words */
@@ -47,14 +38,11 @@ static void subject_done(struct subject *subject)
     free(subject->host);
 }
 
-static int subject_read(const json_t *params, const char *name, struct subject *ret,
-                        struct err *err)
+/* `ret` has the words already, which the parameter `name` gave. */
+static int subject_read(struct subject *ret, const char *name, const char *host,
+                        const char *protocol, struct err *err)
 {
-    const char *host = json_string_value(json_object_get(params, "host"));
-    const char *protocol = json_string_value(json_object_get(params, "protocol"));
-
     ret->protocol = RULE_PROTOCOL_HTTPS;
-    read_words(json_object_get(params, name), &ret->words);
     if (!host == !ret->words.len)
         return err_set(err, ERR_INVALID, "give either %s or host, one of them", name);
     if (!host && protocol)
@@ -83,16 +71,17 @@ static json_t *check_host(const struct rules *rules, const struct subject *subje
                                     rules_decide_host(rules, subject->host, subject->protocol));
 }
 
-void method_rules_check(struct call *call, const json_t *params)
+void method_rules_check(struct call *call, const struct rules_check_params *params)
 {
     AUTO(subject_done) struct subject subject = {0};
     enum rpc_code code = RPC_INVALID_PARAMS;
     struct err err;
-    AUTO_FREE char *folder = read_folder(params, &code, &err);
+    AUTO_FREE char *folder = read_cwd(params->cwd, &code, &err);
     struct rule_owner owner = rules_part_owner(call->client->server);
     struct rules *rules;
 
-    if (!folder || subject_read(params, "argv", &subject, &err)) {
+    call_words(params->argv, &subject.words);
+    if (!folder || subject_read(&subject, "argv", params->host, params->protocol, &err)) {
         call_fail_with(call, code, &err);
         return;
     }
@@ -165,11 +154,11 @@ static void visit(void *data, const struct rules_origin *origin, const struct er
                                     "rules", rules_to_json(&file)));
 }
 
-void method_rules_list(struct call *call, const json_t *params)
+void method_rules_list(struct call *call, const struct rules_list_params *params)
 {
     enum rpc_code code = RPC_INVALID_PARAMS;
     struct err err;
-    AUTO_FREE char *folder = read_folder(params, &code, &err);
+    AUTO_FREE char *folder = read_cwd(params->cwd, &code, &err);
     AUTO_FREE char *project = NULL;
     struct rule_owner owner = rules_part_owner(call->client->server);
     struct rules_places places;
@@ -187,14 +176,15 @@ void method_rules_list(struct call *call, const json_t *params)
 
 /* --- rules/add --- */
 
-static int read_verdict(const json_t *params, enum rule_verdict *ret, struct err *err)
+static int read_verdict(const struct rules_add_params *params, enum rule_verdict *ret,
+                        struct err *err)
 {
-    const char *decision = json_string_value(json_object_get(params, "decision"));
-    const char *sandbox = json_string_value(json_object_get(params, "sandbox"));
+    const char *decision = params->decision;
+    const char *sandbox = params->sandbox;
 
     bool is_allow = !decision || str_eq(decision, "allow");
 
-    if (sandbox && (!is_allow || json_object_get(params, "host")))
+    if (sandbox && (!is_allow || params->host))
         return err_set(err, ERR_INVALID,
                        "sandbox says what a command is granted that is allowed; leave it out of "
                        "other rules");
@@ -206,20 +196,22 @@ static int read_verdict(const json_t *params, enum rule_verdict *ret, struct err
 }
 
 /* Caller frees; NULL on failure. */
-static char *make_line(const json_t *params, struct err *err)
+static char *make_line(const struct rules_add_params *params, struct err *err)
 {
     AUTO(subject_done) struct subject subject = {0};
-    const char *justification = json_string_value(json_object_get(params, "justification"));
+    const char *justification = params->justification;
     enum rule_verdict verdict = RULE_PROMPT;
 
-    if (subject_read(params, "pattern", &subject, err) || read_verdict(params, &verdict, err))
+    call_words(params->pattern, &subject.words);
+    if (subject_read(&subject, "pattern", params->host, params->protocol, err) ||
+        read_verdict(params, &verdict, err))
         return NULL;
     if (!subject.host)
         return rule_line_for_prefix(strv_view(&subject.words), verdict, justification, err);
     return rule_line_for_host(subject.host, subject.protocol, verdict, justification, err);
 }
 
-void method_rules_add(struct call *call, const json_t *params)
+void method_rules_add(struct call *call, const struct rules_add_params *params)
 {
     const struct server *server = call->client->server;
     struct err err;

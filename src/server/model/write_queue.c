@@ -10,7 +10,6 @@
 #include "server/call.h"
 #include "server/client.h"
 #include "server/server.h"
-#include "server/stopping.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -17,7 +17,7 @@
 
 /* --- finding --- */
 
-static struct observer *observer_find(const struct client *client, const char *alias)
+struct observer *observer_find(const struct client *client, const char *alias)
 {
     for (struct observer *observer = client->observers; observer;
          observer = observer->next_of_client)
@@ -37,9 +37,8 @@ struct rpc_process *client_process(const struct client *client, const char *id)
     return observer ? observer->process : NULL;
 }
 
-struct rpc_process *call_process(struct call *call, const json_t *params)
+struct rpc_process *call_process(struct call *call, const char *id)
 {
-    const char *id = json_string_value(json_object_get(params, "processId"));
     struct rpc_process *process = client_process(call->client, id);
 
     if (!process)
@@ -54,7 +53,7 @@ bool client_may_write(const struct client *client, const struct rpc_process *pro
 
 /* --- telling --- */
 
-static void observer_send(struct observer *observer)
+void observer_send(struct observer *observer)
 {
     struct rpc_process *process = observer->process;
     const struct rpc_event_target target = {
@@ -102,7 +101,7 @@ void observers_on_room(struct client *client)
 
 /* --- life --- */
 
-static void observer_free(struct observer *observer)
+void observer_free(struct observer *observer)
 {
     struct observer **of_client = &observer->client->observers;
     struct observer **of_process = &observer->process->observers;
@@ -131,7 +130,7 @@ void observers_free(struct client *client)
         observer_free(client->observers);
 }
 
-static struct observer *observer_new(struct client *client, struct rpc_process *process)
+struct observer *observer_new(struct client *client, struct rpc_process *process)
 {
     struct observer *observer = alloc_zero(1, sizeof *observer);
 
@@ -143,80 +142,4 @@ static struct observer *observer_new(struct client *client, struct rpc_process *
     observer->next_of_process = process->observers;
     process->observers = observer;
     return observer;
-}
-
-/* --- methods --- */
-
-static struct rpc_process *attach_find(struct call *call, const json_t *params)
-{
-    const char *session_id = json_string_value(json_object_get(params, "sessionId"));
-    const char *id = json_string_value(json_object_get(params, "processId"));
-    struct client_session *session = client_session_find(call->client->server, session_id);
-    struct rpc_process *process = session ? process_table_find(&session->processes, id) : NULL;
-
-    if (!session)
-        call_fail(call, RPC_INVALID_REQUEST, "unknown session id %s", session_id);
-    else if (session == call->client->session)
-        call_fail(call, RPC_INVALID_REQUEST, "process %s is this session's own", id);
-    else if (!process || process->state == RPC_PROCESS_STARTING ||
-             process->state == RPC_PROCESS_FAILED)
-        call_fail(call, RPC_INVALID_REQUEST, "unknown process id %s", id);
-    else
-        return process;
-    return NULL;
-}
-
-static void attach_seek(struct observer *observer, const json_t *params)
-{
-    struct output *output = job_output(observer->process->job);
-    const json_t *offset = json_object_get(params, "offset");
-    uint64_t total = output_total(output);
-    uint64_t from = json_is_integer(offset) ? (uint64_t)json_integer_value(offset) : total;
-
-    output_seek(output, from < total ? from : total, &observer->cursor);
-}
-
-void method_process_attach(struct call *call, const json_t *params)
-{
-    struct client *client = call->client;
-    struct rpc_process *process = attach_find(call, params);
-    bool wants_pen = json_is_true(json_object_get(params, "write"));
-    AUTO_FREE char *alias = NULL;
-    struct observer *observer;
-    json_t *result;
-
-    if (!process)
-        return;
-    alias = alloc_strf("%s/%s", process->owner->id, process->id);
-    observer = observer_find(client, alias);
-    if (wants_pen && process->writer && process->writer != observer) {
-        call_fail(call, RPC_INVALID_REQUEST, "another connection writes to process %s",
-                  process->id);
-        return;
-    }
-    if (!observer)
-        observer = observer_new(client, process);
-    attach_seek(observer, params);
-    if (wants_pen)
-        process->writer = observer;
-    result = json_pack("{s:s, s:b}", "alias", observer->alias, "tty", process->has_tty);
-    rpc_process_state_to_json(process, result);
-    json_object_set_new(result, "nextSeq", json_integer((json_int_t)rpc_process_next_seq(process)));
-    json_object_set_new(result, "nextOffset",
-                        json_integer((json_int_t)output_total(job_output(process->job))));
-    call_reply(call, result);
-    observer_send(observer);
-}
-
-void method_process_detach(struct call *call, const json_t *params)
-{
-    const char *alias = json_string_value(json_object_get(params, "alias"));
-    struct observer *observer = observer_find(call->client, alias);
-
-    if (!observer) {
-        call_fail(call, RPC_INVALID_REQUEST, "nothing is attached as %s", alias);
-        return;
-    }
-    observer_free(observer);
-    call_reply(call, json_object());
 }

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "output/output.h"
-#include "server/method.h"
 
 #include <stdbool.h>
 
+struct call;
 struct client;
 struct rpc_process;
 
@@ -21,15 +21,25 @@ struct observer {
     bool has_sent_close;
 };
 
-/* The process that the parameter processId means on this connection: one of its session, or one
- * that it watches. NULL: the call was answered with "unknown process id". */
-struct rpc_process *call_process(struct call *call, const json_t *params);
-
-/* The same, NULL without an answer. */
+/* The process that an id means on this connection: one of its session, or one that it watches. NULL
+ * when there is none. */
 struct rpc_process *client_process(const struct client *client, const char *id);
+
+/* The same; NULL: the call was answered with "unknown process id". */
+struct rpc_process *call_process(struct call *call, const char *id);
 
 /* Whether this connection may write to the process now. */
 bool client_may_write(const struct client *client, const struct rpc_process *process);
+
+/* NULL when the connection does not watch a process under this name. */
+struct observer *observer_find(const struct client *client, const char *alias);
+
+/* Watches from `cursor` on, which the caller sets, once it is told to send. */
+struct observer *observer_new(struct client *client, struct rpc_process *process);
+void observer_free(struct observer *observer);
+
+/* What is new since the last time, as far as there is room. */
+void observer_send(struct observer *observer);
 
 /* Something of the process is new; or there is room again. */
 void observers_on_news(struct rpc_process *process);

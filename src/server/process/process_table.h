@@ -1,4 +1,6 @@
-/* The processes of a client's session, by the ids that the client chose. */
+/* Which processes there are: those of one client's session, by the ids that the client chose; and of
+ * all sessions those that are closed and can still be read, of which the oldest go when there are
+ * too many, or when they hold too much. */
 #pragma once
 
 #include <stddef.h>
@@ -18,3 +20,22 @@ struct rpc_process *process_table_find(const struct process_table *table, const 
 /* No two of the same id. */
 void process_table_add(struct process_table *table, struct rpc_process *process);
 void process_table_remove(struct process_table *table, struct rpc_process *process);
+
+struct rpc_process;
+
+enum {
+    RETAINED_MAX = 4096,          /* processes */
+    RETAINED_BYTES_MAX = 32 << 20 /* of their output in memory */
+};
+
+/* Zeroed it is empty. */
+struct retained {
+    struct rpc_process *oldest;
+    struct rpc_process *newest;
+    size_t len;
+    size_t bytes;
+};
+
+/* May end the retention of others; they go in the next round of the loop. */
+void retained_add(struct retained *retained, struct rpc_process *process);
+void retained_remove(struct retained *retained, struct rpc_process *process); /* if it is in it */

@@ -31,7 +31,3 @@ void process_waits_answer(struct rpc_process *process);
 
 /* The process is to be freed: the calls fail. */
 void process_waits_drop(struct rpc_process *process);
-
-/* Appends the answer to process/read. */
-void process_read_append(struct rpc_process *process, const struct process_wait *wait,
-                         struct buf *text);

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -18,19 +19,134 @@
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
-#include "server/limit_data.h"
 #include "server/place.h"
 #include "server/process/observer.h"
 #include "server/process/process_audit.h"
+#include "server/process/process_table.h"
 #include "server/process/process_wait.h"
-#include "server/process/retained.h"
-#include "server/process/rpc_end.h"
 #include "server/process/rpc_event.h"
 #include "server/server.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- its numbers, and how it stands --- */
+
+uint64_t rpc_process_last_chunk(const struct rpc_process *process)
+{
+    struct output_info info;
+
+    output_info(job_output(process->job), &info);
+    return info.last_seq;
+}
+
+bool rpc_process_has_exited(const struct rpc_process *process)
+{
+    return process->state == RPC_PROCESS_EXITED || process->state == RPC_PROCESS_CLOSED;
+}
+
+uint64_t rpc_process_next_seq(const struct rpc_process *process)
+{
+    return rpc_process_last_chunk(process) + 1 + rpc_process_has_exited(process) +
+           (process->state == RPC_PROCESS_CLOSED);
+}
+
+uint64_t rpc_process_seq_of(const struct rpc_process *process, uint64_t chunk)
+{
+    return chunk + (rpc_process_has_exited(process) && chunk > process->end.chunks);
+}
+
+uint64_t rpc_process_chunk_of(const struct rpc_process *process, uint64_t seq)
+{
+    return seq - (rpc_process_has_exited(process) && seq > process->end.chunks);
+}
+
+const char *rpc_process_stream(const struct rpc_process *process, enum stream stream)
+{
+    return process->has_tty ? "pty" : stream_name(stream);
+}
+
+bool rpc_process_is_live(const struct rpc_process *process)
+{
+    return process->state == RPC_PROCESS_STARTING || process->state == RPC_PROCESS_RUNNING ||
+           job_is_alive(process->job);
+}
+
+void rpc_process_state_to_json(const struct rpc_process *process, json_t *object)
+{
+    bool is_over = rpc_process_has_exited(process);
+
+    json_object_set_new(object, "exited", json_boolean(is_over));
+    json_object_set_new(object, "exitCode",
+                        is_over ? json_integer(process->end.code) : json_null());
+    json_object_set_new(object, "closed", json_boolean(process->state == RPC_PROCESS_CLOSED));
+}
+
+/* --- how it ended ---
+ *
+ * Denials are looked for in what is retained of the output, and only when a command failed in a
+ * sandbox: for every other one there is nothing to read. */
+
+enum { DENIAL_TEXT_MAX = 1 << 20 }; /* bytes of each stream that are searched */
+
+/* As in the original: with pipes 128 + n for signal n, on a terminal 1 for any. */
+static int exit_code(const struct rpc_process *process)
+{
+    const struct process_end *end = job_end(process->job);
+
+    if (end->how == PROCESS_SIGNALED && process->has_tty)
+        return 1;
+    return job_exit_code(process->job);
+}
+
+static void collect_texts(const struct rpc_process *process, struct buf texts[STREAM_COUNT])
+{
+    struct output *output = job_output(process->job);
+    char *piece = process->owner->server->piece;
+    struct output_cursor place = {0};
+    struct output_record record;
+
+    for (int i = 0; i < STREAM_COUNT; i++)
+        buf_init(&texts[i], DENIAL_TEXT_MAX);
+    for (;;) {
+        output_read(output, &place, OUTPUT_BY_RUN, piece, RPC_CHUNK_MAX, &record);
+        if (record.kind == OUTPUT_EMPTY || record.kind == OUTPUT_END)
+            return;
+        if (record.kind == OUTPUT_BYTES)
+            buf_append(&texts[record.stream], piece, (size_t)record.len);
+    }
+}
+
+static void find_denials(const struct rpc_process *process, struct denials *ret)
+{
+    struct buf texts[STREAM_COUNT];
+    struct denial_input input = {
+        .access = process->place->access,
+        .cwd = process->cwd,
+        .end = job_end(process->job),
+        .program = process->argv.items[0],
+    };
+
+    collect_texts(process, texts);
+    for (int i = 0; i < STREAM_COUNT; i++)
+        input.texts[i] = texts[i].data;
+    denials_find(&input, ret);
+    for (int i = 0; i < STREAM_COUNT; i++)
+        buf_done(&texts[i]);
+}
+
+static void rpc_end_fill(const struct rpc_process *process, struct rpc_end *ret)
+{
+    const struct process_end *end = job_end(process->job);
+
+    ret->code = exit_code(process);
+    ret->signal = end->how == PROCESS_SIGNALED ? end->signal : 0;
+    if (process->place->access && ret->code != 0)
+        find_denials(process, &ret->denials);
+    ret->is_denied = denials_by_sandbox(&ret->denials);
+}
 
 /* --- to the owner --- */
 

@@ -17,7 +17,6 @@
 #include "server/run/exec_audit.h"
 #include "server/run/exec_event.h"
 #include "server/server.h"
-#include "server/stopping.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #include "../base/support.h"
 
 #include "base/json.h"
-#include "server/limit_data.h"
+#include "server/call.h"
 
 #include <errno.h>
 

@@ -184,7 +184,7 @@ static void build(const char *policy, const char *env, struct strv *ret)
     AUTO_JSON json_t *policy_json = json_parse(policy, strlen(policy), &err);
     AUTO_JSON json_t *env_json = json_parse(env, strlen(env), &err);
 
-    start_env_build(policy_json, env_json, ret);
+    start_env_build(json_is_null(policy_json) ? NULL : policy_json, env_json, ret);
     strv_sort(ret);
 }
 

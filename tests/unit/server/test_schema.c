@@ -45,7 +45,7 @@ static char *check(const char *text)
     AUTO_FREE char *path = NULL;
 
     assert_non_null(value);
-    if (schema_check(&whole, &root, &path, &err) == 0)
+    if (schema_read(&whole, &root, NULL, &path, &err) == 0)
         return NULL;
     assert_non_null(path);
     return alloc_strf("%s: %s", path, err.msg);

@@ -8,11 +8,12 @@
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
+#include "server/methods.gen.h"
 #include "server/server.h"
 
 #include <stdlib.h>
 
-void method_approval_list(struct call *call, const json_t *params)
+void method_approval_list(struct call *call)
 {
     const struct server *server = call->client->server;
     json_t *list = json_array();
@@ -45,18 +46,17 @@ static struct approvals *find(const struct server *server, const char *text, con
 }
 
 /* Any that a person can take; whether the question offers it, approvals_answer() says. */
-static int read_decision(const json_t *params, enum approval_decision *ret, struct err *err)
+static int read_decision(const char *word, enum approval_decision *ret, struct err *err)
 {
     const struct approval_request any = {.offers = ((1u << APPROVAL_DECISIONS) - 1) &
                                                    ~(1u << APPROVAL_TIMED_OUT)};
 
-    return approval_decision_parse(json_string_value(json_object_get(params, "decision")), &any,
-                                   ret, err);
+    return approval_decision_parse(word, &any, ret, err);
 }
 
-void method_approval_resolve(struct call *call, const json_t *params)
+void method_approval_resolve(struct call *call, const struct approval_resolve_params *params)
 {
-    const char *text = json_string_value(json_object_get(params, "approvalId"));
+    const char *text = params->approval_id;
     struct approval_answer answer = {.by = "reviewer"};
     const char *id = NULL;
     struct approvals *approvals = find(call->client->server, text, &id);
@@ -66,11 +66,11 @@ void method_approval_resolve(struct call *call, const json_t *params)
         call_fail(call, RPC_INVALID_REQUEST, "there is no open question \"%.60s\"", text);
         return;
     }
-    if (read_decision(params, &answer.decision, &err)) {
+    if (read_decision(params->decision, &answer.decision, &err)) {
         call_fail_err(call, &err);
         return;
     }
-    answer.reason = alloc_str(json_string_value(json_object_get(params, "reason")));
+    answer.reason = alloc_str(params->reason);
     if (approvals_answer(approvals, id, &answer, &err))
         call_fail_err(call, &err);
     else

@@ -1,4 +1,6 @@
-/* Calls of models on the request; internal to the session/ methods. */
+/* The calls of models (session/...) in the server: one store of their sessions for all clients, each
+ * session owned by the client's session that started it; and the requests that wait for an answer of
+ * the store. */
 #pragma once
 
 #include "base/err.h"
@@ -10,7 +12,7 @@ struct call;
 struct server;
 struct queued_write;
 
-/* One that waits. */
+/* A request that waits. */
 struct model_request {
     struct call *call;
     struct model_call *waiting;
@@ -23,14 +25,6 @@ struct model_request {
 /* The store of sessions, made when it is first needed. NULL on failure. */
 struct model_calls *server_model_calls(struct server *server, struct err *err);
 
-/* What a call waits for, from its parameters. The numbers and the text live in `ret`. */
-struct model_request_pace {
-    struct model_pace pace;
-    uint64_t yield_ms;
-    uint64_t max_tokens;
-};
-int model_request_pace_read(const json_t *params, struct model_request_pace *ret, struct err *err);
-
 /* Starts waiting: answers at once with the error when there is nothing to wait for. */
 struct model_request *model_request_new(struct call *call, const char *tool);
 void model_request_began(struct model_request *request, struct model_call *waiting,
@@ -40,3 +34,11 @@ model_call_done_fn model_request_on_done;
 /* Answers a call that is not to be started, as a failure of its caller. */
 void model_request_refuse(struct call *call, const char *tool, const char *command,
                           const char *reason);
+
+struct client_session;
+struct server;
+
+/* The client's session has ended: so have its commands. */
+void model_part_end(const struct client_session *session);
+
+void model_part_free(struct server *server);

@@ -1,7 +1,6 @@
 /* exec/run and exec/cancel: the parameters of a command, made into what the engine takes. A call
  * that is a patch (patch/call.h) is run by the helper for patches; what is asked about stays the
  * command line of the call, and what is remembered are its files. */
-#include "server/run/exec_run.h"
 #include "approval/grant.h"
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -10,35 +9,29 @@
 #include "base/path.h"
 #include "policy/profile_json.h"
 #include "rules/rules.h"
+#include "server/approver_client.h"
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
+#include "server/methods.gen.h"
 #include "server/place.h"
 #include "server/rpc_path.h"
 #include "server/rules_part.h"
+#include "server/run/exec_run.h"
 #include "server/server.h"
-#include "server/session_approvals.h"
 #include "server/start_env.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-static void push_words(const json_t *list, struct strv *ret)
-{
-    size_t i;
-    json_t *word;
-
-    json_array_foreach(list, i, word) strv_push(ret, json_string_value(word));
-}
-
 /* --- who may be asked, and about what --- */
 
 /* The call's own word, else the user's, else that of a sandbox that is left on request. */
-static int read_policy(const struct server *server, const json_t *params,
-                       struct approval_policy *ret, struct err *err)
+static int read_policy(const struct server *server, const json_t *call, struct approval_policy *ret,
+                       struct err *err)
 {
-    const struct json_at root = json_at_root(params);
+    const struct json_at root = json_at_root(call);
     const struct json_at at = json_at_field(&root, "approvalPolicy");
     const struct approval_policy *own = config_approval_policy(server->config.file);
 
@@ -48,12 +41,12 @@ static int read_policy(const struct server *server, const json_t *params,
     return 0;
 }
 
-static int read_wishes(struct exec_run *run, const json_t *params, struct err *err)
+static int read_wishes(struct exec_run *run, const struct exec_run_params *params, struct err *err)
 {
-    const char *word = json_string_value(json_object_get(params, "sandboxPermissions"));
-    const json_t *additional = json_object_get(params, "additionalPermissions");
+    const char *word = params->sandbox_permissions;
+    const json_t *additional = params->additional_permissions;
 
-    if (read_policy(run->server, params, &run->options.policy, err) ||
+    if (read_policy(run->server, call_params(run->call), &run->options.policy, err) ||
         (word && sandbox_permissions_parse(word, &run->options.permissions, err)))
         return -1;
     if (additional && !json_is_null(additional) &&
@@ -61,8 +54,8 @@ static int read_wishes(struct exec_run *run, const json_t *params, struct err *e
          profile_overlay_normalise(&run->additional, err) ||
          overlay_settle(&run->additional, places_own_paths(run->server->places), err)))
         return err_wrap(err, "additionalPermissions");
-    run->justification = alloc_str(json_string_value(json_object_get(params, "justification")));
-    push_words(json_object_get(params, "prefixRule"), &run->proposed);
+    run->justification = alloc_str(params->justification);
+    call_words(params->prefix_rule, &run->proposed);
     return 0;
 }
 
@@ -76,8 +69,8 @@ static int check_folder(const char *cwd, struct err *err)
 }
 
 /* A patch stays in the folder that its `cd` names. */
-static int read_patch(struct exec_run *run, const json_t *params, enum rpc_code *ret_code,
-                      struct err *err)
+static int read_patch(struct exec_run *run, const struct exec_run_params *params,
+                      enum rpc_code *ret_code, struct err *err)
 {
     char *folder;
 
@@ -85,7 +78,7 @@ static int read_patch(struct exec_run *run, const json_t *params, enum rpc_code 
     if (run->patch.kind == PATCH_CALL_BARE)
         return err_set(err, ERR_INVALID, "%s", patch_call_advice);
     if (run->patch.kind == PATCH_CALL_NONE) {
-        run->params = json_incref((json_t *)params);
+        run->params = json_incref((json_t *)call_params(run->call));
         return 0;
     }
     *ret_code = RPC_INTERNAL;
@@ -101,39 +94,24 @@ static int read_patch(struct exec_run *run, const json_t *params, enum rpc_code 
     return exec_run_patch(run, "apply", "text", err);
 }
 
-static void read_limits(struct exec_run *run, const json_t *params)
+static int run_read(struct exec_run *run, const struct exec_run_params *params,
+                    enum rpc_code *ret_code, struct err *err)
 {
-    const json_t *timeout = json_object_get(params, "timeoutMs");
-    const json_t *max = json_object_get(params, "maxOutputBytes");
+    const struct config *config = run->server->config.file;
 
-    run->job.timeout_ns = (uint64_t)json_integer_value(timeout) * CLOCK_NS_PER_MS;
-    if (json_is_integer(max))
-        run->job.max_output = (size_t)json_integer_value(max);
-}
-
-static void read_env(struct exec_run *run, const json_t *params)
-{
-    AUTO_JSON json_t *without_own = json_copy((json_t *)params);
-
-    json_object_del(without_own, "env");
-    start_env_for_call(params, run->server->config.file, &run->env);
-    start_env_for_call(without_own, run->server->config.file, &run->base);
-}
-
-static int run_read(struct exec_run *run, const json_t *params, enum rpc_code *ret_code,
-                    struct err *err)
-{
     *ret_code = RPC_INVALID_PARAMS;
-    run->cwd = rpc_path_parse(json_string_value(json_object_get(params, "cwd")), ret_code, err);
+    run->cwd = rpc_path_parse(params->cwd, ret_code, err);
     if (!run->cwd || read_wishes(run, params, err))
         return -1;
     *ret_code = RPC_INTERNAL;
     if (check_folder(run->cwd, err))
         return -1;
-    push_words(json_object_get(params, "argv"), &run->argv);
-    read_env(run, params);
-    read_limits(run, params);
-    run->sandbox = json_incref(json_object_get(params, "sandbox"));
+    call_words(params->argv, &run->argv);
+    start_env_for_call(params->env_policy, params->env, config, &run->env);
+    start_env_for_call(params->env_policy, NULL, config, &run->base);
+    run->job.timeout_ns = params->timeout_ms * CLOCK_NS_PER_MS;
+    run->job.max_output = (size_t)params->max_output_bytes;
+    run->sandbox = json_incref((json_t *)params->sandbox);
     if (exec_run_place(run, ret_code, err))
         return -1;
     *ret_code = RPC_INVALID_PARAMS;
@@ -170,10 +148,10 @@ static json_t *answer(struct exec_run *run, const struct execution_result *resul
     return json;
 }
 
-void method_exec_run(struct call *call, const json_t *params)
+void method_exec_run(struct call *call, const struct exec_run_params *params)
 {
     struct client_session *session = call->client->session;
-    const char *id = json_string_value(json_object_get(params, "runId"));
+    const char *id = params->run_id;
     enum rpc_code code = RPC_INTERNAL;
     struct approvals *approvals;
     struct rule_owner owner;
@@ -206,10 +184,9 @@ void method_exec_run(struct call *call, const json_t *params)
     exec_run_start(run);
 }
 
-void method_exec_cancel(struct call *call, const json_t *params)
+void method_exec_cancel(struct call *call, const struct exec_cancel_params *params)
 {
-    const char *id = json_string_value(json_object_get(params, "runId"));
-    struct exec_run *run = exec_run_find(call->client->session, id);
+    struct exec_run *run = exec_run_find(call->client->session, params->run_id);
 
     if (run)
         exec_run_cancel(run);

@@ -1,5 +1,8 @@
-/* The answer to a call of a model: the text that it is to see, and the same as values for whoever
- * runs the model. */
+/* See model_request.h. The answer is the text that the model is to see, and the same as values for
+ * the program that runs the model. What a session runs in is held by its process
+ * (model_process.h). */
+#include "server/model/model_request.h"
+
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/base64.h"
@@ -11,8 +14,8 @@
 #include "rpc/rpc.h"
 #include "server/call.h"
 #include "server/client.h"
-#include "server/limit_data.h"
-#include "server/model/model_methods.h"
+#include "server/client_session.h"
+#include "server/model/model_process.h"
 #include "server/model/write_queue.h"
 #include "server/server.h"
 
@@ -149,4 +152,35 @@ void model_request_refuse(struct call *call, const char *tool, const char *comma
     model_calls_format_refusal(tool, command, reason, &text);
     call_fail_data(call, RPC_INVALID_REQUEST, reason,
                    json_pack("{s:o}", "text", json_lossy(text.data)));
+}
+
+/* --- the store --- */
+
+enum { MODEL_SESSIONS_MAX = 1024 }; /* sessions of all clients */
+
+struct model_calls *server_model_calls(struct server *server, struct err *err)
+{
+    const struct model_calls_options options = {
+        .loop = server->loop,
+        .capacity = MODEL_SESSIONS_MAX,
+        .spool_quota = server->limits.spool_quota,
+        .on_left = model_process_on_left,
+        .data = server,
+    };
+
+    if (!server->model_calls)
+        server->model_calls = model_calls_new(&options, err);
+    return server->model_calls;
+}
+
+void model_part_end(const struct client_session *session)
+{
+    if (session->server->model_calls)
+        model_calls_terminate_all(session->server->model_calls, session->number, 0);
+}
+
+void model_part_free(struct server *server)
+{
+    model_calls_free(TAKE_PTR(server->model_calls));
+    write_queue_free(server);
 }

@@ -1,5 +1,7 @@
-/* What session/exec executes when that is not the shell on the text of the call: the program that
- * applies a patch, or a shell that need not log in again. */
+/* What session/exec runs. First the rules of this host's user: what they forbid, and what a broken
+ * rules file might, is not started, and no one is asked. Then what is executed when that is not the
+ * shell on the text of the call: the program that applies a patch, or a shell that need not log in
+ * again. */
 #pragma once
 
 #include "base/strv.h"
@@ -7,6 +9,16 @@
 #include "patch/call.h"
 
 #include <jansson.h>
+
+struct call;
+struct place;
+struct model_exec;
+
+/* Why the command is not to be started, in the words of exec/run, which is also written to the
+ * audit log; NULL: nothing forbids it. Caller frees. To be asked before anything of it is run:
+ * `exec` is that of the call, without a replacement. */
+char *session_rules_refusal(const struct call *call, const struct model_exec *exec,
+                            const struct place *place);
 
 struct call;
 struct place;
