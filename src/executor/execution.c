@@ -28,7 +28,7 @@
 #include "job/result_json.h"
 #include "loop/loop.h"
 #include "policy/profile_overlay.h"
-#include "rules/file/prefix_rule.h"
+#include "rules/file/rule.h"
 #include "rules/rules_disk.h"
 
 #include <stdbool.h>

@@ -25,16 +25,8 @@ struct entry {
 };
 
 struct rules {
-    struct strv files; /* names that rules point to */
-    struct prefix_rule *prefixes;
-    size_t prefixes_len;
-    size_t prefixes_cap;
-    struct host_rule *hosts;
-    size_t hosts_len;
-    size_t hosts_cap;
-    struct host_program *programs;
-    size_t programs_len;
-    size_t programs_cap;
+    struct strv files;     /* names that rules point to */
+    struct rules_file all; /* of all files; without their examples */
     struct rules_problem *problems;
     size_t problems_len;
     size_t problems_cap;
@@ -52,19 +44,11 @@ void rules_free(struct rules *rules)
 {
     if (!rules)
         return;
-    for (size_t i = 0; i < rules->prefixes_len; i++)
-        prefix_rule_done(&rules->prefixes[i]);
-    for (size_t i = 0; i < rules->hosts_len; i++)
-        host_rule_done(&rules->hosts[i]);
-    for (size_t i = 0; i < rules->programs_len; i++)
-        host_program_done(&rules->programs[i]);
     for (size_t i = 0; i < rules->problems_len; i++) {
         free(rules->problems[i].file);
         free(rules->problems[i].text);
     }
-    free(rules->prefixes);
-    free(rules->hosts);
-    free(rules->programs);
+    rules_file_done(&rules->all);
     free(rules->problems);
     free(rules->index);
     strv_done(&rules->files);
@@ -73,54 +57,17 @@ void rules_free(struct rules *rules)
 
 /* --- adding --- */
 
-static void take_prefix(struct rules *rules, struct prefix_rule *rule)
-{
-    rules->prefixes = alloc_grow(rules->prefixes, rules->prefixes_len, &rules->prefixes_cap,
-                                 sizeof *rules->prefixes);
-    rules->prefixes[rules->prefixes_len++] = *rule;
-    *rule = (struct prefix_rule){.len = 0};
-}
-
-static void take_host(struct rules *rules, struct host_rule *rule)
-{
-    rules->hosts =
-        alloc_grow(rules->hosts, rules->hosts_len, &rules->hosts_cap, sizeof *rules->hosts);
-    rules->hosts[rules->hosts_len++] = *rule;
-    *rule = (struct host_rule){.host = NULL};
-}
-
-/* Replaces what a file of the same layer said about the name. Another layer's word stays: both then
- * have to list a path, so that none widens what another allows. */
-static void take_program(struct rules *rules, struct host_program *program)
-{
-    struct host_program *slot = NULL;
-
-    for (size_t i = 0; i < rules->programs_len; i++)
-        if (rules->programs[i].layer == program->layer &&
-            str_eq(rules->programs[i].name, program->name))
-            slot = &rules->programs[i];
-    if (slot) {
-        host_program_done(slot);
-    } else {
-        rules->programs = alloc_grow(rules->programs, rules->programs_len, &rules->programs_cap,
-                                     sizeof *rules->programs);
-        slot = &rules->programs[rules->programs_len++];
-    }
-    *slot = *program;
-    *program = (struct host_program){.name = NULL};
-}
-
 /* Moves everything that is at least as strict. */
 static void take_file(struct rules *rules, struct rules_file *file, enum rule_verdict least)
 {
     for (size_t i = 0; i < file->prefixes_len; i++)
         if (file->prefixes[i].verdict >= least)
-            take_prefix(rules, &file->prefixes[i]);
+            rules_file_take_prefix(&rules->all, &file->prefixes[i]);
     for (size_t i = 0; i < file->hosts_len; i++)
         if (file->hosts[i].verdict >= least)
-            take_host(rules, &file->hosts[i]);
+            rules_file_take_host(&rules->all, &file->hosts[i]);
     for (size_t i = 0; i < file->programs_len && least == RULE_NONE; i++)
-        take_program(rules, &file->programs[i]);
+        rules_file_take_program(&rules->all, &file->programs[i]);
 }
 
 int rules_add_text(struct rules *rules, const struct rules_origin *origin, const char *text,
@@ -149,7 +96,7 @@ void rules_add_problem(struct rules *rules, const struct rules_origin *origin, c
 
 bool rules_is_empty(const struct rules *rules)
 {
-    return !rules->prefixes_len && !rules->problems_len;
+    return !rules->all.prefixes_len && !rules->problems_len;
 }
 
 const struct rules_problem *rules_problems(const struct rules *rules, size_t *ret_len)
@@ -170,12 +117,12 @@ static int entry_compare(const void *left, const void *right)
 void rules_seal(struct rules *rules)
 {
     rules->index_len = 0;
-    for (size_t i = 0; i < rules->prefixes_len; i++)
-        for (size_t j = 0; j < rules->prefixes[i].words[0].len; j++) {
+    for (size_t i = 0; i < rules->all.prefixes_len; i++)
+        for (size_t j = 0; j < rules->all.prefixes[i].words[0].len; j++) {
             rules->index =
                 alloc_grow(rules->index, rules->index_len, &rules->index_cap, sizeof *rules->index);
             rules->index[rules->index_len++] =
-                (struct entry){.word = rules->prefixes[i].words[0].items[j], .rule = i};
+                (struct entry){.word = rules->all.prefixes[i].words[0].items[j], .rule = i};
         }
     if (rules->index_len)
         qsort(rules->index, rules->index_len, sizeof *rules->index, entry_compare);
@@ -225,7 +172,8 @@ static void collect(const struct rules *rules, const struct shell_command *comma
 
     for (size_t i = find_entry(rules, word);
          i < rules->index_len && str_eq(rules->index[i].word, word); i++) {
-        struct rule_match match = {.rule = &rules->prefixes[rules->index[i].rule], .name = name};
+        struct rule_match match = {.rule = &rules->all.prefixes[rules->index[i].rule],
+                                   .name = name};
 
         if (match.rule->verdict < least || rules->index[i].rule == previous)
             continue;
@@ -240,7 +188,7 @@ static void collect(const struct rules *rules, const struct shell_command *comma
 /* Rules for its base name may allow the program at this path. */
 static bool is_meant_by_name(const struct rules *rules, const char *path)
 {
-    switch (host_program_find(rules->programs, rules->programs_len, path)) {
+    switch (host_program_find(rules->all.programs, rules->all.programs_len, path)) {
     case HOST_PROGRAM_LISTED:
         return true;
     case HOST_PROGRAM_UNKNOWN:
@@ -289,9 +237,9 @@ const struct host_rule *rules_decide_host(const struct rules *rules, const char 
 {
     const struct host_rule *strictest = NULL;
 
-    for (size_t i = 0; i < rules->hosts_len; i++)
-        if (rules->hosts[i].protocol == protocol && str_eq(rules->hosts[i].host, host) &&
-            (!strictest || rules->hosts[i].verdict > strictest->verdict))
-            strictest = &rules->hosts[i];
+    for (size_t i = 0; i < rules->all.hosts_len; i++)
+        if (rules->all.hosts[i].protocol == protocol && str_eq(rules->all.hosts[i].host, host) &&
+            (!strictest || rules->all.hosts[i].verdict > strictest->verdict))
+            strictest = &rules->all.hosts[i];
     return strictest;
 }

@@ -14,8 +14,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "rules/file/host_rule.h"
-#include "rules/file/prefix_rule.h"
+#include "rules/file/rule.h"
 #include "rules/file/rules_file.h"
 
 #include <stdbool.h>

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "rules/file/host_rule.h"
-#include "rules/file/prefix_rule.h"
+#include "rules/file/rule.h"
 
 struct buf;
 struct rules;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "rules/file/rule_value.h"
+#include "rules/file/rule.h"
 
 #include <stddef.h>
 
@@ -10,8 +10,19 @@ enum {
     RULE_DEPTH_MAX = 16,        /* nested brackets */
     RULE_ARGUMENTS_MAX = 16,    /* of one call; no function takes that many */
     RULE_NAMES_MAX = 1000,      /* of one file */
-    RULE_MEMORY_MAX = 64 << 20, /* bytes of all values that one file makes: names can double lists
-                                 */
+    RULE_MEMORY_MAX = 64 << 20, /* bytes of all values of one file: names can double lists */
+};
+
+enum rule_value_kind { RULE_VALUE_STRING, RULE_VALUE_LIST };
+
+/* A literal: a string, or a list of literals. Zeroed is valid. */
+struct rule_value {
+    enum rule_value_kind kind;
+    struct rule_place place;
+    char *text; /* of a string; else NULL */
+    struct rule_value *items;
+    size_t len;
+    size_t cap;
 };
 
 struct rule_argument {

@@ -1,22 +1,28 @@
-/* The words of a `.rules` file: Starlark's, as far as its literals go.
+/* The tokens of a `.rules` file: Starlark's, as far as its literals go.
  *
  *     "a" 'a' """a""" '''a'''    with escapes; r before them: without; f: with {NAME}
  *     # to the end of the line   \ at its end: the line goes on
  *
  * Line feeds inside of brackets mean nothing, outside they end a statement. Strings become what
- * they mean here; rule_string.c reads them. Everything is checked for UTF-8 once, at the start, and
- * NUL bytes are refused in every form, because no argument of a command can hold one. Source: the
- * Starlark specification, "Lexical elements". */
+ * they mean here:
+ *
+ *     \a \b \f \n \r \t \v \\ \' \"    \ooo \xhh    up to 7f: what is beyond is no text by itself
+ *     \uhhhh \Uhhhhhhhh                a character   \ before a line feed: both vanish
+ *
+ * An escape that is not among these is an error. Everything is checked for UTF-8 once, at the start,
+ * and NUL bytes are refused in every form, because no argument of a command can hold one. Source:
+ * the Starlark specification, "Lexical elements" and "String literals". */
 #include "rules/file/rule_token.h"
 
 #include "base/alloc.h"
-#include "base/auto.h"
 #include "base/utf8.h"
-#include "rules/file/rule_string.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+#define NO_NUL "a NUL cannot be part of a command; leave it out"
 
 enum { FILE_SHOWN = 90 /* bytes of a file's name in a message, so that the message fits, too */ };
 
@@ -34,7 +40,7 @@ int rule_fail(const char *file, struct rule_place place, struct err *err, const 
                    text);
 }
 
-/* Of where the lexer is. No character is counted twice, however long a line is. */
+/* The position of the lexer. No character is counted twice, however long a line is. */
 static struct rule_place place_here(struct rule_lexer *lexer)
 {
     for (; lexer->counted < lexer->at; lexer->counted++)
@@ -53,6 +59,187 @@ static void end_line(struct rule_lexer *lexer)
     lexer->line++;
     lexer->counted = lexer->at;
     lexer->column = 1;
+}
+
+/* --- strings: these return NULL, or what is wrong (static) --- */
+
+struct quote {
+    char sign;
+    size_t len; /* 1 or 3 */
+    bool is_raw;
+    bool is_open; /* the problem is that the string never ends */
+};
+
+/* Bytes of a prefix (r, b, f, rb, rf in any case and order), when a quote follows; else -1. */
+static int prefix_len(const struct rule_lexer *lexer)
+{
+    int len = 0;
+
+    while (len < 2 && peek(lexer, (size_t)len) && strchr("rRbBfF", peek(lexer, (size_t)len)))
+        len++;
+    return peek(lexer, (size_t)len) == '"' || peek(lexer, (size_t)len) == '\'' ? len : -1;
+}
+
+static bool is_quote(const struct rule_lexer *lexer, const struct quote *quote)
+{
+    for (size_t i = 0; i < quote->len; i++)
+        if (peek(lexer, i) != quote->sign)
+            return false;
+    return true;
+}
+
+static void append_character(struct buf *ret, uint32_t c)
+{
+    char bytes[4] = {(char)c};
+    size_t len = 1;
+
+    if (c >= 0x10000) {
+        bytes[0] = (char)(0xf0 | c >> 18);
+        bytes[1] = (char)(0x80 | (c >> 12 & 0x3f));
+        len = 4;
+    } else if (c >= 0x800) {
+        bytes[0] = (char)(0xe0 | c >> 12);
+        len = 3;
+    } else if (c >= 0x80) {
+        bytes[0] = (char)(0xc0 | c >> 6);
+        len = 2;
+    }
+    if (len >= 3)
+        bytes[len - 2] = (char)(0x80 | (c >> 6 & 0x3f));
+    if (len >= 2)
+        bytes[len - 1] = (char)(0x80 | (c & 0x3f));
+    buf_append(ret, bytes, len);
+}
+
+/* Behind \x, \u, \U or, with `base` 8, the backslash. */
+static const char *read_code(struct rule_lexer *lexer, unsigned base, unsigned digits)
+{
+    static const char alphabet[] = "0123456789abcdef";
+    uint32_t c = 0;
+    unsigned count = 0;
+
+    for (; count < digits; count++, lexer->at++) {
+        char byte = peek(lexer, 0);
+        const char *digit = memchr(alphabet, byte >= 'A' && byte <= 'F' ? byte | 0x20 : byte, base);
+
+        if (!digit)
+            break;
+        c = c * base + (uint32_t)(digit - alphabet);
+    }
+    if (base == 16 && count < digits)
+        return digits == 2   ? "\\x is followed by two hexadecimal digits"
+               : digits == 4 ? "\\u is followed by four hexadecimal digits"
+                             : "\\U is followed by eight hexadecimal digits";
+    if (c == 0)
+        return NO_NUL;
+    if (digits < 4 && c > 0x7f)
+        return "\\x and octal escapes go up to 7f (177 octal); for a character use \\u";
+    if (c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+        return "there is no such character; \\u and \\U take a Unicode scalar value";
+    append_character(&lexer->token.text, c);
+    return NULL;
+}
+
+/* At a backslash that something follows. */
+static const char *read_escape(struct rule_lexer *lexer, const struct quote *quote)
+{
+    static const char names[] = "abfnrtv\\'\"";
+    static const char meanings[] = "\a\b\f\n\r\t\v\\'\"";
+    const char *name;
+    char c;
+
+    if (quote->is_raw) { /* there it only keeps a quote from ending the string */
+        buf_append(&lexer->token.text, lexer->at, 2);
+        lexer->at += 2;
+        return NULL;
+    }
+    lexer->at += peek(lexer, 1) == '\r' && peek(lexer, 2) == '\n' ? 2 : 1;
+    c = *lexer->at;
+    name = strchr(names, c);
+    if (c >= '0' && c <= '7')
+        return read_code(lexer, 8, 3);
+    if (c != 'x' && c != 'u' && c != 'U' && c != '\n' && !name)
+        return "no such escape; a backslash by itself is written \\\\, or the string r\"...\"";
+    lexer->at++;
+    if (name)
+        buf_append(&lexer->token.text, &meanings[name - names], 1);
+    else if (c != '\n')
+        return read_code(lexer, 16, c == 'x' ? 2 : c == 'u' ? 4 : 8);
+    return NULL;
+}
+
+/* An escape, a line end (a line feed for every kind of them), or plain characters; the end was
+ * looked for before. */
+static const char *read_item(struct rule_lexer *lexer, struct quote *quote)
+{
+    const char *start;
+
+    if (peek(lexer, 0) == '\r' && peek(lexer, 1) == '\n')
+        lexer->at++;
+    if (*lexer->at == '\\' && peek(lexer, 1))
+        return read_escape(lexer, quote);
+    if (*lexer->at == '\n' && quote->len == 1) {
+        quote->is_open = true;
+        return "this string does not end on its line; close it, or use three quotes";
+    }
+    start = lexer->at++;
+    while (lexer->at < lexer->end && *lexer->at != quote->sign && *lexer->at != '\\' &&
+           *lexer->at != '\n' && *lexer->at != '\r')
+        lexer->at++;
+    buf_append(&lexer->token.text, start, (size_t)(lexer->at - start));
+    return NULL;
+}
+
+static const char *read_quoted(struct rule_lexer *lexer, struct quote *quote)
+{
+    int len = prefix_len(lexer);
+    const char *problem = NULL;
+
+    lexer->token.kind = RULE_TOKEN_STRING;
+    for (int i = 0; i < len; i++) {
+        char c = (char)(lexer->at[i] | 0x20);
+
+        if (c == 'b')
+            return "bytes are no text; write the string without the b";
+        quote->is_raw |= c == 'r';
+        if (c == 'f')
+            lexer->token.kind = RULE_TOKEN_FORMAT;
+    }
+    lexer->at += len;
+    quote->sign = *lexer->at;
+    quote->len = 3;
+    if (!is_quote(lexer, quote))
+        quote->len = 1;
+    for (lexer->at += quote->len; !problem && lexer->at < lexer->end;) {
+        if (is_quote(lexer, quote)) {
+            lexer->at += quote->len;
+            return NULL;
+        }
+        problem = read_item(lexer, quote);
+    }
+    if (problem)
+        return problem;
+    quote->is_open = true;
+    return "this string never ends; close it with the quotes that it begins with";
+}
+
+static int read_string(struct rule_lexer *lexer, struct err *err)
+{
+    struct quote quote = {.sign = '\0'};
+    const char *start = lexer->at;
+    const char *problem = read_quoted(lexer, &quote);
+    const char *end = lexer->at;
+
+    for (; start < end; start++)
+        if (*start == '\n') {
+            lexer->at = start + 1;
+            end_line(lexer);
+        }
+    lexer->at = end;
+    if (!problem)
+        return 0;
+    return rule_fail(lexer->file, quote.is_open ? lexer->token.place : place_here(lexer), err, "%s",
+                     problem);
 }
 
 /* Blanks, comments, joined lines, and inside of brackets line feeds. */
@@ -95,25 +282,6 @@ static int read_name(struct rule_lexer *lexer)
     return 0;
 }
 
-static int read_string(struct rule_lexer *lexer, struct err *err)
-{
-    struct rule_string string = {.at = lexer->at, .end = lexer->end};
-    const char *start = lexer->at;
-    const char *problem = rule_string_read(&string, &lexer->token.text);
-
-    for (; start < string.at; start++)
-        if (*start == '\n') {
-            lexer->at = start + 1;
-            end_line(lexer);
-        }
-    lexer->at = string.at;
-    lexer->token.kind = string.is_format ? RULE_TOKEN_FORMAT : RULE_TOKEN_STRING;
-    if (!problem)
-        return 0;
-    return rule_fail(lexer->file, string.is_open ? lexer->token.place : place_here(lexer), err,
-                     "%s", problem);
-}
-
 static int read_sign(struct rule_lexer *lexer, struct err *err)
 {
     char c = *lexer->at;
@@ -146,19 +314,14 @@ int rule_lexer_next(struct rule_lexer *lexer, struct err *err)
         lexer->token.kind = RULE_TOKEN_END;
         return 0;
     }
-    if (rule_string_is_start(lexer->at, lexer->end))
+    if (prefix_len(lexer) >= 0)
         return read_string(lexer, err);
     if (is_name_byte(*lexer->at))
         return read_name(lexer);
     return read_sign(lexer, err);
 }
 
-bool rule_lexer_is(const struct rule_lexer *lexer, char sign)
-{
-    return lexer->token.kind == RULE_TOKEN_SIGN && lexer->token.sign == sign;
-}
-
-/* The place behind `len` bytes of the text that the lexer is at the start of. */
+/* The position behind `len` bytes of the text that the lexer is at the start of. */
 static int fail_at(struct rule_lexer *lexer, size_t len, struct err *err, const char *problem)
 {
     for (; len; len--)

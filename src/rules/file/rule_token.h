@@ -1,9 +1,9 @@
-/* The words of a `.rules` file. Internal to rules. */
+/* The tokens of a `.rules` file. Internal to rules. */
 #pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "rules/file/prefix_rule.h"
+#include "rules/file/rule.h"
 
 #include <stddef.h>
 
@@ -44,9 +44,6 @@ void rule_lexer_done(struct rule_lexer *lexer);
 
 /* Goes on to the next token. */
 int rule_lexer_next(struct rule_lexer *lexer, struct err *err);
-
-/* The current token is this sign. */
-bool rule_lexer_is(const struct rule_lexer *lexer, char sign);
 
 /* For people: `the name "x"`, `a string`, `")"`, `the end of the line`. Caller frees. */
 char *rule_token_text(const struct rule_token *token);

@@ -4,8 +4,7 @@
 
 #include "base/err.h"
 #include "base/strv.h"
-#include "rules/file/host_rule.h"
-#include "rules/file/prefix_rule.h"
+#include "rules/file/rule.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,6 +40,13 @@ struct rules_file {
 };
 
 void rules_file_done(struct rules_file *file);
+
+/* These take over what they are given, which is then empty. A program replaces what the same layer
+ * said about the name before; another layer's entry stays: both then have to list a path, so that
+ * neither widens what the other allows. */
+void rules_file_take_prefix(struct rules_file *file, struct prefix_rule *rule);
+void rules_file_take_host(struct rules_file *file, struct host_rule *rule);
+void rules_file_take_program(struct rules_file *file, struct host_program *program);
 
 /* Reads the text; examples are not checked yet. ERR_INVALID with "FILE:LINE:COLUMN: ", what is
  * wrong, and what would be right; `ret` then holds what stands before that. `ret` is overwritten.
