@@ -1,8 +1,7 @@
 /* The head with which a server answers a WebSocket handshake: what is believed of it. */
 #include "fuzz.h"
 
-#include "rpc/transport/handshake.h"
-#include "rpc/transport/http_head.h"
+#include "rpc/transport/http.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "rpc/transport/auth.h"
-#include "rpc/transport/http_head.h"
-#include "rpc/transport/http_reply.h"
+#include "rpc/transport/http.h"
 
 #include <stdlib.h>
 #include <string.h>

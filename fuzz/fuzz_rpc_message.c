@@ -59,16 +59,16 @@ static void check_answer(const json_t *id, const char *words)
 static void check_hoist(const char *text, size_t len)
 {
     for (size_t long_enough = 0; long_enough < 4; long_enough++) {
-        AUTO(hoist_done) struct hoist hoist;
+        AUTO(json_bulk_done) struct json_bulk bulk;
         AUTO_JSON json_t *direct = NULL;
         AUTO_JSON json_t *value = NULL;
         struct err err;
 
-        hoist_text(&hoist, text, len, long_enough);
-        value = json_parse(hoist.text, hoist.len, &err);
+        json_bulk_take(&bulk, text, len, long_enough);
+        value = json_parse(bulk.text, bulk.len, &err);
         direct = json_parse(text, len, &err);
         check(!value == !direct);
-        hoist_restore(&hoist, value);
+        json_bulk_restore(&bulk, value);
         check(!value || json_equal(value, direct));
     }
 }

@@ -1,6 +1,6 @@
 /* A list, oldest first: a peer is asked little at a time. A call that was cancelled or timed out
  * stays without its callback until its answer comes, because an answer to nothing closes the
- * connection and the peer can not know that nobody waits any more. Each costs 40 bytes and a peer
+ * connection and the peer cannot know that the caller waits no more. Each costs 64 bytes and a peer
  * that never answers makes them pile up, so the oldest of more than STALE_MAX go.
  *
  * Callbacks may add and cancel, so an entry is taken out of the list before its callback is called,
@@ -14,48 +14,54 @@
 enum { STALE_MAX = 1024 };
 
 struct calls_entry {
-    struct calls_entry *next;
+    struct list in_calls;
     int64_t id;
     uint64_t due_ns;
-    rpc_answer_fn *on_answer; /* NULL: nobody waits any more */
+    rpc_answer_fn *on_answer; /* NULL: the caller waits no more */
     void *data;
 };
 
 int64_t calls_add(struct calls *calls, const struct rpc_call *call, uint64_t due_ns)
 {
     struct calls_entry *entry = alloc_zero(1, sizeof *entry);
-    struct calls_entry **slot = &calls->first;
 
     *entry = (struct calls_entry){
         .id = ++calls->last_id, .due_ns = due_ns, .on_answer = call->on_answer, .data = call->data};
-    while (*slot)
-        slot = &(*slot)->next;
-    *slot = entry;
+    list_append(&calls->entries, &entry->in_calls);
     return entry->id;
 }
 
-static void calls_drop(struct calls_entry **slot)
+static void calls_drop(struct calls_entry *entry)
 {
-    struct calls_entry *entry = *slot;
-
-    *slot = entry->next;
+    list_remove(&entry->in_calls);
     free(entry);
+}
+
+static struct calls_entry *calls_find(const struct calls *calls, int64_t id)
+{
+    struct calls_entry *entry;
+
+    list_for_each(entry, &calls->entries, in_calls)
+        if (entry->id == id)
+            return entry;
+    return NULL;
 }
 
 static void calls_limit_stale(struct calls *calls)
 {
+    struct calls_entry *entry;
+    struct calls_entry *following;
     size_t stale = 0;
-    struct calls_entry **slot;
 
-    for (const struct calls_entry *entry = calls->first; entry; entry = entry->next)
+    list_for_each(entry, &calls->entries, in_calls)
         stale += !entry->on_answer;
-    for (slot = &calls->first; *slot && stale > STALE_MAX;) {
-        if ((*slot)->on_answer) {
-            slot = &(*slot)->next;
-            continue;
+    list_for_each_safe(entry, following, &calls->entries, in_calls) {
+        if (stale <= STALE_MAX)
+            return;
+        if (!entry->on_answer) {
+            calls_drop(entry);
+            stale--;
         }
-        calls_drop(slot);
-        stale--;
     }
 }
 
@@ -68,55 +74,62 @@ static void calls_make_stale(struct calls *calls, struct calls_entry *entry)
 
 void calls_cancel(struct calls *calls, int64_t id)
 {
-    for (struct calls_entry *entry = calls->first; entry; entry = entry->next) {
-        if (entry->id == id) {
-            calls_make_stale(calls, entry);
-            return;
-        }
-    }
+    struct calls_entry *entry = calls_find(calls, id);
+
+    if (entry)
+        calls_make_stale(calls, entry);
+}
+
+/* Takes the entry out, then calls back. */
+static void calls_finish(struct calls_entry *entry, const struct rpc_message *answer)
+{
+    const struct calls_entry found = *entry;
+
+    calls_drop(entry);
+    if (found.on_answer)
+        found.on_answer(found.data, answer);
 }
 
 bool calls_answer(struct calls *calls, const struct rpc_message *answer)
 {
-    struct calls_entry **slot = &calls->first;
-    struct calls_entry found;
+    struct calls_entry *entry =
+        json_is_integer(answer->id) ? calls_find(calls, json_integer_value(answer->id)) : NULL;
 
-    if (!json_is_integer(answer->id))
+    if (!entry)
         return false;
-    while (*slot && (*slot)->id != json_integer_value(answer->id))
-        slot = &(*slot)->next;
-    if (!*slot)
-        return false;
-    found = **slot;
-    calls_drop(slot);
-    if (found.on_answer)
-        found.on_answer(found.data, answer);
+    calls_finish(entry, answer);
     return true;
+}
+
+static struct calls_entry *calls_find_due(const struct calls *calls, uint64_t now_ns)
+{
+    struct calls_entry *entry;
+
+    list_for_each(entry, &calls->entries, in_calls)
+        if (entry->due_ns <= now_ns)
+            return entry;
+    return NULL;
 }
 
 void calls_expire(struct calls *calls, uint64_t now_ns)
 {
-    struct calls_entry *entry = calls->first;
+    struct calls_entry *entry;
 
-    while (entry) {
-        struct calls_entry found = *entry;
+    while ((entry = calls_find_due(calls, now_ns))) {
+        const struct calls_entry found = *entry;
 
-        if (found.due_ns > now_ns) {
-            entry = entry->next;
-            continue;
-        }
         calls_make_stale(calls, entry);
         if (found.on_answer)
             found.on_answer(found.data, NULL);
-        entry = calls->first;
     }
 }
 
 uint64_t calls_due_ns(const struct calls *calls)
 {
+    const struct calls_entry *entry;
     uint64_t due_ns = UINT64_MAX;
 
-    for (const struct calls_entry *entry = calls->first; entry; entry = entry->next)
+    list_for_each(entry, &calls->entries, in_calls)
         if (entry->due_ns < due_ns)
             due_ns = entry->due_ns;
     return due_ns;
@@ -124,17 +137,16 @@ uint64_t calls_due_ns(const struct calls *calls)
 
 void calls_fail(struct calls *calls)
 {
-    while (calls->first) {
-        struct calls_entry found = *calls->first;
+    struct calls_entry *entry;
 
-        calls_drop(&calls->first);
-        if (found.on_answer)
-            found.on_answer(found.data, NULL);
-    }
+    while ((entry = list_first(&calls->entries, struct calls_entry, in_calls)))
+        calls_finish(entry, NULL);
 }
 
 void calls_done(struct calls *calls)
 {
-    while (calls->first)
-        calls_drop(&calls->first);
+    struct calls_entry *entry;
+
+    while ((entry = list_first(&calls->entries, struct calls_entry, in_calls)))
+        calls_drop(entry);
 }

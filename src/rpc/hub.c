@@ -1,16 +1,27 @@
 /* All connections of a server. Two timers: one for the earliest deadline of anything, set anew by
- * looking at everything (there are hundreds of peers, not millions), and one that fires in the next
- * round, for what must not happen inside a call of the owner: telling it about peers that came or
- * left, reading on after a pause, freeing. */
-#include "rpc/parts.h"
+ * going through everything (there are hundreds of peers, not millions), and one that fires in the
+ * next round, for what must not happen inside a call of the owner: notifying it of peers that came
+ * or left, reading on after a pause, freeing. */
+#include "rpc/peer.h"
 
 #include "base/alloc.h"
-#include "base/clock.h"
-#include "loop/loop.h"
+#include "base/auto.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "rpc/transport/auth.h"
+#include "rpc/transport/connect.h"
+#include "rpc/transport/listener.h"
+#include "rpc/transport/stream.h"
 
+#include <fcntl.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+enum { ROUND_HEADS = 1 }; /* HTTP heads that are answered before open peers get their turn */
 
 static const struct rpc_hub_options defaults = {
     .max_peers = 256,
@@ -20,6 +31,8 @@ static const struct rpc_hub_options defaults = {
     .queue_stop = 4 * 1024 * 1024,
 };
 
+/* --- rounds --- */
+
 static void hub_on_timer(void *data)
 {
     rpc_hub_tick(data);
@@ -28,62 +41,79 @@ static void hub_on_timer(void *data)
 /* Lets a peer that waits have its head read, if this round has time for it. */
 static void hub_admit(struct rpc_hub *hub, struct rpc_peer *peer)
 {
-    if (!peer->is.is_waiting)
+    if (!peer->is_waiting)
         return;
     if (!hub->heads) {
-        hub_soon(hub);
+        hub_defer(hub);
         return;
     }
-    peer->is.is_waiting = false;
+    peer->is_waiting = false;
     hub->heads--;
     peer_read(peer);
-    peer_settle(peer);
+    peer_update_interest(peer);
 }
 
 /* Tells the owner what it has to know of this peer. */
-static void hub_tell(struct rpc_hub *hub, struct rpc_peer *peer)
+static void hub_notify(struct rpc_hub *hub, struct rpc_peer *peer)
 {
     hub_admit(hub, peer);
-    if (peer_is_open(peer) && !peer->is.is_announced) {
+    if (peer_is_open(peer) && !peer->is_announced) {
         peer_announce(peer);
-        peer_settle(peer);
+        peer_update_interest(peer);
     }
-    if (peer->is.has_leftover && peer_may_read(peer))
+    if (peer->has_leftover && peer_may_read(peer))
         peer_read_leftover(peer);
-    if (!peer_is_open(peer) && peer->is.is_announced && !peer->is.is_departed) {
-        peer->is.is_departed = true;
+    if (!peer_is_open(peer) && peer->is_announced && !peer->is_departed) {
+        peer->is_departed = true;
         hub->stats.peers_open--;
         calls_fail(&peer->calls);
         hub->options.handlers->on_closed(hub->options.data, peer, peer->why);
     }
 }
 
-static void hub_tell_idle(struct rpc_hub *hub)
+static void hub_notify_idle(struct rpc_hub *hub)
 {
-    if (!hub->is_shut || hub->is_idle || hub->first)
+    if (!hub->is_shut || hub->is_idle || !list_is_empty(&hub->peers))
         return;
     hub->is_idle = true;
     if (hub->options.handlers->on_idle)
         hub->options.handlers->on_idle(hub->options.data);
 }
 
-static void hub_on_soon(void *data)
+static void hub_on_deferred(void *data)
 {
     struct rpc_hub *hub = data;
-    struct rpc_peer *peer = hub->first;
+    struct rpc_peer *peer = list_first(&hub->peers, struct rpc_peer, in_hub);
 
     hub->heads = ROUND_HEADS;
     while (peer) { /* callbacks may add peers, behind the last */
         struct rpc_peer *next;
 
-        hub_tell(hub, peer);
-        next = peer->next;
-        if (peer->stage == PEER_DEAD && peer->is.is_announced == peer->is.is_departed)
+        hub_notify(hub, peer);
+        next = list_item(list_after(&hub->peers, &peer->in_hub), struct rpc_peer, in_hub);
+        if (peer->stage == PEER_DEAD && peer->is_announced == peer->is_departed)
             peer_free(peer);
         peer = next;
     }
-    hub_tell_idle(hub);
+    hub_notify_idle(hub);
 }
+
+void rpc_hub_tick(struct rpc_hub *hub)
+{
+    uint64_t now = clock_now_ns();
+    struct rpc_peer *peer;
+
+    hub->due_ns = UINT64_MAX;
+    loop_timer_stop(hub->timer);
+    for (size_t i = 0; i < hub->listener_count; i++)
+        hub_due_by(hub, listener_tick(hub->listeners[i], now));
+    list_for_each(peer, &hub->peers, in_hub) {
+        peer_tick(peer, now);
+        hub_due_by(hub, peer_due_ns(peer));
+    }
+}
+
+/* --- the hub --- */
 
 static struct rpc_hub_options options_complete(const struct rpc_hub_options *given)
 {
@@ -109,97 +139,78 @@ struct rpc_hub *rpc_hub_new(struct loop *loop, const struct rpc_hub_options *opt
     *hub =
         (struct rpc_hub){.loop = loop, .options = options_complete(options), .due_ns = UINT64_MAX};
     hub->timer = loop_timer_new(loop, hub_on_timer, hub);
-    hub->soon = loop_timer_new(loop, hub_on_soon, hub);
-    door_init(&hub->door, hub);
+    hub->deferred = loop_timer_new(loop, hub_on_deferred, hub);
+    admission_init(&hub->admission, loop);
     return hub;
 }
 
 static void hub_stop_listening(struct rpc_hub *hub)
 {
-    while (hub->listeners) {
-        struct rpc_listener *listener = hub->listeners;
-
-        hub->listeners = listener->next;
-        listener_free(listener);
-    }
+    for (size_t i = 0; i < hub->listener_count; i++)
+        listener_free(hub->listeners[i]);
+    hub->listener_count = 0;
 }
 
 void rpc_hub_free(struct rpc_hub *hub)
 {
+    struct rpc_peer *peer;
+    struct rpc_peer *following;
+
     if (!hub)
         return;
     hub_stop_listening(hub);
-    while (hub->first)
-        peer_free(hub->first);
-    door_done(&hub->door);
+    free(hub->listeners);
+    list_for_each_safe(peer, following, &hub->peers, in_hub)
+        peer_free(peer);
+    admission_done(&hub->admission);
     loop_timer_free(hub->timer);
-    loop_timer_free(hub->soon);
+    loop_timer_free(hub->deferred);
     free(hub);
 }
 
 void rpc_hub_shutdown(struct rpc_hub *hub, enum rpc_close_code code, const char *reason)
 {
+    struct rpc_peer *peer;
+
     hub->is_shut = true;
     hub_stop_listening(hub);
-    for (struct rpc_peer *peer = hub->first; peer; peer = peer->next) {
+    list_for_each(peer, &hub->peers, in_hub) {
         rpc_peer_close(peer, code, reason);
         if (peer->stage == PEER_HEAD)
             peer_break(peer, "shutting down");
     }
-    hub_soon(hub);
+    hub_defer(hub);
 }
 
-void hub_soon(struct rpc_hub *hub)
+void rpc_hub_stats(const struct rpc_hub *hub, struct rpc_stats *ret)
 {
-    loop_timer_start(hub->soon, 0);
+    const struct rpc_peer *peer;
+
+    *ret = hub->stats;
+    list_for_each(peer, &hub->peers, in_hub)
+        ret->bytes_queued += peer->outbox.len;
 }
 
-void hub_due_by(struct rpc_hub *hub, uint64_t due_ns)
+/* --- connections that come --- */
+
+static bool is_in_admission(const struct rpc_peer *peer)
 {
-    uint64_t now = clock_now_ns();
-
-    if (due_ns >= hub->due_ns)
-        return;
-    hub->due_ns = due_ns;
-    loop_timer_start(hub->timer, due_ns > now ? due_ns - now : 0);
-}
-
-void rpc_hub_tick(struct rpc_hub *hub)
-{
-    uint64_t now = clock_now_ns();
-
-    hub->due_ns = UINT64_MAX;
-    loop_timer_stop(hub->timer);
-    for (struct rpc_listener *listener = hub->listeners; listener; listener = listener->next)
-        listener_tick(listener, now);
-    for (struct rpc_peer *peer = hub->first; peer; peer = peer->next) {
-        peer_tick(peer, now);
-        hub_due_by(hub, peer_due_ns(peer));
-    }
-}
-
-bool hub_is_full(const struct rpc_hub *hub)
-{
-    return hub->stats.peers_open >= hub->options.max_peers;
-}
-
-static bool is_at_door(const struct rpc_peer *peer)
-{
-    return peer->stage == PEER_HEAD && peer->door.state != DOOR_UNASKED;
+    return peer->stage == PEER_HEAD && peer->admission.state != ADMISSION_UNASKED;
 }
 
 /* Connections that are not open (in the handshake, or being closed) may be as many as open ones.
  * Beyond that the one that is at it for the longest has to go, and first of all one that does not
- * wait for us: whoever comes with a request ready is through in a few rounds of the loop. */
-void hub_make_place(struct rpc_hub *hub)
+ * wait for us: a peer that comes with a request ready is through in a few rounds of the loop. */
+static void hub_make_room(struct rpc_hub *hub)
 {
     struct rpc_peer *oldest = NULL;
+    struct rpc_peer *peer;
     unsigned count = 0;
 
-    for (struct rpc_peer *peer = hub->first; peer; peer = peer->next) {
+    list_for_each(peer, &hub->peers, in_hub) {
         if (peer_is_open(peer) || peer->stage == PEER_DEAD)
             continue;
-        if (!oldest || (is_at_door(oldest) && !is_at_door(peer)))
+        if (!oldest || (is_in_admission(oldest) && !is_in_admission(peer)))
             oldest = peer;
         count++;
     }
@@ -207,23 +218,152 @@ void hub_make_place(struct rpc_hub *hub)
         peer_break(oldest, "too many connections");
 }
 
+static void hub_on_accept(void *data, int socket, const struct rpc_address *from)
+{
+    struct rpc_hub *hub = data;
+    AUTO_CLOSE int fd = socket;
+    const int on = 1;
+    char name[RPC_ADDRESS_TEXT_SIZE];
+    struct stream *stream;
+    struct err err;
+
+    if (from->transport == RPC_WS) {
+        rpc_address_format(from, name);
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    } else if (!admission_allows_unix(fd, name, sizeof name)) {
+        hub->stats.peers_refused++;
+        return;
+    }
+    hub_make_room(hub);
+    stream = stream_new(hub->loop, fd, fd, &err);
+    fd = -1;
+    if (!stream) {
+        log_event(LOG_LEVEL_WARN, "connection-failed", log_text("why", err.msg));
+        return;
+    }
+    peer_start_head(peer_new(hub, stream, from->transport,
+                             from->transport == RPC_WS ? name + strlen("ws://") : name));
+}
+
+static void hub_on_pause(void *data, uint64_t until_ns)
+{
+    hub_due_by(data, until_ns);
+}
+
+static struct rpc_listener *hub_add_listener(struct rpc_hub *hub, struct rpc_listener *listener)
+{
+    hub->listeners =
+        alloc_grow(hub->listeners, hub->listener_count, &hub->listener_cap, sizeof listener);
+    hub->listeners[hub->listener_count++] = listener;
+    return listener;
+}
+
+/* A peer that speaks lines on descriptors 0 and 1. They are replaced by /dev/null, so that nothing
+ * else that reads or prints gets between the messages. */
+static int attach_stdio(struct rpc_hub *hub, struct err *err)
+{
+    AUTO_CLOSE int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    AUTO_CLOSE int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    AUTO_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (in < 0 || out < 0)
+        return err_sys(err, "stdio: descriptors 0 and 1 have to be open");
+    /* allow dup2: descriptors 0 and 1 are meant to reach children, who get nothing here */
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+        return err_sys(err, "stdio: /dev/null");
+    return rpc_hub_attach(hub, TAKE_FD(in), TAKE_FD(out), err) ? 0 : -1;
+}
+
+static int check_exposure(const struct rpc_hub *hub, const struct rpc_address *address,
+                          struct err *err)
+{
+    char url[RPC_ADDRESS_TEXT_SIZE];
+
+    rpc_address_format(address, url);
+    if (!rpc_address_is_loopback(address) &&
+        (!hub->options.auth || rpc_auth_is_open(hub->options.auth)))
+        return err_set(err, ERR_FORBIDDEN,
+                       "%s can be reached from other hosts: --ws-auth with a token is needed, or a "
+                       "loopback address",
+                       url);
+    return 0;
+}
+
+static void listener_auto(struct rpc_listener **listener)
+{
+    listener_free(*listener);
+}
+
+static const struct listener_events listener_events = {hub_on_accept, hub_on_pause};
+
+struct rpc_listener *rpc_hub_listen(struct rpc_hub *hub, const struct rpc_address *address,
+                                    struct err *err)
+{
+    AUTO(listener_auto)
+    struct rpc_listener *listener = listener_new(address, &listener_events, hub);
+    int failed = address->transport == RPC_STDIO ? attach_stdio(hub, err)
+                                                 : check_exposure(hub, address, err) ||
+                                                       listener_start(listener, hub->loop, -1, err);
+
+    return failed ? NULL : hub_add_listener(hub, TAKE_PTR(listener));
+}
+
+struct rpc_listener *rpc_hub_adopt(struct rpc_hub *hub, int fd, struct err *err)
+{
+    AUTO_CLOSE int socket = fd;
+    AUTO(listener_auto) struct rpc_listener *listener = NULL;
+    struct rpc_address address;
+
+    if (listener_identify(fd, &address, err) || check_exposure(hub, &address, err) ||
+        fd_set_nonblocking(fd, true, err))
+        return NULL;
+    if (fcntl(fd, F_SETFD, FD_CLOEXEC)) {
+        err_sys(err, "socket %d", fd);
+        return NULL;
+    }
+    listener = listener_new(&address, &listener_events, hub);
+    if (listener_start(listener, hub->loop, TAKE_FD(socket), err))
+        return NULL;
+    return hub_add_listener(hub, TAKE_PTR(listener));
+}
+
+/* --- connections of our own --- */
+
 struct rpc_peer *rpc_hub_attach(struct rpc_hub *hub, int in, int out, struct err *err)
 {
-    struct channel *channel = channel_new(hub->loop, in, out, err);
+    struct stream *stream = stream_new(hub->loop, in, out, err);
     struct rpc_peer *peer;
 
-    if (!channel)
+    if (!stream)
         return NULL;
-    peer = peer_new(hub, channel, RPC_STDIO);
-    snprintf(peer->name, sizeof peer->name, "stdio");
+    peer = peer_new(hub, stream, RPC_STDIO, "stdio");
     peer_start_lines(peer);
-    hub_soon(hub);
     return peer;
 }
 
-void rpc_hub_stats(const struct rpc_hub *hub, struct rpc_stats *ret)
+struct rpc_peer *rpc_hub_connect(struct rpc_hub *hub, const struct rpc_target *target,
+                                 struct err *err)
 {
-    *ret = hub->stats;
-    for (const struct rpc_peer *peer = hub->first; peer; peer = peer->next)
-        ret->bytes_queued += peer->outbox.len;
+    AUTO(buf_done) struct buf early;
+    char name[RPC_ADDRESS_TEXT_SIZE];
+    struct stream *stream;
+    struct rpc_peer *peer;
+    int fd;
+
+    buf_init(&early, CONNECT_EARLY_MAX);
+    fd = connect_open(&target->address, target->token, &early, err);
+    stream = fd < 0 ? NULL : stream_new(hub->loop, fd, fd, err);
+    if (!stream)
+        return NULL;
+    rpc_address_format(&target->address, name);
+    peer = peer_new(hub, stream, target->address.transport, name);
+    peer->is_server = true;
+    if (target->address.transport == RPC_WS) {
+        buf_append(&peer->early, early.data ? early.data : "", early.len);
+        peer->has_leftover = early.len > 0;
+        peer_start_ws(peer);
+    } else {
+        peer_start_lines(peer);
+    }
+    return peer;
 }

@@ -49,7 +49,7 @@ static const char *string_end(const char *text, const char *end, size_t long_eno
     return text < end ? text : NULL;
 }
 
-static void hoist_find(struct hoist *hoist, const char *text, size_t len, size_t long_enough)
+static void json_bulk_find(struct json_bulk *bulk, const char *text, size_t len, size_t long_enough)
 {
     const char *end = text + len;
     const char *at = text;
@@ -61,84 +61,84 @@ static void hoist_find(struct hoist *hoist, const char *text, size_t len, size_t
         if (!close)
             return;
         if (is_long && !is_key(close + 1, (size_t)(end - close - 1))) {
-            hoist->spans =
-                alloc_grow(hoist->spans, hoist->span_count, &hoist->span_cap, sizeof *hoist->spans);
-            hoist->spans[hoist->span_count++] = (struct hoist_span){at, (size_t)(close - at)};
+            bulk->spans =
+                alloc_grow(bulk->spans, bulk->span_count, &bulk->span_cap, sizeof *bulk->spans);
+            bulk->spans[bulk->span_count++] = (struct json_bulk_span){at, (size_t)(close - at)};
         }
         at = close + 1;
     }
 }
 
 /* false when the text between the strings has something that looks like a mark. */
-static bool hoist_shorten(struct hoist *hoist, const char *text, size_t len)
+static bool json_bulk_shorten(struct json_bulk *bulk, const char *text, size_t len)
 {
     const char *from = text;
     size_t left;
 
-    for (size_t i = 0; i < hoist->span_count; i++) {
-        const struct hoist_span *span = &hoist->spans[i];
+    for (size_t i = 0; i < bulk->span_count; i++) {
+        const struct json_bulk_span *span = &bulk->spans[i];
         size_t gap = (size_t)(span->at - from);
 
         if (memmem(from, gap, mark, strlen(mark)))
             return false;
-        buf_append(&hoist->shorter, from, gap);
-        buf_appendf(&hoist->shorter, "%s%zu", mark, i);
+        buf_append(&bulk->shorter, from, gap);
+        buf_appendf(&bulk->shorter, "%s%zu", mark, i);
         from = span->at + span->len;
     }
     left = len - (size_t)(from - text);
     if (memmem(from, left, mark, strlen(mark)))
         return false;
-    buf_append(&hoist->shorter, from, left);
+    buf_append(&bulk->shorter, from, left);
     return true;
 }
 
-void hoist_text(struct hoist *hoist, const char *text, size_t len, size_t long_enough)
+void json_bulk_take(struct json_bulk *bulk, const char *text, size_t len, size_t long_enough)
 {
-    *hoist = (struct hoist){.text = text, .len = len};
-    buf_init(&hoist->shorter, SIZE_MAX / 2);
-    hoist_find(hoist, text, len, long_enough);
-    if (hoist->span_count && hoist_shorten(hoist, text, len)) {
-        hoist->text = hoist->shorter.data;
-        hoist->len = hoist->shorter.len;
+    *bulk = (struct json_bulk){.text = text, .len = len};
+    buf_init(&bulk->shorter, SIZE_MAX / 2);
+    json_bulk_find(bulk, text, len, long_enough);
+    if (bulk->span_count && json_bulk_shorten(bulk, text, len)) {
+        bulk->text = bulk->shorter.data;
+        bulk->len = bulk->shorter.len;
     } else {
-        hoist->span_count = 0;
+        bulk->span_count = 0;
     }
 }
 
-static void hoist_restore_string(const struct hoist *hoist, json_t *value)
+static void json_bulk_restore_string(const struct json_bulk *bulk, json_t *value)
 {
     const char *text = json_string_value(value);
-    const struct hoist_span *span;
+    const struct json_bulk_span *span;
 
     if (text[0] != '\1')
         return;
-    span = &hoist->spans[strtoul(text + 1, NULL, 10)];
+    span = &bulk->spans[strtoul(text + 1, NULL, 10)];
     json_string_setn_nocheck(value, span->at, span->len);
 }
 
 /* Recursion: as deep as JSON_DEPTH_MAX. */
-static void hoist_restore_value(const struct hoist *hoist, json_t *value)
+static void json_bulk_restore_value(const struct json_bulk *bulk, json_t *value)
 {
     if (json_is_string(value)) {
-        hoist_restore_string(hoist, value);
+        json_bulk_restore_string(bulk, value);
     } else if (json_is_array(value)) {
         for (size_t i = 0; i < json_array_size(value); i++)
-            hoist_restore_value(hoist, json_array_get(value, i));
+            json_bulk_restore_value(bulk, json_array_get(value, i));
     } else if (json_is_object(value)) {
         for (void *i = json_object_iter(value); i; i = json_object_iter_next(value, i))
-            hoist_restore_value(hoist, json_object_iter_value(i));
+            json_bulk_restore_value(bulk, json_object_iter_value(i));
     }
 }
 
-void hoist_restore(const struct hoist *hoist, json_t *value)
+void json_bulk_restore(const struct json_bulk *bulk, json_t *value)
 {
-    if (hoist->span_count)
-        hoist_restore_value(hoist, value);
+    if (bulk->span_count)
+        json_bulk_restore_value(bulk, value);
 }
 
-void hoist_done(struct hoist *hoist)
+void json_bulk_done(struct json_bulk *bulk)
 {
-    buf_done(&hoist->shorter);
-    free(hoist->spans);
-    *hoist = (struct hoist){0};
+    buf_done(&bulk->shorter);
+    free(bulk->spans);
+    *bulk = (struct json_bulk){0};
 }

@@ -133,16 +133,16 @@ static int message_read(const struct json_at *root, struct rpc_message *message,
  */
 static json_t *message_parse_json(const char *text, size_t len, struct err *err)
 {
-    AUTO(hoist_done) struct hoist hoist;
+    AUTO(json_bulk_done) struct json_bulk bulk;
     json_t *root;
 
-    hoist_text(&hoist, text, len, HOIST_LONG);
-    if (message_check_count(hoist.text, hoist.len, err))
+    json_bulk_take(&bulk, text, len, JSON_BULK_MIN);
+    if (message_check_count(bulk.text, bulk.len, err))
         return NULL;
-    root = json_parse(hoist.text, hoist.len, err);
-    if (!root && hoist.span_count)
+    root = json_parse(bulk.text, bulk.len, err);
+    if (!root && bulk.span_count)
         return json_parse(text, len, err);
-    hoist_restore(&hoist, root);
+    json_bulk_restore(&bulk, root);
     return root;
 }
 

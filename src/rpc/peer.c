@@ -1,74 +1,56 @@
-/* The life of one connection: stages, deadlines, the way out.
+/* The life of one connection (stages, deadlines, the way out), and bytes out.
  *
- * Nothing here calls the owner from inside a call of the owner. What has to be told later (a peer
- * left, a peer that was attached is there) is done by the hub's `soon` timer, which finds it by the
- * stage and the flags. Nothing but that timer frees a peer either, so whoever holds one in a
- * callback still has it after. */
-#include "rpc/parts.h"
+ * Nothing here calls the owner from inside a call of the owner. What has to be said later (a peer
+ * left, a peer that was attached is there) is done by the hub's `deferred` timer, which finds it by
+ * the stage and the flags. Nothing but that timer frees a peer either, so a callback that holds one
+ * still has it after.
+ *
+ * A message is written at once when nothing waits before it: the answer to a small request never
+ * goes through the loop. What the kernel does not take is copied (or taken) into the outbox, and
+ * goes out in the order of arrival when the descriptor gets writable. */
+#include "rpc/peer.h"
 
 #include "base/alloc.h"
-#include "base/clock.h"
-#include "loop/loop.h"
+#include "base/auto.h"
+#include "rpc/text.h"
+#include "rpc/transport/http.h"
+#include "rpc/transport/stream.h"
+#include "rpc/transport/ws.h"
 
+#include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Connections may come by the hundred, and those who are in go first. */
-static void peer_wait(struct rpc_peer *peer)
-{
-    peer->is.is_waiting = true;
-    hub_soon(peer->hub);
-}
+enum {
+    FLUSH_S = 5,    /* a peer that is being closed may take nothing for so long */
+    LINGER_S = 2,   /* for the other end to close, when all is written */
+    PARTS_MAX = 64, /* of one writev(2) */
+};
 
-static void peer_ready(void *data, unsigned ready)
-{
-    struct rpc_peer *peer = data;
-
-    if (ready & LOOP_WRITE)
-        peer_write(peer);
-    if (ready & LOOP_READ && peer->stage == PEER_HEAD)
-        peer_wait(peer);
-    else if (ready & LOOP_READ)
-        peer_read(peer);
-    peer_settle(peer);
-}
-
-struct rpc_peer *peer_new(struct rpc_hub *hub, struct channel *channel,
-                          enum rpc_transport transport)
+struct rpc_peer *peer_new(struct rpc_hub *hub, struct stream *stream, enum rpc_transport transport,
+                          const char *name)
 {
     struct rpc_peer *peer = alloc_zero(1, sizeof *peer);
 
     *peer = (struct rpc_peer){
         .hub = hub,
-        .previous = hub->last,
-        .channel = channel,
+        .stream = stream,
         .transport = transport,
         .deadline_ns = UINT64_MAX,
     };
+    snprintf(peer->name, sizeof peer->name, "%.*s", PEER_NAME_SIZE - 1, name);
     buf_init(&peer->early, HTTP_HEAD_MAX);
-    if (hub->last)
-        hub->last->next = peer;
-    else
-        hub->first = peer;
-    hub->last = peer;
-    channel_set_callback(channel, peer_ready, peer);
+    list_append(&hub->peers, &peer->in_hub);
     return peer;
 }
 
 void peer_free(struct rpc_peer *peer)
 {
-    struct rpc_hub *hub = peer->hub;
-
-    if (peer->previous)
-        peer->previous->next = peer->next;
-    else
-        hub->first = peer->next;
-    if (peer->next)
-        peer->next->previous = peer->previous;
-    else
-        hub->last = peer->previous;
-    channel_free(peer->channel);
+    list_remove(&peer->in_hub);
+    admission_withdraw(&peer->admission);
+    stream_free(peer->stream);
     ws_free(peer->ws);
     rpc_lines_done(&peer->lines);
     buf_done(&peer->early);
@@ -82,29 +64,18 @@ bool peer_is_open(const struct rpc_peer *peer)
     return peer->stage == PEER_WS || peer->stage == PEER_LINES;
 }
 
-void peer_start_ws(struct rpc_peer *peer)
+/* Reading stops while the owner says so and while the peer has more queued for it than queue_stop. */
+bool peer_may_read(const struct rpc_peer *peer)
 {
-    uint64_t now = clock_now_ns();
-
-    peer->ws = (peer->is.is_server ? ws_new_client : ws_new)(&peer_ws_events, peer,
-                                                             peer->hub->options.message_max);
-    peer->stage = PEER_WS;
-    peer->alive_ns = now;
-    peer->ping_ns = clock_after(now, PING_S * CLOCK_NS_PER_S);
-    hub_due_by(peer->hub, peer->ping_ns);
-}
-
-void peer_start_lines(struct rpc_peer *peer)
-{
-    rpc_lines_init(&peer->lines, peer->hub->options.message_max);
-    peer->stage = PEER_LINES;
+    return peer_is_open(peer) && peer->is_announced && !peer->is_paused &&
+           peer->outbox.len < peer->hub->options.queue_stop;
 }
 
 void peer_announce(struct rpc_peer *peer)
 {
     const struct rpc_hub_options *options = &peer->hub->options;
 
-    peer->is.is_announced = true;
+    peer->is_announced = true;
     peer->hub->stats.peers_open++;
     peer->hub->stats.peers_opened++;
     if (options->handlers->on_open)
@@ -122,24 +93,27 @@ void peer_leave(struct rpc_peer *peer, const char *why)
     if (peer->stage >= PEER_FLUSH)
         return;
     snprintf(peer->why, sizeof peer->why, "%s", why);
+    admission_withdraw(&peer->admission);
     peer->stage = PEER_FLUSH;
     peer_set_deadline(peer, FLUSH_S);
-    peer_settle(peer);
-    hub_soon(peer->hub);
+    peer_update_interest(peer);
+    hub_defer(peer->hub);
 }
 
 void peer_break(struct rpc_peer *peer, const char *why)
 {
     if (peer->stage < PEER_FLUSH)
         snprintf(peer->why, sizeof peer->why, "%s", why);
+    admission_withdraw(&peer->admission);
     peer->stage = PEER_DEAD;
-    channel_want(peer->channel, LOOP_NOTHING);
-    hub_soon(peer->hub);
+    stream_want(peer->stream, LOOP_NOTHING);
+    hub_defer(peer->hub);
 }
 
 static bool peer_awaits_head(const struct rpc_peer *peer)
 {
-    return peer->stage == PEER_HEAD && !peer->is.is_waiting && peer->door.state == DOOR_UNASKED;
+    return peer->stage == PEER_HEAD && !peer->is_waiting &&
+           peer->admission.state == ADMISSION_UNASKED;
 }
 
 static unsigned peer_interest(const struct rpc_peer *peer)
@@ -155,65 +129,254 @@ static unsigned peer_interest(const struct rpc_peer *peer)
     return interest;
 }
 
-void peer_settle(struct rpc_peer *peer)
+void peer_update_interest(struct rpc_peer *peer)
 {
     if (peer->stage == PEER_FLUSH && !peer->outbox.len) {
-        channel_end_writing(peer->channel);
+        stream_end_writing(peer->stream);
         peer->stage = PEER_LINGER;
         peer_set_deadline(peer, LINGER_S);
     }
-    channel_want(peer->channel, peer_interest(peer));
+    stream_want(peer->stream, peer_interest(peer));
 }
 
-/* A ping that waits behind other bytes would say nothing: those have to be taken first. */
-static void peer_ping(struct rpc_peer *peer, uint64_t now_ns)
+/* --- bytes out --- */
+
+/* Writes at once what can be; returns the bytes that are done with. */
+static size_t peer_try(struct rpc_peer *peer, const struct iovec *parts, size_t count)
 {
-    peer->ping_ns = clock_after(now_ns, PING_S * CLOCK_NS_PER_S);
-    if (!peer->outbox.len)
-        ws_ping(peer->ws);
+    ssize_t n;
+
+    if (peer->outbox.len)
+        return 0;
+    n = stream_write(peer->stream, parts, count);
+    if (n == STREAM_BROKEN)
+        peer_break(peer, "the connection broke");
+    if (n < 0)
+        return 0;
+    peer->hub->stats.bytes_out += (uint64_t)n;
+    return (size_t)n;
 }
 
-/* From a peer that is not read nothing can be heard. */
-static uint64_t peer_silence_ns(const struct rpc_peer *peer)
+void peer_put(struct rpc_peer *peer, const void *bytes, size_t len)
 {
-    if (peer->is.is_paused)
-        return UINT64_MAX;
-    return clock_after(peer->alive_ns, SILENCE_S * CLOCK_NS_PER_S);
+    const struct iovec part = {(void *)bytes, len};
+    size_t done = peer_try(peer, &part, 1);
+
+    if (peer->stage != PEER_DEAD)
+        outbox_push(&peer->outbox, &part, 1, done);
+    peer_update_interest(peer);
 }
 
-void peer_tick(struct rpc_peer *peer, uint64_t now_ns)
+static void peer_write_room(struct rpc_peer *peer)
 {
-    if (!peer_is_open(peer)) {
-        if (peer->deadline_ns > now_ns || peer->stage == PEER_DEAD)
-            return;
-        if (peer->stage == PEER_HEAD)
-            peer_answer_late(peer);
-        else
-            peer_break(peer, "too slow");
+    const struct rpc_hub_options *options = &peer->hub->options;
+
+    if (!peer->is_full || peer->outbox.len > options->queue_low || !peer_is_open(peer))
         return;
+    peer->is_full = false;
+    if (options->handlers->on_room)
+        options->handlers->on_room(options->data, peer);
+}
+
+void peer_write(struct rpc_peer *peer)
+{
+    struct iovec parts[PARTS_MAX];
+
+    while (peer->outbox.len && peer->stage != PEER_DEAD) {
+        ssize_t n = stream_write(peer->stream, parts, outbox_peek(&peer->outbox, parts, PARTS_MAX));
+
+        if (n == STREAM_AGAIN)
+            break;
+        if (n < 0) {
+            peer_break(peer, "the connection broke");
+            break;
+        }
+        outbox_consume(&peer->outbox, (size_t)n);
+        peer->hub->stats.bytes_out += (uint64_t)n;
+        peer->alive_ns = clock_now_ns();
+        if (peer->stage == PEER_FLUSH)
+            peer->deadline_ns = clock_after(peer->alive_ns, FLUSH_S * CLOCK_NS_PER_S);
     }
-    calls_expire(&peer->calls, now_ns);
-    if (peer->stage != PEER_WS)
-        return;
-    if (peer_silence_ns(peer) <= now_ns)
-        peer_break(peer, "silent for too long");
-    else if (peer->ping_ns <= now_ns)
-        peer_ping(peer, now_ns);
+    peer_write_room(peer);
+    if (peer->has_leftover && peer_may_read(peer))
+        hub_defer(peer->hub);
 }
 
-uint64_t peer_due_ns(const struct rpc_peer *peer)
-{
-    uint64_t due = calls_due_ns(&peer->calls);
+/* The bytes around a text: a WebSocket head before it, or a line feed behind it. */
+struct frame {
+    uint8_t head[WS_HEAD_MAX];
+    struct iovec parts[2];
+    size_t text; /* which of the parts it is */
+};
 
-    if (peer->stage == PEER_DEAD)
-        return UINT64_MAX;
+/* What goes to a WebSocket server goes masked, in place. */
+static bool peer_masks(const struct rpc_peer *peer)
+{
+    return peer->stage == PEER_WS && peer->is_server;
+}
+
+static void frame_make(struct frame *frame, const struct rpc_peer *peer, const char *text,
+                       size_t len)
+{
+    const struct iovec body = {(void *)text, len};
+    size_t head_len = 0;
+
+    frame->text = peer->stage == PEER_WS;
+    frame->parts[frame->text] = body;
+    if (peer_masks(peer))
+        head_len = ws_head_masked((char *)text, len, frame->head);
+    else if (peer->stage == PEER_WS)
+        head_len = ws_head(len, frame->head);
+    if (peer->stage == PEER_WS)
+        frame->parts[0] = (struct iovec){frame->head, head_len};
+    else
+        frame->parts[1] = (struct iovec){(void *)"\n", 1};
+}
+
+static bool peer_report_room(struct rpc_peer *peer)
+{
+    bool has_room = rpc_peer_has_room(peer);
+
+    peer->hub->stats.messages_out++;
+    if (!has_room)
+        peer->is_full = true;
+    peer_update_interest(peer);
+    return has_room;
+}
+
+bool rpc_peer_has_room(const struct rpc_peer *peer)
+{
+    return peer_is_open(peer) && peer->outbox.len < peer->hub->options.queue_high;
+}
+
+size_t rpc_peer_queued(const struct rpc_peer *peer)
+{
+    return peer->outbox.len;
+}
+
+bool rpc_peer_send(struct rpc_peer *peer, const char *text, size_t len)
+{
+    struct frame frame;
+    size_t done;
+
     if (!peer_is_open(peer))
-        return peer->deadline_ns;
-    if (peer->stage == PEER_WS && peer->ping_ns < due)
-        due = peer->ping_ns;
-    if (peer->stage == PEER_WS && peer_silence_ns(peer) < due)
-        due = peer_silence_ns(peer);
-    return due;
+        return false;
+    if (peer_masks(peer))
+        return rpc_peer_send_take(peer, alloc_strn(text, len), len);
+    frame_make(&frame, peer, text, len);
+    done = peer_try(peer, frame.parts, 2);
+    if (peer->stage == PEER_DEAD)
+        return false;
+    outbox_push(&peer->outbox, frame.parts, 2, done);
+    return peer_report_room(peer);
+}
+
+bool rpc_peer_send_take(struct rpc_peer *peer, char *text, size_t len)
+{
+    struct frame frame;
+    size_t done;
+
+    if (!peer_is_open(peer)) {
+        free(text);
+        return false;
+    }
+    frame_make(&frame, peer, text, len);
+    done = peer_try(peer, frame.parts, 2);
+    if (peer->stage == PEER_DEAD) {
+        free(text);
+        return false;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        size_t size = frame.parts[i].iov_len;
+        size_t skip = done < size ? done : size;
+
+        if (i == frame.text)
+            outbox_push_take(&peer->outbox, text, len, skip);
+        else
+            outbox_push(&peer->outbox, &frame.parts[i], 1, skip);
+        done -= skip;
+    }
+    return peer_report_room(peer);
+}
+
+/* Sends what was put together, unless that failed: memory or ill-formed
+ * text can be the reason, and a message that is not whole must not go out. */
+static bool peer_send_buf(struct rpc_peer *peer, struct buf *buf, bool is_whole)
+{
+    size_t len = buf->len;
+
+    if (!is_whole) {
+        rpc_peer_close(peer, RPC_CLOSE_INTERNAL, "a message could not be written");
+        return false;
+    }
+    return rpc_peer_send_take(peer, buf_take(buf), len);
+}
+
+bool rpc_peer_result(struct rpc_peer *peer, const json_t *id, const json_t *result)
+{
+    AUTO(buf_done) struct buf buf;
+
+    buf_init(&buf, SIZE_MAX / 2);
+    return peer_send_buf(
+        peer, &buf, rpc_text_result(&buf, id) && rpc_text_json(&buf, result) && rpc_text_end(&buf));
+}
+
+static bool append_params(struct buf *buf, const json_t *params)
+{
+    return params ? rpc_text_json(buf, params) : buf_append_str(buf, "{}");
+}
+
+bool rpc_peer_notify(struct rpc_peer *peer, const char *method, const json_t *params)
+{
+    AUTO(buf_done) struct buf buf;
+
+    buf_init(&buf, SIZE_MAX / 2);
+    return peer_send_buf(peer, &buf,
+                         rpc_text_notification(&buf, method) && append_params(&buf, params) &&
+                             rpc_text_end(&buf));
+}
+
+bool rpc_peer_fail(struct rpc_peer *peer, const json_t *id, const struct rpc_failure *failure)
+{
+    AUTO(buf_done) struct buf buf;
+
+    buf_init(&buf, SIZE_MAX / 2);
+    return peer_send_buf(peer, &buf, rpc_text_error(&buf, id, failure));
+}
+
+bool rpc_peer_error(struct rpc_peer *peer, const json_t *id, enum rpc_code code, const char *fmt,
+                    ...)
+{
+    AUTO_FREE char *text = NULL;
+    struct rpc_failure failure = {.code = code};
+    va_list args;
+
+    va_start(args, fmt);
+    if (vasprintf(&text, fmt, args) < 0)
+        text = alloc_str("an error without words");
+    va_end(args);
+    failure.message = text;
+    return rpc_peer_fail(peer, id, &failure);
+}
+
+int64_t rpc_peer_call(struct rpc_peer *peer, const struct rpc_call *call)
+{
+    uint64_t due = call->timeout_ns ? clock_after(clock_now_ns(), call->timeout_ns) : UINT64_MAX;
+    int64_t id = calls_add(&peer->calls, call, due);
+    AUTO(buf_done) struct buf buf;
+
+    buf_init(&buf, SIZE_MAX / 2);
+    peer_send_buf(peer, &buf,
+                  rpc_text_request(&buf, id, call->method) && append_params(&buf, call->params) &&
+                      rpc_text_end(&buf));
+    if (due != UINT64_MAX)
+        hub_due_by(peer->hub, due);
+    return id;
+}
+
+void rpc_peer_call_cancel(struct rpc_peer *peer, int64_t id)
+{
+    calls_cancel(&peer->calls, id);
 }
 
 /* --- what the owner sees --- */
@@ -240,17 +403,17 @@ enum rpc_transport rpc_peer_transport(const struct rpc_peer *peer)
 
 void rpc_peer_pause(struct rpc_peer *peer)
 {
-    peer->is.is_paused = true;
-    peer_settle(peer);
+    peer->is_paused = true;
+    peer_update_interest(peer);
 }
 
 void rpc_peer_resume(struct rpc_peer *peer)
 {
-    peer->is.is_paused = false;
+    peer->is_paused = false;
     peer->alive_ns = clock_now_ns();
-    peer_settle(peer);
-    if (peer->is.has_leftover)
-        hub_soon(peer->hub);
+    peer_update_interest(peer);
+    if (peer->has_leftover)
+        hub_defer(peer->hub);
 }
 
 void rpc_peer_close(struct rpc_peer *peer, enum rpc_close_code code, const char *reason)
@@ -260,20 +423,4 @@ void rpc_peer_close(struct rpc_peer *peer, enum rpc_close_code code, const char 
     if (peer->stage == PEER_WS)
         ws_close(peer->ws, (uint16_t)code, reason);
     peer_leave(peer, reason ? reason : "closed by us");
-}
-
-int64_t rpc_peer_call(struct rpc_peer *peer, const struct rpc_call *call)
-{
-    uint64_t due = call->timeout_ns ? clock_after(clock_now_ns(), call->timeout_ns) : UINT64_MAX;
-    int64_t id = calls_add(&peer->calls, call, due);
-
-    peer_send_request(peer, id, call);
-    if (due != UINT64_MAX)
-        hub_due_by(peer->hub, due);
-    return id;
-}
-
-void rpc_peer_call_cancel(struct rpc_peer *peer, int64_t id)
-{
-    calls_cancel(&peer->calls, id);
 }

@@ -4,9 +4,10 @@
  *     rpc_hub_listen(hub, &address)              any number of times: ws://, unix:, stdio
  *     rpc_hub_adopt(hub, fd)                     a listening socket from systemd
  *        -> on_open(peer), then per message on_message(peer, message); at last on_closed(peer)
- *        <- rpc_peer_result(), rpc_peer_error(), rpc_peer_notify(), rpc_peer_call(),
- * rpc_peer_send() rpc_hub_shutdown(hub, code, reason)        listens no more, closes every peer
- *     rpc_hub_free(hub)                          calls nobody back
+ *        <- rpc_peer_result(), _error(), _notify(), _call(), _send()
+ *
+ *     rpc_hub_shutdown(hub, code, reason)        listens no more, closes every peer
+ *     rpc_hub_free(hub)                          without callbacks
  *
  * Callbacks come from the loop only, never from inside a function below, so an owner may call
  * anything at any time. on_closed comes exactly once for each on_open; a peer is gone when it
@@ -14,7 +15,7 @@
  *
  * What the hub does by itself: WebSocket and HTTP (/readyz, /healthz, /metrics), authentication,
  * deadlines, pings, limits, the answer with id -1 to what is no message, matching of answers to
- * rpc_peer_call(). A peer that answers a request that nobody made is closed.
+ * rpc_peer_call(). A peer that answers a request that was not made is closed.
  *
  * Back pressure: what a peer does not take yet is queued. rpc_peer_send() and its kin say whether
  * there is room; an owner that produces without being asked (output of commands) then stops until
@@ -28,6 +29,7 @@
 #include "base/err.h"
 #include "rpc/message.h"
 #include "rpc/transport/address.h"
+#include "rpc/transport/listener.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,7 +39,6 @@ struct buf;
 struct loop;
 struct rpc_auth;
 struct rpc_hub;
-struct rpc_listener;
 struct rpc_peer;
 
 /* Status codes of RFC 6455, 7.4.1, for rpc_peer_close(). */
@@ -77,13 +78,13 @@ struct rpc_handlers {
 struct rpc_hub_options {
     const struct rpc_handlers *handlers; /* borrowed */
     void *data;                          /* for the handlers */
-    const struct rpc_auth *auth;         /* borrowed; of ws listeners; NULL: who could do by
-                                            itself what this process does (door.c) */
-    unsigned max_peers;                  /* open connections; 256 */
-    size_t message_max;                  /* bytes of one incoming message; 64 MiB */
-    size_t queue_high;                   /* bytes: no room from here on; 1 MiB */
-    size_t queue_low;                    /* bytes: room again from here on; 256 KiB */
-    size_t queue_stop;                   /* bytes: not read from here on; 4 MiB */
+    const struct rpc_auth *auth; /* borrowed; of ws listeners; NULL: processes that could do by
+                                            themselves what this one does (peer_admission.h) */
+    unsigned max_peers;          /* open connections; 256 */
+    size_t message_max;          /* bytes of one incoming message; 64 MiB */
+    size_t queue_high;           /* bytes: no room from here on; 1 MiB */
+    size_t queue_low;            /* bytes: room again from here on; 256 KiB */
+    size_t queue_stop;           /* bytes: not read from here on; 4 MiB */
 };
 
 struct rpc_hub *rpc_hub_new(struct loop *loop, const struct rpc_hub_options *options);
@@ -110,14 +111,11 @@ struct rpc_target {
 };
 
 /* Connects to a server, whose peer is then like any other; waits for it, without the loop, 10 s at
- * most. on_open comes in the next round. ERR_SYSTEM when nobody answers (`sys` tells),
- * ERR_FORBIDDEN when the server wants a token or another one, ERR_INVALID when it is no WebSocket
+ * most. on_open comes in the next round. ERR_SYSTEM when no server answers (`sys` tells),
+ * ERR_FORBIDDEN when the server wants a token or another one, ERR_INVALID when it is not a WebSocket
  * server. */
 struct rpc_peer *rpc_hub_connect(struct rpc_hub *hub, const struct rpc_target *target,
                                  struct err *err);
-
-/* "ws://127.0.0.1:4711" with the real port, "unix:/run/x.sock", "stdio"; borrowed. */
-const char *rpc_listener_url(const struct rpc_listener *listener);
 
 /* Listens no more (socket files go) and closes every peer with this code; on_idle comes when all is
  * done, some seconds later at most. */

@@ -208,7 +208,7 @@ def test_many_messages_in_one_write_are_answered_in_order(client):
     (frame("{", fin=False) + frame("}"), 1002),
     (frame("x" * 126, PING), 1002),
     (frame("x", PING, fin=False), 1002),
-    (frame("x", CLOSE), None),                                 # no room for a code: wslay's way
+    (frame("x", CLOSE), None),                                 # no room for a code
     (close_frame(1005), 1002),
     (close_frame(999), 1002),
     (close_frame(1000, b"\xff"), 1007),

@@ -1,11 +1,11 @@
-/* The connecting side: rpc_hub_connect(). It waits with poll(2) instead of the loop, because who
- * calls it has nothing else to do before there is a connection; once there is one, its peer is like
- * those that came to a listener. Bytes behind the server's handshake are kept for the peer. */
-#include "rpc/parts.h"
+/* Waits with poll(2) instead of the loop, because the caller has nothing else to do before there is a
+ * connection. Bytes behind the server's handshake are kept for the first reader. */
+#include "rpc/transport/connect.h"
 
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/clock.h"
-#include "rpc/transport/handshake.h"
+#include "rpc/transport/http.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-enum { CONNECT_S = 10 }; /* as the original's client */
+enum { CONNECT_S = 10 }; /* as Codex's client */
 
 struct attempt {
     int fd; /* non-blocking */
@@ -120,8 +120,8 @@ static int attempt_read_head(const struct attempt *attempt, struct buf *ret, str
 }
 
 /* `ret` is left with what came behind the server's head. */
-static int attempt_upgrade(const struct attempt *attempt, const struct rpc_target *target,
-                           struct buf *ret, struct err *err)
+static int attempt_upgrade(const struct attempt *attempt, const struct rpc_address *address,
+                           const char *token, struct buf *ret, struct err *err)
 {
     const int on = 1;
     char url[RPC_ADDRESS_TEXT_SIZE];
@@ -130,9 +130,9 @@ static int attempt_upgrade(const struct attempt *attempt, const struct rpc_targe
     size_t len;
 
     buf_init(&request, HTTP_HEAD_MAX);
-    rpc_address_format(&target->address, url);
+    rpc_address_format(address, url);
     handshake_key(key);
-    handshake_request(url, key, target->token, &request);
+    handshake_request(url, key, token, &request);
     setsockopt(attempt->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (attempt_send(attempt, &request, err) || attempt_read_head(attempt, ret, err))
         return -1;
@@ -143,57 +143,25 @@ static int attempt_upgrade(const struct attempt *attempt, const struct rpc_targe
     return 0;
 }
 
-static struct rpc_peer *peer_of(struct rpc_hub *hub, const struct rpc_target *target, int fd,
-                                struct buf *early, struct err *err)
+int connect_open(const struct rpc_address *address, const char *token, struct buf *ret_early,
+                 struct err *err)
 {
-    struct channel *channel = channel_new(hub->loop, fd, fd, err);
-    char name[RPC_ADDRESS_TEXT_SIZE];
-    struct rpc_peer *peer;
-
-    if (!channel)
-        return NULL;
-    peer = peer_new(hub, channel, target->address.transport);
-    rpc_address_format(&target->address, name);
-    snprintf(peer->name, sizeof peer->name, "%.*s", (int)sizeof peer->name - 1, name);
-    peer->is.is_server = true;
-    if (target->address.transport == RPC_WS) {
-        buf_append(&peer->early, early->data ? early->data : "", early->len);
-        peer->is.has_leftover = early->len > 0;
-        peer_start_ws(peer);
-    } else {
-        peer_start_lines(peer);
-    }
-    hub_soon(hub);
-    return peer;
-}
-
-struct rpc_peer *rpc_hub_connect(struct rpc_hub *hub, const struct rpc_target *target,
-                                 struct err *err)
-{
-    int family = target->address.transport == RPC_WS ? target->address.ip.any.sa_family : AF_UNIX;
-    AUTO_CLOSE int fd = -1;
-    AUTO(buf_done) struct buf early;
+    int family = address->transport == RPC_WS ? address->ip.any.sa_family : AF_UNIX;
     struct attempt attempt;
+    AUTO_CLOSE int fd = -1;
 
-    buf_init(&early, HTTP_HEAD_MAX);
-    if (target->address.transport == RPC_STDIO) {
-        err_set(err, ERR_INVALID, "one can connect to ws://IP:PORT and unix:PATH only");
-        return NULL;
-    }
-    if (target->token && !handshake_token_is_valid(target->token)) {
-        err_set(err, ERR_INVALID,
-                "the token is empty, too long, or has characters that do not belong there");
-        return NULL;
-    }
+    if (address->transport == RPC_STDIO)
+        return err_set(err, ERR_INVALID, "one can connect to ws://IP:PORT and unix:PATH only");
+    if (token && !handshake_token_is_valid(token))
+        return err_set(err, ERR_INVALID,
+                       "the token is empty, too long, or has characters that do not belong there");
     fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) {
-        err_sys(err, "making a socket");
-        return NULL;
-    }
+    if (fd < 0)
+        return err_sys(err, "making a socket");
     attempt = (struct attempt){
         .fd = fd, .deadline_ns = clock_after(clock_now_ns(), CONNECT_S * CLOCK_NS_PER_S)};
-    if (attempt_connect(&attempt, &target->address, err) ||
-        (target->address.transport == RPC_WS && attempt_upgrade(&attempt, target, &early, err)))
-        return NULL;
-    return peer_of(hub, target, TAKE_FD(fd), &early, err);
+    if (attempt_connect(&attempt, address, err) ||
+        (address->transport == RPC_WS && attempt_upgrade(&attempt, address, token, ret_early, err)))
+        return -1;
+    return TAKE_FD(fd);
 }

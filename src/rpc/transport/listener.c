@@ -1,8 +1,15 @@
-/* Listening: sockets of our own, sockets that systemd made, and stdio, which is a peer without a
- * listener. A round accepts a bounded number, so that a storm of connections does not hold up those
- * that are there; and when descriptors run out, none for a second, because a listening socket stays
- * readable and would be tried again without end. */
-#include "rpc/parts.h"
+/* Listening sockets: our own, and those that systemd made. A round accepts a bounded number, so that
+ * a storm of connections does not hold up the clients that are connected; and when descriptors run
+ * out, none for a second, because a listening socket stays readable and would be tried again without
+ * end.
+ *
+ * A socket file outlives a server that was killed, and bind(2) then fails for ever. It is replaced
+ * when it is ours and no process listens behind it. That is a check and then an act, so all of it,
+ * up to listen(2), happens under a lock on the directory: otherwise a second server could take the
+ * first one's file for a dead one in the moment between bind and listen. The mode is set on the
+ * socket before it has a name (Linux gives it to the file), so there is no moment in which other
+ * users could connect. */
+#include "rpc/transport/listener.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -10,85 +17,194 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "loop/loop.h"
-#include "rpc/transport/ancestry.h"
-#include "rpc/transport/auth.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <netinet/tcp.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-enum { ACCEPTS_PER_ROUND = 2, PAUSE_S = 1 };
+enum { BACKLOG = 512, ACCEPTS_PER_ROUND = 2, PAUSE_S = 1 };
 
-static void name_ip(const struct rpc_address *address, char ret[NAME_SIZE])
-{
+/* A socket file that we made, so that only that one is removed. */
+struct socket_file {
+    char path[RPC_ADDRESS_TEXT_SIZE]; /* empty: none */
+    dev_t dev;
+    ino_t ino;
+};
+
+struct rpc_listener {
+    const struct listener_events *events;
+    void *data;
+    struct loop_watch *watch;
+    int fd; /* -1: stdio */
+    struct rpc_address address;
+    struct socket_file file;
     char url[RPC_ADDRESS_TEXT_SIZE];
+    uint64_t resume_ns; /* accepts nothing before; 0: accepts */
+};
 
-    rpc_address_format(address, url);
-    snprintf(ret, NAME_SIZE, "%.79s", url + strlen("ws://"));
-}
+/* --- binding --- */
 
-/* Whoever is on the other end of a Unix socket has to be who we are, or root, which could be; but
- * no command, which could leave its sandbox by starting another one. (A peer of another pid
- * namespace has the number 0.) What holds for WebSockets: door.c. */
-static bool check_uid(struct rpc_hub *hub, int fd, char ret_name[NAME_SIZE])
+static int bind_ip(const struct rpc_address *address, struct err *err)
 {
-    struct ucred peer;
-    socklen_t len = sizeof peer;
-
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
-        (peer.uid == geteuid() || peer.uid == 0) && !ancestry_is_command(peer.pid)) {
-        snprintf(ret_name, NAME_SIZE, "unix:uid=%u,pid=%d", peer.uid, peer.pid);
-        return true;
-    }
-    hub->stats.peers_refused++;
-    return false;
-}
-
-/* Takes the descriptor. */
-static void listener_admit(struct rpc_listener *listener, int socket,
-                           const struct rpc_address *from)
-{
-    AUTO_CLOSE int fd = socket;
     const int on = 1;
-    enum rpc_transport transport = listener->address.transport;
-    char name[NAME_SIZE];
-    struct channel *channel;
-    struct rpc_peer *peer;
-    struct err err;
+    int family = address->ip.any.sa_family;
+    socklen_t len = family == AF_INET6 ? sizeof address->ip.v6 : sizeof address->ip.v4;
+    AUTO_CLOSE int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    if (transport == RPC_WS) {
-        name_ip(from, name);
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    } else if (!check_uid(listener->hub, fd, name)) {
-        return;
-    }
-    hub_make_place(listener->hub);
-    channel = channel_new(listener->hub->loop, fd, fd, &err);
-    fd = -1;
-    if (!channel) {
-        log_event(LOG_LEVEL_WARN, "connection-failed", log_text("why", err.msg));
-        return;
-    }
-    peer = peer_new(listener->hub, channel, transport);
-    snprintf(peer->name, sizeof peer->name, "%s", name);
-    if (transport == RPC_WS)
-        peer_expect_head(peer);
-    peer_settle(peer);
+    if (fd < 0)
+        return err_sys(err, "making a socket");
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    if (bind(fd, &address->ip.any, len) || listen(fd, BACKLOG))
+        return err_sys(err, "listening");
+    return TAKE_FD(fd);
 }
+
+/* The directory of the socket, locked until it is closed. */
+static int lock_dir(const char *path, struct err *err)
+{
+    char copy[RPC_ADDRESS_TEXT_SIZE];
+    AUTO_CLOSE int fd = -1;
+
+    snprintf(copy, sizeof copy, "%s", path);
+    fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(err, "opening the directory of %s", path);
+    if (flock(fd, LOCK_EX | LOCK_NB))
+        return err_sys(err, "locking the directory of %s (is another server just starting?)", path);
+    return TAKE_FD(fd);
+}
+
+/* Fails unless the file is a socket of ours behind which no process listens. */
+static int check_stale(const struct sockaddr_un *name, struct err *err)
+{
+    AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct stat info;
+
+    if (fd < 0)
+        return err_sys(err, "making a socket");
+    if (lstat(name->sun_path, &info))
+        return err_sys(err, "looking at %s", name->sun_path);
+    if (!S_ISSOCK(info.st_mode))
+        return err_set(err, ERR_INVALID, "%s is there and is no socket", name->sun_path);
+    if (info.st_uid != geteuid())
+        return err_set(err, ERR_FORBIDDEN, "%s is a socket of another user", name->sun_path);
+    if (connect(fd, (const struct sockaddr *)name, sizeof *name) == 0 || errno != ECONNREFUSED)
+        return err_set(err, ERR_INVALID, "%s: another server listens there", name->sun_path);
+    return 0;
+}
+
+static int bind_name(int fd, const struct sockaddr_un *name, struct err *err)
+{
+    const struct sockaddr *any = (const struct sockaddr *)name;
+
+    if (bind(fd, any, sizeof *name) == 0)
+        return 0;
+    if (errno != EADDRINUSE)
+        return err_sys(err, "listening");
+    if (check_stale(name, err))
+        return -1;
+    if (unlink(name->sun_path) || bind(fd, any, sizeof *name))
+        return err_sys(err, "replacing the left-over socket %s", name->sun_path);
+    return 0;
+}
+
+static int bind_unix(const char *path, struct socket_file *ret_file, struct err *err)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    struct socket_file file = {.path = ""};
+    struct stat info;
+    AUTO_CLOSE int lock = lock_dir(path, err);
+    AUTO_CLOSE int fd = -1;
+
+    if (lock < 0)
+        return -1;
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || fchmod(fd, 0600))
+        return err_sys(err, "making a socket");
+    memcpy(name.sun_path, path, strnlen(path, sizeof name.sun_path - 1));
+    if (bind_name(fd, &name, err))
+        return -1;
+    if (lstat(path, &info) || listen(fd, BACKLOG))
+        return err_sys(err, "listening");
+    snprintf(file.path, sizeof file.path, "%s", path);
+    file.dev = info.st_dev;
+    file.ino = info.st_ino;
+    *ret_file = file;
+    return TAKE_FD(fd);
+}
+
+/* A listening socket of RPC_WS or RPC_UNIX. */
+static int bind_open(const struct rpc_address *address, struct socket_file *ret_file,
+                     struct err *err)
+{
+    char text[RPC_ADDRESS_TEXT_SIZE];
+    int fd = address->transport == RPC_UNIX ? bind_unix(address->path, ret_file, err)
+                                            : bind_ip(address, err);
+
+    rpc_address_format(address, text);
+    return fd < 0 ? err_wrap(err, "%s", text) : fd;
+}
+
+/* When it is still the one that was made. */
+static void socket_file_remove(const struct socket_file *file)
+{
+    struct stat info;
+
+    if (*file->path && lstat(file->path, &info) == 0 && info.st_dev == file->dev &&
+        info.st_ino == file->ino)
+        unlink(file->path);
+}
+
+static int socket_option(int fd, int option)
+{
+    int value = -1;
+    socklen_t len = sizeof value;
+
+    return getsockopt(fd, SOL_SOCKET, option, &value, &len) ? -1 : value;
+}
+
+int listener_identify(int fd, struct rpc_address *ret, struct err *err)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNSPEC};
+    struct rpc_address address = {.transport = RPC_WS};
+    socklen_t len = sizeof name;
+    int domain = socket_option(fd, SO_DOMAIN);
+
+    if (socket_option(fd, SO_ACCEPTCONN) != 1 || socket_option(fd, SO_TYPE) != SOCK_STREAM)
+        return err_set(err, ERR_INVALID, "descriptor %d is no listening stream socket", fd);
+    if (getsockname(fd, (struct sockaddr *)&name, &len))
+        return err_sys(err, "asking for the name of socket %d", fd);
+    if (domain == AF_UNIX) {
+        address.transport = RPC_UNIX;
+        snprintf(address.path, sizeof address.path, "%.*s", (int)sizeof name.sun_path,
+                 name.sun_path);
+    } else if (domain == AF_INET || domain == AF_INET6) {
+        memcpy(&address.ip, &name, sizeof address.ip);
+    } else {
+        return err_set(err, ERR_INVALID, "descriptor %d is neither a TCP nor a Unix socket", fd);
+    }
+    *ret = address;
+    return 0;
+}
+
+/* --- accepting --- */
 
 static void listener_pause(struct rpc_listener *listener)
 {
     log_event(LOG_LEVEL_WARN, "accept-failed", log_text("why", strerror(errno)));
     loop_watch_set(listener->watch, LOOP_NOTHING);
     listener->resume_ns = clock_after(clock_now_ns(), PAUSE_S * CLOCK_NS_PER_S);
-    hub_due_by(listener->hub, listener->resume_ns);
+    listener->events->on_pause(listener->data, listener->resume_ns);
 }
 
 static void listener_ready(void *data, int fd, unsigned ready)
@@ -96,12 +212,12 @@ static void listener_ready(void *data, int fd, unsigned ready)
     struct rpc_listener *listener = data;
 
     for (int i = 0; i < ACCEPTS_PER_ROUND; i++) {
-        struct rpc_address from = {.transport = RPC_WS};
+        struct rpc_address from = {.transport = listener->address.transport};
         socklen_t len = sizeof from.ip;
         int peer = accept4(fd, &from.ip.any, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
         if (peer >= 0) {
-            listener_admit(listener, peer, &from);
+            listener->events->on_accept(listener->data, peer, &from);
             continue;
         }
         if (errno == EAGAIN)
@@ -113,20 +229,34 @@ static void listener_ready(void *data, int fd, unsigned ready)
     }
 }
 
-void listener_tick(struct rpc_listener *listener, uint64_t now_ns)
+uint64_t listener_tick(struct rpc_listener *listener, uint64_t now_ns)
 {
     if (!listener->resume_ns)
-        return;
-    if (listener->resume_ns > now_ns) {
-        hub_due_by(listener->hub, listener->resume_ns);
-        return;
-    }
+        return UINT64_MAX;
+    if (listener->resume_ns > now_ns)
+        return listener->resume_ns;
     listener->resume_ns = 0;
     loop_watch_set(listener->watch, LOOP_READ);
+    return UINT64_MAX;
+}
+
+/* --- the life of one --- */
+
+struct rpc_listener *listener_new(const struct rpc_address *address,
+                                  const struct listener_events *events, void *data)
+{
+    struct rpc_listener *listener = alloc_zero(1, sizeof *listener);
+
+    *listener =
+        (struct rpc_listener){.events = events, .data = data, .fd = -1, .address = *address};
+    rpc_address_format(address, listener->url);
+    return listener;
 }
 
 void listener_free(struct rpc_listener *listener)
 {
+    if (!listener)
+        return;
     loop_watch_free(listener->watch);
     if (listener->fd >= 0)
         close(listener->fd);
@@ -134,107 +264,14 @@ void listener_free(struct rpc_listener *listener)
     free(listener);
 }
 
-static void listener_auto(struct rpc_listener **listener)
+int listener_start(struct rpc_listener *listener, struct loop *loop, int fd, struct err *err)
 {
-    if (*listener)
-        listener_free(*listener);
-}
-
-static struct rpc_listener *listener_new(struct rpc_hub *hub, const struct rpc_address *address)
-{
-    struct rpc_listener *listener = alloc_zero(1, sizeof *listener);
-
-    *listener = (struct rpc_listener){.hub = hub, .fd = -1, .address = *address};
-    rpc_address_format(address, listener->url);
-    return listener;
-}
-
-static struct rpc_listener *listener_link(struct rpc_listener *listener)
-{
-    listener->next = listener->hub->listeners;
-    listener->hub->listeners = listener;
-    return listener;
-}
-
-/* A peer that speaks lines on descriptors 0 and 1. They are replaced by /dev/null, so that nothing
- * else that reads or prints gets between the messages. */
-static int attach_stdio(struct rpc_hub *hub, struct err *err)
-{
-    AUTO_CLOSE int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-    AUTO_CLOSE int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-    AUTO_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-    if (in < 0 || out < 0)
-        return err_sys(err, "stdio: descriptors 0 and 1 have to be open");
-    /* allow dup2: descriptors 0 and 1 are meant to reach children, who get nothing here */
-    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
-        return err_sys(err, "stdio: /dev/null");
-    return rpc_hub_attach(hub, TAKE_FD(in), TAKE_FD(out), err) ? 0 : -1;
-}
-
-static int check_exposure(const struct rpc_hub *hub, const struct rpc_address *address,
-                          struct err *err)
-{
-    char url[RPC_ADDRESS_TEXT_SIZE];
-
-    rpc_address_format(address, url);
-    if (!rpc_address_is_loopback(address) &&
-        (!hub->options.auth || rpc_auth_is_open(hub->options.auth)))
-        return err_set(err, ERR_FORBIDDEN,
-                       "%s can be reached from other hosts: --ws-auth with a token is needed, or a "
-                       "loopback address",
-                       url);
-    return 0;
-}
-
-/* `fd` listens already and becomes the listener's. */
-static int listener_start(struct rpc_listener *listener, int fd, struct err *err)
-{
-    listener->fd = fd;
-    if (bind_identify(fd, &listener->address, err))
+    listener->fd = fd >= 0 ? fd : bind_open(&listener->address, &listener->file, err);
+    if (listener->fd < 0 || listener_identify(listener->fd, &listener->address, err))
         return -1;
     rpc_address_format(&listener->address, listener->url);
-    listener->watch =
-        loop_watch_new(listener->hub->loop, fd, LOOP_READ, listener_ready, listener, err);
+    listener->watch = loop_watch_new(loop, listener->fd, LOOP_READ, listener_ready, listener, err);
     return listener->watch ? 0 : -1;
-}
-
-struct rpc_listener *rpc_hub_listen(struct rpc_hub *hub, const struct rpc_address *address,
-                                    struct err *err)
-{
-    AUTO(listener_auto) struct rpc_listener *listener = listener_new(hub, address);
-    int fd;
-
-    if (address->transport == RPC_STDIO) {
-        if (attach_stdio(hub, err))
-            return NULL;
-        return listener_link(TAKE_PTR(listener));
-    }
-    if (check_exposure(hub, address, err))
-        return NULL;
-    fd = bind_open(address, &listener->file, err);
-    if (fd < 0 || listener_start(listener, fd, err))
-        return NULL;
-    return listener_link(TAKE_PTR(listener));
-}
-
-struct rpc_listener *rpc_hub_adopt(struct rpc_hub *hub, int fd, struct err *err)
-{
-    AUTO_CLOSE int socket = fd;
-    struct rpc_address address;
-    AUTO(listener_auto) struct rpc_listener *listener = NULL;
-
-    if (bind_identify(fd, &address, err) || check_exposure(hub, &address, err) ||
-        fd_set_nonblocking(fd, true, err))
-        return NULL;
-    if (fcntl(fd, F_SETFD, FD_CLOEXEC)) {
-        err_sys(err, "socket %d", fd);
-        return NULL;
-    }
-    listener = listener_new(hub, &address);
-    if (listener_start(listener, TAKE_FD(socket), err))
-        return NULL;
-    return listener_link(TAKE_PTR(listener));
 }
 
 const char *rpc_listener_url(const struct rpc_listener *listener)

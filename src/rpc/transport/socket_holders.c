@@ -1,33 +1,41 @@
-/* Processes come in the order of their numbers, and what each has open in the order of descriptors;
- * the two positions are all that a step leaves to the next one. Steps are counted in system calls,
- * because nobody can tell how many descriptors a process has.
+/* One search of /proc. Processes come in the order of their numbers, and what each has open in the
+ * order of descriptors; the two positions are all that a step leaves to the next one. Steps are
+ * counted in system calls, because the number of a process's descriptors is not known beforehand.
  *
  * Between two steps everything may change: processes begin and end, numbers are used again,
  * descriptors are handed on. Therefore what counts is what is so at the end:
  *
- * - Leave to come in rests on one thing alone: a process that is no command has the socket open.
- *   The first such process is remembered, and when all of /proc was seen it is asked again, in one
- *   step: its folder is opened, its ancestors are followed, and then the descriptor is read once
- *   more by that folder, which shows nothing when the process has ended, even if another one has
- *   its number by now. So it is one process that is no command and has the socket open.
- * - That no command was seen to have it open, too, is a second condition, which no look at /proc
- *   can make certain, however fast: a command that wants to can keep its descriptor in the queue of
- *   a socket pair, where it is in nobody's table. To hand it to a process that was seen already, or
- *   to fork one, is no better a way to hide. What is gained so is nothing: the socket is not
- *   found then (LOOKOUT_NOBODY) unless it is open in a process that is no command. Forking alone
- *   does not hide anything, because new processes get higher numbers; to come to lower ones takes
- *   as many forks as there are numbers.
+ * - Permission to connect rests on one thing alone: a process that is not sandboxed has the socket
+ *   open. The first such process is remembered, and when all of /proc was seen it is checked again,
+ *   in one step: its directory is opened, its ancestors are followed, and then the descriptor is
+ *   read once more by that directory, which shows nothing when the process has ended, even if
+ *   another one has its number by now. So it is one process that is not sandboxed and has the
+ *   socket open.
+ * - That no sandboxed process was seen to have it open, too, is a second condition, which no search
+ *   of /proc can make certain, however fast: a command that wants to can keep its descriptor in the
+ *   queue of a socket pair, where it is in no process's table. To hand it to a process that was
+ *   seen already, or to fork one, is no better a way to hide. What is gained so is nothing: the
+ *   socket is not found then (HOLDERS_NOT_FOUND) unless it is open in a process that is not
+ *   sandboxed. Forking alone does not hide anything, because new processes get higher numbers; to
+ *   come to lower ones takes as many forks as there are numbers.
  *
- * No process is left out because of its user or its name: whatever has the socket open counts. Two
- * kinds are empty by themselves: threads of the kernel, and those that may not be looked at. When
- * something else is in the way (no more descriptors), nobody is let in.
+ * No process is left out because of its user or its name: any process that has the socket open
+ * counts. Two kinds are empty by themselves: threads of the kernel, and those that may not be
+ * inspected. When something else is in the way (no more descriptors), no peer is let in. A command
+ * may have very many descriptors open, and a search takes long then; it holds up only the peers
+ * that wait for it.
  *
- * A command may have very many descriptors open, and a look takes long then; it holds up those who
- * are about to come in, and nobody else. */
+ * Whether a process is sandboxed shows in its parents, which are read from /proc one after the
+ * other. What a command leaves behind is adopted by its init, which is a child of the process that
+ * started the command, so a chain cannot be cut from below. The first process, or one outside of
+ * our pid namespace (0), has no parent here. A launcher is known by its argv[0], which no command
+ * can change: it neither traces its init nor may it be another process's parent. Commands of another
+ * Cordon count, too, because to be served here would let them out of their sandbox just the same.
+ */
 #include "rpc/transport/socket_holders.h"
 
 #include "base/alloc.h"
-#include "rpc/transport/ancestry.h"
+#include "base/proc.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -39,16 +47,16 @@
 #include <unistd.h>
 
 enum {
-    STEP_CALLS = 12,    /* of the system in one step, at about two microseconds */
-    STEP_JUDGED = 8,    /* sockets of one process */
-    FOLDER_BYTES = 512, /* read at once: 20 names, each of which is made for the occasion */
+    STEP_CALLS = 12, /* of the system in one step, at about two microseconds */
+    STEP_JUDGED = 8, /* sockets of one process */
+    DIR_BYTES = 512, /* read at once: 20 names, each of which is made on the fly */
 };
 
 enum finding {
     UNSEEN,
     SEEN, /* in the process `pid`, no command */
     CONFIRMED,
-    IN_COMMAND,
+    IN_SANDBOX,
 };
 
 struct wanted {
@@ -58,26 +66,74 @@ struct wanted {
     int fd; /* in that process */
 };
 
-struct folder {
+struct dir {
     int fd; /* -1: closed */
     size_t at;
     size_t len;
-    _Alignas(struct dirent64) char bytes[FOLDER_BYTES];
+    _Alignas(struct dirent64) char bytes[DIR_BYTES];
 };
 
-enum kind { UNKNOWN, COMMAND, OTHER };
+enum kind { UNKNOWN, SANDBOXED, OTHER };
 
-struct lookout {
+struct socket_holders {
     struct wanted *wanted; /* by inode */
     size_t len;
-    size_t judged;           /* so many, when all processes were seen */
-    int calls;               /* left in this step */
-    struct folder processes; /* /proc; closed when all were seen */
-    struct folder files;     /* what `pid` has open; closed between two processes */
+    size_t judged;        /* so many, when all processes were seen */
+    int calls;            /* left in this step */
+    struct dir processes; /* /proc; closed when all were seen */
+    struct dir files;     /* what `pid` has open; closed between two processes */
     pid_t pid;
     enum kind kind; /* of `pid` */
     bool is_blind;  /* not everything that may be seen could be */
 };
+
+/* --- one process --- */
+
+enum { DEPTH_MAX = 4096, OWN_PARENTS_MAX = 64 };
+
+static const char launcher_name[] =
+    "cordon-init"; /* PLAN_LAUNCHER_NAME of sandbox/launcher/plan_format.h */
+
+/* The processes above this one; those that are further away than any login shell do not matter. */
+struct parents {
+    pid_t pids[OWN_PARENTS_MAX];
+    size_t len;
+};
+
+static void parents_read(struct parents *parents)
+{
+    parents->len = 0;
+    for (pid_t pid = getppid(); pid > 0 && parents->len < OWN_PARENTS_MAX; pid = proc_parent(pid))
+        parents->pids[parents->len++] = pid;
+}
+
+static bool parents_have(const struct parents *parents, pid_t pid)
+{
+    for (size_t i = 0; i < parents->len; i++)
+        if (parents->pids[i] == pid)
+            return true;
+    return false;
+}
+
+bool is_sandboxed_pid(pid_t pid)
+{
+    pid_t self = getpid();
+    struct parents above_us;
+
+    parents_read(&above_us);
+    for (int i = 0; i < DEPTH_MAX && pid != self; i++) {
+        if (pid == 0 || parents_have(&above_us, pid))
+            return false;
+        if (proc_is_named(pid, launcher_name))
+            return true;
+        pid = proc_parent(pid);
+        if (pid < 0)
+            return true;
+    }
+    return true;
+}
+
+/* --- the sockets --- */
 
 static int wanted_compare(const void *left, const void *right)
 {
@@ -87,45 +143,45 @@ static int wanted_compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static struct wanted *wanted_find(const struct lookout *lookout, uint32_t inode)
+static struct wanted *wanted_find(const struct socket_holders *holders, uint32_t inode)
 {
     const struct wanted key = {.inode = inode};
 
-    return bsearch(&key, lookout->wanted, lookout->len, sizeof key, wanted_compare);
+    return bsearch(&key, holders->wanted, holders->len, sizeof key, wanted_compare);
 }
 
-/* --- folders --- */
+/* --- directories --- */
 
-static void folder_open(struct folder *folder, int at, const char *path)
+static void dir_open(struct dir *dir, int at, const char *path)
 {
-    folder->fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    folder->at = folder->len = 0;
+    dir->fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    dir->at = dir->len = 0;
 }
 
-static void folder_close(struct folder *folder)
+static void dir_close(struct dir *dir)
 {
-    if (folder->fd >= 0)
-        close(folder->fd);
-    folder->fd = -1;
+    if (dir->fd >= 0)
+        close(dir->fd);
+    dir->fd = -1;
 }
 
 /* The next name that is a number; "" when there is none among those that one call gave; NULL at the
  * end. */
-static const char *folder_next(struct folder *folder, int *calls)
+static const char *dir_next(struct dir *dir, int *calls)
 {
-    if (folder->at == folder->len) {
-        ssize_t n = getdents64(folder->fd, folder->bytes, sizeof folder->bytes);
+    if (dir->at == dir->len) {
+        ssize_t n = getdents64(dir->fd, dir->bytes, sizeof dir->bytes);
 
         --*calls;
         if (n <= 0)
             return NULL;
-        folder->at = 0;
-        folder->len = (size_t)n;
+        dir->at = 0;
+        dir->len = (size_t)n;
     }
-    while (folder->at < folder->len) {
-        const struct dirent64 *entry = (const void *)(folder->bytes + folder->at);
+    while (dir->at < dir->len) {
+        const struct dirent64 *entry = (const void *)(dir->bytes + dir->at);
 
-        folder->at += entry->d_reclen;
+        dir->at += entry->d_reclen;
         if (isdigit((unsigned char)*entry->d_name))
             return entry->d_name;
     }
@@ -133,118 +189,118 @@ static const char *folder_next(struct folder *folder, int *calls)
 }
 
 /* The socket that a descriptor in /proc/PID/fd is; 0 for anything else. */
-static uint32_t socket_inode(int folder, const char *name)
+static uint32_t socket_inode(int dir, const char *name)
 {
     static const char start[] = "socket:[";
     char target[32] = "";
 
-    if (readlinkat(folder, name, target, sizeof target - 1) <= 0 ||
+    if (readlinkat(dir, name, target, sizeof target - 1) <= 0 ||
         strncmp(target, start, strlen(start)) != 0)
         return 0;
     return (uint32_t)strtoul(target + strlen(start), NULL, 10);
 }
 
-/* --- the look --- */
+/* --- the search --- */
 
-struct lookout *lookout_new(const uint32_t *inodes, size_t len)
+struct socket_holders *socket_holders_new(const uint32_t *inodes, size_t len)
 {
-    struct lookout *lookout = alloc_zero(1, sizeof *lookout);
+    struct socket_holders *holders = alloc_zero(1, sizeof *holders);
 
-    lookout->wanted = alloc_zero(len, sizeof *lookout->wanted);
-    lookout->len = len;
+    holders->wanted = alloc_zero(len, sizeof *holders->wanted);
+    holders->len = len;
     for (size_t i = 0; i < len; i++)
-        lookout->wanted[i].inode = inodes[i];
-    qsort(lookout->wanted, len, sizeof *lookout->wanted, wanted_compare);
-    lookout->files.fd = -1;
-    folder_open(&lookout->processes, AT_FDCWD, "/proc");
-    lookout->is_blind = lookout->processes.fd < 0;
-    return lookout;
+        holders->wanted[i].inode = inodes[i];
+    qsort(holders->wanted, len, sizeof *holders->wanted, wanted_compare);
+    holders->files.fd = -1;
+    dir_open(&holders->processes, AT_FDCWD, "/proc");
+    holders->is_blind = holders->processes.fd < 0;
+    return holders;
 }
 
-void lookout_free(struct lookout *lookout)
+void socket_holders_free(struct socket_holders *holders)
 {
-    if (!lookout)
+    if (!holders)
         return;
-    folder_close(&lookout->processes);
-    folder_close(&lookout->files);
-    free(lookout->wanted);
-    free(lookout);
+    dir_close(&holders->processes);
+    dir_close(&holders->files);
+    free(holders->wanted);
+    free(holders);
 }
 
-/* It has ended, or is none that may be looked at. */
-static bool is_closed_to_us(int error)
+/* It has ended, or may not be inspected. */
+static bool is_hidden_from_us(int error)
 {
     return error == ENOENT || error == ESRCH || error == EACCES || error == EPERM;
 }
 
-static void lookout_next_process(struct lookout *lookout)
+static void holders_next_process(struct socket_holders *holders)
 {
-    const char *name = folder_next(&lookout->processes, &lookout->calls);
+    const char *name = dir_next(&holders->processes, &holders->calls);
     char path[32];
 
     if (!name)
-        folder_close(&lookout->processes);
+        dir_close(&holders->processes);
     if (!name || !*name)
         return;
     snprintf(path, sizeof path, "%.20s/fd", name);
-    folder_open(&lookout->files, lookout->processes.fd, path);
-    lookout->calls--;
-    lookout->pid = (pid_t)strtol(name, NULL, 10);
-    lookout->kind = UNKNOWN;
-    if (lookout->files.fd < 0 && !is_closed_to_us(errno))
-        lookout->is_blind = true;
+    dir_open(&holders->files, holders->processes.fd, path);
+    holders->calls--;
+    holders->pid = (pid_t)strtol(name, NULL, 10);
+    holders->kind = UNKNOWN;
+    if (holders->files.fd < 0 && !is_hidden_from_us(errno))
+        holders->is_blind = true;
 }
 
 /* The process has it open as the descriptor `name`. It may have ended since, and what is known of
  * its kind be of another one with its number: then it has nothing open any more. */
-static void lookout_note(struct lookout *lookout, struct wanted *wanted, const char *name)
+static void holders_note(struct socket_holders *holders, struct wanted *wanted, const char *name)
 {
-    if (lookout->kind == UNKNOWN) {
-        lookout->kind = ancestry_is_command(lookout->pid) ? COMMAND : OTHER;
-        lookout->calls = 0;
-        if (socket_inode(lookout->files.fd, name) != wanted->inode)
+    if (holders->kind == UNKNOWN) {
+        holders->kind = is_sandboxed_pid(holders->pid) ? SANDBOXED : OTHER;
+        holders->calls = 0;
+        if (socket_inode(holders->files.fd, name) != wanted->inode)
             return;
     }
-    if (lookout->kind == COMMAND) {
-        wanted->finding = IN_COMMAND;
+    if (holders->kind == SANDBOXED) {
+        wanted->finding = IN_SANDBOX;
     } else if (wanted->finding == UNSEEN) {
         wanted->finding = SEEN;
-        wanted->pid = lookout->pid;
+        wanted->pid = holders->pid;
         wanted->fd = (int)strtol(name, NULL, 10);
     }
 }
 
-static void lookout_next_file(struct lookout *lookout)
+static void holders_next_file(struct socket_holders *holders)
 {
-    const char *name = folder_next(&lookout->files, &lookout->calls);
+    const char *name = dir_next(&holders->files, &holders->calls);
     struct wanted *wanted;
     uint32_t inode;
 
-    lookout->calls--;
+    holders->calls--;
     if (!name)
-        folder_close(&lookout->files);
+        dir_close(&holders->files);
     if (!name || !*name)
         return;
-    inode = socket_inode(lookout->files.fd, name);
-    wanted = inode ? wanted_find(lookout, inode) : NULL;
+    inode = socket_inode(holders->files.fd, name);
+    wanted = inode ? wanted_find(holders, inode) : NULL;
     if (wanted)
-        lookout_note(lookout, wanted, name);
+        holders_note(holders, wanted, name);
 }
 
 /* Asks a process again for those sockets that it was seen to have open. */
-static void lookout_ask(const struct lookout *lookout, size_t first)
+static void holders_check_again(const struct socket_holders *holders, size_t first)
 {
-    pid_t pid = lookout->wanted[first].pid;
+    pid_t pid = holders->wanted[first].pid;
     int left = STEP_JUDGED;
-    bool is_command;
-    struct folder files;
+    bool is_sandboxed;
+    struct dir files;
     char text[32];
 
     snprintf(text, sizeof text, "/proc/%d/fd", (int)pid);
-    folder_open(&files, AT_FDCWD, text);
-    is_command = ancestry_is_command(pid);
-    for (size_t i = first; i < lookout->len && left; i++) {
-        struct wanted *wanted = &lookout->wanted[i];
+    dir_open(&files, AT_FDCWD, text);
+    is_sandboxed = is_sandboxed_pid(pid);
+    for (size_t i = first; i < holders->len && left; i++) {
+        struct wanted *wanted = &holders->wanted[i];
 
         if (wanted->finding != SEEN || wanted->pid != pid)
             continue;
@@ -252,42 +308,42 @@ static void lookout_ask(const struct lookout *lookout, size_t first)
         if (files.fd < 0 || socket_inode(files.fd, text) != wanted->inode)
             wanted->finding = UNSEEN;
         else
-            wanted->finding = is_command ? IN_COMMAND : CONFIRMED;
+            wanted->finding = is_sandboxed ? IN_SANDBOX : CONFIRMED;
         left--;
     }
-    folder_close(&files);
+    dir_close(&files);
 }
 
 /* true: all are judged. */
-static bool lookout_judge(struct lookout *lookout)
+static bool holders_judge(struct socket_holders *holders)
 {
-    while (lookout->judged < lookout->len && lookout->wanted[lookout->judged].finding != SEEN)
-        lookout->judged++;
-    if (lookout->judged < lookout->len)
-        lookout_ask(lookout, lookout->judged);
-    return lookout->judged == lookout->len;
+    while (holders->judged < holders->len && holders->wanted[holders->judged].finding != SEEN)
+        holders->judged++;
+    if (holders->judged < holders->len)
+        holders_check_again(holders, holders->judged);
+    return holders->judged == holders->len;
 }
 
-bool lookout_step(struct lookout *lookout)
+bool socket_holders_step(struct socket_holders *holders)
 {
-    lookout->calls = STEP_CALLS;
-    while (lookout->calls > 0) {
-        if (lookout->files.fd >= 0)
-            lookout_next_file(lookout);
-        else if (lookout->processes.fd >= 0)
-            lookout_next_process(lookout);
+    holders->calls = STEP_CALLS;
+    while (holders->calls > 0) {
+        if (holders->files.fd >= 0)
+            holders_next_file(holders);
+        else if (holders->processes.fd >= 0)
+            holders_next_process(holders);
         else
-            return lookout_judge(lookout);
+            return holders_judge(holders);
     }
     return false;
 }
 
-enum lookout_verdict lookout_verdict(const struct lookout *lookout, uint32_t inode)
+enum holders_verdict socket_holders_verdict(const struct socket_holders *holders, uint32_t inode)
 {
-    const struct wanted *wanted = wanted_find(lookout, inode);
+    const struct wanted *wanted = wanted_find(holders, inode);
 
-    if (wanted && wanted->finding == IN_COMMAND)
-        return LOOKOUT_COMMAND;
-    return wanted && wanted->finding == CONFIRMED && !lookout->is_blind ? LOOKOUT_WELCOME
-                                                                        : LOOKOUT_NOBODY;
+    if (wanted && wanted->finding == IN_SANDBOX)
+        return HOLDERS_SANDBOXED;
+    return wanted && wanted->finding == CONFIRMED && !holders->is_blind ? HOLDERS_ALLOWED
+                                                                        : HOLDERS_NOT_FOUND;
 }

@@ -1,32 +1,38 @@
-/* Which of some sockets are open in which processes: one look at all of /proc for any number of
- * sockets, in small steps. Internal to rpc.
+/* Which of some sockets are open in which processes: one search of /proc for any number of sockets,
+ * in small steps. Internal to rpc.
  *
- *     lookout_new(inodes, len)
- *     lookout_step()           again and again, with whatever else is to do in between
- *     lookout_verdict()        of each socket
- *     lookout_free()
+ *     socket_holders_new(inodes, len)
+ *     socket_holders_step()       again and again, with other work in between
+ *     socket_holders_verdict()    of each socket
+ *     socket_holders_free()
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-enum lookout_verdict {
-    LOOKOUT_NOBODY,  /* it was not found, or is not where it was any more */
-    LOOKOUT_WELCOME, /* some process has it open, and none that was seen to is a command */
-    LOOKOUT_COMMAND, /* a command of Cordon's has it open (ancestry.h) */
+/* `pid` (as seen from here) is a command of Cordon's, or was started by one at any depth: this
+ * process is above it, or the launcher of any Cordon is. true also when that cannot be found out:
+ * it has ended, or cannot be seen. What is above this process itself does not count. */
+bool is_sandboxed_pid(pid_t pid);
+
+enum holders_verdict {
+    HOLDERS_NOT_FOUND, /* it was not found, or is not where it was any more */
+    HOLDERS_ALLOWED,   /* some process has it open, and none that was seen to is sandboxed */
+    HOLDERS_SANDBOXED, /* a sandboxed process has it open */
 };
 
-struct lookout;
+struct socket_holders;
 
-/* `inodes`: of sockets, as in tcp_owner.h; copied. */
-struct lookout *lookout_new(const uint32_t *inodes, size_t len);
-void lookout_free(struct lookout *lookout);
+/* `inodes`: of sockets, as /proc/PID/fd has them; copied. */
+struct socket_holders *socket_holders_new(const uint32_t *inodes, size_t len);
+void socket_holders_free(struct socket_holders *holders);
 
-/* Goes on for a few dozen microseconds. true: the look is over. */
-bool lookout_step(struct lookout *lookout);
+/* Goes on for a few dozen microseconds. true: the search is over. */
+bool socket_holders_step(struct socket_holders *holders);
 
-/* When the look is over, of one of its sockets. A descriptor that is only on its way from one
+/* When the search is over, of one of its sockets. A descriptor that is only on its way from one
  * process to another, or in a process that this one cannot see, is not found. */
-enum lookout_verdict lookout_verdict(const struct lookout *lookout, uint32_t inode);
+enum holders_verdict socket_holders_verdict(const struct socket_holders *holders, uint32_t inode);

@@ -1,4 +1,4 @@
-/* See channel.h. The one idea: a descriptor that came from outside (stdin, stdout) may share its
+/* The one idea: a descriptor that came from outside (stdin, stdout) may share its
  * file description with a shell, and O_NONBLOCK is a property of that. So sockets are used with
  * MSG_DONTWAIT; a pipe or terminal to write to is opened once more by its name in /proc, which
  * makes a description of our own; and what is read from without MSG_DONTWAIT is read once each time
@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct channel {
+struct stream {
     int in;
     int out;                      /* -1 when ended; equal to `in` for a socket */
     bool is_socket;               /* `in` and `out` are one */
@@ -29,37 +29,37 @@ struct channel {
     struct loop_watch *out_watch; /* NULL for a file and for a socket */
     struct loop_timer *timer;     /* for an `in` that is always ready */
     unsigned wanted;
-    channel_fn *on_ready;
+    stream_fn *on_ready;
     void *data;
 };
 
-static void channel_auto(struct channel **channel)
+static void stream_auto(struct stream **stream)
 {
-    channel_free(*channel);
+    stream_free(*stream);
 }
 
-static void channel_ready(void *data, int fd, unsigned ready)
+static void stream_on_ready(void *data, int fd, unsigned ready)
 {
-    struct channel *channel = data;
+    struct stream *stream = data;
 
-    channel->on_ready(channel->data, ready);
+    stream->on_ready(stream->data, ready);
 }
 
-static void channel_time(void *data)
+static void stream_on_timer(void *data)
 {
-    struct channel *channel = data;
+    struct stream *stream = data;
 
-    loop_timer_start(channel->timer, 0);
-    channel->on_ready(channel->data, LOOP_READ);
+    loop_timer_start(stream->timer, 0);
+    stream->on_ready(stream->data, LOOP_READ);
 }
 
 /* A watch, or NULL without an error for what is always ready. */
-static int channel_watch(struct channel *channel, struct loop *loop, int fd,
-                         struct loop_watch **ret, struct err *err)
+static int stream_watch(struct stream *stream, struct loop *loop, int fd, struct loop_watch **ret,
+                        struct err *err)
 {
     struct err failure;
     struct loop_watch *watch =
-        loop_watch_new(loop, fd, LOOP_READ, channel_ready, channel, &failure);
+        loop_watch_new(loop, fd, LOOP_READ, stream_on_ready, stream, &failure);
 
     if (!watch && failure.code != ERR_UNSUPPORTED) {
         *err = failure;
@@ -88,154 +88,154 @@ static bool fd_is_tcp(int fd)
 }
 
 /* A description of our own that does not block, where that is possible and matters. */
-static int channel_unshare_out(struct channel *channel, struct err *err)
+static int stream_unshare_out(struct stream *stream, struct err *err)
 {
     char name[64];
     int fd;
 
-    if (!fd_is(channel->out, S_IFIFO) && !fd_is(channel->out, S_IFCHR))
+    if (!fd_is(stream->out, S_IFIFO) && !fd_is(stream->out, S_IFCHR))
         return 0;
-    snprintf(name, sizeof name, "/proc/self/fd/%d", channel->out);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", stream->out);
     fd = open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0)
-        return fd_set_nonblocking(channel->out, true, err);
-    close(channel->out);
-    channel->out = fd;
+        return fd_set_nonblocking(stream->out, true, err);
+    close(stream->out);
+    stream->out = fd;
     return 0;
 }
 
-static int channel_start(struct channel *channel, struct loop *loop, struct err *err)
+static int stream_start(struct stream *stream, struct loop *loop, struct err *err)
 {
-    if (channel_watch(channel, loop, channel->in, &channel->watch, err))
+    if (stream_watch(stream, loop, stream->in, &stream->watch, err))
         return -1;
-    if (!channel->watch)
-        channel->timer = loop_timer_new(loop, channel_time, channel);
-    if (channel->is_socket)
+    if (!stream->watch)
+        stream->timer = loop_timer_new(loop, stream_on_timer, stream);
+    if (stream->is_socket)
         return 0;
-    if (channel_unshare_out(channel, err))
+    if (stream_unshare_out(stream, err))
         return -1;
-    return channel_watch(channel, loop, channel->out, &channel->out_watch, err);
+    return stream_watch(stream, loop, stream->out, &stream->out_watch, err);
 }
 
-struct channel *channel_new(struct loop *loop, int in, int out, struct err *err)
+struct stream *stream_new(struct loop *loop, int in, int out, struct err *err)
 {
-    AUTO(channel_auto) struct channel *channel = alloc_zero(1, sizeof *channel);
+    AUTO(stream_auto) struct stream *stream = alloc_zero(1, sizeof *stream);
 
-    *channel = (struct channel){
+    *stream = (struct stream){
         .in = in,
         .out = out,
         .is_socket = in == out && fd_is(in, S_IFSOCK),
         .is_tcp = fd_is_tcp(in),
     };
-    if (in == out && !channel->is_socket) {
+    if (in == out && !stream->is_socket) {
         err_set(err, ERR_UNSUPPORTED, "descriptor %d is no socket, so it can not be both ends", in);
         return NULL;
     }
-    if (channel_start(channel, loop, err))
+    if (stream_start(stream, loop, err))
         return NULL;
-    return TAKE_PTR(channel);
+    return TAKE_PTR(stream);
 }
 
-void channel_free(struct channel *channel)
+void stream_free(struct stream *stream)
 {
-    if (!channel)
+    if (!stream)
         return;
-    loop_watch_free(channel->watch);
-    loop_watch_free(channel->out_watch);
-    loop_timer_free(channel->timer);
-    if (channel->out >= 0 && channel->out != channel->in)
-        close(channel->out);
-    close(channel->in);
-    free(channel);
+    loop_watch_free(stream->watch);
+    loop_watch_free(stream->out_watch);
+    loop_timer_free(stream->timer);
+    if (stream->out >= 0 && stream->out != stream->in)
+        close(stream->out);
+    close(stream->in);
+    free(stream);
 }
 
-int channel_fd(const struct channel *channel)
+int stream_fd(const struct stream *stream)
 {
-    return channel->in;
+    return stream->in;
 }
 
-void channel_set_callback(struct channel *channel, channel_fn *on_ready, void *data)
+void stream_set_callback(struct stream *stream, stream_fn *on_ready, void *data)
 {
-    channel->on_ready = on_ready;
-    channel->data = data;
+    stream->on_ready = on_ready;
+    stream->data = data;
 }
 
-void channel_want(struct channel *channel, unsigned interest)
+void stream_want(struct stream *stream, unsigned interest)
 {
-    unsigned changed = channel->wanted ^ interest;
+    unsigned changed = stream->wanted ^ interest;
 
-    channel->wanted = interest;
+    stream->wanted = interest;
     if (!changed)
         return;
-    if (channel->is_socket) {
-        loop_watch_set(channel->watch, interest);
+    if (stream->is_socket) {
+        loop_watch_set(stream->watch, interest);
         return;
     }
-    if (channel->watch)
-        loop_watch_set(channel->watch, interest & LOOP_READ);
+    if (stream->watch)
+        loop_watch_set(stream->watch, interest & LOOP_READ);
     else if (interest & LOOP_READ)
-        loop_timer_start(channel->timer, 0);
+        loop_timer_start(stream->timer, 0);
     else
-        loop_timer_stop(channel->timer);
-    if (channel->out_watch)
-        loop_watch_set(channel->out_watch, interest & LOOP_WRITE);
+        loop_timer_stop(stream->timer);
+    if (stream->out_watch)
+        loop_watch_set(stream->out_watch, interest & LOOP_WRITE);
 }
 
-static ssize_t channel_result(ssize_t n)
+static ssize_t stream_result(ssize_t n)
 {
     if (n >= 0)
         return n;
-    return errno == EAGAIN ? CHANNEL_AGAIN : CHANNEL_BROKEN;
+    return errno == EAGAIN ? STREAM_AGAIN : STREAM_BROKEN;
 }
 
 /* A peer that leaves Nagle's algorithm on sends its second small message only when the first is
  * acknowledged, which Linux delays by 40 ms unless told otherwise, and it forgets (tcp(7)). */
-static void channel_ack(const struct channel *channel)
+static void stream_acknowledge(const struct stream *stream)
 {
     const int on = 1;
 
-    if (channel->is_tcp)
-        setsockopt(channel->in, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
+    if (stream->is_tcp)
+        setsockopt(stream->in, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
 }
 
-ssize_t channel_read(struct channel *channel, void *ret_data, size_t len)
+ssize_t stream_read(struct stream *stream, void *ret_data, size_t len)
 {
     ssize_t n;
 
     do {
-        n = channel->is_socket ? recv(channel->in, ret_data, len, MSG_DONTWAIT)
-                               : read(channel->in, ret_data, len);
+        n = stream->is_socket ? recv(stream->in, ret_data, len, MSG_DONTWAIT)
+                              : read(stream->in, ret_data, len);
     } while (n < 0 && errno == EINTR);
     if (n > 0)
-        channel_ack(channel);
-    return channel_result(n);
+        stream_acknowledge(stream);
+    return stream_result(n);
 }
 
-ssize_t channel_write(struct channel *channel, const struct iovec *parts, size_t count)
+ssize_t stream_write(struct stream *stream, const struct iovec *parts, size_t count)
 {
     struct msghdr message = {.msg_iov = (struct iovec *)parts, .msg_iovlen = count};
     ssize_t n;
 
-    if (channel->out < 0) {
+    if (stream->out < 0) {
         errno = EPIPE;
-        return CHANNEL_BROKEN;
+        return STREAM_BROKEN;
     }
     do {
-        n = channel->is_socket ? sendmsg(channel->out, &message, MSG_DONTWAIT | MSG_NOSIGNAL)
-                               : writev(channel->out, parts, (int)count);
+        n = stream->is_socket ? sendmsg(stream->out, &message, MSG_DONTWAIT | MSG_NOSIGNAL)
+                              : writev(stream->out, parts, (int)count);
     } while (n < 0 && errno == EINTR);
-    return channel_result(n);
+    return stream_result(n);
 }
 
-void channel_end_writing(struct channel *channel)
+void stream_end_writing(struct stream *stream)
 {
-    if (channel->is_socket) {
-        shutdown(channel->out, SHUT_WR);
+    if (stream->is_socket) {
+        shutdown(stream->out, SHUT_WR);
         return;
     }
-    loop_watch_free(channel->out_watch);
-    channel->out_watch = NULL;
-    if (channel->out >= 0)
-        close(channel->out);
-    channel->out = -1;
+    loop_watch_free(stream->out_watch);
+    stream->out_watch = NULL;
+    if (stream->out >= 0)
+        close(stream->out);
+    stream->out = -1;
 }

@@ -10,34 +10,34 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-struct channel;
+struct stream;
 struct loop;
 
 enum {
-    CHANNEL_AGAIN = -1,  /* nothing to read yet, or no room */
-    CHANNEL_BROKEN = -2, /* errno says why */
+    STREAM_AGAIN = -1,  /* nothing to read yet, or no room */
+    STREAM_BROKEN = -2, /* errno says why */
 };
 
 /* `ready` is of LOOP_READ and LOOP_WRITE. */
-typedef void channel_fn(void *data, unsigned ready);
+typedef void stream_fn(void *data, unsigned ready);
 
 /* Takes both descriptors (which may be one socket), also on failure. Nothing is wanted yet. */
-struct channel *channel_new(struct loop *loop, int in, int out, struct err *err);
-void channel_free(struct channel *channel); /* closes */
-void channel_set_callback(struct channel *channel, channel_fn *on_ready, void *data);
+struct stream *stream_new(struct loop *loop, int in, int out, struct err *err);
+void stream_free(struct stream *stream); /* closes */
+void stream_set_callback(struct stream *stream, stream_fn *on_ready, void *data);
 
 /* What is read from; borrowed. */
-int channel_fd(const struct channel *channel);
+int stream_fd(const struct stream *stream);
 
 /* What to call back for; flags of loop_interest. */
-void channel_want(struct channel *channel, unsigned interest);
+void stream_want(struct stream *stream, unsigned interest);
 
-/* Bytes read, 0 at the end, or CHANNEL_... . From what is no socket only after LOOP_READ was
+/* Bytes read, 0 at the end, or STREAM_... . From what is no socket only after LOOP_READ was
  * reported, and once. */
-ssize_t channel_read(struct channel *channel, void *ret_data, size_t len);
+ssize_t stream_read(struct stream *stream, void *ret_data, size_t len);
 
-/* Bytes written, maybe fewer than given, or CHANNEL_... . */
-ssize_t channel_write(struct channel *channel, const struct iovec *parts, size_t count);
+/* Bytes written, maybe fewer than given, or STREAM_... . */
+ssize_t stream_write(struct stream *stream, const struct iovec *parts, size_t count);
 
 /* The other end reads end of file, after what was written. Reading goes on. */
-void channel_end_writing(struct channel *channel);
+void stream_end_writing(struct stream *stream);

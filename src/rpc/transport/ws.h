@@ -29,10 +29,12 @@ struct ws_events {
     void (*on_control)(void *data, const void *bytes, size_t len);
 };
 
+/* A client masks what it sends, and what comes to it is not masked; a server the other way round. */
+enum ws_side { WS_SERVER, WS_CLIENT };
+
 /* `message_max`: bytes of one message, of however many frames. */
-struct ws *ws_new(const struct ws_events *events, void *data, size_t message_max);
-/* The side that connected: what comes is not masked, and what goes out is. */
-struct ws *ws_new_client(const struct ws_events *events, void *data, size_t message_max);
+struct ws *ws_new(enum ws_side side, const struct ws_events *events, void *data,
+                  size_t message_max);
 void ws_free(struct ws *ws);
 
 enum ws_state {
@@ -52,7 +54,7 @@ void ws_ping(struct ws *ws);
 /* A Close frame; nothing is read after it. `reason` may be NULL and is cut to WS_REASON_MAX. */
 void ws_close(struct ws *ws, uint16_t code, const char *reason);
 
-/* The code of the Close that was sent; 0 when none was. */
+/* The code of the Close that was sent; 0 when none was, or one without a code. */
 uint16_t ws_code_sent(const struct ws *ws);
 
 /* The bytes before `len` bytes of text; returns how many. */

@@ -8,7 +8,7 @@
 #include "rpc/outbox.h"
 #include "rpc/text.h"
 #include "rpc/transport/address.h"
-#include "rpc/transport/handshake.h"
+#include "rpc/transport/http.h"
 #include "rpc/transport/lines.h"
 #include "rpc/transport/ws.h"
 
@@ -188,7 +188,9 @@ struct incoming {
     const char *bytes;
     size_t len;
     size_t part;
-    char got[64]; /* the messages, each with a ';' behind it */
+    char got[64];  /* the messages, each with a ';' behind it */
+    char sent[64]; /* control frames */
+    size_t sent_len;
 };
 
 static ssize_t on_read(void *data, void *ret_bytes, size_t len)
@@ -213,6 +215,11 @@ static void on_message(void *data, const char *text, size_t len)
 
 static void on_control(void *data, const void *bytes, size_t len)
 {
+    struct incoming *incoming = data;
+
+    assert_true(incoming->sent_len + len <= sizeof incoming->sent);
+    memcpy(incoming->sent + incoming->sent_len, bytes, len);
+    incoming->sent_len += len;
 }
 
 /* Masked by "\1\2\3\4"; what is in it was written by hand (RFC 6455, 5.2 and 5.3). */
@@ -246,8 +253,8 @@ static void frames_become_messages(void **state)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         for (size_t part = 1; part <= cases[i].len; part++) {
-            struct incoming incoming = {cases[i].bytes, cases[i].len, part, ""};
-            struct ws *ws = ws_new(&events, &incoming, 1000);
+            struct incoming incoming = {.bytes = cases[i].bytes, .len = cases[i].len, .part = part};
+            struct ws *ws = ws_new(WS_SERVER, &events, &incoming, 1000);
 
             assert_int_equal(ws_read(ws), cases[i].state);
             assert_string_equal(incoming.got, cases[i].got);
@@ -256,17 +263,69 @@ static void frames_become_messages(void **state)
     }
 }
 
+/* The mask is "\0\0\0\0", which changes nothing. */
+static void control_frames_are_answered(void **state)
+{
+#define MASK "\0\0\0\0"
+    static const struct ws_events events = {on_read, on_message, on_control};
+    static const struct {
+        const char *bytes;
+        size_t len;
+        const char *sent;
+        size_t sent_len;
+        enum ws_state state;
+        uint16_t code;
+    } cases[] = {
+        {"\x89\x80" MASK, 6, "\x8a\0", 2, WS_OPEN, 0},
+        {"\x89\x82" MASK "ab\x89\x81" MASK "c", 15, "\x8a\2ab\x8a\1c", 7, WS_OPEN, 0},
+        {"\x8a\x81" MASK "x", 7, "", 0, WS_OPEN, 0}, /* a pong is not */
+        {"\x88\x80" MASK, 6, "\x88\0", 2, WS_CLOSED_BY_PEER, 0},
+        {"\x88\x81" MASK "x", 7, "\x88\0", 2, WS_CLOSED_BY_PEER, 0},
+        {"\x88\x85" MASK "\3\xe8"
+         "bye",
+         11,
+         "\x88\5\3\xe8"
+         "bye",
+         7, WS_CLOSED_BY_PEER, 1000},
+        /* codes that may not be sent, an ill-formed reason */
+        {"\x88\x82" MASK "\3\xed", 8, "\x88\2\3\xea", 4, WS_CLOSED_BY_US, 1002},
+        {"\x88\x82" MASK "\0\0", 8, "\x88\2\3\xea", 4, WS_CLOSED_BY_US, 1002},
+        {"\x88\x83" MASK "\3\xe8\xff", 9, "\x88\2\3\xef", 4, WS_CLOSED_BY_US, 1007},
+        /* too long, a fragment, an opcode that is not known, a length with the top bit */
+        {"\x89\xfe\0\x7e" MASK, 8, "\x88\2\3\xea", 4, WS_CLOSED_BY_US, 1002},
+        {"\x09\x80" MASK, 6, "\x88\2\3\xea", 4, WS_CLOSED_BY_US, 1002},
+        {"\x8b\x80" MASK, 6, "\x88\2\3\xea", 4, WS_CLOSED_BY_US, 1002},
+        {"\x81\xff\x80\0\0\0\0\0\0\0" MASK, 14, "\x88\2\3\xea", 4, WS_CLOSED_BY_US, 1002},
+        /* a frame beyond WS_FRAME_MAX */
+        {"\x81\xff\0\0\0\0\1\0\0\1" MASK, 14, "\x88\2\3\xf1", 4, WS_CLOSED_BY_US, 1009},
+    };
+#undef MASK
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (size_t part = 1; part <= cases[i].len; part++) {
+            struct incoming incoming = {.bytes = cases[i].bytes, .len = cases[i].len, .part = part};
+            struct ws *ws = ws_new(WS_SERVER, &events, &incoming, 1000);
+
+            assert_int_equal(ws_read(ws), cases[i].state);
+            assert_int_equal(ws_code_sent(ws), cases[i].code);
+            assert_int_equal(incoming.sent_len, cases[i].sent_len);
+            assert_memory_equal(incoming.sent, cases[i].sent, cases[i].sent_len);
+            ws_free(ws);
+        }
+    }
+}
+
 static void what_a_server_sends_is_not_masked(void **state)
 {
     static const struct ws_events events = {on_read, on_message, on_control};
-    struct incoming plain = {"\x81\x01y", 3, 1, ""};
-    struct incoming masked = {"\x81\x81\1\2\3\4y", 7, 1, ""};
-    struct ws *ws = ws_new_client(&events, &plain, 1000);
+    struct incoming plain = {.bytes = "\x81\x01y", .len = 3, .part = 1};
+    struct incoming masked = {.bytes = "\x81\x81\1\2\3\4y", .len = 7, .part = 1};
+    struct ws *ws = ws_new(WS_CLIENT, &events, &plain, 1000);
 
     assert_int_equal(ws_read(ws), WS_OPEN);
     assert_string_equal(plain.got, "y;");
     ws_free(ws);
-    ws = ws_new_client(&events, &masked, 1000);
+    ws = ws_new(WS_CLIENT, &events, &masked, 1000);
     assert_int_equal(ws_read(ws), WS_CLOSED_BY_US);
     assert_string_equal(masked.got, "");
     ws_free(ws);
@@ -427,6 +486,7 @@ int main(void)
         cmocka_unit_test(frame_heads),
         cmocka_unit_test(masked_frames_come_back),
         cmocka_unit_test(frames_become_messages),
+        cmocka_unit_test(control_frames_are_answered),
         cmocka_unit_test(what_a_server_sends_is_not_masked),
         cmocka_unit_test(only_the_right_handshake_is_taken),
         cmocka_unit_test(tokens_stay_in_their_line),

@@ -1,0 +1,538 @@
+/* Bytes in: an HTTP head, frames or lines, messages; and from messages to the owner, or to the call
+ * that one answers.
+ *
+ * A connection begins with a head within limits of size and time, and one reply; then come frames
+ * or the end. A Unix socket may speak HTTP as well (its peers are known by their uid); it does so
+ * when the first byte is a capital letter, which no JSON text begins with.
+ *
+ * Reading stops while peer_may_read() says so. What then lies in our own buffers (bytes of frames,
+ * or lines that were read with the last ones) is remembered by a flag, because no descriptor gets
+ * readable for it. */
+#include "rpc/peer.h"
+
+#include "base/auto.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "rpc/text.h"
+#include "rpc/transport/http.h"
+#include "rpc/transport/stream.h"
+#include "rpc/transport/ws.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    HEAD_S = 10,         /* for all of an HTTP head */
+    SILENCE_S = 90,      /* a WebSocket peer that sends and takes nothing for so long is dropped */
+    PING_S = 30,         /* between pings, as Codex's server */
+    EARLY_SIZE = 4096,   /* bytes of one read(2) for the heads of frames */
+    READ_SIZE = 65536,   /* of any other */
+    ROUND_BYTES = 65536, /* read from one peer before the others get their turn */
+    METRICS_MAX = 1024 * 1024,
+    REPLY_MAX = METRICS_MAX + 4096,
+};
+
+/* --- messages --- */
+
+static void peer_refuse_text(struct rpc_peer *peer, const struct err *err)
+{
+    peer->hub->stats.parse_errors++;
+    if (peer->stage == PEER_WS)
+        rpc_peer_error(peer, NULL, RPC_INVALID_REQUEST,
+                       "failed to parse websocket JSON-RPC message from exec-server websocket "
+                       "%s: %s",
+                       peer->name, err->msg);
+    else
+        rpc_peer_error(peer, NULL, RPC_INVALID_REQUEST,
+                       "failed to parse JSON-RPC message from exec-server %s: %s",
+                       peer->transport == RPC_UNIX ? "unix socket" : "stdio", err->msg);
+}
+
+static void peer_dispatch(struct rpc_peer *peer, struct rpc_message *message)
+{
+    const struct rpc_hub_options *options = &peer->hub->options;
+
+    if (message->kind == RPC_REQUEST || message->kind == RPC_NOTIFICATION)
+        options->handlers->on_message(options->data, peer, message);
+    else if (!calls_answer(&peer->calls, message))
+        rpc_peer_close(peer, RPC_CLOSE_PROTOCOL, "an answer to no request");
+}
+
+static void peer_message(void *data, const char *text, size_t len)
+{
+    struct rpc_peer *peer = data;
+    struct rpc_message message;
+    struct err err;
+
+    if (!peer_is_open(peer))
+        return;
+    peer->hub->stats.messages_in++;
+    if (rpc_message_parse(text, len, &message, &err)) {
+        if (peer->is_server)
+            rpc_peer_close(peer, RPC_CLOSE_PROTOCOL, "the server sent what is no message");
+        else
+            peer_refuse_text(peer, &err);
+        return;
+    }
+    peer_dispatch(peer, &message);
+    rpc_message_done(&message);
+}
+
+/* --- from the stream --- */
+
+static ssize_t peer_fill(struct rpc_peer *peer, void *ret_bytes, size_t len)
+{
+    ssize_t n = stream_read(peer->stream, ret_bytes, len);
+
+    if (n == 0)
+        peer->is_at_end = true;
+    if (n <= 0)
+        return n;
+    peer->hub->stats.bytes_in += (uint64_t)n;
+    peer->alive_ns = clock_now_ns();
+    return n;
+}
+
+static void peer_end(struct rpc_peer *peer)
+{
+    if (peer->is_at_end)
+        peer_leave(peer, "the connection ended");
+    else
+        peer_break(peer, "the connection broke");
+}
+
+/* --- frames --- */
+
+/* Frames are read in small parts; a read(2) for each would be three for a message. */
+static ssize_t peer_fill_early(struct rpc_peer *peer)
+{
+    char bytes[EARLY_SIZE];
+    ssize_t n = peer_fill(peer, bytes, sizeof bytes);
+
+    if (n > 0)
+        buf_append(&peer->early, bytes, (size_t)n);
+    return n;
+}
+
+static ssize_t peer_take_early(struct rpc_peer *peer, void *ret_bytes, size_t len)
+{
+    if (len > peer->early.len)
+        len = peer->early.len;
+    memcpy(ret_bytes, peer->early.data, len);
+    buf_consume(&peer->early, len);
+    if (!peer->early.len)
+        buf_done(&peer->early);
+    return (ssize_t)len;
+}
+
+static ssize_t peer_on_ws_read(void *data, void *ret_bytes, size_t len)
+{
+    struct rpc_peer *peer = data;
+    ssize_t n;
+
+    if (!peer_may_read(peer)) {
+        peer->has_leftover = true;
+        return 0;
+    }
+    if (peer->early.len)
+        return peer_take_early(peer, ret_bytes, len);
+    if (!peer->budget)
+        return 0;
+    n = len >= EARLY_SIZE / 2 ? peer_fill(peer, ret_bytes, len) : peer_fill_early(peer);
+    if (n == STREAM_AGAIN)
+        return 0;
+    if (n <= 0)
+        return -1;
+    peer->budget -= (size_t)n < peer->budget ? (size_t)n : peer->budget;
+    return peer->early.len ? peer_take_early(peer, ret_bytes, len) : n;
+}
+
+static void peer_on_ws_control(void *data, const void *bytes, size_t len)
+{
+    peer_put(data, bytes, len);
+}
+
+static void peer_read_ws(struct rpc_peer *peer)
+{
+    char why[64];
+    enum ws_state state = ws_read(peer->ws);
+
+    if (peer->stage != PEER_WS)
+        return;
+    switch (state) {
+    case WS_OPEN:
+        return;
+    case WS_CLOSED_BY_PEER:
+        peer_leave(peer, "closed by the peer");
+        return;
+    case WS_CLOSED_BY_US:
+        snprintf(why, sizeof why, "refused with code %u", ws_code_sent(peer->ws));
+        peer_leave(peer, why);
+        return;
+    case WS_BROKEN:
+        peer_end(peer);
+        return;
+    }
+}
+
+/* --- lines --- */
+
+static void peer_pump_lines(struct rpc_peer *peer)
+{
+    const char *line;
+    size_t len;
+
+    while (peer_may_read(peer)) {
+        if (!rpc_lines_next(&peer->lines, &line, &len))
+            return;
+        if (len > peer->lines.max)
+            rpc_peer_close(peer, RPC_CLOSE_TOO_BIG, "a line is too long");
+        else
+            peer_message(peer, line, len);
+    }
+    peer->has_leftover = true;
+}
+
+static void peer_take_lines(struct rpc_peer *peer, const char *bytes, size_t len)
+{
+    if (!rpc_lines_append(&peer->lines, bytes, len))
+        rpc_peer_close(peer, RPC_CLOSE_TOO_BIG, "a line is too long");
+    peer_pump_lines(peer);
+}
+
+static void peer_read_lines(struct rpc_peer *peer)
+{
+    char bytes[READ_SIZE];
+    ssize_t n = peer_fill(peer, bytes, sizeof bytes);
+
+    if (n > 0) {
+        peer_take_lines(peer, bytes, (size_t)n);
+    } else if (n != STREAM_AGAIN) {
+        if (n == 0)
+            peer_take_lines(peer, "\n", 1); /* the last line may lack it */
+        peer_end(peer);
+    }
+}
+
+void peer_read_leftover(struct rpc_peer *peer)
+{
+    peer->has_leftover = false;
+    peer->budget = ROUND_BYTES;
+    if (peer->stage == PEER_WS)
+        peer_read_ws(peer);
+    else if (peer->stage == PEER_LINES)
+        peer_pump_lines(peer);
+    peer_update_interest(peer);
+}
+
+/* --- the HTTP head --- */
+
+static void peer_reply(struct rpc_peer *peer, const struct http_reply *reply)
+{
+    const struct rpc_hub_options *options = &peer->hub->options;
+    AUTO(buf_done) struct buf body;
+    AUTO(buf_done) struct buf text;
+
+    buf_init(&body, METRICS_MAX);
+    buf_init(&text, REPLY_MAX);
+    if (reply->page == HTTP_PAGE_METRICS)
+        options->handlers->on_metrics(options->data, &body);
+    if (reply->is_refusal)
+        peer->hub->stats.peers_refused++;
+    http_reply_write(reply, &body, &text);
+    peer_put(peer, text.data, text.len);
+    if (reply->page != HTTP_PAGE_UPGRADE)
+        peer_leave(peer, "answered");
+}
+
+static void peer_reply_error(struct rpc_peer *peer, int status, const char *text)
+{
+    struct http_reply reply = http_reply_error(status, text);
+
+    peer_reply(peer, &reply);
+}
+
+static void peer_begin_ws(struct rpc_peer *peer)
+{
+    static const struct ws_events events = {
+        .on_read = peer_on_ws_read,
+        .on_message = peer_message,
+        .on_control = peer_on_ws_control,
+    };
+    uint64_t now = clock_now_ns();
+
+    peer->ws = ws_new(peer->is_server ? WS_CLIENT : WS_SERVER, &events, peer,
+                      peer->hub->options.message_max);
+    peer->stage = PEER_WS;
+    peer->alive_ns = now;
+    peer->ping_ns = clock_after(now, PING_S * CLOCK_NS_PER_S);
+    hub_due_by(peer->hub, peer->ping_ns);
+}
+
+/* `len` bytes of what was collected are the head. */
+static void peer_upgrade(struct rpc_peer *peer, size_t len)
+{
+    if (peer->stage != PEER_HEAD)
+        return; /* the reply could not be written */
+    buf_consume(&peer->early, len);
+    peer_begin_ws(peer);
+    peer_announce(peer);
+    if (peer->stage == PEER_WS)
+        peer_read_leftover(peer);
+}
+
+static struct http_reply peer_refusal(const struct rpc_peer *peer)
+{
+    log_event(LOG_LEVEL_WARN, "peer-refused", log_text("peer", peer->name));
+    return (struct http_reply){
+        .status = 403,
+        .text = "without a token this server lets in its own user's processes and root's: not "
+                "commands of Cordon's, nor processes that it cannot see (see --ws-auth)",
+        .is_refusal = true,
+    };
+}
+
+/* Whether its process decides if it may come in, and not a token. */
+static bool peer_needs_admission(struct rpc_peer *peer)
+{
+    if (peer->transport != RPC_WS || peer->hub->options.auth)
+        return false;
+    if (peer->admission.state == ADMISSION_UNASKED)
+        admission_ask(&peer->hub->admission, &peer->admission, stream_fd(peer->stream));
+    return true;
+}
+
+/* Called twice for a peer that has to wait for admission, and parsing a head takes it apart. */
+static void peer_handle_head(struct rpc_peer *peer, size_t len)
+{
+    const struct rpc_hub_options *options = &peer->hub->options;
+    const struct http_situation situation = {
+        .auth = peer->transport == RPC_WS ? options->auth : NULL,
+        .has_metrics = options->handlers->on_metrics != NULL,
+        .is_full = hub_is_full(peer->hub),
+    };
+    AUTO(buf_done) struct buf text;
+    struct http_head head;
+    struct http_reply reply;
+    struct err err;
+
+    buf_init(&text, HTTP_HEAD_MAX);
+    buf_append(&text, peer->early.data, len);
+    if (http_head_parse(text.data, len, &head, &err)) {
+        peer_reply_error(peer, 400, err.msg);
+        return;
+    }
+    reply = http_reply_to(&head, &situation);
+    if (reply.page == HTTP_PAGE_UPGRADE && peer_needs_admission(peer)) {
+        if (peer->admission.state == ADMISSION_WAITING)
+            return;
+        if (peer->admission.state == ADMISSION_REFUSED)
+            reply = peer_refusal(peer);
+    }
+    peer_reply(peer, &reply);
+    if (reply.page == HTTP_PAGE_UPGRADE)
+        peer_upgrade(peer, len);
+}
+
+/* `data` as of the server's other limits (schema/intro.md). */
+static void refuse_full(struct rpc_peer *peer)
+{
+    AUTO_JSON json_t *data = json_pack("{s:s, s:I}", "reason", "max-connections", "limit",
+                                       (json_int_t)peer->hub->options.max_peers);
+    const struct rpc_failure failure = {
+        .code = RPC_INVALID_REQUEST, .message = "too many connections", .data = data};
+
+    rpc_peer_fail(peer, NULL, &failure);
+}
+
+static void peer_begin_lines(struct rpc_peer *peer)
+{
+    rpc_lines_init(&peer->lines, peer->hub->options.message_max);
+    peer->stage = PEER_LINES;
+}
+
+/* A Unix socket whose peer sent something else than HTTP. */
+static void peer_turn_to_lines(struct rpc_peer *peer)
+{
+    AUTO(buf_done) struct buf collected = peer->early;
+
+    buf_init(&peer->early, 0);
+    peer_begin_lines(peer);
+    if (hub_is_full(peer->hub)) {
+        peer->hub->stats.peers_refused++;
+        refuse_full(peer);
+        peer_leave(peer, "refused");
+        return;
+    }
+    peer_announce(peer);
+    peer_take_lines(peer, collected.data, collected.len);
+}
+
+static bool peer_append_head(struct rpc_peer *peer)
+{
+    char bytes[4096];
+    size_t room = HTTP_HEAD_MAX - peer->early.len;
+    ssize_t n = stream_read(peer->stream, bytes, room < sizeof bytes ? room : sizeof bytes);
+
+    if (n == 0 || n == STREAM_BROKEN)
+        peer_break(peer, "closed");
+    if (n <= 0)
+        return false;
+    if (!peer->early.len && peer->transport == RPC_UNIX && isupper((unsigned char)bytes[0]))
+        peer_set_deadline(peer, HEAD_S);
+    peer->hub->stats.bytes_in += (uint64_t)n;
+    return buf_append(&peer->early, bytes, (size_t)n);
+}
+
+static void peer_read_head(struct rpc_peer *peer)
+{
+    size_t len;
+
+    if (peer->admission.state == ADMISSION_UNASKED && !peer_append_head(peer))
+        return;
+    if (peer->transport == RPC_UNIX && !isupper((unsigned char)peer->early.data[0])) {
+        peer_turn_to_lines(peer);
+        return;
+    }
+    len = http_head_len(peer->early.data, peer->early.len);
+    if (len)
+        peer_handle_head(peer, len);
+    else if (peer->early.len == HTTP_HEAD_MAX)
+        peer_reply_error(peer, 431, "the head is too large");
+}
+
+/* --- any stage --- */
+
+static void peer_read_rest(struct rpc_peer *peer)
+{
+    char bytes[READ_SIZE];
+    ssize_t n = peer_fill(peer, bytes, sizeof bytes);
+
+    if (n == 0 || n == STREAM_BROKEN)
+        peer_break(peer, "closed");
+}
+
+void peer_read(struct rpc_peer *peer)
+{
+    peer->budget = ROUND_BYTES;
+    switch (peer->stage) {
+    case PEER_HEAD:
+        peer_read_head(peer);
+        return;
+    case PEER_WS:
+        peer_read_ws(peer);
+        return;
+    case PEER_LINES:
+        peer_read_lines(peer);
+        return;
+    case PEER_LINGER:
+        peer_read_rest(peer);
+        return;
+    case PEER_FLUSH:
+    case PEER_DEAD:
+        return;
+    }
+}
+
+/* Connections may come by the hundred, and open ones go first: a head waits for hub.c. */
+static void peer_wait(struct rpc_peer *peer)
+{
+    peer->is_waiting = true;
+    hub_defer(peer->hub);
+}
+
+static void peer_ready(void *data, unsigned ready)
+{
+    struct rpc_peer *peer = data;
+
+    if (ready & LOOP_WRITE)
+        peer_write(peer);
+    if (ready & LOOP_READ && peer->stage == PEER_HEAD)
+        peer_wait(peer);
+    else if (ready & LOOP_READ)
+        peer_read(peer);
+    peer_update_interest(peer);
+}
+
+static void peer_on_decided(void *data)
+{
+    peer_wait(data);
+}
+
+void peer_start_head(struct rpc_peer *peer)
+{
+    peer->admission.on_decided = peer_on_decided;
+    peer->admission.data = peer;
+    stream_set_callback(peer->stream, peer_ready, peer);
+    if (peer->transport == RPC_WS)
+        peer_set_deadline(peer, HEAD_S);
+    peer_update_interest(peer);
+}
+
+void peer_start_ws(struct rpc_peer *peer)
+{
+    stream_set_callback(peer->stream, peer_ready, peer);
+    peer_begin_ws(peer);
+    hub_defer(peer->hub);
+}
+
+void peer_start_lines(struct rpc_peer *peer)
+{
+    stream_set_callback(peer->stream, peer_ready, peer);
+    peer_begin_lines(peer);
+    hub_defer(peer->hub);
+}
+
+/* --- time --- */
+
+/* A ping that waits behind other bytes would say nothing: those have to be taken first. */
+static void peer_ping(struct rpc_peer *peer, uint64_t now_ns)
+{
+    peer->ping_ns = clock_after(now_ns, PING_S * CLOCK_NS_PER_S);
+    if (!peer->outbox.len)
+        ws_ping(peer->ws);
+}
+
+/* From a peer that is not read nothing can be heard. */
+static uint64_t peer_silence_ns(const struct rpc_peer *peer)
+{
+    if (peer->is_paused)
+        return UINT64_MAX;
+    return clock_after(peer->alive_ns, SILENCE_S * CLOCK_NS_PER_S);
+}
+
+void peer_tick(struct rpc_peer *peer, uint64_t now_ns)
+{
+    if (!peer_is_open(peer)) {
+        if (peer->deadline_ns > now_ns || peer->stage == PEER_DEAD)
+            return;
+        if (peer->stage == PEER_HEAD)
+            peer_reply_error(peer, 408, "the request took too long");
+        else
+            peer_break(peer, "too slow");
+        return;
+    }
+    calls_expire(&peer->calls, now_ns);
+    if (peer->stage != PEER_WS)
+        return;
+    if (peer_silence_ns(peer) <= now_ns)
+        peer_break(peer, "silent for too long");
+    else if (peer->ping_ns <= now_ns)
+        peer_ping(peer, now_ns);
+}
+
+uint64_t peer_due_ns(const struct rpc_peer *peer)
+{
+    uint64_t due = calls_due_ns(&peer->calls);
+
+    if (peer->stage == PEER_DEAD)
+        return UINT64_MAX;
+    if (!peer_is_open(peer))
+        return peer->deadline_ns;
+    if (peer->stage == PEER_WS && peer->ping_ns < due)
+        due = peer->ping_ns;
+    if (peer->stage == PEER_WS && peer_silence_ns(peer) < due)
+        due = peer_silence_ns(peer);
+    return due;
+}

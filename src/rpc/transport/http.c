@@ -1,0 +1,510 @@
+/* Heads: one pass over the lines, cutting the text up where it lies: nothing is allocated, and a
+ * line either has exactly the form of RFC 9112 or the head is refused. What other servers forgive
+ * (bare line feeds, folded lines, repeated fields) is what makes two programs read one head
+ * differently, and no client of this port needs it.
+ *
+ * Replies: the routes are a table; an upgrade is checked field by field in an order that tells a
+ * client that may not come in nothing but that. Every reply but the upgrade closes the connection,
+ * so that no body has to be understood.
+ *
+ * The client's handshake: what is sent is the least that RFC 6455 asks for, as Codex's client does
+ * it: no extension, no subprotocol. What comes is believed only with the right accept value:
+ * another server, or a cache, that says 101 to everything is not what we want to talk to. */
+#include "rpc/transport/http.h"
+
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "rpc/transport/auth.h"
+
+#include <nettle/sha1.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+#include <time.h>
+
+/* --- heads --- */
+
+size_t http_head_len(const char *text, size_t len)
+{
+    const char *end = memmem(text, len, "\r\n\r\n", 4);
+
+    return end ? (size_t)(end - text) + 4 : 0;
+}
+
+/* tchar of RFC 9110, 5.6.2 */
+static bool is_token(const char *text)
+{
+    static const char chars[] = "!#$%&'*+-.^_`|~0123456789"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+    return *text && text[strspn(text, chars)] == '\0';
+}
+
+/* Nothing but visible ASCII. */
+static bool is_visible(const char *text)
+{
+    for (const char *c = text; *c; c++)
+        if (*c <= ' ' || *c > '~')
+            return false;
+    return *text != '\0';
+}
+
+/* field-value of RFC 9110, 5.5: no control character but the tab. */
+static bool is_value(const char *text)
+{
+    for (const char *c = text; *c; c++)
+        if (((unsigned char)*c < ' ' && *c != '\t') || *c == 0x7f)
+            return false;
+    return true;
+}
+
+/* Cuts at the first CRLF from `*at` on; NULL when there is a NUL or a lone CR or LF before it. The
+ * text is known to end in one. */
+static char *head_next_line(char **at)
+{
+    char *line = *at;
+    size_t len = strcspn(line, "\r\n");
+
+    if (line[len] != '\r' || line[len + 1] != '\n')
+        return NULL;
+    line[len] = '\0';
+    *at = line + len + 2;
+    return line;
+}
+
+static int head_parse_request(char *line, struct http_head *head, struct err *err)
+{
+    char *target = strchr(line, ' ');
+    char *version = target ? strchr(target + 1, ' ') : NULL;
+
+    if (!version)
+        return err_set(err, ERR_INVALID, "the first line is not \"METHOD TARGET HTTP/1.1\"");
+    *target++ = '\0';
+    *version++ = '\0';
+    if (!is_token(line) || !is_visible(target))
+        return err_set(err, ERR_INVALID,
+                       "method or target has characters that do not belong there");
+    if (!str_eq(version, "HTTP/1.1") && !str_eq(version, "HTTP/1.0"))
+        return err_set(err, ERR_INVALID, "the version is neither HTTP/1.1 nor HTTP/1.0");
+    head->method = line;
+    head->target = target;
+    head->minor = version[7] - '0';
+    return 0;
+}
+
+/* status-line of RFC 9112, 4; the phrase may be missing. */
+static int head_parse_status(char *line, struct http_head *head, struct err *err)
+{
+    const char *at = line + strlen("HTTP/1.x ");
+
+    if ((!str_starts(line, "HTTP/1.1 ") && !str_starts(line, "HTTP/1.0 ")) ||
+        strspn(at, "0123456789") != 3 || (at[3] && at[3] != ' '))
+        return err_set(err, ERR_INVALID, "the first line is not \"HTTP/1.1 STATUS ...\"");
+    head->status = (at[0] - '0') * 100 + (at[1] - '0') * 10 + (at[2] - '0');
+    head->minor = line[7] - '0';
+    return 0;
+}
+
+static char *trim(char *text)
+{
+    size_t len;
+
+    text += strspn(text, " \t");
+    len = strlen(text);
+    while (len && strchr(" \t", text[len - 1]))
+        text[--len] = '\0';
+    return text;
+}
+
+/* Fields of which a second one could contradict the first. */
+static bool is_single(const char *name)
+{
+    static const char *const names[] = {"host",
+                                        "authorization",
+                                        "content-length",
+                                        "transfer-encoding",
+                                        "sec-websocket-key",
+                                        "sec-websocket-version"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcasecmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static int head_parse_field(char *line, struct http_head *head, struct err *err)
+{
+    char *colon = strchr(line, ':');
+    struct http_field *field = &head->fields[head->field_count];
+
+    if (head->field_count == HTTP_FIELDS_MAX)
+        return err_set(err, ERR_LIMIT, "more than %d fields", HTTP_FIELDS_MAX);
+    if (!colon)
+        return err_set(err, ERR_INVALID, "a line is not \"Name: value\"");
+    *colon = '\0';
+    if (!is_token(line) || !is_value(colon + 1))
+        return err_set(err, ERR_INVALID, "a field has characters that do not belong there");
+    if (is_single(line) && http_head_field(head, line))
+        return err_set(err, ERR_INVALID, "field %.32s is there twice", line);
+    *field = (struct http_field){line, trim(colon + 1)};
+    head->field_count++;
+    return 0;
+}
+
+typedef int head_line_fn(char *line, struct http_head *head, struct err *err);
+
+static int head_parse(char *text, size_t len, head_line_fn *parse_first, struct http_head *ret,
+                      struct err *err)
+{
+    struct http_head head = {.field_count = 0};
+    char *at = text;
+    char *line;
+
+    if (memchr(text, '\0', len))
+        return err_set(err, ERR_INVALID, "there is a NUL");
+    text[len - 2] = '\0'; /* where the empty line was */
+    line = head_next_line(&at);
+    if (!line)
+        return err_set(err, ERR_INVALID, "a line does not end in CR LF");
+    if (parse_first(line, &head, err))
+        return -1;
+    while (*at) {
+        line = head_next_line(&at);
+        if (!line)
+            return err_set(err, ERR_INVALID, "a line does not end in CR LF");
+        if (head_parse_field(line, &head, err))
+            return -1;
+    }
+    *ret = head;
+    return 0;
+}
+
+int http_head_parse(char *text, size_t len, struct http_head *ret, struct err *err)
+{
+    return head_parse(text, len, head_parse_request, ret, err);
+}
+
+int http_head_parse_reply(char *text, size_t len, struct http_head *ret, struct err *err)
+{
+    return head_parse(text, len, head_parse_status, ret, err);
+}
+
+const char *http_head_field(const struct http_head *head, const char *name)
+{
+    for (size_t i = 0; i < head->field_count; i++)
+        if (strcasecmp(head->fields[i].name, name) == 0)
+            return head->fields[i].value;
+    return NULL;
+}
+
+static bool list_has(const char *list, const char *word)
+{
+    size_t len = strlen(word);
+
+    while (*list) {
+        list += strspn(list, " \t,");
+        if (strncasecmp(list, word, len) == 0 && (!list[len] || strchr(" \t,", list[len])))
+            return true;
+        list += strcspn(list, ",");
+    }
+    return false;
+}
+
+bool http_head_has_word(const struct http_head *head, const char *name, const char *word)
+{
+    for (size_t i = 0; i < head->field_count; i++)
+        if (strcasecmp(head->fields[i].name, name) == 0 && list_has(head->fields[i].value, word))
+            return true;
+    return false;
+}
+
+/* --- replies --- */
+
+enum { KEY_LEN = 24, KEY_BYTES = 16 }; /* RFC 6455, 4.1: 16 bytes in base64 */
+
+typedef struct http_reply http_route_fn(const struct http_head *head,
+                                        const struct http_situation *situation);
+
+static struct http_reply reply_status(int status)
+{
+    return (struct http_reply){.status = status};
+}
+
+static struct http_reply reply_refusal(int status, const char *text)
+{
+    return (struct http_reply){.status = status, .text = text, .is_refusal = true};
+}
+
+struct http_reply http_reply_error(int status, const char *text)
+{
+    return (struct http_reply){.status = status, .text = text};
+}
+
+static bool is_get(const struct http_head *head)
+{
+    return str_eq(head->method, "GET") || str_eq(head->method, "HEAD");
+}
+
+static struct http_reply reply_method(const char *allow)
+{
+    return (struct http_reply){.status = 405, .allow = allow};
+}
+
+static struct http_reply reply_health(const struct http_head *head,
+                                      const struct http_situation *situation)
+{
+    return is_get(head) ? reply_status(200) : reply_method("GET,HEAD");
+}
+
+static bool is_allowed(const struct http_head *head, const struct http_situation *situation)
+{
+    return !situation->auth ||
+           rpc_auth_allows(situation->auth, http_head_field(head, "authorization"));
+}
+
+static struct http_reply reply_metrics(const struct http_head *head,
+                                       const struct http_situation *situation)
+{
+    if (!situation->has_metrics)
+        return reply_status(404);
+    if (!is_get(head))
+        return reply_method("GET,HEAD");
+    if (!is_allowed(head, situation))
+        return reply_refusal(401, "unauthorized");
+    return (struct http_reply){.status = 200, .page = HTTP_PAGE_METRICS};
+}
+
+/* The peer's nonce, which has to be 16 bytes in base64; NULL when it is not. */
+static const char *upgrade_key(const struct http_head *head)
+{
+    const char *key = http_head_field(head, "sec-websocket-key");
+    char nonce[KEY_LEN];
+    struct err err;
+
+    if (!key || strlen(key) != KEY_LEN || base64_decoded_len(key, KEY_LEN) != KEY_BYTES ||
+        base64_decode(key, KEY_LEN, nonce, &err))
+        return NULL;
+    return key;
+}
+
+static bool has_body(const struct http_head *head)
+{
+    const char *length = http_head_field(head, "content-length");
+
+    return http_head_field(head, "transfer-encoding") || (length && !str_eq(length, "0"));
+}
+
+static struct http_reply reply_upgrade(const struct http_head *head,
+                                       const struct http_situation *situation)
+{
+    const char *key = upgrade_key(head);
+    const char *version = http_head_field(head, "sec-websocket-version");
+
+    if (!str_eq(head->method, "GET"))
+        return reply_method("GET");
+    if (!is_allowed(head, situation))
+        return reply_refusal(401, "unauthorized");
+    if (head->minor != 1 || !http_head_has_word(head, "connection", "upgrade") ||
+        !http_head_has_word(head, "upgrade", "websocket"))
+        return http_reply_error(400,
+                                "this is a WebSocket endpoint: Connection: upgrade and Upgrade: "
+                                "websocket are missing");
+    if (!version || !str_eq(version, "13"))
+        return http_reply_error(400, "Sec-WebSocket-Version has to be 13");
+    if (!key)
+        return http_reply_error(400, "Sec-WebSocket-Key has to be 16 bytes in base64");
+    if (has_body(head))
+        return http_reply_error(400, "an upgrade has no body");
+    if (situation->is_full)
+        return reply_refusal(503, "too many connections");
+    return (struct http_reply){.status = 101, .page = HTTP_PAGE_UPGRADE, .key = key};
+}
+
+/* The path, up to a query. */
+static bool is_path(const struct http_head *head, const char *path)
+{
+    size_t len = strcspn(head->target, "?");
+
+    return strlen(path) == len && strncmp(head->target, path, len) == 0;
+}
+
+struct http_reply http_reply_to(const struct http_head *head,
+                                const struct http_situation *situation)
+{
+    static const struct {
+        const char *path;
+        http_route_fn *reply;
+    } routes[] = {
+        {"/", reply_upgrade},
+        {"/readyz", reply_health},
+        {"/healthz", reply_health},
+        {"/metrics", reply_metrics},
+    };
+    struct http_reply reply = reply_status(404);
+
+    if (http_head_field(head, "origin"))
+        return reply_refusal(403, NULL);
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
+        if (is_path(head, routes[i].path))
+            reply = routes[i].reply(head, situation);
+    reply.is_bodiless = str_eq(head->method, "HEAD");
+    return reply;
+}
+
+static const char *status_phrase(int status)
+{
+    static const struct {
+        int status;
+        const char *phrase;
+    } phrases[] = {
+        {101, "Switching Protocols"},
+        {200, "OK"},
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {408, "Request Timeout"},
+        {431, "Request Header Fields Too Large"},
+        {503, "Service Unavailable"},
+    };
+
+    for (size_t i = 0; i < sizeof phrases / sizeof *phrases; i++)
+        if (phrases[i].status == status)
+            return phrases[i].phrase;
+    return "";
+}
+
+/* IMF-fixdate of RFC 9110, 5.6.7; the program never calls setlocale(), so the names are English. */
+static void append_date(struct buf *ret)
+{
+    time_t now = (time_t)(clock_wall_ns() / CLOCK_NS_PER_S);
+    struct tm utc;
+    char text[64];
+
+    if (gmtime_r(&now, &utc) && strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &utc))
+        buf_appendf(ret, "date: %s\r\n", text);
+}
+
+void http_accept_of(const char *key, char ret[HTTP_ACCEPT_SIZE])
+{
+    static const char constant[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+    uint8_t digest[SHA1_DIGEST_SIZE];
+    struct sha1_ctx sha1;
+
+    sha1_init(&sha1);
+    sha1_update(&sha1, strlen(key), (const uint8_t *)key);
+    sha1_update(&sha1, sizeof constant - 1, (const uint8_t *)constant);
+    sha1_digest(&sha1, sizeof digest, digest);
+    base64_encode(digest, sizeof digest, ret);
+}
+
+static void append_accept(const char *key, struct buf *ret)
+{
+    char text[HTTP_ACCEPT_SIZE];
+
+    http_accept_of(key, text);
+    buf_appendf(ret, "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-accept: %s\r\n",
+                text);
+}
+
+static void append_body(const struct http_reply *reply, const struct buf *body, struct buf *ret)
+{
+    bool is_metrics = reply->page == HTTP_PAGE_METRICS;
+    const char *text = is_metrics ? body->data : reply->text;
+    size_t len = is_metrics ? body->len : strlen(text ? text : "");
+
+    if (len) /* the type: Prometheus, "text-based format", version 0.0.4 */
+        buf_appendf(ret, "content-type: text/plain; %scharset=utf-8\r\n",
+                    is_metrics ? "version=0.0.4; " : "");
+    buf_appendf(ret, "content-length: %zu\r\nconnection: close\r\n\r\n", len);
+    if (len && !reply->is_bodiless)
+        buf_append(ret, text, len);
+}
+
+void http_reply_write(const struct http_reply *reply, const struct buf *body, struct buf *ret)
+{
+    buf_appendf(ret, "HTTP/1.1 %d %s\r\n", reply->status, status_phrase(reply->status));
+    append_date(ret);
+    if (reply->allow)
+        buf_appendf(ret, "allow: %s\r\n", reply->allow);
+    if (reply->page != HTTP_PAGE_UPGRADE) {
+        append_body(reply, body, ret);
+        return;
+    }
+    append_accept(reply->key, ret);
+    buf_append_str(ret, "\r\n");
+}
+
+/* --- the client's handshake --- */
+
+void handshake_key(char ret[HANDSHAKE_KEY_SIZE])
+{
+    uint8_t bytes[16];
+
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        abort(); /* Linux never returns less for so little */
+    base64_encode(bytes, sizeof bytes, ret);
+}
+
+bool handshake_token_is_valid(const char *token)
+{
+    size_t len = strlen(token);
+
+    for (size_t i = 0; i < len; i++)
+        if (token[i] <= ' ' || token[i] > '~')
+            return false;
+    return len > 0 && len <= HANDSHAKE_TOKEN_MAX;
+}
+
+void handshake_request(const char *url, const char *key, const char *token, struct buf *ret)
+{
+    buf_appendf(ret,
+                "GET / HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n",
+                url + strlen("ws://"), key);
+    if (token)
+        buf_appendf(ret, "Authorization: Bearer %s\r\n", token);
+    buf_append_str(ret, "\r\n");
+}
+
+static int handshake_refused(int status, struct err *err)
+{
+    switch (status) {
+    case 401:
+        return err_set(err, ERR_FORBIDDEN, "the server does not let us in without the right token");
+    case 403:
+        return err_set(err, ERR_FORBIDDEN, "the server forbids it (HTTP status 403)");
+    case 503:
+        return err_set(err, ERR_LIMIT, "the server has too many connections");
+    default:
+        return err_set(err, ERR_INVALID, "this is no exec server: it answers with HTTP status %d",
+                       status);
+    }
+}
+
+int handshake_check(char *text, size_t len, const char *key, struct err *err)
+{
+    struct http_head head;
+    char accept[HTTP_ACCEPT_SIZE];
+    const char *given;
+
+    if (http_head_parse_reply(text, len, &head, err))
+        return err_wrap(err, "this is no exec server");
+    if (head.status != 101)
+        return handshake_refused(head.status, err);
+    http_accept_of(key, accept);
+    given = http_head_field(&head, "sec-websocket-accept");
+    if (!given || !str_eq(given, accept) || !http_head_has_word(&head, "upgrade", "websocket") ||
+        !http_head_has_word(&head, "connection", "upgrade"))
+        return err_set(err, ERR_INVALID, "the server's WebSocket handshake is wrong");
+    if (http_head_field(&head, "sec-websocket-extensions") ||
+        http_head_field(&head, "sec-websocket-protocol"))
+        return err_set(err, ERR_INVALID,
+                       "the server chose a WebSocket extension or protocol that nobody offered");
+    return 0;
+}

@@ -1,0 +1,115 @@
+/* HTTP/1.x (RFC 9112) as far as a WebSocket needs it (RFC 6455, 4): heads, what a server answers to
+ * a request, and the handshake of the side that connects. Pure: text in, text out. Internal to rpc.
+ *
+ * Heads are read strictly: CRLF only, no line folding, no space before a colon, no control
+ * characters, and none of the fields that matter here twice. What a server answers:
+ *
+ *     /           the upgrade to WebSocket
+ *     /readyz, /healthz    200, for every client
+ *     /metrics    what the owner has to say, to clients that may connect
+ *
+ * Anything with an Origin is from a browser, and is refused before anything else. */
+#pragma once
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct buf;
+struct rpc_auth;
+
+enum {
+    HTTP_HEAD_MAX = 16 * 1024, /* bytes up to the empty line, it included */
+    HTTP_FIELDS_MAX = 64,
+};
+
+struct http_field {
+    const char *name;
+    const char *value; /* without white space around it */
+};
+
+/* Everything points into the text that was parsed. */
+struct http_head {
+    const char *method; /* of a request, as is the next */
+    const char *target;
+    int status; /* of a reply */
+    int minor;  /* of the version: 0 or 1 */
+    struct http_field fields[HTTP_FIELDS_MAX];
+    size_t field_count;
+};
+
+/* Bytes of the head, when all of it is there; 0 otherwise. */
+size_t http_head_len(const char *text, size_t len);
+
+/* `text` is http_head_len() bytes, and is cut up in place. */
+int http_head_parse(char *text, size_t len, struct http_head *ret, struct err *err);
+
+/* The same of a reply. */
+int http_head_parse_reply(char *text, size_t len, struct http_head *ret, struct err *err);
+
+/* The value of the first field of this name, in any case of letters; NULL when there is none. */
+const char *http_head_field(const struct http_head *head, const char *name);
+
+/* Whether the comma-separated list of a field (all of that name) has `word`, in any case. */
+bool http_head_has_word(const struct http_head *head, const char *name, const char *word);
+
+/* --- replies --- */
+
+enum http_page {
+    HTTP_PAGE_NONE,
+    HTTP_PAGE_METRICS, /* the body is the owner's */
+    HTTP_PAGE_UPGRADE,
+};
+
+struct http_reply {
+    int status;
+    enum http_page page;
+    const char *allow; /* methods, with 405 */
+    const char *text;  /* the body; NULL: none */
+    const char *key;   /* of an upgrade; borrowed from the head */
+    bool is_refusal;   /* because of who asks or how many there are, for the statistics */
+    bool is_bodiless;  /* HEAD */
+};
+
+/* What the answer depends on besides the head. */
+struct http_situation {
+    const struct rpc_auth *auth; /* NULL: every client may */
+    bool has_metrics;
+    bool is_full; /* no room for another peer */
+};
+
+struct http_reply http_reply_to(const struct http_head *head,
+                                const struct http_situation *situation);
+
+/* To what is no request. */
+struct http_reply http_reply_error(int status, const char *text);
+
+/* Appends the whole reply; `body` is used for HTTP_PAGE_METRICS. */
+void http_reply_write(const struct http_reply *reply, const struct buf *body, struct buf *ret);
+
+enum { HTTP_ACCEPT_SIZE = 29 }; /* 20 bytes in base64, and the NUL */
+
+/* What a Sec-WebSocket-Key has to be answered with (RFC 6455, 4.2.2): SHA-1 of it and a constant.
+ */
+void http_accept_of(const char *key, char ret[HTTP_ACCEPT_SIZE]);
+
+/* --- the side that connects --- */
+
+enum {
+    HANDSHAKE_KEY_SIZE = 25,    /* 16 bytes in base64, and the NUL */
+    HANDSHAKE_TOKEN_MAX = 8192, /* bytes of a token: a head has 16 KiB in all */
+};
+
+/* A new random key. */
+void handshake_key(char ret[HANDSHAKE_KEY_SIZE]);
+
+/* Whether the text may stand in a head: visible ASCII, and not too long. */
+bool handshake_token_is_valid(const char *token);
+
+/* Appends the request. `url` is "ws://HOST:PORT"; `token` may be NULL. */
+void handshake_request(const char *url, const char *key, const char *token, struct buf *ret);
+
+/* `text` is a whole head, and is cut up in place. ERR_FORBIDDEN for 401 and 403, ERR_LIMIT for 503,
+ * ERR_INVALID for everything else that is not the answer to `key`. */
+int handshake_check(char *text, size_t len, const char *key, struct err *err);
