@@ -288,8 +288,8 @@ class Lists(unittest.TestCase):
 
 
 class Schema(unittest.TestCase):
-    NINJA = ("rule schema\n command = scripts/schema c $out $out.d\n depfile = $out.d\n"
-             "build methods.c: schema\n")
+    NINJA = ("rule schema\n command = scripts/schema c $out methods.d\n depfile = methods.d\n"
+             "build methods.c methods.h: schema\n")
     METHOD = ('{"method": "zebra/run", "kind": "request", "family": "zebra", "origin": "cordon", '
               '"about": "Runs.", "params": {}}')
 
@@ -311,6 +311,7 @@ class Schema(unittest.TestCase):
             (top / "schema" / "zebra" / "run.json").write_text(self.METHOD)
             ninja()
             self.assertIn("zebra/run", (top / "methods.c").read_text())
+            self.assertIn("void method_zebra_run(", (top / "methods.h").read_text())
             self.assertIn("no work to do", ninja())
 
 
