@@ -105,6 +105,39 @@ static void test_disabled_leaves_nothing_behind(void **state)
     assert_exited(ended, 9);
 }
 
+/* Without a pid namespace too a signal for all reaches more than the command's own process, which
+ * would be another signal to a shell that waits for its children. */
+static void check_group_signal(void)
+{
+    AUTO(ended_done) struct ended ended = {0};
+    char *const argv[] = {(char *)"sh", (char *)"-c",
+                          (char *)"trap 'echo parent' TERM; "
+                                  "(trap 'echo child; exit 0' TERM; sleep 1000 & echo up; wait) & "
+                                  "until wait $!; do :; done; exit 3",
+                          NULL};
+    struct command command;
+    struct err err;
+
+    command_start(&command, sandbox, launch_in("/", argv));
+    command_expect(&command, "up\n");
+    assert_int_equal(launch_signal(&command.launch, SIGTERM, false, &err), 0);
+    command_expect(&command, "parent\n");
+    assert_null(strstr(command.text.data, "child"));
+    assert_int_equal(launch_signal(&command.launch, SIGTERM, true, &err), 0);
+    command_expect(&command, "child\n");
+    ended = command_finish(&command);
+    assert_exited(ended, 3);
+}
+
+static void test_disabled_signals_the_group(void **state)
+{
+    struct err err;
+
+    sandbox = sandbox_of(SANDBOX_DISABLED, false, &err);
+    assert_non_null(sandbox);
+    check_group_signal();
+}
+
 static void test_disabled_passes_failures_on(void **state)
 {
     AUTO(ended_done) struct ended ended = {0};
@@ -262,6 +295,15 @@ static void test_forbidden_nothing_is_left(void **state)
     buf_done(&command.text);
 }
 
+static void test_forbidden_signals_the_group(void **state)
+{
+    struct err err;
+
+    sandbox = sandbox_of(SANDBOX_AUTO, false, &err);
+    assert_non_null(sandbox);
+    check_group_signal();
+}
+
 /* Neither sockets of the host's network nor signals to its processes. */
 static void test_forbidden_host_is_out_of_reach(void **state)
 {
@@ -320,14 +362,16 @@ int main(int argc, char **argv)
         TEST(test_require_holds_all),
         TEST(test_disabled_restricts_nothing),
         TEST(test_disabled_leaves_nothing_behind),
+        TEST(test_disabled_signals_the_group),
         TEST(test_disabled_passes_failures_on),
         TEST(test_own_paths_are_protected),
         TEST(test_all_own_paths_are_protected),
     };
     const struct CMUnitTest forbidden[] = {
-        TEST(test_forbidden_require_refuses), TEST(test_forbidden_auto_says_so),
-        TEST(test_forbidden_landlock_holds),  TEST(test_forbidden_protected_names_are_refused),
-        TEST(test_forbidden_nothing_is_left), TEST(test_forbidden_host_is_out_of_reach),
+        TEST(test_forbidden_require_refuses),      TEST(test_forbidden_auto_says_so),
+        TEST(test_forbidden_landlock_holds),       TEST(test_forbidden_protected_names_are_refused),
+        TEST(test_forbidden_nothing_is_left),      TEST(test_forbidden_signals_the_group),
+        TEST(test_forbidden_host_is_out_of_reach),
     };
 
     if (argc == 1)
