@@ -171,7 +171,7 @@ static int append(struct audit *audit, struct audit_batch *batch, uint64_t wait_
 {
     if (audit_tail_append(audit->dir, batch, wait_ns, err) == 0)
         return 0;
-    if (err->sys != ENOENT || fd_make_folders(audit->dir, 0700, err))
+    if (err->sys != ENOENT || fd_make_dirs(audit->dir, 0700, err))
         return -1;
     return audit_tail_append(audit->dir, batch, wait_ns, err);
 }

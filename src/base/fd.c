@@ -54,26 +54,6 @@ int fd_open_path_strict(const char *path, struct err *err)
     return fd;
 }
 
-/* openat2(2) refuses a mode where no file can be made. */
-static bool fd_flags_create(int flags)
-{
-    return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
-}
-
-int fd_open_beneath(int dir, const char *path, int flags, mode_t mode, struct err *err)
-{
-    struct sys_open_how how = {
-        .flags = (uint64_t)(unsigned)flags | O_CLOEXEC,
-        .mode = fd_flags_create(flags) ? mode : 0,
-        .resolve = SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS,
-    };
-    int fd = sys_openat2(dir, path, &how);
-
-    if (fd < 0)
-        return err_sys(err, "opening %s inside its folder", path);
-    return fd;
-}
-
 int fd_read_file(const char *path, size_t max, struct buf *ret, struct err *err)
 {
     AUTO_CLOSE int fd = sys_fault() ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -107,7 +87,7 @@ ssize_t fd_read_block(int fd, void *ret, size_t size)
     return (ssize_t)len;
 }
 
-int fd_make_folders(const char *path, mode_t mode, struct err *err)
+int fd_make_dirs(const char *path, mode_t mode, struct err *err)
 {
     AUTO_FREE char *copy = alloc_str(path);
 

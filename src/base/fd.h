@@ -1,5 +1,5 @@
-/* File descriptors: always close-on-exec, relative to a directory descriptor where a name may be
- * somebody else's, and never through a symlink that nobody asked for. */
+/* File descriptors: always close-on-exec, relative to a directory descriptor where others may change
+ * the name, and never through a symlink unless that is wanted. */
 #pragma once
 
 #include "base/err.h"
@@ -13,21 +13,18 @@ struct buf;
 /* What a path names, without following a symlink in its last component. */
 enum fd_kind { FD_MISSING, FD_DIR, FD_FILE, FD_SYMLINK, FD_OTHER };
 
-/* Kind of `path` relative to `dir` (AT_FDCWD for the current folder). A missing parent counts as
+/* Kind of `path` relative to `dir` (AT_FDCWD for the current directory). A missing parent counts as
  * missing; any other failure is an error. */
 int fd_kind_at(int dir, const char *path, enum fd_kind *ret_kind, struct err *err);
 
 /* O_PATH descriptor of an absolute path that may hold no symlink in any component. */
 int fd_open_path_strict(const char *path, struct err *err);
 
-/* Opens `path` below `dir`: no symlink, no "..", no absolute path, no magic link gets out. */
-int fd_open_beneath(int dir, const char *path, int flags, mode_t mode, struct err *err);
-
 /* The whole text of a file, at most `max` bytes. */
 int fd_read_file(const char *path, size_t max, struct buf *ret, struct err *err);
 
-/* Makes the folder `path` (absolute) and every one above it that is missing. */
-int fd_make_folders(const char *path, mode_t mode, struct err *err);
+/* Makes the directory `path` (absolute) and every one above it that is missing. */
+int fd_make_dirs(const char *path, mode_t mode, struct err *err);
 
 /* Reads until `size` bytes are there or the file ends; how many came, or -1 with errno. */
 ssize_t fd_read_block(int fd, void *ret, size_t size);

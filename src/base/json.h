@@ -1,4 +1,4 @@
-/* Reading JSON that somebody else wrote: jansson parses, and these helpers say where a value is
+/* Reading JSON of others: jansson parses, and these helpers say where a value is
  * when it is not what it should be ("$.file_system.entries[2].access: should be a string").
  *
  *     json_t *root = json_parse(text, len, err);

@@ -1,7 +1,7 @@
 /* The log. A line is put together on the stack, field by field; a field that does not fit is taken
  * back as a whole, so a JSON line is always well-formed and a text line never ends in half a name.
  * Both forms quote with the escapes of JSON strings, which leave no control character alone: what a
- * command prints or a path is called cannot forge a line or drive somebody's terminal.
+ * command prints or a path is called cannot forge a line or drive the reader's terminal.
  *
  * The settings are process-wide; they are set once, at the start. */
 #include "base/log.h"
@@ -58,11 +58,6 @@ void log_init(const struct log_options *options)
 {
     settings = *options;
     with_priority = log_is_journal(settings.fd);
-}
-
-bool log_is_on(enum log_level level)
-{
-    return level <= settings.level;
 }
 
 static void log_put(struct log_line *line, const char *text, size_t len)
@@ -215,7 +210,7 @@ void log_write(enum log_level level, const char *event, const struct log_field *
     const int saved = errno;
     struct log_line line;
 
-    if (!log_is_on(level))
+    if (level > settings.level)
         return;
     line.len = 0;
     line.is_full = line.is_cut = false;

@@ -32,9 +32,6 @@ struct log_options {
  * (sd-daemon(3)) in place of time and level. */
 void log_init(const struct log_options *options);
 
-/* Worth asking before a value is costly to make. */
-bool log_is_on(enum log_level level);
-
 /* A named value. Keys are constants, [a-z0-9_]. Texts are borrowed during the call and may be NULL;
  * their control characters are escaped and ill-formed UTF-8 is replaced. */
 struct log_field {
@@ -70,7 +67,7 @@ static inline struct log_field log_bool(const char *key, bool value)
 
 /* Writes one line, or nothing when the level is off. Texts beyond LOG_VALUE_MAX lose their end and
  * fields beyond LOG_LINE_MAX are left out; a last field cut=true says so. A line that the
- * descriptor does not take is lost: there is nobody to tell. errno is kept. */
+ * descriptor does not take is lost. errno is kept. */
 #define log_event(level, event, ...)                                                               \
     log_write(level, event, (const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){.key = NULL}})
 

@@ -26,5 +26,5 @@ int path_compare(const char *a, const char *b);
 /* What follows the last slash. */
 const char *path_name(const char *path);
 
-/* The folder of a clean path; caller frees. "/" is its own parent. */
+/* The directory of a clean path; caller frees. "/" is its own parent. */
 char *path_parent(const char *path);

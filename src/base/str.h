@@ -12,10 +12,7 @@ bool str_ends(const char *text, const char *suffix);
  * product of the lengths at worst, no recursion. */
 bool str_match_nocase(const char *pattern, const char *text);
 
-/* Edit distance (insert, delete, replace, swap of neighbours), for "did you mean". Texts longer
- * than 64 bytes count as far apart (returns 64). */
-size_t str_distance(const char *a, const char *b);
-
-/* The entry of the NULL-terminated `names` nearest to `text`, or NULL when none is within a third
- * of its length (at least 2). */
+/* The entry of the NULL-terminated `names` nearest to `text` (inserting, deleting, replacing and
+ * swapping neighbours count one each), or NULL when none is within a third of its length (at least
+ * 2). Texts longer than 64 bytes are near to nothing. For "did you mean". */
 const char *str_nearest(const char *text, const char *const *names);

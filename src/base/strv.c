@@ -46,14 +46,6 @@ void strv_push_all(struct strv *strv, char *const *items)
         strv_push(strv, *items);
 }
 
-void strv_remove(struct strv *strv, size_t index)
-{
-    free(strv->items[index]);
-    memmove(strv->items + index, strv->items + index + 1,
-            (strv->len - index) * sizeof *strv->items);
-    strv->len--;
-}
-
 static int strv_compare(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);

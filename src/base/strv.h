@@ -15,8 +15,7 @@ void strv_push(struct strv *strv, const char *text); /* copies */
 void strv_push_take(struct strv *strv, char *text);  /* takes ownership of `text` */
 void strv_pushf(struct strv *strv, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void strv_push_all(struct strv *strv, char *const *items); /* NULL-terminated; NULL is empty */
-void strv_remove(struct strv *strv, size_t index);
-void strv_sort(struct strv *strv); /* bytewise */
+void strv_sort(struct strv *strv);                         /* bytewise */
 bool strv_has(const struct strv *strv, const char *text);
 
 /* NULL-terminated view; an empty list gives a pointer to NULL. */

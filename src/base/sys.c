@@ -11,9 +11,6 @@
 #ifndef SYS_openat2
 #define SYS_openat2 437
 #endif
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
-#endif
 #ifndef SYS_pidfd_send_signal
 #define SYS_pidfd_send_signal 424
 #endif
@@ -64,13 +61,6 @@ int sys_memfd_create(const char *name, unsigned flags)
     if (sys_fault())
         return -1;
     return (int)syscall(SYS_memfd_create, name, flags);
-}
-
-int sys_pidfd_open(pid_t pid, unsigned flags)
-{
-    if (sys_fault())
-        return -1;
-    return (int)syscall(SYS_pidfd_open, pid, flags);
 }
 
 int sys_pidfd_send_signal(int pidfd, int signal)

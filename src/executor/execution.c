@@ -388,7 +388,7 @@ static char *add_rule(struct execution *execution)
         rule_line_for_prefix(strv_view(&requirement->proposal), verdict, NULL, &err);
     AUTO_FREE char *folder = path_parent(options->rules_file);
 
-    if (line && fd_make_folders(folder, 0700, &err) == 0 &&
+    if (line && fd_make_dirs(folder, 0700, &err) == 0 &&
         rules_append(options->rules_file, options->home, line, &appended, &err) == 0)
         return TAKE_PTR(line);
     strv_pushf(&execution->result.warnings, "the rule could not be written: %s", err.msg);

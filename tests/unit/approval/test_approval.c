@@ -140,7 +140,8 @@ static void a_patch_of_nothing_known_has_no_key(void **state)
                                           .patched = strv_view(&files)},
                   &keys);
     assert_int_equal(keys.len, 0);
-    strv_remove(&files, APPROVAL_FILES_MAX);
+    free(files.items[--files.len]);
+    files.items[files.len] = NULL;
     approval_keys(&(struct approval_call){.argv = WORDS(W("apply_patch"), W("")),
                                           .cwd = "/w",
                                           .patched = strv_view(&files)},

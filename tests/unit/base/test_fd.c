@@ -160,99 +160,6 @@ static void strict_open_refuses_magic_links(void **state)
     }
 }
 
-static void beneath_opens_what_lies_below(void **state)
-{
-    const struct world *world = *state;
-    static const char *const names[] = {"file", "sub/deep", "./file", "sub/../file"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct err err = ERR_UNTOUCHED;
-        AUTO_CLOSE int fd = fd_open_beneath(world->dir, names[i], O_RDONLY, 0, &err);
-
-        if (fd < 0)
-            fail_msg("%s", err.msg);
-        assert_untouched(err);
-        assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-    }
-}
-
-static void beneath_lets_nothing_out(void **state)
-{
-    const struct world *world = *state;
-    AUTO_FREE char *own = path_join(world->inside, "file");
-    const struct {
-        const char *path;
-        int sys;
-    } cases[] = {
-        {"..", EXDEV},
-        {"../outside.txt", EXDEV},
-        {"sub/../../outside.txt", EXDEV},
-        {"sub/../../inside/file", EXDEV},
-        {"/etc/passwd", EXDEV},
-        {"/", EXDEV},
-        {own, EXDEV}, /* absolute, though it is inside */
-        {"link", ELOOP},
-        {"out", ELOOP},
-        {"dirlink/deep", ELOOP},
-        {"abs/etc/passwd", ELOOP},
-        {"nothing", ENOENT},
-        {"file/x", ENOTDIR},
-    };
-
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct err err;
-
-        assert_int_equal(fd_open_beneath(world->dir, cases[i].path, O_RDONLY, 0, &err), -1);
-        if (err.sys != cases[i].sys)
-            fail_msg("%s: %s", cases[i].path, err.msg);
-        assert_contains(err.msg, cases[i].path);
-    }
-}
-
-static void beneath_does_not_follow_magic_links(void **state)
-{
-    AUTO_CLOSE int proc = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    struct err err;
-
-    assert_int_equal(fd_open_beneath(proc, "root/etc/passwd", O_RDONLY, 0, &err), -1);
-    assert_int_equal(err.sys, ELOOP);
-    assert_int_equal(fd_open_beneath(proc, "fd/0", O_RDONLY, 0, &err), -1);
-    assert_int_equal(err.sys, ELOOP);
-}
-
-static void beneath_creates_with_the_mode(void **state)
-{
-    const struct world *world = *state;
-    const int flags = O_WRONLY | O_CREAT | O_EXCL;
-    AUTO_CLOSE int fd = -1;
-    struct err err;
-    struct stat st;
-
-    fd = fd_open_beneath(world->dir, "sub/new", flags, 0600, &err);
-    assert_true(fd >= 0);
-    assert_int_equal(fstat(fd, &st), 0);
-    assert_int_equal(st.st_mode & 07777, 0600);
-    assert_int_equal(fd_open_beneath(world->dir, "sub/new", flags, 0600, &err), -1);
-    assert_int_equal(err.sys, EEXIST);
-    assert_int_equal(fd_open_beneath(world->dir, "dangling", flags, 0600, &err), -1);
-    assert_int_equal(fd_open_beneath(world->dir, "dangling", O_WRONLY | O_CREAT, 0600, &err), -1);
-    assert_int_equal(err.sys, ELOOP);
-    assert_int_equal(fd_open_beneath(world->dir, "../new", O_WRONLY | O_CREAT, 0600, &err), -1);
-    assert_int_equal(err.sys, EXDEV);
-}
-
-/* openat2(2) refuses a mode without O_CREAT; callers may pass one all the same. */
-static void beneath_takes_a_mode_that_is_not_needed(void **state)
-{
-    const struct world *world = *state;
-    struct err err;
-    AUTO_CLOSE int file = fd_open_beneath(world->dir, "file", O_RDONLY, 0600, &err);
-    AUTO_CLOSE int dir = fd_open_beneath(world->dir, "sub", O_PATH | O_DIRECTORY, 0700, &err);
-
-    assert_true(file >= 0);
-    assert_true(dir >= 0);
-}
-
 static void read_file_whole_or_not(void **state)
 {
     const struct world *world = *state;
@@ -411,11 +318,6 @@ int main(void)
         world_test(strict_open_takes_plain_paths),
         world_test(strict_open_refuses_links_anywhere),
         world_test(strict_open_refuses_magic_links),
-        world_test(beneath_opens_what_lies_below),
-        world_test(beneath_lets_nothing_out),
-        world_test(beneath_does_not_follow_magic_links),
-        world_test(beneath_creates_with_the_mode),
-        world_test(beneath_takes_a_mode_that_is_not_needed),
         world_test(read_file_whole_or_not),
         world_test(read_file_of_procfs),
         world_test(write_all_survives_short_writes),

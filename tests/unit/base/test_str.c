@@ -75,45 +75,46 @@ static void many_stars_end_soon(void **state)
     assert_true(str_match_nocase(pattern, text));
 }
 
-static void distance(void **state)
+/* One edit each: insert, delete, replace, swap. */
+static void nearest_counts_edits(void **state)
 {
-    static const struct {
-        const char *a, *b;
-        size_t distance;
-    } cases[] = {
-        {"", "", 0},
-        {"", "abc", 3},
-        {"same", "same", 0},
-        {"a", "b", 1},
-        {"abc", "ab", 1},
-        {"ab", "ba", 1},
-        {"kitten", "sitting", 3},
-        {"ca", "abc", 3},
-        {"wirte", "write", 1},
-        {"netwrok", "network", 1},
-        {"Read", "read", 1},
+    static const char *const near[][2] = {
+        {"a", "b"},
+        {"abc", "ab"},
+        {"ab", "ba"},
+        {"kitten", "mitten"},
+        {"wirte", "write"},
+        {"netwrok", "network"},
+        {"Read", "read"},
+        {"same", "same"},
+        {"ca", "abc!"} /* three edits, of which two are allowed */,
     };
+    static const size_t len = sizeof near / sizeof *near;
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(str_distance(cases[i].a, cases[i].b), cases[i].distance);
-        assert_int_equal(str_distance(cases[i].b, cases[i].a), cases[i].distance);
+    for (size_t i = 0; i < len; i++) {
+        const char *const names[] = {near[i][1], NULL};
+
+        if (i + 1 < len)
+            assert_string_equal(str_nearest(near[i][0], names), near[i][1]);
+        else
+            assert_null(str_nearest(near[i][0], names));
     }
 }
 
-static void distance_of_long_texts_is_far(void **state)
+static void long_texts_are_near_to_nothing(void **state)
 {
     char a[66], b[66];
+    const char *const names[] = {b, NULL};
 
     memset(a, 'a', 65);
     memset(b, 'a', 65);
     a[64] = b[64] = '\0';
-    assert_int_equal(str_distance(a, b), 0);
+    assert_ptr_equal(str_nearest(a, names), b);
     b[0] = 'b';
-    assert_int_equal(str_distance(a, b), 1);
-    a[64] = 'a';
-    a[65] = '\0';
-    assert_int_equal(str_distance(a, a), 64);
-    assert_int_equal(str_distance(a, ""), 64);
+    assert_ptr_equal(str_nearest(a, names), b);
+    b[64] = 'a';
+    b[65] = '\0';
+    assert_null(str_nearest(a, names));
 }
 
 static void nearest_name(void **state)
@@ -147,8 +148,8 @@ int main(void)
         cmocka_unit_test(starts_and_ends),
         cmocka_unit_test(wildcards),
         cmocka_unit_test(many_stars_end_soon),
-        cmocka_unit_test(distance),
-        cmocka_unit_test(distance_of_long_texts_is_far),
+        cmocka_unit_test(nearest_counts_edits),
+        cmocka_unit_test(long_texts_are_near_to_nothing),
         cmocka_unit_test(nearest_name),
         cmocka_unit_test(nearest_name_has_a_limit),
     };

@@ -72,24 +72,6 @@ static void push_all_copies_another_list(void **state)
     assert_null(to.items[3]);
 }
 
-static void remove_at_any_place(void **state)
-{
-    const char *const words[] = {"a", "b", "c", "d", NULL};
-    AUTO(strv_done) struct strv strv = {0};
-
-    push_words(&strv, words);
-    strv_remove(&strv, 3);
-    strv_remove(&strv, 0);
-    assert_int_equal(strv.len, 2);
-    assert_string_equal(strv.items[0], "b");
-    assert_string_equal(strv.items[1], "c");
-    assert_null(strv.items[2]);
-    strv_remove(&strv, 1);
-    strv_remove(&strv, 0);
-    assert_int_equal(strv.len, 0);
-    assert_null(*strv_view(&strv));
-}
-
 static void sort_is_bytewise(void **state)
 {
     const char *const words[] = {"b", "\xc3\xa4", "a/b", "B", "a", "", "a-b", NULL};
@@ -122,7 +104,6 @@ int main(void)
         cmocka_unit_test(push_keeps_order_and_the_null_behind),
         cmocka_unit_test(push_copies_and_push_take_does_not),
         cmocka_unit_test(push_all_copies_another_list),
-        cmocka_unit_test(remove_at_any_place),
         cmocka_unit_test(sort_is_bytewise),
         cmocka_unit_test(has_compares_whole_strings),
     };

@@ -3,7 +3,6 @@
 #include "run.h"
 
 #include "base/auto.h"
-#include "base/sys.h"
 #include "job/job.h"
 #include "output/model_cursor.h"
 
@@ -12,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/pidfd.h>
 
 struct desk {
     struct job_watch watch; /* first */
@@ -304,7 +304,7 @@ static void what_is_alive_is_asked_of_the_kernel(void **state)
 
     desk_open(&desk, "cat", open_pipes);
     assert_true(job_is_alive(desk.job));
-    pidfd.fd = sys_pidfd_open(fake.init, 0);
+    pidfd.fd = pidfd_open(fake.init, 0);
     kill(fake.init, SIGKILL);
     assert_int_equal(poll(&pidfd, 1, -1), 1);
     assert_false(job_is_alive(desk.job));

@@ -3,7 +3,6 @@
 #include "fake_sandbox.h"
 
 #include "base/auto.h"
-#include "base/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -240,7 +240,7 @@ int sandbox_launch(struct sandbox *sandbox, const struct launch_options *options
     fake.init = init;
     *ret = (struct launch){
         .status = ends[0],
-        .pidfd = sys_pidfd_open(init, 0),
+        .pidfd = pidfd_open(init, 0),
         .init = init,
         .sandbox = sandbox,
     };

@@ -2,7 +2,6 @@
 #include "../base/support.h"
 
 #include "base/clock.h"
-#include "base/sys.h"
 #include "loop/loop.h"
 
 #include <errno.h>
@@ -11,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -310,7 +310,7 @@ static void test_child_end(void **state)
 
     if (child == 0)
         _exit(3);
-    pidfd = sys_pidfd_open(child, 0);
+    pidfd = pidfd_open(child, 0);
     assert_true(pidfd >= 0);
     note.watch = loop_watch_new(loop, pidfd, LOOP_READ, on_ready, &note, &err);
     run(loop, &note.done);
