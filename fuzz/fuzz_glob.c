@@ -6,7 +6,6 @@
 #include "base/auto.h"
 #include "base/path.h"
 #include "policy/glob.h"
-#include "policy/glob_name.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 #include "base/path.h"
 #include "base/strv.h"
 #include "policy/host_view.h"
-#include "policy/path_walk.h"
 #include "policy/profile_json.h"
 #include "policy/resolve.h"
 

@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "base/strv.h"
 #include "base/utf8.h"
-#include "policy/profile_overlay.h"
+#include "policy/profile.h"
 #include "rules/shell/command_view.h"
 
 #include <stdint.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/strv.h"
-#include "policy/profile_overlay.h"
+#include "policy/profile.h"
 
 #include <stdbool.h>
 

@@ -8,7 +8,6 @@
 #include "base/path.h"
 #include "policy/config/config.h"
 #include "policy/host_view.h"
-#include "policy/path_walk.h"
 #include "policy/protect.h"
 
 #include <errno.h>

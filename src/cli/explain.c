@@ -38,7 +38,6 @@
 #include "cli/policy_options.h"
 #include "cli/settings.h"
 #include "policy/host_view.h"
-#include "policy/path_walk.h"
 #include "policy/profile.h"
 #include "policy/profile_json.h"
 #include "sandbox/linux/plan.h"

@@ -13,7 +13,7 @@
 #include "cli/console.h"
 #include "cli/run.h"
 #include "loop/loop.h"
-#include "policy/profile_overlay.h"
+#include "policy/profile.h"
 #include "rules/rules.h"
 #include "rules/rules_disk.h"
 

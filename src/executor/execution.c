@@ -27,7 +27,7 @@
 #include "denial/denial.h"
 #include "job/result_json.h"
 #include "loop/loop.h"
-#include "policy/profile_overlay.h"
+#include "policy/profile.h"
 #include "rules/file/rule.h"
 #include "rules/rules_disk.h"
 

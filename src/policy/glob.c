@@ -2,21 +2,252 @@
  *
  * The one idea: a pattern is a short list of components, and a path stands at a set of places in
  * that list, kept in one machine word. Reading a component moves the set (glob_step), so a match
- * never backtracks over components, and a walk over a tree carries the set of a folder down to its
- * children instead of matching whole paths again. Inside a component, a star backtracks at most to
- * the last star, as usual.
+ * never backtracks over components, and a walk over a tree carries the set of a directory down to
+ * its children instead of matching whole paths again; a directory in which no match is possible any
+ * more is never opened. Inside a component a star backtracks at most to the last star.
  *
- * What it does not do: touch the disk (policy/glob_expand.h does). */
+ * The walk goes depth first with a stack of its own, so that a deep tree costs memory and not the C
+ * stack. */
 #include "policy/glob.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "policy/glob_name.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- characters and classes --- */
+
+/* One UTF-8 character; a byte that is part of none stands for itself, apart from all characters. */
+static uint32_t glob_char(const char **at)
+{
+    const unsigned char *text = (const unsigned char *)*at;
+    size_t more = text[0] >= 0xf0 ? 3 : text[0] >= 0xe0 ? 2 : text[0] >= 0xc0 ? 1 : 0;
+    uint32_t code = text[0] & (0x7fu >> more);
+
+    for (size_t i = 1; i <= more; i++) {
+        if ((text[i] & 0xc0) != 0x80)
+            more = 0;
+        code = code << 6 | (text[i] & 0x3f);
+    }
+    if (more == 0) {
+        (*at)++;
+        return text[0] < 0x80 ? text[0] : 0x80000000u | text[0];
+    }
+    *at += more + 1;
+    return code;
+}
+
+/* Behind the class that starts at `at` (a "["); NULL when it is never closed. */
+static const char *glob_class_end(const char *at)
+{
+    at++;
+    if (*at == '!' || *at == '^')
+        at++;
+    if (*at == ']')
+        at++;
+    for (; *at; at++) {
+        if (*at == '\\' && at[1])
+            at++;
+        else if (*at == ']')
+            return at + 1;
+    }
+    return NULL;
+}
+
+static uint32_t glob_class_char(const char **at)
+{
+    if (**at == '\\')
+        (*at)++;
+    return glob_char(at);
+}
+
+struct glob_range {
+    uint32_t low;
+    uint32_t high;
+};
+
+/* Reads one member of a class that ends before `end`. A "-" at either end is a member. */
+static struct glob_range glob_class_range(const char **at, const char *end)
+{
+    struct glob_range range;
+
+    range.low = range.high = glob_class_char(at);
+    if (**at == '-' && *at + 1 < end) {
+        (*at)++;
+        range.high = glob_class_char(at);
+    }
+    return range;
+}
+
+static bool glob_class_has(const char *class, const char *end, uint32_t wanted)
+{
+    const char *at = class + 1;
+    bool negate = *at == '!' || *at == '^';
+    bool found = false;
+
+    at += negate;
+    while (at < end - 1) {
+        struct glob_range range = glob_class_range(&at, end - 1);
+
+        found |= wanted >= range.low && wanted <= range.high;
+    }
+    return found != negate;
+}
+
+/* Matches one pattern item that is not a star against one character; moves both on when it fits. */
+static bool glob_item_matches(const char **pattern, const char **text)
+{
+    const char *next_pattern = *pattern;
+    const char *next_text = *text;
+    const char *class_end = **pattern == '[' ? glob_class_end(*pattern) : NULL;
+    uint32_t wanted = glob_char(&next_text);
+    bool fits;
+
+    if (class_end) {
+        fits = glob_class_has(*pattern, class_end, wanted);
+        next_pattern = class_end;
+    } else if (**pattern == '?') {
+        fits = true;
+        next_pattern++;
+    } else {
+        if (*next_pattern == '\\')
+            next_pattern++;
+        fits = *next_pattern && glob_char(&next_pattern) == wanted;
+    }
+    if (fits) {
+        *pattern = next_pattern;
+        *text = next_text;
+    }
+    return fits;
+}
+
+bool glob_name_match(const char *pattern, const char *name)
+{
+    const char *star = NULL;
+    const char *resume = NULL;
+
+    while (*name) {
+        if (*pattern == '*') {
+            star = ++pattern;
+            resume = name;
+        } else if (*pattern && glob_item_matches(&pattern, &name)) {
+            continue;
+        } else if (star) {
+            glob_char(&resume);
+            name = resume;
+            pattern = star;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == '\0';
+}
+
+static int glob_check_class(const char *class, const char *end, struct err *err)
+{
+    const char *at = class + 1;
+
+    at += *at == '!' || *at == '^';
+    while (at < end - 1) {
+        struct glob_range range = glob_class_range(&at, end - 1);
+
+        if (range.low > range.high)
+            return err_set(err, ERR_INVALID, "a range in %.*s runs backwards", (int)(end - class),
+                           class);
+    }
+    return 0;
+}
+
+int glob_name_check(const char *part, struct err *err)
+{
+    AUTO_FREE char *plain = glob_unescape(part);
+
+    if (str_eq(plain, ".") || str_eq(plain, ".."))
+        return err_set(err, ERR_INVALID, "has a \"%s\" component", plain);
+    for (const char *at = part; *at; at++) {
+        const char *end = *at == '[' ? glob_class_end(at) : NULL;
+
+        if (end) {
+            if (glob_check_class(at, end, err))
+                return -1;
+            at = end - 1;
+        } else if (*at == '{') {
+            return err_set(err, ERR_INVALID,
+                           "\"{\" is not supported, write one pattern for each alternative, or "
+                           "\\{ for the character");
+        } else if (*at == '\\' && !*++at) {
+            return err_set(err, ERR_INVALID, "ends in a single backslash");
+        }
+    }
+    return 0;
+}
+
+/* --- text --- */
+
+bool glob_has_meta(const char *text)
+{
+    for (const char *at = text; *at; at++) {
+        if (*at == '\\' && at[1])
+            at++;
+        else if (*at == '*' || *at == '?')
+            return true;
+        else if (*at == '[') {
+            const char *end = glob_class_end(at);
+
+            /* a class does not reach over a slash */
+            if (end && !memchr(at, '/', (size_t)(end - at)))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool is_special(char c)
+{
+    return c && strchr("*?[]{}\\", c);
+}
+
+bool glob_has_escape(const char *text)
+{
+    while ((text = strchr(text, '\\'))) {
+        if (is_special(text[1]))
+            return true;
+        text++;
+    }
+    return false;
+}
+
+char *glob_escape(const char *text)
+{
+    char *out = alloc_zero(2 * strlen(text) + 1, 1);
+    size_t len = 0;
+
+    for (; *text; text++) {
+        if (is_special(*text))
+            out[len++] = '\\';
+        out[len++] = *text;
+    }
+    return out;
+}
+
+char *glob_unescape(const char *text)
+{
+    char *out = alloc_zero(strlen(text) + 1, 1);
+    size_t len = 0;
+
+    for (; *text; text++) {
+        if (*text == '\\' && text[1])
+            text++;
+        out[len++] = *text;
+    }
+    return out;
+}
 
 struct glob_part {
     char *text;
@@ -183,4 +414,125 @@ bool glob_match(const struct glob *glob, const char *path)
         at += len;
     }
     return glob_is_match(glob, state);
+}
+
+/* --- walking a tree --- */
+
+struct walk_folder {
+    char *path;
+    glob_state state;
+    unsigned depth; /* below the root */
+};
+
+struct walk_stack {
+    struct walk_folder *items;
+    size_t len;
+    size_t cap;
+};
+
+struct walk_run {
+    const struct glob *glob;
+    const struct glob_walk *walk;
+    struct walk_stack stack;
+    struct glob_hits *hits;
+    size_t visits;
+};
+
+void glob_hits_done(struct glob_hits *hits)
+{
+    for (size_t i = 0; i < hits->len; i++)
+        free(hits->items[i].path);
+    free(hits->items);
+    *hits = (struct glob_hits){0};
+}
+
+static void walk_run_done(struct walk_run *run)
+{
+    for (size_t i = 0; i < run->stack.len; i++)
+        free(run->stack.items[i].path);
+    free(run->stack.items);
+}
+
+static int walk_hit(struct walk_run *run, const char *path, enum host_kind kind, struct err *err)
+{
+    struct glob_hits *hits = run->hits;
+
+    if (hits->len >= run->walk->matches_max)
+        return err_set(err, ERR_LIMIT,
+                       "more than %zu paths match; a pattern like DIR/** or a limit in "
+                       "glob_scan_max_depth makes it fewer",
+                       run->walk->matches_max);
+    hits->items = alloc_grow(hits->items, hits->len, &hits->cap, sizeof *hits->items);
+    hits->items[hits->len++] = (struct glob_hit){.path = alloc_str(path), .kind = kind};
+    return 0;
+}
+
+/* One path at which the pattern stands in `state`: a match, a folder to look into, or nothing. */
+static int walk_visit(struct walk_run *run, const struct walk_folder *at, enum host_kind kind,
+                      struct err *err)
+{
+    struct walk_stack *stack = &run->stack;
+    bool is_leaf = kind != HOST_DIR || (run->walk->max_depth && at->depth >= run->walk->max_depth);
+
+    if (glob_is_match(run->glob, at->state) && (kind == HOST_DIR || !glob_wants_folder(run->glob)))
+        return walk_hit(run, at->path, kind, err);
+    if (is_leaf)
+        return 0;
+    stack->items = alloc_grow(stack->items, stack->len, &stack->cap, sizeof *stack->items);
+    stack->items[stack->len] = *at;
+    stack->items[stack->len++].path = alloc_str(at->path);
+    return 0;
+}
+
+static int walk_list(struct walk_run *run, const struct walk_folder *folder, struct err *err)
+{
+    const struct host_view *view = run->walk->view;
+    AUTO(host_listing_done) struct host_listing listing = {0};
+
+    if (view->list(view, folder->path, &listing, err)) {
+        if (err->code != ERR_FORBIDDEN)
+            return -1;
+        return walk_hit(run, folder->path, HOST_DIR, err);
+    }
+    run->visits += listing.len;
+    if (run->visits > run->walk->visits_max)
+        return err_set(err, ERR_LIMIT,
+                       "more than %zu paths to look at below %s; set glob_scan_max_depth or start "
+                       "the pattern deeper",
+                       run->walk->visits_max, run->walk->root);
+    for (size_t i = 0; i < listing.len; i++) {
+        const char *name = listing.items[i].name;
+        glob_state state = glob_step(run->glob, folder->state, name);
+        AUTO_FREE char *path = state ? path_join(folder->path, name) : NULL;
+        struct walk_folder child = {.path = path, .state = state, .depth = folder->depth + 1};
+
+        if (state && walk_visit(run, &child, listing.items[i].kind, err))
+            return -1;
+    }
+    return 0;
+}
+
+int glob_expand(const struct glob *glob, const struct glob_walk *walk, struct glob_hits *hits,
+                struct err *err)
+{
+    AUTO(walk_run_done) struct walk_run run = {.glob = glob, .walk = walk, .hits = hits};
+    AUTO_FREE char *root = alloc_str(walk->root);
+    struct walk_folder start = {.path = root, .state = glob_start(glob)};
+    enum host_kind kind;
+
+    if (walk->view->kind(walk->view, root, &kind, err))
+        return -1;
+    if (kind == HOST_MISSING)
+        return 0;
+    if (walk_visit(&run, &start, kind, err))
+        return -1;
+    while (run.stack.len) {
+        struct walk_folder folder = run.stack.items[--run.stack.len];
+        int status = walk_list(&run, &folder, err);
+
+        free(folder.path);
+        if (status)
+            return -1;
+    }
+    return 0;
 }

@@ -1,4 +1,4 @@
-/* Path patterns of deny entries (spec/sandboxing.md 1.4.4).
+/* Path patterns of deny entries, for one path and for a whole tree.
  *
  *     *  ?      any run of characters, one character; never a slash
  *     [a-z_]    one of a class; [!...] and [^...] negate; a "[" that is never closed is itself
@@ -17,6 +17,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "policy/host_view.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,3 +48,45 @@ glob_state glob_step(const struct glob *glob, glob_state state, const char *name
 bool glob_is_match(const struct glob *glob, glob_state state);
 /* A match only if it is a folder: the pattern ends in two stars. */
 bool glob_wants_folder(const struct glob *glob);
+
+/* ERR_INVALID when the component of a pattern is not a good one. */
+int glob_name_check(const char *part, struct err *err);
+
+bool glob_name_match(const char *pattern, const char *name);
+
+/* --- text of any pattern --- */
+
+/* `text` has a live pattern character: `*`, `?` or a closed class, not escaped. */
+bool glob_has_meta(const char *text);
+char *glob_escape(const char *text);    /* a pattern that matches just `text`; caller frees */
+char *glob_unescape(const char *text);  /* `\x` becomes `x`; caller frees */
+bool glob_has_escape(const char *text); /* has a backslash before one of `*?[]{}\` */
+
+struct glob;
+
+struct glob_hit {
+    char *path;
+    enum host_kind kind; /* never missing */
+};
+
+struct glob_hits {
+    struct glob_hit *items;
+    size_t len;
+    size_t cap;
+};
+
+void glob_hits_done(struct glob_hits *hits);
+
+struct glob_walk {
+    const struct host_view *view;
+    const char *root;   /* canonical path of glob_prefix() */
+    unsigned max_depth; /* levels below `root`, 0 for no limit */
+    size_t matches_max; /* ERR_LIMIT when `hits` would pass it */
+    size_t visits_max;  /* ERR_LIMIT when more directory entries than this would be looked at */
+};
+
+/* Appends the matches to `hits`, which belongs to the caller also on failure. What lies below a
+ * match is not looked at, symlinks are hits but are never followed, and a folder on the way that
+ * cannot be read is a hit itself, because what it holds cannot be told apart. */
+int glob_expand(const struct glob *glob, const struct glob_walk *walk, struct glob_hits *hits,
+                struct err *err);

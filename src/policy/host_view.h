@@ -1,11 +1,12 @@
 /* Everything that resolving a profile needs to know about the host, behind four functions, so that
  * the rest of src/policy is pure: tests pass a host made of JSON (tests/unit/policy/fake_host.h).
  *
- * Paths are absolute and clean. No function follows a symlink in the last component; the resolver
- * walks component by component, so none occurs in the others either. */
+ * Paths are absolute and clean. No function of a view follows a symlink in the last component;
+ * path_walk() goes component by component, so none occurs in the others either. */
 #pragma once
 
 #include "base/err.h"
+#include "policy/access.h"
 
 #include <stddef.h>
 
@@ -52,3 +53,32 @@ void host_listing_done(struct host_listing *listing);
 
 /* This machine. Never blocks on fifos or devices, changes nothing. */
 extern const struct host_view host_view_real;
+
+struct host_view;
+
+enum path_end {
+    PATH_FOUND,   /* `path` is there */
+    PATH_MISSING, /* `path` is where it would be; one or more of its last components do not exist */
+    PATH_HIDDEN,  /* `path` is the last folder on the way that can be seen; it lets us look no
+                     further (and so nobody with the same rights) */
+    PATH_BLOCKED, /* `path` is something on the way that is no folder */
+};
+
+struct path_walk {
+    char *path; /* clean and canonical */
+    enum path_end end;
+    enum access_kind kind;     /* of what is at `path` */
+    struct access_link *links; /* symlinks that were followed, in order */
+    size_t links_len;
+    size_t links_cap;
+    size_t name_link; /* 1 + index of the symlink that the whole path itself named, 0 for none */
+};
+
+void path_walk_done(struct path_walk *walk);
+
+enum { PATH_WALK_LINKS_MAX = 40 /* as Linux has it */ };
+
+/* Follows the clean path `path`. ERR_INVALID when there are too many symlinks, or one goes through
+ * something that is missing and back again. */
+int path_walk(const struct host_view *view, const char *path, struct path_walk *ret,
+              struct err *err);

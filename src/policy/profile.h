@@ -100,3 +100,64 @@ bool profile_init_builtin(struct profile *ret, const char *name);
 
 /* Origins do not count. */
 bool profile_entry_equal(const struct profile_entry *a, const struct profile_entry *b);
+
+/* --- entries as people write them --- */
+
+/* One entry from the text that a person writes, on the command line or as a key in config.toml:
+ * ":root", ":minimal", ":workspace_roots" (also ":project_roots", also with "/SUBPATH"), ":tmpdir",
+ * ":slash_tmp", an absolute path, "~/path" (needs `home`), a path relative to `base`, or a glob
+ * (policy/glob.h). Globs only deny; with another access only "DIR/" and two stars is allowed, and
+ * means DIR. ERR_INVALID when it is none of these. */
+enum profile_unknown {
+    PROFILE_UNKNOWN_REFUSE, /* any other ":token" is an error */
+    PROFILE_UNKNOWN_KEEP,   /* it becomes an entry of kind unknown */
+};
+
+struct profile_text {
+    const char *text;
+    enum access access;
+    enum profile_unknown unknown;
+    const char *origin;
+    const char *home; /* NULL: "~/" is an error */
+    const char *base; /* absolute; NULL: a relative path is an error */
+};
+int profile_add_text(struct profile *profile, const struct profile_text *options, struct err *err);
+
+/* ":root", ":workspace_roots" and so on: one of the names above. */
+bool profile_text_is_special(const char *name);
+
+/* The other way round: "/srv", ":tmpdir", ":workspace_roots/.git"; caller frees. */
+char *profile_entry_text(const struct profile_entry *entry);
+
+/* Relative, not empty, no empty, "." or ".." component. */
+bool profile_subpath_is_valid(const char *subpath);
+
+/* --- additional permissions for one command, laid over a profile --- */
+
+enum overlay_network { OVERLAY_NETWORK_UNSET, OVERLAY_NETWORK_ENABLED, OVERLAY_NETWORK_DISABLED };
+
+/* A zeroed one asks for nothing. */
+struct profile_overlay {
+    enum overlay_network network;
+    struct profile_entries entries;
+    unsigned glob_scan_max_depth; /* 0: not given */
+};
+
+void profile_overlay_done(struct profile_overlay *overlay);
+bool profile_overlay_is_empty(const struct profile_overlay *overlay);
+
+/* Cleans literal paths lexically (symlinks stay), drops repeated entries; a glob with an access
+ * other than deny is ERR_INVALID. */
+int profile_overlay_normalise(struct profile_overlay *overlay, struct err *err);
+
+/* Both: network enabled if either enables it, entries united, the larger scan depth. */
+void profile_overlay_merge(const struct profile_overlay *a, const struct profile_overlay *b,
+                           struct profile_overlay *ret);
+
+/* What was asked for and granted: entries that stand in both, network only if both enable it. */
+void profile_overlay_intersect(const struct profile_overlay *requested,
+                               const struct profile_overlay *granted, struct profile_overlay *ret);
+
+/* The effect on a profile: entries appended to a restricted one, and a restricted network enabled
+ * when the overlay enables it. An overlay never narrows, and never lifts the managed proxy. */
+void profile_overlay_apply(struct profile *profile, const struct profile_overlay *overlay);

@@ -4,7 +4,6 @@
 
 #include "base/err.h"
 #include "policy/profile.h"
-#include "policy/profile_overlay.h"
 
 #include <jansson.h>
 

@@ -18,7 +18,6 @@
 #include "base/strv.h"
 #include "policy/git_index.h"
 #include "policy/host_view.h"
-#include "policy/path_walk.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  *             -> platform folders for "minimal"                               resolve_minimal
  *             -> protected names                                              policy/protect.h
  *             -> are the symlinks on the way out of the command's reach?      resolve_check_targets
- *             -> what globs match, denied                                     policy/deny_glob.h
+ *             -> what patterns match, denied                                  deny_globs_apply
  *             -> symlinks that a restricted root needs                        resolve_finish
  *
  * The order of the steps is fixed and each works on the sorted result of the one before, so the
@@ -15,6 +15,11 @@
  * everything else narrows. When a path that is to be guarded cannot be looked at, what is guarded
  * moves up to the last folder that can.
  *
+ * All patterns are expanded first, then the map is sorted once, and then the matched symlinks are
+ * judged, so that neither the order of the patterns nor that of the matches decides anything. What
+ * is created after the run has started is not denied; only a pattern "DIR/" and two stars, which
+ * becomes a deny of the directory, covers that.
+ *
  * What it does not do: judge whether the host can enforce the result (src/sandbox). */
 #include "policy/resolve.h"
 
@@ -23,16 +28,200 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/strv.h"
-#include "policy/deny_glob.h"
 #include "policy/glob.h"
-#include "policy/glob_name.h"
 #include "policy/host_view.h"
-#include "policy/path_walk.h"
-#include "policy/platform.h"
 #include "policy/protect.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* --- what programs need to be started at all --- */
+
+/* With the 32-bit ones; directories come before symlinks that lead into them. */
+static const char *const platform_roots[] = {
+    "/usr",   "/etc",   "/bin",    "/sbin",      "/lib",
+    "/lib64", "/lib32", "/libx32", "/nix/store", "/run/current-system/sw",
+};
+
+static int platform_add_root(struct access_map *map, const struct host_view *view, const char *path,
+                             const char *origin, struct err *err)
+{
+    AUTO(path_walk_done) struct path_walk walk = {0};
+
+    if (path_walk(view, path, &walk, err))
+        return -1;
+    if (walk.end != PATH_FOUND)
+        return 0;
+    for (size_t i = 0; i < walk.links_len; i++)
+        access_map_add_link(map, walk.links[i].path, walk.links[i].target);
+    if (access_map_find(map, walk.path))
+        return 0;
+    if (protect_check_links(map, path, walk.links, walk.links_len, err))
+        return err_wrap(err, "%s", origin);
+    access_map_add(map, walk.path, ACCESS_READ, walk.kind, origin);
+    access_map_sort(map);
+    return 0;
+}
+
+/* Adds the ones that exist, for reading, where no entry of the sorted `map` says anything (so what
+ * the user wrote about such a directory, or one above it, stays), and the symlinks that lead to
+ * them. The map is sorted again afterwards. */
+static int platform_add_roots(struct access_map *map, const struct host_view *view,
+                              const char *origin, struct err *err)
+{
+    for (size_t i = 0; i < sizeof platform_roots / sizeof *platform_roots; i++)
+        if (platform_add_root(map, view, platform_roots[i], origin, err))
+            return -1;
+    return 0;
+}
+
+/* --- denied patterns --- */
+
+struct deny_glob {
+    struct glob *glob;
+    char *pattern;
+    char *origin;
+};
+
+struct deny_globs {
+    struct deny_glob *items;
+    size_t len;
+    size_t cap;
+};
+
+enum {
+    DENY_GLOB_MATCHES_MAX = 8192,   /* of all patterns together */
+    DENY_GLOB_VISITS_MAX = 2000000, /* directory entries looked at, for each pattern */
+};
+
+struct deny_run {
+    const struct host_view *view;
+    unsigned max_depth;
+    struct access_map *map;
+    struct access_map denied; /* to be merged into the map */
+    struct glob_hits hits;
+};
+
+static void deny_globs_done(struct deny_globs *globs)
+{
+    for (size_t i = 0; i < globs->len; i++) {
+        glob_free(globs->items[i].glob);
+        free(globs->items[i].pattern);
+        free(globs->items[i].origin);
+    }
+    free(globs->items);
+    *globs = (struct deny_globs){0};
+}
+
+static void deny_run_done(struct deny_run *run)
+{
+    access_map_done(&run->denied);
+    glob_hits_done(&run->hits);
+}
+
+/* ERR_INVALID for a bad pattern. */
+static int deny_globs_add(struct deny_globs *globs, const char *pattern, const char *origin,
+                          struct err *err)
+{
+    struct glob *glob = glob_compile(pattern, err);
+
+    if (!glob)
+        return -1;
+    globs->items = alloc_grow(globs->items, globs->len, &globs->cap, sizeof *globs->items);
+    globs->items[globs->len++] = (struct deny_glob){
+        .glob = glob, .pattern = alloc_str(pattern), .origin = alloc_str(origin)};
+    return 0;
+}
+
+static void deny_merge(struct deny_run *run)
+{
+    access_map_add_all(run->map, &run->denied);
+    access_map_sort(run->map);
+    access_map_done(&run->denied);
+}
+
+/* Where the fixed part of a pattern is; NULL in `*ret` when nothing is there to match. */
+static int deny_find_root(struct deny_run *run, const struct deny_glob *item, char **ret,
+                          struct err *err)
+{
+    const char *prefix = glob_prefix(item->glob);
+    AUTO(path_walk_done) struct path_walk walk = {0};
+
+    *ret = NULL;
+    if (path_walk(run->view, prefix, &walk, err) ||
+        protect_check_links(run->map, prefix, walk.links, walk.links_len, err))
+        return -1;
+    if (walk.end == PATH_HIDDEN)
+        access_map_add(&run->denied, walk.path, ACCESS_DENY, walk.kind, item->origin);
+    if (walk.end == PATH_FOUND)
+        *ret = TAKE_PTR(walk.path);
+    return 0;
+}
+
+static int deny_expand(struct deny_run *run, const struct deny_glob *item, struct err *err)
+{
+    AUTO_FREE char *origin = alloc_strf("%s, pattern %s", item->origin, item->pattern);
+    AUTO_FREE char *root = NULL;
+    struct glob_walk walk = {.view = run->view,
+                             .max_depth = run->max_depth,
+                             .matches_max = DENY_GLOB_MATCHES_MAX,
+                             .visits_max = DENY_GLOB_VISITS_MAX};
+    size_t first = run->hits.len;
+
+    if (deny_find_root(run, item, &root, err))
+        return err_wrap(err, "%s", origin);
+    walk.root = root;
+    if (root && glob_expand(item->glob, &walk, &run->hits, err))
+        return err_wrap(err, "%s", origin);
+    for (size_t i = first; i < run->hits.len; i++) {
+        const struct glob_hit *hit = &run->hits.items[i];
+
+        if (hit->kind != HOST_SYMLINK)
+            access_map_add(&run->denied, hit->path, ACCESS_DENY,
+                           hit->kind == HOST_DIR ? ACCESS_DIR : ACCESS_FILE, origin);
+    }
+    return 0;
+}
+
+static int deny_link_target(struct deny_run *run, const char *path, struct err *err)
+{
+    AUTO(path_walk_done) struct path_walk walk = {0};
+    AUTO_FREE char *origin = NULL;
+
+    if (path_walk(run->view, path, &walk, err))
+        return -1;
+    if (walk.end != PATH_FOUND || access_map_check(run->map, walk.path) == ACCESS_DENY)
+        return 0;
+    if (protect_check_links(run->map, path, walk.links, walk.links_len, err))
+        return -1;
+    origin = alloc_strf("target of %s, which a pattern matches", path);
+    access_map_add(&run->denied, walk.path, ACCESS_DENY, walk.kind, origin);
+    return 0;
+}
+
+/* Denies in the sorted `map`, and leaves it sorted, what the patterns match down to `max_depth`
+ * levels (0: no limit) below their fixed parts; of a matched symlink, what it leads to.
+ *
+ * ERR_LIMIT for too many matches. ERR_FORBIDDEN, with both paths, when the fixed part leads through
+ * a symlink that the command could replace, or a matched symlink is one, and what it leads to is
+ * not denied by itself: the next run would not find it any more. */
+static int deny_globs_apply(const struct deny_globs *globs, const struct host_view *view,
+                            unsigned max_depth, struct access_map *map, struct err *err)
+{
+    AUTO(deny_run_done)
+    struct deny_run run = {.view = view, .max_depth = max_depth, .map = map};
+
+    for (size_t i = 0; i < globs->len; i++)
+        if (deny_expand(&run, &globs->items[i], err))
+            return -1;
+    deny_merge(&run);
+    for (size_t i = 0; i < run.hits.len; i++)
+        if (run.hits.items[i].kind == HOST_SYMLINK &&
+            deny_link_target(&run, run.hits.items[i].path, err))
+            return err_wrap(err, "matched by a pattern");
+    deny_merge(&run);
+    return 0;
+}
 
 struct target {
     char *asked; /* clean */

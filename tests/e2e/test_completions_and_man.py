@@ -187,7 +187,7 @@ def test_the_first_page_has_every_command_and_status(commands):
 
 def test_the_config_page_has_every_key():
     """Every key that the program knows stands in cordon-config(5)."""
-    source = (TOP / "src/policy/config/config_keys.c").read_text()
+    source = (TOP / "src/policy/config/config.c").read_text()
     text = unmarked(page("cordon-config.5"))
     for table in ("workspace_keys", "environment_keys", "permission_keys", "network_keys"):
         body = re.search(rf"{table}\[\] = \{{(.*?)NULL", source, re.DOTALL)[1]

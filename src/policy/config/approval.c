@@ -4,7 +4,6 @@
 
 #include "base/json.h"
 #include "base/str.h"
-#include "policy/config/config_approval.h"
 #include "policy/config/config_reader.h"
 
 #include <stdbool.h>

@@ -1,16 +1,556 @@
-/* config_profile() of config.h: one profile, with everything it extends, from the loaded file. */
+/* config_profile() of config.h: one profile, with everything it extends, from the loaded file.
+ *
+ * A chain is a [permissions.NAME] table and all that it extends, nearest first. Its levels are merged
+ * as TOML tables are, by sorting all their items once, not by looking each one up in the others.
+ *
+ * In [permissions.NAME.filesystem] every line becomes a rule (scope, subpath, level):
+ * `"/srv" = "read"` is the scope "/srv" with the subpath ".", and a table under "/srv" has one rule
+ * for each of its keys:
+ *
+ *     the nearest level says    what lies further away
+ *     scope = access            is gone for that scope
+ *     [scope] sub = access      stays for other subpaths, back to where the scope is no table
+ *
+ * In [permissions.NAME.network] Codex takes `enabled = true` as an open network, and rules on
+ * domains count only when a feature is switched on elsewhere; so a list of allowed domains may
+ * silently allow everything. Here such rules always count: with any of them, the managed proxy is
+ * the only way out. */
 #include "policy/config/config.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "policy/config/config_chain.h"
-#include "policy/config/config_files.h"
-#include "policy/config/config_network.h"
 #include "policy/config/config_reader.h"
+#include "policy/glob.h"
 
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* --- a table and what it extends --- */
+
+enum { CHAIN_MAX = 32 };
+
+struct chain {
+    const struct config *config;
+    const struct toml_node *levels[CHAIN_MAX]; /* 0 is the table that was asked for */
+    size_t len;
+    const char *builtin; /* ":read-only" or ":workspace" behind the last level; NULL for none */
+};
+
+/* One item of a table, and how far away the level is that it comes from. */
+struct chain_item {
+    const struct toml_node *node;
+    size_t level;
+};
+
+struct chain_items {
+    struct chain_item *items;
+    size_t len;
+    size_t cap;
+};
+
+static int chain_parent(const struct chain *chain, const struct toml_node *extends,
+                        const struct toml_node **ret, struct err *err)
+{
+    const struct toml_node *permissions = toml_find(chain->config->root, "permissions");
+
+    *ret = toml_find(permissions, extends->string);
+    if (!*ret)
+        return config_fail(chain->config, extends, err,
+                           "extends: there is no [permissions.%s] in this file", extends->string);
+    for (size_t i = 0; i < chain->len; i++)
+        if (chain->levels[i] == *ret)
+            return config_fail(chain->config, extends, err,
+                               "extends: [permissions.%s] would extend itself", extends->string);
+    if (chain->len == CHAIN_MAX)
+        return config_fail(chain->config, extends, err, "extends: more than %d levels", CHAIN_MAX);
+    return 0;
+}
+
+/* ERR_INVALID for an unknown parent, one that cannot be a parent, a cycle, or too long a chain. */
+static int chain_open(const struct config *config, const struct toml_node *profile,
+                      struct chain *ret, struct err *err)
+{
+    struct chain chain = {.config = config};
+    const struct toml_node *next = profile;
+
+    while (next) {
+        const struct toml_node *extends;
+
+        if (config_want(config, next, TOML_TABLE, err) ||
+            config_item(config, next, "extends", TOML_STRING, &extends, err))
+            return -1;
+        chain.levels[chain.len++] = next;
+        next = NULL;
+        if (extends && extends->string[0] == ':') {
+            chain.builtin = extends->string;
+            if (!str_eq(chain.builtin, ":read-only") && !str_eq(chain.builtin, ":workspace"))
+                return config_fail(config, extends, err,
+                                   "extends: \"%s\" cannot be a parent; \":read-only\" and "
+                                   "\":workspace\" can",
+                                   chain.builtin);
+        } else if (extends && chain_parent(&chain, extends, &next, err)) {
+            return -1;
+        }
+    }
+    *ret = chain;
+    return 0;
+}
+
+/* The nearest item `key`, inside of the sub-table `table` (NULL: of the profile itself); it has to
+ * be of that kind. NULL in `*ret` when no level has one. */
+static int chain_find(const struct chain *chain, const char *table, const char *key,
+                      enum toml_kind kind, const struct toml_node **ret, struct err *err)
+{
+    *ret = NULL;
+    for (size_t i = 0; i < chain->len && !*ret; i++) {
+        const struct toml_node *at = chain->levels[i];
+
+        if (table && config_item(chain->config, at, table, TOML_TABLE, &at, err))
+            return -1;
+        if (config_item(chain->config, at, key, kind, ret, err))
+            return -1;
+    }
+    return 0;
+}
+
+static void chain_items_done(struct chain_items *items)
+{
+    free(items->items);
+    *items = (struct chain_items){0};
+}
+
+static int item_compare(const void *left, const void *right)
+{
+    const struct chain_item *a = left;
+    const struct chain_item *b = right;
+    int order = strcmp(a->node->key, b->node->key);
+
+    if (order)
+        return order;
+    return a->level < b->level ? -1 : 1;
+}
+
+static void items_keep_nearest(struct chain_items *list)
+{
+    size_t kept = 0;
+
+    if (!list->len)
+        return;
+    qsort(list->items, list->len, sizeof *list->items, item_compare);
+    for (size_t i = 1; i < list->len; i++)
+        if (!str_eq(list->items[i].node->key, list->items[kept].node->key))
+            list->items[++kept] = list->items[i];
+    list->len = kept + 1;
+}
+
+/* The items of the table `table`.`inner` (`inner` may be NULL) on all levels: for every key the
+ * nearest, ordered by key. Something else than a table there is an error. */
+static int chain_merge(const struct chain *chain, const char *table, const char *inner,
+                       struct chain_items *ret, struct err *err)
+{
+    for (size_t level = 0; level < chain->len; level++) {
+        const struct toml_node *at = chain->levels[level];
+
+        if (config_item(chain->config, at, table, TOML_TABLE, &at, err))
+            return -1;
+        if (inner && config_item(chain->config, at, inner, TOML_TABLE, &at, err))
+            return -1;
+        for (size_t i = 0; at && i < at->len; i++) {
+            ret->items = alloc_grow(ret->items, ret->len, &ret->cap, sizeof *ret->items);
+            ret->items[ret->len++] = (struct chain_item){.node = &at->items[i], .level = level};
+        }
+    }
+    items_keep_nearest(ret);
+    return 0;
+}
+
+/* --- [permissions.NAME.filesystem] --- */
+
+static const char depth_key[] = "glob_scan_max_depth";
+
+enum rule_form { RULE_PLAIN /* scope = access */, RULE_SCOPED /* in a table under the scope */ };
+
+struct rule {
+    const char *scope;
+    const char *sub;
+    const struct toml_node *node; /* the access */
+    size_t level;
+    enum rule_form form;
+};
+
+struct rules {
+    struct rule *items;
+    size_t len;
+    size_t cap;
+};
+
+static void rules_done(struct rules *rules)
+{
+    free(rules->items);
+}
+
+static void rules_add(struct rules *rules, const struct rule *rule)
+{
+    rules->items = alloc_grow(rules->items, rules->len, &rules->cap, sizeof *rules->items);
+    rules->items[rules->len++] = *rule;
+}
+
+/* Two names, one scope. */
+static const char *scope_name(const char *key)
+{
+    return str_eq(key, ":project_roots") ? ":workspace_roots" : key;
+}
+
+static int check_scoped(const struct config *config, const struct toml_node *scope,
+                        const struct toml_node *item, struct err *err)
+{
+    const char *name = scope_name(scope->key);
+
+    if (profile_text_is_special(name) && !str_eq(name, ":workspace_roots"))
+        return config_fail(config, scope, err, "\"%s\" takes an access, not a table", scope->key);
+    if (!str_eq(item->key, ".") && !profile_subpath_is_valid(item->key))
+        return config_fail(config, item, err,
+                           "\"%s\" below \"%s\" should be \".\", or a relative path without \".\" "
+                           "and \"..\"",
+                           item->key, scope->key);
+    return 0;
+}
+
+static int collect_key(const struct chain *chain, const struct toml_node *node, size_t level,
+                       struct rules *rules, struct err *err)
+{
+    struct rule rule = {.scope = scope_name(node->key), .level = level};
+
+    if (node->kind != TOML_TABLE) {
+        rule.sub = ".";
+        rule.node = node;
+        rule.form = RULE_PLAIN;
+        rules_add(rules, &rule);
+        return 0;
+    }
+    for (size_t i = 0; i < node->len; i++) {
+        if (check_scoped(chain->config, node, &node->items[i], err))
+            return -1;
+        rule.sub = node->items[i].key;
+        rule.node = &node->items[i];
+        rule.form = RULE_SCOPED;
+        rules_add(rules, &rule);
+    }
+    return 0;
+}
+
+static int collect(const struct chain *chain, struct rules *rules, struct err *err)
+{
+    for (size_t level = 0; level < chain->len; level++) {
+        const struct toml_node *files;
+
+        if (config_item(chain->config, chain->levels[level], "filesystem", TOML_TABLE, &files, err))
+            return -1;
+        for (size_t i = 0; files && i < files->len; i++)
+            if (!str_eq(files->items[i].key, depth_key) &&
+                collect_key(chain, &files->items[i], level, rules, err))
+                return -1;
+    }
+    return 0;
+}
+
+/* What a built-in parent would say in a table. It is the furthest level. */
+static void collect_builtin(const struct chain *chain, struct rules *rules)
+{
+    static const struct toml_node read = {.kind = TOML_STRING, .string = (char *)"read"};
+    static const struct toml_node write = {.kind = TOML_STRING, .string = (char *)"write"};
+    const struct rule all[] = {
+        {":root", ".", &read, chain->len, RULE_PLAIN},
+        {":workspace_roots", ".", &write, chain->len, RULE_SCOPED},
+        {":slash_tmp", ".", &write, chain->len, RULE_PLAIN},
+        {":tmpdir", ".", &write, chain->len, RULE_PLAIN},
+    };
+
+    if (!chain->builtin)
+        return;
+    for (size_t i = 0; i < (str_eq(chain->builtin, ":workspace") ? 4 : 1); i++)
+        rules_add(rules, &all[i]);
+}
+
+/* By scope, then nearest level first, then subpath. */
+static int rule_compare_scope(const void *left, const void *right)
+{
+    const struct rule *a = left;
+    const struct rule *b = right;
+    int order = strcmp(a->scope, b->scope);
+
+    if (order)
+        return order;
+    if (a->level != b->level)
+        return a->level < b->level ? -1 : 1;
+    return strcmp(a->sub, b->sub);
+}
+
+/* By scope, then subpath, then nearest level first. */
+static int rule_compare_path(const void *left, const void *right)
+{
+    const struct rule *a = left;
+    const struct rule *b = right;
+    int order = strcmp(a->scope, b->scope);
+
+    if (!order)
+        order = strcmp(a->sub, b->sub);
+    if (order)
+        return order;
+    return a->level < b->level ? -1 : a->level > b->level;
+}
+
+/* Drops what a nearer level replaces as a whole. A plain rule hides all levels behind it, and is
+ * itself hidden by a table on a nearer level. */
+static void drop_hidden(struct rules *rules)
+{
+    size_t kept = 0;
+    const struct rule *nearest = NULL;
+    bool is_closed = false;
+
+    for (size_t i = 0; i < rules->len; i++) {
+        struct rule rule = rules->items[i];
+
+        if (!nearest || !str_eq(nearest->scope, rule.scope)) {
+            rules->items[kept] = rule;
+            nearest = &rules->items[kept++];
+            is_closed = rule.form == RULE_PLAIN;
+            continue;
+        }
+        is_closed |= rule.form == RULE_PLAIN;
+        if (rule.level == nearest->level || !is_closed)
+            rules->items[kept++] = rule;
+    }
+    rules->len = kept;
+}
+
+/* ":workspace_roots" and ":project_roots" can both be there on one level. */
+static int check_twice(const struct config *config, const struct rule *a, const struct rule *b,
+                       struct err *err)
+{
+    if (a->level != b->level)
+        return 0;
+    return config_fail(config, b->node, err, "\"%s\" below \"%s\" is given twice (also in line %u)",
+                       a->sub, a->scope, a->node->line);
+}
+
+static int rules_merge(const struct config *config, struct rules *rules, struct err *err)
+{
+    size_t kept = 0;
+
+    if (!rules->len)
+        return 0;
+    qsort(rules->items, rules->len, sizeof *rules->items, rule_compare_scope);
+    drop_hidden(rules);
+    qsort(rules->items, rules->len, sizeof *rules->items, rule_compare_path);
+    for (size_t i = 1; i < rules->len; i++) {
+        const struct rule *last = &rules->items[kept];
+        const struct rule *rule = &rules->items[i];
+
+        if (!str_eq(last->scope, rule->scope) || !str_eq(last->sub, rule->sub))
+            rules->items[++kept] = *rule;
+        else if (check_twice(config, last, rule, err))
+            return -1;
+    }
+    rules->len = kept + 1;
+    return 0;
+}
+
+static char *rule_origin(const struct chain *chain, const struct rule *rule)
+{
+    if (rule->level == chain->len)
+        return alloc_strf("built-in %s", chain->builtin);
+    return alloc_strf("%s:%u [permissions.%s.filesystem]", chain->config->file, rule->node->line,
+                      chain->levels[rule->level]->key);
+}
+
+static int add_rule(const struct chain *chain, const struct rule *rule, const char *home,
+                    struct profile *ret, struct err *err)
+{
+    AUTO_FREE char *origin = rule_origin(chain, rule);
+    AUTO_FREE char *text = str_eq(rule->sub, ".") ? alloc_str(rule->scope)
+                                                  : alloc_strf("%s/%s", rule->scope, rule->sub);
+    struct profile_text options = {
+        .text = text, .unknown = PROFILE_UNKNOWN_KEEP, .origin = origin, .home = home};
+
+    if (config_want(chain->config, rule->node, TOML_STRING, err))
+        return -1;
+    if (!access_parse(rule->node->string, &options.access))
+        return config_fail(chain->config, rule->node, err,
+                           "\"%s\": \"%.40s\" is not one of \"read\", \"write\", \"deny\"",
+                           rule->node->key, rule->node->string);
+    if (profile_add_text(ret, &options, err))
+        return config_fail_wrap(chain->config, rule->node, err);
+    return 0;
+}
+
+static int read_depth(const struct chain *chain, unsigned *ret, struct err *err)
+{
+    const struct toml_node *node;
+
+    if (chain_find(chain, "filesystem", depth_key, TOML_INTEGER, &node, err))
+        return -1;
+    if (!node)
+        return 0;
+    if (node->integer < 1 || node->integer > INT_MAX)
+        return config_fail(chain->config, node, err, "%s should be at least 1", depth_key);
+    *ret = (unsigned)node->integer;
+    return 0;
+}
+
+/* Adds an entry for every key of the merged tables to `ret`. `home` as in config_profile(). */
+static int read_files(const struct chain *chain, const char *home, struct profile *ret,
+                      struct err *err)
+{
+    AUTO(rules_done) struct rules rules = {0};
+
+    if (collect(chain, &rules, err))
+        return -1;
+    collect_builtin(chain, &rules);
+    if (rules_merge(chain->config, &rules, err) ||
+        read_depth(chain, &ret->glob_scan_max_depth, err))
+        return -1;
+    for (size_t i = 0; i < rules.len; i++)
+        if (add_rule(chain, &rules.items[i], home, ret, err))
+            return -1;
+    return 0;
+}
+
+/* --- [permissions.NAME.network] --- */
+
+static void network_settings_done(struct network_settings *settings)
+{
+    struct network_rules *lists[] = {&settings->domains, &settings->unix_sockets};
+
+    for (size_t i = 0; i < 2; i++) {
+        for (size_t j = 0; j < lists[i]->len; j++) {
+            free(lists[i]->items[j].pattern);
+            free(lists[i]->items[j].origin);
+        }
+        free(lists[i]->items);
+    }
+    free(settings->proxy_url);
+    free(settings->socks_url);
+    *settings = (struct network_settings){0};
+}
+
+static int read_rules(const struct chain *chain, const char *table, struct network_rules *ret,
+                      struct err *err)
+{
+    static const char *const words[] = {"allow", "deny", NULL};
+    AUTO(chain_items_done) struct chain_items items = {0};
+
+    if (chain_merge(chain, "network", table, &items, err))
+        return -1;
+    for (size_t i = 0; i < items.len; i++) {
+        const struct toml_node *node = items.items[i].node;
+        unsigned word = 0;
+
+        if (config_word(chain->config, node, words, &word, err))
+            return -1;
+        ret->items = alloc_grow(ret->items, ret->len, &ret->cap, sizeof *ret->items);
+        ret->items[ret->len++] = (struct network_rule){
+            .pattern = alloc_str(node->key),
+            .verdict = word ? NETWORK_DENY : NETWORK_ALLOW,
+            .origin = alloc_strf("%s:%u", chain->config->file, node->line),
+        };
+    }
+    return 0;
+}
+
+static int read_flags(const struct chain *chain, unsigned *ret, struct err *err)
+{
+    static const struct {
+        const char *key;
+        enum network_flag flag;
+    } keys[] = {
+        {"enable_socks5", NETWORK_SOCKS5},
+        {"enable_socks5_udp", NETWORK_SOCKS5_UDP},
+        {"allow_upstream_proxy", NETWORK_UPSTREAM_PROXY},
+        {"allow_local_binding", NETWORK_LOCAL_BINDING},
+        {"dangerously_allow_non_loopback_proxy", NETWORK_NON_LOOPBACK_PROXY},
+        {"dangerously_allow_all_unix_sockets", NETWORK_ALL_UNIX_SOCKETS},
+    };
+
+    *ret = NETWORK_SOCKS5 | NETWORK_SOCKS5_UDP | NETWORK_UPSTREAM_PROXY;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const struct toml_node *node;
+
+        if (chain_find(chain, "network", keys[i].key, TOML_BOOLEAN, &node, err))
+            return -1;
+        if (node)
+            *ret = node->boolean ? *ret | keys[i].flag : *ret & ~(unsigned)keys[i].flag;
+    }
+    return 0;
+}
+
+static int read_text(const struct chain *chain, const char *key, char **ret, struct err *err)
+{
+    const struct toml_node *node;
+
+    if (chain_find(chain, "network", key, TOML_STRING, &node, err))
+        return -1;
+    if (node)
+        *ret = alloc_str(node->string);
+    return 0;
+}
+
+static int read_mode(const struct chain *chain, enum network_mode *ret, struct err *err)
+{
+    static const char *const words[] = {"full", "limited", NULL};
+    const struct toml_node *node;
+    unsigned word = 0;
+
+    if (chain_find(chain, "network", "mode", TOML_STRING, &node, err))
+        return -1;
+    if (node && config_word(chain->config, node, words, &word, err))
+        return -1;
+    *ret = word ? NETWORK_MODE_LIMITED : NETWORK_MODE_FULL;
+    return 0;
+}
+
+/* An empty table, or `mitm = false`, asks for nothing. */
+static int refuse_mitm(const struct chain *chain, struct err *err)
+{
+    for (size_t i = 0; i < chain->len; i++) {
+        const struct toml_node *node = toml_find(toml_find(chain->levels[i], "network"), "mitm");
+
+        if (node && (node->kind == TOML_BOOLEAN ? node->boolean : node->len > 0)) {
+            config_fail(chain->config, node, err,
+                        "mitm: rules on the content of connections are not supported");
+            err->code = ERR_UNSUPPORTED;
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Reads the merged table. `*ret_access` is what it says about the network as a whole. `ret` is for
+ * the caller to clear, also on failure. ERR_UNSUPPORTED for rules on the content of connections
+ * (`mitm`), which nothing here would enforce. */
+static int read_network(const struct chain *chain, struct network_settings *ret,
+                        enum network_access *ret_access, struct err *err)
+{
+    const struct toml_node *enabled;
+
+    if (chain_find(chain, "network", "enabled", TOML_BOOLEAN, &enabled, err) ||
+        read_mode(chain, &ret->mode, err) || read_flags(chain, &ret->flags, err) ||
+        read_rules(chain, "domains", &ret->domains, err) ||
+        read_rules(chain, "unix_sockets", &ret->unix_sockets, err) ||
+        read_text(chain, "proxy_url", &ret->proxy_url, err) ||
+        read_text(chain, "socks_url", &ret->socks_url, err) || refuse_mitm(chain, err))
+        return -1;
+    if (!enabled || !enabled->boolean)
+        *ret_access = NETWORK_RESTRICTED;
+    else if (ret->domains.len || ret->unix_sockets.len || ret->mode == NETWORK_MODE_LIMITED)
+        *ret_access = NETWORK_PROXIED;
+    else
+        *ret_access = NETWORK_ENABLED;
+    return 0;
+}
 
 void config_profile_done(struct config_profile *profile)
 {
@@ -39,24 +579,12 @@ static int read_extra_root(const struct config *config, const struct toml_node *
     return 0;
 }
 
-static int read_workspace_roots_list(const struct config *config, const struct toml_node *table,
-                                     const char *home, struct strv *roots, struct err *err)
-{
-    const struct toml_node *list;
-
-    if (config_item(config, table, "writable_roots", TOML_ARRAY, &list, err))
-        return -1;
-    for (size_t i = 0; list && i < list->len; i++)
-        if (read_extra_root(config, &list->items[i], home, roots, err))
-            return -1;
-    return 0;
-}
-
 /* Sandbox mode "workspace-write" with [sandbox_workspace_write]. */
 static int mode_workspace_write(const struct config *config, const char *home, struct profile *ret,
                                 struct err *err)
 {
     const struct toml_node *table = toml_find(config->root, "sandbox_workspace_write");
+    const struct toml_node *list;
     AUTO(strv_done) struct strv roots = {0};
     AUTO_FREE char *origin = NULL;
     struct profile_workspace options = {0};
@@ -64,11 +592,14 @@ static int mode_workspace_write(const struct config *config, const char *home, s
     bool no_tmpdir = false;
     bool no_slash_tmp = false;
 
-    if (read_workspace_roots_list(config, table, home, &roots, err) ||
+    if (config_item(config, table, "writable_roots", TOML_ARRAY, &list, err) ||
         config_bool(config, table, "network_access", &network, err) ||
         config_bool(config, table, "exclude_tmpdir_env_var", &no_tmpdir, err) ||
         config_bool(config, table, "exclude_slash_tmp", &no_slash_tmp, err))
         return -1;
+    for (size_t i = 0; list && i < list->len; i++)
+        if (read_extra_root(config, &list->items[i], home, &roots, err))
+            return -1;
     if (table)
         origin = alloc_strf("%s:%u [sandbox_workspace_write]", config->file, table->line);
     options = (struct profile_workspace){
@@ -104,12 +635,12 @@ static int builtin(const struct config *config, const char *name, const char *ho
 
 /* --- [permissions.NAME] --- */
 
-static int read_roots(const struct config_chain *chain, const char *home, struct strv *ret,
+static int read_roots(const struct chain *chain, const char *home, struct strv *ret,
                       struct err *err)
 {
-    AUTO(config_items_done) struct config_items items = {0};
+    AUTO(chain_items_done) struct chain_items items = {0};
 
-    if (config_chain_merge(chain, "workspace_roots", NULL, &items, err))
+    if (chain_merge(chain, "workspace_roots", NULL, &items, err))
         return -1;
     for (size_t i = 0; i < items.len; i++) {
         const struct toml_node *node = items.items[i].node;
@@ -123,27 +654,19 @@ static int read_roots(const struct config_chain *chain, const char *home, struct
     return 0;
 }
 
-static int read_nested(const struct config_chain *chain, bool *ret, struct err *err)
-{
-    const struct toml_node *node;
-
-    if (config_chain_find(chain, NULL, "allow_nested_namespaces", TOML_BOOLEAN, &node, err))
-        return -1;
-    *ret = node && node->boolean;
-    return 0;
-}
-
 static int read_table(const struct config *config, const struct toml_node *node, const char *home,
                       struct config_profile *ret, struct err *err)
 {
     struct profile *profile = &ret->profile;
-    struct config_chain chain;
+    const struct toml_node *nested;
+    struct chain chain;
 
-    if (config_chain_open(config, node, &chain, err) || config_files(&chain, home, profile, err) ||
+    if (chain_open(config, node, &chain, err) || read_files(&chain, home, profile, err) ||
         read_roots(&chain, home, &ret->workspace_roots, err) ||
-        config_network(&chain, &ret->network, &profile->network, err) ||
-        read_nested(&chain, &profile->allow_nested_namespaces, err))
+        read_network(&chain, &ret->network, &profile->network, err) ||
+        chain_find(&chain, NULL, "allow_nested_namespaces", TOML_BOOLEAN, &nested, err))
         return -1;
+    profile->allow_nested_namespaces = nested && nested->boolean;
     profile->id = alloc_str(node->key);
     profile->extends = alloc_str(chain.len > 1 ? chain.levels[1]->key : chain.builtin);
     return 0;

@@ -1,4 +1,4 @@
-/* What the parts of config.h share: the loaded file, and typed reading of its nodes with errors
+/* What config.c, config_profile.c and approval.c share: the loaded file, and typed reading of its nodes with errors
  * that start with "FILE:LINE: ". */
 #pragma once
 
@@ -46,3 +46,11 @@ int config_word(const struct config *config, const struct toml_node *node, const
 /* The node has to be of that kind. */
 int config_want(const struct config *config, const struct toml_node *node, enum toml_kind kind,
                 struct err *err);
+
+/* --- approval.c, for config.c --- */
+
+/* The keys of a granular approval policy; NULL-terminated. */
+extern const char *const approval_switches[];
+
+/* Reads `approval_policy` into the config. */
+int config_read_approval(struct config *config, struct err *err);

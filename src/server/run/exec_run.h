@@ -13,7 +13,7 @@
 #include "base/strv.h"
 #include "executor/execution.h"
 #include "patch/call.h"
-#include "policy/profile_overlay.h"
+#include "policy/profile.h"
 #include "rpc/message.h"
 #include "server/server_audit.h"
 #include "workspace/finder.h"

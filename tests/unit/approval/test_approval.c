@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/str.h"
-#include "policy/profile_overlay.h"
+#include "policy/profile.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "executor/execution.h"
 #include "output/capture.h"
-#include "policy/profile_overlay.h"
+#include "policy/profile.h"
 #include "rules/rules.h"
 
 #include <setjmp.h>

@@ -9,8 +9,6 @@
 #include "base/auto.h"
 #include "base/str.h"
 #include "policy/glob.h"
-#include "policy/glob_expand.h"
-#include "policy/glob_name.h"
 
 #include <string.h>
 

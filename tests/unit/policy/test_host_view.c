@@ -6,7 +6,6 @@
 #include "base/buf.h"
 #include "base/path.h"
 #include "policy/host_view.h"
-#include "policy/path_walk.h"
 #include "policy/profile.h"
 #include "policy/resolve.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "policy/path_walk.h"
+#include "policy/host_view.h"
 
 #include <string.h>
 

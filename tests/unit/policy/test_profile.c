@@ -5,7 +5,6 @@
 #include "base/auto.h"
 #include "base/str.h"
 #include "policy/profile.h"
-#include "policy/profile_text.h"
 
 #include <string.h>
 

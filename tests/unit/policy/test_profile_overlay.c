@@ -9,8 +9,8 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/str.h"
+#include "policy/profile.h"
 #include "policy/profile_json.h"
-#include "policy/profile_overlay.h"
 
 static void overlay_of(const json_t *json, const char *key, struct profile_overlay *ret)
 {

@@ -21,7 +21,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/strv.h"
-#include "policy/path_walk.h"
+#include "policy/host_view.h"
 #include "policy/profile_json.h"
 #include "policy/protect.h"
 #include "policy/resolve.h"
