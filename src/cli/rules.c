@@ -45,7 +45,7 @@ struct rules_options {
 struct rules_source {
     const struct rules_options *options;
     struct config_file config;
-    struct rules_places places;
+    struct rules_dirs places;
     char *project; /* of places */
 };
 
@@ -284,7 +284,7 @@ static char *choose_file(const struct rules_source *source, struct err *err)
         err_set(err, ERR_INVALID, "the config folder is not known; set CORDON_HOME");
         return NULL;
     }
-    folder = path_join(source->places.user, RULES_FOLDER);
+    folder = path_join(source->places.user, RULES_DIR);
     return path_join(folder, RULES_DEFAULT);
 }
 

@@ -10,7 +10,7 @@
  * The strictest match wins, whatever layer it stands in; so no layer can loosen another. A file
  * that cannot be read or parsed is a problem, not a failure: commands that no other file decides
  * are then asked about, because that file could have forbidden them.
- * Format and meaning: spec/exec-core.md 7. */
+ * Format and meaning: cordon-rules(1), and Codex's execpolicy, whose files are read as they are. */
 #pragma once
 
 #include "base/err.h"
@@ -48,7 +48,7 @@ void rules_add_problem(struct rules *rules, const struct rules_origin *origin, c
 /* Orders what was added by its first word; nothing may be added afterwards. */
 void rules_seal(struct rules *rules);
 
-/* Nothing is said about any command: no rule for one, and no problem. */
+/* No rule is about a command, and there is no problem. */
 bool rules_is_empty(const struct rules *rules);
 
 /* Borrowed; `*ret_len` may be 0. */
@@ -76,7 +76,7 @@ struct rules_decision {
  *
  * Of a program with a path, rules for its base name count, too: those that ask or forbid always;
  * those that allow only when no rule names the path and host_executable lists it, or, when it says
- * nothing about the name, when it lies in a folder of the system. A rule that may match, because
+ * nothing about the name, when it lies in a directory of the system. A rule that may match, because
  * the shell has still to expand a word, asks (and never allows).
  *
  * `ret` is overwritten and borrows from `rules` and `command`. */
@@ -93,7 +93,7 @@ const struct rule_match *rules_decision_match(const struct rules_decision *decis
 
 /* --- one host --- */
 
-/* The strictest rule about `host` (as host_rule_host() gives it) and a protocol; NULL when there
- * is none. */
+/* The strictest rule about `host` (as host_rule_host() gives it) and a protocol; NULL without
+ * one. */
 const struct host_rule *rules_decide_host(const struct rules *rules, const char *host,
                                           enum rule_protocol protocol);

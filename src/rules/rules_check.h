@@ -1,6 +1,6 @@
 /* What the rules decide about one command line or host, and where that is written: for people to
  * look at, not for running anything (that is approval/requirement.h). The JSON has the shape of
- * Codex's `execpolicy check` (spec/exec-core.md 7.4) and more keys.
+ * Codex's `execpolicy check` and more keys.
  *
  * Of a shell's script every plain command is judged by itself; of what cannot be read, and of what
  * runs inside of other commands, only rules that ask or forbid count. Pure. */

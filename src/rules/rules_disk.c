@@ -60,7 +60,7 @@ int rules_load_file(struct rules *rules, const char *path, const char *home, str
     return load(rules, &origin, err);
 }
 
-/* Folders, sockets and the like are no files of rules; a link to nothing is one that is missing. */
+/* Directories, sockets and the like are no files of rules; a link to nothing is one that is missing. */
 static bool is_candidate(const char *path)
 {
     struct stat st;
@@ -68,39 +68,39 @@ static bool is_candidate(const char *path)
     return stat(path, &st) || S_ISREG(st.st_mode);
 }
 
-/* Sorted. A folder that is not there is empty. */
-static int list_folder(const char *folder, struct strv *ret, struct err *err)
+/* Sorted. A directory that is not there is empty. */
+static int list_dir(const char *dir, struct strv *ret, struct err *err)
 {
-    DIR *dir = opendir(folder);
+    DIR *stream = opendir(dir);
     const struct dirent *item;
 
-    if (!dir)
-        return errno == ENOENT || errno == ENOTDIR ? 0 : err_sys(err, "reading %s", folder);
-    for (errno = 0; (item = readdir(dir)); errno = 0) {
-        AUTO_FREE char *path = path_join(folder, item->d_name);
+    if (!stream)
+        return errno == ENOENT || errno == ENOTDIR ? 0 : err_sys(err, "reading %s", dir);
+    for (errno = 0; (item = readdir(stream)); errno = 0) {
+        AUTO_FREE char *path = path_join(dir, item->d_name);
 
         if (str_ends(item->d_name, SUFFIX) && is_candidate(path))
             strv_push_take(ret, TAKE_PTR(path));
     }
     if (errno) {
-        err_sys(err, "reading %s", folder);
-        closedir(dir);
+        err_sys(err, "reading %s", dir);
+        closedir(stream);
         return -1;
     }
-    closedir(dir);
+    closedir(stream);
     strv_sort(ret);
     return 0;
 }
 
-static void visit_folder(const struct rules_visitor *visitor, enum rule_layer layer,
-                         const char *parent, const char *home)
+static void visit_dir(const struct rules_visitor *visitor, enum rule_layer layer,
+                      const char *parent, const char *home)
 {
-    AUTO_FREE char *folder = path_join(parent, RULES_FOLDER);
-    struct rules_origin origin = {.layer = layer, .file = folder, .home = home};
+    AUTO_FREE char *dir = path_join(parent, RULES_DIR);
+    struct rules_origin origin = {.layer = layer, .file = dir, .home = home};
     AUTO(strv_done) struct strv paths = {0};
     struct err err;
 
-    if (list_folder(folder, &paths, &err))
+    if (list_dir(dir, &paths, &err))
         visitor->visit(visitor->data, &origin, &err);
     for (size_t i = 0; i < paths.len; i++) {
         origin.file = paths.items[i];
@@ -108,19 +108,19 @@ static void visit_folder(const struct rules_visitor *visitor, enum rule_layer la
     }
 }
 
-void rules_visit(const struct rules_places *places, const struct rules_visitor *visitor)
+void rules_visit(const struct rules_dirs *places, const struct rules_visitor *visitor)
 {
     static const char *const names[] = {".codex", ".cordon"};
 
     if (places->user)
-        visit_folder(visitor, RULE_LAYER_USER, places->user, places->home);
+        visit_dir(visitor, RULE_LAYER_USER, places->user, places->home);
     for (size_t i = 0; places->project && i < 2; i++) {
-        AUTO_FREE char *folder = path_join(places->project, names[i]);
+        AUTO_FREE char *dir = path_join(places->project, names[i]);
 
-        visit_folder(visitor, RULE_LAYER_PROJECT, folder, places->home);
+        visit_dir(visitor, RULE_LAYER_PROJECT, dir, places->home);
     }
     if (places->administrator)
-        visit_folder(visitor, RULE_LAYER_ADMINISTRATOR, places->administrator, places->home);
+        visit_dir(visitor, RULE_LAYER_ADMINISTRATOR, places->administrator, places->home);
 }
 
 static void load_visited(void *data, const struct rules_origin *origin, const struct err *failure)
@@ -134,7 +134,7 @@ static void load_visited(void *data, const struct rules_origin *origin, const st
         (void)load(rules, origin, &ignored);
 }
 
-void rules_load_layers(struct rules *rules, const struct rules_places *places)
+void rules_load_layers(struct rules *rules, const struct rules_dirs *places)
 {
     const struct rules_visitor visitor = {.visit = load_visited, .data = rules};
 
@@ -214,12 +214,12 @@ static char *real_target(const char *path)
     return real ? real : alloc_str(path);
 }
 
-static int make_folder(const char *path, struct err *err)
+static int make_dir(const char *path, struct err *err)
 {
-    AUTO_FREE char *folder = path_parent(path);
+    AUTO_FREE char *dir = path_parent(path);
 
-    if (mkdir(folder, 0755) && errno != EEXIST)
-        return err_sys(err, "making the folder %s", folder);
+    if (mkdir(dir, 0755) && errno != EEXIST)
+        return err_sys(err, "making the directory %s", dir);
     return 0;
 }
 
@@ -293,7 +293,7 @@ static int write_beside(const char *path, const char *temporary, int old, const 
     return -1;
 }
 
-/* The lock is held. What a writer that crashed left beside the file is removed: nobody else
+/* The lock is held. What a writer that crashed left beside the file is removed: no other process
  * writes there. */
 static int append_locked(const char *path, int fd, const char *home, const char *line,
                          enum rules_append *ret, struct err *err)
@@ -328,7 +328,7 @@ int rules_append(const char *path, const char *home, const char *line, enum rule
     AUTO_CLOSE int held = -1;
     AUTO_CLOSE int fd = -1;
 
-    if (make_folder(real, err))
+    if (make_dir(real, err))
         return -1;
     held = lock(real, err);
     fd = held < 0 ? -1 : open_regular(real, err);

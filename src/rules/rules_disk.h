@@ -9,11 +9,11 @@ struct rules;
 struct rules_origin;
 
 #define RULES_ADMINISTRATOR "/etc/cordon" /* of the whole host */
-#define RULES_FOLDER "rules"              /* in the folder of a layer */
+#define RULES_DIR "rules"                 /* in the directory of a layer */
 #define RULES_DEFAULT "default.rules"     /* in there: what is appended to */
 
-/* Folders that hold a folder "rules"; all absolute, NULL: there is no such layer. */
-struct rules_places {
+/* Directories that hold a directory "rules"; all absolute, NULL: there is no such layer. */
+struct rules_dirs {
     const char *user;
     const char *project; /* only of a project that the user trusts: its ".cordon" and ".codex" count
                           */
@@ -22,19 +22,19 @@ struct rules_places {
 };
 
 /* What is called for every file of the layers, in the order of precedence and of paths: regular
- * files whose name ends in ".rules". A folder that cannot be listed comes as `origin->file` with
+ * files whose name ends in ".rules". A directory that cannot be listed comes as `origin->file` with
  * the reason in `failure`, which is NULL otherwise; a missing one is fine. */
 struct rules_visitor {
     void (*visit)(void *data, const struct rules_origin *origin, const struct err *failure);
     void *data;
 };
-void rules_visit(const struct rules_places *places, const struct rules_visitor *visitor);
+void rules_visit(const struct rules_dirs *places, const struct rules_visitor *visitor);
 
 /* The text of one file; at most RULES_SIZE_MAX bytes. */
 int rules_read(const char *path, struct buf *ret, struct err *err);
 
 /* Adds all files of the layers. What cannot be read or parsed is a problem of `rules`. */
-void rules_load_layers(struct rules *rules, const struct rules_places *places);
+void rules_load_layers(struct rules *rules, const struct rules_dirs *places);
 
 /* One file, which has to be there. A failure is a problem of `rules`, too. */
 int rules_load_file(struct rules *rules, const char *path, const char *home, struct err *err);
@@ -47,14 +47,14 @@ int rules_load_file(struct rules *rules, const char *path, const char *home, str
 char *rule_line_for_prefix(char *const *words, enum rule_verdict verdict, const char *justification,
                            struct err *err);
 
-/* The same for a host. ERR_INVALID for what is none. */
+/* The same for a host. ERR_INVALID for what is no host. */
 char *rule_line_for_host(const char *host, enum rule_protocol protocol, enum rule_verdict verdict,
                          const char *justification, struct err *err);
 
 enum rules_append { RULES_APPENDED, RULES_THERE_ALREADY };
 
-/* Appends the line, unless the file has the same one; the folder of `path` is made when only that
- * is missing. Others that append at the same time wait; who reads sees the old file or the new
+/* Appends the line, unless the file has the same one; the directory of `path` is made when only that
+ * is missing. Others that append at the same time wait; a reader sees the old file or the new
  * one. Nothing is changed when the file does not parse, before or after. */
 int rules_append(const char *path, const char *home, const char *line, enum rules_append *ret,
                  struct err *err);

@@ -52,7 +52,7 @@ static void check_files(struct look *look, const struct rule_owner *owner, const
 {
     const struct rules_visitor visitor = {.visit = look_at, .data = look};
     AUTO_FREE char *project = NULL;
-    struct rules_places places;
+    struct rules_dirs places;
 
     buf_init(&look->text, SIZE_MAX / 2);
     buf_appendf(&look->text, "home %s\n", owner->home ? owner->home : "");

@@ -9,11 +9,11 @@
 
 #include <stdlib.h>
 
-void rule_layers_find(const struct rule_owner *owner, const char *folder, struct rules_places *ret,
+void rule_layers_find(const struct rule_owner *owner, const char *folder, struct rules_dirs *ret,
                       char **ret_project)
 {
     *ret_project = config_trusted_project(owner->config, folder);
-    *ret = (struct rules_places){
+    *ret = (struct rules_dirs){
         .user = owner->folder,
         .project = *ret_project,
         .administrator = RULES_ADMINISTRATOR,
@@ -25,7 +25,7 @@ struct rules *rule_layers_load(const struct rule_owner *owner, const char *folde
 {
     struct rules *rules = rules_new();
     AUTO_FREE char *project = NULL;
-    struct rules_places places;
+    struct rules_dirs places;
 
     rule_layers_find(owner, folder, &places, &project);
     rules_load_layers(rules, &places);
@@ -35,5 +35,5 @@ struct rules *rule_layers_load(const struct rule_owner *owner, const char *folde
 
 char *rule_layers_file(const struct rule_owner *owner)
 {
-    return owner->folder ? alloc_strf("%s/" RULES_FOLDER "/" RULES_DEFAULT, owner->folder) : NULL;
+    return owner->folder ? alloc_strf("%s/" RULES_DIR "/" RULES_DEFAULT, owner->folder) : NULL;
 }

@@ -16,7 +16,7 @@ struct rule_owner {
 
 /* `*ret_project` is what `ret->project` points to, freed by the caller; the rest is borrowed from
  * the owner. */
-void rule_layers_find(const struct rule_owner *owner, const char *folder, struct rules_places *ret,
+void rule_layers_find(const struct rule_owner *owner, const char *folder, struct rules_dirs *ret,
                       char **ret_project);
 
 /* All of them, sealed: read anew for each command, since a person may have written one since. */

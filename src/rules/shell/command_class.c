@@ -2,7 +2,7 @@
  *
  * The one idea: danger is looked for everywhere (all commands of the view, also those inside),
  * safety has to hold for everything. So safety never holds for what is opaque, for a program that
- * runs another one, or for a name that the finder does not place in a system folder.
+ * runs another one, or for a name that the finder does not place in a system directory.
  *
  * The table is Codex's (is_known_safe_command), with one difference: `uniq IN OUT` writes OUT, so
  * uniq is safe with one file only. */
@@ -192,11 +192,11 @@ static bool words_are_safe(const struct shell_command *command)
 
 bool path_is_system_program(const char *path)
 {
-    static const char *const folders[] = {"/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/"};
+    static const char *const dirs[] = {"/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/"};
 
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
-        if (str_starts(path, folders[i]))
-            return path[strlen(folders[i])] && strchr(path + strlen(folders[i]), '/') == NULL;
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
+        if (str_starts(path, dirs[i]))
+            return path[strlen(dirs[i])] && strchr(path + strlen(dirs[i]), '/') == NULL;
     return false;
 }
 

@@ -15,7 +15,7 @@ enum command_danger {
 enum command_danger command_view_danger(const struct command_view *view);
 
 /* Where the name of a program leads. `find` gives for a name as in argv[0] (bare or with slashes)
- * the absolute clean path that would be executed, with the PATH and folder of the command
+ * the absolute clean path that would be executed, with the PATH and directory of the command
  * (`*ret_found`), and that path without any symlink (`*ret_real`); both are freed by the caller.
  * false when there is no such program. */
 struct program_finder {
@@ -24,7 +24,7 @@ struct program_finder {
 };
 
 /* Everything that the view runs only reads and prints: each command is one of the known-safe list
- * with harmless options, and it, like the shell around it, is found in a system folder and really
+ * with harmless options, and it, like the shell around it, is found in a system directory and really
  * lies there. A name alone proves nothing (a repository may bring its own `./ls`). */
 bool command_view_is_safe(const struct command_view *view, const struct program_finder *finder);
 

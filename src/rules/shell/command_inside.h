@@ -5,7 +5,7 @@
  *     bash -c "make test"              the script "make test"
  *     env -S "make test"               unreadable: runs something, but not in a way that we read
  *
- * By base name, whatever folder it is in, because this is used to find what is dangerous and to
+ * By base name, whatever directory it is in, because this is used to find what is dangerous and to
  * refuse what is unclear, never to show that something is harmless. Programs that can run others in
  * a way of their own (git, make, awk, ssh, ...) are not followed: their own name stands for it. */
 #pragma once

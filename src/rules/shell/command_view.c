@@ -5,7 +5,7 @@
  * shell_literal.h for texts and command_inside.h for argvs.
  *
  * Bounded three times: SHELL_DEPTH_MAX turns, TEXT_MAX bytes of script in all, INSIDE_MAX commands.
- * Whoever passes a bound gets `too_deep`, which counts as dangerous. */
+ * What passes a bound gets `too_deep`, which counts as dangerous. */
 #include "rules/shell/command_view.h"
 
 #include "base/auto.h"

@@ -33,5 +33,5 @@ void command_view_make(char *const *argv, struct command_view *ret);
 void command_view_done(struct command_view *view);
 
 /* The script of `bash|zsh|sh -c|-lc SCRIPT`, exactly three words, the shell given by bare name or
- * by an absolute path in a system folder (else it may be anything); NULL for any other argv. */
+ * by an absolute path in a system directory (else it may be anything); NULL for any other argv. */
 const char *shell_wrapper_script(char *const *argv);

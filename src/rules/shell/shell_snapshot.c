@@ -6,7 +6,7 @@
  *
  * It is carried to a command in its environment, and not in a file: what a file holds (every
  * exported variable) would have to be readable in this sandbox, hidden from every other, and safe
- * from being written by what runs in any of them. The environment of a process is none of these
+ * from being written by what runs in any of them. The environment of a process has none of these
  * problems, and the shell forgets the variables before the script starts.
  *
  * The script is run by `eval` in the shell that read the state, so functions, aliases and options

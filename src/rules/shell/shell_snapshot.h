@@ -1,5 +1,5 @@
 /* What a login shell's start-up files set up, taken once and given to every later command, so that
- * their time is paid once (spec/exec-core.md 9.4). Text only; who runs and stores it:
+ * their time is paid once. Text only; the caller runs and stores it:
  *
  *     run shell_snapshot_take() once        login start-up, then the state as a script, on stdout
  *     shell_snapshot_cut() its output       kept in memory
@@ -8,7 +8,7 @@
  *     shell_snapshot_use() for each command `SHELL -lc SCRIPT` becomes one without start-up
  *
  * Made for bash, zsh and sh. The state is functions, aliases, options and exported variables (not
- * PWD, OLDPWD and SHLVL; sh cannot list its functions). It holds in the folder and for the
+ * PWD, OLDPWD and SHLVL; sh cannot list its functions). It holds in the directory and for the
  * environment in which it was taken; rules and approvals look at the argv as it was. */
 #pragma once
 

@@ -161,7 +161,7 @@ void method_rules_list(struct call *call, const struct rules_list_params *params
     AUTO_FREE char *folder = read_cwd(params->cwd, &code, &err);
     AUTO_FREE char *project = NULL;
     struct rule_owner owner = rules_part_owner(call->client->server);
-    struct rules_places places;
+    struct rules_dirs places;
     json_t *files;
 
     if (!folder) {

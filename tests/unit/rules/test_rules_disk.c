@@ -94,7 +94,7 @@ static enum rule_verdict decide(const struct rules *rules, const char *word)
     return decision.verdict;
 }
 
-static struct rules *load(const struct rules_places *places)
+static struct rules *load(const struct rules_dirs *places)
 {
     struct rules *rules = rules_new();
 
@@ -111,7 +111,7 @@ static void layers_are_read_in_order(void **state)
     AUTO_FREE char *user = path_join(base, "user");
     AUTO_FREE char *project = path_join(base, "project");
     AUTO_FREE char *admin = path_join(base, "admin");
-    struct rules_places places = {.user = user, .administrator = admin, .home = base};
+    struct rules_dirs places = {.user = user, .administrator = admin, .home = base};
     AUTO(rules_auto) struct rules *untrusted = NULL;
     AUTO(rules_auto) struct rules *trusted = NULL;
     size_t problems;
@@ -153,7 +153,7 @@ static void the_administrator_forbids(void **state)
     const char *base = *state;
     AUTO_FREE char *user = path_join(base, "user");
     AUTO_FREE char *admin = path_join(base, "admin");
-    const struct rules_places places = {.user = user, .administrator = admin};
+    const struct rules_dirs places = {.user = user, .administrator = admin};
     AUTO(rules_auto) struct rules *rules = NULL;
 
     make_folder(base, "user");
@@ -170,7 +170,7 @@ static void the_administrator_forbids(void **state)
 static void what_cannot_be_read_is_a_problem(void **state)
 {
     const char *base = *state;
-    const struct rules_places places = {.user = base};
+    const struct rules_dirs places = {.user = base};
     AUTO_FREE char *link = path_join(base, "rules/gone.rules");
     AUTO_FREE char *large = path_join(base, "rules/large.rules");
     AUTO(rules_auto) struct rules *rules = NULL;
@@ -227,7 +227,7 @@ static void lines_as_codex_writes_them(void **state)
 static void every_word_survives(void **state)
 {
     const char *base = *state;
-    const struct rules_places places = {.user = base};
+    const struct rules_dirs places = {.user = base};
     AUTO(rules_auto) struct rules *rules = NULL;
     struct err err;
 
