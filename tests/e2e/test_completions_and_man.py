@@ -1,5 +1,6 @@
 """Completions and man pages say what the program has, and nothing else: all three shells and every
-page are held against `cordon help --json`."""
+page are held against `cordon help --json`. The completions are made of it (completions/generate)
+and work in their shells; the pages are written by hand."""
 import json
 import pathlib
 import re
@@ -8,9 +9,9 @@ import subprocess
 
 import pytest
 
-from harness import CORDON, TOP
+from harness import BUILD, CORDON, TOP
 
-SHELLS = {"bash": "cordon.bash", "zsh": "_cordon", "fish": "cordon.fish"}
+SHELLS = {"bash": "cordon", "zsh": "_cordon", "fish": "cordon.fish"}  # as they are installed
 NOT_COMMANDS = {"help", "version"}  # of Cordon itself: --help, --version
 
 
@@ -33,7 +34,7 @@ def long_options(text):
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_completions_have_every_option_and_no_other(commands, shell):
-    text = (TOP / "completions" / SHELLS[shell]).read_text()
+    text = (BUILD / "completions" / SHELLS[shell]).read_text()
     text = re.sub(r"(^|\s)#.*", "", text)
     if shell == "fish":
         found = set(re.findall(r"^complete .*? -l ([a-z0-9-]+)", text, re.MULTILINE))
@@ -44,7 +45,7 @@ def test_completions_have_every_option_and_no_other(commands, shell):
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_completions_have_every_command_and_word(commands, shell):
-    text = (TOP / "completions" / SHELLS[shell]).read_text()
+    text = (BUILD / "completions" / SHELLS[shell]).read_text()
     for command in commands.values():
         assert re.search(rf"\b{command['name']}\b", text)
         for option in command["options"]:
@@ -54,7 +55,7 @@ def test_completions_have_every_command_and_word(commands, shell):
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_completions_have_every_short_option(commands, shell):
-    text = (TOP / "completions" / SHELLS[shell]).read_text()
+    text = (BUILD / "completions" / SHELLS[shell]).read_text()
     for command in commands.values():
         for option in command["options"]:
             if option["letter"] and shell == "fish":
@@ -67,7 +68,7 @@ def test_completions_have_every_short_option(commands, shell):
 def test_completions_are_accepted_by_their_shell(shell):
     """By those that are installed; bash always is."""
     if shutil.which(shell):
-        file = TOP / "completions" / SHELLS[shell]
+        file = BUILD / "completions" / SHELLS[shell]
         subprocess.run([shell, "-n", file], check=True, timeout=60)
     else:
         assert shell != "bash"
@@ -76,7 +77,7 @@ def test_completions_are_accepted_by_their_shell(shell):
 def complete(place, *words):
     """What bash offers for the last of the words."""
     script = f"""
-        source {TOP}/completions/cordon.bash
+        source {BUILD}/completions/cordon
         COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
         _cordon 2>/dev/null
         printf '%s\\n' "${{COMPREPLY[@]}}"
@@ -125,6 +126,50 @@ def test_bash_completes_values(place, words, wanted):
 def test_bash_completes_the_command_to_run(place):
     assert "env" in complete(place, "cordon", "run", "env")
     assert "env" in complete(place, "cordon", "run", "--json", "--", "env")
+
+
+def offered_by_fish(place, line):
+    """What fish offers at the end of the line."""
+    script = f"source {BUILD}/completions/cordon.fish; complete -C '{line}'"
+    out = subprocess.run(["fish", "--no-config", "-c", script], cwd=place.ws, env=place.env,
+                         capture_output=True, text=True, check=True, timeout=60)
+    assert out.stderr == ""
+    return {row.split("\t")[0] for row in out.stdout.splitlines()}
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
+def test_fish_completes(place, commands):
+    assert offered_by_fish(place, "cordon ") == commands.keys()
+    for name, command in commands.items():
+        wanted = {f"--{option}" for option in options_of(command)}
+        assert offered_by_fish(place, f"cordon {name} --") >= wanted - {"--help"}
+    assert offered_by_fish(place, "cordon run --network ") == {"restricted", "enabled"}
+    assert offered_by_fish(place, "cordon log v") == {"verify"}
+    place.config("[permissions.mine.filesystem]\n")
+    assert offered_by_fish(place, "cordon run --profile mi") == {"mine"}
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
+def test_zsh_completes(place, commands):
+    """What _arguments, which needs a terminal, is given for each command."""
+    for name, command in commands.items():
+        script = f"""
+            _arguments() {{
+                if [[ $1 == -C ]]; then state=argument; line=({name}); else print -rl -- "$@"; fi
+            }}
+            source {BUILD}/completions/_cordon
+        """
+        out = subprocess.run(["zsh", "-fc", script], cwd=place.ws, env=place.env,
+                             capture_output=True, text=True, check=True, timeout=60)
+        assert out.stderr == ""
+        specs = out.stdout.splitlines()
+        assert specs[0] == "-S"
+        for option in command["options"]:
+            spelled = rf"--{option['name']}{'=' if option['value'] else ''}\["
+            words = " ".join(option["words"] or [])
+            assert any(re.search(spelled, spec) and words in spec for spec in specs), option
+            if option["letter"]:
+                assert any(re.search(rf"-{option['letter']}\+?\[", spec) for spec in specs), option
 
 
 # --- man pages
