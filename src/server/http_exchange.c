@@ -14,7 +14,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { LINE_MAX_LEN = 2 << 20 }; /* all headers of an answer are one line */
 

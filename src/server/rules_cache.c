@@ -5,7 +5,6 @@
  * the reason may lie elsewhere. */
 #include "server/rules_cache.h"
 
-#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/clock.h"

@@ -3,7 +3,6 @@
  * recursion is as deep as a schema file is nested. */
 #include "server/schema.h"
 
-#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/str.h"

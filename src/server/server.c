@@ -31,7 +31,6 @@
 #include "server/service.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* --- the end ---

@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 static void add_quoted(struct buf *out, const char *text)
 {

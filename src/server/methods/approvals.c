@@ -3,7 +3,6 @@
  * (docs/threat-model.md), so everybody may answer. */
 #include "approval/approvals.h"
 #include "base/alloc.h"
-#include "base/auto.h"
 #include "server/approver_client.h"
 #include "server/call.h"
 #include "server/client.h"

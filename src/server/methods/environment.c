@@ -16,11 +16,7 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <nettle/sha2.h>
-#include <pwd.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 void method_environment_info(struct call *call)

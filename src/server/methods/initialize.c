@@ -1,5 +1,4 @@
 /* initialize: a new session, or one that was left behind. */
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "rpc/rpc.h"
@@ -9,8 +8,6 @@
 #include "server/host.h"
 #include "server/methods.gen.h"
 #include "server/server.h"
-
-#include <string.h>
 
 static uint64_t lifetime_of(const struct initialize_params *params, const struct server *server)
 {

@@ -6,15 +6,12 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/base64.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "base/strv.h"
 #include "output/output.h"
-#include "policy/access.h"
 #include "rpc/rpc.h"
-#include "rpc/text.h"
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
@@ -23,14 +20,12 @@
 #include "server/place.h"
 #include "server/process/observer.h"
 #include "server/process/process_wait.h"
-#include "server/process/rpc_event.h"
 #include "server/process/rpc_process.h"
 #include "server/rpc_path.h"
 #include "server/server.h"
 #include "server/start_env.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -16,7 +16,6 @@
 #include "server/rules_part.h"
 #include "server/server.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 
 /* Without a folder no project counts. Caller frees; NULL on failure. */

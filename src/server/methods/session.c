@@ -26,7 +26,6 @@
 #include "server/start_env.h"
 #include "workspace/host_shell.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "server/model/session_command.h"
 
 #include "approval/requirement.h"
-#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/path.h"
 #include "job/job.h"

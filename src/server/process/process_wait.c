@@ -10,13 +10,11 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
-#include "base/clock.h"
 #include "job/result_json.h"
 #include "loop/loop.h"
 #include "rpc/text.h"
 #include "server/call.h"
 #include "server/client_session.h"
-#include "server/process/observer.h"
 #include "server/process/rpc_event.h"
 #include "server/process/rpc_process.h"
 #include "server/server.h"
@@ -24,7 +22,6 @@
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { READ_BYTES_MAX = 8 << 20 }; /* of output in one answer: a message is 16 MiB at most */
 

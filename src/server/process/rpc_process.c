@@ -27,7 +27,6 @@
 #include "server/process/rpc_event.h"
 #include "server/server.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
