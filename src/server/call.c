@@ -24,10 +24,7 @@ struct call *call_begin(struct client *client, struct rpc_message *message)
 
     call->client = client;
     call->message = rpc_message_take(message);
-    call->next = client->calls;
-    if (call->next)
-        call->next->previous = call;
-    client->calls = call;
+    list_add(&client->calls, &call->in_client);
     client->calls_len++;
     return call;
 }
@@ -36,12 +33,7 @@ static void call_free(struct call *call)
 {
     struct client *client = call->client;
 
-    if (call->next)
-        call->next->previous = call->previous;
-    if (call->previous)
-        call->previous->next = call->next;
-    else
-        client->calls = call->next;
+    list_remove(&call->in_client);
     client->calls_len--;
     rpc_message_done(&call->message);
     free(call->params);
@@ -50,8 +42,8 @@ static void call_free(struct call *call)
 
 void calls_drop(struct client *client)
 {
-    while (client->calls) {
-        struct call *call = client->calls;
+    while (!list_is_empty(&client->calls)) {
+        struct call *call = list_first(&client->calls, struct call, in_client);
 
         if (call->on_gone)
             call->on_gone(call->data);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/list.h"
 #include "rpc/message.h"
 
 #include <jansson.h>
@@ -25,8 +26,7 @@ struct strv;
 
 struct call {
     struct client *client;
-    struct call *next; /* of the client's calls */
-    struct call *previous;
+    struct list in_client;
     struct rpc_message message; /* owned */
     void *params;               /* owned; those of the message, as their handler takes them */
     void (*on_gone)(void *data);

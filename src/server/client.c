@@ -136,10 +136,7 @@ void client_on_open(struct server *server, struct rpc_peer *peer)
 
     client->server = server;
     client->peer = peer;
-    client->next = server->clients;
-    if (client->next)
-        client->next->previous = client;
-    server->clients = client;
+    list_add(&server->clients, &client->in_server);
     rpc_peer_set_data(peer, client);
     log_event(LOG_LEVEL_INFO, "client-connected", log_text("peer", rpc_peer_name(peer)));
 }
@@ -156,8 +153,6 @@ void client_on_room(struct client *client)
 
 void client_on_closed(struct client *client)
 {
-    struct server *server = client->server;
-
     calls_drop(client);
     observers_free(client);
     for (int i = 0; i < CLIENT_PART_COUNT; i++)
@@ -165,12 +160,7 @@ void client_on_closed(struct client *client)
             client->parts[i].type->done(client->parts[i].part);
     if (client->session)
         client_session_detach(client->session);
-    if (client->next)
-        client->next->previous = client->previous;
-    if (client->previous)
-        client->previous->next = client->next;
-    else
-        server->clients = client->next;
+    list_remove(&client->in_server);
     free(client);
 }
 

@@ -1,6 +1,8 @@
 /* One connection: how far its handshake is, the session that it speaks for, the calls that wait. */
 #pragma once
 
+#include "base/list.h"
+
 #include <stddef.h>
 
 struct call;
@@ -28,13 +30,12 @@ enum client_state {
 struct client {
     struct server *server;
     struct rpc_peer *peer;
-    struct client *next; /* of the server's clients */
-    struct client *previous;
+    struct list in_server;
     enum client_state state;
     struct client_session *session; /* NULL before initialize */
-    struct call *calls;
+    struct list calls;
     size_t calls_len;
-    struct observer *observers; /* processes of others that it watches */
+    struct list observers; /* processes of others that it watches */
     struct {
         void *part;
         const struct client_part_type *type;

@@ -39,8 +39,9 @@ static void uuid_make(char ret[CLIENT_SESSION_ID_SIZE])
 
 static bool has_live(const struct client_session *session)
 {
-    for (const struct rpc_process *process = session->processes.first; process;
-         process = process->next)
+    const struct rpc_process *process;
+
+    list_for_each(process, &session->processes.list, in_table)
         if (rpc_process_is_live(process))
             return true;
     return false;
@@ -69,39 +70,31 @@ struct client_session *client_session_new(struct server *server, uint64_t lifeti
     session->server = server;
     session->lifetime_ns = lifetime_ns;
     session->timer = loop_timer_new(server->loop, on_time, session);
-    session->next = server->sessions;
-    if (session->next)
-        session->next->previous = session;
-    server->sessions = session;
+    list_add(&server->sessions, &session->in_server);
     return session;
 }
 
 void client_session_free(struct client_session *session)
 {
-    struct server *server = session->server;
-
     log_event(LOG_LEVEL_INFO, "session-ended", log_text("session", session->id));
     if (session->client)
         session->client->session = NULL;
-    while (session->processes.first)
-        rpc_process_free(session->processes.first);
+    while (!list_is_empty(&session->processes.list))
+        rpc_process_free(list_first(&session->processes.list, struct rpc_process, in_table));
     model_part_end(session);
     exec_runs_end(session);
     approvals_free(session->approvals);
     snapshots_free(session->snapshots);
-    if (session->next)
-        session->next->previous = session->previous;
-    if (session->previous)
-        session->previous->next = session->next;
-    else
-        server->sessions = session->next;
+    list_remove(&session->in_server);
     loop_timer_free(session->timer);
     free(session);
 }
 
 struct client_session *client_session_find(const struct server *server, const char *id)
 {
-    for (struct client_session *session = server->sessions; session; session = session->next)
+    struct client_session *session;
+
+    list_for_each(session, &server->sessions, in_server)
         if (str_eq(session->id, id))
             return session;
     return NULL;
@@ -109,7 +102,9 @@ struct client_session *client_session_find(const struct server *server, const ch
 
 static void notify_processes(struct client_session *session)
 {
-    for (struct rpc_process *process = session->processes.first; process; process = process->next)
+    struct rpc_process *process;
+
+    list_for_each(process, &session->processes.list, in_table)
         rpc_process_on_owner(process);
 }
 
@@ -136,9 +131,10 @@ static bool has_model_session(const struct client_session *session)
 static struct client_session *find_spare(const struct server *server, uint64_t detached)
 {
     struct client_session *found = NULL;
+    struct client_session *session;
 
-    for (struct client_session *session = server->sessions; session; session = session->next)
-        if (session->detached > detached && !session->processes.first &&
+    list_for_each(session, &server->sessions, in_server)
+        if (session->detached > detached && !session->processes.len &&
             (!found || session->detached < found->detached))
             found = session;
     return found;
@@ -147,11 +143,12 @@ static struct client_session *find_spare(const struct server *server, uint64_t d
 /* Clients that come and go must not fill the memory with what they might resume. */
 static void end_oldest(const struct server *server)
 {
-    struct client_session *spare = NULL;
+    const struct client_session *session;
+    struct client_session *spare;
     size_t count = 0;
 
-    for (const struct client_session *session = server->sessions; session; session = session->next)
-        count += session->detached && !session->processes.first;
+    list_for_each(session, &server->sessions, in_server)
+        count += session->detached && !session->processes.len;
     if (count <= CLIENT_SESSIONS_DETACHED)
         return;
     spare = find_spare(server, 0);
@@ -172,7 +169,9 @@ void client_session_detach(struct client_session *session)
 
 void client_session_on_room(struct client_session *session)
 {
-    for (struct rpc_process *process = session->processes.first; process; process = process->next)
+    struct rpc_process *process;
+
+    list_for_each(process, &session->processes.list, in_table)
         rpc_process_deliver(process);
 }
 

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/list.h"
 #include "server/process/process_table.h"
 
 #include <stdbool.h>
@@ -23,17 +24,16 @@ enum {
     CLIENT_SESSIONS_DETACHED = 1024, /* kept that have nothing in them */
 };
 
-#define CLIENT_SESSION_LIFETIME_NS UINT64_C(80000000000) /* 80 s, as measured: spec 3 */
+#define CLIENT_SESSION_LIFETIME_NS UINT64_C(80000000000) /* 80 s, as the original does */
 
 struct client_session {
     char id[CLIENT_SESSION_ID_SIZE];
     uint64_t number; /* owner of its jobs; from 1 */
     struct server *server;
-    struct client *client;       /* NULL while detached */
-    struct client_session *next; /* of the server's sessions */
-    struct client_session *previous;
+    struct client *client; /* NULL while detached */
+    struct list in_server;
     uint64_t lifetime_ns; /* without a connection; 0: until nothing runs, and then the usual */
-    uint64_t detached;    /* the how manieth of the server to lose its connection; 0: it has one */
+    uint64_t detached;    /* counts in the order in which connections were lost; 0: it has one */
     struct loop_timer *timer;
     struct process_table processes;
     struct snapshots *snapshots; /* of its login shells; NULL until one is asked for */

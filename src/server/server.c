@@ -49,11 +49,12 @@ static bool has_running(const struct server *server)
 static void terminate_all(struct server *server, uint64_t grace_ns)
 {
     struct err ignored; /* the next step kills what is left */
+    struct client_session *session;
+    struct rpc_process *process;
     bool was_running;
 
-    for (struct client_session *session = server->sessions; session; session = session->next)
-        for (struct rpc_process *process = session->processes.first; process;
-             process = process->next)
+    list_for_each(session, &server->sessions, in_server)
+        list_for_each(process, &session->processes.list, in_table)
             rpc_process_terminate(process, grace_ns, &was_running, &ignored);
     exec_runs_cancel(server);
 }
@@ -94,7 +95,7 @@ void stopping_check(struct server *server)
 {
     struct stopping *stopping = &server->stopping;
 
-    if (stopping->step == STOPPING_CLOSE && !server->clients)
+    if (stopping->step == STOPPING_CLOSE && list_is_empty(&server->clients))
         server->is_done = true;
     if ((stopping->step == STOPPING_DRAIN || stopping->step == STOPPING_TERMINATE) &&
         !has_running(server))
@@ -153,9 +154,10 @@ struct metric {
 
 static uint64_t count_sessions(const struct server *server)
 {
+    const struct client_session *session;
     uint64_t count = 0;
 
-    for (const struct client_session *session = server->sessions; session; session = session->next)
+    list_for_each(session, &server->sessions, in_server)
         count++;
     return count;
 }
@@ -406,10 +408,10 @@ void server_free(struct server *server)
     if (!server)
         return;
     exec_runs_free(server);
-    while (server->sessions)
-        client_session_free(server->sessions);
-    while (server->clients)
-        client_on_closed(server->clients);
+    while (!list_is_empty(&server->sessions))
+        client_session_free(list_first(&server->sessions, struct client_session, in_server));
+    while (!list_is_empty(&server->clients))
+        client_on_closed(list_first(&server->clients, struct client, in_server));
     model_part_free(server);
     prompt_free(server->prompt);
     rules_cache_done(&server->rules);

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/list.h"
 #include "rpc/rpc.h"
 #include "server/process/process_table.h"
 #include "server/process/rpc_event.h"
@@ -96,8 +97,8 @@ struct server {
     struct prompt *prompt;           /* where the person is asked; NULL: clients are */
     struct server_audit *audit;      /* the audit log; NULL: nothing is written yet */
     struct service *service;         /* signals, systemd */
-    struct client *clients;
-    struct client_session *sessions;
+    struct list clients;
+    struct list sessions;
     uint64_t sessions_made;
     uint64_t sessions_detached;
     struct server_limits limits;

@@ -15,10 +15,10 @@
 void method_approval_list(struct call *call)
 {
     const struct server *server = call->client->server;
+    const struct client_session *session;
     json_t *list = json_array();
 
-    for (const struct client_session *session = server->sessions; session;
-         session = session->next) {
+    list_for_each(session, &server->sessions, in_server) {
         AUTO_JSON json_t *questions =
             session->approvals ? approvals_to_json(session->approvals) : NULL;
         size_t i;
@@ -33,10 +33,11 @@ void method_approval_list(struct call *call)
 /* "3.q1": the number of the session, and its own id, `*ret_id`. NULL when there is no such. */
 static struct approvals *find(const struct server *server, const char *text, const char **ret_id)
 {
+    const struct client_session *session;
     char *end;
     unsigned long long number = strtoull(text, &end, 10);
 
-    for (const struct client_session *session = server->sessions; session; session = session->next)
+    list_for_each(session, &server->sessions, in_server)
         if (*end == '.' && session->number == number && session->approvals) {
             *ret_id = end + 1;
             return session->approvals;

@@ -487,10 +487,10 @@ static json_t *argv_to_json(const struct strv *argv)
 
 static json_int_t count_observers(const struct rpc_process *process)
 {
+    const struct observer *observer;
     json_int_t count = 0;
 
-    for (const struct observer *observer = process->observers; observer;
-         observer = observer->next_of_process)
+    list_for_each(observer, &process->observers, in_process)
         count++;
     return count;
 }
@@ -519,8 +519,9 @@ static json_t *process_to_json(const struct rpc_process *process)
 
 static void list_session(const struct client_session *session, json_t *list)
 {
-    for (const struct rpc_process *process = session->processes.first; process;
-         process = process->next)
+    const struct rpc_process *process;
+
+    list_for_each(process, &session->processes.list, in_table)
         if (process->state != RPC_PROCESS_STARTING && process->state != RPC_PROCESS_FAILED)
             json_array_append_new(list, process_to_json(process));
 }
@@ -528,11 +529,11 @@ static void list_session(const struct client_session *session, json_t *list)
 void method_process_list(struct call *call, const struct process_list_params *params)
 {
     const struct client *client = call->client;
+    const struct client_session *session;
     json_t *list = json_array();
 
     if (params->all)
-        for (const struct client_session *session = client->server->sessions; session;
-             session = session->next)
+        list_for_each(session, &client->server->sessions, in_server)
             list_session(session, list);
     else
         list_session(client->session, list);

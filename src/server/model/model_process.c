@@ -63,12 +63,12 @@ struct rpc_process *model_process_find(const struct client_session *owner, int n
 void model_process_on_left(void *data, struct job *job)
 {
     const struct server *server = data;
+    const struct client_session *owner;
     struct rpc_process *process = NULL;
     struct job_info info;
 
     job_info(job, &info);
-    for (const struct client_session *owner = server->sessions; owner && !process;
-         owner = owner->next)
+    list_for_each(owner, &server->sessions, in_server)
         if (owner->number == info.owner)
             process = model_process_find(owner, info.id);
     if (process && process->job == job)

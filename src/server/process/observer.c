@@ -19,8 +19,9 @@
 
 struct observer *observer_find(const struct client *client, const char *alias)
 {
-    for (struct observer *observer = client->observers; observer;
-         observer = observer->next_of_client)
+    struct observer *observer;
+
+    list_for_each(observer, &client->observers, in_client)
         if (str_eq(observer->alias, alias))
             return observer;
     return NULL;
@@ -87,15 +88,17 @@ void observer_send(struct observer *observer)
 
 void observers_on_news(struct rpc_process *process)
 {
-    for (struct observer *observer = process->observers; observer;
-         observer = observer->next_of_process)
+    struct observer *observer;
+
+    list_for_each(observer, &process->observers, in_process)
         observer_send(observer);
 }
 
 void observers_on_room(struct client *client)
 {
-    for (struct observer *observer = client->observers; observer;
-         observer = observer->next_of_client)
+    struct observer *observer;
+
+    list_for_each(observer, &client->observers, in_client)
         observer_send(observer);
 }
 
@@ -103,15 +106,8 @@ void observers_on_room(struct client *client)
 
 void observer_free(struct observer *observer)
 {
-    struct observer **of_client = &observer->client->observers;
-    struct observer **of_process = &observer->process->observers;
-
-    while (*of_client != observer)
-        of_client = &(*of_client)->next_of_client;
-    *of_client = observer->next_of_client;
-    while (*of_process != observer)
-        of_process = &(*of_process)->next_of_process;
-    *of_process = observer->next_of_process;
+    list_remove(&observer->in_client);
+    list_remove(&observer->in_process);
     if (observer->process->writer == observer)
         observer->process->writer = NULL;
     free(observer->alias);
@@ -120,14 +116,14 @@ void observer_free(struct observer *observer)
 
 void observers_drop(struct rpc_process *process)
 {
-    while (process->observers)
-        observer_free(process->observers);
+    while (!list_is_empty(&process->observers))
+        observer_free(list_first(&process->observers, struct observer, in_process));
 }
 
 void observers_free(struct client *client)
 {
-    while (client->observers)
-        observer_free(client->observers);
+    while (!list_is_empty(&client->observers))
+        observer_free(list_first(&client->observers, struct observer, in_client));
 }
 
 struct observer *observer_new(struct client *client, struct rpc_process *process)
@@ -137,9 +133,7 @@ struct observer *observer_new(struct client *client, struct rpc_process *process
     observer->client = client;
     observer->process = process;
     observer->alias = alloc_strf("%s/%s", process->owner->id, process->id);
-    observer->next_of_client = client->observers;
-    client->observers = observer;
-    observer->next_of_process = process->observers;
-    process->observers = observer;
+    list_add(&client->observers, &observer->in_client);
+    list_add(&process->observers, &observer->in_process);
     return observer;
 }

@@ -2,6 +2,7 @@
  * comes too late for it gets as process/gap. One of them may hold the write lock, the right to write. */
 #pragma once
 
+#include "base/list.h"
 #include "output/output.h"
 
 #include <stdbool.h>
@@ -13,8 +14,8 @@ struct rpc_process;
 struct observer {
     struct client *client;
     struct rpc_process *process;
-    struct observer *next_of_client;
-    struct observer *next_of_process;
+    struct list in_client;
+    struct list in_process;
     char *alias; /* "SESSION/PROCESS" */
     struct output_cursor cursor;
     bool has_sent_exit;

@@ -24,45 +24,22 @@ struct rpc_process *process_table_find(const struct process_table *table, const 
 void process_table_add(struct process_table *table, struct rpc_process *process)
 {
     tsearch(process, &table->tree, compare_ids);
-    process->previous = table->last;
-    if (table->last)
-        table->last->next = process;
-    else
-        table->first = process;
-    table->last = process;
+    list_append(&table->list, &process->in_table);
     table->len++;
 }
 
 void process_table_remove(struct process_table *table, struct rpc_process *process)
 {
     tdelete(process, &table->tree, compare_ids);
-    if (process->next)
-        process->next->previous = process->previous;
-    else
-        table->last = process->previous;
-    if (process->previous)
-        process->previous->next = process->next;
-    else
-        table->first = process->next;
+    list_remove(&process->in_table);
     table->len--;
 }
 
 void retained_remove(struct retained *retained, struct rpc_process *process)
 {
-    struct rpc_process *next = process->retained_next;
-    struct rpc_process *previous = process->retained_previous;
-
-    if (!previous && retained->oldest != process)
+    if (!list_is_linked(&process->in_retained))
         return;
-    if (next)
-        next->retained_previous = previous;
-    else
-        retained->newest = previous;
-    if (previous)
-        previous->retained_next = next;
-    else
-        retained->oldest = next;
-    process->retained_next = process->retained_previous = NULL;
+    list_remove(&process->in_retained);
     retained->len--;
     retained->bytes -= process->retained_bytes;
 }
@@ -74,19 +51,16 @@ static bool is_too_much(const struct retained *retained)
 
 void retained_add(struct retained *retained, struct rpc_process *process)
 {
-    process->retained_previous = retained->newest;
-    if (retained->newest)
-        retained->newest->retained_next = process;
-    else
-        retained->oldest = process;
-    retained->newest = process;
+    struct rpc_process *oldest;
+
+    list_append(&retained->list, &process->in_retained);
     retained->len++;
     process->retained_bytes = output_memory(job_output(process->job));
     retained->bytes += process->retained_bytes;
-
-    while (is_too_much(retained) && retained->oldest != process) {
-        struct rpc_process *oldest = retained->oldest;
-
+    while (is_too_much(retained)) {
+        oldest = list_first(&retained->list, struct rpc_process, in_retained);
+        if (!oldest || oldest == process)
+            return;
         retained_remove(retained, oldest);
         loop_timer_start(oldest->last, 0);
     }

@@ -3,14 +3,15 @@
  * too many, or when they hold too much. */
 #pragma once
 
+#include "base/list.h"
+
 #include <stddef.h>
 
 struct rpc_process;
 
 struct process_table {
-    void *tree;                /* tsearch(3), by id */
-    struct rpc_process *first; /* in the order of their starts */
-    struct rpc_process *last;
+    void *tree;       /* tsearch(3), by id */
+    struct list list; /* in the order of their starts */
     size_t len;
 };
 
@@ -30,8 +31,7 @@ enum {
 
 /* Zeroed it is empty. */
 struct retained {
-    struct rpc_process *oldest;
-    struct rpc_process *newest;
+    struct list list; /* the oldest first */
     size_t len;
     size_t bytes;
 };

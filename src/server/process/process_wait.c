@@ -135,12 +135,7 @@ static void process_read_append(struct rpc_process *process, const struct proces
 
 static void wait_free(struct process_wait *wait)
 {
-    if (wait->next)
-        wait->next->previous = wait->previous;
-    if (wait->previous)
-        wait->previous->next = wait->next;
-    else
-        wait->process->waits = wait->next;
+    list_remove(&wait->in_process);
     loop_timer_free(wait->timer);
     free(wait);
 }
@@ -206,13 +201,12 @@ static bool has_come(const struct rpc_process *process, const struct process_wai
 
 void process_waits_answer(struct rpc_process *process)
 {
+    struct process_wait *wait;
     struct process_wait *next;
 
-    for (struct process_wait *wait = process->waits; wait; wait = next) {
-        next = wait->next;
+    list_for_each_safe(wait, next, &process->waits, in_process)
         if (has_come(process, wait))
             wait_answer(wait);
-    }
 }
 
 /* --- life --- */
@@ -246,11 +240,7 @@ void process_wait_start(const struct process_wait *from, uint64_t wait_ns)
     if (from->kind == WAIT_READ)
         note_asked(process, from);
     *wait = *from;
-    wait->previous = NULL;
-    wait->next = process->waits;
-    if (wait->next)
-        wait->next->previous = wait;
-    process->waits = wait;
+    list_add(&process->waits, &wait->in_process);
     call_on_gone(wait->call, on_gone, wait);
     if (wait_ns == 0 || has_come(process, wait)) {
         wait_answer(wait);
@@ -264,10 +254,11 @@ void process_wait_start(const struct process_wait *from, uint64_t wait_ns)
 
 void process_waits_drop(struct rpc_process *process)
 {
-    while (process->waits) {
-        struct call *call = process->waits->call;
+    while (!list_is_empty(&process->waits)) {
+        struct process_wait *wait = list_first(&process->waits, struct process_wait, in_process);
+        struct call *call = wait->call;
 
-        wait_free(process->waits);
+        wait_free(wait);
         call_on_gone(call, NULL, NULL);
         call_fail(call, RPC_INVALID_REQUEST, "unknown process id %s", process->id);
     }

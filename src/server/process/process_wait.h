@@ -1,6 +1,8 @@
 /* Calls that wait for something of a process: process/read for output, process/wait for an end. */
 #pragma once
 
+#include "base/list.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,8 +16,7 @@ struct process_wait {
     enum process_wait_kind kind;
     struct call *call;
     struct rpc_process *process;
-    struct process_wait *next;
-    struct process_wait *previous;
+    struct list in_process;
     struct loop_timer *timer; /* NULL: without end */
     uint64_t after_seq;       /* WAIT_READ, these four */
     uint64_t offset;          /* UINT64_MAX: after_seq says where */

@@ -220,7 +220,7 @@ void rpc_process_on_owner(struct rpc_process *process)
 
 static void defer_wake(struct rpc_process *process)
 {
-    if (process->waits)
+    if (!list_is_empty(&process->waits))
         loop_timer_start(process->wake, 0);
 }
 
@@ -328,8 +328,7 @@ static void on_started(struct rpc_process *process)
 /* What a model's command writes can reach its calls before the launcher got to say that it runs. */
 static void on_output(struct output_watch *watch)
 {
-    void *whole = (char *)watch - offsetof(struct rpc_process, output_watch);
-    struct rpc_process *process = whole;
+    struct rpc_process *process = container_of(watch, struct rpc_process, output_watch);
 
     if (process->delivery == RPC_TAKEN && process->state == RPC_PROCESS_STARTING &&
         rpc_process_last_chunk(process))
@@ -350,7 +349,7 @@ static void on_failed(struct rpc_process *process)
 
 static void on_session(struct job_watch *watch, enum job_event event)
 {
-    struct rpc_process *process = (struct rpc_process *)watch;
+    struct rpc_process *process = container_of(watch, struct rpc_process, job_watch);
 
     switch (event) {
     case JOB_STARTED:

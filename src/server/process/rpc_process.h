@@ -28,7 +28,7 @@ struct process_wait;
 
 #define RPC_PROCESS_MEMORY                                                                         \
     ((size_t)2 << 20) /* head and tail: 1 MiB each, which a client may count on */
-#define RPC_PROCESS_RETENTION_NS UINT64_C(80000000000) /* behind closed, as measured: spec 5.3 */
+#define RPC_PROCESS_RETENTION_NS UINT64_C(80000000000) /* behind closed, as the original does */
 
 enum rpc_process_state {
     RPC_PROCESS_STARTING,
@@ -47,21 +47,19 @@ enum rpc_delivery {
 /* What is different when it exits: known from RPC_PROCESS_EXITED on. */
 struct rpc_end {
     uint64_t chunks; /* that came before */
-    int code;        /* spec 5.2: on a terminal 1 for any signal */
+    int code;        /* on a terminal 1 for any signal */
     int signal;
     bool is_denied; /* sandboxDenied */
     struct denials denials;
 };
 
 struct rpc_process {
-    struct job_watch job_watch; /* these two first and second */
+    struct job_watch job_watch;
     struct output_watch output_watch;
     char *id;
     struct client_session *owner;
-    struct rpc_process *next; /* of the owner's, in the order of their starts */
-    struct rpc_process *previous;
-    struct rpc_process *retained_next; /* of the server's that are closed */
-    struct rpc_process *retained_previous;
+    struct list in_table;    /* of the owner's */
+    struct list in_retained; /* of the server's that are closed */
     size_t retained_bytes;
     struct job *job;          /* owned unless `is_lent` */
     bool is_lent;             /* by the sessions of models, until they have no more use for it */
@@ -84,8 +82,8 @@ struct rpc_process {
     struct output_cursor pushed; /* what comes next for the owner's connection */
     uint64_t asked;              /* RPC_PULL: the client has got the output up to here */
     struct output_cursor found;  /* where the last read ended: the next one begins there */
-    struct process_wait *waits;
-    struct observer *observers;
+    struct list waits;
+    struct list observers;
     struct observer *writer; /* one of them, or NULL: the owner */
     struct loop_timer *wake; /* answers what waits */
     struct loop_timer *last; /* retention, or the removal of what failed */
@@ -99,7 +97,7 @@ struct rpc_process_options {
     json_t *metadata; /* borrowed */
     enum rpc_delivery delivery;
     uint64_t spool_bytes; /* 0: none */
-    struct call *start;   /* answered when it has started, or failed to; NULL: nobody asks */
+    struct call *start;   /* answered when it has started, or failed to; NULL: no call does */
     struct job *lent;     /* a model's session that runs already, and */
     int number;           /* its number; NULL and 0: `process` is started */
 };
