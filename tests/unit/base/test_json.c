@@ -1,5 +1,5 @@
 /* base/json: positions, limits, paths. */
-#include "cases.h"
+#include "support.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"

@@ -1,10 +1,11 @@
 /* base/file_uri */
-#include "cases.h"
+#include "support.h"
 
 #include "base/auto.h"
 #include "base/file_uri.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void uris_become_paths(void **state)
 {

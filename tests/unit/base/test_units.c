@@ -1,5 +1,5 @@
 /* units: sizes, durations, counts. */
-#include "../base/support.h"
+#include "support.h"
 
 #include "base/units.h"
 
