@@ -8,28 +8,179 @@
  * a timer is never early.
  *
  * Signals come by signalfd and not by libevent's handlers: those are one set per program, and run
- * on whatever stack is there. */
+ * on whatever stack is there.
+ *
+ * In a loop of the host's: an epoll descriptor is itself readable when something that it watches is,
+ * so libevent's says everything but time. Time comes in by a timerfd that it watches, too. libevent
+ * does not give its epoll descriptor out, but the kernel tells which one watches a descriptor that is
+ * known: /proc/self/fdinfo/N has a line "tfd: M" for each (proc(5)). So the timerfd is what it is
+ * found by. */
 #include "loop/loop.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/clock.h"
-#include "loop/embedding.h"
+#include "base/fd.h"
+#include "base/list.h"
+#include "base/str.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <event2/event.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
+/* --- a loop as a descriptor --- */
+
+struct embedding {
+    int epoll; /* libevent's; borrowed */
+    int timer;
+    uint64_t due_ns; /* UINT64_MAX: not set */
+    struct loop_watch *watch;
+};
+
+/* Long enough for the watches of ten thousand sessions. */
+#define FDINFO_MAX ((size_t)8 << 20)
+
+static bool epoll_watches(int epoll, int fd)
+{
+    AUTO_FREE char *path = alloc_strf("/proc/self/fdinfo/%d", epoll);
+    AUTO(buf_done) struct buf text = {0};
+    struct err ignored;
+    const char *line;
+
+    if (fd_read_file(path, FDINFO_MAX, &text, &ignored))
+        return false;
+    for (line = text.data; line && (line = strstr(line, "tfd:")); line++)
+        if (strtol(line + strlen("tfd:"), NULL, 10) == fd)
+            return true;
+    return false;
+}
+
+static void dir_auto(DIR **slot)
+{
+    if (*slot)
+        closedir(*slot);
+}
+
+static int find_epoll(int fd, struct err *err)
+{
+    AUTO(dir_auto) DIR *dir = opendir("/proc/self/fd");
+    const struct dirent *entry;
+
+    if (!dir)
+        return err_sys(err, "reading /proc/self/fd");
+    while ((entry = readdir(dir))) {
+        int number = (int)strtol(entry->d_name, NULL, 10);
+        struct err ignored;
+        AUTO_FREE char *target = *entry->d_name == '.' ? NULL : fd_target(number, &ignored);
+
+        if (target && str_eq(target, "anon_inode:[eventpoll]") && epoll_watches(number, fd))
+            return number;
+    }
+    return err_set(err, ERR_UNSUPPORTED, "the descriptor of the event loop cannot be found");
+}
+
+static void embedding_ready(void *data, int fd, unsigned ready)
+{
+    uint64_t count; /* how often it went off does not matter */
+
+    if (read(fd, &count, sizeof count) == (ssize_t)sizeof count)
+        ((struct embedding *)data)->due_ns = UINT64_MAX;
+}
+
+static void embedding_free(struct embedding *embedding)
+{
+    if (!embedding)
+        return;
+    loop_watch_free(embedding->watch);
+    if (embedding->timer >= 0)
+        close(embedding->timer);
+    free(embedding);
+}
+
+static void embedding_auto(struct embedding **slot)
+{
+    embedding_free(*slot);
+}
+
+/* NULL on failure. */
+static struct embedding *embedding_new(struct loop *loop, struct err *err)
+{
+    AUTO(embedding_auto) struct embedding *embedding = alloc_zero(1, sizeof *embedding);
+
+    embedding->due_ns = UINT64_MAX;
+    embedding->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (embedding->timer < 0) {
+        err_sys(err, "making a timer descriptor");
+        return NULL;
+    }
+    embedding->watch =
+        loop_watch_new(loop, embedding->timer, LOOP_READ, embedding_ready, embedding, err);
+    if (!embedding->watch)
+        return NULL;
+    embedding->epoll = find_epoll(embedding->timer, err);
+    return embedding->epoll < 0 ? NULL : TAKE_PTR(embedding);
+}
+
+static int embedding_fd(const struct embedding *embedding)
+{
+    return embedding->epoll;
+}
+
+static void embedding_set(struct embedding *embedding, uint64_t due_ns)
+{
+    bool is_never = due_ns == UINT64_MAX;
+    struct itimerspec when = {
+        .it_value = {.tv_sec = is_never ? 0 : (time_t)(due_ns / CLOCK_NS_PER_S),
+                     .tv_nsec = is_never ? 0 : (long)(due_ns % CLOCK_NS_PER_S)},
+    };
+
+    embedding->due_ns = due_ns;
+    if (due_ns == 0)
+        when.it_value.tv_nsec = 1; /* all zero would stop it */
+    timerfd_settime(embedding->timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+/* The descriptor gets readable at `due_ns` on CLOCK_MONOTONIC (0 or past: at once) or sooner. NULL
+ * is taken and does nothing. */
+static void embedding_wake(struct embedding *embedding, uint64_t due_ns)
+{
+    if (embedding && due_ns < embedding->due_ns)
+        embedding_set(embedding, due_ns);
+}
+
+/* ... and not sooner; UINT64_MAX: never. Something that is due now, but was not done in the round
+ * that is just over, is due in a millisecond: libevent's clock lags by a few. */
+static void embedding_rewind(struct embedding *embedding, uint64_t due_ns)
+{
+    struct timespec now;
+    uint64_t soon_ns;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    soon_ns = (uint64_t)now.tv_sec * CLOCK_NS_PER_S + (uint64_t)now.tv_nsec + CLOCK_NS_PER_MS;
+    if (due_ns && due_ns < soon_ns) /* 0 is a deferred call: it is not held up by that clock */
+        due_ns = soon_ns;
+    if (due_ns != embedding->due_ns)
+        embedding_set(embedding, due_ns);
+}
+
+/* --- the loop --- */
+
 struct loop {
     struct event_base *base;
-    struct loop_timer *timers;   /* that run */
-    struct embedding *embedding; /* NULL while nobody asked for loop_fd() */
+    struct list running;         /* timers */
+    struct embedding *embedding; /* NULL before loop_fd() */
     bool is_dispatching;         /* in loop_dispatch(), which looks after the embedding itself */
 };
 
@@ -45,9 +196,7 @@ struct loop_watch {
 struct loop_timer {
     struct event *event;
     struct loop *loop;
-    struct loop_timer *next; /* in the list of those that run */
-    struct loop_timer *previous;
-    bool is_running;
+    struct list in_running;
     uint64_t due_ns; /* on loop_clock_ns() */
     loop_timer_fn *on_time;
     void *data;
@@ -61,7 +210,7 @@ struct loop_signals {
     void *data;
 };
 
-/* What fails is returned to whoever asked and said there, not written to stderr by libevent. */
+/* What fails is returned to the caller and said there, not written to stderr by libevent. */
 static void loop_log(int severity, const char *message)
 {
 }
@@ -193,31 +342,6 @@ static uint64_t loop_clock_ns(void)
     return (uint64_t)now.tv_sec * CLOCK_NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-static void loop_timer_link(struct loop_timer *timer)
-{
-    if (timer->is_running)
-        return;
-    timer->is_running = true;
-    timer->previous = NULL;
-    timer->next = timer->loop->timers;
-    if (timer->next)
-        timer->next->previous = timer;
-    timer->loop->timers = timer;
-}
-
-static void loop_timer_unlink(struct loop_timer *timer)
-{
-    if (!timer->is_running)
-        return;
-    timer->is_running = false;
-    if (timer->next)
-        timer->next->previous = timer->previous;
-    if (timer->previous)
-        timer->previous->next = timer->next;
-    else
-        timer->loop->timers = timer->next;
-}
-
 static void loop_timer_wait(struct loop_timer *timer, uint64_t delay_ns)
 {
     uint64_t us = delay_ns / 1000 + (delay_ns % 1000 != 0);
@@ -240,7 +364,7 @@ static void loop_timer_ready(evutil_socket_t fd, short what, void *data)
         loop_timer_wait(timer, timer->due_ns - now);
         return;
     }
-    loop_timer_unlink(timer);
+    list_remove(&timer->in_running);
     timer->on_time(timer->data);
 }
 
@@ -261,7 +385,8 @@ void loop_timer_start(struct loop_timer *timer, uint64_t delay_ns)
 {
     timer->due_ns = delay_ns ? clock_after(loop_clock_ns(), delay_ns) : 0;
     loop_timer_wait(timer, delay_ns);
-    loop_timer_link(timer);
+    if (!list_is_linked(&timer->in_running))
+        list_add(&timer->loop->running, &timer->in_running);
     if (!timer->loop->is_dispatching)
         embedding_wake(timer->loop->embedding, timer->due_ns);
 }
@@ -269,19 +394,19 @@ void loop_timer_start(struct loop_timer *timer, uint64_t delay_ns)
 void loop_timer_stop(struct loop_timer *timer)
 {
     event_del(timer->event);
-    loop_timer_unlink(timer);
+    list_remove(&timer->in_running);
 }
 
 void loop_timer_free(struct loop_timer *timer)
 {
     if (!timer)
         return;
-    loop_timer_unlink(timer);
+    list_remove(&timer->in_running);
     event_free(timer->event);
     free(timer);
 }
 
-/* --- in a loop of somebody else --- */
+/* --- in a loop of the host's --- */
 
 /* Of one dispatch; what is deferred again and again must not keep the host. */
 enum { ROUNDS_MAX = 4 };
@@ -289,9 +414,10 @@ enum { ROUNDS_MAX = 4 };
 /* When the host has to come back if nothing else is ready; 0: for what is deferred. */
 static uint64_t loop_due_ns(const struct loop *loop)
 {
+    const struct loop_timer *timer;
     uint64_t due_ns = UINT64_MAX;
 
-    for (const struct loop_timer *timer = loop->timers; timer; timer = timer->next)
+    list_for_each(timer, &loop->running, in_running)
         if (timer->due_ns < due_ns)
             due_ns = timer->due_ns;
     return due_ns;
@@ -321,8 +447,8 @@ int loop_wait(struct loop *loop, int timeout_ms, struct err *err)
     return 0;
 }
 
-/* Not EVLOOP_NONBLOCK alone, which comes back only when nothing is ready any more: never, if
- * somebody writes without end. Deferred calls are made in rounds of their own: to wake the host for
+/* Not EVLOOP_NONBLOCK alone, which comes back only when nothing is ready any more: never, if a
+ * peer writes without end. Deferred calls are made in rounds of their own: to wake the host for
  * them by the timerfd would take longer than all the rest (setting one that is due costs tens of
  * microseconds). */
 int loop_dispatch(struct loop *loop, struct err *err)

@@ -3,7 +3,7 @@
  *
  *     loop_new()
  *     loop_watch_new(), loop_timer_new(), loop_signals_new()      say what to wait for
- *     loop_run(loop, &done)                                       until somebody sets `done`
+ *     loop_run(loop, &done)                                       until `done` is set
  *     ..._free() of every watch, then loop_free()
  *
  * Every callback may start, stop and free any watch, also its own. A watch that was freed or

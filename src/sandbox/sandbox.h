@@ -161,7 +161,7 @@ struct launch {
     bool has_exited; /* the command itself has */
     struct sandbox *sandbox;
     struct placeholders *placeholders; /* what was put on the host for the time of the command */
-    struct init *handle;
+    struct launcher *launcher;
 };
 
 /* Starts one command. When it returns 0 the launcher runs; whether the command could be executed

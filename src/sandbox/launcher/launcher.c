@@ -269,7 +269,7 @@ static int launcher_fail(const struct err *err, enum plan_stage stage, uint32_t 
     struct plan_message message = {
         .kind = PLAN_MESSAGE_FAILED, .stage = stage, .op = op, .failure = *err};
 
-    init_report(&message);
+    pid1_report(&message);
     return 1;
 }
 
@@ -368,7 +368,7 @@ int launcher_main(const char *namespaces)
         return launcher_fail(&err, PLAN_STAGE_SETUP, op);
     if (!inbox_receive(&file))
         return 0; /* not needed any more */
-    if (launcher_read(file, &plan, &err) || inbox_close(&err) || init_signals(&err) ||
+    if (launcher_read(file, &plan, &err) || inbox_close(&err) || pid1_signals(&err) ||
         launcher_setup(&plan, &op, &err))
         return launcher_fail(&err, PLAN_STAGE_SETUP, op);
     has_namespace = plan.header->flags & PLAN_COMMAND_PID_NAMESPACE;
@@ -376,7 +376,7 @@ int launcher_main(const char *namespaces)
      * itself. After the capabilities are gone, because a change of those takes the parent-death
      * signal away. */
     if (has_namespace && (plan.header->flags & PLAN_COMMAND_DIE_WITH_PARENT) &&
-        !init_follow_parent())
+        !pid1_follow_parent())
         return 0;
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
         (!has_namespace && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))) {
@@ -384,13 +384,13 @@ int launcher_main(const char *namespaces)
         return launcher_fail(&err, PLAN_STAGE_SETUP, op);
     }
     umask(mask);
-    init_close_rest();
+    pid1_close_rest();
     command = command_start(&plan, &failure);
     if (command < 0)
         return launcher_fail(&failure.err, failure.stage, PLAN_OP_COUNT);
-    init_report(&started);
+    pid1_report(&started);
     for (int fd = 0; fd < 3; fd++)
         close(fd); /* the pipes have to end when the command ends */
-    init_run(command, plan.header->flags);
+    pid1_run(command, plan.header->flags);
     return 0;
 }

@@ -28,7 +28,7 @@
 static int signal_fd = -1;
 static bool is_to_clear; /* everything was to be killed: nothing lingers any more */
 
-int init_signals(struct err *err)
+int pid1_signals(struct err *err)
 {
     sigset_t all;
 
@@ -41,7 +41,7 @@ int init_signals(struct err *err)
 }
 
 /* In a pid namespace of our own the parent has no number; the socket tells whether it is there. */
-bool init_follow_parent(void)
+bool pid1_follow_parent(void)
 {
     char byte;
 
@@ -49,7 +49,7 @@ bool init_follow_parent(void)
     return recv(PLAN_STATUS_FD, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) != 0;
 }
 
-void init_report(const struct plan_message *message)
+void pid1_report(const struct plan_message *message)
 {
     while (send(PLAN_STATUS_FD, message, sizeof *message, MSG_NOSIGNAL) < 0 && errno == EINTR)
         ;
@@ -82,7 +82,7 @@ static bool signal_children(int signal)
 }
 
 /* Kills and reaps until no process of the sandbox is left but this one. */
-static void init_clear(bool has_namespace)
+static void pid1_clear(bool has_namespace)
 {
     if (has_namespace)
         kill(-1, SIGKILL);
@@ -103,13 +103,13 @@ static void pass_signal(pid_t command, int signal, bool everything, bool has_nam
     else if (everything && has_namespace)
         kill(-1, signal);
     else if (everything && (signal == SIGKILL || !command))
-        signal_children(signal); /* init_clear() gets the rest once the command is reaped */
+        signal_children(signal); /* pid1_clear() gets the rest once the command is reaped */
     else if (everything)
         kill(-command, signal);
 }
 
 /* false when the other end is gone. */
-static bool init_read_status(pid_t command, bool has_namespace)
+static bool pid1_read_status(pid_t command, bool has_namespace)
 {
     struct plan_signal request;
     ssize_t len = recv(PLAN_STATUS_FD, &request, sizeof request, MSG_DONTWAIT);
@@ -128,7 +128,7 @@ static bool is_forwarded(int signal)
 }
 
 /* Takes every signal that waits; true when a child ended. */
-static bool init_read_signals(pid_t command)
+static bool pid1_read_signals(pid_t command)
 {
     struct signalfd_siginfo info;
     bool child = false;
@@ -142,7 +142,7 @@ static bool init_read_signals(pid_t command)
 }
 
 /* Reaps what has ended; true when the command is among it. */
-static bool init_reap(pid_t command, int *ret_status)
+static bool pid1_reap(pid_t command, int *ret_status)
 {
     bool ended = false;
     int status;
@@ -167,7 +167,7 @@ static uint64_t microseconds(struct timeval time)
 }
 
 /* Of everything that was reaped. */
-static void init_usage(struct plan_usage *ret)
+static void pid1_usage(struct plan_usage *ret)
 {
     struct rusage usage;
 
@@ -183,7 +183,7 @@ static void init_usage(struct plan_usage *ret)
     };
 }
 
-void init_close_rest(void)
+void pid1_close_rest(void)
 {
     if (signal_fd > PLAN_STATUS_FD + 1)
         sys_close_range(PLAN_STATUS_FD + 1, (unsigned)signal_fd - 1, 0);
@@ -191,7 +191,7 @@ void init_close_rest(void)
 }
 
 /* Waits for the command; false when the other end went first. */
-static bool init_wait(pid_t command, bool has_namespace, int *ret_status)
+static bool pid1_wait(pid_t command, bool has_namespace, int *ret_status)
 {
     struct pollfd fds[] = {
         {.fd = signal_fd, .events = POLLIN},
@@ -201,15 +201,15 @@ static bool init_wait(pid_t command, bool has_namespace, int *ret_status)
     for (;;) {
         if (poll(fds, 2, -1) < 0 && errno != EINTR)
             return false;
-        if (init_read_signals(command) && init_reap(command, ret_status))
+        if (pid1_read_signals(command) && pid1_reap(command, ret_status))
             return true;
-        if (fds[1].revents && !init_read_status(command, has_namespace))
+        if (fds[1].revents && !pid1_read_status(command, has_namespace))
             return false;
     }
 }
 
 /* Reaps what has ended; false when nothing is left. */
-static bool init_reap_rest(void)
+static bool pid1_reap_rest(void)
 {
     pid_t pid;
 
@@ -220,38 +220,38 @@ static bool init_reap_rest(void)
 }
 
 /* Until what the command left behind has ended, or the other end is gone. */
-static void init_linger(bool has_namespace)
+static void pid1_linger(bool has_namespace)
 {
     struct pollfd fds[] = {
         {.fd = signal_fd, .events = POLLIN},
         {.fd = PLAN_STATUS_FD, .events = POLLIN},
     };
 
-    while (!is_to_clear && init_reap_rest()) {
+    while (!is_to_clear && pid1_reap_rest()) {
         if (poll(fds, 2, -1) < 0 && errno != EINTR)
             return;
-        init_read_signals(0);
-        if (fds[1].revents && !init_read_status(0, has_namespace))
+        pid1_read_signals(0);
+        if (fds[1].revents && !pid1_read_status(0, has_namespace))
             return;
     }
 }
 
-void init_run(pid_t command, uint32_t flags)
+void pid1_run(pid_t command, uint32_t flags)
 {
     struct plan_message message = {.kind = PLAN_MESSAGE_EXITED};
     bool has_namespace = flags & PLAN_COMMAND_PID_NAMESPACE;
-    bool has_ended = init_wait(command, has_namespace, &message.wait_status);
+    bool has_ended = pid1_wait(command, has_namespace, &message.wait_status);
 
     if (has_ended && (flags & PLAN_COMMAND_LINGER) && !is_to_clear) {
-        init_usage(&message.usage);
-        init_report(&message);
-        init_linger(has_namespace);
-        init_clear(has_namespace);
+        pid1_usage(&message.usage);
+        pid1_report(&message);
+        pid1_linger(has_namespace);
+        pid1_clear(has_namespace);
         return;
     }
     if (!has_ended)
         message.wait_status = SIGKILL;
-    init_clear(has_namespace);
-    init_usage(&message.usage);
-    init_report(&message);
+    pid1_clear(has_namespace);
+    pid1_usage(&message.usage);
+    pid1_report(&message);
 }

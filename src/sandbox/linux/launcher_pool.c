@@ -1,10 +1,10 @@
-/* The life of an init:
+/* The life of a launcher:
  *
- *     init_take() -> its command runs -> init_leave() -> reaped by a later init_take()
- *         ^                           \-> init_kill()        (its network may serve the next)
- *     init_prepare()
+ *     launcher_take() -> its command runs -> launcher_leave() -> reaped by a later launcher_take()
+ *         ^                               \-> launcher_kill()        (its network may serve the next)
+ *     launcher_prepare()
  *
- * A spare init is in its namespaces, but has neither seen a plan nor anything of a command, and
+ * A spare launcher is in its namespaces, but has neither seen a plan nor anything of a command, and
  * every step from the plan on is taken when it is used: there is nothing in it that could be stale
  * but the table of mounts, which follows the host's where that is shared.
  */
@@ -25,28 +25,27 @@
 
 enum { NETWORKS_MAX = 64 };
 
-static void init_close(struct init *init)
+static void launcher_close(struct launcher *launcher)
 {
-    if (init->status >= 0)
-        close(init->status);
-    if (init->pidfd >= 0)
-        close(init->pidfd);
-    init->status = init->pidfd = -1;
+    if (launcher->status >= 0)
+        close(launcher->status);
+    if (launcher->pidfd >= 0)
+        close(launcher->pidfd);
+    launcher->status = launcher->pidfd = -1;
 }
 
 /* The network namespace of a sandbox whose last process is gone may serve the next command. */
-static void pool_give_network(struct init_pool *pool, struct netns *netns)
+static void pool_give_network(struct launcher_pool *pool, struct netns *netns)
 {
     if (!netns || pool->networks_len >= NETWORKS_MAX) {
         netns_free(netns);
         return;
     }
-    netns->next = pool->networks;
-    pool->networks = netns;
+    list_add(&pool->networks, &netns->in_pool);
     pool->networks_len++;
 }
 
-static int pool_take_network(struct init_pool *pool, uint32_t flags, struct netns **ret,
+static int pool_take_network(struct launcher_pool *pool, uint32_t flags, struct netns **ret,
                              struct err *err)
 {
     const uint32_t both = CLONE_NEWUSER | CLONE_NEWNET;
@@ -54,124 +53,120 @@ static int pool_take_network(struct init_pool *pool, uint32_t flags, struct netn
     *ret = NULL;
     if (!pool->keep_warm || (flags & both) != both)
         return 0;
-    if (!pool->networks) {
-        *ret = netns_new(err);
-        return *ret ? 0 : -1;
+    *ret = list_first(&pool->networks, struct netns, in_pool);
+    if (*ret) {
+        list_remove(&(*ret)->in_pool);
+        pool->networks_len--;
+        return 0;
     }
-    *ret = pool->networks;
-    pool->networks = (*ret)->next;
-    pool->networks_len--;
-    return 0;
+    *ret = netns_new(err);
+    return *ret ? 0 : -1;
 }
 
-static void pool_reap(struct init_pool *pool, int flags)
+static void pool_reap(struct launcher_pool *pool, int flags)
 {
-    struct init **at = &pool->endings;
+    struct launcher *launcher, *following;
 
-    while (*at) {
-        struct init *init = *at;
-        pid_t pid = waitpid(init->pid, NULL, __WALL | flags);
+    list_for_each_safe(launcher, following, &pool->endings, in_endings) {
+        pid_t pid;
 
-        if (pid < 0 && errno == EINTR)
+        do
+            pid = waitpid(launcher->pid, NULL, __WALL | flags);
+        while (pid < 0 && errno == EINTR);
+        if (pid == 0)
             continue;
-        if (pid == 0) {
-            at = &init->next;
-            continue;
-        }
-        *at = init->next;
-        pool_give_network(pool, init->netns);
-        free(init);
+        list_remove(&launcher->in_endings);
+        pool_give_network(pool, launcher->netns);
+        free(launcher);
     }
 }
 
-static struct init *init_new(struct init_pool *pool, uint32_t flags, struct err *err)
+static struct launcher *launcher_new(struct launcher_pool *pool, uint32_t flags, struct err *err)
 {
-    struct init *init = alloc_zero(1, sizeof *init);
+    struct launcher *launcher = alloc_zero(1, sizeof *launcher);
     struct spawn_request request = {.launcher = pool->launcher, .namespaces = flags};
     int pair[2] = {-1, -1};
     int status;
 
-    init->status = init->pidfd = -1;
+    launcher->status = launcher->pidfd = -1;
     if (sys_fault() || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
         err_sys(err, "making the status socket");
-        free(init);
+        free(launcher);
         return NULL;
     }
-    init->status = pair[0];
+    launcher->status = pair[0];
     request.status = pair[1];
-    status = pool_take_network(pool, flags, &init->netns, err);
-    request.netns = init->netns;
+    status = pool_take_network(pool, flags, &launcher->netns, err);
+    request.netns = launcher->netns;
     if (status == 0)
-        status = spawn_launcher(&request, &init->pid, &init->pidfd, err);
+        status = spawn_launcher(&request, &launcher->pid, &launcher->pidfd, err);
     close(pair[1]);
     if (status == 0)
-        return init;
-    init_close(init);
-    pool_give_network(pool, init->netns);
-    free(init);
+        return launcher;
+    launcher_close(launcher);
+    pool_give_network(pool, launcher->netns);
+    free(launcher);
     return NULL;
 }
 
-static bool init_is_alive(const struct init *init)
+static bool launcher_is_alive(const struct launcher *launcher)
 {
-    struct pollfd fd = {.fd = init->pidfd, .events = POLLIN};
+    struct pollfd fd = {.fd = launcher->pidfd, .events = POLLIN};
 
     return poll(&fd, 1, 0) == 0;
 }
 
-struct init *init_take(struct init_pool *pool, uint32_t flags, struct err *err)
+struct launcher *launcher_take(struct launcher_pool *pool, uint32_t flags, struct err *err)
 {
-    struct init *spare = TAKE_PTR(pool->spare);
+    struct launcher *spare = TAKE_PTR(pool->spare);
 
     pool_reap(pool, WNOHANG);
     if (!spare)
-        return init_new(pool, flags, err);
-    if (pool->spare_flags == flags && init_is_alive(spare))
+        return launcher_new(pool, flags, err);
+    if (pool->spare_flags == flags && launcher_is_alive(spare))
         return spare;
-    init_leave(pool, spare);
-    return init_new(pool, flags, err);
+    launcher_leave(pool, spare);
+    return launcher_new(pool, flags, err);
 }
 
-void init_prepare(struct init_pool *pool, uint32_t flags)
+void launcher_prepare(struct launcher_pool *pool, uint32_t flags)
 {
     struct err ignored;
 
     if (!pool->keep_warm || pool->spare)
         return;
-    pool->spare = init_new(pool, flags, &ignored);
+    pool->spare = launcher_new(pool, flags, &ignored);
     pool->spare_flags = flags;
 }
 
-void init_leave(struct init_pool *pool, struct init *init)
+void launcher_leave(struct launcher_pool *pool, struct launcher *launcher)
 {
-    init_close(init);
-    init->next = pool->endings;
-    pool->endings = init;
+    launcher_close(launcher);
+    list_add(&pool->endings, &launcher->in_endings);
 }
 
 /* The init of a pid namespace takes everything along when it is killed. Any other one does so when
  * it finds the status socket closed. */
-void init_kill(struct init_pool *pool, struct init *init, bool has_pid_namespace)
+void launcher_kill(struct launcher_pool *pool, struct launcher *launcher, bool has_pid_namespace)
 {
     if (has_pid_namespace)
-        sys_pidfd_send_signal(init->pidfd, SIGKILL);
-    init_close(init);
-    while (waitpid(init->pid, NULL, __WALL) < 0 && errno == EINTR)
+        sys_pidfd_send_signal(launcher->pidfd, SIGKILL);
+    launcher_close(launcher);
+    while (waitpid(launcher->pid, NULL, __WALL) < 0 && errno == EINTR)
         ;
-    pool_give_network(pool, init->netns);
-    free(init);
+    pool_give_network(pool, launcher->netns);
+    free(launcher);
 }
 
-void init_pool_done(struct init_pool *pool)
+void launcher_pool_done(struct launcher_pool *pool)
 {
-    if (pool->spare)
-        init_leave(pool, TAKE_PTR(pool->spare));
-    pool_reap(pool, 0);
-    while (pool->networks) {
-        struct netns *next = pool->networks->next;
+    struct netns *netns, *following;
 
-        netns_free(pool->networks);
-        pool->networks = next;
-    }
+    if (pool->spare)
+        launcher_leave(pool, TAKE_PTR(pool->spare));
+    pool_reap(pool, 0);
+    list_for_each_safe(netns, following, &pool->networks, in_pool)
+        netns_free(netns);
+    list_init(&pool->networks);
     pool->networks_len = 0;
 }

@@ -1,8 +1,9 @@
-/* Inits: launchers that wait in their namespaces for a plan. Started for a command, or ahead of it
- * and kept for the next one; left to end when their command is over. */
+/* Launchers that wait in their namespaces for a plan. Started for a command, or ahead of it and kept
+ * for the next one; left to end when their command is over. */
 #pragma once
 
 #include "base/err.h"
+#include "base/list.h"
 #include "sandbox/linux/spawn.h"
 
 #include <stdbool.h>
@@ -10,36 +11,36 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct init {
-    struct init *next;
+struct launcher {
+    struct list in_endings;
     pid_t pid;
     int pidfd;
     int status; /* our end of the socket */
     struct netns *netns;
 };
 
-/* A zeroed pool with `launcher` set is ready; init_pool_done() waits for what is left. */
-struct init_pool {
+/* A zeroed pool with `launcher` set is ready; launcher_pool_done() waits for what is left. */
+struct launcher_pool {
     const char *launcher; /* borrowed */
     bool keep_warm;
-    struct init *spare;     /* one that has never run a command */
+    struct launcher *spare; /* one that has never run a command */
     uint32_t spare_flags;   /* the namespaces it is in */
-    struct init *endings;   /* their commands are over */
-    struct netns *networks; /* whose last process is gone */
+    struct list endings;    /* launchers whose commands are over */
+    struct list networks;   /* whose last process is gone */
     size_t networks_len;
 };
 
-/* An init in new namespaces (CLONE_NEW* `flags`), a spare one if there is one. NULL on failure. */
-struct init *init_take(struct init_pool *pool, uint32_t flags, struct err *err);
+/* A launcher in new namespaces (CLONE_NEW* `flags`), a spare one if there is one. NULL on failure. */
+struct launcher *launcher_take(struct launcher_pool *pool, uint32_t flags, struct err *err);
 
 /* Starts a spare for the next command, if the pool is kept warm; a failure waits for the next
- * init_take() to be told. */
-void init_prepare(struct init_pool *pool, uint32_t flags);
+ * launcher_take() to be told. */
+void launcher_prepare(struct launcher_pool *pool, uint32_t flags);
 
 /* Its command is over, it has nothing to do but to end: does not block. */
-void init_leave(struct init_pool *pool, struct init *init);
+void launcher_leave(struct launcher_pool *pool, struct launcher *init);
 
 /* Ends it with everything it started, and waits for that. */
-void init_kill(struct init_pool *pool, struct init *init, bool has_pid_namespace);
+void launcher_kill(struct launcher_pool *pool, struct launcher *init, bool has_pid_namespace);
 
-void init_pool_done(struct init_pool *pool);
+void launcher_pool_done(struct launcher_pool *pool);

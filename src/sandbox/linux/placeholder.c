@@ -21,6 +21,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/list.h"
 #include "base/lock.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -307,7 +308,7 @@ enum { BUCKETS = 1024, TRIES = 1000 };
 #define REMOVAL_NS CLOCK_NS_PER_S
 
 struct placeholder {
-    struct placeholder *next; /* in its bucket */
+    struct list in_bucket;
     char *path;
     int parent; /* the folder it is in */
     int fd;     /* holds the shared lock */
@@ -322,7 +323,7 @@ struct placeholders {
 };
 
 static struct {
-    struct placeholder *buckets[BUCKETS];
+    struct list buckets[BUCKETS];
     size_t count;
     bool is_recovered;
     bool has_leftover; /* something that a later process has to remove */
@@ -421,11 +422,11 @@ static bool placeholder_is_valid(const struct placeholder *placeholder)
  * nothing any more: its users keep it until they are done, and a new user looks at what is there now. */
 static struct placeholder *table_find(const char *path)
 {
-    struct placeholder *placeholder = table.buckets[bucket_of(path)];
+    struct placeholder *placeholder;
 
-    while (placeholder &&
-           (strcmp(placeholder->path, path) != 0 || !placeholder_is_valid(placeholder)))
-        placeholder = placeholder->next;
+    list_for_each(placeholder, &table.buckets[bucket_of(path)], in_bucket)
+        if (str_eq(placeholder->path, path) && placeholder_is_valid(placeholder))
+            break;
     return placeholder;
 }
 
@@ -443,7 +444,6 @@ static void placeholder_free(struct placeholder *placeholder)
 static int table_add(const struct plan_placeholder *item, struct placeholder **ret,
                      bool *ret_absent, struct err *err)
 {
-    struct placeholder **bucket = &table.buckets[bucket_of(item->path)];
     struct placeholder *placeholder = alloc_zero(1, sizeof *placeholder);
     const char *name;
 
@@ -458,8 +458,7 @@ static int table_add(const struct plan_placeholder *item, struct placeholder **r
         *ret = NULL;
         return 0;
     }
-    placeholder->next = *bucket;
-    *bucket = placeholder;
+    list_add(&table.buckets[bucket_of(item->path)], &placeholder->in_bucket);
     table.count++;
     *ret = placeholder;
     return 0;
@@ -482,16 +481,12 @@ static int table_use(const struct plan_placeholder *item, struct placeholders *p
 
 static void table_drop(struct placeholder *placeholder)
 {
-    struct placeholder **at = &table.buckets[bucket_of(placeholder->path)];
-
     if (--placeholder->users)
         return;
     if (!placeholder_file_remove(placeholder->parent, path_name(placeholder->path),
                                  placeholder->fd))
         table.has_leftover = true;
-    while (*at != placeholder)
-        at = &(*at)->next;
-    *at = placeholder->next;
+    list_remove(&placeholder->in_bucket);
     placeholder_free(placeholder);
     table.count--;
 }

@@ -43,7 +43,7 @@ struct sandbox {
     bool keep_warm;
     bool dies_with_thread;
     struct placeholders *warm; /* held until the end when they are kept warm */
-    struct init_pool inits;
+    struct launcher_pool launchers;
     unsigned launches; /* that are open */
     void (*on_idle)(void *data, struct sandbox *sandbox);
     void *data; /* for on_idle */
@@ -230,8 +230,8 @@ struct sandbox *sandbox_new(const struct sandbox_options *options, struct err *e
     sandbox->data = options->data;
     sandbox->launcher = options->launcher ? alloc_str(options->launcher) : launcher_path(err);
     access_map_copy(&sandbox->access, options->access);
-    sandbox->inits =
-        (struct init_pool){.launcher = sandbox->launcher, .keep_warm = options->keep_warm};
+    sandbox->launchers =
+        (struct launcher_pool){.launcher = sandbox->launcher, .keep_warm = options->keep_warm};
     if (!sandbox->launcher) {
         sandbox_free(sandbox);
         return NULL;
@@ -254,7 +254,7 @@ void sandbox_free(struct sandbox *sandbox)
 {
     if (!sandbox)
         return;
-    init_pool_done(&sandbox->inits);
+    launcher_pool_done(&sandbox->launchers);
     placeholders_release(sandbox->warm);
     access_map_done(&sandbox->access);
     plan_free(sandbox->plan);
@@ -309,7 +309,7 @@ static void sandbox_set_proven(struct sandbox *sandbox)
 
 void sandbox_prepare(struct sandbox *sandbox)
 {
-    init_prepare(&sandbox->inits, sandbox->plan->namespaces);
+    launcher_prepare(&sandbox->launchers, sandbox->plan->namespaces);
 }
 
 bool sandbox_is_idle(const struct sandbox *sandbox)
@@ -319,8 +319,8 @@ bool sandbox_is_idle(const struct sandbox *sandbox)
 
 void sandbox_cool(struct sandbox *sandbox)
 {
-    if (sandbox->inits.spare)
-        init_leave(&sandbox->inits, TAKE_PTR(sandbox->inits.spare));
+    if (sandbox->launchers.spare)
+        launcher_leave(&sandbox->launchers, TAKE_PTR(sandbox->launchers.spare));
     placeholders_release(TAKE_PTR(sandbox->warm));
 }
 
@@ -380,12 +380,12 @@ static int launch_plan(const struct sandbox *sandbox, const struct launch_option
     return fd_sealed_memory("cordon-plan", file.data, file.len, err);
 }
 
-/* Moves the init, which has started nothing yet. */
-static int launch_enter_cgroup(const struct init *init, int cgroup, struct err *err)
+/* Moves the launcher, which has started nothing yet. */
+static int launch_enter_cgroup(const struct launcher *launcher, int cgroup, struct err *err)
 {
     AUTO_CLOSE int fd = -1;
     char pid[16];
-    int len = snprintf(pid, sizeof pid, "%d", (int)init->pid);
+    int len = snprintf(pid, sizeof pid, "%d", (int)launcher->pid);
 
     if (cgroup < 0)
         return 0;
@@ -396,8 +396,8 @@ static int launch_enter_cgroup(const struct init *init, int cgroup, struct err *
 }
 
 /* The first packet: see sandbox/launcher/plan_format.h. */
-static int launch_send(const struct init *init, const struct launch_options *options, int plan,
-                       struct err *err)
+static int launch_send(const struct launcher *launcher, const struct launch_options *options,
+                       int plan, struct err *err)
 {
     const int fds[PLAN_FDS] = {
         [PLAN_FD_STDIN] = options->stdio[0],
@@ -424,22 +424,22 @@ static int launch_send(const struct init *init, const struct launch_options *opt
     rights->cmsg_len = CMSG_LEN(sizeof fds);
     memcpy(CMSG_DATA(rights), fds, sizeof fds);
     /* One that has failed already says why; launch_read() gets it. */
-    if (sys_fault() || (sendmsg(init->status, &message, MSG_NOSIGNAL) < 0 && errno != EPIPE &&
+    if (sys_fault() || (sendmsg(launcher->status, &message, MSG_NOSIGNAL) < 0 && errno != EPIPE &&
                         errno != ECONNRESET))
         return err_sys(err, "sending the plan to the launcher");
     return 0;
 }
 
-static int launch_take_init(struct sandbox *sandbox, struct launch *launch, struct err *err)
+static int launch_take_launcher(struct sandbox *sandbox, struct launch *launch, struct err *err)
 {
-    struct init *init = init_take(&sandbox->inits, sandbox->plan->namespaces, err);
+    struct launcher *launcher = launcher_take(&sandbox->launchers, sandbox->plan->namespaces, err);
 
-    if (!init)
+    if (!launcher)
         return -1;
-    launch->handle = init;
-    launch->status = init->status;
-    launch->pidfd = init->pidfd;
-    launch->init = init->pid;
+    launch->launcher = launcher;
+    launch->status = launcher->status;
+    launch->pidfd = launcher->pidfd;
+    launch->init = launcher->pid;
     return 0;
 }
 
@@ -448,9 +448,9 @@ static int launch_command(struct sandbox *sandbox, const struct launch_options *
 {
     AUTO_CLOSE int plan = launch_plan(sandbox, options, launch, err);
 
-    if (plan < 0 || launch_enter_cgroup(launch->handle, options->cgroup, err))
+    if (plan < 0 || launch_enter_cgroup(launch->launcher, options->cgroup, err))
         return -1;
-    return launch_send(launch->handle, options, plan, err);
+    return launch_send(launch->launcher, options, plan, err);
 }
 
 /* Fresh ones for this launch, or the ones kept warm, renewed when somebody removed one. */
@@ -465,17 +465,17 @@ static int launch_placeholders(struct sandbox *sandbox, struct launch *launch, s
     return placeholders_acquire(plan->placeholders, plan->placeholders_len, slot, err);
 }
 
-/* `ret_has_no_init`: it failed for want of an init in its namespaces, and for nothing else. */
+/* `ret_has_no_launcher`: it failed for want of a launcher in its namespaces, and for nothing else. */
 static int launch_once(struct sandbox *sandbox, const struct launch_options *options,
-                       struct launch *ret, bool *ret_has_no_init, struct err *err)
+                       struct launch *ret, bool *ret_has_no_launcher, struct err *err)
 {
     struct launch launch = {
         .status = -1, .pidfd = -1, .sandbox = sandbox, .lingers = options->lingers};
 
     sandbox->launches++;
-    /* The init comes first: it makes its namespaces while we make placeholders and the plan's file. */
-    *ret_has_no_init = launch_take_init(sandbox, &launch, err);
-    if (*ret_has_no_init || launch_placeholders(sandbox, &launch, err) ||
+    /* The launcher comes first: it makes its namespaces while we make placeholders and the plan's file. */
+    *ret_has_no_launcher = launch_take_launcher(sandbox, &launch, err);
+    if (*ret_has_no_launcher || launch_placeholders(sandbox, &launch, err) ||
         launch_command(sandbox, options, &launch, err)) {
         launch_done(&launch);
         return -1;
@@ -484,8 +484,8 @@ static int launch_once(struct sandbox *sandbox, const struct launch_options *opt
     return 0;
 }
 
-/* An init that ends with something of ours unread resets the socket, which is told before what the
- * init had to say (unix(7): the error is taken by the first call). */
+/* A launcher that ends with something of ours unread resets the socket, which is told before what the
+ * launcher had to say (unix(7): the error is taken by the first call). */
 static ssize_t receive(int status, struct plan_message *ret, int flags)
 {
     ssize_t len = recv(status, ret, sizeof *ret, flags | MSG_DONTWAIT | MSG_TRUNC);
@@ -533,11 +533,11 @@ int sandbox_launch(struct sandbox *sandbox, const struct launch_options *options
     for (;;) {
         struct launch launch;
         struct err failure = {0};
-        bool has_no_init;
+        bool has_no_launcher;
         int status = 0;
 
-        if (launch_once(sandbox, options, &launch, &has_no_init, &failure)) {
-            if (!has_no_init ||
+        if (launch_once(sandbox, options, &launch, &has_no_launcher, &failure)) {
+            if (!has_no_launcher ||
                 !sandbox_step_down(sandbox, PLAN_OP_COUNT, &failure, &status, err)) {
                 *err = failure;
                 return -1;
@@ -650,10 +650,11 @@ void launch_done(struct launch *launch)
 
     if (!sandbox)
         return;
-    if (launch->handle && launch->is_over)
-        init_leave(&sandbox->inits, launch->handle);
-    else if (launch->handle)
-        init_kill(&sandbox->inits, launch->handle, sandbox->plan->namespaces & CLONE_NEWPID);
+    if (launch->launcher && launch->is_over)
+        launcher_leave(&sandbox->launchers, launch->launcher);
+    else if (launch->launcher)
+        launcher_kill(&sandbox->launchers, launch->launcher,
+                      sandbox->plan->namespaces & CLONE_NEWPID);
     placeholders_release(launch->placeholders);
     *launch = (struct launch){.status = -1, .pidfd = -1};
     if (--sandbox->launches == 0 && sandbox->on_idle)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/list.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -11,7 +12,7 @@
 struct netns {
     int user;
     int net;
-    struct netns *next;
+    struct list in_pool;
 };
 
 struct netns *netns_new(struct err *err);
