@@ -10,7 +10,7 @@
 #include "base/program.h"
 #include "base/strv.h"
 #include "process/process.h"
-#include "server/place.h"
+#include "server/sandbox_request.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 enum { LINE_MAX_LEN = 2 << 20 }; /* all headers of an answer are one line */
 
 struct http_exchange {
-    struct place *place;
+    struct workspace *workspace;
     struct process *process;
     const struct http_events *events;
     void *data;
@@ -133,7 +133,7 @@ static int exchange_launch(struct http_exchange *exchange, const struct http_opt
     char *const argv[] = {program, NULL};
     const struct process_options process = {
         .loop = options->loop,
-        .sandbox = options->place->sandbox,
+        .sandbox = options->workspace->sandbox,
         .argv = argv,
         .env = (add_env(&env), strv_view(&env)),
         .cwd = "/",
@@ -160,8 +160,8 @@ struct http_exchange *http_exchange_start(const struct http_options *options, co
 
     exchange->events = options->events;
     exchange->data = options->data;
-    exchange->place = options->place;
-    place_hold(exchange->place);
+    exchange->workspace = options->workspace;
+    workspace_hold(exchange->workspace);
     exchange->request = json_dumps(request, JSON_COMPACT);
     exchange->request_len = strlen(exchange->request);
     buf_init(&exchange->line, LINE_MAX_LEN);
@@ -176,7 +176,7 @@ void http_exchange_free(struct http_exchange *exchange)
     if (!exchange)
         return;
     process_free(exchange->process);
-    place_release(exchange->place);
+    workspace_release(exchange->workspace);
     buf_done(&exchange->line);
     free(exchange->request);
     free(exchange->failure);

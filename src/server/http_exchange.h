@@ -9,7 +9,7 @@
 
 struct http_exchange;
 struct loop;
-struct place;
+struct workspace;
 
 /* In this order: on_head, on_body any number of times, on_end once. The exchange may be freed from
  * on_end only. */
@@ -22,7 +22,7 @@ struct http_events {
 
 struct http_options {
     struct loop *loop;
-    struct place *place; /* held meanwhile */
+    struct workspace *workspace; /* held meanwhile */
     const struct http_events *events;
     void *data;
 };

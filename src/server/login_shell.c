@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "policy/config/config.h"
 #include "server/client_session.h"
-#include "server/place.h"
+#include "server/sandbox_request.h"
 #include "server/server.h"
 #include "workspace/snapshots.h"
 
@@ -35,13 +35,13 @@ static void push_chosen(const struct login_shell_call *call, const struct config
 
 static void on_hold(void *data)
 {
-    place_hold(data);
+    workspace_hold(data);
 }
 
 static void on_release(void *data)
 {
     log_event(LOG_LEVEL_DEBUG, "shell-snapshot-over");
-    place_release(data);
+    workspace_release(data);
 }
 
 bool login_shell_use(struct client_session *session, const struct login_shell_call *call,
@@ -52,13 +52,13 @@ bool login_shell_use(struct client_session *session, const struct login_shell_ca
     struct snapshot_request request = {
         .argv = call->argv,
         .cwd = call->cwd,
-        .place = call->place->number,
-        .sandbox = call->place->sandbox,
-        .access = call->place->access,
+        .place = call->workspace->number,
+        .sandbox = call->workspace->sandbox,
+        .access = call->workspace->access,
         .env = call->env,
         .hold = on_hold,
         .release = on_release,
-        .data = call->place,
+        .data = call->workspace,
     };
     const struct err *failure;
     bool is_used;

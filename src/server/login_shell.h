@@ -8,13 +8,13 @@
 #include <stdbool.h>
 
 struct client_session;
-struct place;
+struct workspace;
 
 struct login_shell_call {
     const json_t *params; /* of the call: envPolicy and env */
     char *const *argv;
     const char *cwd;
-    struct place *place;
+    struct workspace *workspace;
     char *const *env; /* without the call's own `env` */
 };
 

@@ -2,7 +2,7 @@
  * the client says. */
 #pragma once
 
-#include "server/place.h"
+#include "server/sandbox_request.h"
 #include "server/server.h"
 #include "workspace/rule_layers.h"
 
@@ -17,7 +17,7 @@ static inline struct rule_owner rules_part_owner(const struct server *server)
 
 /* Whose project a command belongs to: a model chooses the folder, so that counts only where the
  * client vouches for it, as a root of the place. Borrowed from `cwd`, or static. */
-static inline const char *rules_part_folder(const struct place *place, const char *cwd)
+static inline const char *rules_part_folder(const struct workspace *workspace, const char *cwd)
 {
-    return place_has_root(place, cwd) ? cwd : "/";
+    return workspace_has_root(workspace, cwd) ? cwd : "/";
 }

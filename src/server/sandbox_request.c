@@ -9,9 +9,12 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/path.h"
+#include "base/program.h"
 #include "policy/profile_json.h"
 #include "server/rpc_path.h"
+#include "workspace/workspace.h"
 
 #include <string.h>
 
@@ -215,4 +218,80 @@ int sandbox_request_read(const json_t *object, const char *cwd, struct sandbox_r
     *ret = request;
     request = (struct sandbox_request){0};
     return 0;
+}
+
+/* --- workspaces --- */
+
+struct workspaces *sandbox_workspaces_new(struct loop *loop, char *const *own_paths,
+                                          char *const *secrets)
+{
+    struct err ignored; /* the first call that needs it says it */
+    AUTO_FREE char *files = program_find("cordon-files", &ignored);
+    AUTO_FREE char *patch = program_find("cordon", &ignored);
+    const struct workspaces_options options = {
+        .loop = loop,
+        .own_paths = own_paths,
+        .secrets = secrets,
+        .programs = {[SANDBOX_PROGRAM_FILES] = {files, "Cordon's helper for files"},
+                     [SANDBOX_PROGRAM_PATCH] = {patch, "Cordon's helper for patches"}},
+        .dies_with_thread = true,
+    };
+
+    return workspaces_new(&options);
+}
+
+static bool has_object(const struct sandbox_call *call)
+{
+    return call->sandbox && !json_is_null(call->sandbox);
+}
+
+/* Caller frees. */
+static char *key_of(const struct sandbox_call *call)
+{
+    AUTO_FREE char *object =
+        has_object(call) ? json_dumps(call->sandbox, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+
+    if (!object)
+        return alloc_str("");
+    return alloc_strf("%s\n%s\n%s", call->cwd ? call->cwd : "", call->tmpdir ? call->tmpdir : "",
+                      object);
+}
+
+static struct workspace *make(struct workspaces *workspaces, const char *key,
+                              const struct sandbox_call *call, enum rpc_code *ret_code,
+                              struct err *err)
+{
+    AUTO(sandbox_request_done) struct sandbox_request request = {.type = "none"};
+    struct workspace_request asked = {.dir = call->cwd, .tmpdir = call->tmpdir, .has_no_env = true};
+
+    if (!has_object(call))
+        profile_init_danger_full_access(&request.profile);
+    else if (sandbox_request_read(call->sandbox, call->cwd, &request, ret_code, err))
+        return NULL;
+    asked.profile = &request.profile;
+    asked.roots = strv_view(&request.roots);
+    asked.mode = request.mode;
+    asked.type = request.type;
+    *ret_code = RPC_INTERNAL;
+    return workspace_make(workspaces, key, &asked, err);
+}
+
+struct workspace *workspace_for_call(struct workspaces *workspaces, const struct sandbox_call *call,
+                                     enum rpc_code *ret_code, struct err *err)
+{
+    AUTO_FREE char *key = key_of(call);
+    struct workspace *workspace;
+
+    *ret_code = RPC_INTERNAL;
+    if (workspace_find(workspaces, key, &workspace, err))
+        return NULL;
+    if (workspace)
+        return workspace;
+    workspace = make(workspaces, key, call, ret_code, err);
+    if (!workspace || workspace_open(workspace, err))
+        return NULL;
+    if (sandbox_is_degraded(workspace->sandbox))
+        log_event(LOG_LEVEL_WARN, "sandbox-degraded",
+                  log_text("why", sandbox_degradation(workspace->sandbox)));
+    return workspace;
 }

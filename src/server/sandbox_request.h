@@ -5,7 +5,7 @@
 #include "base/strv.h"
 #include "policy/profile.h"
 #include "rpc/message.h"
-#include "sandbox/sandbox.h"
+#include "workspace/workspace.h"
 
 #include <jansson.h>
 
@@ -22,3 +22,25 @@ void sandbox_request_done(struct sandbox_request *request);
  * `*ret_code` is the code for the wire of a failure. */
 int sandbox_request_read(const json_t *object, const char *cwd, struct sandbox_request *ret,
                          enum rpc_code *ret_code, struct err *err);
+
+/* --- where a call's commands run --- */
+
+enum { SANDBOX_PROGRAM_FILES, SANDBOX_PROGRAM_PATCH };
+
+/* What the calls of a server are carried out in: clean paths of Cordon's own, read-only to every
+ * command, and canonical files that no sandbox shows. Both NULL-terminated. */
+struct workspaces *sandbox_workspaces_new(struct loop *loop, char *const *own_paths,
+                                          char *const *secrets);
+
+struct sandbox_call {
+    const json_t *sandbox; /* the object of the call; NULL or JSON null: none */
+    const char *cwd;       /* absolute: stands in for a missing sandbox.cwd; NULL: none, as for fs/
+                              calls */
+    const char *tmpdir;    /* $TMPDIR of the server, never of the call: a variable that a model
+                              chooses must not make a directory writable; NULL: none */
+};
+
+/* The workspace that it means on this host, open. NULL on failure, `*ret_code` is the code for the
+ * wire then. Borrowed for the call only, unless it is held. */
+struct workspace *workspace_for_call(struct workspaces *workspaces, const struct sandbox_call *call,
+                                     enum rpc_code *ret_code, struct err *err);

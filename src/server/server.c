@@ -23,10 +23,9 @@
 #include "server/client_session.h"
 #include "server/files/file_pool.h"
 #include "server/model/model_request.h"
-#include "server/place.h"
-#include "server/places.h"
 #include "server/process/rpc_process.h"
 #include "server/run/exec_run.h"
+#include "server/sandbox_request.h"
 #include "server/server_audit.h"
 #include "server/service.h"
 
@@ -256,19 +255,19 @@ bool server_refuses(const struct server *server, struct call *call)
 static void on_prepare_time(void *data)
 {
     struct server *server = data;
-    struct place *place = TAKE_PTR(server->next_place);
+    struct workspace *workspace = TAKE_PTR(server->next_workspace);
 
-    sandbox_prepare(place->sandbox);
-    place_release(place);
+    sandbox_prepare(workspace->sandbox);
+    workspace_release(workspace);
 }
 
-void server_on_started(struct server *server, struct place *place)
+void server_on_started(struct server *server, struct workspace *workspace)
 {
     server->started++;
-    if (server->next_place)
-        place_release(server->next_place);
-    server->next_place = place;
-    place_hold(place);
+    if (server->next_workspace)
+        workspace_release(server->next_workspace);
+    server->next_workspace = workspace;
+    workspace_hold(workspace);
     loop_timer_start(server->prepare_timer, 0);
 }
 
@@ -316,7 +315,7 @@ static void reload_secrets(struct server *server)
     struct err err;
     int failed = server->renew(server->configure_data, &secrets, &err);
 
-    places_hide(server->places, secrets.files);
+    workspaces_hide(server->workspaces, secrets.files);
     log_reloaded(secrets.flag, secrets.file, secrets.has_changed, failed ? &err : NULL);
 }
 
@@ -329,7 +328,7 @@ void server_reload(struct server *server)
     log_reloaded("config", server->config.path, has_changed, failed ? &err : NULL);
     if (server->renew)
         reload_secrets(server);
-    places_forget(server->places);
+    workspaces_forget(server->workspaces);
 }
 
 /* --- life --- */
@@ -393,7 +392,7 @@ struct server *server_new(const struct server_options *options, struct err *err)
     if (!server->loop || server_configure(server, &ignored, err) ||
         open_prompt(server, options, err))
         return NULL;
-    server->places = places_new(server->loop, options->own_paths, options->secrets);
+    server->workspaces = sandbox_workspaces_new(server->loop, options->own_paths, options->secrets);
     server->hub = rpc_hub_new(server->loop, &hub);
     server->prepare_timer = loop_timer_new(server->loop, on_prepare_time, server);
     server->stopping.timer = loop_timer_new(server->loop, stopping_on_time, server);
@@ -416,10 +415,10 @@ void server_free(struct server *server)
     prompt_free(server->prompt);
     rules_cache_done(&server->rules);
     server_audit_free(server);
-    if (server->next_place)
-        place_release(server->next_place);
+    if (server->next_workspace)
+        workspace_release(server->next_workspace);
     file_pool_free(server->file_pool);
-    places_free(server->places);
+    workspaces_free(server->workspaces);
     rpc_hub_free(server->hub);
     service_free(server->service);
     loop_timer_free(server->prepare_timer);

@@ -26,8 +26,8 @@ struct config;
 struct exec_run;
 struct file_pool;
 struct loop;
-struct place;
-struct places;
+struct workspace;
+struct workspaces;
 struct prompt;
 struct server_audit;
 struct service;
@@ -86,7 +86,7 @@ struct server_options {
 struct server {
     struct loop *loop;
     struct rpc_hub *hub;
-    struct places *places;
+    struct workspaces *workspaces;
     struct file_pool *file_pool;     /* NULL until an fs/ method is used; freed before the places */
     struct model_calls *model_calls; /* NULL until session/exec is used */
     struct write_queue *write_queue; /* NULL until session/write is used */
@@ -108,7 +108,7 @@ struct server {
     void *configure_data; /* of both */
     struct retained retained;
     size_t open;                      /* processes that are not closed */
-    struct place *next_place;         /* to be prepared for the next command; held; NULL: none */
+    struct workspace *next_workspace; /* to be prepared for the next command; held; NULL: none */
     struct loop_timer *prepare_timer; /* when there is nothing else to do */
     struct buf scratch;               /* the text of one event */
     char piece[RPC_CHUNK_MAX];
@@ -127,7 +127,7 @@ int server_run(struct server *server, struct err *err);
 bool server_refuses(const struct server *server, struct call *call);
 
 /* A command runs in this place: another one may follow. */
-void server_on_started(struct server *server, struct place *place);
+void server_on_started(struct server *server, struct workspace *workspace);
 
 /* Ends everything, as the limits say; a second time: now. server_run() returns when it is done. */
 void server_stop(struct server *server);

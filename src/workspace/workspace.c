@@ -40,7 +40,8 @@ struct workspaces {
     struct list all;                   /* the most recently used one first */
     struct strv own_paths;
     struct strv secrets;
-    struct idle_reaper *reaper; /* NULL: nothing is kept warm */
+    char *programs[WORKSPACE_PROGRAMS]; /* or NULL */
+    struct idle_reaper *reaper;         /* NULL: nothing is kept warm */
     uint64_t last_number;
 };
 
@@ -70,6 +71,8 @@ struct workspaces *workspaces_new(const struct workspaces_options *options)
         strv_push_all(&workspaces->secrets, options->secrets);
     if (options->loop)
         workspaces->reaper = idle_reaper_new(options->loop);
+    for (int i = 0; i < WORKSPACE_PROGRAMS; i++)
+        workspaces->programs[i] = alloc_str(options->programs[i].path);
     return workspaces;
 }
 
@@ -105,6 +108,8 @@ void workspaces_free(struct workspaces *workspaces)
     idle_reaper_free(workspaces->reaper);
     strv_done(&workspaces->own_paths);
     strv_done(&workspaces->secrets);
+    for (int i = 0; i < WORKSPACE_PROGRAMS; i++)
+        free(workspaces->programs[i]);
     free(workspaces);
 }
 
@@ -138,6 +143,11 @@ void workspaces_forget(struct workspaces *workspaces)
     list_for_each(inside, &workspaces->all, link)
         inside->is_stale = true;
     trim(workspaces);
+}
+
+const char *workspaces_program(const struct workspaces *workspaces, int which)
+{
+    return workspaces->programs[which];
 }
 
 char *const *workspaces_own_paths(const struct workspaces *workspaces)
@@ -434,14 +444,14 @@ static void hide_secrets(struct workspace_inside *inside, struct access_map *map
     inside->secrets_len = count_secrets(secrets);
 }
 
-static void show_programs(const struct workspaces_options *owner, struct access_map *map)
+static void show_programs(const struct workspaces *owner, struct access_map *map)
 {
-    for (size_t i = 0; i < WORKSPACE_PROGRAMS; i++) {
-        const struct workspace_program *program = &owner->programs[i];
+    for (int i = 0; i < WORKSPACE_PROGRAMS; i++) {
+        const char *program = owner->programs[i];
 
-        if (!program->path || access_map_check(map, program->path) != ACCESS_DENY)
+        if (!program || access_map_check(map, program) != ACCESS_DENY)
             continue;
-        access_map_add(map, program->path, ACCESS_READ, ACCESS_FILE, program->why);
+        access_map_add(map, program, ACCESS_READ, ACCESS_FILE, owner->options.programs[i].why);
         access_map_sort(map);
     }
 }
@@ -468,7 +478,7 @@ int workspace_open(struct workspace *workspace, struct err *err)
     if (workspace->sandbox)
         return 0;
     access_map_copy(&shown, &workspace->map);
-    show_programs(&owner->options, &shown);
+    show_programs(owner, &shown);
     hide_secrets(inside, &shown);
     workspace->sandbox = sandbox_new(&options, err);
     workspace->is_refused = !workspace->sandbox;

@@ -35,7 +35,7 @@ struct workspaces;
 
 /* A program that is visible in every sandbox, whatever its profile says. */
 struct workspace_program {
-    const char *path; /* NULL: none */
+    const char *path; /* copied; NULL: none */
     const char *why;
 };
 
@@ -65,6 +65,9 @@ void workspaces_hide(struct workspaces *workspaces, char *const *secrets);
 
 /* None is found by its key any more. */
 void workspaces_forget(struct workspaces *workspaces);
+
+/* The path of one of `programs`; borrowed, NULL: it is not installed. */
+const char *workspaces_program(const struct workspaces *workspaces, int which);
 
 /* What no yes of a person opens: clean; borrowed. */
 char *const *workspaces_own_paths(const struct workspaces *workspaces);

@@ -13,7 +13,7 @@
 #include "base/program.h"
 #include "loop/loop.h"
 #include "policy/access.h"
-#include "server/place.h"
+#include "server/sandbox_request.h"
 #include "server/server.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ struct stamp {
 };
 
 struct worker {
-    struct place *place; /* held */
+    struct workspace *workspace; /* held */
     struct file_helper *helper;
     struct file_pool *pool;
     struct file_job *job; /* NULL: idle, or its job was abandoned */
@@ -41,7 +41,7 @@ struct worker {
 struct file_job {
     struct file_job *next; /* of those that wait */
     struct file_pool *pool;
-    struct place *place; /* held */
+    struct workspace *workspace; /* held */
     struct worker *worker;
     struct file_call call; /* its text and data until they are sent */
 };
@@ -86,7 +86,7 @@ static struct stamp *stamps_take(const struct access_map *access)
 
 static bool stamps_hold(const struct worker *worker)
 {
-    const struct access_map *access = worker->place->access;
+    const struct access_map *access = worker->workspace->access;
 
     for (size_t i = 0; access && i < access->len; i++) {
         struct stamp now = stamp_of(access->entries[i].path);
@@ -104,8 +104,8 @@ static void worker_free(struct worker *worker)
     if (!worker)
         return;
     file_helper_free(worker->helper);
-    if (worker->place)
-        place_release(worker->place);
+    if (worker->workspace)
+        workspace_release(worker->workspace);
     free(worker->stamps);
     free(worker);
 }
@@ -133,24 +133,25 @@ static void pool_drop_worker(struct file_pool *pool, const struct worker *worker
     }
 }
 
-static struct worker *worker_start(struct file_pool *pool, struct place *place, struct err *err)
+static struct worker *worker_start(struct file_pool *pool, struct workspace *workspace,
+                                   struct err *err)
 {
     AUTO(worker_auto) struct worker *worker = alloc_zero(1, sizeof *worker);
     AUTO_FREE char *program = program_find("cordon-files", err);
     const struct file_helper_options options = {
-        .loop = pool->loop, .sandbox = place->sandbox, .program = program};
+        .loop = pool->loop, .sandbox = workspace->sandbox, .program = program};
 
     if (!program) {
         err->code = ERR_BUG; /* of ours: the client's file may well be there */
         return NULL;
     }
     worker->pool = pool;
-    worker->place = place;
-    place_hold(place);
+    worker->workspace = workspace;
+    workspace_hold(workspace);
     worker->helper = file_helper_start(&options, err);
     if (!worker->helper)
         return NULL;
-    worker->stamps = stamps_take(place->access); /* now that placeholders are in their places */
+    worker->stamps = stamps_take(workspace->access); /* now that placeholders are in their places */
     pool->workers[pool->len++] = worker;
     pool_tick(pool);
     return TAKE_PTR(worker);
@@ -162,12 +163,12 @@ static bool worker_is_idle(const struct worker *worker)
 }
 
 /* An idle one of the place that is fit for use; those that are not go. */
-static struct worker *pool_find(struct file_pool *pool, const struct place *place)
+static struct worker *pool_find(struct file_pool *pool, const struct workspace *workspace)
 {
     for (size_t i = 0; i < pool->len;) {
         struct worker *worker = pool->workers[i];
 
-        if (worker->place != place || !worker_is_idle(worker))
+        if (worker->workspace != workspace || !worker_is_idle(worker))
             i++;
         else if (file_helper_is_gone(worker->helper) || !stamps_hold(worker))
             pool_drop(pool, i);
@@ -198,7 +199,7 @@ static bool pool_make_room(struct file_pool *pool)
 
 static void job_free(struct file_job *job)
 {
-    place_release(job->place);
+    workspace_release(job->workspace);
     file_call_done(&job->call);
     free(job);
 }
@@ -256,13 +257,13 @@ static void job_run(struct file_job *job, struct worker *worker)
 /* false when it has to wait. */
 static bool job_begin(struct file_pool *pool, struct file_job *job)
 {
-    struct worker *worker = pool_find(pool, job->place);
+    struct worker *worker = pool_find(pool, job->workspace);
     struct err err;
 
     if (!worker && !pool_make_room(pool))
         return false;
     if (!worker)
-        worker = worker_start(pool, job->place, &err);
+        worker = worker_start(pool, job->workspace, &err);
     if (worker)
         job_run(job, worker);
     else
@@ -285,15 +286,15 @@ static void pool_serve(struct file_pool *pool)
     }
 }
 
-void file_pool_call(struct file_pool *pool, struct place *place, struct file_call *call,
+void file_pool_call(struct file_pool *pool, struct workspace *workspace, struct file_call *call,
                     struct file_job **ret)
 {
     struct file_job *job = alloc_zero(1, sizeof *job);
     struct file_job **last = &pool->waiting;
 
-    *job = (struct file_job){.pool = pool, .place = place, .call = *call};
+    *job = (struct file_job){.pool = pool, .workspace = workspace, .call = *call};
     *call = (struct file_call){0};
-    place_hold(place);
+    workspace_hold(workspace);
     *ret = job;
     while (*last)
         last = &(*last)->next;

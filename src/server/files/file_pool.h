@@ -8,7 +8,7 @@
 struct file_job;
 struct file_pool;
 struct loop;
-struct place;
+struct workspace;
 struct server;
 
 /* The server's; made when it is first asked for. */
@@ -19,7 +19,7 @@ void file_pool_free(struct file_pool *pool); /* answers nothing that is still op
 
 /* Has `call`, which is taken over, carried out inside `place`, which is held meanwhile. Exactly one
  * on_answer follows, maybe from inside; the job is gone when it is called. */
-void file_pool_call(struct file_pool *pool, struct place *place, struct file_call *call,
+void file_pool_call(struct file_pool *pool, struct workspace *workspace, struct file_call *call,
                     struct file_job **ret);
 
 /* Nobody wants the answer any more. The call itself goes on for a while if it has begun, so that

@@ -12,8 +12,8 @@
 #include "server/call.h"
 #include "server/client.h"
 #include "server/files/file_pool.h"
-#include "server/place.h"
 #include "server/rpc_path.h"
+#include "server/sandbox_request.h"
 #include "server/server.h"
 
 #include <limits.h>
@@ -95,7 +95,7 @@ enum { URI_MAX = 3 * PATH_MAX + 32 }; /* every byte escaped */
 
 struct file_queue {
     struct file_pool *pool;
-    struct places *places;
+    struct workspaces *workspaces;
     struct file_handles *handles;
     struct file_task *first; /* waiting */
     struct file_task *current;
@@ -120,7 +120,7 @@ static struct file_queue *queue_of(struct call *call)
         return queue;
     queue = alloc_zero(1, sizeof *queue);
     queue->pool = server_file_pool(call->client->server);
-    queue->places = call->client->server->places;
+    queue->workspaces = call->client->server->workspaces;
     queue->handles = file_handles_new();
     client_set_part(client, CLIENT_PART_FILES, queue, &type);
     return queue;
@@ -254,19 +254,19 @@ static void on_answer(void *user, const struct file_answer *answer)
 
 void file_task_send(struct file_task *task)
 {
-    const struct place_request request = {
+    const struct sandbox_call request = {
         .sandbox = json_object_get(call_params(task->call), "sandbox"),
         .tmpdir = getenv("TMPDIR"),
     };
     AUTO(file_call_done) struct file_call call = {.on_answer = on_answer, .user = task};
     enum rpc_code code = RPC_INTERNAL;
-    struct place *place = NULL;
+    struct workspace *workspace = NULL;
     struct err err;
 
     if (task_call(task, &call, &code, &err) == 0)
-        place = place_find(task->queue->places, &request, &code, &err);
-    if (place)
-        file_pool_call(task->queue->pool, place, &call, &task->job);
+        workspace = workspace_for_call(task->queue->workspaces, &request, &code, &err);
+    if (workspace)
+        file_pool_call(task->queue->pool, workspace, &call, &task->job);
     else
         call_fail(file_task_end(task), code, "%s", err.msg);
 }

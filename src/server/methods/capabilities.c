@@ -12,8 +12,8 @@
 #include "server/files/file_pool.h"
 #include "server/host.h"
 #include "server/methods.gen.h"
-#include "server/place.h"
 #include "server/rpc_path.h"
+#include "server/sandbox_request.h"
 #include "server/server.h"
 
 #include <stdlib.h>
@@ -71,13 +71,14 @@ void method_capabilities_discover_v2(struct call *call,
     enum rpc_code code = RPC_INTERNAL;
     struct err err;
     AUTO_FREE char *cwd = rpc_path_parse(params->cwd, &code, &err);
-    const struct place_request request = {
+    const struct sandbox_call request = {
         .sandbox = params->sandbox, .cwd = cwd, .tmpdir = getenv("TMPDIR")};
     AUTO(file_call_done) struct file_call how = {.on_answer = on_answer};
-    struct place *place = cwd ? place_find(server->places, &request, &code, &err) : NULL;
+    struct workspace *workspace =
+        cwd ? workspace_for_call(server->workspaces, &request, &code, &err) : NULL;
     struct search *search;
 
-    if (!place) {
+    if (!workspace) {
         call_fail_with(call, code, &err);
         return;
     }
@@ -91,7 +92,7 @@ void method_capabilities_discover_v2(struct call *call,
     search->call = call;
     how.user = search;
     call_on_gone(call, on_gone, search);
-    file_pool_call(server_file_pool(server), place, &how, &search->job);
+    file_pool_call(server_file_pool(server), workspace, &how, &search->job);
 }
 
 enum { ROOTS_MAX = 128 };
@@ -152,16 +153,16 @@ static void roots_on_answer(void *user, const struct file_answer *answer)
 }
 
 /* The URI, spelled plainly, and the place that a root names. Caller frees; NULL on failure. */
-static char *read_root(struct server *server, const json_t *root, struct place **ret_place,
+static char *read_root(struct server *server, const json_t *root, struct workspace **ret_workspace,
                        enum rpc_code *ret_code, struct err *err)
 {
-    const struct place_request request = {.sandbox = json_object_get(root, "sandbox"),
-                                          .tmpdir = getenv("TMPDIR")};
+    const struct sandbox_call request = {.sandbox = json_object_get(root, "sandbox"),
+                                         .tmpdir = getenv("TMPDIR")};
     AUTO_FREE char *path =
         rpc_path_parse(json_string_value(json_object_get(root, "path")), ret_code, err);
 
-    *ret_place = path ? place_find(server->places, &request, ret_code, err) : NULL;
-    return *ret_place ? file_uri_format(path) : NULL;
+    *ret_workspace = path ? workspace_for_call(server->workspaces, &request, ret_code, err) : NULL;
+    return *ret_workspace ? file_uri_format(path) : NULL;
 }
 
 /* -1 when it cannot even be asked. */
@@ -170,8 +171,8 @@ static int ask(struct discovery *discovery, const json_t *root, struct err *err)
     struct server *server = discovery->call->client->server;
     AUTO(file_call_done) struct file_call call = {.on_answer = roots_on_answer, .user = discovery};
     enum rpc_code code = RPC_INTERNAL;
-    struct place *place = NULL;
-    AUTO_FREE char *uri = read_root(server, root, &place, &code, err);
+    struct workspace *workspace = NULL;
+    AUTO_FREE char *uri = read_root(server, root, &workspace, &code, err);
     AUTO_JSON json_t *text = NULL;
 
     if (!uri)
@@ -179,7 +180,7 @@ static int ask(struct discovery *discovery, const json_t *root, struct err *err)
     text = json_pack("{s:s, s:{s:s}}", "method", "capabilityRoots/discover", "params", "path", uri);
     call.text = json_dumps(text, JSON_COMPACT);
     call.len = strlen(call.text);
-    file_pool_call(server_file_pool(server), place, &call, &discovery->job);
+    file_pool_call(server_file_pool(server), workspace, &call, &discovery->job);
     return 0;
 }
 
@@ -209,7 +210,7 @@ static void discovery_go_on(struct discovery *discovery)
 static bool check_roots(struct call *call, const json_t *roots)
 {
     enum rpc_code code = RPC_INTERNAL;
-    struct place *place = NULL;
+    struct workspace *workspace = NULL;
     struct err err;
 
     if (json_array_size(roots) > ROOTS_MAX) {
@@ -219,7 +220,7 @@ static bool check_roots(struct call *call, const json_t *roots)
     }
     for (size_t i = 0; i < json_array_size(roots); i++) {
         AUTO_FREE char *uri =
-            read_root(call->client->server, json_array_get(roots, i), &place, &code, &err);
+            read_root(call->client->server, json_array_get(roots, i), &workspace, &code, &err);
 
         if (!uri) {
             call_fail_with(call, code, &err);

@@ -14,10 +14,10 @@
 #include "server/client.h"
 #include "server/client_session.h"
 #include "server/methods.gen.h"
-#include "server/place.h"
 #include "server/rpc_path.h"
 #include "server/rules_part.h"
 #include "server/run/exec_run.h"
+#include "server/sandbox_request.h"
 #include "server/server.h"
 #include "server/start_env.h"
 
@@ -52,7 +52,7 @@ static int read_wishes(struct exec_run *run, const struct exec_run_params *param
     if (additional && !json_is_null(additional) &&
         (profile_overlay_from_json(additional, &run->additional, err) ||
          profile_overlay_normalise(&run->additional, err) ||
-         overlay_settle(&run->additional, places_own_paths(run->server->places), err)))
+         overlay_settle(&run->additional, workspaces_own_paths(run->server->workspaces), err)))
         return err_wrap(err, "additionalPermissions");
     run->justification = alloc_str(params->justification);
     call_words(params->prefix_rule, &run->proposed);
@@ -176,7 +176,7 @@ void method_exec_run(struct call *call, const struct exec_run_params *params)
         return;
     }
     owner = rules_part_owner(run->server);
-    run->rules = rule_layers_load(&owner, rules_part_folder(run->places[0], run->cwd));
+    run->rules = rule_layers_load(&owner, rules_part_folder(run->workspaces[0], run->cwd));
     run->rules_file = rule_layers_file(&owner);
     run->options.gate = EXECUTION_ASKS;
     run->options.approvals = approvals;

@@ -11,7 +11,7 @@
 #include "server/client.h"
 #include "server/http_exchange.h"
 #include "server/methods.gen.h"
-#include "server/place.h"
+#include "server/sandbox_request.h"
 #include "server/server.h"
 
 #include <stdio.h>
@@ -234,17 +234,17 @@ static json_t *complete_request(const struct call *call, struct err *err)
 }
 
 /* Reads everything, writes nothing, reaches the network. */
-static struct place *find_place(struct call *call, struct err *err)
+static struct workspace *find_workspace(struct call *call, struct err *err)
 {
     AUTO_JSON json_t *sandbox =
         json_pack("{s:{s:s, s:s, s:{s:s, s:[{s:{s:s, s:{s:s}}, s:s}]}}, s:s}", "permissions",
                   "type", "managed", "network", "enabled", "file_system", "type", "restricted",
                   "entries", "path", "type", "special", "value", "kind", "root", "access", "read",
                   "windowsSandboxLevel", "disabled");
-    const struct place_request request = {.sandbox = sandbox, .cwd = "/"};
+    const struct sandbox_call request = {.sandbox = sandbox, .cwd = "/"};
     enum rpc_code code;
 
-    return place_find(call->client->server->places, &request, &code, err);
+    return workspace_for_call(call->client->server->workspaces, &request, &code, err);
 }
 
 static int request_start(struct request *request, struct err *err)
@@ -252,13 +252,13 @@ static int request_start(struct request *request, struct err *err)
     static const struct http_events events = {
         .on_head = on_head, .on_body = on_body, .on_end = on_end};
     AUTO_JSON json_t *complete = complete_request(request->call, err);
-    struct place *place = complete ? find_place(request->call, err) : NULL;
+    struct workspace *workspace = complete ? find_workspace(request->call, err) : NULL;
     const struct http_options options = {.loop = request->call->client->server->loop,
-                                         .place = place,
+                                         .workspace = workspace,
                                          .events = &events,
                                          .data = request};
 
-    request->exchange = place ? http_exchange_start(&options, complete, err) : NULL;
+    request->exchange = workspace ? http_exchange_start(&options, complete, err) : NULL;
     return request->exchange ? 0 : -1;
 }
 

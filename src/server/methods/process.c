@@ -17,11 +17,11 @@
 #include "server/client_session.h"
 #include "server/methods.gen.h"
 #include "server/model/model_process.h"
-#include "server/place.h"
 #include "server/process/observer.h"
 #include "server/process/process_wait.h"
 #include "server/process/rpc_process.h"
 #include "server/rpc_path.h"
+#include "server/sandbox_request.h"
 #include "server/server.h"
 #include "server/start_env.h"
 
@@ -138,15 +138,15 @@ static int start_read(struct start *start, enum rpc_code *ret_code, struct err *
 }
 
 static struct process_options start_options(const struct start *start, const struct server *server,
-                                            struct place *place)
+                                            struct workspace *workspace)
 {
     const struct process_start_params *params = start->params;
     bool has_tty = params->tty;
-    bool is_bare = strcmp(place->type, "none") == 0;
+    bool is_bare = strcmp(workspace->type, "none") == 0;
 
     return (struct process_options){
         .loop = server->loop,
-        .sandbox = place->sandbox,
+        .sandbox = workspace->sandbox,
         .argv = strv_view(&start->argv),
         .program = start->program,
         .env = strv_view(&start->env),
@@ -159,17 +159,17 @@ static struct process_options start_options(const struct start *start, const str
     };
 }
 
-static void start_process(struct call *call, const struct start *start, struct place *place)
+static void start_process(struct call *call, const struct start *start, struct workspace *workspace)
 {
     struct client_session *session = call->client->session;
     const struct process_start_params *params = start->params;
-    const struct process_options process = start_options(start, session->server, place);
+    const struct process_options process = start_options(start, session->server, workspace);
     uint64_t quota = session->server->limits.spool_quota;
     const struct rpc_process_options options = {
         .owner = session,
         .id = params->process_id,
         .process = &process,
-        .place = place,
+        .workspace = workspace,
         .metadata = (json_t *)params->metadata,
         .delivery = params->delivery && str_eq(params->delivery, "pull") ? RPC_PULL : RPC_PUSH,
         .spool_bytes = params->spool_bytes < quota ? params->spool_bytes : quota,
@@ -185,8 +185,8 @@ static void start_process(struct call *call, const struct start *start, struct p
 void method_process_start(struct call *call, const struct process_start_params *params)
 {
     AUTO(start_done) struct start start = {.params = params};
-    struct place_request request = {.sandbox = params->sandbox, .tmpdir = getenv("TMPDIR")};
-    struct place *place;
+    struct sandbox_call request = {.sandbox = params->sandbox, .tmpdir = getenv("TMPDIR")};
+    struct workspace *workspace;
     enum rpc_code code;
     struct err err;
 
@@ -201,9 +201,9 @@ void method_process_start(struct call *call, const struct process_start_params *
         return;
     }
     request.cwd = start.cwd;
-    place = place_find(call->client->server->places, &request, &code, &err);
-    if (place)
-        start_process(call, &start, place);
+    workspace = workspace_for_call(call->client->server->workspaces, &request, &code, &err);
+    if (workspace)
+        start_process(call, &start, workspace);
     else
         call_fail_with(call, code, &err);
 }

@@ -19,9 +19,9 @@
 #include "server/model/model_request.h"
 #include "server/model/session_command.h"
 #include "server/model/write_queue.h"
-#include "server/place.h"
 #include "server/process/observer.h"
 #include "server/rpc_path.h"
+#include "server/sandbox_request.h"
 #include "server/server.h"
 #include "server/start_env.h"
 #include "workspace/host_shell.h"
@@ -105,7 +105,7 @@ struct exec_parts {
     struct strv env;
     struct strv base; /* of env, what is not the call's own */
     struct model_pace pace;
-    struct place *place;
+    struct workspace *workspace;
 };
 
 static void exec_parts_done(struct exec_parts *parts)
@@ -120,7 +120,7 @@ static int exec_parts_read(struct call *call, const struct session_exec_params *
                            struct exec_parts *parts, enum rpc_code *ret_code, struct err *err)
 {
     struct server *server = call->client->server;
-    struct place_request request = {.sandbox = params->sandbox, .tmpdir = getenv("TMPDIR")};
+    struct sandbox_call request = {.sandbox = params->sandbox, .tmpdir = getenv("TMPDIR")};
     struct stat st;
 
     parts->cwd = rpc_path_parse(params->cwd, ret_code, err);
@@ -136,8 +136,8 @@ static int exec_parts_read(struct call *call, const struct session_exec_params *
     make_env(params, params->env, server, &parts->env);
     make_env(params, NULL, server, &parts->base);
     request.cwd = parts->cwd;
-    parts->place = place_find(server->places, &request, ret_code, err);
-    return parts->place ? 0 : -1;
+    parts->workspace = workspace_for_call(server->workspaces, &request, ret_code, err);
+    return parts->workspace ? 0 : -1;
 }
 
 static void exec_start(struct call *call, const struct session_exec_params *params,
@@ -150,11 +150,11 @@ static void exec_start(struct call *call, const struct session_exec_params *para
     struct model_calls *calls = server_model_calls(session->server, &err);
     struct model_call *waiting = NULL;
 
-    if (calls && session_replacement_init(&replacement, call, call_params(call), parts->place,
+    if (calls && session_replacement_init(&replacement, call, call_params(call), parts->workspace,
                                           strv_view(&parts->base), exec, &err) == 0)
         waiting = model_calls_exec(calls, exec, model_request_on_done, request, &err);
     if (waiting)
-        model_process_add(session, exec, parts->place,
+        model_process_add(session, exec, parts->workspace,
                           model_calls_find(calls, model_call_id(waiting), &err));
     model_request_began(request, waiting, exec->cmd, &err);
 }
@@ -170,7 +170,7 @@ static void exec_begin(struct call *call, const struct session_exec_params *para
         .is_login = params->login,
         .workdir = parts->cwd,
         .env = strv_view(&parts->env),
-        .sandbox = parts->place->sandbox,
+        .sandbox = parts->workspace->sandbox,
         .stdio = params->tty ? PROCESS_TTY : PROCESS_PIPES,
         .input = params->pipe_stdin ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL,
         .size = {.rows = (unsigned short)params->rows, .columns = (unsigned short)params->columns},
@@ -178,7 +178,7 @@ static void exec_begin(struct call *call, const struct session_exec_params *para
         .owner = call->client->session->number,
         .pace = parts->pace,
     };
-    AUTO_FREE char *forbidden = session_rules_refusal(call, &exec, parts->place);
+    AUTO_FREE char *forbidden = session_rules_refusal(call, &exec, parts->workspace);
 
     if (forbidden)
         model_request_refuse(call, TOOL, exec.cmd, forbidden);

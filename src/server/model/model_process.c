@@ -25,7 +25,7 @@ static char *id_of(int number)
 }
 
 void model_process_add(struct client_session *owner, const struct model_exec *exec,
-                       struct place *place, struct job *job)
+                       struct workspace *workspace, struct job *job)
 {
     struct job_info info;
     char *const argv[] = {(char *)exec->shell, (char *)(exec->is_login ? "-lc" : "-c"),
@@ -46,7 +46,7 @@ void model_process_add(struct client_session *owner, const struct model_exec *ex
     rpc_process_new(&(struct rpc_process_options){.owner = owner,
                                                   .id = id,
                                                   .process = &process,
-                                                  .place = place,
+                                                  .workspace = workspace,
                                                   .delivery = RPC_TAKEN,
                                                   .lent = job,
                                                   .number = info.id},

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 struct client_session;
-struct place;
+struct workspace;
 struct server;
 struct job;
 struct model_exec;
@@ -18,7 +18,7 @@ bool model_process_is_id(const char *id);
 
 /* The session that was just started by `exec` in `place`, under its number. */
 void model_process_add(struct client_session *owner, const struct model_exec *exec,
-                       struct place *place, struct job *job);
+                       struct workspace *workspace, struct job *job);
 
 /* NULL when there is none, or it was forgotten. */
 struct rpc_process *model_process_find(const struct client_session *owner, int number);

@@ -17,9 +17,9 @@
 #include "server/client.h"
 #include "server/client_session.h"
 #include "server/login_shell.h"
-#include "server/place.h"
 #include "server/process/process_audit.h"
 #include "server/rules_part.h"
+#include "server/sandbox_request.h"
 #include "server/server.h"
 
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static void write_down(const struct call *call, const struct process_refusal *re
 }
 
 char *session_rules_refusal(const struct call *call, const struct model_exec *exec,
-                            const struct place *place)
+                            const struct workspace *workspace)
 {
     char *argv[] = {(char *)exec->shell, (char *)(exec->is_login ? "-lc" : "-c"), (char *)exec->cmd,
                     NULL};
@@ -62,7 +62,7 @@ char *session_rules_refusal(const struct call *call, const struct model_exec *ex
     struct server *server = call->client->server;
     const struct rule_owner owner = rules_part_owner(server);
     const struct rules *rules =
-        rules_cache_get(&server->rules, &owner, rules_part_folder(place, exec->workdir));
+        rules_cache_get(&server->rules, &owner, rules_part_folder(workspace, exec->workdir));
     char *reason;
 
     if (rules_is_empty(rules))
@@ -74,7 +74,7 @@ char *session_rules_refusal(const struct call *call, const struct model_exec *ex
         write_down(call, &(struct process_refusal){.argv = argv,
                                                    .env = exec->env,
                                                    .cwd = exec->workdir,
-                                                   .place = place,
+                                                   .workspace = workspace,
                                                    .reason = reason});
     return reason;
 }
@@ -101,7 +101,7 @@ static int use_patch(struct session_replacement *replacement, const struct serve
         return err_sys(err, "the folder of the patch, %s", replacement->cwd);
     if (patch->text_len > JOB_INPUT_MAX)
         return err_set(err, ERR_LIMIT, "the patch has more than %zu bytes", JOB_INPUT_MAX);
-    replacement->words.program = places_patch_program(server->places);
+    replacement->words.program = workspaces_program(server->workspaces, SANDBOX_PROGRAM_PATCH);
     if (!replacement->words.program)
         return err_set(err, ERR_UNSUPPORTED,
                        "the program \"cordon\", which applies patches, is not installed");
@@ -135,13 +135,13 @@ static void use_login(struct session_replacement *replacement, struct client_ses
 }
 
 int session_replacement_init(struct session_replacement *replacement, const struct call *call,
-                             const json_t *params, struct place *place, char *const *base,
+                             const json_t *params, struct workspace *workspace, char *const *base,
                              struct model_exec *exec, struct err *err)
 {
     char *const argv[] = {(char *)exec->shell, (char *)(exec->is_login ? "-lc" : "-c"),
                           (char *)exec->cmd, NULL};
     const struct login_shell_call login = {
-        .params = params, .argv = argv, .cwd = exec->workdir, .place = place, .env = base};
+        .params = params, .argv = argv, .cwd = exec->workdir, .workspace = workspace, .env = base};
 
     patch_call_read(argv, &replacement->patch);
     if (replacement->patch.kind == PATCH_CALL_BARE)

@@ -11,17 +11,17 @@
 #include <jansson.h>
 
 struct call;
-struct place;
+struct workspace;
 struct model_exec;
 
 /* Why the command is not to be started, in the words of exec/run, which is also written to the
  * audit log; NULL: nothing forbids it. Caller frees. To be asked before anything of it is run:
  * `exec` is that of the call, without a replacement. */
 char *session_rules_refusal(const struct call *call, const struct model_exec *exec,
-                            const struct place *place);
+                            const struct workspace *workspace);
 
 struct call;
-struct place;
+struct workspace;
 
 enum { SESSION_HELPER_WORDS = 4 };
 
@@ -39,6 +39,6 @@ struct session_replacement {
  * without what the call itself sets. ERR_INVALID for a patch without the word apply_patch, and what
  * else keeps a patch from being applied. */
 int session_replacement_init(struct session_replacement *replacement, const struct call *call,
-                             const json_t *params, struct place *place, char *const *base,
+                             const json_t *params, struct workspace *workspace, char *const *base,
                              struct model_exec *exec, struct err *err);
 void session_replacement_done(struct session_replacement *replacement);

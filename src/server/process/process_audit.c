@@ -6,8 +6,8 @@
 #include "executor/execution_audit.h"
 #include "policy/access.h"
 #include "server/client_session.h"
-#include "server/place.h"
 #include "server/process/rpc_process.h"
+#include "server/sandbox_request.h"
 #include "server/server.h"
 #include "server/server_audit.h"
 
@@ -17,9 +17,9 @@ static void add(const struct rpc_process *process, enum audit_event event, struc
 }
 
 /* Adds what is known of the place. Takes nothing over; a new reference. */
-static struct json_t *begin_body(struct audit_begin begin, const struct place *place)
+static struct json_t *begin_body(struct audit_begin begin, const struct workspace *workspace)
 {
-    const struct access_map *access = place->access;
+    const struct access_map *access = workspace->access;
 
     begin.profile = access ? "of this call" : "none";
     begin.network = access ? network_access_name(access->network) : "enabled";
@@ -34,7 +34,7 @@ void process_audit_begin(struct rpc_process *process, char *const *env)
         .argv = strv_view(&process->argv), .env = env, .cwd = process->cwd, .process = process->id};
 
     if (server_audit_id(process->owner, process->audit_id))
-        add(process, AUDIT_BEGIN, begin_body(begin, process->place));
+        add(process, AUDIT_BEGIN, begin_body(begin, process->workspace));
 }
 
 /* --- the end --- */
@@ -93,6 +93,6 @@ void process_audit_refusal(const struct client_session *owner,
 
     if (!server_audit_id(owner, id))
         return;
-    server_audit_add(owner->server, AUDIT_BEGIN, id, begin_body(begin, refusal->place));
+    server_audit_add(owner->server, AUDIT_BEGIN, id, begin_body(begin, refusal->workspace));
     server_audit_add(owner->server, AUDIT_END, id, audit_end_body(&end));
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 struct client_session;
-struct place;
+struct workspace;
 struct rpc_process;
 
 /* Of `env` nothing is written: it says which words of the command line are secrets. */
@@ -17,7 +17,7 @@ struct process_refusal {
     char *const *argv;
     char *const *env;
     const char *cwd;
-    const struct place *place;
+    const struct workspace *workspace;
     const char *reason;
 };
 

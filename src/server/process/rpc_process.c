@@ -19,12 +19,12 @@
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
-#include "server/place.h"
 #include "server/process/observer.h"
 #include "server/process/process_audit.h"
 #include "server/process/process_table.h"
 #include "server/process/process_wait.h"
 #include "server/process/rpc_event.h"
+#include "server/sandbox_request.h"
 #include "server/server.h"
 
 #include <stdint.h>
@@ -104,13 +104,13 @@ static void collect_texts(const struct rpc_process *process, struct buf texts[ST
 {
     struct output *output = job_output(process->job);
     char *piece = process->owner->server->piece;
-    struct output_cursor place = {0};
+    struct output_cursor cursor = {0};
     struct output_record record;
 
     for (int i = 0; i < STREAM_COUNT; i++)
         buf_init(&texts[i], DENIAL_TEXT_MAX);
     for (;;) {
-        output_read(output, &place, OUTPUT_BY_RUN, piece, RPC_CHUNK_MAX, &record);
+        output_read(output, &cursor, OUTPUT_BY_RUN, piece, RPC_CHUNK_MAX, &record);
         if (record.kind == OUTPUT_EMPTY || record.kind == OUTPUT_END)
             return;
         if (record.kind == OUTPUT_BYTES)
@@ -122,7 +122,7 @@ static void find_denials(const struct rpc_process *process, struct denials *ret)
 {
     struct buf texts[STREAM_COUNT];
     struct denial_input input = {
-        .access = process->place->access,
+        .access = process->workspace->access,
         .cwd = process->cwd,
         .end = job_end(process->job),
         .program = process->argv.items[0],
@@ -142,7 +142,7 @@ static void rpc_end_fill(const struct rpc_process *process, struct rpc_end *ret)
 
     ret->code = exit_code(process);
     ret->signal = end->how == PROCESS_SIGNALED ? end->signal : 0;
-    if (process->place->access && ret->code != 0)
+    if (process->workspace->access && ret->code != 0)
         find_denials(process, &ret->denials);
     ret->is_denied = denials_by_sandbox(&ret->denials);
 }
@@ -320,7 +320,7 @@ static void on_started(struct rpc_process *process)
 {
     process->state = RPC_PROCESS_RUNNING;
     answer_start(process);
-    server_on_started(process->owner->server, process->place);
+    server_on_started(process->owner->server, process->workspace);
     rpc_process_deliver(process);
     observers_on_news(process);
 }
@@ -371,7 +371,7 @@ static void on_session(struct job_watch *watch, enum job_event event)
         }
         rpc_process_exit(process);
         rpc_process_close(process);
-        place_release(TAKE_PTR(process->place));
+        workspace_release(TAKE_PTR(process->workspace));
         client_session_on_idle(process->owner);
         break;
     }
@@ -425,9 +425,9 @@ static struct rpc_process *process_alloc(const struct rpc_process_options *optio
     process->output_watch.on_new = on_output;
     process->id = alloc_str(options->id);
     process->owner = options->owner;
-    process->place = options->place;
-    place_hold(process->place);
-    process->sandbox_type = process->place->type;
+    process->workspace = options->workspace;
+    workspace_hold(process->workspace);
+    process->sandbox_type = process->workspace->type;
     strv_push_all(&process->argv, from->argv);
     process->cwd = alloc_str(from->cwd);
     process->metadata = json_incref(options->metadata);
@@ -498,8 +498,8 @@ void rpc_process_free(struct rpc_process *process)
     loop_timer_free(process->last);
     if (!process->is_lent)
         job_free(process->job);
-    if (process->place)
-        place_release(process->place);
+    if (process->workspace)
+        workspace_release(process->workspace);
     denials_done(&process->end.denials);
     strv_done(&process->argv);
     json_decref(process->metadata);

@@ -23,7 +23,7 @@ struct client;
 struct client_session;
 struct loop_timer;
 struct observer;
-struct place;
+struct workspace;
 struct process_wait;
 
 #define RPC_PROCESS_MEMORY                                                                         \
@@ -61,11 +61,11 @@ struct rpc_process {
     struct list in_table;    /* of the owner's */
     struct list in_retained; /* of the server's that are closed */
     size_t retained_bytes;
-    struct job *job;          /* owned unless `is_lent` */
-    bool is_lent;             /* by the sessions of models, until they have no more use for it */
-    int number;               /* of a model's session; 0: it was started by process/start */
-    struct place *place;      /* held; NULL once nothing runs any more */
-    const char *sandbox_type; /* of the place */
+    struct job *job;             /* owned unless `is_lent` */
+    bool is_lent;                /* by the sessions of models, until they have no more use for it */
+    int number;                  /* of a model's session; 0: it was started by process/start */
+    struct workspace *workspace; /* held; NULL once nothing runs any more */
+    const char *sandbox_type;    /* of the place */
     char audit_id[SERVER_AUDIT_ID_SIZE]; /* in the audit log, until its end is written there */
     struct strv argv;
     char *cwd;
@@ -93,7 +93,7 @@ struct rpc_process_options {
     struct client_session *owner;
     const char *id;
     const struct process_options *process;
-    struct place *place;
+    struct workspace *workspace;
     json_t *metadata; /* borrowed */
     enum rpc_delivery delivery;
     uint64_t spool_bytes; /* 0: none */

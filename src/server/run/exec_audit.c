@@ -4,8 +4,8 @@
 #include "base/str.h"
 #include "executor/execution_audit.h"
 #include "policy/access.h"
-#include "server/place.h"
 #include "server/run/exec_run.h"
+#include "server/sandbox_request.h"
 #include "server/server_audit.h"
 
 /* Takes `body` over. */
@@ -23,14 +23,14 @@ static bool is_patch(const struct exec_run *run)
 
 void exec_audit_begin(struct exec_run *run)
 {
-    const struct place *place = run->places[0];
+    const struct workspace *workspace = run->workspaces[0];
     const struct audit_begin begin = {
         .argv = strv_view(&run->argv),
         .env = strv_view(&run->env),
         .cwd = run->cwd,
         .profile = run->options.profile,
-        .network = place->access ? network_access_name(place->access->network) : "enabled",
-        .sandbox = place->access ? "require" : "disabled",
+        .network = workspace->access ? network_access_name(workspace->access->network) : "enabled",
+        .sandbox = workspace->access ? "require" : "disabled",
         .face = "serve",
         .process = run->id,
     };

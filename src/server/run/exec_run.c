@@ -13,9 +13,9 @@
 #include "server/client.h"
 #include "server/client_session.h"
 #include "server/login_shell.h"
-#include "server/place.h"
 #include "server/run/exec_audit.h"
 #include "server/run/exec_event.h"
+#include "server/sandbox_request.h"
 #include "server/server.h"
 
 #include <stdlib.h>
@@ -62,8 +62,8 @@ void exec_run_free(struct exec_run *run)
     *at = run->next;
     if (run->execution)
         execution_free(run->execution);
-    for (size_t i = 0; i < run->places_len; i++)
-        place_release(run->places[i]);
+    for (size_t i = 0; i < run->workspaces_len; i++)
+        workspace_release(run->workspaces[i]);
     rules_free(run->rules);
     free(run->rules_file);
     patch_call_done(&run->patch);
@@ -72,7 +72,6 @@ void exec_run_free(struct exec_run *run)
     json_decref(run->sandbox);
     free(run->justification);
     free(run->cwd);
-    free(run->folder);
     strv_done(&run->proposed);
     json_decref(run->params);
     strv_done(&run->login_env);
@@ -94,25 +93,17 @@ struct exec_run *exec_run_find(const struct client_session *session, const char 
 
 /* --- where it runs --- */
 
-static struct place *run_hold(struct exec_run *run, const struct place_request *request,
-                              enum rpc_code *ret_code, struct err *err)
-{
-    struct place *place = place_find(run->server->places, request, ret_code, err);
-
-    if (!place)
-        return NULL;
-    place_hold(place);
-    run->places[run->places_len++] = place;
-    return place;
-}
-
 int exec_run_place(struct exec_run *run, enum rpc_code *ret_code, struct err *err)
 {
-    struct place_request request = {.sandbox = run->sandbox, .tmpdir = getenv("TMPDIR")};
+    const struct sandbox_call call = {
+        .sandbox = run->sandbox, .cwd = run->cwd, .tmpdir = getenv("TMPDIR")};
+    struct workspace *workspace = workspace_for_call(run->server->workspaces, &call, ret_code, err);
 
-    run->folder = alloc_str(run->cwd);
-    request.cwd = run->folder;
-    return run_hold(run, &request, ret_code, err) ? 0 : -1;
+    if (!workspace)
+        return -1;
+    workspace_hold(workspace);
+    run->workspaces[run->workspaces_len++] = workspace;
+    return 0;
 }
 
 /* Only in the place of the call: nothing that was made there is read with wider permissions. */
@@ -121,7 +112,7 @@ static void use_login(struct exec_run *run, struct execution_stage *stage)
     const struct login_shell_call call = {.params = run->params,
                                           .argv = strv_view(&run->argv),
                                           .cwd = run->cwd,
-                                          .place = run->places[0],
+                                          .workspace = run->workspaces[0],
                                           .env = strv_view(&run->base)};
     AUTO(strv_done) struct strv added = {0};
 
@@ -138,31 +129,28 @@ static int prepare(void *data, const struct execution_place *where, struct execu
 {
     struct exec_run *run = data;
     bool is_bare = where->place == REQUIREMENT_UNCONFINED;
-    const struct place_request request = {.sandbox = is_bare ? NULL : run->sandbox,
-                                          .cwd = run->folder,
-                                          .tmpdir = getenv("TMPDIR"),
-                                          .widened = is_bare ? NULL : where->widened};
-    struct place *place = run->places[0];
-    enum rpc_code ignored; /* the answer is a result in any case */
+    struct workspace *workspace = run->workspaces[0];
 
     if (run->is_cancelled)
         return err_set(err, ERR_FORBIDDEN, "it was cancelled before it began");
-    if (is_bare || where->widened)
-        place = run_hold(run, &request, &ignored, err);
-    if (!place)
-        return -1;
+    if (is_bare || where->widened) {
+        workspace = workspace_derive(run->workspaces[0], is_bare ? NULL : where->widened, err);
+        if (!workspace)
+            return -1;
+        run->workspaces[run->workspaces_len++] = workspace;
+    }
     run->at = where->place;
     run->has_begun = false;
     *ret = (struct execution_stage){
-        .sandbox = place->sandbox, .access = place->access, .env = strv_view(&run->env)};
-    if (place == run->places[0] && run->params)
+        .sandbox = workspace->sandbox, .access = workspace->access, .env = strv_view(&run->env)};
+    if (workspace == run->workspaces[0] && run->params)
         use_login(run, ret);
     return 0;
 }
 
 int exec_run_patch(struct exec_run *run, const char *task, const char *form, struct err *err)
 {
-    run->job.program = places_patch_program(run->server->places);
+    run->job.program = workspaces_program(run->server->workspaces, SANDBOX_PROGRAM_PATCH);
     if (!run->job.program)
         return err_set(err, ERR_UNSUPPORTED,
                        "the program \"cordon\", which applies patches, is not installed");
@@ -235,17 +223,16 @@ static const char *search_path(const struct exec_run *run)
     return NULL;
 }
 
-static enum confinement confinement(const struct place *place)
+static enum confinement confinement(const struct workspace *workspace)
 {
-    if (!place->profile || !place->access)
-        return CONFINEMENT_NONE;
-    return confinement_of(place->profile, place->access, true);
+    return workspace->access ? confinement_of(&workspace->profile, workspace->access, true)
+                             : CONFINEMENT_NONE;
 }
 
 void exec_run_start(struct exec_run *run)
 {
     struct execution_options *options = &run->options;
-    const struct place *place = run->places[0];
+    const struct workspace *workspace = run->workspaces[0];
 
     host_finder_init(&run->finder, search_path(run), run->cwd);
     run->job.on_started = on_started;
@@ -255,10 +242,10 @@ void exec_run_start(struct exec_run *run)
     options->rules = run->rules;
     options->rules_file = run->rules_file;
     options->home = run->server->config.home;
-    options->own_paths = places_own_paths(run->server->places);
-    options->access = place->access;
+    options->own_paths = workspaces_own_paths(run->server->workspaces);
+    options->access = workspace->access;
     options->finder = &run->finder.finder;
-    options->confinement = confinement(place);
+    options->confinement = confinement(workspace);
     options->profile = "of this call";
     options->argv = strv_view(&run->argv);
     options->cwd = run->cwd;

@@ -25,10 +25,10 @@
 
 struct call;
 struct client_session;
-struct place;
+struct workspace;
 struct server;
 
-enum { EXEC_RUN_PLACES = EXECUTION_ATTEMPTS_MAX + 1, EXEC_RUN_HELPER_WORDS = 4 };
+enum { EXEC_RUN_WORKSPACES = EXECUTION_ATTEMPTS_MAX + 1, EXEC_RUN_HELPER_WORDS = 4 };
 
 struct exec_run {
     struct exec_run *next; /* of the server's runs */
@@ -51,7 +51,6 @@ struct exec_run {
     const char *login_note; /* for its caller; static, or NULL */
     struct strv proposed;
     char *cwd;
-    char *folder; /* of the call: what its sandbox counts from, also when a patch says `cd` */
     char *justification;
     json_t *sandbox; /* the object of the call; NULL: none */
     struct profile_overlay additional;
@@ -61,8 +60,8 @@ struct exec_run {
     struct rules *rules;
     char *rules_file;
 
-    struct place *places[EXEC_RUN_PLACES]; /* held; the first is that of the call */
-    size_t places_len;
+    struct workspace *workspaces[EXEC_RUN_WORKSPACES]; /* held; the first is that of the call */
+    size_t workspaces_len;
     enum requirement_place at; /* where the last attempt runs */
     struct host_finder finder;
     struct oneshot_options job;
