@@ -9,8 +9,6 @@
 #include "base/str.h"
 #include "cli/console.h"
 #include "client/client.h"
-#include "client/detach_key.h"
-#include "client/face.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -22,7 +20,7 @@ enum { TOKEN_FILE_MAX = 64 * 1024 };
 /* All that this program is; what help texts are made of. */
 const struct command *const commands[] = {&command_connect, NULL};
 
-static const struct face face = {.say = console_say, .set_raw = console_set_raw};
+static const struct client_console console = {.say = console_say, .set_raw = console_set_raw};
 
 /* --- the commands --- */
 
@@ -54,9 +52,9 @@ static int do_ps(const struct client *client, const struct connect_options *opti
                      err);
 }
 
-static int parse_from(const char *text, struct client_from *ret, struct err *err)
+static int parse_from(const char *text, struct client_position *ret, struct err *err)
 {
-    if (client_from_parse(text, ret, err))
+    if (client_position_parse(text, ret, err))
         return err_wrap(err, "--from");
     return 0;
 }
@@ -157,7 +155,7 @@ static int find_server(const struct connect_options *options, struct client *ret
         if (!*ret_token)
             return -1;
     }
-    *ret = (struct client){.server = {.url = url, .token = *ret_token}, .face = &face};
+    *ret = (struct client){.server = {.url = url, .token = *ret_token}, .console = &console};
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* `attach`: a terminal to a process that somebody else started, most often an agent. What it wrote
+/* `attach`: a terminal to a process that another program started, most often an agent. What it wrote
  * before comes first, then what it writes; what is typed goes to it, by the right to write that one
  * connection at a time can have; the window's size becomes its terminal's. The detach key leaves
  * it running. A process without a terminal gets lines, and Ctrl-C as an interrupt.
@@ -9,11 +9,9 @@
 
 #include "base/auto.h"
 #include "base/json.h"
-#include "client/detach_key.h"
-#include "client/face.h"
 #include "client/follow.h"
-#include "client/target.h"
-#include "client/writer.h"
+#include "client/remote_process.h"
+#include "client/stdin_sender.h"
 #include "loop/loop.h"
 #include "process/terminal.h"
 
@@ -23,9 +21,9 @@
 struct attach {
     const struct client *client;
     const struct client_attach *options;
-    struct target target;
+    struct remote_process process;
     struct follow *follow;
-    struct writer *writer;
+    struct stdin_sender *sender;
     struct loop_signals *signals;
     struct terminal terminal;
     bool has_tty;  /* the process */
@@ -35,11 +33,11 @@ struct attach {
 static void attach_done(struct attach *attach)
 {
     terminal_restore(&attach->terminal);
-    attach->client->face->set_raw(false);
+    attach->client->console->set_raw(false);
     loop_signals_free(attach->signals);
-    writer_free(attach->writer);
+    stdin_sender_free(attach->sender);
     follow_free(attach->follow);
-    target_done(&attach->target);
+    remote_process_done(&attach->process);
 }
 
 static bool may_write(const struct attach *attach)
@@ -52,15 +50,15 @@ static void attach_leave(void *data)
     struct attach *attach = data;
 
     attach->was_left = true;
-    connection_stop(attach->target.connection);
+    connection_stop(attach->process.connection);
 }
 
 static void send_about(struct attach *attach, const char *method, json_t *params)
 {
     const struct connection_request request = {.method = method, .params = params};
 
-    json_object_set_new(params, "processId", json_string(attach->target.id));
-    connection_send(attach->target.connection, &request);
+    json_object_set_new(params, "processId", json_string(attach->process.id));
+    connection_send(attach->process.connection, &request);
 }
 
 static void attach_resize(struct attach *attach)
@@ -86,9 +84,9 @@ static void attach_on_signal(void *data, int signal)
 
 static int attach_open(struct attach *attach, struct err *err)
 {
-    if (target_open(attach->client, attach->options->id, &attach->target, err))
+    if (remote_process_open(attach->client, attach->options->id, &attach->process, err))
         return -1;
-    if (attach->target.kind == TARGET_RESUMED)
+    if (attach->process.kind == REMOTE_PROCESS_RESUMED)
         return err_set(err, ERR_UNSUPPORTED,
                        "this server has no process/attach, so there is no terminal to its "
                        "processes; \"logs -f\" shows what one writes");
@@ -99,9 +97,9 @@ static int attach_open(struct attach *attach, struct err *err)
 static int attach_follow(struct attach *attach, struct err *err)
 {
     const struct follow_options follow = {
-        .connection = attach->target.connection,
-        .face = attach->client->face,
-        .id = attach->target.id,
+        .connection = attach->process.connection,
+        .console = attach->client->console,
+        .id = attach->process.id,
         .order = FOLLOW_AS_SENT,
     };
 
@@ -111,9 +109,9 @@ static int attach_follow(struct attach *attach, struct err *err)
 
 static int attach_process(struct attach *attach, struct err *err)
 {
-    uint64_t offset = target_offset(&attach->target, &attach->options->from);
-    AUTO_JSON json_t *result = target_attach(&attach->target, offset,
-                                             may_write(attach) ? TARGET_WRITES : TARGET_READS, err);
+    uint64_t offset = remote_process_offset(&attach->process, &attach->options->from);
+    AUTO_JSON json_t *result = remote_process_attach(
+        &attach->process, offset, may_write(attach) ? PROCESS_WRITE : PROCESS_READ, err);
 
     if (!result)
         return may_write(attach) && err->code == ERR_INVALID
@@ -127,29 +125,29 @@ static int attach_terminal(struct attach *attach, struct err *err)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, 0};
     bool is_raw = attach->has_tty && isatty(STDIN_FILENO);
-    const struct writer_options writer = {
-        .connection = attach->target.connection,
-        .face = attach->client->face,
-        .id = attach->target.id,
+    const struct stdin_sender_options sender = {
+        .connection = attach->process.connection,
+        .console = attach->client->console,
+        .id = attach->process.id,
         .fd = STDIN_FILENO,
-        .flags = (is_raw ? WRITER_RAW : 0) | (may_write(attach) ? 0 : WRITER_MUTE),
+        .flags = (is_raw ? STDIN_SENDER_RAW : 0) | (may_write(attach) ? 0 : STDIN_SENDER_MUTE),
         .detach = is_raw ? attach->options->key : NULL,
         .on_detach = attach_leave,
         .data = attach,
     };
 
-    attach->signals = loop_signals_new(connection_loop(attach->target.connection), signals,
+    attach->signals = loop_signals_new(connection_loop(attach->process.connection), signals,
                                        attach_on_signal, attach, err);
     if (!attach->signals)
         return -1;
     if (is_raw) {
         if (terminal_raw(&attach->terminal, STDIN_FILENO, err))
             return -1;
-        attach->client->face->set_raw(true);
+        attach->client->console->set_raw(true);
     }
     attach_resize(attach);
-    attach->writer = writer_new(&writer, err);
-    return attach->writer ? 0 : -1;
+    attach->sender = stdin_sender_new(&sender, err);
+    return attach->sender ? 0 : -1;
 }
 
 static int attach_end(struct attach *attach, int *ret_status, struct err *err)
@@ -158,16 +156,16 @@ static int attach_end(struct attach *attach, int *ret_status, struct err *err)
 
     loop_signals_free(attach->signals);
     attach->signals = NULL;
-    if (attach->was_left) /* so that somebody else may write as soon as this program has ended */
-        connection_tell(attach->target.connection, "process/detach",
-                        json_pack("{s:s}", "alias", attach->target.id));
+    if (attach->was_left) /* so that others may write as soon as this program has ended */
+        connection_call_briefly(attach->process.connection, "process/detach",
+                                json_pack("{s:s}", "alias", attach->process.id));
     failed = follow_finish(attach->follow, err);
     terminal_restore(&attach->terminal);
-    attach->client->face->set_raw(false);
+    attach->client->console->set_raw(false);
     if (failed)
         return -1;
     if (attach->was_left)
-        attach->client->face->say("left; it goes on as before");
+        attach->client->console->say("left; it goes on as before");
     *ret_status = follow_has_exited(attach->follow) ? follow_exit_code(attach->follow) : 0;
     return 0;
 }
@@ -175,9 +173,9 @@ static int attach_end(struct attach *attach, int *ret_status, struct err *err)
 static void say_hello(const struct attach *attach)
 {
     if (attach->has_tty && isatty(STDIN_FILENO))
-        attach->client->face->say("attached to %s%s; %s leaves it", attach->target.id,
-                                  may_write(attach) ? "" : ", read-only",
-                                  attach->options->key_text);
+        attach->client->console->say("attached to %s%s; %s leaves it", attach->process.id,
+                                     may_write(attach) ? "" : ", read-only",
+                                     attach->options->key_text);
 }
 
 int client_attach(const struct client *client, const struct client_attach *options, int *ret_status,
@@ -193,7 +191,7 @@ int client_attach(const struct client *client, const struct client_attach *optio
     if (attach_terminal(&attach, err))
         return -1;
     say_hello(&attach); /* keys count from here on */
-    if (connection_run(attach.target.connection, &lost)) {
+    if (connection_run(attach.process.connection, &lost)) {
         attach_end(&attach, &status, err);
         *err = lost;
         return -1;

@@ -1,23 +1,30 @@
 /* What `cordon --connect URL ...` can do, one function for each command.
  *
  * Each returns 0 with the exit status, or -1 with an error that says what to do about it. Bytes go
- * to stdout and stderr, and come from stdin; everything else is said through `face`. */
+ * to stdout and stderr, and come from stdin; everything else is said through `console`. */
 #pragma once
 
 #include "base/err.h"
 #include "client/connection.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-struct detach_key;
-struct face;
+/* How the client speaks to a person: given by the layer above, which owns the terminal. */
+struct client_console {
+    /* One line on stderr. */
+    void (*say)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+    /* Whether the terminal is raw from here on, so that lines bring their own carriage return. */
+    void (*set_raw)(bool is_raw);
+};
 
 enum { CLIENT_NO = 1 }; /* exit status: there was nothing to do it to */
 
 struct client {
     struct connection_options server; /* without a lifetime */
-    const struct face *face;
+    const struct client_console *console;
 };
 
 enum client_stdin { CLIENT_STDIN_PIPE, CLIENT_STDIN_NULL };
@@ -30,7 +37,7 @@ enum client_run_flags {
 struct client_run {
     char *const *argv;
     char *const *env;    /* NAME=VALUE or NAME, which is ours; NULL-terminated; may be NULL */
-    const char *cwd;     /* at the server; NULL: its own folder */
+    const char *cwd;     /* at the server; NULL: its own directory */
     const char *profile; /* built-in name; NULL: workspace-write */
     const char *network; /* "restricted", "enabled"; NULL: as the profile says */
     enum client_stdin input;
@@ -46,17 +53,35 @@ int client_ps(const struct client *client, enum client_format format, int *ret_s
               struct err *err);
 
 /* A place in the output of a process. */
-enum client_from_kind { CLIENT_FROM_BYTE, CLIENT_FROM_LAST, CLIENT_FROM_END };
-struct client_from {
-    enum client_from_kind kind;
+enum client_position_kind { CLIENT_POSITION_BYTE, CLIENT_POSITION_LAST, CLIENT_POSITION_END };
+struct client_position {
+    enum client_position_kind kind;
     uint64_t bytes; /* from the start, or before the end */
 };
-int client_from_parse(const char *text, struct client_from *ret, struct err *err);
+int client_position_parse(const char *text, struct client_position *ret, struct err *err);
+
+/* The key, or short sequence of keys, that leaves a terminal without ending what runs in it. */
+enum { DETACH_KEY_MAX = 8 }; /* keys in a sequence */
+
+struct detach_key {
+    char keys[DETACH_KEY_MAX];
+    size_t len;  /* 0: there is none */
+    size_t held; /* of them were pressed, and not passed on */
+};
+
+/* "ctrl-\", "ctrl-p,ctrl-q", "~,.", "none": keys with commas between, each one character or "ctrl-"
+ * and one of a to z, [ \ ] ^ _. */
+int detach_key_parse(const char *text, struct detach_key *ret, struct err *err);
+
+/* Looks at what was typed. `ret` gets the bytes to pass on, at most len + DETACH_KEY_MAX of them;
+ * returns whether the key was pressed: nothing behind it is passed on then. */
+bool detach_key_filter(struct detach_key *key, const char *typed, size_t len, char *ret,
+                       size_t *ret_len);
 
 enum client_attach_mode { CLIENT_ATTACH_WRITE, CLIENT_ATTACH_READ_ONLY };
 struct client_attach {
     const char *id;
-    struct client_from from;
+    struct client_position from;
     enum client_attach_mode mode;
     struct detach_key *key;
     const char *key_text; /* for people */
@@ -69,7 +94,7 @@ int client_attach(const struct client *client, const struct client_attach *optio
 enum client_logs_mode { CLIENT_LOGS_SO_FAR, CLIENT_LOGS_FOLLOW };
 struct client_logs {
     const char *id;
-    struct client_from from;
+    struct client_position from;
     enum client_logs_mode mode;
 };
 int client_logs(const struct client *client, const struct client_logs *options, int *ret_status,

@@ -1,4 +1,4 @@
-/* See connection.h. A hub of one peer. Everything that can end the wait of connection_call() or
+/* A hub of one peer. Everything that can end the wait of connection_call() or
  * connection_run() sets a flag that the loop looks at; a server that goes answers every open call
  * with NULL first (rpc.h), so no call waits for ever. */
 #include "client/connection.h"
@@ -17,8 +17,8 @@
 #include <stdlib.h>
 
 enum {
-    INITIALIZE_S = 10, /* as the original's client */
-    TELL_S = 1,
+    INITIALIZE_S = 10, /* as Codex's client */
+    BRIEFLY_S = 1,
 };
 
 struct connection {
@@ -27,7 +27,7 @@ struct connection {
     struct rpc_peer *peer; /* NULL: gone */
     char *url;
     char *session;
-    char *folder;
+    char *dir;
     char why[160]; /* it is gone */
     connection_event_fn *on_event;
     void *data;
@@ -127,11 +127,11 @@ static int connection_initialize(struct connection *connection,
         return err->code == ERR_LIMIT
                    ? err_set(err, ERR_LIMIT,
                              "session %s belongs to another connection now, and this server lets "
-                             "nobody watch; try again when that one is closed",
+                             "no other one watch; try again when that one is closed",
                              options->resume)
                    : err_wrap(err, "%s", options->url);
     connection->session = text_of(result, "sessionId");
-    connection->folder = text_of(json_object_get(result, "environmentInfo"), "cwd");
+    connection->dir = text_of(json_object_get(result, "environmentInfo"), "cwd");
     if (!is_plain(connection->session))
         return err_set(err, ERR_INVALID, "%s is no exec server: initialize gives no sessionId",
                        options->url);
@@ -164,7 +164,7 @@ void connection_free(struct connection *connection)
     loop_free(connection->loop);
     free(connection->url);
     free(connection->session);
-    free(connection->folder);
+    free(connection->dir);
     free(connection);
 }
 
@@ -178,9 +178,9 @@ const char *connection_session(const struct connection *connection)
     return connection->session;
 }
 
-const char *connection_folder(const struct connection *connection)
+const char *connection_dir(const struct connection *connection)
 {
-    return connection->folder;
+    return connection->dir;
 }
 
 bool connection_is_lost(const struct connection *connection)
@@ -282,11 +282,11 @@ json_t *connection_call(struct connection *connection, const char *method, json_
     return call_within(connection, method, params, 0, err);
 }
 
-void connection_tell(struct connection *connection, const char *method, json_t *params)
+void connection_call_briefly(struct connection *connection, const char *method, json_t *params)
 {
     struct err ignored;
 
-    json_decref(call_within(connection, method, params, TELL_S * CLOCK_NS_PER_S, &ignored));
+    json_decref(call_within(connection, method, params, BRIEFLY_S * CLOCK_NS_PER_S, &ignored));
 }
 
 int64_t connection_send(struct connection *connection, const struct connection_request *request)

@@ -8,8 +8,8 @@
  *     connection_free(connection)
  *
  * connection_call() and connection_run() run the loop, so they are not for callbacks. What the
- * server sends behind an answer is not looked at before the next of them: whoever asked can get
- * ready for it. */
+ * server sends behind an answer is not read before the next of them: the caller can get ready for
+ * it. */
 #pragma once
 
 #include "base/err.h"
@@ -44,20 +44,20 @@ struct loop *connection_loop(const struct connection *connection);
 const char *connection_session(const struct connection *connection); /* its id */
 bool connection_is_lost(const struct connection *connection);
 
-/* The folder of the server, as the file: URI that it told; NULL when it told none. */
-const char *connection_folder(const struct connection *connection);
+/* The directory of the server, as the file: URI that it told; NULL when it told none. */
+const char *connection_dir(const struct connection *connection);
 
 typedef void connection_event_fn(void *data, const char *method, const json_t *params);
 void connection_listen(struct connection *connection, connection_event_fn *on_event, void *data);
 
 /* A new reference to the result, or NULL. Takes the reference `params`. What the server says no
  * with becomes ERR_UNSUPPORTED (it has no such method), ERR_NOT_FOUND, ERR_INVALID or ERR_SYSTEM;
- * ERR_LIMIT is a session that somebody else is attached to. */
+ * ERR_LIMIT is a session that another connection is attached to. */
 json_t *connection_call(struct connection *connection, const char *method, json_t *params,
                         struct err *err);
 
-/* The same for the last word to a server: whatever it says, but waits for it, a second at most. */
-void connection_tell(struct connection *connection, const char *method, json_t *params);
+/* The same for a last call: the answer is waited for, a second at most, and ignored. */
+void connection_call_briefly(struct connection *connection, const char *method, json_t *params);
 
 struct connection_request {
     const char *method;

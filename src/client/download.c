@@ -1,26 +1,166 @@
-/* A folder of the server to this machine. What a server names is not trusted: a name is one
- * component, every folder is opened from the one before and never through a link, and a file or
- * link is made under a name of ours and then takes its place. So nothing is written outside of the
- * folder that the copy goes to, whatever links the server sends before. */
-#include "client/cp_tree.h"
+/* A file or directory of the server to this machine. What a server names is not trusted: a name is
+ * one component, every directory is opened from the one before and never through a link, and a file
+ * or link is made under a name of ours and then takes its place. So nothing is written outside of
+ * the directory that the copy goes to, whatever links the server sends before.
+ *
+ * A single file is made beside the old one, so that it is on the same file system, and renamed over
+ * it: no reader sees half of it. It gets the mode of the old one, or what the umask leaves. A
+ * symbolic link is followed first, so that it stays. */
+#include "client/cp.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/fd.h"
 #include "base/file_uri.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "client/client.h"
 #include "client/connection.h"
-#include "client/face.h"
 #include "client/remote_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* --- contents --- */
+
+static int receive_blocks(struct cp *cp, const struct remote_file *file, int fd, const char *name,
+                          struct err *err)
+{
+    uint64_t offset = 0;
+    bool is_end = false;
+
+    while (!is_end) {
+        size_t len = 0;
+
+        if (remote_read(file, offset, cp->block, &len, &is_end, err))
+            return -1;
+        if (fd_write_all(fd, cp->block, len, err))
+            return err_wrap(err, "writing %s", name);
+        offset += len;
+        progress_add_bytes(&cp->progress, len);
+    }
+    return 0;
+}
+
+static int download_contents(struct cp *cp, const struct remote_file *file, int fd,
+                             const char *name, struct err *err)
+{
+    if (remote_open(file, REMOTE_READ, err) ||
+        cp_close(file, receive_blocks(cp, file, fd, name, err), err))
+        return -1;
+    progress_add_file(&cp->progress);
+    return 0;
+}
+
+/* --- a file of this machine that is written as a whole --- */
+
+struct local_file {
+    int fd;
+    char *path;   /* NULL: what cannot be replaced, a terminal, a pipe, "-" */
+    char *making; /* beside it; NULL: written in place */
+};
+
+static mode_t mode_of_new(void)
+{
+    mode_t mask = umask(0);
+
+    umask(mask);
+    return 0666 & ~mask;
+}
+
+static int open_beside(struct local_file *file, const char *path, mode_t mode, struct err *err)
+{
+    file->path = alloc_str(path);
+    file->making = alloc_strf("%s.XXXXXX", path);
+    file->fd = mkostemp(file->making, O_CLOEXEC);
+    if (file->fd < 0) {
+        free(TAKE_PTR(file->making));
+        return err_sys(err, "making a file beside %s", path);
+    }
+    if (fchmod(file->fd, mode))
+        return err_sys(err, "%s", file->making);
+    return 0;
+}
+
+static int open_in_place(struct local_file *file, const char *path, struct err *err)
+{
+    file->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    return file->fd < 0 ? err_sys(err, "%s", path) : 0;
+}
+
+/* What is there already decides. */
+static int open_at(struct local_file *file, const char *path, const char *name, struct err *err)
+{
+    struct stat info;
+    char real[PATH_MAX];
+    AUTO_FREE char *inside = NULL;
+
+    if (stat(path, &info))
+        return errno == ENOENT ? open_beside(file, path, mode_of_new(), err)
+                               : err_sys(err, "%s", path);
+    if (S_ISDIR(info.st_mode)) {
+        inside = path_join(path, name);
+        if (stat(inside, &info))
+            return errno == ENOENT ? open_beside(file, inside, mode_of_new(), err)
+                                   : err_sys(err, "%s", inside);
+        path = inside;
+    }
+    if (S_ISDIR(info.st_mode))
+        return err_set(err, ERR_INVALID, "%s is a directory", path);
+    if (!S_ISREG(info.st_mode))
+        return open_in_place(file, path, err);
+    if (!realpath(path, real))
+        return err_sys(err, "%s", path);
+    return open_beside(file, real, info.st_mode & 0777, err);
+}
+
+/* What is to be in it is written to `fd`. `path` is "-" for stdout, a directory, in which the file
+ * gets `name`, or the file. */
+static int local_file_open(struct local_file *file, const char *path, const char *name,
+                           struct err *err)
+{
+    *file = (struct local_file){.fd = -1};
+    if (!str_eq(path, "-"))
+        return open_at(file, path, name, err);
+    file->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    return file->fd < 0 ? err_sys(err, "stdout") : 0;
+}
+
+/* Puts it in its place. */
+static int local_file_commit(struct local_file *file, struct err *err)
+{
+    int fd = TAKE_FD(file->fd);
+
+    if (close(fd))
+        return err_sys(err, "writing %s", file->path ? file->path : "the copy");
+    if (!file->making)
+        return 0;
+    if (rename(file->making, file->path))
+        return err_sys(err, "putting %s in its place", file->path);
+    free(TAKE_PTR(file->making));
+    return 0;
+}
+
+/* Without a commit nothing is left. */
+static void local_file_done(struct local_file *file)
+{
+    if (file->fd >= 0)
+        close(file->fd);
+    if (file->making)
+        unlink(file->making);
+    free(file->making);
+    free(file->path);
+    *file = (struct local_file){.fd = -1};
+}
+
+/* --- a directory --- */
 
 #define MAKING ".cordon-cp-making"
 
@@ -32,10 +172,10 @@ struct level {
     size_t next;
     char *local; /* for messages */
     char *remote;
-    mode_t mode; /* of the folder, once it is finished */
+    mode_t mode; /* of the directory, once it is finished */
 };
 
-struct receiving {
+struct download_tree {
     struct cp *cp;
     mode_t usual; /* what the umask leaves */
     struct level levels[CP_DEPTH_MAX];
@@ -52,10 +192,10 @@ static void level_done(struct level *level)
     *level = (struct level){.dir = -1};
 }
 
-static void receiving_done(struct receiving *receiving)
+static void download_tree_done(struct download_tree *tree)
 {
-    while (receiving->depth)
-        level_done(&receiving->levels[--receiving->depth]);
+    while (tree->depth)
+        level_done(&tree->levels[--tree->depth]);
 }
 
 static mode_t usual_mode(void)
@@ -66,10 +206,9 @@ static mode_t usual_mode(void)
     return 0777 & ~mask;
 }
 
-static struct remote_file remote_at(const struct receiving *receiving, const char *path)
+static struct remote_file remote_at(const struct download_tree *tree, const char *path)
 {
-    return (struct remote_file){
-        .connection = receiving->cp->connection, .path = path, .shown = path};
+    return (struct remote_file){.connection = tree->cp->connection, .path = path, .shown = path};
 }
 
 /* --- one entry --- */
@@ -121,7 +260,7 @@ static int item_read(const struct level *level, const json_t *entry, struct item
 }
 
 /* What was made beside takes its place. */
-static int settle(const struct item *item, struct err *err)
+static int download_settle(const struct item *item, struct err *err)
 {
     if (renameat(item->dir, MAKING, item->dir, item->name) == 0)
         return 0;
@@ -130,9 +269,9 @@ static int settle(const struct item *item, struct err *err)
     return -1;
 }
 
-static int fill_file(struct receiving *receiving, const struct item *item, struct err *err)
+static int fill_file(struct download_tree *tree, const struct item *item, struct err *err)
 {
-    const struct remote_file file = remote_at(receiving, item->remote);
+    const struct remote_file file = remote_at(tree, item->remote);
     mode_t mode = item->mode == MODE_UNKNOWN ? 0666 : (mode_t)item->mode;
     AUTO_CLOSE int fd = -1;
 
@@ -140,20 +279,20 @@ static int fill_file(struct receiving *receiving, const struct item *item, struc
     fd = openat(item->dir, MAKING, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_sys(err, "making %s", item->local);
-    if (cp_receive(receiving->cp, &file, fd, item->local, err))
+    if (download_contents(tree->cp, &file, fd, item->local, err))
         return -1;
-    return fchmod(fd, mode & receiving->usual) ? err_sys(err, "%s", item->local) : 0;
+    return fchmod(fd, mode & tree->usual) ? err_sys(err, "%s", item->local) : 0;
 }
 
-static int receive_file(struct receiving *receiving, const struct item *item, struct err *err)
+static int download_file(struct download_tree *tree, const struct item *item, struct err *err)
 {
-    if (fill_file(receiving, item, err) == 0)
-        return settle(item, err);
+    if (fill_file(tree, item, err) == 0)
+        return download_settle(item, err);
     unlinkat(item->dir, MAKING, 0);
     return -1;
 }
 
-static int receive_link(const struct item *item, struct err *err)
+static int download_link(const struct item *item, struct err *err)
 {
     const char *target = json_string_value(json_object_get(item->entry, "linkTarget"));
 
@@ -163,33 +302,33 @@ static int receive_link(const struct item *item, struct err *err)
     unlinkat(item->dir, MAKING, 0);
     if (symlinkat(target, item->dir, MAKING))
         return err_sys(err, "making the link %s", item->local);
-    return settle(item, err);
+    return download_settle(item, err);
 }
 
-/* What a folder is to have in the end: one that was here before stays as open as it was. */
-static mode_t folder_mode(const struct receiving *receiving, int dir, int wanted, bool is_new)
+/* What a directory is to have in the end: one that was here before stays as open as it was. */
+static mode_t dir_mode(const struct download_tree *tree, int dir, int wanted, bool is_new)
 {
     struct stat st;
 
     if (!is_new && dir >= 0 && fstat(dir, &st) == 0)
         return st.st_mode & 07777;
-    return (wanted == MODE_UNKNOWN ? 0777 : (mode_t)wanted) & receiving->usual;
+    return (wanted == MODE_UNKNOWN ? 0777 : (mode_t)wanted) & tree->usual;
 }
 
 /* Takes over `dir`, also on failure. */
-static int enter(struct receiving *receiving, int dir, const struct item *item, bool is_new,
-                 struct err *err)
+static int download_enter(struct download_tree *tree, int dir, const struct item *item, bool is_new,
+                          struct err *err)
 {
-    const struct remote_file file = remote_at(receiving, item->remote);
+    const struct remote_file file = remote_at(tree, item->remote);
     struct level level = {.dir = dir,
                           .local = alloc_str(item->local),
                           .remote = alloc_str(item->remote),
-                          .mode = folder_mode(receiving, dir, item->mode, is_new)};
+                          .mode = dir_mode(tree, dir, item->mode, is_new)};
 
     if (dir < 0)
         err_sys(err, "%s", item->local);
-    else if (receiving->depth == CP_DEPTH_MAX)
-        err_set(err, ERR_LIMIT, "more than %d folders deep, and not copied: remote:%s",
+    else if (tree->depth == CP_DEPTH_MAX)
+        err_set(err, ERR_LIMIT, "more than %d directories deep, and not copied: remote:%s",
                 CP_DEPTH_MAX, item->remote);
     else
         level.entries = remote_list(&file, err);
@@ -197,101 +336,142 @@ static int enter(struct receiving *receiving, int dir, const struct item *item, 
         level_done(&level);
         return -1;
     }
-    receiving->levels[receiving->depth++] = level;
+    tree->levels[tree->depth++] = level;
     return 0;
 }
 
-static int receive_folder(struct receiving *receiving, const struct item *item, struct err *err)
+static int download_dir(struct download_tree *tree, const struct item *item, struct err *err)
 {
     bool is_new = mkdirat(item->dir, item->name, 0700) == 0;
 
     if (!is_new && errno != EEXIST)
-        return err_sys(err, "making the folder %s", item->local);
-    return enter(receiving,
-                 openat(item->dir, item->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
-                 item, is_new, err);
+        return err_sys(err, "making the directory %s", item->local);
+    return download_enter(
+        tree, openat(item->dir, item->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), item,
+        is_new, err);
 }
 
-static int receive_item(struct receiving *receiving, const struct item *item, struct err *err)
+static int download_item(struct download_tree *tree, const struct item *item, struct err *err)
 {
     if (json_is_true(json_object_get(item->entry, "isSymlink")))
-        return receive_link(item, err);
+        return download_link(item, err);
     if (json_is_true(json_object_get(item->entry, "isDirectory")))
-        return receive_folder(receiving, item, err);
+        return download_dir(tree, item, err);
     if (json_is_true(json_object_get(item->entry, "isFile")))
-        return receive_file(receiving, item, err);
+        return download_file(tree, item, err);
     return err_set(err, ERR_INVALID,
-                   "remote:%s is not copied: it is neither file nor folder nor link", item->remote);
+                   "remote:%s is not copied: it is neither file nor directory nor link",
+                   item->remote);
 }
 
 /* --- all of them --- */
 
 /* Once: modes, and links as what they are, come with "details". */
-static void check_details(struct receiving *receiving, const json_t *entry)
+static void check_details(struct download_tree *tree, const json_t *entry)
 {
-    struct cp *cp = receiving->cp;
+    struct cp *cp = tree->cp;
 
     if (cp->has_warned || json_object_get(entry, "mode"))
         return;
     cp->has_warned = true;
     progress_clear(&cp->progress);
-    cp->face->say("this server tells neither modes nor links: what is copied gets the usual modes, "
-                  "and what a link leads to is copied in its place");
+    cp->console->say(
+        "this server tells neither modes nor links: what is copied gets the usual modes, "
+        "and what a link leads to is copied in its place");
 }
 
-static void leave(struct receiving *receiving)
+static void download_leave(struct download_tree *tree)
 {
-    struct level *level = &receiving->levels[receiving->depth - 1];
+    struct level *level = &tree->levels[tree->depth - 1];
     struct err err;
 
     if (fchmod(level->dir, level->mode)) {
         err_sys(&err, "%s", level->local);
-        cp_complain(receiving->cp, &err);
+        cp_report(tree->cp, &err);
     }
     level_done(level);
-    receiving->depth--;
+    tree->depth--;
 }
 
-static void step(struct receiving *receiving)
+static void download_step(struct download_tree *tree)
 {
-    struct level *level = &receiving->levels[receiving->depth - 1];
+    struct level *level = &tree->levels[tree->depth - 1];
     const json_t *entry = json_array_get(level->entries, level->next);
     AUTO(item_done) struct item item = {0};
     struct err err;
 
     if (!entry) {
-        leave(receiving);
+        download_leave(tree);
         return;
     }
     level->next++;
-    check_details(receiving, entry);
-    if (item_read(level, entry, &item, &err) || receive_item(receiving, &item, &err))
-        cp_complain(receiving->cp, &err);
+    check_details(tree, entry);
+    if (item_read(level, entry, &item, &err) || download_item(tree, &item, &err))
+        cp_report(tree->cp, &err);
 }
 
-/* The folder that it all goes to may be there, and may be reached by a link: a person named it. */
+/* The directory that it all goes to may be there, and may be reached by a link: a person named it. */
 static int open_root(const char *to, bool *ret_is_new, struct err *err)
 {
     int dir;
 
     *ret_is_new = mkdir(to, 0700) == 0;
     if (!*ret_is_new && errno != EEXIST)
-        return err_sys(err, "making the folder %s", to);
+        return err_sys(err, "making the directory %s", to);
     dir = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return dir < 0 ? err_sys(err, "%s", to) : dir;
 }
 
-int cp_tree_here(struct cp *cp, const struct remote_file *from, int mode, const char *to,
-                 struct err *err)
+static int download_tree_copy(struct cp *cp, const struct remote_file *from, int mode,
+                              const char *to, struct err *err)
 {
-    AUTO(receiving_done) struct receiving receiving = {.cp = cp, .usual = usual_mode()};
+    AUTO(download_tree_done) struct download_tree tree = {.cp = cp, .usual = usual_mode()};
     bool is_new = false;
     int dir = open_root(to, &is_new, err);
     const struct item root = {.local = (char *)to, .remote = (char *)from->path, .mode = mode};
 
-    if (dir < 0 || enter(&receiving, dir, &root, is_new, err))
+    if (dir < 0 || download_enter(&tree, dir, &root, is_new, err))
         return -1;
-    while (receiving.depth && !connection_is_lost(cp->connection))
-        step(&receiving);
-    return receiving.depth ? err_set(err, ERR_SYSTEM, "the server is gone") : 0;
+    while (tree.depth && !connection_is_lost(cp->connection))
+        download_step(&tree);
+    return tree.depth ? err_set(err, ERR_SYSTEM, "the server is gone") : 0;
+}
+
+/* --- the way down --- */
+
+static int download_single(struct cp *cp, const struct remote_file *from, const char *to,
+                           struct err *err)
+{
+    AUTO(local_file_done) struct local_file file = {.fd = -1};
+
+    if (local_file_open(&file, to, path_name(from->path), err) ||
+        download_contents(cp, from, file.fd, file.path ? file.path : "the copy", err))
+        return -1;
+    return local_file_commit(&file, err);
+}
+
+/* Into a directory that is there it goes under its own name. */
+static int download_dir_to(struct cp *cp, const struct remote_file *from, int mode, const char *to,
+                           struct err *err)
+{
+    AUTO_FREE char *name = cp_own_name(from->shown);
+    AUTO_FREE char *inside = NULL;
+    struct stat info;
+
+    if (str_eq(to, "-"))
+        return err_set(err, ERR_INVALID, "remote:%s is a directory, which stdout cannot take",
+                       from->shown);
+    if (stat(to, &info) == 0 && *name)
+        inside = path_join(to, name);
+    return download_tree_copy(cp, from, mode, inside ? inside : to, err);
+}
+
+int download(struct cp *cp, const struct remote_file *from, const char *to, struct err *err)
+{
+    struct remote_info info;
+
+    if (remote_stat(from, &info, err))
+        return -1;
+    return info.kind == REMOTE_DIR ? download_dir_to(cp, from, info.mode, to, err)
+                                   : download_single(cp, from, to, err);
 }

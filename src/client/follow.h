@@ -11,10 +11,11 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct connection;
-struct face;
+struct client_console;
 struct follow;
 
 enum follow_order {
@@ -24,7 +25,7 @@ enum follow_order {
 
 struct follow_options {
     struct connection *connection; /* borrowed; events go to the follow from now on */
-    const struct face *face;
+    const struct client_console *console;
     const char *id; /* by which the connection speaks of the process; copied */
     enum follow_order order;
 };
@@ -45,9 +46,33 @@ int follow_exit_code(const struct follow *follow); /* once it has exited */
 /* The parameters of process/exited; NULL: it did not come. */
 const json_t *follow_end(const struct follow *follow);
 
-/* Whether whoever reads our stdout or stderr went away: then nothing more is to be had. */
+/* Whether the reader of our stdout or stderr went away: then nothing more can be written. */
 bool follow_has_no_reader(const struct follow *follow);
 
 /* Waits until everything is written; ERR_SYSTEM when something could not be, or the server sent
  * what cannot be understood. Not for a reader that went away. */
 int follow_finish(struct follow *follow, struct err *err);
+
+/* --- the order of events, by itself ---
+ *
+ * A server may send the events of a process in another order than that of their numbers; one that
+ * comes twice counts once. Pure. */
+
+enum { EVENT_ORDER_MAX = 65536 }; /* events that wait for one that is missing */
+
+struct event_order_item;
+
+struct event_order {
+    uint64_t taken;                 /* the number of the last one; they begin with 1 */
+    struct event_order_item *first; /* by number */
+    size_t held;
+};
+
+void event_order_done(struct event_order *order);
+
+/* Takes a copy of the method and a reference to the parameters; false when too many wait. */
+bool event_order_put(struct event_order *order, uint64_t seq, const char *method,
+                     const json_t *params);
+
+/* The next event, if it is there. The caller owns both: free() and json_decref(). */
+bool event_order_take(struct event_order *order, char **ret_method, json_t **ret_params);

@@ -6,8 +6,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "client/face.h"
-#include "client/target.h"
+#include "client/remote_process.h"
 
 #include <inttypes.h>
 
@@ -34,20 +33,21 @@ static int way_parse(const char *signal, enum kill_way *ret, struct err *err)
                    "--signal \"%s\": the protocol can send INT, TERM and KILL only", signal);
 }
 
-static int interrupt(struct target *target, struct err *err)
+static int interrupt(struct remote_process *process, struct err *err)
 {
     AUTO_JSON json_t *result = connection_call(
-        target->connection, "process/signal",
-        json_pack("{s:s, s:s}", "processId", target->id, "signal", "interrupt"), err);
+        process->connection, "process/signal",
+        json_pack("{s:s, s:s}", "processId", process->id, "signal", "interrupt"), err);
 
     return result ? 0 : -1;
 }
 
-static int terminate(struct target *target, uint64_t grace_ns, int *ret_status, struct err *err)
+static int terminate(struct remote_process *process, uint64_t grace_ns, int *ret_status,
+                     struct err *err)
 {
     AUTO_JSON json_t *result =
-        connection_call(target->connection, "process/terminate",
-                        json_pack("{s:s, s:I}", "processId", target->id, "graceMs",
+        connection_call(process->connection, "process/terminate",
+                        json_pack("{s:s, s:I}", "processId", process->id, "graceMs",
                                   (json_int_t)(grace_ns / CLOCK_NS_PER_MS)),
                         err);
 
@@ -60,28 +60,30 @@ static int terminate(struct target *target, uint64_t grace_ns, int *ret_status, 
 int client_kill(const struct client *client, const struct client_kill *options, int *ret_status,
                 struct err *err)
 {
-    AUTO(target_done) struct target target = {0};
+    AUTO(remote_process_done) struct remote_process process = {0};
     AUTO_JSON json_t *attached = NULL;
     enum kill_way way = KILL_TERM;
     int status = 0;
 
-    if (way_parse(options->signal, &way, err) || target_open(client, options->id, &target, err))
+    if (way_parse(options->signal, &way, err) ||
+        remote_process_open(client, options->id, &process, err))
         return -1;
-    if (target.kind == TARGET_WATCHED) {
-        attached = target_attach(&target, target_total(&target), TARGET_READS, err);
+    if (process.kind == REMOTE_PROCESS_WATCHED) {
+        attached =
+            remote_process_attach(&process, remote_process_total(&process), PROCESS_READ, err);
         if (!attached)
             return -1;
     } else if (way == KILL_TERM) {
-        client->face->say("this server knows no SIGTERM: the process is killed at once");
+        client->console->say("this server knows no SIGTERM: the process is killed at once");
     }
     if (json_is_true(json_object_get(attached, "exited")))
         status = CLIENT_NO;
     else if (way == KILL_INT
-                 ? interrupt(&target, err)
-                 : terminate(&target, way == KILL_TERM ? options->grace_ns : 0, &status, err))
+                 ? interrupt(&process, err)
+                 : terminate(&process, way == KILL_TERM ? options->grace_ns : 0, &status, err))
         return -1;
     if (status == CLIENT_NO)
-        client->face->say("process %s has ended already", options->id);
+        client->console->say("process %s has ended already", options->id);
     *ret_status = status;
     return 0;
 }

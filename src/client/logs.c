@@ -5,9 +5,8 @@
 
 #include "base/auto.h"
 #include "base/json.h"
-#include "client/face.h"
 #include "client/follow.h"
-#include "client/target.h"
+#include "client/remote_process.h"
 
 #include <inttypes.h>
 
@@ -19,22 +18,22 @@ enum {
 struct logs {
     const struct client *client;
     const struct client_logs *options;
-    struct target target;
+    struct remote_process process;
     struct follow *follow;
 };
 
 static void logs_done(struct logs *logs)
 {
     follow_free(logs->follow);
-    target_done(&logs->target);
+    remote_process_done(&logs->process);
 }
 
 static int logs_listen(struct logs *logs, struct err *err)
 {
     const struct follow_options follow = {
-        .connection = logs->target.connection,
-        .face = logs->client->face,
-        .id = logs->target.id,
+        .connection = logs->process.connection,
+        .console = logs->client->console,
+        .id = logs->process.id,
         .order = FOLLOW_AS_SENT,
     };
 
@@ -46,8 +45,8 @@ static int logs_listen(struct logs *logs, struct err *err)
 
 static int logs_watch(struct logs *logs, struct err *err)
 {
-    uint64_t offset = target_offset(&logs->target, &logs->options->from);
-    AUTO_JSON json_t *result = target_attach(&logs->target, offset, TARGET_READS, err);
+    uint64_t offset = remote_process_offset(&logs->process, &logs->options->from);
+    AUTO_JSON json_t *result = remote_process_attach(&logs->process, offset, PROCESS_READ, err);
     json_int_t end = json_integer_value(json_object_get(result, "nextOffset"));
 
     if (!result)
@@ -59,7 +58,7 @@ static int logs_watch(struct logs *logs, struct err *err)
             return 0;
         follow_until(logs->follow, (uint64_t)end);
     }
-    return connection_run(logs->target.connection, err);
+    return connection_run(logs->process.connection, err);
 }
 
 /* --- reading --- */
@@ -68,8 +67,8 @@ static json_t *logs_read_once(struct logs *logs, json_int_t after, struct err *e
 {
     json_int_t wait = logs->options->mode == CLIENT_LOGS_FOLLOW ? READ_WAIT_MS : 0;
 
-    return connection_call(logs->target.connection, "process/read",
-                           json_pack("{s:s, s:I, s:i, s:I}", "processId", logs->target.id,
+    return connection_call(logs->process.connection, "process/read",
+                           json_pack("{s:s, s:I, s:i, s:I}", "processId", logs->process.id,
                                      "afterSeq", after, "maxBytes", READ_BYTES, "waitMs", wait),
                            err);
 }
@@ -108,10 +107,10 @@ static json_int_t logs_next(const json_t *result, json_int_t after)
 
 static int logs_read(struct logs *logs, struct err *err)
 {
-    const struct client_from *from = &logs->options->from;
+    const struct client_position *from = &logs->options->from;
     json_int_t after = 0;
 
-    if (from->kind != CLIENT_FROM_BYTE || from->bytes)
+    if (from->kind != CLIENT_POSITION_BYTE || from->bytes)
         return err_set(err, ERR_UNSUPPORTED,
                        "this server knows no offsets: leave out --from to get all it has kept");
     if (logs_listen(logs, err))
@@ -132,9 +131,9 @@ int client_logs(const struct client *client, const struct client_logs *options, 
 {
     AUTO(logs_done) struct logs logs = {.client = client, .options = options};
 
-    if (target_open(client, options->id, &logs.target, err))
+    if (remote_process_open(client, options->id, &logs.process, err))
         return -1;
-    if ((logs.target.kind == TARGET_RESUMED ? logs_read : logs_watch)(&logs, err))
+    if ((logs.process.kind == REMOTE_PROCESS_RESUMED ? logs_read : logs_watch)(&logs, err))
         return -1;
     *ret_status = 0;
     return follow_finish(logs.follow, err);

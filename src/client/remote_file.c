@@ -1,4 +1,5 @@
-/* See remote_file.h. */
+/* One call of the protocol for each operation. The server resolves ".." itself when it parses a URI, so
+ * paths are cleaned here only to make one absolute. */
 #include "client/remote_file.h"
 
 #include "base/alloc.h"
@@ -6,12 +7,50 @@
 #include "base/base64.h"
 #include "base/file_uri.h"
 #include "base/json.h"
+#include "base/path.h"
+#include "base/str.h"
 #include "client/connection.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
 #define HANDLE "cp"
+
+/* --- paths --- */
+
+char *remote_path_uri(const char *dir, const char *path, struct err *err)
+{
+    AUTO_FREE char *base = NULL;
+    AUTO_FREE char *whole = NULL;
+
+    if (path && *path == '/') {
+        whole = path_clean("/", path);
+        return file_uri_format(whole);
+    }
+    if (!dir) {
+        err_set(err, ERR_INVALID,
+                "the server does not tell its directory, so %s%s%s has to be an absolute path",
+                path ? "\"" : "the directory", path ? path : "", path ? "\"" : " (--cwd)");
+        return NULL;
+    }
+    base = file_uri_parse(dir, err);
+    if (!base) {
+        err_wrap(err, "the server's directory");
+        return NULL;
+    }
+    whole = path_clean(base, path ? path : ".");
+    return file_uri_format(whole);
+}
+
+const char *remote_path_of(const char *argument)
+{
+    static const char prefix[] = "remote:";
+
+    return str_starts(argument, prefix) ? argument + sizeof prefix - 1 : NULL;
+}
+
+/* --- calls --- */
 
 /* A file operation about the path; takes the reference `params`. */
 static json_t *call_path(const struct remote_file *file, const char *method, json_t *params,
@@ -36,7 +75,7 @@ static int do_path(const struct remote_file *file, const char *method, json_t *p
     return result ? 0 : -1;
 }
 
-int remote_look(const struct remote_file *file, struct remote_info *ret, struct err *err)
+int remote_stat(const struct remote_file *file, struct remote_info *ret, struct err *err)
 {
     struct err why;
     AUTO_JSON json_t *info =
@@ -49,8 +88,7 @@ int remote_look(const struct remote_file *file, struct remote_info *ret, struct 
     }
     *ret = (struct remote_info){.kind = REMOTE_MISSING, .mode = -1};
     if (info)
-        ret->kind =
-            json_is_true(json_object_get(info, "isDirectory")) ? REMOTE_FOLDER : REMOTE_OTHER;
+        ret->kind = json_is_true(json_object_get(info, "isDirectory")) ? REMOTE_DIR : REMOTE_OTHER;
     if (json_is_integer(mode))
         ret->mode = (int)(json_integer_value(mode) & 0777);
     return 0;
@@ -132,7 +170,7 @@ json_t *remote_list(const struct remote_file *file, struct err *err)
     return NULL;
 }
 
-int remote_make_folder(const struct remote_file *file, struct err *err)
+int remote_make_dir(const struct remote_file *file, struct err *err)
 {
     return do_path(file, "fs/createDirectory", json_pack("{s:b}", "recursive", 1), err);
 }

@@ -1,4 +1,4 @@
-/* Files at the server, by the calls of the protocol: contents in blocks, folders, links, modes. One
+/* Files at the server, by the calls of the protocol: contents in blocks, directories, links, modes. One
  * file is open at a time. */
 #pragma once
 
@@ -21,7 +21,7 @@ struct remote_file {
     const char *shown; /* in messages, behind "remote:" */
 };
 
-enum remote_kind { REMOTE_MISSING, REMOTE_FOLDER, REMOTE_OTHER };
+enum remote_kind { REMOTE_MISSING, REMOTE_DIR, REMOTE_OTHER };
 
 struct remote_info {
     enum remote_kind kind;
@@ -29,7 +29,7 @@ struct remote_info {
 };
 
 /* Behind links. */
-int remote_look(const struct remote_file *file, struct remote_info *ret, struct err *err);
+int remote_stat(const struct remote_file *file, struct remote_info *ret, struct err *err);
 
 enum remote_mode { REMOTE_READ, REMOTE_REPLACE };
 int remote_open(const struct remote_file *file, enum remote_mode mode, struct err *err);
@@ -47,11 +47,21 @@ int remote_close(const struct remote_file *file, struct err *err);
  * reference. NULL on failure. */
 json_t *remote_list(const struct remote_file *file, struct err *err);
 
-/* A folder that is there is taken as it is. */
-int remote_make_folder(const struct remote_file *file, struct err *err);
+/* A directory that is there is taken as it is. */
+int remote_make_dir(const struct remote_file *file, struct err *err);
 
 /* Takes the place of a link or file. ERR_UNSUPPORTED when the server makes no links. */
 int remote_make_link(const struct remote_file *file, const char *target, struct err *err);
 
 /* ERR_UNSUPPORTED when the server sets no modes. */
 int remote_set_mode(const struct remote_file *file, mode_t mode, struct err *err);
+
+/* --- paths at the server, as people write them; pure --- */
+
+/* The file: URI of `path` at a server whose own directory is `dir` (a file: URI; NULL: not known).
+ * A relative path counts from there; NULL is the directory itself. Caller frees; NULL (ERR_INVALID)
+ * when that is not known. */
+char *remote_path_uri(const char *dir, const char *path, struct err *err);
+
+/* What follows "remote:"; NULL for a path of this machine. Borrowed. */
+const char *remote_path_of(const char *argument);

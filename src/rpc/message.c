@@ -1,6 +1,6 @@
 /* Reading one message. jansson parses; what is here is the shape: which of the four kinds it is,
  * and that the members which make it so have the right types. Params are not looked at, that is
- * the business of whoever knows the method.
+ * the business of the code that knows the method.
  *
  * The number of values is counted before anything is parsed, because a message of the permitted
  * length full of "[],[],[]" would become gigabytes of json_t. */

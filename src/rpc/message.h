@@ -17,10 +17,10 @@
 #include <stdint.h>
 
 enum {
-    RPC_VALUES_MAX = 262144, /* JSON values in one message, as the original allows */
+    RPC_VALUES_MAX = 262144, /* JSON values in one message, as Codex allows */
 };
 
-/* What the original uses, and for what. */
+/* What Codex uses, and for what. */
 enum rpc_code {
     RPC_INVALID_REQUEST = -32600,  /* parse errors (id -1), wrong state, unknown or duplicate ids */
     RPC_UNKNOWN_METHOD = -32601,   /* also asked before initialize */

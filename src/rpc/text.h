@@ -6,7 +6,7 @@
  *     rpc_text_base64(buf, data, len) && buf_append_str(buf, "\"}") && rpc_text_end(buf)
  *
  * Every function returns false when the buffer's limit would be passed; what is in the buffer then
- * is not a message. Field order is that of the original. */
+ * is not a message. Field order is that of Codex. */
 #pragma once
 
 #include <jansson.h>

@@ -318,7 +318,7 @@ def test_cp_keeps_the_mode_and_the_link_of_what_it_replaces(place, server):
     (["remote:a", "remote:b"], "written remote:PATH"),
     (["remote:missing", "b"], "remote:missing: No such file"),
     (["missing", "remote:b"], "missing: No such file"),
-    (["remote:.", "-"], "is a folder, which stdout cannot take"),
+    (["remote:.", "-"], "is a directory, which stdout cannot take"),
     (["-", "remote:/tmp"], "needs a name"),
     (["remote:", "b"], "names no file"),
 ])

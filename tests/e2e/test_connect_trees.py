@@ -122,7 +122,7 @@ def test_what_cannot_be_copied_is_said_and_the_rest_is_copied(place, server, dir
         assert "pipe is not copied: it is a named pipe" in said
         assert "socket is not copied: it is a socket" in said
     else:
-        assert said.count("is not copied: it is neither file nor folder nor link") == 2
+        assert said.count("is not copied: it is neither file nor directory nor link") == 2
 
 
 def test_a_file_in_the_way_of_a_folder_is_said(place, server, tree):
@@ -140,7 +140,7 @@ def test_a_tree_that_is_too_deep_is_said(place, server):
     (deep / "/".join(["d"] * 200)).mkdir(parents=True)
     (deep / "f").write_text("x")
     said = copy(place, server, deep, "remote:to", code=1)
-    assert "more than 128 folders deep" in said
+    assert "more than 128 directories deep" in said
     assert (place.ws / "to/f").read_text() == "x" and (place.ws / "to" / "/".join(["d"] * 127)).is_dir()
 
 

@@ -21,7 +21,7 @@ struct rpc_address {
     char path[RPC_ADDRESS_TEXT_SIZE]; /* of RPC_UNIX */
 };
 
-/* ERR_INVALID for a ws URL that is none (a host name, a missing port), ERR_UNSUPPORTED for
+/* ERR_INVALID for a wrong ws URL (a host name, a missing port), ERR_UNSUPPORTED for
  * anything else; both messages name the text and say what would be right. */
 int rpc_address_parse(const char *text, struct rpc_address *ret, struct err *err);
 

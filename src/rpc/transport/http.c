@@ -505,6 +505,6 @@ int handshake_check(char *text, size_t len, const char *key, struct err *err)
     if (http_head_field(&head, "sec-websocket-extensions") ||
         http_head_field(&head, "sec-websocket-protocol"))
         return err_set(err, ERR_INVALID,
-                       "the server chose a WebSocket extension or protocol that nobody offered");
+                       "the server chose a WebSocket extension or protocol that was not offered");
     return 0;
 }

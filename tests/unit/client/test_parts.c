@@ -6,10 +6,9 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "client/client.h"
-#include "client/detach_key.h"
-#include "client/order.h"
-#include "client/remote_path.h"
-#include "client/start.h"
+#include "client/follow.h"
+#include "client/remote_file.h"
+#include "client/run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 /* --- order --- */
 
 /* Puts events by these numbers; the numbers that come out, as letters from "a" = 1 on. */
-static char *play(struct order *order, const char *numbers)
+static char *play(struct event_order *order, const char *numbers)
 {
     char *out = calloc(strlen(numbers) + 1, 1);
     size_t len = 0;
@@ -28,8 +27,8 @@ static char *play(struct order *order, const char *numbers)
         json_t *next;
         char *method;
 
-        assert_true(order_put(order, seq, "m", params));
-        while (order_take(order, &method, &next)) {
+        assert_true(event_order_put(order, seq, "m", params));
+        while (event_order_take(order, &method, &next)) {
             assert_string_equal(method, "m");
             out[len++] = (char)(json_integer_value(next) - 1 + 'a');
             free(method);
@@ -52,7 +51,7 @@ static void order_sorts(void **state)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        AUTO(order_done) struct order order = {0};
+        AUTO(event_order_done) struct event_order order = {0};
         AUTO_FREE char *out = play(&order, cases[i].in);
 
         assert_string_equal(out, cases[i].out);
@@ -62,13 +61,13 @@ static void order_sorts(void **state)
 
 static void order_holds_only_so_many(void **state)
 {
-    AUTO(order_done) struct order order = {0};
+    AUTO(event_order_done) struct event_order order = {0};
     AUTO_JSON json_t *params = json_object();
 
     /* from the last to the first, so that each finds its place at once */
-    for (uint64_t seq = ORDER_HELD_MAX + 1; seq > 1; seq--)
-        assert_true(order_put(&order, seq, "m", params));
-    assert_false(order_put(&order, 1, "m", params));
+    for (uint64_t seq = EVENT_ORDER_MAX + 1; seq > 1; seq--)
+        assert_true(event_order_put(&order, seq, "m", params));
+    assert_false(event_order_put(&order, 1, "m", params));
 }
 
 /* --- detach keys --- */
@@ -158,34 +157,34 @@ static void places_are_read(void **state)
 {
     static const struct {
         const char *text;
-        struct client_from from;
+        struct client_position from;
     } cases[] = {
-        {"start", {CLIENT_FROM_BYTE, 0}},   {"0", {CLIENT_FROM_BYTE, 0}},
-        {"64K", {CLIENT_FROM_BYTE, 65536}}, {"-8K", {CLIENT_FROM_LAST, 8192}},
-        {"end", {CLIENT_FROM_END, 0}},      {"-0", {CLIENT_FROM_LAST, 0}},
+        {"start", {CLIENT_POSITION_BYTE, 0}},   {"0", {CLIENT_POSITION_BYTE, 0}},
+        {"64K", {CLIENT_POSITION_BYTE, 65536}}, {"-8K", {CLIENT_POSITION_LAST, 8192}},
+        {"end", {CLIENT_POSITION_END, 0}},      {"-0", {CLIENT_POSITION_LAST, 0}},
     };
     static const char *const wrong[] = {"", "-", "x", "--1", "end1", "1 2"};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct client_from from;
+        struct client_position from;
         struct err err;
 
-        assert_int_equal(client_from_parse(cases[i].text, &from, &err), 0);
+        assert_int_equal(client_position_parse(cases[i].text, &from, &err), 0);
         assert_int_equal(from.kind, cases[i].from.kind);
         assert_int_equal(from.bytes, cases[i].from.bytes);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct client_from from;
+        struct client_position from;
         struct err err;
 
-        assert_int_equal(client_from_parse(wrong[i], &from, &err), -1);
+        assert_int_equal(client_position_parse(wrong[i], &from, &err), -1);
     }
 }
 
 static void remote_paths_become_uris(void **state)
 {
     static const struct {
-        const char *folder;
+        const char *dir;
         const char *path;
         const char *uri;
     } cases[] = {
@@ -202,7 +201,7 @@ static void remote_paths_become_uris(void **state)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct err err;
-        AUTO_FREE char *uri = remote_path_uri(cases[i].folder, cases[i].path, &err);
+        AUTO_FREE char *uri = remote_path_uri(cases[i].dir, cases[i].path, &err);
 
         assert_true(!uri == !cases[i].uri);
         if (uri)
@@ -218,13 +217,13 @@ static void remote_paths_become_uris(void **state)
 static json_t *params_of(struct client_run options)
 {
     char *const argv[] = {(char *)"prog", (char *)"arg", NULL};
-    static const struct start_place place = {
-        .id = "run", .folder = "file:///srv", .term = "vt", .size = {.rows = 3, .columns = 4}};
+    static const struct start_context context = {
+        .id = "run", .dir = "file:///srv", .term = "vt", .size = {.rows = 3, .columns = 4}};
     struct err err;
 
     if (!options.argv)
         options.argv = argv;
-    return start_params(&options, &place, &err);
+    return start_params(&options, &context, &err);
 }
 
 static const char *text_at(const json_t *json, const char *first, const char *second)

@@ -2,7 +2,7 @@
 #include "../base/support.h"
 
 #include "base/clock.h"
-#include "client/progress.h"
+#include "client/cp.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "client/ps_table.h"
-#include "client/target.h"
+#include "client/ps.h"
+#include "client/remote_process.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -26,9 +26,9 @@ static json_t *list_of(const char *text)
 
 static void check_name(const char *id, const char *session, const char *process)
 {
-    struct target_name name;
+    struct process_name name;
 
-    target_name_parse(id, &name);
+    process_name_parse(id, &name);
     assert_string_equal(name.session, session);
     assert_string_equal(name.process, process);
 }
@@ -55,15 +55,15 @@ static void one_process_is_chosen(void **state)
     const json_t *array = json_object_get(list, "processes");
     struct err err;
 
-    assert_ptr_equal(target_choose(list, "q", &err), json_array_get(array, 1));
-    assert_ptr_equal(target_choose(list, "1111/p", &err), json_array_get(array, 0));
-    assert_ptr_equal(target_choose(list, B2 "/p", &err), json_array_get(array, 3));
-    assert_null(target_choose(list, "p", &err));
+    assert_ptr_equal(process_choose(list, "q", &err), json_array_get(array, 1));
+    assert_ptr_equal(process_choose(list, "1111/p", &err), json_array_get(array, 0));
+    assert_ptr_equal(process_choose(list, B2 "/p", &err), json_array_get(array, 3));
+    assert_null(process_choose(list, "p", &err));
     assert_int_equal(err.code, ERR_INVALID);
     assert_contains(err.msg, "3 sessions");
-    assert_null(target_choose(list, "22222222/p", &err));
+    assert_null(process_choose(list, "22222222/p", &err));
     assert_int_equal(err.code, ERR_INVALID);
-    assert_null(target_choose(list, "r", &err));
+    assert_null(process_choose(list, "r", &err));
     assert_int_equal(err.code, ERR_NOT_FOUND);
 }
 

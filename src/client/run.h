@@ -1,4 +1,4 @@
-/* The parameters of process/start. */
+/* The parameters of process/start, as `run` sends them. Pure but for our environment. */
 #pragma once
 
 #include "client/client.h"
@@ -6,15 +6,15 @@
 
 #include <jansson.h>
 
-/* What the person's side of it adds to the options. */
-struct start_place {
+/* What is known of both ends beside the options. */
+struct start_context {
     const char *id;       /* of the process */
-    const char *folder;   /* the server's, as a file: URI; NULL: not known */
+    const char *dir;      /* the server's, as a file: URI; NULL: not known */
     const char *term;     /* $TERM; NULL: none */
     struct pty_size size; /* of the terminal; 0: none */
 };
 
 /* New reference; NULL (ERR_INVALID) when an option is wrong. Names without a value in options->env
  * are looked up in our environment. */
-json_t *start_params(const struct client_run *options, const struct start_place *place,
+json_t *start_params(const struct client_run *options, const struct start_context *context,
                      struct err *err);
