@@ -60,7 +60,7 @@ static const struct option run_options[] = {
      .value = "DIR",
      INTO_TEXT(struct connect_options, directory),
      .wrong = "the value is empty",
-     .help = "The folder at the server in which the command runs, and below which it may write. "
+     .help = "The directory at the server in which the command runs, and below which it may write. "
              "A relative one counts from the server's own, which is the default."},
     {.name = "profile",
      .letter = 'p',
@@ -203,9 +203,10 @@ static const struct command connect_ps = {
 static const struct command connect_attach = {
     .name = "connect attach",
     .usage = "[OPTION]... ID",
-    .about = "Connects your terminal to a process that somebody else started: first you see what "
-             "it wrote last, then what it writes; what you type goes to it, and nobody else can "
-             "write meanwhile. Ctrl-\\ leaves it running.\n",
+    .about =
+        "Connects your terminal to a process that was started elsewhere: first you see what "
+        "it wrote last, then what it writes; what you type goes to it, and no other client can "
+        "write meanwhile. Ctrl-\\ leaves it running.\n",
     .examples = "  cordon --connect ws://127.0.0.1:7777 attach 3f1c9a60/42\n"
                 "  cordon connect attach --read-only --from start 42\n",
     .page = "cordon-connect",
@@ -236,9 +237,9 @@ static const struct command connect_kill = {
 static const struct command connect_cp = {
     .name = "connect cp",
     .usage = "FILE remote:FILE | remote:FILE FILE",
-    .about = "Copies a file, or a folder with everything in it, to the server or from it. "
+    .about = "Copies a file, or a directory with everything in it, to the server or from it. "
              "\"remote:\" stands before the one that is there; a relative path counts from the "
-             "server's folder. For a file, the other may be \"-\": stdin or stdout.\n",
+             "server's directory. For a file, the other may be \"-\": stdin or stdout.\n",
     .examples = "  cordon connect cp notes.txt remote:/srv/notes.txt\n"
                 "  cordon connect cp remote:project .\n"
                 "  cordon connect cp remote:build/out.log - | less\n",
@@ -303,20 +304,21 @@ const struct command command_connect = {
     .name = "connect",
     .summary = "run and watch commands at an exec server",
     .usage = "[--connect URL] [--auth-token-file FILE] COMMAND [OPTION]... [ARGUMENT]...",
-    .about =
-        "Does something at an exec server, as \"cordon serve\" is one: also written cordon "
-        "--connect URL COMMAND.\n"
-        "\n"
-        "  run [OPTION]... -- COMMAND ...    runs a command there\n"
-        "  ps [--json]                       lists what runs there\n"
-        "  attach [OPTION]... ID             your terminal, on a process there\n"
-        "  logs [-f] [--from OFFSET] ID      what a process there wrote\n"
-        "  kill [-s SIGNAL] ID               ends one\n"
-        "  cp FILE remote:FILE               copies a file or folder there; the other way round, "
-        "from there\n"
-        "\n"
-        "An ID is PROCESS or SESSION/PROCESS, as ps lists them. Of a server that is none of "
-        "Cordon's, run, logs, kill and cp work; it lists no processes and lets nobody attach.\n",
+    .about = "Does something at an exec server, as \"cordon serve\" is one: also written cordon "
+             "--connect URL COMMAND.\n"
+             "\n"
+             "  run [OPTION]... -- COMMAND ...    runs a command there\n"
+             "  ps [--json]                       lists what runs there\n"
+             "  attach [OPTION]... ID             your terminal, on a process there\n"
+             "  logs [-f] [--from OFFSET] ID      what a process there wrote\n"
+             "  kill [-s SIGNAL] ID               ends one\n"
+             "  cp FILE remote:FILE               copies a file or directory there; the other way "
+             "round, "
+             "from there\n"
+             "\n"
+             "An ID is PROCESS or SESSION/PROCESS, as ps lists them. With a server that is not "
+             "Cordon's, run, logs, kill and cp work; it neither lists processes nor lets a client "
+             "attach.\n",
     .examples = "  cordon --connect ws://127.0.0.1:7777 ps\n"
                 "  export CORDON_CONNECT=unix:$XDG_RUNTIME_DIR/cordon.sock\n"
                 "  cordon connect attach --read-only 42\n"

@@ -40,7 +40,7 @@ void console_say(const char *fmt, ...)
     char said[LINE_MAX_BYTES - sizeof prefix - 2]; /* with what is put around it */
     AUTO_FREE char *plain = NULL;
     AUTO_FREE char *line = NULL;
-    struct err ignored; /* there is nobody else to tell */
+    struct err ignored; /* there is no other place to tell it */
     va_list args;
 
     va_start(args, fmt);

@@ -10,7 +10,7 @@ struct buf;
 struct json_t;
 
 /* One line; a line feed is added. Line feeds inside become spaces and other control characters "?",
- * so that nobody who has a say in a path can forge a line of ours or command the terminal. */
+ * so that a chosen file name can neither forge a line of ours nor command the terminal. */
 void console_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same for an error; returns EXIT_FAILED. */

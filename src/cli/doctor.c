@@ -31,7 +31,7 @@ struct diagnosis {
     bool has_layers;
     struct layer_report layers[LAYER_COUNT];
     struct err failure;   /* EXIT_CANNOT: why */
-    bool keeps_protected; /* profiles that protect names in writable folders can be used */
+    bool keeps_protected; /* profiles that protect names in writable directories can be used */
     struct err refusal;   /* ... why not */
     char *cgroup;         /* NULL without one */
     struct err no_cgroup;

@@ -96,7 +96,7 @@ static void explain_answer_done(struct explain_answer *answer)
     free(answer->note);
 }
 
-/* As a person writes it: "~/x", relative to the workspace folder, or absolute. Caller frees. */
+/* As a person writes it: "~/x", relative to the workspace directory, or absolute. Caller frees. */
 static char *absolute(const struct settings *settings, const char *path)
 {
     const char *home = settings->file.home;
@@ -608,7 +608,7 @@ const struct command command_explain = {
         "of every entry, the layers that hold on this machine, the variables that would be "
         "passed or left out and why, and the plan that the launcher carries out. With COMMAND it "
         "begins with what becomes of that: the rules that match and where they stand, whether "
-        "it is known to be harmless or dangerous, whether somebody is asked, and whether it "
+        "it is known to be harmless or dangerous, whether it is asked about, and whether it "
         "keeps its sandbox. Nothing is run.\n"
         "\n"
         "The exit status is 0, or 1 when --path or --host is answered with no or COMMAND would "

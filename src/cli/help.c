@@ -16,7 +16,8 @@
 
 static const char about_cordon[] =
     "Cordon runs a command in a sandbox: it may read what you can read, write only below the "
-    "current folder and in the temporary folders, and reach no network but its own localhost. "
+    "current directory and in the temporary directories, and reach no network but its own "
+    "localhost. "
     "What was refused is said, with the option that would allow it.\n";
 
 static const char examples_cordon[] =

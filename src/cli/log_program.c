@@ -305,43 +305,43 @@ static bool is_worth_a_try(int status, const struct err *err, int tries)
     return status && err->code == ERR_INVALID && tries < READ_TRIES;
 }
 
-static int move_once(const char *folder, struct err *err)
+static int move_once(const char *dir, struct err *err)
 {
     AUTO(audit_tail_done) struct audit_tail tail = {0};
     AUTO(store_auto) struct audit_store *store = NULL;
     const struct audit_limits limits = {AUDIT_KEEP_BYTES, AUDIT_KEEP_NS};
 
-    if (audit_tail_read(folder, &tail, err))
+    if (audit_tail_read(dir, &tail, err))
         return -1;
     if (!tail.len)
         return 0;
-    if (audit_store_open(folder, AUDIT_STORE_WRITE, &store, err) ||
+    if (audit_store_open(dir, AUDIT_STORE_WRITE, &store, err) ||
         audit_store_import(store, &tail, err) ||
-        audit_tail_drop(folder, &tail.items[tail.len - 1].link, tail_wait_ns, err))
+        audit_tail_drop(dir, &tail.items[tail.len - 1].link, tail_wait_ns, err))
         return -1;
     return audit_store_prune(store, &limits, clock_wall_ns(), err);
 }
 
-static int move_records(const char *folder, struct err *err)
+static int move_records(const char *dir, struct err *err)
 {
     int tries = 0;
     int status;
 
     do
-        status = move_once(folder, err);
+        status = move_once(dir, err);
     while (is_worth_a_try(status, err, ++tries));
     return status;
 }
 
-/* Nobody is there to be told of a failure; `cordon log` tries again and says it. */
-static int tidy(const char *folder)
+/* A failure is not reported: `cordon log` tries again and says it. */
+static int tidy(const char *dir)
 {
     struct err ignored;
 
     if (fork() != 0)
         return EXIT_OK;
     setsid();
-    return move_records(folder, &ignored) ? EXIT_FAILED : EXIT_OK;
+    return move_records(dir, &ignored) ? EXIT_FAILED : EXIT_OK;
 }
 
 /* --- what there is --- */
@@ -362,19 +362,19 @@ static void log_done(struct log *log)
 
 /* Both parts; what is sound of each is there on failure, too. The tail first: records that are
  * moved meanwhile are in both then, and in none otherwise. */
-static int log_read(struct log *log, const char *folder, struct err *err)
+static int log_read(struct log *log, const char *dir, struct err *err)
 {
     struct err later;
-    int status = audit_tail_read(folder, &log->tail, err);
+    int status = audit_tail_read(dir, &log->tail, err);
 
-    if (audit_store_open(folder, AUDIT_STORE_READ, &log->store, status ? &later : err))
+    if (audit_store_open(dir, AUDIT_STORE_READ, &log->store, status ? &later : err))
         return -1;
     return status;
 }
 
 /* ... and where the tail goes on from the database, which have to fit together. Records may come
  * and be moved between reading the two: then it is done once more. */
-static int log_open(struct log *log, const char *folder, struct err *err)
+static int log_open(struct log *log, const char *dir, struct err *err)
 {
     int tries = 0;
     int status;
@@ -383,7 +383,7 @@ static int log_open(struct log *log, const char *folder, struct err *err)
         struct audit_link head = {0};
 
         log_done(log);
-        status = log_read(log, folder, err);
+        status = log_read(log, dir, err);
         if (!status && log->store)
             status = audit_store_head(log->store, &head, err);
         if (!status)
@@ -399,12 +399,12 @@ struct verdict {
     uint64_t records;
 };
 
-static int verify_once(const char *folder, struct verdict *ret, struct err *err)
+static int verify_once(const char *dir, struct verdict *ret, struct err *err)
 {
     AUTO(log_done) struct log log = {0};
 
     *ret = (struct verdict){0};
-    if (log_read(&log, folder, err) ||
+    if (log_read(&log, dir, err) ||
         (log.store && audit_store_verify(log.store, &ret->head, &ret->records, err)) ||
         audit_store_find_new(&log.tail, &ret->head, &log.from, err))
         return -1;
@@ -414,13 +414,13 @@ static int verify_once(const char *folder, struct verdict *ret, struct err *err)
     return 0;
 }
 
-static int verify(const char *folder, struct verdict *ret, struct err *err)
+static int verify(const char *dir, struct verdict *ret, struct err *err)
 {
     int tries = 0;
     int status;
 
     do
-        status = verify_once(folder, ret, err);
+        status = verify_once(dir, ret, err);
     while (is_worth_a_try(status, err, ++tries));
     return status;
 }
@@ -455,11 +455,11 @@ static int verify_print(const struct verdict *verdict)
     return console_print(&text);
 }
 
-static int log_verify(const struct log_options *options, const char *folder)
+static int log_verify(const struct log_options *options, const char *dir)
 {
     struct verdict verdict = {0};
     struct err err;
-    int failed = verify(folder, &verdict, &err);
+    int failed = verify(dir, &verdict, &err);
     int status = EXIT_OK;
 
     if (options->flags & LOG_JSON)
@@ -504,7 +504,7 @@ static int pass_record(void *data, const struct audit_record *record, struct err
     if (pass->text->len < PRINT_BYTES)
         return 0;
     if (console_print(pass->text))
-        exit(EXIT_FAILED); /* nobody takes it; said by console_print() */
+        exit(EXIT_FAILED); /* stdout is closed; said by console_print() */
     buf_clear(pass->text);
     return 0;
 }
@@ -518,7 +518,7 @@ static int pass_all(struct pass *pass, const struct log *log, struct err *err)
     return status;
 }
 
-static int log_list(const struct log_options *options, const char *folder)
+static int log_list(const struct log_options *options, const char *dir)
 {
     AUTO(log_done) struct log log = {0};
     AUTO(buf_done) struct buf text = {0};
@@ -527,7 +527,7 @@ static int log_list(const struct log_options *options, const char *folder)
     struct err err;
     int status = EXIT_OK;
 
-    if (log_open(&log, folder, &err))
+    if (log_open(&log, dir, &err))
         status = console_fail(&err);
     if (options->count && pass_all(&pass, &log, &err) == 0)
         pass.skip = pass.matches > options->count ? pass.matches - options->count : 0;
@@ -546,26 +546,26 @@ static int log_main(char **argv)
     AUTO(config_file_done) struct config_file place = {0};
     struct log_options options = {0};
     struct options_rest rest;
-    const char *folder;
+    const char *dir;
     struct err err;
 
     if (options_parse(log_option_groups, argv + 1, &options, &rest, &err) ||
         config_file_place(&place, &err))
         return console_fail(&err);
     if (!place.own_paths.len) {
-        console_say("there is no home folder: set CORDON_HOME");
+        console_say("there is no home directory: set CORDON_HOME");
         return EXIT_FAILED;
     }
-    folder = place.own_paths.items[0];
+    dir = place.own_paths.items[0];
     if (*rest.argv && (!str_eq(*rest.argv, "verify") || rest.argv[1])) {
         console_say("cordon log takes no argument but \"verify\"");
         return EXIT_FAILED;
     }
     if (*rest.argv)
-        return log_verify(&options, folder);
-    if (move_records(folder, &err))
+        return log_verify(&options, dir);
+    if (move_records(dir, &err))
         console_say("no record can be moved to the database: %s", err.msg);
-    return log_list(&options, folder);
+    return log_list(&options, dir);
 }
 
 int main(int argc, char **argv)

@@ -4,7 +4,7 @@
  *
  *     --name VALUE   --name=VALUE   -n VALUE   -nVALUE   --flag   -f
  *
- * Options end at the first argument that is none, or behind "--": what follows belongs to the
+ * Options end at the first argument that is not one, or behind "--": what follows belongs to the
  * command that is to be run, and is not looked at.
  *
  * A row says what the option is for and into which member of the command's struct its value goes:

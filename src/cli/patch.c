@@ -1,9 +1,9 @@
-/* `cordon patch`: applies a patch in the apply_patch grammar below the current folder, all of it or
- * nothing (patch/apply.h).
+/* `cordon patch`: applies a patch in the apply_patch grammar below the current directory, all of it
+ * or nothing (patch/apply.h).
  *
  * The outer half reads the patch, makes a sandbox as `cordon run` does, and runs this program again
  * in it, with the patch on stdin and no environment. What that prints is passed on. Should it be
- * killed on its way, it is run once more to put the folder right.
+ * killed on its way, it is run once more to put the directory right.
  *
  * The inner half runs in the sandbox: the patch is read, placed and applied there, so neither its
  * text nor the files that it names are ever parsed by a process that may do more than the profile
@@ -56,7 +56,7 @@ struct helper {
     enum patch_task task;
     enum patch_form form;
     struct patch *patch;
-    struct patch_dir folder;
+    struct patch_dir dir;
     struct changes changes;
     struct apply apply;
     struct recovery recovery;
@@ -67,7 +67,7 @@ static void helper_done(struct helper *helper)
     apply_end(&helper->apply);
     recovery_done(&helper->recovery);
     changes_done(&helper->changes);
-    patch_dir_done(&helper->folder);
+    patch_dir_done(&helper->dir);
     patch_free(helper->patch);
 }
 
@@ -90,7 +90,8 @@ static void say_recovery(const struct helper *helper)
     if (helper->recovery.what == RECOVERY_UNDONE)
         console_say("an earlier patch that was interrupted has been taken back");
     for (size_t i = 0; i < left->len; i++)
-        console_say("%s was changed since by somebody else and was left as it is", left->items[i]);
+        console_say("%s was changed since by another program and was left as it is",
+                    left->items[i]);
 }
 
 static json_t *make_json(const struct helper *helper, const char *diff)
@@ -123,16 +124,16 @@ int patch_fail(enum patch_form form, const struct err *err, int status)
 
 static int helper_begin(struct helper *helper, struct err *err)
 {
-    if (patch_dir_open(".", &helper->folder, err))
+    if (patch_dir_open(".", &helper->dir, err))
         return -1;
     if (helper->task == PATCH_CHECK || helper->task == PATCH_DIFF)
-        return apply_wait(&helper->folder, err);
-    return apply_begin(&helper->folder, &helper->recovery, &helper->apply, err);
+        return apply_wait(&helper->dir, err);
+    return apply_begin(&helper->dir, &helper->recovery, &helper->apply, err);
 }
 
 static int helper_work(struct helper *helper, const struct buf *text, struct err *err)
 {
-    struct source source = patch_dir_source(&helper->folder);
+    struct source source = patch_dir_source(&helper->dir);
 
     if (helper->task != PATCH_RECOVER)
         helper->patch = patch_parse(text->data, text->len, err);
@@ -142,7 +143,7 @@ static int helper_work(struct helper *helper, const struct buf *text, struct err
         return -1;
     if (helper->task == PATCH_RECOVER)
         return 0;
-    if (changes_compute(helper->patch, &source, helper->folder.path, &helper->changes, err))
+    if (changes_compute(helper->patch, &source, helper->dir.path, &helper->changes, err))
         return -1;
     return helper->task == PATCH_APPLY ? apply_commit(&helper->apply, &helper->changes, err) : 0;
 }
@@ -180,7 +181,7 @@ static int helper_print(const struct helper *helper)
     return console_print_json(json);
 }
 
-/* The index of the word; -1 when it is none of them. */
+/* The index of the word; -1 when it is not one of them. */
 static int word_index(const char *const *words, const char *word)
 {
     for (int i = 0; word && words[i]; i++)
@@ -193,7 +194,7 @@ int patch_here(enum patch_task task, enum patch_form form, const struct buf *tex
 {
     AUTO(helper_done)
     struct helper helper = {
-        .task = task, .form = form, .folder = {.fd = -1}, .apply = {.ledger = {.fd = -1}}};
+        .task = task, .form = form, .dir = {.fd = -1}, .apply = {.ledger = {.fd = -1}}};
     struct err err;
     int status = helper_work(&helper, text, &err);
 
@@ -261,9 +262,9 @@ static const struct option task_options[] = {
     {.name = "recover",
      .set = set_task,
      .number = PATCH_RECOVER,
-     .help =
-         "Applies nothing; completes or takes back a patch in this folder that was killed. Every "
-         "other patch does so first, too."},
+     .help = "Applies nothing; completes or takes back a patch in this directory that was killed. "
+             "Every "
+             "other patch does so first, too."},
     {.name = "json",
      .letter = 'j',
      INTO_CHOICE(struct patch_options, form, PATCH_JSON),
@@ -317,7 +318,7 @@ static int helper_run(struct patch_run *run, enum patch_task task, const struct 
     job.timeout_ns = PATCH_TIMEOUT_NS;
     job.signals = ONESHOT_SIGNALS_HANDLE;
     job.relay[STREAM_STDERR] = STDERR_FILENO;
-    /* of a recovery that nobody asked for, only complaints are of interest */
+    /* of a recovery that was not asked for, only complaints are of interest */
     job.relay[STREAM_STDOUT] = task == run->options->task ? STDOUT_FILENO : -1;
     return oneshot_run(&job, ret, err);
 }
@@ -328,7 +329,7 @@ static bool has_ended_by_itself(const struct oneshot_result *result)
            result->end == ONESHOT_FAILED_TO_START;
 }
 
-/* After the helper was killed: the folder is put right before anything is said. */
+/* After the helper was killed: the directory is put right before anything is said. */
 static int recover(struct patch_run *run, const struct oneshot_result *killed)
 {
     const struct buf nothing = {.data = NULL};
@@ -413,12 +414,12 @@ static int read_stdin(struct buf *text, struct err *err)
     return 0;
 }
 
-/* As if started in the folder of -C, like everything else. */
+/* As if started in the directory of -C, like everything else. */
 static int read_file(const struct patch_options *options, const char *path, struct buf *text,
                      struct err *err)
 {
-    const char *folder = options->policy.directory;
-    AUTO_FREE char *whole = folder && path[0] != '/' ? path_join(folder, path) : alloc_str(path);
+    const char *dir = options->policy.directory;
+    AUTO_FREE char *whole = dir && path[0] != '/' ? path_join(dir, path) : alloc_str(path);
 
     if (str_eq(path, "-"))
         return read_stdin(text, err);
@@ -452,7 +453,7 @@ enum { APPLY_EXIT_FAILED = 1, APPLY_EXIT_USAGE = 2, ANCESTORS_MAX = 4096 };
 
 /* Models also call it in scripts, which run in a sandbox of ours already. There is no other to be
  * had in there, and none is needed: what the kernel refuses to the script it refuses to us. What is
- * asked is the kernel, and not the environment, which anybody may have set: that this process is
+ * asked is the kernel, and not the environment, which any program may have set: that this process is
  * filtered, and that a launcher of ours is above it. Who could put a process of that name there
  * could as well write the files. */
 static bool is_filtered(void)
@@ -508,8 +509,8 @@ const struct command command_patch = {
     .usage = "[OPTION]... [FILE]",
     .about =
         "Applies a patch in the apply_patch grammar, from FILE or stdin, to the files below the "
-        "current folder. It runs in a sandbox with the permissions of \"cordon run\", and never "
-        "follows a symlink or leaves the folder. When a part of the patch does not fit, nothing "
+        "current directory. It runs in a sandbox with the permissions of \"cordon run\", and never "
+        "follows a symlink or leaves the directory. When a part of the patch does not fit, nothing "
         "is changed; the message says which line, and why.\n"
         "\n"
         "  *** Begin Patch\n"

@@ -13,14 +13,14 @@ enum patch_form { PATCH_TEXT, PATCH_JSON };
 extern const char *const patch_task_words[]; /* "apply", "check", "diff", "recover" */
 extern const char *const patch_form_words[]; /* "text", "json" */
 
-/* The helper: the current folder is that of the patch, which comes on stdin. `argv` without
+/* The helper: the current directory is that of the patch, which comes on stdin. `argv` without
  * argv[0]. Returns the exit status. */
 int patch_helper_main(char **argv);
 
-/* What the helper does, in this process and the current folder. Returns the exit status. */
+/* What the helper does, in this process and the current directory. Returns the exit status. */
 int patch_here(enum patch_task task, enum patch_form form, const struct buf *text);
 
-/* `apply_patch [PATCH]` (spec/exec-core.md 8.3). `argv` without argv[0]. */
+/* `apply_patch [PATCH]` as models call it. `argv` without argv[0]. */
 int patch_apply_main(char **argv);
 
 /* Says why nothing was done: a line on stderr, or the JSON value. Returns `status`. */

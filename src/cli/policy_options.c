@@ -78,32 +78,34 @@ const struct option policy_permission_options[] = {
      .value = "DIR",
      INTO_TEXT(struct policy_options, directory),
      .wrong = "the value is empty",
-     .help = "As if started in DIR: the command's folder, the root of its workspace, and what "
+     .help = "As if started in DIR: the command's directory, the root of its workspace, and what "
              "relative paths in other options count from."},
     {.name = "writable",
      .letter = 'w',
      .value = "PATH",
      .set = add_path,
      .number = ACCESS_WRITE,
-     .help = "May also be written, with everything below; a folder becomes a workspace root. Names "
-             "that are protected (" PROTECT_NAMES_TEXT ") stay read-only in it, "
-             "unless they are named themselves: --writable .git."},
+     .help =
+         "May also be written, with everything below; a directory becomes a workspace root. Names "
+         "that are protected (" PROTECT_NAMES_TEXT ") stay read-only in it, "
+         "unless they are named themselves: --writable .git."},
     {.name = "readable",
      .letter = 'r',
      .value = "PATH",
      .set = add_path,
      .number = ACCESS_READ,
-     .help = "May be read, with everything below: below a --deny it opens PATH again, to a profile "
-             "that does not read everything it adds PATH, and in a writable folder it makes PATH "
-             "read-only."},
+     .help =
+         "May be read, with everything below: below a --deny it opens PATH again, to a profile "
+         "that does not read everything it adds PATH, and in a writable directory it makes PATH "
+         "read-only."},
     {.name = "deny",
      .letter = 'd',
      .value = "PATH|GLOB",
      .set = add_path,
      .number = ACCESS_DENY,
      .help =
-         "May neither be read nor written. In a glob, * and ? stay in one folder and ** crosses "
-         "folders; quote it. The entry with the longest path decides."},
+         "May neither be read nor written. In a glob, * and ? stay in one directory and ** crosses "
+         "directories; quote it. The entry with the longest path decides."},
     {.name = "network",
      .letter = 'n',
      .value = "MODE",
@@ -133,7 +135,7 @@ const struct option policy_environment_options[] = {
      .wrong = "the value is empty",
      .help = "Which of your variables are passed. all (the default) is without those that look "
              "like secrets: *KEY*, *SECRET*, *TOKEN*, *PASSWORD*, *CREDENTIAL*. core: PATH, HOME, "
-             "USER, SHELL, the language and the temporary folder. none: none."},
+             "USER, SHELL, the language and the temporary directory. none: none."},
     {.name = "env-include",
      .value = "PATTERN",
      INTO_LIST(struct policy_options, env_include),

@@ -14,8 +14,8 @@
 struct policy_options {
     enum sandbox_mode mode;
     const char *profile;           /* NULL: what the config says */
-    const char *config;            /* NULL: the file in the config folder, if there is one */
-    const char *directory;         /* NULL: the current folder */
+    const char *config;            /* NULL: the file in the config directory, if there is one */
+    const char *directory;         /* NULL: the current directory */
     const char *guarded;           /* runs outside: never writable for the command; NULL: nothing */
     struct workspace_entry *paths; /* --writable, --readable, --deny */
     size_t paths_len;

@@ -78,7 +78,7 @@ static void find_container(const char *root, char *ret, size_t size)
     }
 }
 
-/* spec/sandboxing.md 2.5: an explicit version decides; the bare vendor mark is the first one. */
+/* As Codex tells it: an explicit version decides; the bare vendor mark is the first one. */
 static bool is_wsl1(const char *root)
 {
     AUTO_FREE char *version = read_line(root, "/proc/version");
@@ -166,7 +166,7 @@ static bool explain_limit(const struct host_facts *facts, const char *about, str
     if (facts->max_user_namespaces != 0)
         return false;
     remedies_add(ret, about,
-                 alloc_str("user.max_user_namespaces is 0, so nobody may make a user namespace."),
+                 alloc_str("user.max_user_namespaces is 0, so no user may make a user namespace."),
                  alloc_str("sudo sysctl -w user.max_user_namespaces=15000\n"
                            "echo user.max_user_namespaces=15000 | sudo tee "
                            "/etc/sysctl.d/99-cordon.conf\n"));

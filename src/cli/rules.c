@@ -52,19 +52,19 @@ struct rules_source {
 static int rules_source_init(struct rules_source *ret, const struct rules_options *options,
                              struct err *err)
 {
-    char *folder = getcwd(NULL, 0);
+    char *dir = getcwd(NULL, 0);
     struct rules_source source = {.options = options};
     struct rule_owner owner;
 
-    if (!folder)
-        return err_sys(err, "the current folder");
-    if (config_file_load(NULL, folder, &source.config, err)) {
-        free(folder);
+    if (!dir)
+        return err_sys(err, "the current directory");
+    if (config_file_load(NULL, dir, &source.config, err)) {
+        free(dir);
         return -1;
     }
     owner = config_file_owner(&source.config);
-    rule_layers_find(&owner, folder, &source.places, &source.project);
-    free(folder);
+    rule_layers_find(&owner, dir, &source.places, &source.project);
+    free(dir);
     *ret = source;
     return 0;
 }
@@ -118,7 +118,7 @@ static const char *verdict_meaning(enum rule_verdict verdict)
         [RULE_NONE] = "no rule decides; the approval policy does",
         [RULE_BYPASS] = "allow, without a sandbox (sandbox = \"bypass\")",
         [RULE_KEEP] = "allow, in its sandbox (sandbox = \"keep\")",
-        [RULE_PROMPT] = "prompt: somebody is asked first",
+        [RULE_PROMPT] = "prompt: it is asked about first",
         [RULE_FORBIDDEN] = "forbidden",
     };
 
@@ -270,22 +270,22 @@ static char *make_line(const struct rules_options *options, char **words, struct
 static char *choose_file(const struct rules_source *source, struct err *err)
 {
     const struct strv *files = &source->options->files;
-    AUTO_FREE char *folder = NULL;
+    AUTO_FREE char *dir = NULL;
 
     if (files->len > 1) {
         err_set(err, ERR_INVALID, "a rule is added to one file; give --rules once");
         return NULL;
     }
     if (files->len) {
-        folder = getcwd(NULL, 0);
-        return path_clean(folder ? folder : "/", files->items[0]);
+        dir = getcwd(NULL, 0);
+        return path_clean(dir ? dir : "/", files->items[0]);
     }
     if (!source->places.user) {
-        err_set(err, ERR_INVALID, "the config folder is not known; set CORDON_HOME");
+        err_set(err, ERR_INVALID, "the config directory is not known; set CORDON_HOME");
         return NULL;
     }
-    folder = path_join(source->places.user, RULES_DIR);
-    return path_join(folder, RULES_DEFAULT);
+    dir = path_join(source->places.user, RULES_DIR);
+    return path_join(dir, RULES_DEFAULT);
 }
 
 static void warn(const struct rules_options *options, char **words)
@@ -465,7 +465,7 @@ static const struct option common_options[] = {
      INTO_LIST(struct rules_options, files),
      .help = "Takes this file instead of the layers; may be given several times. For \"add\": the "
              "file that the rule is added to, instead of rules/default.rules in the config "
-             "folder."},
+             "directory."},
     {.name = "host",
      .value = "NAME",
      INTO_TEXT(struct rules_options, host),
@@ -602,7 +602,8 @@ const struct command command_rules = {
     .usage = "check|add|test [OPTION]... [--] [COMMAND...]",
     .about =
         "Rules allow, forbid, or ask about commands that begin with certain words. They stand in "
-        "files named *.rules: in the folder rules of the config folder (yours), in .cordon/rules "
+        "files named *.rules: in the directory rules of the config directory (yours), in "
+        ".cordon/rules "
         "and .codex/rules of a project that you trust, and in /etc/cordon/rules (the "
         "administrator's). The strictest rule that matches decides, wherever it stands. A file "
         "that cannot be read or parsed allows nothing: what no other file decides is asked about, "

@@ -60,12 +60,13 @@ static const struct option approval_options[] = {
      .words = policy_approval_words,
      .set = policy_set_approval,
      .offset = offsetof(struct run_options, policy),
-     .help = "Who is asked before the command runs, at the terminal: untrusted asks about "
-             "everything that is not known to be harmless; on-request (or on-failure, granular) "
-             "about what rules want asked; never refuses that. After a denial the command may be "
-             "run once more with what it lacked. granular takes its switches from the config file. "
-             "Default: approval_policy of the config file; without one nobody is asked, and of "
-             "the rules only those that forbid count."},
+     .help =
+         "Who is asked before the command runs, at the terminal: untrusted asks about "
+         "everything that is not known to be harmless; on-request (or on-failure, granular) "
+         "about what rules want asked; never refuses that. After a denial the command may be "
+         "run once more with what it lacked. granular takes its switches from the config file. "
+         "Default: approval_policy of the config file; without one no question is asked, and of "
+         "the rules only those that forbid count."},
     {.name = "approval-hook",
      .value = "PROGRAM",
      INTO_TEXT(struct run_options, approval_hook),
@@ -159,17 +160,17 @@ const struct option_group run_option_groups[] = {
 
 /* --- a command that is a patch --- */
 
-static int find_folder(struct run_patch *patch, const char *folder, struct err *err)
+static int find_dir(struct run_patch *patch, const char *dir, struct err *err)
 {
     struct stat st;
 
-    patch->cwd = path_clean(folder, patch->call.directory ? patch->call.directory : ".");
+    patch->cwd = path_clean(dir, patch->call.directory ? patch->call.directory : ".");
     if (stat(patch->cwd, &st))
-        return err_sys(err, "the folder of the patch, %s", patch->cwd);
+        return err_sys(err, "the directory of the patch, %s", patch->cwd);
     return 0;
 }
 
-int run_patch_init(struct run_patch *patch, char *const *argv, const char *folder, struct err *err)
+int run_patch_init(struct run_patch *patch, char *const *argv, const char *dir, struct err *err)
 {
     ssize_t len;
 
@@ -185,7 +186,7 @@ int run_patch_init(struct run_patch *patch, char *const *argv, const char *folde
     patch->helper[0] = (char *)PATCH_HELPER_NAME;
     patch->helper[1] = (char *)patch_task_words[PATCH_APPLY];
     patch->helper[2] = (char *)patch_form_words[PATCH_TEXT];
-    return find_folder(patch, folder, err);
+    return find_dir(patch, dir, err);
 }
 
 void run_patch_done(struct run_patch *patch)
@@ -237,7 +238,7 @@ static bool is_null_device(int fd)
 }
 
 /* All three, because on a terminal of its own stdout and stderr become one stream, and stdin is no
- * longer just bytes: neither must happen to a file or a pipe that somebody put there. */
+ * longer just bytes: neither must happen to a file or a pipe that the caller put there. */
 static bool wants_terminal(const struct run_options *options)
 {
     if (options->terminal != RUN_TERMINAL_AUTO)
@@ -416,7 +417,7 @@ const struct command command_run = {
     .summary = "run a command in a sandbox",
     .usage = "[OPTION]... [--] COMMAND [ARGUMENT]...",
     .about = "Runs COMMAND in a sandbox. Unless something else is said it may read every file that "
-             "you can read, write below the current folder and in /tmp and $TMPDIR, and reach "
+             "you can read, write below the current directory and in /tmp and $TMPDIR, and reach "
              "nothing but a localhost of its own; protected names (" PROTECT_NAMES_TEXT ") stay "
              "read-only. What it leaves running is ended with it.\n"
              "\n"

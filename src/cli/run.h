@@ -61,7 +61,7 @@ void run_options_done(struct run_options *options);
 
 enum { RUN_PATCH_WORDS = 4 };
 
-/* Zeroed it is none. */
+/* Zeroed: the command is no patch. */
 struct run_patch {
     struct patch_call call;
     char *cwd; /* where it is applied: absolute */
@@ -69,9 +69,9 @@ struct run_patch {
     char program[PATH_MAX];
 };
 
-/* Looks at the command, which is to be run in `folder`. ERR_INVALID for a patch without the word
- * apply_patch, and for a `cd` to a folder that is not there. */
-int run_patch_init(struct run_patch *patch, char *const *argv, const char *folder, struct err *err);
+/* Looks at the command, which is to be run in `directory`. ERR_INVALID for a patch without the word
+ * apply_patch, and for a `cd` to a directory that is not there. */
+int run_patch_init(struct run_patch *patch, char *const *argv, const char *dir, struct err *err);
 void run_patch_done(struct run_patch *patch);
 
 static inline bool run_patch_is_one(const struct run_patch *patch)
@@ -131,7 +131,7 @@ struct run_audit {
     bool has_complained;
 };
 
-/* There is a folder for the log, or there may be one. */
+/* There is a directory for the log, or there may be one. */
 bool run_audit_has_place(const struct config_file *file);
 
 /* How the log names it: "auto", "require", "disabled". */
@@ -145,7 +145,7 @@ void run_audit_result(struct run_audit *audit, const struct execution_result *re
 void run_audit_failure(struct run_audit *audit, const char *reason);
 /* A patch, which is no command; run_audit_result() ends one, too. `reason` when it was not applied;
  * may be NULL. */
-void run_audit_patch_begin(struct run_audit *audit, const char *folder, uint64_t bytes);
+void run_audit_patch_begin(struct run_audit *audit, const char *dir, uint64_t bytes);
 void run_audit_patch_end(struct run_audit *audit, bool is_applied, const char *reason);
 
 void run_audit_flush(struct run_audit *audit); /* writes what there is by now */

@@ -138,8 +138,8 @@ void run_report_notes(const struct oneshot_result *result)
         console_say("time is up after %" PRIu64 " ms: the command was ended",
                     result->wall_ns / 1000000);
     if (result->drain_cut)
-        console_say("not all output was passed on: when it was given up, somebody still held it "
-                    "open, or nobody took it");
+        console_say("not all output was passed on: when it was given up, a process still held it "
+                    "open, or the reader did not take it");
     say_limits(result);
     say_denials(&result->denials);
 }
@@ -224,9 +224,10 @@ void run_report_failure_json(const struct err *err)
 
 /* --- the audit log --- */
 
-static const uint64_t wait_ns = UINT64_C(1000000000); /* 1 s, when others hold the log */
+static const uint64_t end_wait_ns = UINT64_C(1000000000); /* 1 s, when others hold the log */
 
-/* A home folder that does not exist ("/nonexistent" of service users) is not made for the log. */
+/* A home directory that does not exist ("/nonexistent" of service users) is not made for the log.
+ */
 bool run_audit_has_place(const struct config_file *file)
 {
     if (!file->folder)
@@ -316,11 +317,11 @@ void run_audit_failure(struct run_audit *audit, const char *reason)
         add(audit, AUDIT_END, audit_end_body(&end));
 }
 
-void run_audit_patch_begin(struct run_audit *audit, const char *folder, uint64_t bytes)
+void run_audit_patch_begin(struct run_audit *audit, const char *dir, uint64_t bytes)
 {
     audit->is_patch = true;
     if (audit->audit)
-        add(audit, AUDIT_PATCH_BEGIN, audit_patch_begin_body(folder, bytes));
+        add(audit, AUDIT_PATCH_BEGIN, audit_patch_begin_body(dir, bytes));
 }
 
 void run_audit_patch_end(struct run_audit *audit, bool is_applied, const char *reason)
@@ -329,13 +330,13 @@ void run_audit_patch_end(struct run_audit *audit, bool is_applied, const char *r
         add(audit, AUDIT_PATCH_END, audit_patch_end_body(is_applied, reason));
 }
 
-static void write_down(struct run_audit *audit, uint64_t patience_ns)
+static void write_down(struct run_audit *audit, uint64_t wait_ns)
 {
     struct err err;
 
-    if (!audit->audit || audit_flush(audit->audit, patience_ns, &err) == 0)
+    if (!audit->audit || audit_flush(audit->audit, wait_ns, &err) == 0)
         return;
-    if (err.code == ERR_LIMIT && !patience_ns)
+    if (err.code == ERR_LIMIT && !wait_ns)
         return; /* others hold the log; there will be another time */
     if (!audit->has_complained)
         console_say("this run is not in the audit log: %s", err.msg);
@@ -349,7 +350,7 @@ void run_audit_flush(struct run_audit *audit)
 
 void run_audit_done(struct run_audit *audit)
 {
-    write_down(audit, wait_ns);
+    write_down(audit, end_wait_ns);
     audit_free(audit->audit);
     *audit = (struct run_audit){0};
 }

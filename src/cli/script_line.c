@@ -31,7 +31,7 @@ static int read_bool(const struct json_at *at, const char *key, bool *ret, struc
     return json_at_is_given(&field) ? json_at_bool(&field, ret, err) : 0;
 }
 
-/* A whole number, also when it is written as 10000.0 (spec/unified-exec.md 11). */
+/* A whole number, also when it is written as 10000.0, as models write it. */
 static int read_number(const struct json_at *at, const char *key, uint64_t max, uint64_t *ret,
                        bool *ret_is_given, struct err *err)
 {
@@ -190,7 +190,7 @@ static int play_exec(struct script *script, const struct json_at *at, struct err
     struct pace_numbers numbers;
     struct model_call *call;
     const char *workdir = "";
-    AUTO_FREE char *folder = NULL;
+    AUTO_FREE char *dir = NULL;
     size_t word = 0;
     bool is_tty = false;
     bool has_screen = false;
@@ -204,7 +204,7 @@ static int play_exec(struct script *script, const struct json_at *at, struct err
         read_pace(at, &exec.pace, &numbers, err) || read_limits(at, &exec.limits, err) ||
         (json_at_is_given(&input) && json_at_word(&input, stdins, &word, err)))
         return -1;
-    exec.workdir = folder = path_clean(script->settings->workspace->dir, workdir);
+    exec.workdir = dir = path_clean(script->settings->workspace->dir, workdir);
     exec.screen = has_screen ? &screen_limits : NULL;
     exec.stdio = is_tty ? PROCESS_TTY : PROCESS_PIPES;
     exec.input = word ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL;

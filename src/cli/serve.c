@@ -63,7 +63,7 @@ static const struct option listen_options[] = {
     {.name = "config",
      .value = "FILE",
      INTO_TEXT(struct serve_options, config),
-     .help = "The config file in place of the one in the config folder."},
+     .help = "The config file in place of the one in the config directory."},
     {.name = NULL},
 };
 
@@ -74,7 +74,7 @@ static const struct option auth_options[] = {
      INTO_WORD(struct serve_options, auth.mode, RPC_AUTH_CAPABILITY_TOKEN),
      .help = "What a WebSocket client has to bring in its Authorization header. Default: none, but "
              "only this user's and root's processes on this host are let in, and no commands of "
-             "Cordon's. anybody: whoever can connect."},
+             "Cordon's. anybody: every client that can connect."},
     {.name = "ws-token-file",
      .value = "FILE",
      INTO_TEXT(struct serve_options, auth.token_file),
@@ -206,7 +206,7 @@ const struct command command_serve = {
         "and handle files. An unmodified Codex works with it; what is different is in "
         "docs/compatibility.md, and the protocol in docs/protocol.md.\n"
         "\n"
-        "Whoever may connect may run commands as this user. That are processes of this user and of "
+        "A client that may connect may run commands as this user: processes of this user and of "
         "root, but no commands of Cordon's; over WebSocket also who has the token of --ws-auth. "
         "Tokens are read from files and never appear in arguments, logs or a command's "
         "environment.\n"

@@ -34,9 +34,9 @@ struct serving {
     size_t addresses_len;
     struct rpc_auth *auth;
     struct config_file file;
-    struct strv secrets;   /* canonical: what clients have to bring is derived from these files */
-    char *hook;            /* --approval-hook, wherever it is called from; NULL: none */
-    char folder[PATH_MAX]; /* in which it was started */
+    struct strv secrets; /* canonical: what clients have to bring is derived from these files */
+    char *hook;          /* --approval-hook, wherever it is called from; NULL: none */
+    char dir[PATH_MAX];  /* in which it was started */
 };
 
 static void serving_done(struct serving *serving)
@@ -81,7 +81,7 @@ static int configure(void *data, struct server_config *ret, struct err *err)
     struct serving *serving = data;
     AUTO(config_file_done) struct config_file file = {0};
 
-    if (config_file_load(serving->options->config, serving->folder, &file, err))
+    if (config_file_load(serving->options->config, serving->dir, &file, err))
         return -1;
     ret->file = TAKE_PTR(file.config);
     ret->path = TAKE_PTR(file.path);
@@ -129,10 +129,11 @@ static void guard_sockets(struct serving *serving)
     for (size_t i = 0; i < serving->addresses_len; i++)
         if (serving->addresses[i].transport == RPC_UNIX)
             strv_push_take(&serving->file.own_paths,
-                           path_clean(serving->folder, serving->addresses[i].path));
+                           path_clean(serving->dir, serving->addresses[i].path));
 }
 
-/* It is called in the folders of clients. A command that could change it could answer itself. */
+/* It is called in the directories of clients. A command that could change it could answer itself.
+ */
 static void find_hook(struct serving *serving)
 {
     const char *given = serving->options->approval_hook;
@@ -141,7 +142,7 @@ static void find_hook(struct serving *serving)
         serving->hook = alloc_str(given);
         return;
     }
-    serving->hook = path_clean(serving->folder, given);
+    serving->hook = path_clean(serving->dir, given);
     strv_push(&serving->file.own_paths, serving->hook);
 }
 
@@ -167,10 +168,10 @@ static int serve(struct serving *serving, struct err *err)
         .flags = options->asks_terminal ? SERVER_ASKS_TERMINAL : 0,
     };
 
-    if (!getcwd(serving->folder, sizeof serving->folder))
-        return err_sys(err, "finding the current folder");
+    if (!getcwd(serving->dir, sizeof serving->dir))
+        return err_sys(err, "finding the current directory");
     if (read_addresses(serving, err) || rpc_auth_new(&options->auth, &serving->auth, err) ||
-        config_file_load(options->config, serving->folder, &serving->file, err))
+        config_file_load(options->config, serving->dir, &serving->file, err))
         return -1;
     find_secrets(serving);
     guard_sockets(serving);

@@ -53,21 +53,21 @@ static bool is_blank(const char *text)
     return text[strspn(text, " \t\r\n")] == '\0';
 }
 
-/* The name of a plugin by its manifest, or else by its folder. NULL when the manifest is none.
+/* The name of a plugin by its manifest, or else by its directory. NULL when the manifest is not valid.
  * Caller frees. */
-static char *manifest_name(const json_t *manifest, const char *folder)
+static char *manifest_name(const json_t *manifest, const char *dir)
 {
     const json_t *name = json_object_get(manifest, "name");
 
     if (!json_is_object(manifest) || (name && !json_is_string(name)))
         return NULL;
     return alloc_str(name && !is_blank(json_string_value(name)) ? json_string_value(name)
-                                                                : path_name(folder));
+                                                                : path_name(dir));
 }
 
 struct namespace
 {
-    char *folder;
+    char *dir;
     char *name;
 };
 
@@ -80,7 +80,7 @@ struct namespaces {
 static void namespaces_done(struct namespaces *spaces)
 {
     for (size_t i = 0; i < spaces->len; i++) {
-        free(spaces->items[i].folder);
+        free(spaces->items[i].dir);
         free(spaces->items[i].name);
     }
     free(spaces->items);
@@ -96,24 +96,24 @@ static void namespaces_read(const struct found *found, struct namespaces *ret)
             json_parse(json_string_value(text), json_string_length(text), &(struct err){0});
         AUTO_FREE char *path = path_of(file);
         AUTO_FREE char *inner = path ? path_parent(path) : NULL;
-        AUTO_FREE char *folder = inner ? path_parent(inner) : NULL;
-        char *name = folder ? manifest_name(manifest, folder) : NULL;
+        AUTO_FREE char *dir = inner ? path_parent(inner) : NULL;
+        char *name = dir ? manifest_name(manifest, dir) : NULL;
 
         if (!name)
             continue;
         ret->items = alloc_grow(ret->items, ret->len, &ret->cap, sizeof *ret->items);
-        ret->items[ret->len++] = (struct namespace){.folder = TAKE_PTR(folder), .name = name};
+        ret->items[ret->len++] = (struct namespace){.dir = TAKE_PTR(dir), .name = name};
     }
 }
 
-/* Of the nearest folder above; NULL when there is none. */
+/* Of the nearest directory above; NULL when there is none. */
 static const char *namespaces_find(const struct namespaces *spaces, const char *path)
 {
     const struct namespace *best = NULL;
 
     for (size_t i = 0; i < spaces->len; i++)
-        if (path_is_within(path, spaces->items[i].folder) &&
-            (!best || strlen(spaces->items[i].folder) > strlen(best->folder)))
+        if (path_is_within(path, spaces->items[i].dir) &&
+            (!best || strlen(spaces->items[i].dir) > strlen(best->dir)))
             best = &spaces->items[i];
     return best ? best->name : NULL;
 }
@@ -123,8 +123,8 @@ static const char *namespaces_find(const struct namespaces *spaces, const char *
 /* "PLUGIN:SKILL". Caller frees; NULL when it is too long. */
 static char *full_name(const char *space, const char *path, const char *own)
 {
-    AUTO_FREE char *folder = path_parent(path);
-    AUTO_FREE char *name = own ? alloc_str(own) : document_one_line(path_name(folder));
+    AUTO_FREE char *dir = path_parent(path);
+    AUTO_FREE char *name = own ? alloc_str(own) : document_one_line(path_name(dir));
     const char *last = *name ? name : "skill";
     char *full = space ? alloc_strf("%s:%s", space, last) : alloc_str(last);
     size_t max = space ? FULL_NAME_MAX : SKILL_NAME_MAX;
@@ -203,7 +203,7 @@ static bool read_text_member(const json_t *object, const char *key, const char *
     return !value || json_is_null(value) || json_is_string(value);
 }
 
-/* What people call it. Caller frees; NULL when the manifest is none. */
+/* What people call it. Caller frees; NULL when the manifest is not valid. */
 static char *display_name(const json_t *manifest, const char *name)
 {
     const json_t *face = json_object_get(manifest, "interface");
@@ -309,8 +309,8 @@ static bool inventory_admit(struct inventory *inventory, size_t count, const jso
 
 /* --- one place --- */
 
-/* A folder that can be looked through: what is missing, closed or no folder is none. */
-static bool is_folder(const char *path)
+/* A directory that can be looked through; what is missing, closed or not a directory does not count. */
+static bool is_dir(const char *path)
 {
     const struct target target = {.path = (char *)path};
     struct err err;
@@ -329,14 +329,14 @@ static void inventory_fail(struct inventory *inventory, const struct err *err)
     json_array_append_new(inventory->details, json_lossy(err->msg));
 }
 
-static void add_skill_folder(struct inventory *inventory, const char *id, const char *path)
+static void add_skill_dir(struct inventory *inventory, const char *id, const char *path)
 {
     AUTO(found_done) struct found found = {0};
     AUTO_JSON json_t *skills = NULL;
     AUTO_JSON json_t *root = NULL;
     struct err err;
 
-    if (!is_folder(path))
+    if (!is_dir(path))
         return;
     if (found_look(&found, path, &err)) {
         inventory_fail(inventory, &err);
@@ -373,7 +373,7 @@ static void add_plugin(struct inventory *inventory, const struct plugin *plugin)
     AUTO_JSON json_t *made = NULL;
     struct err err;
 
-    if (!is_folder(plugin->root))
+    if (!is_dir(plugin->root))
         return;
     if (found_look(&found, plugin->root, &err)) {
         inventory_fail(inventory, &err);
@@ -419,10 +419,10 @@ static void look_around(struct inventory *inventory, const char *codex, const ch
     inventory->is_partial = cache.is_partial;
     for (size_t i = 0; i < cache.len && inventory->count < CAPABILITIES_MAX; i++)
         add_plugin(inventory, &cache.items[i]);
-    add_skill_folder(inventory, "codex-home-skills", own);
+    add_skill_dir(inventory, "codex-home-skills", own);
     if (!str_eq(users, own))
-        add_skill_folder(inventory, "user-agent-skills", users);
-    add_skill_folder(inventory, "system-skills", systems);
+        add_skill_dir(inventory, "user-agent-skills", users);
+    add_skill_dir(inventory, "system-skills", systems);
 }
 
 int files_capabilities(const struct files_request *request, struct reply *reply, struct err *err)

@@ -16,25 +16,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FOLDER_MODE = 0777 };
+enum { DIR_MODE = 0777 };
 
 static int make_at(int dir, const char *path)
 {
-    return sys_fault() ? -1 : mkdirat(dir, path, FOLDER_MODE);
+    return sys_fault() ? -1 : mkdirat(dir, path, DIR_MODE);
 }
 
-/* A folder is there already, or a link to one. */
-static int check_folder(const char *path, struct err *err)
+/* A directory is there already, or a link to one. */
+static int check_dir(const char *path, struct err *err)
 {
     struct stat st;
 
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return 0;
     errno = EEXIST;
-    return err_sys(err, "making the folder %s", path);
+    return err_sys(err, "making the directory %s", path);
 }
 
-/* The end of the longest beginning of `path` whose folder is there or could be made; the text is
+/* The end of the longest beginning of `path` whose directory is there or could be made; the text is
  * cut there meanwhile. */
 static int make_first(char *path, size_t *ret_len, struct err *err)
 {
@@ -51,10 +51,10 @@ static int make_first(char *path, size_t *ret_len, struct err *err)
         if (status == 0 || errno == EEXIST)
             break;
         if (errno != ENOENT)
-            return err_sys(err, "making the folder %s", path);
+            return err_sys(err, "making the directory %s", path);
         slash = memrchr(path, '/', len);
         if (!slash || slash == path) /* not even the root is there */
-            return err_sys(err, "making the folder %s", path);
+            return err_sys(err, "making the directory %s", path);
         len = (size_t)(slash - path);
     }
     *ret_len = len;
@@ -79,12 +79,12 @@ static int make_all(char *path, struct err *err)
         if (len < whole)
             path[len] = '/';
         if (status && errno != EEXIST)
-            return err_sys(err, "making the folder %s", path);
+            return err_sys(err, "making the directory %s", path);
     }
-    return check_folder(path, err);
+    return check_dir(path, err);
 }
 
-/* The folder `name` in `dir`, made when it is missing; a link is ENOTDIR. */
+/* The directory `name` in `dir`, made when it is missing; a link is ENOTDIR. */
 static int enter(int dir, const char *name)
 {
     const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -111,7 +111,7 @@ static int make_all_strict(char *path, struct err *err)
         inner = enter(dir, next);
         next[len] = kept;
         if (inner < 0)
-            return err_sys(err, "making the folder %s", path);
+            return err_sys(err, "making the directory %s", path);
         close(dir);
         dir = inner;
         next += kept ? len + 1 : len;
@@ -127,7 +127,7 @@ static int make_one(const struct target *target, struct err *err)
     if (dir < 0)
         return -1;
     if (make_at(dir, name))
-        return err_sys(err, "making the folder %s", target->path);
+        return err_sys(err, "making the directory %s", target->path);
     return 0;
 }
 
@@ -142,7 +142,7 @@ int files_create_directory(const struct files_request *request, struct reply *re
         target_flag(&request->params, "recursive", &recursive, err))
         return -1;
     if (path_depth(target.path) == 0 && (target.no_follow || !recursive))
-        return err_set(err, ERR_INVALID, "path `/` is the root folder");
+        return err_set(err, ERR_INVALID, "path `/` is the root directory");
     if (!recursive)
         status = make_one(&target, err);
     else

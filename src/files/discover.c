@@ -1,7 +1,7 @@
-/* See found.h. One walk as fs/walk does it, bounded in depth, folders and names; then the files are
- * read, bounded each and together. What is missing is normal. The words of warnings and failures,
- * and every bound, are those of Codex 0.169.0 (tests/cases/discovery): a client may show or look
- * for them. */
+/* See found.h. One walk as fs/walk does it, bounded in depth, directories and names; then the files
+ * are read, bounded each and together. What is missing is normal. The words of warnings and
+ * failures, and every bound, are those of Codex 0.169.0 (tests/cases/discovery): a client may show
+ * or look for them. */
 #include "files/discover.h"
 
 #include "base/alloc.h"
@@ -21,7 +21,7 @@
 
 enum {
     DEPTH_MAX = 6,
-    FOLDERS_MAX = 2000,
+    DIRS_MAX = 2000,
     NAMES_MAX = 20000,
     FILE_BYTES_MAX = 1 << 20,
     BYTES_MAX = 16 << 20, /* of all files of one root */
@@ -113,9 +113,9 @@ static int read_text(const struct target *target, struct buf *ret, struct err *e
 }
 
 /* {"path", "contents"}, NULL when it is not there or cannot be had. */
-static json_t *find_file(struct found *found, const char *folder, const char *name)
+static json_t *find_file(struct found *found, const char *dir, const char *name)
 {
-    AUTO_FREE char *path = path_join(folder, name);
+    AUTO_FREE char *path = path_join(dir, name);
     const struct target target = {.path = path};
     AUTO(buf_done) struct buf text;
     struct err err;
@@ -138,27 +138,27 @@ static json_t *find_file(struct found *found, const char *folder, const char *na
 
 /* --- manifests --- */
 
-static json_t *find_manifest(struct found *found, const char *folder)
+static json_t *find_manifest(struct found *found, const char *dir)
 {
     json_t *file = NULL;
 
     for (size_t i = 0; !file && i < MANIFESTS; i++)
-        file = find_file(found, folder, manifests[i]);
+        file = find_file(found, dir, manifests[i]);
     return file;
 }
 
-/* The plugin that this folder lies in names its skills, too. */
+/* The plugin that this directory lies in names its skills, too. */
 static void find_outer_manifest(struct found *found)
 {
-    AUTO_FREE char *folder = alloc_str(found->root);
+    AUTO_FREE char *dir = alloc_str(found->root);
     json_t *file = NULL;
 
-    while (!file && !str_eq(folder, "/")) {
-        char *up = path_parent(folder);
+    while (!file && !str_eq(dir, "/")) {
+        char *up = path_parent(dir);
 
-        free(folder);
-        folder = up;
-        file = find_manifest(found, folder);
+        free(dir);
+        dir = up;
+        file = find_manifest(found, dir);
     }
     if (file)
         json_array_append_new(found->namespaces, file);
@@ -220,12 +220,12 @@ static void look_at_plugin(struct found *found)
 
 /* --- the walk --- */
 
-/* What fs/walk answers for the folder; new reference. */
+/* What fs/walk answers for the directory; new reference. */
 static json_t *walk(const struct found *found, struct err *err)
 {
     AUTO_JSON json_t *params =
         json_pack("{s:o, s:{s:i, s:i, s:i, s:b, s:b}}", "path", target_uri_to_json(found->root),
-                  "options", "maxDepth", DEPTH_MAX, "maxDirectories", FOLDERS_MAX, "maxEntries",
+                  "options", "maxDepth", DEPTH_MAX, "maxDirectories", DIRS_MAX, "maxEntries",
                   NAMES_MAX, "followDirectorySymlinks", true, "pruneHiddenDirectories", false);
     const struct files_request request = {.method = "fs/walk", .params = json_at_root(params)};
     AUTO(reply_done) struct reply reply;
@@ -236,7 +236,7 @@ static json_t *walk(const struct found *found, struct err *err)
     return json_parse(reply.text.data, reply.text.len, err);
 }
 
-/* The folder of the plugin whose manifest this is; NULL when it is none. Caller frees. */
+/* The directory of the plugin whose manifest this is; NULL when it is not one. Caller frees. */
 static char *plugin_uri(const char *uri)
 {
     for (size_t i = 0; i < MANIFESTS; i++) {
@@ -248,16 +248,16 @@ static char *plugin_uri(const char *uri)
     return NULL;
 }
 
-/* The first manifest of each plugin below, whose folders `uris` names, sorted. */
+/* The first manifest of each plugin below, whose directories `uris` names, sorted. */
 static void add_inner_manifests(struct found *found, const struct strv *uris)
 {
     for (size_t i = 0; i < uris->len; i++) {
-        AUTO_FREE char *folder = file_uri_parse(uris->items[i], &(struct err){0});
+        AUTO_FREE char *dir = file_uri_parse(uris->items[i], &(struct err){0});
         bool is_known = i > 0 && str_eq(uris->items[i], uris->items[i - 1]);
         json_t *file = NULL;
 
-        if (folder && !is_known && !str_eq(folder, found->root))
-            file = find_manifest(found, folder);
+        if (dir && !is_known && !str_eq(dir, found->root))
+            file = find_manifest(found, dir);
         if (file)
             json_array_append_new(found->namespaces, file);
     }
@@ -267,9 +267,9 @@ static void add_skills(struct found *found, const struct strv *uris)
 {
     for (size_t i = 0; i < uris->len; i++) {
         AUTO_FREE char *path = file_uri_parse(uris->items[i], &(struct err){0});
-        AUTO_FREE char *folder = path ? path_parent(path) : NULL;
-        json_t *text = folder ? find_file(found, folder, "SKILL.md") : NULL;
-        json_t *metadata = text ? find_file(found, folder, "agents/openai.yaml") : NULL;
+        AUTO_FREE char *dir = path ? path_parent(path) : NULL;
+        json_t *text = dir ? find_file(found, dir, "SKILL.md") : NULL;
+        json_t *metadata = text ? find_file(found, dir, "agents/openai.yaml") : NULL;
 
         if (text)
             json_array_append_new(found->skills, json_pack("{s:o, s:o?}", "instructions", text,

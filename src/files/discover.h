@@ -1,5 +1,5 @@
-/* What a folder offers a client of Codex: skills (SKILL.md, with agents/openai.yaml beside it),
- * manifests of plugins, and the files that the folder's own manifest names. */
+/* What a directory offers a client of Codex: skills (SKILL.md, with agents/openai.yaml beside it),
+ * manifests of plugins, and the files that the directory's own manifest names. */
 #pragma once
 
 #include "base/err.h"
@@ -9,9 +9,9 @@
 
 /* Each file is {"path": URI, "contents": text}. */
 struct found {
-    char *root;         /* the folder, clean */
+    char *root;         /* the directory, clean */
     json_t *manifest;   /* the plugin's own; NULL: it is no plugin */
-    json_t *parsed;     /* the same as a value; NULL: it is none */
+    json_t *parsed;     /* the same as a value; NULL: it is not valid JSON */
     json_t *mcp;        /* the configuration files; NULL: none */
     json_t *apps;       /*   */
     json_t *skills;     /* of {"instructions": file, "metadata": file or null} */
@@ -20,7 +20,7 @@ struct found {
     size_t bytes;       /* of all contents */
 };
 
-/* Looks through the folder. Fails when it is none, or cannot be looked through; whatever else is
+/* Looks through the directory. Fails when it is no directory, or cannot be looked through; everything else that is
  * wrong is a warning. */
 int found_look(struct found *ret, const char *root, struct err *err);
 void found_done(struct found *found);

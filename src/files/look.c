@@ -96,12 +96,12 @@ int files_canonicalize(const struct files_request *request, struct reply *reply,
 }
 
 /* What an entry is, behind links. false for a link that leads nowhere. What may not be looked at is
- * listed by what the folder says of it. */
-static bool entry_mode(const struct folder *folder, const struct dirent *entry, mode_t *ret)
+ * listed by what the directory says of it. */
+static bool entry_mode(const struct dir *dir, const struct dirent *entry, mode_t *ret)
 {
     struct stat st;
 
-    if (fstatat(dirfd(folder->stream), entry->d_name, &st, 0) == 0) {
+    if (fstatat(dirfd(dir->stream), entry->d_name, &st, 0) == 0) {
         *ret = st.st_mode;
         return true;
     }
@@ -149,21 +149,21 @@ static int reply_kind(struct reply *reply, mode_t mode, struct err *err)
 }
 
 /* Whether it is to be listed: with details, everything that is still there. */
-static bool entry_counts(const struct folder *folder, const struct dirent *entry, bool has_details,
+static bool entry_counts(const struct dir *dir, const struct dirent *entry, bool has_details,
                          mode_t *ret_mode)
 {
     struct stat st;
 
     if (!has_details)
-        return entry_mode(folder, entry, ret_mode);
-    return fstatat(dirfd(folder->stream), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+        return entry_mode(dir, entry, ret_mode);
+    return fstatat(dirfd(dir->stream), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
            errno != ENOENT;
 }
 
 int files_read_directory(const struct files_request *request, struct reply *reply, struct err *err)
 {
     AUTO(target_done) struct target target = {0};
-    AUTO(folder_close) struct folder folder = {0};
+    AUTO(dir_close) struct dir dir = {0};
     const struct dirent *entry = NULL;
     const char *comma = "";
     bool has_details = false;
@@ -171,16 +171,16 @@ int files_read_directory(const struct files_request *request, struct reply *repl
 
     if (target_read(&request->params, "path", &target, err) ||
         target_flag(&request->params, "details", &has_details, err) ||
-        folder_open(&folder, &target, err) || reply_str(reply, "{\"entries\":[", err))
+        dir_open(&dir, &target, err) || reply_str(reply, "{\"entries\":[", err))
         return -1;
-    while ((status = folder_next(&folder, &entry, err)) > 0) {
+    while ((status = dir_next(&dir, &entry, err)) > 0) {
         const char *name = entry->d_name;
         mode_t mode = 0;
 
-        if (!entry_counts(&folder, entry, has_details, &mode))
+        if (!entry_counts(&dir, entry, has_details, &mode))
             continue;
         if (reply_fmt(reply, err, "%s{\"fileName\":", comma) || reply_quoted(reply, name, err) ||
-            (has_details ? reply_details(reply, dirfd(folder.stream), name, target.path, err)
+            (has_details ? reply_details(reply, dirfd(dir.stream), name, target.path, err)
                          : reply_kind(reply, mode, err)) ||
             reply_str(reply, "}", err))
             return -1;
@@ -191,7 +191,7 @@ int files_read_directory(const struct files_request *request, struct reply *repl
 
 /* --- a walk --- */
 
-enum { DEPTH_MAX = 64, FOLDERS_MAX = 10000, ENTRIES_MAX = 50000, NAMES_MAX = 1000000 };
+enum { DEPTH_MAX = 64, DIRS_MAX = 10000, ENTRIES_MAX = 50000, NAMES_MAX = 1000000 };
 
 struct step {
     char *path;
@@ -206,7 +206,7 @@ struct seen {
 struct walk {
     struct reply *reply;
     size_t depth_max;
-    size_t folders_max;
+    size_t dirs_max;
     size_t entries_max;
     bool follows;
     bool prunes;
@@ -248,18 +248,17 @@ static int read_options(const struct json_at *params, struct walk *walk, struct 
     struct json_at options = json_at_field(params, "options");
 
     if (json_at_object(&options, err) || read_limit(&options, "maxDepth", &walk->depth_max, err) ||
-        read_limit(&options, "maxDirectories", &walk->folders_max, err) ||
+        read_limit(&options, "maxDirectories", &walk->dirs_max, err) ||
         read_limit(&options, "maxEntries", &walk->entries_max, err) ||
         target_flag(&options, "followDirectorySymlinks", &walk->follows, err) ||
         target_flag(&options, "pruneHiddenDirectories", &walk->prunes, err))
         return -1;
-    if (walk->depth_max > DEPTH_MAX || walk->folders_max > FOLDERS_MAX ||
-        walk->entries_max > ENTRIES_MAX)
+    if (walk->depth_max > DEPTH_MAX || walk->dirs_max > DIRS_MAX || walk->entries_max > ENTRIES_MAX)
         return err_set(err, ERR_INVALID,
                        "filesystem walk limits exceed maximums: depth=%d, directories=%d, "
                        "entries=%d",
-                       DEPTH_MAX, FOLDERS_MAX, ENTRIES_MAX);
-    if (walk->folders_max == 0 || walk->entries_max == 0)
+                       DEPTH_MAX, DIRS_MAX, ENTRIES_MAX);
+    if (walk->dirs_max == 0 || walk->entries_max == 0)
         return err_set(err, ERR_INVALID,
                        "filesystem walk limits for directories and entries must be greater than "
                        "zero");
@@ -284,7 +283,7 @@ static int walk_report(struct walk *walk, const char *path, const char *message,
         reply_quoted(&entry, message, err) || reply_str(&entry, "}", err))
         return -1;
     if (!buf_append(&walk->errors, entry.text.data, entry.text.len))
-        return err_set(err, ERR_LIMIT, "too many folders cannot be read");
+        return err_set(err, ERR_LIMIT, "too many directories cannot be read");
     walk->errors_len++;
     return 0;
 }
@@ -317,24 +316,24 @@ static int walk_list(struct walk *walk, const char *path, const char *kind, stru
 }
 
 /* What the name is to a walk: S_IFDIR, S_IFREG, or 0 for nothing. Links to files are nothing. */
-static mode_t walk_kind(const struct walk *walk, const struct folder *folder, const char *name)
+static mode_t walk_kind(const struct walk *walk, const struct dir *dir, const char *name)
 {
     struct stat st;
 
-    if (fstatat(dirfd(folder->stream), name, &st, AT_SYMLINK_NOFOLLOW))
+    if (fstatat(dirfd(dir->stream), name, &st, AT_SYMLINK_NOFOLLOW))
         return 0;
     if (S_ISLNK(st.st_mode)) {
-        if (!walk->follows || fstatat(dirfd(folder->stream), name, &st, 0))
+        if (!walk->follows || fstatat(dirfd(dir->stream), name, &st, 0))
             return 0;
         return S_ISDIR(st.st_mode) ? S_IFDIR : 0;
     }
     return S_ISDIR(st.st_mode) ? S_IFDIR : S_ISREG(st.st_mode) ? S_IFREG : 0;
 }
 
-static int walk_name(struct walk *walk, const struct step *step, const struct folder *folder,
+static int walk_name(struct walk *walk, const struct step *step, const struct dir *dir,
                      const char *name, struct err *err)
 {
-    mode_t kind = walk_kind(walk, folder, name);
+    mode_t kind = walk_kind(walk, dir, name);
     AUTO_FREE char *path = path_join(step->path, name);
 
     if (!utf8_is_valid(name, strlen(name)))
@@ -348,9 +347,9 @@ static int walk_name(struct walk *walk, const struct step *step, const struct fo
     return 0;
 }
 
-/* --- one folder --- */
+/* --- one directory --- */
 
-/* Remembers the folder; false when it was entered before. */
+/* Remembers the directory; false when it was entered before. */
 static bool walk_is_new(struct walk *walk, const struct stat *st)
 {
     for (size_t i = 0; walk->follows && i < walk->seen_len; i++)
@@ -361,23 +360,23 @@ static bool walk_is_new(struct walk *walk, const struct stat *st)
     return true;
 }
 
-static int read_names(struct folder *folder, struct strv *ret, struct err *err)
+static int read_names(struct dir *dir, struct strv *ret, struct err *err)
 {
     const struct dirent *entry = NULL;
     int status;
 
-    while ((status = folder_next(folder, &entry, err)) > 0) {
+    while ((status = dir_next(dir, &entry, err)) > 0) {
         if (ret->len == NAMES_MAX)
-            return err_set(err, ERR_LIMIT, "more than %d names in one folder", NAMES_MAX);
+            return err_set(err, ERR_LIMIT, "more than %d names in one directory", NAMES_MAX);
         strv_push(ret, entry->d_name);
     }
     strv_sort(ret);
     return status;
 }
 
-/* A link in the last place is followed when the walk does, and only then: what was a folder a
+/* A link in the last place is followed when the walk does, and only then: what was a directory a
  * moment ago may be a link now. */
-static int walk_open(const struct walk *walk, const struct step *step, struct folder *ret,
+static int walk_open(const struct walk *walk, const struct step *step, struct dir *ret,
                      struct stat *ret_st, struct err *err)
 {
     const struct target target = {.path = step->path};
@@ -393,11 +392,11 @@ static int walk_open(const struct walk *walk, const struct step *step, struct fo
         close(fd);
         return err_sys(err, "looking at %s", step->path);
     }
-    return folder_open_fd(ret, fd, err);
+    return dir_open_fd(ret, fd, err);
 }
 
 /* It is there, whether or not it can be opened. */
-static bool is_folder(const char *path)
+static bool is_dir(const char *path)
 {
     struct stat st;
 
@@ -406,23 +405,23 @@ static bool is_folder(const char *path)
 
 static int walk_enter(struct walk *walk, const struct step *step, struct err *err)
 {
-    AUTO(folder_close) struct folder folder = {0};
+    AUTO(dir_close) struct dir dir = {0};
     AUTO(strv_done) struct strv names = {0};
     struct err failure;
     struct stat st;
 
-    if (walk_open(walk, step, &folder, &st, &failure)) {
-        if (step->depth > 0 || is_folder(step->path))
+    if (walk_open(walk, step, &dir, &st, &failure)) {
+        if (step->depth > 0 || is_dir(step->path))
             return walk_report_failure(walk, step->path, &failure, err);
         *err = failure;
         return -1;
     }
     if (!walk_is_new(walk, &st))
         return 0;
-    if (read_names(&folder, &names, &failure))
+    if (read_names(&dir, &names, &failure))
         return walk_report_failure(walk, step->path, &failure, err);
     for (size_t i = 0; i < names.len && !walk->is_truncated; i++)
-        if (walk_name(walk, step, &folder, names.items[i], err))
+        if (walk_name(walk, step, &dir, names.items[i], err))
             return -1;
     return 0;
 }
@@ -432,7 +431,7 @@ static int walk_all(struct walk *walk, struct err *err)
     while (walk->next < walk->len && !walk->is_truncated) {
         struct step step = walk->queue[walk->next++]; /* the queue moves as it grows */
 
-        if (walk->seen_len == walk->folders_max)
+        if (walk->seen_len == walk->dirs_max)
             walk->is_truncated = true;
         else if (walk_enter(walk, &step, err))
             return -1;

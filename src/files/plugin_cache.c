@@ -164,7 +164,7 @@ int plugin_version_compare(const char *a, const char *b)
 /* --- the cache --- */
 
 enum {
-    FOLDERS_MAX = 20000,
+    DIRS_MAX = 20000,
     REMOTE_BYTES_MAX = 16 << 10,
     REMOTE_ID_MAX = 1024, /* bytes */
     REMOTE_SCHEMA = 1,
@@ -185,27 +185,28 @@ static bool is_plugin_name(const char *name)
     return *name != '.' && !str_ends(name, ".") && !strstr(name, "..");
 }
 
-/* Names of folders made of `bytes`, sorted; links to folders, too, but for AT_SYMLINK_NOFOLLOW. */
-static void list_folders(struct plugin_cache *cache, const char *path, const char *bytes, int flags,
-                         struct strv *ret)
+/* Names of directories made of `bytes`, sorted; links to directories, too, but for
+ * AT_SYMLINK_NOFOLLOW. */
+static void list_dirs(struct plugin_cache *cache, const char *path, const char *bytes, int flags,
+                      struct strv *ret)
 {
     const struct target target = {.path = (char *)path};
-    AUTO(folder_close) struct folder folder = {0};
+    AUTO(dir_close) struct dir dir = {0};
     const struct dirent *entry = NULL;
     struct err err;
     struct stat st;
-    int status = folder_open(&folder, &target, &err);
+    int status = dir_open(&dir, &target, &err);
 
-    while (status == 0 && (status = folder_next(&folder, &entry, &err)) > 0) {
+    while (status == 0 && (status = dir_next(&dir, &entry, &err)) > 0) {
         status = 0;
         if (is_made_of(entry->d_name, bytes) &&
-            !fstatat(dirfd(folder.stream), entry->d_name, &st, flags) && S_ISDIR(st.st_mode))
+            !fstatat(dirfd(dir.stream), entry->d_name, &st, flags) && S_ISDIR(st.st_mode))
             strv_push(ret, entry->d_name);
-        if (ret->len == FOLDERS_MAX)
+        if (ret->len == DIRS_MAX)
             break;
     }
-    cache->is_partial |= ret->len == FOLDERS_MAX || (status < 0 && err.sys != EACCES &&
-                                                     err.sys != ENOENT && err.sys != ENOTDIR);
+    cache->is_partial |= ret->len == DIRS_MAX || (status < 0 && err.sys != EACCES &&
+                                                  err.sys != ENOENT && err.sys != ENOTDIR);
     strv_sort(ret);
 }
 
@@ -215,7 +216,7 @@ static char *find_version(struct plugin_cache *cache, const char *package)
     AUTO(strv_done) struct strv versions = {0};
     const char *best = NULL;
 
-    list_folders(cache, package, ID_BYTES ".+", AT_SYMLINK_NOFOLLOW, &versions);
+    list_dirs(cache, package, ID_BYTES ".+", AT_SYMLINK_NOFOLLOW, &versions);
     for (size_t i = 0; i < versions.len; i++) {
         const char *version = versions.items[i];
 
@@ -298,7 +299,7 @@ static int compare_ids(const void *a, const void *b)
 }
 
 /* The first name of a marketplace counts, however many links lead to it. */
-static bool is_new_folder(struct strv *seen, const char *path)
+static bool is_new_dir(struct strv *seen, const char *path)
 {
     AUTO_FREE char *canonical = realpath(path, NULL);
 
@@ -315,15 +316,15 @@ void plugin_cache_find(struct plugin_cache *ret, const char *codex_home)
     AUTO(strv_done) struct strv seen = {0};
     struct plugin_cache cache = {0};
 
-    list_folders(&cache, top, ID_BYTES, 0, &markets);
+    list_dirs(&cache, top, ID_BYTES, 0, &markets);
     for (size_t i = 0; i < markets.len; i++) {
         AUTO_FREE char *market = path_join(top, markets.items[i]);
         AUTO(strv_done) struct strv names = {0};
 
-        if (!is_new_folder(&seen, market))
+        if (!is_new_dir(&seen, market))
             continue;
-        list_folders(&cache, market, ID_BYTES ".", 0, &names);
-        for (size_t j = 0; j < names.len && cache.len < FOLDERS_MAX; j++)
+        list_dirs(&cache, market, ID_BYTES ".", 0, &names);
+        for (size_t j = 0; j < names.len && cache.len < DIRS_MAX; j++)
             if (is_plugin_name(names.items[j]))
                 add_package(&cache, market, names.items[j]);
     }

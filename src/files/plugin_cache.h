@@ -1,5 +1,5 @@
 /* Plugins that a Codex on this host has installed: plugins/cache/MARKETPLACE/NAME/VERSION below its
- * home folder. */
+ * home directory. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@ enum { PLUGINS_MAX = 512 };
 struct plugin {
     char *id;        /* NAME@MARKETPLACE */
     char *version;   /* the one in use: "local", or the highest */
-    char *root;      /* its folder */
+    char *root;      /* its directory */
     char *remote_id; /* NULL: it did not come from a remote marketplace */
 };
 

@@ -78,7 +78,7 @@ static int open_last(int dir, const char *name, int flags, mode_t mode)
 
 int target_open_strict(int dir, const char *path, int flags, mode_t mode)
 {
-    AUTO_CLOSE int folder = -1; /* where we are; -1: still in `dir` */
+    AUTO_CLOSE int here = -1; /* -1: still in `dir` */
 
     for (;;) {
         size_t len = strcspn(path, "/");
@@ -86,15 +86,15 @@ int target_open_strict(int dir, const char *path, int flags, mode_t mode)
         int next;
 
         if (!path[len])
-            return open_last(folder < 0 ? dir : folder, path, flags, mode);
+            return open_last(here < 0 ? dir : here, path, flags, mode);
         name = alloc_strn(path, len);
-        next = openat(folder < 0 ? dir : folder, *name ? name : "/",
+        next = openat(here < 0 ? dir : here, *name ? name : "/",
                       O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (next < 0)
             return -1;
-        if (folder >= 0)
-            close(folder);
-        folder = next;
+        if (here >= 0)
+            close(here);
+        here = next;
         path += len + 1;
     }
 }
@@ -160,12 +160,12 @@ int target_open_file(const struct target *target, int flags, struct err *err)
 int target_open_parent(const struct target *target, const char **ret_name, struct err *err)
 {
     AUTO_FREE char *parent = path_parent(target->path);
-    struct target folder = {.path = parent, .no_follow = target->no_follow};
+    struct target dir = {.path = parent, .no_follow = target->no_follow};
     int fd;
 
     if (path_depth(target->path) == 0)
-        return err_set(err, ERR_INVALID, "path `/` is the root folder");
-    fd = open_at(&folder, parent, O_PATH | O_DIRECTORY, 0);
+        return err_set(err, ERR_INVALID, "path `/` is the root directory");
+    fd = open_at(&dir, parent, O_PATH | O_DIRECTORY, 0);
     if (fd < 0)
         return err_sys(err, "opening %s", parent);
     *ret_name = path_name(target->path);
@@ -174,12 +174,12 @@ int target_open_parent(const struct target *target, const char **ret_name, struc
 
 /* --- reading a directory --- */
 
-int folder_open_fd(struct folder *ret, int fd, struct err *err)
+int dir_open_fd(struct dir *ret, int fd, struct err *err)
 {
     DIR *stream = sys_fault() ? NULL : fdopendir(fd);
 
     if (!stream) {
-        err_sys(err, "reading a folder");
+        err_sys(err, "reading a directory");
         close(fd);
         return -1;
     }
@@ -187,38 +187,38 @@ int folder_open_fd(struct folder *ret, int fd, struct err *err)
     return 0;
 }
 
-int folder_open(struct folder *ret, const struct target *target, struct err *err)
+int dir_open(struct dir *ret, const struct target *target, struct err *err)
 {
     int fd = target_open(target, O_RDONLY | O_DIRECTORY, 0, err);
 
-    return fd < 0 ? -1 : folder_open_fd(ret, fd, err);
+    return fd < 0 ? -1 : dir_open_fd(ret, fd, err);
 }
 
-int folder_open_at(struct folder *ret, int dir, const char *name, struct err *err)
+int dir_open_at(struct dir *ret, int dir, const char *name, struct err *err)
 {
     int fd = sys_fault() ? -1 : openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
     if (fd < 0)
-        return err_sys(err, "opening the folder %s", name);
-    return folder_open_fd(ret, fd, err);
+        return err_sys(err, "opening the directory %s", name);
+    return dir_open_fd(ret, fd, err);
 }
 
-void folder_close(struct folder *folder)
+void dir_close(struct dir *dir)
 {
-    if (folder->stream)
-        closedir(folder->stream);
-    folder->stream = NULL;
+    if (dir->stream)
+        closedir(dir->stream);
+    dir->stream = NULL;
 }
 
-int folder_next(struct folder *folder, const struct dirent **ret, struct err *err)
+int dir_next(struct dir *dir, const struct dirent **ret, struct err *err)
 {
     for (;;) {
         const struct dirent *entry;
 
         errno = 0;
-        entry = readdir(folder->stream);
+        entry = readdir(dir->stream);
         if (!entry)
-            return errno ? err_sys(err, "reading a folder") : 0;
+            return errno ? err_sys(err, "reading a directory") : 0;
         if (str_eq(entry->d_name, ".") || str_eq(entry->d_name, ".."))
             continue;
         *ret = entry;

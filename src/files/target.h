@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 /* For a call that may not follow links, a link in any component is refused: ELOOP when it is the
- * last one, ENOTDIR when it stands for a folder on the way. */
+ * last one, ENOTDIR when it stands for a directory on the way. */
 struct target {
     char *path; /* absolute, clean; owned */
     bool no_follow;
@@ -39,29 +39,29 @@ int target_open(const struct target *target, int flags, mode_t mode, struct err 
 int target_stat(const struct target *target, struct stat *ret, struct err *err);
 
 /* A regular file, open and checked. What is no regular file (and, with O_CREAT, no missing one) is
- * ERR_INVALID and was not opened: opening some devices has effects. A folder to be written to is
+ * ERR_INVALID and was not opened: opening some devices has effects. A directory to be written to is
  * EISDIR. */
 int target_open_file(const struct target *target, int flags, struct err *err);
 
-/* The folder that the last component is in, open for names in it (O_PATH), and that component,
+/* The directory that the last component is in, open for names in it (O_PATH), and that component,
  * which points into the target's path. ERR_INVALID for "/". */
 int target_open_parent(const struct target *target, const char **ret_name, struct err *err);
 
 /* --- reading the names in a directory --- */
 
-struct folder {
+struct dir {
     DIR *stream; /* NULL: not open */
 };
 
-int folder_open(struct folder *ret, const struct target *target, struct err *err);
+int dir_open(struct dir *ret, const struct target *target, struct err *err);
 
-/* The folder `name` in `dir`, never through a link. */
-int folder_open_at(struct folder *ret, int dir, const char *name, struct err *err);
+/* The directory `name` in `dir`, never through a link. */
+int dir_open_at(struct dir *ret, int dir, const char *name, struct err *err);
 
 /* Takes `fd`, also on failure. */
-int folder_open_fd(struct folder *ret, int fd, struct err *err);
+int dir_open_fd(struct dir *ret, int fd, struct err *err);
 
-void folder_close(struct folder *folder);
+void dir_close(struct dir *dir);
 
 /* 1 and the next name (valid until the next call; never "." or ".."), 0 at the end, -1. */
-int folder_next(struct folder *folder, const struct dirent **ret, struct err *err);
+int dir_next(struct dir *dir, const struct dirent **ret, struct err *err);

@@ -108,7 +108,7 @@ static int copy_file(const struct way *way, int flags, struct err *err)
     if (to < 0 || copy_bytes(from, to, way->name, err))
         return -1;
     if ((sys_fault() || fchmod(to, st.st_mode & COPY_MODE)) &&
-        errno != EPERM) /* somebody else's file stays so */
+        errno != EPERM) /* another user's file stays so */
         return err_sys(err, "setting the mode of %s", way->new_name);
     return 0;
 }
@@ -131,21 +131,21 @@ static int copy_link(const struct way *way, struct err *err)
 struct tree {
     int from; /* roots, borrowed */
     int to;
-    struct strv todo; /* folders relative to them, "." for themselves */
+    struct strv todo; /* directories relative to them, "." for themselves */
 };
 
-/* A folder of the tree; what is copied meanwhile into a place below itself ends here. */
-static int copy_folder(struct tree *tree, const char *path, const struct way *way, struct err *err)
+/* A directory of the tree; what is copied meanwhile into a place below itself ends here. */
+static int copy_dir(struct tree *tree, const char *path, const struct way *way, struct err *err)
 {
     struct stat st;
 
     if ((sys_fault() || mkdirat(way->to, way->new_name, COPY_MODE)) && errno != EEXIST)
-        return err_sys(err, "making the folder %s", way->new_name);
+        return err_sys(err, "making the directory %s", way->new_name);
     if (fstatat(way->to, way->new_name, &st, AT_SYMLINK_NOFOLLOW))
         return err_sys(err, "looking at %s", way->new_name);
     if (!S_ISDIR(st.st_mode)) {
         errno = S_ISLNK(st.st_mode) ? ELOOP : ENOTDIR;
-        return err_sys(err, "making the folder %s", way->new_name);
+        return err_sys(err, "making the directory %s", way->new_name);
     }
     strv_push_take(&tree->todo, path_join(path, way->name));
     return 0;
@@ -158,7 +158,7 @@ static int copy_name(struct tree *tree, const char *path, const struct way *way,
     if (fstatat(way->from, way->name, &st, AT_SYMLINK_NOFOLLOW))
         return errno == ENOENT ? 0 : err_sys(err, "looking at %s", way->name);
     if (S_ISDIR(st.st_mode))
-        return copy_folder(tree, path, way, err);
+        return copy_dir(tree, path, way, err);
     if (S_ISLNK(st.st_mode))
         return copy_link(way, err);
     return S_ISREG(st.st_mode) ? copy_file(way, O_NOFOLLOW, err) : 0;
@@ -166,24 +166,22 @@ static int copy_name(struct tree *tree, const char *path, const struct way *way,
 
 static int copy_level(struct tree *tree, const char *path, struct err *err)
 {
-    AUTO(folder_close) struct folder folder = {0};
+    AUTO(dir_close) struct dir dir = {0};
     int from = target_open_strict(tree->from, path, O_RDONLY | O_DIRECTORY, 0);
     AUTO_CLOSE int to = -1;
     const struct dirent *entry = NULL;
     int status;
 
     if (from < 0)
-        return err_sys(err, "opening the folder %s", path);
-    if (folder_open_fd(&folder, from, err))
+        return err_sys(err, "opening the directory %s", path);
+    if (dir_open_fd(&dir, from, err))
         return -1;
     to = target_open_strict(tree->to, path, O_PATH | O_DIRECTORY, 0);
     if (to < 0)
-        return err_sys(err, "opening the folder %s of the copy", path);
-    while ((status = folder_next(&folder, &entry, err)) > 0) {
-        const struct way way = {.from = dirfd(folder.stream),
-                                .name = entry->d_name,
-                                .to = to,
-                                .new_name = entry->d_name};
+        return err_sys(err, "opening the directory %s of the copy", path);
+    while ((status = dir_next(&dir, &entry, err)) > 0) {
+        const struct way way = {
+            .from = dirfd(dir.stream), .name = entry->d_name, .to = to, .new_name = entry->d_name};
 
         if (copy_name(tree, path, &way, err))
             return -1;
@@ -212,7 +210,7 @@ static int copy_tree(int from, int to, struct err *err)
 
 /* --- the call --- */
 
-/* Where the folder of the copy really is, or would be. */
+/* Where the directory of the copy really is, or would be. */
 static char *real_destination(const struct target *to, struct err *err)
 {
     AUTO_FREE char *parent = path_parent(to->path);
@@ -256,7 +254,7 @@ static int copy_root(const struct target *from, const struct target *to, struct 
     if (source < 0)
         return -1;
     if ((sys_fault() || mkdir(to->path, COPY_MODE)) && errno != EEXIST)
-        return err_sys(err, "making the folder %s", to->path);
+        return err_sys(err, "making the directory %s", to->path);
     copy = target_open(to, O_PATH | O_DIRECTORY, 0, err);
     return copy < 0 ? -1 : copy_tree(source, copy, err);
 }
@@ -301,16 +299,16 @@ int files_copy(const struct files_request *request, struct reply *reply, struct 
 
 enum { OPEN_MAX_LEVELS = 64 };
 
-/* One folder of the way down. */
+/* One directory of the way down. */
 struct level {
-    char *name; /* in the folder above; owned */
-    struct folder folder;
+    char *name; /* in the directory above; owned */
+    struct dir dir;
     dev_t dev;
     ino_t ino;
 };
 
 struct removal {
-    int top; /* the folder that the tree's root is in; borrowed */
+    int top; /* the directory that the tree's root is in; borrowed */
     struct level *levels;
     size_t len;
     size_t cap;
@@ -318,7 +316,7 @@ struct removal {
 
 static void level_done(struct level *level)
 {
-    folder_close(&level->folder);
+    dir_close(&level->dir);
     free(level->name);
 }
 
@@ -333,7 +331,7 @@ static int removal_at(const struct removal *removal)
 {
     if (removal->len == 0)
         return removal->top;
-    return dirfd(removal->levels[removal->len - 1].folder.stream);
+    return dirfd(removal->levels[removal->len - 1].dir.stream);
 }
 
 static int removal_enter(struct removal *removal, const char *name, struct err *err)
@@ -341,11 +339,11 @@ static int removal_enter(struct removal *removal, const char *name, struct err *
     struct level level = {0};
     struct stat st;
 
-    if (folder_open_at(&level.folder, removal_at(removal), name, err))
+    if (dir_open_at(&level.dir, removal_at(removal), name, err))
         return -1;
-    if (sys_fault() || fstat(dirfd(level.folder.stream), &st)) {
-        folder_close(&level.folder);
-        return err_sys(err, "looking at the folder %s", name);
+    if (sys_fault() || fstat(dirfd(level.dir.stream), &st)) {
+        dir_close(&level.dir);
+        return err_sys(err, "looking at the directory %s", name);
     }
     level.dev = st.st_dev;
     level.ino = st.st_ino;
@@ -354,11 +352,11 @@ static int removal_enter(struct removal *removal, const char *name, struct err *
         alloc_grow(removal->levels, removal->len, &removal->cap, sizeof *removal->levels);
     removal->levels[removal->len++] = level;
     if (removal->len > OPEN_MAX_LEVELS)
-        folder_close(&removal->levels[removal->len - 1 - OPEN_MAX_LEVELS].folder);
+        dir_close(&removal->levels[removal->len - 1 - OPEN_MAX_LEVELS].dir);
     return 0;
 }
 
-/* Opens the folder of `upper` again, from inside the one below it. */
+/* Opens the directory of `upper` again, from inside the one below it. */
 static int reopen(struct level *upper, int below, struct err *err)
 {
     AUTO_CLOSE int fd = openat(below, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -367,39 +365,39 @@ static int reopen(struct level *upper, int below, struct err *err)
     if (fd < 0 || fstat(fd, &st))
         return err_sys(err, "going back up to %s", upper->name);
     if (st.st_dev != upper->dev || st.st_ino != upper->ino)
-        return err_set(err, ERR_FORBIDDEN, "the folder %s was moved while it was removed",
+        return err_set(err, ERR_FORBIDDEN, "the directory %s was moved while it was removed",
                        upper->name);
-    return folder_open_fd(&upper->folder, TAKE_FD(fd), err);
+    return dir_open_fd(&upper->dir, TAKE_FD(fd), err);
 }
 
-/* The innermost folder is empty: goes up and removes it there. */
+/* The innermost directory is empty: goes up and removes it there. */
 static int removal_leave(struct removal *removal, struct err *err)
 {
     struct level *level = &removal->levels[removal->len - 1];
     struct level *upper = removal->len > 1 ? level - 1 : NULL;
     AUTO_FREE char *name = NULL;
 
-    if (upper && !upper->folder.stream && reopen(upper, dirfd(level->folder.stream), err))
+    if (upper && !upper->dir.stream && reopen(upper, dirfd(level->dir.stream), err))
         return -1;
     name = TAKE_PTR(level->name);
     level_done(level);
     removal->len--;
     if (sys_fault() || unlinkat(removal_at(removal), name, AT_REMOVEDIR))
-        return err_sys(err, "removing the folder %s", name);
+        return err_sys(err, "removing the directory %s", name);
     return 0;
 }
 
-/* Takes names away until there are none (0) or one is a folder that was entered (1). */
+/* Takes names away until there are none (0) or one is a directory that was entered (1). */
 static int removal_empty(struct removal *removal, struct err *err)
 {
-    struct folder *folder = &removal->levels[removal->len - 1].folder;
+    struct dir *dir = &removal->levels[removal->len - 1].dir;
     const struct dirent *entry = NULL;
     int status;
 
-    while ((status = folder_next(folder, &entry, err)) > 0) {
-        if (entry->d_type != DT_DIR && unlinkat(dirfd(folder->stream), entry->d_name, 0) == 0)
+    while ((status = dir_next(dir, &entry, err)) > 0) {
+        if (entry->d_type != DT_DIR && unlinkat(dirfd(dir->stream), entry->d_name, 0) == 0)
             continue;
-        if (entry->d_type != DT_DIR && errno == ENOENT) /* somebody else was faster */
+        if (entry->d_type != DT_DIR && errno == ENOENT) /* another process was faster */
             continue;
         if (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN)
             return err_sys(err, "removing %s", entry->d_name);

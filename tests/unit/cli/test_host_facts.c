@@ -24,7 +24,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Writes `text` to ROOT/`path`, making the folders on the way. */
+/* Writes `text` to ROOT/`path`, making the directories on the way. */
 static void put(const char *path, const char *text)
 {
     AUTO_FREE char *full = path_join(root, path);

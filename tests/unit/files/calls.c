@@ -13,7 +13,7 @@ int calls_setup(void **state)
 {
     struct calls *calls = alloc_zero(1, sizeof *calls);
 
-    calls->folder = support_scratch_new();
+    calls->dir = support_scratch_new();
     reply_init(&calls->reply, NULL, NULL);
     *state = calls;
     return 0;
@@ -24,7 +24,7 @@ int calls_teardown(void **state)
     struct calls *calls = *state;
 
     reply_done(&calls->reply);
-    support_scratch_remove(calls->folder);
+    support_scratch_remove(calls->dir);
     free(calls);
     return 0;
 }
@@ -33,7 +33,7 @@ const char *calls_path(const struct calls *calls, const char *name)
 {
     static char path[8192];
 
-    assert_true((size_t)snprintf(path, sizeof path, "%s/%s", calls->folder, name) < sizeof path);
+    assert_true((size_t)snprintf(path, sizeof path, "%s/%s", calls->dir, name) < sizeof path);
     return path;
 }
 
@@ -53,7 +53,7 @@ static char *replace_all(const char *text, const char *from, const char *to)
 
 const char *calls_do(struct calls *calls, const char *method, const char *params)
 {
-    AUTO_FREE char *uri = file_uri_format(calls->folder);
+    AUTO_FREE char *uri = file_uri_format(calls->dir);
     AUTO_FREE char *text = replace_all(params, "~", uri);
     AUTO_FREE char *answer = NULL;
     AUTO_JSON json_t *value = json_parse(text, strlen(text), &calls->err);

@@ -1,4 +1,4 @@
-/* What the tests of file calls share: a scratch folder, and calls in JSON with "~" for it. */
+/* What the tests of file calls share: a scratch directory, and calls in JSON with "~" for it. */
 #pragma once
 
 #include "support.h"
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 struct calls {
-    char *folder; /* canonical, owned */
+    char *dir; /* canonical, owned */
     struct reply reply;
     struct err err;
 };
@@ -17,10 +17,10 @@ struct calls {
 int calls_setup(void **state);
 int calls_teardown(void **state);
 
-/* The path of `name` in the folder; valid until the next call. */
+/* The path of `name` in the directory; valid until the next call. */
 const char *calls_path(const struct calls *calls, const char *name);
 
-/* Makes a call; every "~" in the parameters stands for the URI of the folder. Returns the answer
+/* Makes a call; every "~" in the parameters stands for the URI of the directory. Returns the answer
  * with the URI turned back into "~", NULL when the call failed; valid until the next call. */
 const char *calls_do(struct calls *calls, const char *method, const char *params);
 

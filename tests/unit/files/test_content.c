@@ -18,13 +18,13 @@ static void a_file_is_read(void **state)
 {
     struct calls *calls = *state;
 
-    support_write(calls->folder, "f", "hi\n");
+    support_write(calls->dir, "f", "hi\n");
     assert_int_equal(symlink("f", calls_path(calls, "lnk")), 0);
     assert_answer(calls, "fs/readFile", "{\"path\":\"~/f\"}", "{\"dataBase64\":\"aGkK\"}");
     assert_answer(calls, "fs/readFile", "{\"path\":\"~/lnk\"}", "{\"dataBase64\":\"aGkK\"}");
     assert_answer(calls, "fs/readFile", "{\"path\":\"~/x/../f\",\"followSymlinks\":false}",
                   "{\"dataBase64\":\"aGkK\"}");
-    support_write(calls->folder, "empty", "");
+    support_write(calls->dir, "empty", "");
     assert_answer(calls, "fs/readFile", "{\"path\":\"~/empty\"}", "{\"dataBase64\":\"\"}");
 }
 
@@ -81,14 +81,14 @@ static void what_is_no_file_is_not_opened(void **state)
     snprintf(address.sun_path, sizeof address.sun_path, "%s", calls_path(calls, "sock"));
     assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
     close(fd);
-    snprintf(text, sizeof text, "path `%s/fifo` is not a file", calls->folder);
+    snprintf(text, sizeof text, "path `%s/fifo` is not a file", calls->dir);
     assert_failure(calls, "fs/readFile", "{\"path\":\"~/fifo\"}", -32600, text);
     assert_failure(calls, "fs/writeFile", "{\"path\":\"~/fifo\",\"dataBase64\":\"\"}", -32600,
                    text);
     assert_failure(calls, "fs/open", "{\"path\":\"~/fifo\"}", -32600, text);
-    snprintf(text, sizeof text, "path `%s/d` is not a file", calls->folder);
+    snprintf(text, sizeof text, "path `%s/d` is not a file", calls->dir);
     assert_failure(calls, "fs/readFile", "{\"path\":\"~/d\"}", -32600, text);
-    snprintf(text, sizeof text, "path `%s/sock` is not a file", calls->folder);
+    snprintf(text, sizeof text, "path `%s/sock` is not a file", calls->dir);
     assert_failure(calls, "fs/readFile", "{\"path\":\"~/sock\"}", -32600, text);
     assert_failure(calls, "fs/readFile", "{\"path\":\"file:///dev/null\"}", -32600,
                    "path `/dev/null` is not a file");
@@ -100,9 +100,9 @@ static void links_are_refused_on_request(void **state)
 {
     struct calls *calls = *state;
 
-    support_write(calls->folder, "f", "hi\n");
+    support_write(calls->dir, "f", "hi\n");
     assert_int_equal(mkdir(calls_path(calls, "d"), 0700), 0);
-    support_write(calls->folder, "d/a", "a");
+    support_write(calls->dir, "d/a", "a");
     assert_int_equal(symlink("f", calls_path(calls, "lnk")), 0);
     assert_int_equal(symlink("d", calls_path(calls, "dl")), 0);
     assert_failure(calls, "fs/readFile", "{\"path\":\"~/lnk\",\"followSymlinks\":false}", -32603,
@@ -122,7 +122,7 @@ static void a_missing_file_is_not_found(void **state)
 {
     struct calls *calls = *state;
 
-    support_write(calls->folder, "f", "hi\n");
+    support_write(calls->dir, "f", "hi\n");
     assert_int_equal(symlink("nowhere", calls_path(calls, "dangling")), 0);
     assert_failure(calls, "fs/readFile", "{\"path\":\"~/nope\"}", -32004,
                    "No such file or directory (os error 2)");
@@ -154,7 +154,7 @@ static void bad_base64_leaves_the_file_alone(void **state)
 {
     struct calls *calls = *state;
 
-    support_write(calls->folder, "f", "hi\n");
+    support_write(calls->dir, "f", "hi\n");
     assert_null(calls_do(calls, "fs/writeFile", "{\"path\":\"~/f\",\"dataBase64\":\"!\"}"));
     assert_int_equal(error_code(&calls->err), -32600);
     assert_contains(calls->err.msg, "fs/writeFile requires valid base64 dataBase64: ");
@@ -166,7 +166,7 @@ static void an_open_file_is_handed_out(void **state)
     struct calls *calls = *state;
     char text[8] = {0};
 
-    support_write(calls->folder, "f", "hello");
+    support_write(calls->dir, "f", "hello");
     assert_non_null(calls_do(calls, "fs/open", "{\"path\":\"~/f\"}"));
     assert_int_equal(pread(calls->reply.fd, text, sizeof text, 1), 4);
     assert_string_equal(text, "ello");

@@ -51,10 +51,10 @@ static void set_scene(struct calls *calls)
     calls_do(calls, "fs/remove", "{\"path\":\"~/c\"}");
     assert_int_equal(mkdir(calls_path(calls, "d"), 0700), 0);
     assert_int_equal(mkdir(calls_path(calls, "d/sub"), 0700), 0);
-    support_write(calls->folder, "d/f", "hi\n");
-    support_write(calls->folder, "d/sub/g", "hi\n");
+    support_write(calls->dir, "d/f", "hi\n");
+    support_write(calls->dir, "d/sub/g", "hi\n");
     assert_int_equal(symlink("sub", calls_path(calls, "d/l")), 0);
-    support_write(calls->folder, "beside", "untouched");
+    support_write(calls->dir, "beside", "untouched");
 }
 
 /* true when no call was left to fail. */

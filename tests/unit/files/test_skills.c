@@ -1,5 +1,5 @@
 /* What SKILL.md and agents/openai.yaml say, and which version of a plugin is the newest. How whole
- * folders are taken is in tests/cases/discovery. */
+ * directories are taken is in tests/cases/discovery. */
 #include "support.h"
 
 #include "base/alloc.h"

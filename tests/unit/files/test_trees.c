@@ -25,8 +25,8 @@ static void make_tree(struct calls *calls)
 {
     assert_int_equal(mkdir(calls_path(calls, "d"), 0700), 0);
     assert_int_equal(mkdir(calls_path(calls, "d/sub"), 0700), 0);
-    support_write(calls->folder, "d/a", "alpha");
-    support_write(calls->folder, "d/sub/b", "beta");
+    support_write(calls->dir, "d/a", "alpha");
+    support_write(calls->dir, "d/sub/b", "beta");
     assert_int_equal(chmod(calls_path(calls, "d/a"), 0750), 0);
     assert_int_equal(symlink("../../outside", calls_path(calls, "d/sub/l")), 0);
     assert_int_equal(mkfifo(calls_path(calls, "d/fifo"), 0600), 0);
@@ -44,7 +44,7 @@ static void trees_are_removed(void **state)
     assert_answer(calls, "fs/remove", "{\"path\":\"~/d\"}", "{}");
     assert_failure(calls, "fs/remove", "{\"path\":\"~/d\",\"force\":false}", -32004, ENOENT_TEXT);
     assert_failure(calls, "fs/remove", "{\"path\":\"file:///\"}", -32600,
-                   "path `/` is the root folder");
+                   "path `/` is the root directory");
 }
 
 static void a_link_is_removed_and_not_its_target(void **state)
@@ -64,11 +64,11 @@ static void a_link_is_removed_and_not_its_target(void **state)
     assert_false(is_there(calls, "d"));
 }
 
-/* Deeper than descriptors are held, and wide enough that folders are read more than once. */
+/* Deeper than descriptors are held, and wide enough that directories are read more than once. */
 static void deep_trees_are_removed(void **state)
 {
     struct calls *calls = *state;
-    int dir = open(calls->folder, O_PATH | O_CLOEXEC);
+    int dir = open(calls->dir, O_PATH | O_CLOEXEC);
     unsigned fds = support_open_fds();
 
     for (int i = 0; i < 300; i++) {
@@ -110,7 +110,7 @@ static void a_file_copied_to_itself_keeps_its_content(void **state)
 {
     struct calls *calls = *state;
 
-    support_write(calls->folder, "f", "hi\n");
+    support_write(calls->dir, "f", "hi\n");
     assert_int_equal(symlink("f", calls_path(calls, "lnk")), 0);
     assert_null(calls_do(calls, "fs/copy", COPY("f", "f", "false")));
     assert_int_equal(error_code(&calls->err), -32600);
@@ -165,7 +165,7 @@ static void a_link_is_copied_as_a_link(void **state)
     struct calls *calls = *state;
     struct stat st;
 
-    support_write(calls->folder, "f", "");
+    support_write(calls->dir, "f", "");
     assert_int_equal(symlink("f", calls_path(calls, "lnk")), 0);
     assert_answer(calls, "fs/copy", COPY("lnk", "lnk2", "false"), "{}");
     assert_int_equal(lstat(calls_path(calls, "lnk2"), &st), 0);

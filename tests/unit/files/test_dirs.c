@@ -11,16 +11,16 @@
 #include <unistd.h>
 
 #define ENOENT_TEXT "No such file or directory (os error 2)"
-#define OPTIONS(depth, folders, entries, follow, prune)                                            \
-    ",\"options\":{\"maxDepth\":" depth ",\"maxDirectories\":" folders ",\"maxEntries\":" entries  \
+#define OPTIONS(depth, dirs, entries, follow, prune)                                               \
+    ",\"options\":{\"maxDepth\":" depth ",\"maxDirectories\":" dirs ",\"maxEntries\":" entries     \
     ",\"followDirectorySymlinks\":" follow ",\"pruneHiddenDirectories\":" prune "}}"
 #define USUAL OPTIONS("10", "10", "100", "false", "false")
 
-static void folders_are_made(void **state)
+static void dirs_are_made(void **state)
 {
     struct calls *calls = *state;
 
-    support_write(calls->folder, "f", "");
+    support_write(calls->dir, "f", "");
     assert_answer(calls, "fs/createDirectory", "{\"path\":\"~/a/b/c\"}", "{}");
     assert_answer(calls, "fs/createDirectory", "{\"path\":\"~/a/b/c\"}", "{}");
     assert_answer(calls, "fs/createDirectory", "{\"path\":\"file:///\"}", "{}");
@@ -36,7 +36,7 @@ static void folders_are_made(void **state)
                    "Not a directory (os error 20)");
 }
 
-static void folders_are_not_made_through_links(void **state)
+static void dirs_are_not_made_through_links(void **state)
 {
     struct calls *calls = *state;
 
@@ -75,7 +75,7 @@ static void metadata_follows_links_and_tells_of_them(void **state)
 {
     struct calls *calls = *state;
 
-    support_write(calls->folder, "f", "hi\n");
+    support_write(calls->dir, "f", "hi\n");
     assert_int_equal(symlink("f", calls_path(calls, "lnk")), 0);
     assert_int_equal(symlink("nowhere", calls_path(calls, "dangling")), 0);
     assert_int_equal(mkfifo(calls_path(calls, "fifo"), 0600), 0);
@@ -96,19 +96,19 @@ static void the_real_path_is_told(void **state)
 {
     struct calls *calls = *state;
 
-    support_write(calls->folder, "sp \xc3\xa9", "");
+    support_write(calls->dir, "sp \xc3\xa9", "");
     assert_int_equal(symlink("sp \xc3\xa9", calls_path(calls, "lnk")), 0);
     assert_answer(calls, "fs/canonicalize", "{\"path\":\"~/lnk\"}", "{\"path\":\"~/sp%20%C3%A9\"}");
     assert_failure(calls, "fs/canonicalize", "{\"path\":\"~/nope\"}", -32004, ENOENT_TEXT);
 }
 
-static void a_folder_is_listed(void **state)
+static void a_dir_is_listed(void **state)
 {
     struct calls *calls = *state;
     AUTO_JSON json_t *answer = NULL;
     const char *text;
 
-    support_write(calls->folder, "f \"\n\xff", "");
+    support_write(calls->dir, "f \"\n\xff", "");
     assert_int_equal(mkdir(calls_path(calls, "d"), 0700), 0);
     assert_int_equal(symlink("d", calls_path(calls, "dl")), 0);
     assert_int_equal(symlink("nowhere", calls_path(calls, "dangling")), 0);
@@ -129,9 +129,9 @@ static void make_tree(struct calls *calls)
     assert_int_equal(mkdir(calls_path(calls, "d"), 0700), 0);
     assert_int_equal(mkdir(calls_path(calls, "d/sub"), 0700), 0);
     assert_int_equal(mkdir(calls_path(calls, "d/sub/.hid"), 0700), 0);
-    support_write(calls->folder, "d/a.txt", "");
-    support_write(calls->folder, "d/sub/b.txt", "");
-    support_write(calls->folder, "d/sub/.hid/c", "");
+    support_write(calls->dir, "d/a.txt", "");
+    support_write(calls->dir, "d/sub/b.txt", "");
+    support_write(calls->dir, "d/sub/.hid/c", "");
 }
 
 #define ENTRY(path, kind) "{\"path\":\"" path "\",\"kind\":\"" kind "\"}"
@@ -196,7 +196,7 @@ static void a_walk_tells_what_it_cannot_name(void **state)
     struct calls *calls = *state;
 
     assert_int_equal(mkdir(calls_path(calls, "d"), 0700), 0);
-    support_write(calls->folder, "d/\xff", "");
+    support_write(calls->dir, "d/\xff", "");
     assert_answer(calls, "fs/walk", "{\"path\":\"~/d\"" USUAL,
                   "{\"entries\":[],\"errors\":[{\"path\":\"~/d/%FF\",\"message\":\"the name is not "
                   "valid UTF-8\"}],\"truncated\":false}");
@@ -205,13 +205,13 @@ static void a_walk_tells_what_it_cannot_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(folders_are_made, calls_setup, calls_teardown),
-        cmocka_unit_test_setup_teardown(folders_are_not_made_through_links, calls_setup,
+        cmocka_unit_test_setup_teardown(dirs_are_made, calls_setup, calls_teardown),
+        cmocka_unit_test_setup_teardown(dirs_are_not_made_through_links, calls_setup,
                                         calls_teardown),
         cmocka_unit_test_setup_teardown(metadata_follows_links_and_tells_of_them, calls_setup,
                                         calls_teardown),
         cmocka_unit_test_setup_teardown(the_real_path_is_told, calls_setup, calls_teardown),
-        cmocka_unit_test_setup_teardown(a_folder_is_listed, calls_setup, calls_teardown),
+        cmocka_unit_test_setup_teardown(a_dir_is_listed, calls_setup, calls_teardown),
         cmocka_unit_test_setup_teardown(a_walk_goes_in_breadth, calls_setup, calls_teardown),
         cmocka_unit_test_setup_teardown(a_walk_is_bounded, calls_setup, calls_teardown),
         cmocka_unit_test_setup_teardown(a_walk_follows_links_once, calls_setup, calls_teardown),
