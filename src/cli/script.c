@@ -51,10 +51,9 @@ void script_audit_init(struct script_audit *audit, const struct settings *settin
 void script_audit_begin(struct script_audit *audit, const struct settings *settings,
                         const struct model_exec *exec, int id)
 {
-    char *const argv[] = {(char *)exec->shell, (char *)(exec->is_login ? "-lc" : "-c"),
-                          (char *)exec->cmd, NULL};
+    AUTO(strv_done) struct strv argv = model_exec_argv(exec);
     const struct audit_begin begin = {
-        .argv = argv,
+        .argv = strv_view(&argv),
         .env = exec->env,
         .cwd = exec->workdir,
         .profile = settings->workspace->profile_name,

@@ -12,9 +12,11 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "base/strv.h"
 #include "job/model_call.h"
 #include "output/match.h"
 #include "output/model_cursor.h"
+#include "rules/shell/shell_choice.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -137,17 +139,24 @@ static int pace_check(const struct model_pace *pace, struct err *err)
     return match ? 0 : -1;
 }
 
+struct strv model_exec_argv(const struct model_exec *exec)
+{
+    struct strv argv = {0};
+
+    shell_argv_make(exec->shell, exec->is_login ? SHELL_LOGIN : SHELL_PLAIN, exec->cmd, &argv);
+    return argv;
+}
+
 static struct job *exec_start(struct model_calls *calls, const struct model_exec *exec, int id,
                               struct err *err)
 {
     const struct spool_options spool = {.quota = calls->options.spool_quota};
     const struct model_replacement *stand_in = exec->stand_in;
-    char *const argv[] = {(char *)exec->shell, (char *)(exec->is_login ? "-lc" : "-c"),
-                          (char *)exec->cmd, NULL};
+    AUTO(strv_done) struct strv argv = model_exec_argv(exec);
     const struct process_options process = {
         .loop = calls->options.loop,
         .sandbox = exec->sandbox,
-        .argv = stand_in ? stand_in->argv : argv,
+        .argv = stand_in ? stand_in->argv : strv_view(&argv),
         .program = stand_in ? stand_in->program : NULL,
         .env = exec->env,
         .cwd = exec->workdir,

@@ -19,6 +19,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/strv.h"
 #include "job/job.h"
 #include "job/job_table.h"
 #include "job/model_text.h"
@@ -118,7 +119,7 @@ struct model_replacement {
 struct model_exec {
     const char *cmd;     /* shell text */
     const char *shell;   /* absolute, or found on the PATH of `env` */
-    bool is_login;       /* -lc, not -c */
+    bool is_login;       /* with the start-up files of a login */
     const char *workdir; /* absolute */
     char *const *env;    /* complete: job_env.h */
     struct sandbox *sandbox;
@@ -133,6 +134,9 @@ struct model_exec {
     const struct model_replacement *stand_in; /* NULL: none; borrowed for the call */
     const char *note;                         /* for the model, with the answer; static, or NULL */
 };
+
+/* The words that run the command in its shell (rules/shell/shell_choice.h); strv_done(). */
+struct strv model_exec_argv(const struct model_exec *exec);
 
 struct model_call *model_calls_exec(struct model_calls *calls, const struct model_exec *exec,
                                     model_call_done_fn *on_done, void *data, struct err *err);

@@ -145,9 +145,9 @@ static int pace_read(struct pace *pace, const struct cordon_pace *given, struct 
 static bool use_login(struct cordon_engine *engine, struct workspace *workspace,
                       struct model_exec *exec, struct strv *ret_argv, struct strv *ret_env)
 {
-    char *const argv[] = {(char *)exec->shell, (char *)"-lc", (char *)exec->cmd, NULL};
+    AUTO(strv_done) struct strv argv = model_exec_argv(exec);
     const struct snapshot_request request = {
-        .argv = argv,
+        .argv = strv_view(&argv),
         .cwd = exec->workdir,
         .place = workspace->number,
         .sandbox = workspace->sandbox,

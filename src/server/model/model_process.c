@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/str.h"
+#include "base/strv.h"
 #include "job/model_calls.h"
 #include "server/client_session.h"
 #include "server/process/rpc_process.h"
@@ -28,11 +29,10 @@ void model_process_add(struct client_session *owner, const struct model_exec *ex
                        struct workspace *workspace, struct job *job)
 {
     struct job_info info;
-    char *const argv[] = {(char *)exec->shell, (char *)(exec->is_login ? "-lc" : "-c"),
-                          (char *)exec->cmd, NULL};
+    AUTO(strv_done) struct strv argv = model_exec_argv(exec);
     char *const patch[] = {(char *)"apply_patch", NULL}; /* its text is for no list and no log */
     bool is_patch = exec->stand_in && exec->stand_in->input;
-    const struct process_options process = {.argv = is_patch ? patch : argv,
+    const struct process_options process = {.argv = is_patch ? patch : strv_view(&argv),
                                             .env = exec->env,
                                             .cwd = exec->workdir,
                                             .stdio = exec->stdio,

@@ -56,9 +56,8 @@ static void write_down(const struct call *call, const struct process_refusal *re
 char *session_rules_refusal(const struct call *call, const struct model_exec *exec,
                             const struct workspace *workspace)
 {
-    char *argv[] = {(char *)exec->shell, (char *)(exec->is_login ? "-lc" : "-c"), (char *)exec->cmd,
-                    NULL};
-    char *as_sh[] = {(char *)"sh", argv[1], argv[2], NULL};
+    AUTO(strv_done) struct strv argv = model_exec_argv(exec);
+    char *as_sh[] = {(char *)"sh", (char *)"-c", (char *)exec->cmd, NULL};
     struct server *server = call->client->server;
     const struct rule_owner owner = rules_part_owner(server);
     const struct rules *rules =
@@ -67,11 +66,11 @@ char *session_rules_refusal(const struct call *call, const struct model_exec *ex
 
     if (rules_is_empty(rules))
         return NULL;
-    reason = find_reason(rules, argv);
-    if (!reason && !shell_wrapper_script(argv))
+    reason = find_reason(rules, strv_view(&argv));
+    if (!reason && !shell_wrapper_script(strv_view(&argv)))
         reason = find_reason(rules, as_sh);
     if (reason)
-        write_down(call, &(struct process_refusal){.argv = argv,
+        write_down(call, &(struct process_refusal){.argv = strv_view(&argv),
                                                    .env = exec->env,
                                                    .cwd = exec->workdir,
                                                    .workspace = workspace,
@@ -138,12 +137,14 @@ int session_replacement_init(struct session_replacement *replacement, const stru
                              const json_t *params, struct workspace *workspace, char *const *base,
                              struct model_exec *exec, struct err *err)
 {
-    char *const argv[] = {(char *)exec->shell, (char *)(exec->is_login ? "-lc" : "-c"),
-                          (char *)exec->cmd, NULL};
-    const struct login_shell_call login = {
-        .params = params, .argv = argv, .cwd = exec->workdir, .workspace = workspace, .env = base};
+    AUTO(strv_done) struct strv argv = model_exec_argv(exec);
+    const struct login_shell_call login = {.params = params,
+                                           .argv = strv_view(&argv),
+                                           .cwd = exec->workdir,
+                                           .workspace = workspace,
+                                           .env = base};
 
-    patch_call_read(argv, &replacement->patch);
+    patch_call_read(strv_view(&argv), &replacement->patch);
     if (replacement->patch.kind == PATCH_CALL_BARE)
         return err_set(err, ERR_INVALID, "%s", patch_call_advice);
     if (replacement->patch.kind == PATCH_CALL_PATCH)

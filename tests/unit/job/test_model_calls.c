@@ -3,6 +3,7 @@
 #include "run.h"
 
 #include "base/auto.h"
+#include "base/str.h"
 #include "job/model_calls.h"
 #include "output/headtail.h"
 
@@ -301,6 +302,23 @@ static void an_id_is_given_back_when_nothing_starts(void **state)
     desk_close(&desk);
 }
 
+static void each_shell_gets_its_own_words(void **state)
+{
+    struct model_exec exec = command("ls");
+    AUTO(strv_done) struct strv sh = model_exec_argv(&exec);
+    AUTO(strv_done) struct strv pwsh = {0};
+
+    assert_int_equal(sh.len, 3);
+    assert_string_equal(sh.items[1], "-c");
+    assert_string_equal(sh.items[2], "ls");
+    exec.shell = "/usr/bin/pwsh";
+    exec.is_login = true;
+    pwsh = model_exec_argv(&exec);
+    assert_int_equal(pwsh.len, 3);
+    assert_string_equal(pwsh.items[1], "-Command");
+    assert_true(str_ends(pwsh.items[2], ":UTF8;\nls"));
+}
+
 static void a_shell_that_is_not_there_is_told(void **state)
 {
     AUTO(answer_done) struct answer answer = {0};
@@ -561,6 +579,7 @@ int main(void)
         cmocka_unit_test(waiting_begins_at_what_was_not_shown),
         cmocka_unit_test(a_text_that_cannot_be_waited_for_starts_nothing),
         cmocka_unit_test(an_id_is_given_back_when_nothing_starts),
+        cmocka_unit_test(each_shell_gets_its_own_words),
         cmocka_unit_test(a_shell_that_is_not_there_is_told),
         cmocka_unit_test(a_cancelled_call_has_taken_nothing),
         cmocka_unit_test(two_calls_on_one_session_are_both_answered),
