@@ -49,13 +49,13 @@ static bool is_too_much(const struct retained *retained)
     return retained->len > RETAINED_MAX || retained->bytes > RETAINED_BYTES_MAX;
 }
 
-void retained_add(struct retained *retained, struct rpc_process *process)
+void retained_add(struct retained *retained, struct rpc_process *process, size_t bytes)
 {
     struct rpc_process *oldest;
 
     list_append(&retained->list, &process->in_retained);
     retained->len++;
-    process->retained_bytes = output_memory(job_output(process->job));
+    process->retained_bytes = bytes;
     retained->bytes += process->retained_bytes;
     while (is_too_much(retained)) {
         oldest = list_first(&retained->list, struct rpc_process, in_retained);

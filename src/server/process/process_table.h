@@ -36,6 +36,7 @@ struct retained {
     size_t bytes;
 };
 
-/* May end the retention of others; they go in the next round of the loop. */
-void retained_add(struct retained *retained, struct rpc_process *process);
+/* `bytes` of its output are in memory. May end the retention of others; they go in the next round of
+ * the loop. */
+void retained_add(struct retained *retained, struct rpc_process *process, size_t bytes);
 void retained_remove(struct retained *retained, struct rpc_process *process); /* if it is in it */

@@ -273,7 +273,8 @@ static void rpc_process_close(struct rpc_process *process)
     }
     observers_on_news(process);
     defer_wake(process);
-    retained_add(&process->owner->server->retained, process);
+    retained_add(&process->owner->server->retained, process,
+                 output_memory(job_output(process->job)));
     loop_timer_start(process->last, RPC_PROCESS_RETENTION_NS);
 }
 

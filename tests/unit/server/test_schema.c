@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "server/schema.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -49,6 +50,86 @@ static char *check(const char *text)
         return NULL;
     assert_non_null(path);
     return alloc_strf("%s: %s", path, err.msg);
+}
+
+struct values {
+    const char *name;
+    const char *text;
+    size_t text_len;
+    uint64_t number;
+    uint64_t port;
+    bool flag;
+    bool is_on;
+    const json_t *any;
+    const json_t *map;
+};
+
+static const struct schema_field value_fields[] = {
+    {"name", SCHEMA_REQUIRED, &any_text, .at = offsetof(struct values, name)},
+    {"text", SCHEMA_NULLABLE, &any_text, .at = offsetof(struct values, text),
+     .len_at = offsetof(struct values, text_len)},
+    {"number", SCHEMA_NULLABLE, &from_zero, .at = offsetof(struct values, number), .otherwise = -1},
+    {"port", SCHEMA_OPTIONAL, &port, .at = offsetof(struct values, port), .otherwise = 80},
+    {"flag", SCHEMA_OPTIONAL, &flag, .at = offsetof(struct values, flag)},
+    {"isOn", SCHEMA_OPTIONAL, &flag, .at = offsetof(struct values, is_on), .otherwise = 1},
+    {"any", SCHEMA_NULLABLE, &anything, .at = offsetof(struct values, any)},
+    {"map", SCHEMA_NULLABLE, &text_map, .at = offsetof(struct values, map)},
+    {NULL},
+};
+static const struct schema with_values = {.type = SCHEMA_OBJECT, .fields = value_fields};
+
+/* The JSON, to which `ret` is bound. */
+static json_t *read_values(const char *text, struct values *ret)
+{
+    struct err err;
+    json_t *value = json_parse(text, strlen(text), &err);
+    struct json_at root = json_at_root(value);
+    AUTO_FREE char *path = NULL;
+
+    memset(ret, 0x5a, sizeof *ret);
+    assert_int_equal(schema_read(&with_values, &root, ret, &path, &err), 0);
+    assert_null(path);
+    return value;
+}
+
+static void what_is_given_is_read(void **state)
+{
+    struct values values;
+    AUTO_JSON json_t *json = read_values("{\"name\":\"x\",\"text\":\"a\\u0000b\",\"number\":7,"
+                                         "\"port\":443,\"flag\":true,\"isOn\":false,"
+                                         "\"any\":null,\"map\":{\"k\":\"v\"},\"other\":1}",
+                                         &values);
+
+    assert_string_equal(values.name, "x");
+    assert_memory_equal(values.text, "a\0b", 4);
+    assert_int_equal(values.text_len, 3);
+    assert_int_equal(values.number, 7);
+    assert_int_equal(values.port, 443);
+    assert_true(values.flag);
+    assert_false(values.is_on);
+    assert_true(json_is_null(values.any));
+    assert_ptr_equal(values.map, json_object_get(json, "map"));
+}
+
+static void what_is_missing_or_null_is_the_default(void **state)
+{
+    static const char *const texts_of[] = {
+        "{\"name\":\"x\"}", "{\"name\":\"x\",\"text\":null,\"number\":null,\"map\":null}"};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct values values;
+        AUTO_JSON json_t *json = read_values(texts_of[i], &values);
+
+        assert_non_null(json);
+        assert_null(values.text);
+        assert_int_equal(values.text_len, 0);
+        assert_true(values.number == UINT64_MAX);
+        assert_int_equal(values.port, 80);
+        assert_false(values.flag);
+        assert_true(values.is_on);
+        assert_null(values.any);
+        assert_null(values.map);
+    }
 }
 
 static void right_values_are_right(void **state)
@@ -112,6 +193,8 @@ static void wrong_values_are_said_with_their_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_given_is_read),
+        cmocka_unit_test(what_is_missing_or_null_is_the_default),
         cmocka_unit_test(right_values_are_right),
         cmocka_unit_test(wrong_values_are_said_with_their_place),
     };
