@@ -82,10 +82,11 @@ static const struct schema with_values = {.type = SCHEMA_OBJECT, .fields = value
 static json_t *read_values(const char *text, struct values *ret)
 {
     struct err err;
-    json_t *value = json_parse(text, strlen(text), &err);
+    json_t *value = json_loads(text, JSON_ALLOW_NUL, NULL);
     struct json_at root = json_at_root(value);
     AUTO_FREE char *path = NULL;
 
+    assert_non_null(value);
     memset(ret, 0x5a, sizeof *ret);
     assert_int_equal(schema_read(&with_values, &root, ret, &path, &err), 0);
     assert_null(path);
