@@ -4,8 +4,8 @@
 
 #include "base/auto.h"
 #include "base/json.h"
-#include "base/strv.h"
 #include "policy/config/config.h"
+#include "policy/config/toml.h"
 #include "policy/profile_json.h"
 
 #include <stdlib.h>
@@ -28,16 +28,19 @@ static void check_profile(const struct config *config, const char *name)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    AUTO(strv_done) struct strv names = {0};
+    struct toml_node *root;
+    const struct toml_node *permissions;
     struct config *config;
     struct err err;
 
     config = config_load((const char *)data, size, "config.toml", &err);
     if (!config)
         return 0;
-    config_profile_names(config, &names);
-    for (size_t i = 0; i < names.len; i++)
-        check_profile(config, names.items[i]);
+    root = toml_parse((const char *)data, size, &err);
+    permissions = toml_find(root, "permissions");
+    for (size_t i = 0; permissions && i < permissions->len; i++)
+        check_profile(config, permissions->items[i].key);
+    toml_free(root);
     check_profile(config, "workspace-write");
     check_profile(config, NULL);
     config_free(config);

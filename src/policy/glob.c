@@ -399,23 +399,6 @@ bool glob_is_match(const struct glob *glob, glob_state state)
     return state >> glob->len & 1;
 }
 
-bool glob_match(const struct glob *glob, const char *path)
-{
-    glob_state state = glob_start(glob);
-    const char *at = path + strlen(glob->prefix);
-
-    if (!path_is_within(path, glob->prefix))
-        return false;
-    while (state && *(at += strspn(at, "/"))) {
-        size_t len = strcspn(at, "/");
-        AUTO_FREE char *name = alloc_strn(at, len);
-
-        state = glob_step(glob, state, name);
-        at += len;
-    }
-    return glob_is_match(glob, state);
-}
-
 /* --- walking a tree --- */
 
 struct walk_folder {

@@ -37,9 +37,6 @@ const char *glob_prefix(const struct glob *glob);
 /* The pattern is a fixed folder and everything below it: "/a/b/" and two stars. */
 bool glob_is_tree(const struct glob *glob);
 
-/* The clean path matches. */
-bool glob_match(const struct glob *glob, const char *path);
-
 /* --- step by step, for walking a tree: the set of places in the pattern where a path stands --- */
 typedef uint64_t glob_state;
 

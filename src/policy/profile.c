@@ -168,18 +168,6 @@ bool profile_text_is_special(const char *name)
     return special_find(name)->name != NULL;
 }
 
-char *profile_entry_text(const struct profile_entry *entry)
-{
-    const char *name = entry->path;
-
-    for (const struct special *special = specials; !name && special->name; special++)
-        if (special->kind == entry->path_kind)
-            name = special->name;
-    if (!name)
-        return alloc_str("");
-    return entry->subpath ? path_join(name, entry->subpath) : alloc_str(name);
-}
-
 bool profile_subpath_is_valid(const char *subpath)
 {
     AUTO_FREE char *absolute = alloc_strf("/%s", subpath);
@@ -410,19 +398,6 @@ void profile_overlay_merge(const struct profile_overlay *a, const struct profile
     for (size_t i = 0; i < b->entries.len; i++)
         entries_add_new(&merged.entries, &b->entries.items[i]);
     *ret = merged;
-}
-
-void profile_overlay_intersect(const struct profile_overlay *requested,
-                               const struct profile_overlay *granted, struct profile_overlay *ret)
-{
-    struct profile_overlay both = {.glob_scan_max_depth = granted->glob_scan_max_depth};
-
-    if (is_enabled(requested) && is_enabled(granted))
-        both.network = OVERLAY_NETWORK_ENABLED;
-    for (size_t i = 0; i < requested->entries.len; i++)
-        if (entries_have(&granted->entries, &requested->entries.items[i]))
-            entries_add_new(&both.entries, &requested->entries.items[i]);
-    *ret = both;
 }
 
 void profile_overlay_apply(struct profile *profile, const struct profile_overlay *overlay)

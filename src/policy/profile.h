@@ -126,9 +126,6 @@ int profile_add_text(struct profile *profile, const struct profile_text *options
 /* ":root", ":workspace_roots" and so on: one of the names above. */
 bool profile_text_is_special(const char *name);
 
-/* The other way round: "/srv", ":tmpdir", ":workspace_roots/.git"; caller frees. */
-char *profile_entry_text(const struct profile_entry *entry);
-
 /* Relative, not empty, no empty, "." or ".." component. */
 bool profile_subpath_is_valid(const char *subpath);
 
@@ -153,10 +150,6 @@ int profile_overlay_normalise(struct profile_overlay *overlay, struct err *err);
 /* Both: network enabled if either enables it, entries united, the larger scan depth. */
 void profile_overlay_merge(const struct profile_overlay *a, const struct profile_overlay *b,
                            struct profile_overlay *ret);
-
-/* What was asked for and granted: entries that stand in both, network only if both enable it. */
-void profile_overlay_intersect(const struct profile_overlay *requested,
-                               const struct profile_overlay *granted, struct profile_overlay *ret);
 
 /* The effect on a profile: entries appended to a restricted one, and a restricted network enabled
  * when the overlay enables it. An overlay never narrows, and never lifts the managed proxy. */

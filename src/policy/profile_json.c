@@ -677,22 +677,3 @@ json_t *profile_to_json(const struct profile *profile)
         json_object_set_new(value, "allow_nested_namespaces", json_true());
     return value;
 }
-
-json_t *profile_overlay_to_json(const struct profile_overlay *overlay)
-{
-    json_t *value = json_object();
-    json_t *files;
-
-    if (overlay->network != OVERLAY_NETWORK_UNSET)
-        json_object_set_new(
-            value, "network",
-            json_pack("{s:b}", "enabled", overlay->network == OVERLAY_NETWORK_ENABLED));
-    if (overlay->entries.len == 0)
-        return value;
-    files = json_pack("{s:o}", "entries", entries_to_json(&overlay->entries));
-    if (overlay->glob_scan_max_depth)
-        json_object_set_new(files, "glob_scan_max_depth",
-                            json_integer(overlay->glob_scan_max_depth));
-    json_object_set_new(value, "file_system", files);
-    return value;
-}

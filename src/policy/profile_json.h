@@ -30,4 +30,3 @@ json_t *profile_to_json(const struct profile *profile);
 /* AdditionalPermissionProfile, snake_case or camelCase, null parts allowed; unknown keys are
  * errors. The result is not normalised. */
 int profile_overlay_from_json(const json_t *value, struct profile_overlay *ret, struct err *err);
-json_t *profile_overlay_to_json(const struct profile_overlay *overlay); /* snake_case */

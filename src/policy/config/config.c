@@ -509,14 +509,6 @@ const struct environment_policy *config_environment(const struct config *config)
     return &config->environment;
 }
 
-void config_profile_names(const struct config *config, struct strv *ret)
-{
-    const struct toml_node *permissions = toml_find(config->root, "permissions");
-
-    for (size_t i = 0; permissions && i < permissions->len; i++)
-        strv_push(ret, permissions->items[i].key);
-}
-
 const char *config_default_profile(const struct config *config)
 {
     return config->sandbox_mode ? config->sandbox_mode : config->default_permissions;

@@ -43,9 +43,6 @@ const struct environment_policy *config_environment(const struct config *config)
  * else, or there is none; caller frees. `config` may be NULL. */
 char *config_trusted_project(const struct config *config, const char *folder);
 
-/* Names of the [permissions.NAME] tables, in file order. */
-void config_profile_names(const struct config *config, struct strv *ret);
-
 /* The name that config_profile() takes when asked with NULL: the `sandbox_mode` ("read-only",
  * "workspace-write", "danger-full-access") if that is set, else `default_permissions`, else NULL
  * (the caller has to choose). */

@@ -3,7 +3,7 @@
  *
  *     error      config_load() fails; how the message begins
  *     warnings   ["LINE KEY [-> NEAREST]"], all of them
- *     names, default, approval (as JSON; null: none)
+ *     default, approval (as JSON; null: none)
  *     environment {inherit, defaults, exclude, include_only, set}
  *     ask        list of {profile (null: the default), home, and either error (how it begins) and
  *                code, or out (profile JSON), origins, roots, extends, settings} */
@@ -87,7 +87,6 @@ static void check_environment(const json_t *wanted, const struct environment_pol
 
 static void check_general(const json_t *json, const struct config *config)
 {
-    AUTO(strv_done) struct strv names = {0};
     const char *wanted_default = case_string_or(json, "default", NULL);
     const char *got_default = config_default_profile(config);
 
@@ -96,9 +95,6 @@ static void check_general(const json_t *json, const struct config *config)
         check_environment(json_object_get(json, "environment"), config_environment(config));
     if (json_object_get(json, "approval"))
         check_approval(json_object_get(json, "approval"), config);
-    config_profile_names(config, &names);
-    if (json_object_get(json, "names"))
-        check_strings(json_object_get(json, "names"), &names);
     if (wanted_default)
         assert_string_equal(got_default ? got_default : "none", wanted_default);
 }
@@ -181,8 +177,8 @@ static void check_ask(const json_t *ask, const struct config *config)
 
 static void config_case(void **state)
 {
-    static const char *const keys[] = {"why",     "toml",        "error", "warnings", "names",
-                                       "default", "environment", "ask",   "approval", NULL};
+    static const char *const keys[] = {"why",         "toml", "error",    "warnings", "default",
+                                       "environment", "ask",  "approval", NULL};
     const struct test_case *test = *state;
     const json_t *json = test->json;
     AUTO_FREE char *usual = alloc_strf("%.*s.toml", (int)strlen(test->name) - 5, test->name);
