@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (glob) {
         check(path_is_clean(glob_prefix(glob)));
         check(!match(glob, path) || path_is_within(path, glob_prefix(glob)));
-        check(!glob_is_tree(glob) || glob_wants_folder(glob));
+        check(!glob_is_tree(glob) || glob_wants_dir(glob));
     }
     glob_free(glob);
     check_escaped(path);

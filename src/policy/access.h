@@ -3,7 +3,7 @@
  *
  * Invariants of a resolved map:
  *  - paths are clean (path.h), canonical (no component is a symlink), unique, and ordered by
- *    path_compare(), so that a folder comes right before everything below it;
+ *    path_compare(), so that a directory comes right before everything below it;
  *  - the entry with the longest path that contains a path decides about it; nothing else does;
  *  - paths without any entry are denied when `restricted`, and writable otherwise;
  *  - an entry that says the same as the entry above it decides nothing, but stays (for `explain`).
@@ -18,9 +18,9 @@ enum access { ACCESS_DENY, ACCESS_READ, ACCESS_WRITE };
 
 /* What stood at the path when the profile was resolved. */
 enum access_kind {
-    ACCESS_MISSING, /* nothing; its folder may be missing too */
+    ACCESS_MISSING, /* nothing; its directory may be missing too */
     ACCESS_DIR,
-    ACCESS_FILE, /* anything that is not a folder: regular file, socket, fifo, device */
+    ACCESS_FILE, /* anything that is not a directory: regular file, socket, fifo, device */
 };
 
 enum network_access {

@@ -19,15 +19,15 @@
 #include <string.h>
 #include <strings.h>
 
-/* spec/exec-core.md 3.3, step 1 (Unix) */
+/* Codex has the same list for Unix. */
 static const char *const core_names[] = {"PATH", "SHELL",  "TMPDIR",   "TEMP",    "TMP", "HOME",
                                          "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "USER"};
 
-/* step 2, and two of ours */
+/* The first three are those of Codex. */
 static const char *const default_excludes[] = {"*KEY*", "*SECRET*", "*TOKEN*", "*PASSWORD*",
                                                "*CREDENTIAL*"};
 
-/* step 7: what lets one into Cordon itself, or names its helper */
+/* What lets a command into Cordon itself, or names its helper. */
 static const char *const reserved_names[] = {"CORDON_TOKEN", "CORDON_BEARER_TOKEN",
                                              "CORDON_LINUX_SANDBOX_EXE"};
 
@@ -124,7 +124,7 @@ static struct candidate *candidates_add(struct candidates *list, char *name, con
     return candidate;
 }
 
-/* Adds a "NAME=value"; NULL when it is none. */
+/* Adds a "NAME=value"; NULL when it is something else. */
 static struct candidate *candidates_add_pair(struct candidates *list, const char *pair,
                                              enum environment_reason reason)
 {
@@ -157,7 +157,7 @@ static const char *find_pattern_in(const struct strv *patterns, const char *name
     return find_pattern((const char *const *)patterns->items, patterns->len, name);
 }
 
-/* Steps 1 to 3 for one inherited variable. */
+/* What `inherit` and the excludes say about one inherited variable. */
 static void judge_inherited(const struct environment_policy *policy, struct candidate *candidate)
 {
     const char *name = candidate->name;
@@ -195,7 +195,7 @@ static void collect_inherited(const struct environment_policy *policy, char *con
     }
 }
 
-/* Steps 5 and 7. */
+/* `include_only`, and the reserved names. */
 static void judge_all(const struct environment_policy *policy, struct candidates *list)
 {
     for (size_t i = 0; i < list->len; i++) {

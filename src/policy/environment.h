@@ -1,5 +1,5 @@
 /* Which environment variables a command gets: a pure function of a policy and the variables that
- * are there. Source of the algorithm: spec/exec-core.md 3.3; where Cordon differs (default excludes
+ * are there. The algorithm is that of Codex; where Cordon differs (default excludes
  * are on, two more of them) docs/compatibility.md says so. */
 #pragma once
 
@@ -45,7 +45,7 @@ enum environment_reason {
     ENVIRONMENT_DEFAULT_EXCLUDE, /* dropped: a default pattern */
     ENVIRONMENT_EXCLUDE,         /* dropped: a pattern of `exclude` */
     ENVIRONMENT_NOT_INCLUDED,    /* dropped: no pattern of `include_only` */
-    ENVIRONMENT_RESERVED,        /* dropped: never passed on, whoever set it */
+    ENVIRONMENT_RESERVED,        /* dropped: never passed on */
 };
 
 struct environment_note {
@@ -82,5 +82,6 @@ struct environment_request {
 void environment_build(const struct environment_request *request, struct strv *ret_env,
                        struct environment_report *ret_report);
 
-/* Dropped whoever sets them: CORDON_TOKEN, CORDON_BEARER_TOKEN, CORDON_LINUX_SANDBOX_EXE. */
+/* Never passed on, wherever they were set: CORDON_TOKEN, CORDON_BEARER_TOKEN,
+ * CORDON_LINUX_SANDBOX_EXE. */
 bool environment_is_reserved(const char *name);

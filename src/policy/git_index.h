@@ -1,5 +1,5 @@
-/* Which folders of a repository are submodules, from git's index: not from `.gitmodules`, which the
- * command may change. Pure. */
+/* Which directories of a repository are submodules, from git's index: not from `.gitmodules`, which
+ * the command may change. Pure. */
 #pragma once
 
 #include "base/err.h"

@@ -331,7 +331,7 @@ struct glob *glob_compile(const char *pattern, struct err *err)
     if (glob_add_parts(glob, pattern, err))
         return NULL;
     if (str_eq(glob->prefix, "/")) {
-        err_set(err, ERR_INVALID, "pattern %s: has to start with the name of a folder", pattern);
+        err_set(err, ERR_INVALID, "pattern %s: has to start with the name of a directory", pattern);
         return NULL;
     }
     return TAKE_PTR(glob);
@@ -353,7 +353,7 @@ const char *glob_prefix(const struct glob *glob)
     return glob->prefix;
 }
 
-bool glob_wants_folder(const struct glob *glob)
+bool glob_wants_dir(const struct glob *glob)
 {
     return glob->len && glob->parts[glob->len - 1].any_depth;
 }
@@ -401,14 +401,14 @@ bool glob_is_match(const struct glob *glob, glob_state state)
 
 /* --- walking a tree --- */
 
-struct walk_folder {
+struct walk_dir {
     char *path;
     glob_state state;
     unsigned depth; /* below the root */
 };
 
 struct walk_stack {
-    struct walk_folder *items;
+    struct walk_dir *items;
     size_t len;
     size_t cap;
 };
@@ -450,14 +450,15 @@ static int walk_hit(struct walk_run *run, const char *path, enum host_kind kind,
     return 0;
 }
 
-/* One path at which the pattern stands in `state`: a match, a folder to look into, or nothing. */
-static int walk_visit(struct walk_run *run, const struct walk_folder *at, enum host_kind kind,
+/* One path at which the pattern stands in `state`: a match, a directory to look into, or nothing.
+ */
+static int walk_visit(struct walk_run *run, const struct walk_dir *at, enum host_kind kind,
                       struct err *err)
 {
     struct walk_stack *stack = &run->stack;
     bool is_leaf = kind != HOST_DIR || (run->walk->max_depth && at->depth >= run->walk->max_depth);
 
-    if (glob_is_match(run->glob, at->state) && (kind == HOST_DIR || !glob_wants_folder(run->glob)))
+    if (glob_is_match(run->glob, at->state) && (kind == HOST_DIR || !glob_wants_dir(run->glob)))
         return walk_hit(run, at->path, kind, err);
     if (is_leaf)
         return 0;
@@ -467,15 +468,15 @@ static int walk_visit(struct walk_run *run, const struct walk_folder *at, enum h
     return 0;
 }
 
-static int walk_list(struct walk_run *run, const struct walk_folder *folder, struct err *err)
+static int walk_list(struct walk_run *run, const struct walk_dir *dir, struct err *err)
 {
     const struct host_view *view = run->walk->view;
     AUTO(host_listing_done) struct host_listing listing = {0};
 
-    if (view->list(view, folder->path, &listing, err)) {
+    if (view->list(view, dir->path, &listing, err)) {
         if (err->code != ERR_FORBIDDEN)
             return -1;
-        return walk_hit(run, folder->path, HOST_DIR, err);
+        return walk_hit(run, dir->path, HOST_DIR, err);
     }
     run->visits += listing.len;
     if (run->visits > run->walk->visits_max)
@@ -485,9 +486,9 @@ static int walk_list(struct walk_run *run, const struct walk_folder *folder, str
                        run->walk->visits_max, run->walk->root);
     for (size_t i = 0; i < listing.len; i++) {
         const char *name = listing.items[i].name;
-        glob_state state = glob_step(run->glob, folder->state, name);
-        AUTO_FREE char *path = state ? path_join(folder->path, name) : NULL;
-        struct walk_folder child = {.path = path, .state = state, .depth = folder->depth + 1};
+        glob_state state = glob_step(run->glob, dir->state, name);
+        AUTO_FREE char *path = state ? path_join(dir->path, name) : NULL;
+        struct walk_dir child = {.path = path, .state = state, .depth = dir->depth + 1};
 
         if (state && walk_visit(run, &child, listing.items[i].kind, err))
             return -1;
@@ -500,7 +501,7 @@ int glob_expand(const struct glob *glob, const struct glob_walk *walk, struct gl
 {
     AUTO(walk_run_done) struct walk_run run = {.glob = glob, .walk = walk, .hits = hits};
     AUTO_FREE char *root = alloc_str(walk->root);
-    struct walk_folder start = {.path = root, .state = glob_start(glob)};
+    struct walk_dir start = {.path = root, .state = glob_start(glob)};
     enum host_kind kind;
 
     if (walk->view->kind(walk->view, root, &kind, err))
@@ -510,10 +511,10 @@ int glob_expand(const struct glob *glob, const struct glob_walk *walk, struct gl
     if (walk_visit(&run, &start, kind, err))
         return -1;
     while (run.stack.len) {
-        struct walk_folder folder = run.stack.items[--run.stack.len];
-        int status = walk_list(&run, &folder, err);
+        struct walk_dir dir = run.stack.items[--run.stack.len];
+        int status = walk_list(&run, &dir, err);
 
-        free(folder.path);
+        free(dir.path);
         if (status)
             return -1;
     }

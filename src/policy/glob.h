@@ -34,7 +34,7 @@ void glob_free(struct glob *glob);
  * character, without escapes. */
 const char *glob_prefix(const struct glob *glob);
 
-/* The pattern is a fixed folder and everything below it: "/a/b/" and two stars. */
+/* The pattern is a fixed directory and everything below it: "/a/b/" and two stars. */
 bool glob_is_tree(const struct glob *glob);
 
 /* --- step by step, for walking a tree: the set of places in the pattern where a path stands --- */
@@ -43,8 +43,8 @@ typedef uint64_t glob_state;
 glob_state glob_start(const struct glob *glob); /* at glob_prefix() */
 glob_state glob_step(const struct glob *glob, glob_state state, const char *name); /* 0: dead */
 bool glob_is_match(const struct glob *glob, glob_state state);
-/* A match only if it is a folder: the pattern ends in two stars. */
-bool glob_wants_folder(const struct glob *glob);
+/* A match only if it is a directory: the pattern ends in two stars. */
+bool glob_wants_dir(const struct glob *glob);
 
 /* ERR_INVALID when the component of a pattern is not a good one. */
 int glob_name_check(const char *part, struct err *err);
@@ -83,7 +83,7 @@ struct glob_walk {
 };
 
 /* Appends the matches to `hits`, which belongs to the caller also on failure. What lies below a
- * match is not looked at, symlinks are hits but are never followed, and a folder on the way that
+ * match is not looked at, symlinks are hits but are never followed, and a directory on the way that
  * cannot be read is a hit itself, because what it holds cannot be told apart. */
 int glob_expand(const struct glob *glob, const struct glob_walk *walk, struct glob_hits *hits,
                 struct err *err);

@@ -127,7 +127,7 @@ static int host_open_failed(const char *path, struct err *err)
 {
     enum err_code code = errno == EACCES ? ERR_FORBIDDEN : ERR_SYSTEM;
 
-    err_sys(err, "opening the folder %s", path);
+    err_sys(err, "opening the directory %s", path);
     err->code = code;
     return -1;
 }
@@ -162,7 +162,7 @@ static int host_real_list(const struct host_view *view, const char *path, struct
     return 0;
 }
 
-/* O_NONBLOCK, because the name may have become a fifo since somebody looked. */
+/* O_NONBLOCK, because the name may have become a fifo since the last look. */
 static int host_real_text(const struct host_view *view, const char *path, size_t max,
                           struct buf *ret, struct err *err)
 {

@@ -18,7 +18,7 @@ enum host_kind {
     HOST_FILE, /* regular file */
     HOST_SYMLINK,
     HOST_OTHER,  /* socket, fifo, device */
-    HOST_HIDDEN, /* the folder above does not let us look (EACCES) */
+    HOST_HIDDEN, /* the directory above does not let us look (EACCES) */
 };
 
 struct host_item {
@@ -37,8 +37,8 @@ struct host_view {
                 struct err *err);
     /* Text of a symlink, not empty; caller frees. NULL on failure. */
     char *(*link)(const struct host_view *view, const char *path, struct err *err);
-    /* Entries of a folder; none when it has vanished meanwhile. A folder that cannot be read is
-     * ERR_FORBIDDEN; more than HOST_LISTING_MAX entries are ERR_LIMIT. */
+    /* Entries of a directory; none when it has vanished meanwhile. A directory that cannot be read
+     * is ERR_FORBIDDEN; more than HOST_LISTING_MAX entries are ERR_LIMIT. */
     int (*list)(const struct host_view *view, const char *path, struct host_listing *ret,
                 struct err *err);
     /* Whole text of a regular file; ERR_LIMIT when longer than `max` bytes. `ret` is initialised
@@ -59,9 +59,9 @@ struct host_view;
 enum path_end {
     PATH_FOUND,   /* `path` is there */
     PATH_MISSING, /* `path` is where it would be; one or more of its last components do not exist */
-    PATH_HIDDEN,  /* `path` is the last folder on the way that can be seen; it lets us look no
-                     further (and so nobody with the same rights) */
-    PATH_BLOCKED, /* `path` is something on the way that is no folder */
+    PATH_HIDDEN,  /* `path` is the last directory on the way that can be seen; it lets us look no
+                     further (nor any process with the same rights) */
+    PATH_BLOCKED, /* `path` is something on the way that is no directory */
 };
 
 struct path_walk {

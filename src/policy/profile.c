@@ -2,8 +2,8 @@
  * programs write is in profile_json.c.
  *
  * The text of an entry is the same on the command line and as a key of config.toml. Nothing here
- * looks at the disk: a path is cleaned as text. An overlay only ever adds; what it asks for is judged
- * by the one who grants it, and its entries take part in the usual rules of precedence. */
+ * looks at the disk: a path is cleaned as text. An overlay only ever adds; what it asks for is
+ * judged by the one who grants it, and its entries take part in the usual rules of precedence. */
 #include "policy/profile.h"
 
 #include "base/alloc.h"
@@ -143,7 +143,6 @@ struct special {
     enum profile_path_kind kind;
 };
 
-/* spec/sandboxing.md 6.1; the first name of a kind is the one that is printed */
 static const struct special specials[] = {
     {":root", PROFILE_PATH_ROOT},
     {":minimal", PROFILE_PATH_MINIMAL},
@@ -230,9 +229,10 @@ static int add_pattern(struct profile *profile, const struct profile_text *optio
         return 0;
     }
     if (options->access != ACCESS_DENY)
-        return err_set(err, ERR_INVALID,
-                       "the pattern \"%s\" can only deny; to allow a whole folder, name the folder",
-                       options->text);
+        return err_set(
+            err, ERR_INVALID,
+            "the pattern \"%s\" can only deny; to allow a whole directory, name the directory",
+            options->text);
     if (check_pattern(pattern, err))
         return -1;
     profile_add(profile, &entry);
@@ -315,7 +315,7 @@ int profile_add_text(struct profile *profile, const struct profile_text *options
         return add_below(profile, options, "/", text, err);
     if (text[0] == '~' && (text[1] == '/' || text[1] == '\0')) {
         if (!options->home)
-            return err_set(err, ERR_INVALID, "\"%s\": the home folder is not known", text);
+            return err_set(err, ERR_INVALID, "\"%s\": the home directory is not known", text);
         return add_below(profile, options, options->home, text[1] ? text + 2 : "", err);
     }
     if (!options->base || !text[0])

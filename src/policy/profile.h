@@ -7,7 +7,7 @@
  *     profile_done()
  *
  * A zeroed struct is a valid profile: managed, restricted, no entries (everything denied), network
- * restricted. Source of words and shapes: spec/sandboxing.md 1. */
+ * restricted. The words and shapes are those of Codex (docs/compatibility.md). */
 #pragma once
 
 #include "base/err.h"
@@ -19,7 +19,7 @@
 enum profile_kind {
     PROFILE_MANAGED,  /* Cordon builds the sandbox */
     PROFILE_DISABLED, /* no sandbox, network open; files and network below do not matter */
-    PROFILE_EXTERNAL, /* somebody else isolates the files; only the network is ours */
+    PROFILE_EXTERNAL, /* the host isolates the files by other means; only the network is ours */
 };
 
 enum profile_files {
@@ -81,7 +81,7 @@ void profile_copy(const struct profile *profile, struct profile *ret);
 /* Adds a copy of `entry`; an origin of NULL becomes "permission profile". */
 void profile_add(struct profile *profile, const struct profile_entry *entry);
 
-/* The built-in profiles, spec/sandboxing.md 1.1 and 1.4. `ret` is overwritten. */
+/* The built-in profiles. `ret` is overwritten. */
 enum profile_exclude { PROFILE_EXCLUDE_TMPDIR = 1, PROFILE_EXCLUDE_SLASH_TMP = 2 };
 
 struct profile_workspace {
@@ -107,7 +107,7 @@ bool profile_entry_equal(const struct profile_entry *a, const struct profile_ent
  * ":root", ":minimal", ":workspace_roots" (also ":project_roots", also with "/SUBPATH"), ":tmpdir",
  * ":slash_tmp", an absolute path, "~/path" (needs `home`), a path relative to `base`, or a glob
  * (policy/glob.h). Globs only deny; with another access only "DIR/" and two stars is allowed, and
- * means DIR. ERR_INVALID when it is none of these. */
+ * means DIR. ERR_INVALID for anything else. */
 enum profile_unknown {
     PROFILE_UNKNOWN_REFUSE, /* any other ":token" is an error */
     PROFILE_UNKNOWN_KEEP,   /* it becomes an entry of kind unknown */

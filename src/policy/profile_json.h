@@ -1,5 +1,5 @@
-/* Permission profiles in JSON, in every shape that is found on the wire and in older files
- * (spec/sandboxing.md 1.1 to 1.3, spec/exec-server.md 6), and one canonical shape out. */
+/* Permission profiles in JSON, in every shape that is found on the wire and in older files,
+ * and one canonical shape out. */
 #pragma once
 
 #include "base/err.h"

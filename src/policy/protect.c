@@ -1,13 +1,13 @@
 /* See protect.h.
  *
  * Two passes over the writable roots. The first makes the names themselves read-only; the second
- * follows git's pointers (`.git` file -> git folder -> common folder), and judges the symlinks on
- * that way by what is writable after the first. The result depends only on the set of entries in
- * the map, not on the order in which they were written, because the map is sorted and the roots are
- * found before anything is added.
+ * follows git's pointers (`.git` file -> git directory -> common directory), and judges the
+ * symlinks on that way by what is writable after the first. The result depends only on the set of
+ * entries in the map, not on the order in which they were written, because the map is sorted and
+ * the roots are found before anything is added.
  *
  * What it does not do: look for repositories deeper in a root (but submodules), or guard names in a
- * folder that is only writable because the whole disk is. */
+ * directory that is only writable because the whole disk is. */
 #include "policy/protect.h"
 
 #include "base/alloc.h"
@@ -51,19 +51,19 @@ int protect_check_links(const struct access_map *map, const char *path,
         if (access_map_check(map, links[i].path) == ACCESS_WRITE)
             return err_set(err, ERR_FORBIDDEN,
                            "%s leads through the symlink %s (to %s), which the command could "
-                           "replace, because it lies in a writable folder",
+                           "replace, because it lies in a writable directory",
                            path, links[i].path, links[i].target);
     return 0;
 }
 
 /* --- the roots --- */
 
-static bool is_writable_folder(const struct access_entry *entry)
+static bool is_writable_dir(const struct access_entry *entry)
 {
     return entry && entry->access == ACCESS_WRITE && entry->kind == ACCESS_DIR;
 }
 
-/* The folder above `path`, which has a protected name and lies in a writable root, or is `path`
+/* The directory above `path`, which has a protected name and lies in a writable root, or is `path`
  * itself; caller frees. NULL when there is none. */
 static char *find_name_above(const struct access_map *map, const char *path)
 {
@@ -72,7 +72,7 @@ static char *find_name_above(const struct access_map *map, const char *path)
     while (at[1]) {
         AUTO_FREE char *parent = path_parent(at);
 
-        if (protect_is_name(path_name(at)) && is_writable_folder(access_map_exact(map, parent)))
+        if (protect_is_name(path_name(at)) && is_writable_dir(access_map_exact(map, parent)))
             return TAKE_PTR(at);
         free(at);
         at = TAKE_PTR(parent);
@@ -81,8 +81,8 @@ static char *find_name_above(const struct access_map *map, const char *path)
 }
 
 /* A protected name that the user opened again is no root with names of its own, nor is a part of a
- * git folder; but a worktree in there is, and so is a workspace that some agent keeps in its folder
- * (~/.codex/worktrees/x). */
+ * git directory; but a worktree in there is, and so is a workspace that some agent keeps in its
+ * directory (~/.codex/worktrees/x). */
 static int is_root(const struct protect_run *run, const struct access_entry *entry, bool *ret,
                    struct err *err)
 {
@@ -107,7 +107,7 @@ static int protect_find_roots(const struct protect_run *run, struct strv *ret_ro
         const struct access_entry *entry = &run->map->entries[i];
         bool is_one = false;
 
-        if (is_writable_folder(entry) && is_root(run, entry, &is_one, err))
+        if (is_writable_dir(entry) && is_root(run, entry, &is_one, err))
             return -1;
         if (is_one)
             strv_push(ret_roots, entry->path);
@@ -135,8 +135,8 @@ static int protect_symlink(const struct protect_run *run, const char *path, stru
         return -1;
     return err_set(
         err, ERR_FORBIDDEN,
-        "%s is a symlink (to %s): a protected name in a writable folder has to be a real "
-        "file or folder",
+        "%s is a symlink (to %s): a protected name in a writable directory has to be a real "
+        "file or directory",
         path, target);
 }
 
@@ -166,8 +166,8 @@ static int protect_name(const struct protect_run *run, const char *root, const c
     return 0;
 }
 
-/* Where there is no `.git`, git takes the folder itself for a repository if it holds HEAD, objects
- * and refs, and obeys its configuration. Without HEAD it does not. */
+/* Where there is no `.git`, git takes the directory itself for a repository if it holds HEAD,
+ * objects and refs, and obeys its configuration. Without HEAD it does not. */
 static int protect_bare(const struct protect_run *run, const char *root, struct access_map *added,
                         struct err *err)
 {
@@ -188,7 +188,7 @@ static int protect_bare(const struct protect_run *run, const char *root, struct 
         return -1;
     if (kind == HOST_MISSING)
         access_map_add(added, head, ACCESS_READ, ACCESS_MISSING,
-                       "would make the folder a git repository")
+                       "would make the directory a git repository")
             ->is_protected = true;
     return 0;
 }
@@ -221,9 +221,9 @@ static int protect_pointer(const struct protect_run *run, const char *path, cons
 
     if (path_walk(run->view, path, &walk, err) ||
         protect_check_links(run->map, path, walk.links, walk.links_len, err))
-        return err_wrap(err, "the git folder named by %s", named_by);
+        return err_wrap(err, "the git directory named by %s", named_by);
     if (access_map_check(run->map, walk.path) == ACCESS_WRITE) {
-        AUTO_FREE char *origin = alloc_strf("git folder named by %s", named_by);
+        AUTO_FREE char *origin = alloc_strf("git directory named by %s", named_by);
 
         access_map_add(run->map, walk.path, ACCESS_READ, walk.kind, origin)->is_protected = true;
         access_map_sort(run->map);
@@ -233,7 +233,7 @@ static int protect_pointer(const struct protect_run *run, const char *path, cons
 }
 
 /* Text of the file that a path leads to, trimmed; NULL in `*ret` when there is no such regular
- * file, or nobody with our rights can read it. */
+ * file, or our rights do not suffice to read it. */
 static int protect_read(const struct protect_run *run, const char *path, char **ret,
                         struct err *err)
 {
@@ -267,10 +267,9 @@ static int protect_read(const struct protect_run *run, const char *path, char **
     return 0;
 }
 
-static int protect_common_folder(const struct protect_run *run, const char *git_folder,
-                                 struct err *err)
+static int protect_common_dir(const struct protect_run *run, const char *git_dir, struct err *err)
 {
-    AUTO_FREE char *file = path_join(git_folder, "commondir");
+    AUTO_FREE char *file = path_join(git_dir, "commondir");
     AUTO_FREE char *text = NULL;
     AUTO_FREE char *path = NULL;
     AUTO_FREE char *common = NULL;
@@ -279,7 +278,7 @@ static int protect_common_folder(const struct protect_run *run, const char *git_
         return -1;
     if (!text || !*text)
         return 0;
-    path = path_clean(git_folder, text);
+    path = path_clean(git_dir, text);
     return protect_pointer(run, path, file, &common, err);
 }
 
@@ -289,7 +288,7 @@ static int protect_git_file(const struct protect_run *run, const char *root, con
     static const char tag[] = "gitdir:";
     AUTO_FREE char *text = NULL;
     AUTO_FREE char *path = NULL;
-    AUTO_FREE char *git_folder = NULL;
+    AUTO_FREE char *git_dir = NULL;
     const char *target;
 
     if (protect_read(run, file, &text, err))
@@ -301,9 +300,9 @@ static int protect_git_file(const struct protect_run *run, const char *root, con
     if (!*target)
         return 0;
     path = path_clean(root, target);
-    if (protect_pointer(run, path, file, &git_folder, err))
+    if (protect_pointer(run, path, file, &git_dir, err))
         return -1;
-    return protect_common_folder(run, git_folder, err);
+    return protect_common_dir(run, git_dir, err);
 }
 
 static bool has_file(const struct protect_run *run, const char *dir, const char *name)
@@ -331,7 +330,7 @@ static int protect_submodule(const struct protect_run *run, const char *path, st
         return protect_symlink(run, git, err);
     if (kind == HOST_HIDDEN)
         return 0;
-    access_map_add(run->map, git, ACCESS_READ, protect_kind(kind), "git folder of a submodule")
+    access_map_add(run->map, git, ACCESS_READ, protect_kind(kind), "git directory of a submodule")
         ->is_protected = true;
     access_map_sort(run->map);
     return kind == HOST_FILE ? protect_git_file(run, path, git, err) : 0;
@@ -372,7 +371,7 @@ static int protect_add_pointers(const struct protect_run *run, const char *root,
         return -1;
     entry = access_map_exact(run->map, git); /* the map has grown */
     if (entry->kind == ACCESS_DIR)
-        return protect_common_folder(run, git, err);
+        return protect_common_dir(run, git, err);
     if (entry->kind == ACCESS_FILE)
         return protect_git_file(run, root, git, err);
     return 0;

@@ -1,6 +1,6 @@
-/* Protected metadata: names in a writable folder whose content is run or trusted outside of the
- * sandbox: git's hooks and settings, and the configuration of agents. They become read-only, whether
- * they exist or not. */
+/* Protected metadata: names in a writable directory whose content is run or trusted outside of the
+ * sandbox: git's hooks and settings, and the configuration of agents. They become read-only,
+ * whether they exist or not. */
 #pragma once
 
 #include "base/err.h"
@@ -29,11 +29,11 @@ struct protect_options {
 
 /* Adds the protected entries for every writable root of the sorted `map`, and leaves it sorted.
  *
- * A root is every folder with an entry that allows writing; but not a protected name of another
+ * A root is every directory with an entry that allows writing; but not a protected name of another
  * root, which the user opened again, nor a part of a `.git` that was. (A checkout in such a place,
  * which has a `.git` of its own, is one.) For each root, the direct children of the names above;
- * for a `.git` file what it points to, and what a `commondir` file of the git folder points to, as
- * far as they lie in a writable place. An entry of the user at exactly such a path stays: with
+ * for a `.git` file what it points to, and what a `commondir` file of the git directory points to,
+ * as far as they lie in a writable place. An entry of the user at exactly such a path stays: with
  * write it opens the name again (and what it points to is left alone), with read it becomes the
  * protected entry.
  *

@@ -2,7 +2,7 @@
  *
  *     entries -> targets: literal paths, followed through symlinks            resolve_entries
  *             -> what each grants or narrows, sorted                          the access map
- *             -> platform folders for "minimal"                               resolve_minimal
+ *             -> platform directories for "minimal"                               resolve_minimal
  *             -> protected names                                              policy/protect.h
  *             -> are the symlinks on the way out of the command's reach?      resolve_check_targets
  *             -> what patterns match, denied                                  deny_globs_apply
@@ -13,7 +13,7 @@
  *
  * Invariants: a grant is only made for a path that exists, and only an entry of the user makes one;
  * everything else narrows. When a path that is to be guarded cannot be looked at, what is guarded
- * moves up to the last folder that can.
+ * moves up to the last directory that can.
  *
  * All patterns are expanded first, then the map is sorted once, and then the matched symlinks are
  * judged, so that neither the order of the patterns nor that of the matches decides anything. What
@@ -290,8 +290,8 @@ static void resolve_drop_last_target(struct resolution *run)
     target_done(&run->targets[--run->targets_len]);
 }
 
-/* A workspace root inside of a git folder is not writable just for being the workspace, because
- * hooks and configuration would be. A worktree that somebody put there is. */
+/* A workspace root inside of a git directory is not writable just for being the workspace, because
+ * hooks and configuration would be. A worktree that was put there is. */
 static int resolve_guard_git_interior(struct resolution *run, struct err *err)
 {
     const struct host_view *view = run->context->view;
@@ -305,7 +305,7 @@ static int resolve_guard_git_interior(struct resolution *run, struct err *err)
     if (view->kind(view, git, &kind, err))
         return -1;
     if (kind == HOST_MISSING) {
-        char *origin = alloc_strf("%s, read-only inside of a git folder", target->origin);
+        char *origin = alloc_strf("%s, read-only inside of a git directory", target->origin);
 
         free(target->origin);
         target->origin = origin;
@@ -331,8 +331,8 @@ static int resolve_project_roots(struct resolution *run, const struct profile_en
     return 0;
 }
 
-/* $TMPDIR is taken from an environment, not from the policy: a value that is no use, or that would
- * open the whole disk, is no entry. */
+/* $TMPDIR is taken from an environment, not from the policy: a value that is not usable, or that
+ * would open the whole disk, is no entry. */
 static int resolve_tmpdir(struct resolution *run, const struct profile_entry *entry,
                           struct err *err)
 {
@@ -357,8 +357,8 @@ static int resolve_slash_tmp(struct resolution *run, const struct profile_entry 
     return 0;
 }
 
-/* A pattern for a folder and everything below it becomes a plain deny of the folder, which also
- * holds for what comes into being later. */
+/* A pattern for a directory and everything below it becomes a plain deny of the directory, which
+ * also holds for what comes into being later. */
 static int resolve_pattern(struct resolution *run, const struct profile_entry *entry,
                            const char *pattern, struct err *err)
 {
@@ -433,8 +433,8 @@ static void resolve_map_target(struct resolution *run, const struct target *targ
 }
 
 /* A guarded path that ends early narrows the place where it ends, and never grants anything there:
- * a folder that hides it gets its access; a file in its way becomes read-only, so that it cannot be
- * replaced by a folder. */
+ * a directory that hides it gets its access; a file in its way becomes read-only, so that it cannot
+ * be replaced by a directory. */
 static void resolve_narrow_target(const struct resolution *run, const struct target *target,
                                   struct access_map *narrowed)
 {

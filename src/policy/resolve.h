@@ -12,7 +12,7 @@ struct host_view;
 struct resolve_context {
     const struct host_view *view;
     char *const *workspace_roots; /* absolute; NULL-terminated; NULL for none. Fixed by the user:
-                                     the folder that a model names never becomes a root by itself */
+                                     the directory that a model names never becomes one by itself */
     const char *tmpdir; /* value of $TMPDIR as the command will see it; NULL or "": none */
 };
 
@@ -25,7 +25,7 @@ struct resolve_context {
  *  - ERR_FORBIDDEN, naming both paths, when the path of an entry crosses a symlink that the command
  *    itself could replace (it lies in a writable place), because the next run would then guard or
  *    open something else; or when a protected name is itself a symlink. A writable path that is
- *    writable anyway, by the folder that it really lies in, may be named by any symlink;
+ *    writable anyway, by the directory that it really lies in, may be named by any symlink;
  *  - ERR_INVALID for a bad glob or a path that is not absolute, ERR_LIMIT for a glob with too many
  *    matches; messages name the origin of the entry. */
 int profile_resolve(const struct profile *profile, const struct resolve_context *context,

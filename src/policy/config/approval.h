@@ -1,5 +1,5 @@
 /* Who wants to be asked before a command runs: the approval policy as a value, and its words in
- * configuration files and on the wire. Source: spec/exec-core.md 4.5; the forms of `granular` and
+ * configuration files and on the wire. The forms of `granular` and
  * of its forerunner `reject` are those of Codex's configuration and protocol. Pure. */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* See config.h: loading, the general keys, and warnings. Profiles are in config_profile.c.
  *
- * A config file may be one of Codex's, with many keys that are none of our business: those are
+ * A config file may be one of Codex's, with many keys that mean nothing here: those are
  * known, and silently ignored. Everything else is most likely a slip of the pen, and since a slip
  * in a policy can leave something open, it is reported, with the nearest key that means something.
  * Warnings are not errors, so that a file for a newer program still works. */
@@ -238,7 +238,7 @@ static void warn(struct config *config, const struct toml_node *node, const char
                                 .text = text};
 }
 
-/* Finding the nearest key costs, and nobody reads a thousand warnings. */
+/* Finding the nearest key takes time, and a thousand warnings are not read. */
 static bool is_enough(const struct config *config)
 {
     return config->warnings_len >= CONFIG_WARNINGS_MAX;
@@ -516,10 +516,10 @@ const char *config_default_profile(const struct config *config)
 
 /* --- trusted projects --- */
 
-char *config_trusted_project(const struct config *config, const char *folder)
+char *config_trusted_project(const struct config *config, const char *dir)
 {
     const struct toml_node *projects = config ? toml_find(config->root, "projects") : NULL;
-    AUTO_FREE char *at = alloc_str(folder);
+    AUTO_FREE char *at = alloc_str(dir);
 
     for (;;) {
         const struct toml_node *level = toml_find(toml_find(projects, at), "trust_level");

@@ -6,7 +6,7 @@
  *     config_free()
  *
  * Pure: reading the file is the caller's business (no file: no call, no cost). Every error message
- * starts with "FILE:LINE: ". Source of keys: spec/sandboxing.md 6.1, spec/exec-core.md 3.2. */
+ * starts with "FILE:LINE: ". The keys: cordon-config(5). */
 #pragma once
 
 #include "base/err.h"
@@ -38,17 +38,17 @@ const struct config_warning *config_warnings(const struct config *config, size_t
 /* [shell_environment_policy]; the default policy when there is none. Owned by the config. */
 const struct environment_policy *config_environment(const struct config *config);
 
-/* The nearest of `folder` (absolute, clean) and the folders above it that has a [projects."PATH"]
- * table with a `trust_level`, when that is "trusted": its own rules count. NULL when it is anything
- * else, or there is none; caller frees. `config` may be NULL. */
-char *config_trusted_project(const struct config *config, const char *folder);
+/* The nearest of `directory` (absolute, clean) and the directories above it that has a
+ * [projects."PATH"] table with a `trust_level`, when that is "trusted": its own rules count. NULL
+ * when it is anything else, or there is none; caller frees. `config` may be NULL. */
+char *config_trusted_project(const struct config *config, const char *dir);
 
 /* The name that config_profile() takes when asked with NULL: the `sandbox_mode` ("read-only",
  * "workspace-write", "danger-full-access") if that is set, else `default_permissions`, else NULL
  * (the caller has to choose). */
 const char *config_default_profile(const struct config *config);
 
-/* --- network settings of a profile, data for the managed proxy: spec/network-proxy.md A2 --- */
+/* --- network settings of a profile, data for the managed proxy --- */
 
 enum network_mode { NETWORK_MODE_FULL, NETWORK_MODE_LIMITED };
 enum network_verdict { NETWORK_ALLOW, NETWORK_DENY };

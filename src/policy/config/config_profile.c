@@ -1,7 +1,8 @@
 /* config_profile() of config.h: one profile, with everything it extends, from the loaded file.
  *
- * A chain is a [permissions.NAME] table and all that it extends, nearest first. Its levels are merged
- * as TOML tables are, by sorting all their items once, not by looking each one up in the others.
+ * A chain is a [permissions.NAME] table and all that it extends, nearest first. Its levels are
+ * merged as TOML tables are, by sorting all their items once, not by looking each one up in the
+ * others.
  *
  * In [permissions.NAME.filesystem] every line becomes a rule (scope, subpath, level):
  * `"/srv" = "read"` is the scope "/srv" with the subpath ".", and a table under "/srv" has one rule
@@ -327,16 +328,6 @@ static void drop_hidden(struct rules *rules)
     rules->len = kept;
 }
 
-/* ":workspace_roots" and ":project_roots" can both be there on one level. */
-static int check_twice(const struct config *config, const struct rule *a, const struct rule *b,
-                       struct err *err)
-{
-    if (a->level != b->level)
-        return 0;
-    return config_fail(config, b->node, err, "\"%s\" below \"%s\" is given twice (also in line %u)",
-                       a->sub, a->scope, a->node->line);
-}
-
 static int rules_merge(const struct config *config, struct rules *rules, struct err *err)
 {
     size_t kept = 0;
@@ -352,8 +343,10 @@ static int rules_merge(const struct config *config, struct rules *rules, struct 
 
         if (!str_eq(last->scope, rule->scope) || !str_eq(last->sub, rule->sub))
             rules->items[++kept] = *rule;
-        else if (check_twice(config, last, rule, err))
-            return -1;
+        else if (last->level == rule->level) /* ":workspace_roots" and ":project_roots" */
+            return config_fail(config, rule->node, err,
+                               "\"%s\" below \"%s\" is given twice (also in line %u)", last->sub,
+                               last->scope, last->node->line);
     }
     rules->len = kept + 1;
     return 0;

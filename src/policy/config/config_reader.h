@@ -1,5 +1,5 @@
-/* What config.c, config_profile.c and approval.c share: the loaded file, and typed reading of its nodes with errors
- * that start with "FILE:LINE: ". */
+/* What config.c, config_profile.c and approval.c share: the loaded file, and typed reading of its
+ * nodes with errors that start with "FILE:LINE: ". */
 #pragma once
 
 #include "base/err.h"

@@ -1,18 +1,18 @@
 /* See toml.h: a reader of TOML 1.0 (https://toml.io/en/v1.0.0), complete but for what a config file
- * cannot mean: a NUL character, and whole numbers beyond 64 bits, are errors. A byte-order mark at the
- * start is passed over.
+ * cannot mean: a NUL character, and whole numbers beyond 64 bits, are errors. A byte-order mark at
+ * the start is passed over.
  *
- * One pass over the text, by recursive descent: every read_...() stands at the first byte of what it
- * reads and leaves the parser behind its last one. The tree is built in place. A node may move when
- * the list that holds it grows, but nothing is ever added to a list while something below one of its
- * items is being read; a table header starts again from the root.
+ * One pass over the text, by recursive descent: every read_...() stands at the first byte of what
+ * it reads and leaves the parser behind its last one. The tree is built in place. A node may move
+ * when the list that holds it grows, but nothing is ever added to a list while something below one
+ * of its items is being read; a table header starts again from the root.
  *
  * What may be said twice is the difficult part of TOML. Every table and array knows its origin:
  *
  *     IMPLICIT  on the way of a header: `a` in [a.b]   may get a header, or dotted keys, later
  *     HEADER    [a], [[a]]                             complete with its section; only headers lead
  *                                                      through it, to what is below
- *     DOTTED    `a` in a.b = 1                         more dotted keys of the same section; headers
+ *     DOTTED    `a` in a.b = 1                         more dotted keys of its section; headers
  *                                                      lead through it, but it cannot have its own
  *     VALUE     behind a "="                           complete
  *
@@ -303,7 +303,7 @@ static int read_short_string(struct parser *p, const char *open, struct buf *tex
     return 0;
 }
 
-/* Keys are short strings: `""" """` is none. */
+/* Keys are short strings, never """ """. */
 static int read_string(struct parser *p, bool may_be_long, char **ret)
 {
     AUTO(buf_done) struct buf text = {.max = (size_t)(p->end - p->at)};

@@ -33,8 +33,8 @@ enum {
     TOML_KEY_PARTS_MAX = 32, /* parts of one dotted key or table name */
 };
 
-/* NULL on failure: ERR_INVALID, the message starts with "LINE:COLUMN: ". A NUL in a key or a string is an
- * error, so C strings hold everything. The size of the text is for the caller to bound. */
+/* NULL on failure: ERR_INVALID, the message starts with "LINE:COLUMN: ". A NUL in a key or a string
+ * is an error, so C strings hold everything. The size of the text is for the caller to bound. */
 struct toml_node *toml_parse(const char *text, size_t len, struct err *err);
 void toml_free(struct toml_node *root);
 

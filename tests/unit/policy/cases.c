@@ -1,7 +1,7 @@
-/* See cases.h. CASES is the folder tests/cases, from meson.build.
+/* See cases.h. CASES is the directory tests/cases, from meson.build.
  *
- * An update leaves a case as it was written by hand but for the member that changed: this is found in
- * the text, and replaced by JSON in the layout of the cases (what fits on a line is on one). */
+ * An update leaves a case as it was written by hand but for the member that changed: this is found
+ * in the text, and replaced by JSON in the layout of the cases (what fits on a line is on one). */
 #include "cases.h"
 
 #include "base/alloc.h"
@@ -45,29 +45,29 @@ static int case_open(void **state)
     return 0;
 }
 
-static void cases_list(const char *folder, struct strv *ret)
+static void cases_list(const char *dir, struct strv *ret)
 {
-    AUTO_FREE char *path = path_join(CASES, folder);
-    DIR *dir = opendir(path);
+    AUTO_FREE char *path = path_join(CASES, dir);
+    DIR *opened = opendir(path);
     const struct dirent *item;
 
-    while (dir && (item = readdir(dir)))
+    while (opened && (item = readdir(opened)))
         if (str_ends(item->d_name, ".json"))
             strv_push(ret, item->d_name);
-    if (dir)
-        closedir(dir);
+    if (opened)
+        closedir(opened);
     strv_sort(ret);
 }
 
-int cases_run(const char *folder, CMUnitTestFunction test, const struct CMUnitTest *more,
+int cases_run(const char *dir, CMUnitTestFunction test, const struct CMUnitTest *more,
               size_t more_len)
 {
     AUTO(strv_done) struct strv names = {0};
     AUTO_FREE struct CMUnitTest *tests = NULL;
-    AUTO_FREE char *path = path_join(CASES, folder);
+    AUTO_FREE char *path = path_join(CASES, dir);
     int failed;
 
-    cases_list(folder, &names);
+    cases_list(dir, &names);
     if (!names.len) {
         fprintf(stderr, "%s holds no cases\n", path);
         return 1;
@@ -85,7 +85,7 @@ int cases_run(const char *folder, CMUnitTestFunction test, const struct CMUnitTe
     }
     for (size_t i = 0; i < more_len; i++)
         tests[names.len + i] = more[i];
-    failed = _cmocka_run_group_tests(folder, tests, names.len + more_len, NULL, NULL);
+    failed = _cmocka_run_group_tests(dir, tests, names.len + more_len, NULL, NULL);
     for (size_t i = 0; i < names.len; i++)
         test_case_free(tests[i].initial_state);
     return failed;
@@ -132,9 +132,9 @@ void case_check_keys(const json_t *object, const char *const *known)
         fail_msg("%s", err.msg);
 }
 
-char *case_text(const char *folder, const char *name, size_t *ret_len)
+char *case_text(const char *dir, const char *name, size_t *ret_len)
 {
-    AUTO_FREE char *path = alloc_strf("%s/%s/%s", CASES, folder, name);
+    AUTO_FREE char *path = alloc_strf("%s/%s/%s", CASES, dir, name);
     AUTO(buf_done) struct buf text = {0};
     struct err err;
 

@@ -1,6 +1,6 @@
-/* Tests that are data: every file of a folder below tests/cases is one test, so that a bug fix is a
- * file. A case says in "why" what it is about. With CORDON_UPDATE_GOLDEN=1 the files are rewritten with
- * what comes out, where a list or an object of theirs differs: read the diff. */
+/* Tests that are data: every file of a directory below tests/cases is one test, so that a bug fix
+ * is a file. A case says in "why" what it is about. With CORDON_UPDATE_GOLDEN=1 the files are
+ * rewritten with what comes out, where a list or an object of theirs differs: read the diff. */
 #pragma once
 
 #include <setjmp.h>
@@ -14,16 +14,16 @@
 
 #include <jansson.h>
 
-/* One file of the folder, as the state of its test. */
+/* One file of the directory, as the state of its test. */
 struct test_case {
     char *path;
     char *name; /* of the file */
     json_t *json;
 };
 
-/* Runs `test` for every *.json file in tests/cases/`folder`, then the tests of `more` (`more_len`
- * of them). A folder without any is a failure. Returns what main() has to. */
-int cases_run(const char *folder, CMUnitTestFunction test, const struct CMUnitTest *more,
+/* Runs `test` for every *.json file in tests/cases/`directory`, then the tests of `more`
+ * (`more_len` of them). A directory without any is a failure. Returns what main() has to. */
+int cases_run(const char *dir, CMUnitTestFunction test, const struct CMUnitTest *more,
               size_t more_len);
 
 /* --- parts of a case; each fails the test when the part is missing or of the wrong type --- */
@@ -36,8 +36,8 @@ char **case_strings(const json_t *object, const char *key);
 /* Every key of a case has to be one that the runner reads; a slip would test nothing. */
 void case_check_keys(const json_t *object, const char *const *known);
 
-/* The text of the file tests/cases/`folder`/`name`; caller frees. */
-char *case_text(const char *folder, const char *name, size_t *ret_len);
+/* The text of the file tests/cases/`directory`/`name`; caller frees. */
+char *case_text(const char *dir, const char *name, size_t *ret_len);
 
 /* --- assertions --- */
 

@@ -44,7 +44,7 @@ static bool is_below_hidden(const json_t *paths, const char *path)
     return false;
 }
 
-/* "/dir/f12" in a folder of many files. */
+/* "/dir/f12" in a directory of many files. */
 static bool is_numbered(const json_t *paths, const char *path)
 {
     AUTO_FREE char *dir = path_parent(path);
@@ -130,7 +130,7 @@ static int fake_list(const struct host_view *view, const char *path, struct host
 
     *ret = (struct host_listing){0};
     if (is_word(own, "unreadable") || is_word(own, "hidden"))
-        return err_set(err, ERR_FORBIDDEN, "opening the folder %s", path);
+        return err_set(err, ERR_FORBIDDEN, "opening the directory %s", path);
     if (is_word(own, "broken")) {
         errno = EIO;
         return err_sys(err, "listing %s", path);

@@ -230,7 +230,7 @@ static void a_file_has_a_limit(void **state)
     assert_int_equal(err.code, ERR_LIMIT);
 }
 
-/* Nobody reads a thousand warnings, and looking for the nearest key costs. */
+/* A thousand warnings are not read, and looking for the nearest key takes time. */
 static void warnings_have_a_limit(void **state)
 {
     AUTO_FREE char *text = alloc_zero(20000, 1);

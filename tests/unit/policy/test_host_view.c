@@ -1,4 +1,4 @@
-/* host_view: the real host, in a scratch folder. */
+/* host_view: the real host, in a scratch directory. */
 #include "cases.h"
 
 #include "base/alloc.h"
@@ -16,7 +16,7 @@
 
 static const struct host_view *const view = &host_view_real;
 
-/* A folder with one of each kind; removed by leave(). */
+/* A directory with one of each kind; removed by leave(). */
 static int enter(void **state)
 {
     const char *tmp = getenv("TMPDIR");
@@ -96,7 +96,7 @@ static void listings_are_ordered(void **state)
     }
 }
 
-static void what_is_no_folder_has_no_listing(void **state)
+static void what_is_no_dir_has_no_listing(void **state)
 {
     static const char *const names[] = {"nothing", "file", "link"};
 
@@ -128,7 +128,7 @@ static void texts(void **state)
     assert_int_equal(view->text(view, link, 10, &text, &err), -1);
 }
 
-/* A folder without rights: as root nothing is hidden, so only an ordinary user sees these. */
+/* A directory without rights: as root nothing is hidden, so only an ordinary user sees these. */
 static void what_is_hidden(void **state)
 {
     AUTO_FREE char *dir = path_join(*state, "dir");
@@ -172,7 +172,7 @@ int main(void)
         cmocka_unit_test(kinds),
         cmocka_unit_test(links),
         cmocka_unit_test(listings_are_ordered),
-        cmocka_unit_test(what_is_no_folder_has_no_listing),
+        cmocka_unit_test(what_is_no_dir_has_no_listing),
         cmocka_unit_test(texts),
         cmocka_unit_test(what_is_hidden),
         cmocka_unit_test(a_workspace_on_this_host),

@@ -59,7 +59,7 @@ static void workspace_write_in_order(void **state)
     assert_string_equal(profile.entries.items[5].origin, "built-in workspace-write");
 }
 
-static void workspace_write_without_temporary_folders(void **state)
+static void workspace_write_without_temporary_dirs(void **state)
 {
     AUTO(profile_done) struct profile profile = {0};
     struct profile_workspace options = {.exclude =
@@ -182,7 +182,7 @@ static void entries_as_text(void **state)
         {"/srv/[z-a]", ACCESS_DENY, "!runs backwards", PROFILE_PATH_GLOB},
         {"/srv/*.{a,b}", ACCESS_DENY, "!\"{\" is not supported", PROFILE_PATH_GLOB},
         {"/srv/*\\", ACCESS_DENY, "!single backslash", PROFILE_PATH_GLOB},
-        {"/*", ACCESS_DENY, "!has to start with the name of a folder", PROFILE_PATH_GLOB},
+        {"/*", ACCESS_DENY, "!has to start with the name of a directory", PROFILE_PATH_GLOB},
         {":workspace_roots/../x", ACCESS_WRITE, "!not a path below the workspace",
          PROFILE_PATH_GLOB},
         {":workspace_roots/\\.\\./\\[x", ACCESS_WRITE, "!not a path below the workspace",
@@ -217,7 +217,7 @@ static void without_home_or_base(void **state)
     struct err err;
 
     assert_int_equal(profile_add_text(&profile, &options, &err), -1);
-    assert_contains(err.msg, "home folder is not known");
+    assert_contains(err.msg, "home directory is not known");
     options.text = "a/b";
     assert_int_equal(profile_add_text(&profile, &options, &err), -1);
     assert_contains(err.msg, "neither an absolute path");
@@ -242,7 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(read_only_reads_everything),
         cmocka_unit_test(workspace_write_in_order),
-        cmocka_unit_test(workspace_write_without_temporary_folders),
+        cmocka_unit_test(workspace_write_without_temporary_dirs),
         cmocka_unit_test(built_in_names),
         cmocka_unit_test(copies_are_independent),
         cmocka_unit_test(entries_as_text),

@@ -93,8 +93,8 @@ static char *entry_line(const struct access_entry *entry)
                       entry->is_protected ? " protected" : "", kinds[entry->kind]);
 }
 
-/* The line for the names of a folder that nothing has yet, so that the cases do not change with the
- * list of the names. NULL when `entry` is none of these, or too few names have an entry. */
+/* The line for the names of a directory that nothing has yet, so that the cases do not change with
+ * the list of the names. NULL when `entry` is none of these, or too few names have an entry. */
 static char *group_line(const struct access_map *map, const struct access_entry *entry)
 {
     AUTO_FREE char *dir = path_parent(entry->path);
