@@ -1,4 +1,4 @@
-/* See asker_hook.h. The program is run like any command, by oneshot, in a sandbox object that
+/* See asker_hook.h. The program is run like any command, as a job run, in a sandbox object that
  * confines nothing: bounded output, a deadline, and no descriptor of ours. */
 #include "approval/approver_hook.h"
 
@@ -7,8 +7,8 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "job/oneshot.h"
-#include "output/capture.h"
+#include "job/job_run.h"
+#include "output/output.h"
 #include "policy/access.h"
 #include "sandbox/sandbox.h"
 
@@ -32,8 +32,8 @@ struct hook_run {
     struct asker_hook *hook;
     struct hook_run *next;
     const struct approval_request *question;
-    struct oneshot_options options;
-    struct oneshot *oneshot;
+    struct job_run_options options;
+    struct job_run *run;
     char *argv[2];
     char *input;
 };
@@ -45,33 +45,33 @@ static void run_free(struct hook_run *run)
     while (*slot != run)
         slot = &(*slot)->next;
     *slot = run->next;
-    oneshot_free(run->oneshot);
+    job_run_free(run->run);
     free(run->input);
     free(run);
 }
 
 /* --- its answer --- */
 
-static char *text_of(const struct oneshot_result *result, enum stream stream)
+static char *text_of(const struct job_result *result, enum stream stream)
 {
     AUTO(buf_done) struct buf text = {0};
 
     buf_init(&text, SIZE_MAX / 2);
-    capture_render(result->capture, stream, &text);
+    output_render(job_stream(result->job, stream), &text);
     return buf_take(&text);
 }
 
-static int check_end(const struct oneshot_result *result, struct err *err)
+static int check_end(const struct job_result *result, struct err *err)
 {
     AUTO_FREE char *said = text_of(result, STREAM_STDERR);
 
-    if (result->end == ONESHOT_TIMED_OUT)
+    if (result->end == JOB_RUN_TIMED_OUT)
         return err_set(err, ERR_LIMIT, "it did not answer within %" PRIu64 " ms",
                        result->wall_ns / 1000000);
-    if (result->failed)
-        return err_set(err, ERR_SYSTEM, "%s", result->failure.msg);
-    if (result->exit_code != 0)
-        return err_set(err, ERR_INVALID, "it ended with %d%s%s", oneshot_exit_code(result),
+    if (job_result_has_failed(result))
+        return err_set(err, ERR_SYSTEM, "%s", result->process->failure.msg);
+    if (result->process->code != 0)
+        return err_set(err, ERR_INVALID, "it ended with %d%s%s", job_result_exit_code(result),
                        *said ? ": " : "", said);
     return 0;
 }
@@ -103,18 +103,18 @@ static void on_over(void *data)
     struct approvals *approvals = run->hook->asker.approvals;
     AUTO_FREE char *id = alloc_str(run->question->id);
     struct approval_answer answer = {.by = "hook"};
-    struct oneshot_result result;
+    struct job_result result;
     AUTO_FREE char *text = NULL;
     bool passes = false;
     struct err err;
 
-    oneshot_take(run->oneshot, &result);
+    job_run_take(run->run, &result);
     text = text_of(&result, STREAM_STDOUT);
     if (check_end(&result, &err) || read_answer(run, text, &answer, &passes, &err)) {
         answer.decision = APPROVAL_DENIED;
         answer.reason = alloc_strf("the hook %s: %s", run->hook->program, err.msg);
     }
-    oneshot_result_done(&result);
+    job_result_done(&result);
     run_free(run);
     if (!passes) {
         approvals_answer(approvals, id, &answer, &err); /* somebody may have been faster */
@@ -136,13 +136,13 @@ static void run_init(struct hook_run *run, struct asker_hook *hook,
     run->question = question;
     run->argv[0] = hook->program;
     run->input = alloc_strf("%s\n", line);
-    oneshot_defaults(&run->options);
+    job_run_defaults(&run->options);
     run->options.loop = hook->loop;
     run->options.sandbox = hook->sandbox;
     run->options.argv = run->argv;
     run->options.env = environ;
     run->options.cwd = question->cwd;
-    run->options.input = ONESHOT_INPUT_DATA;
+    run->options.input = JOB_RUN_INPUT_DATA;
     run->options.input_data = run->input;
     run->options.input_len = strlen(run->input);
     run->options.timeout_ns = hook->deadline_ns;
@@ -162,8 +162,8 @@ static void hook_ask(struct asker *asker, const struct approval_request *questio
     run_init(run, hook, question);
     run->next = hook->runs;
     hook->runs = run;
-    run->oneshot = oneshot_start(&run->options, &err);
-    if (run->oneshot)
+    run->run = job_run_start(&run->options, &err);
+    if (run->run)
         return;
     run_free(run);
     answer.reason = alloc_strf("the hook %s: %s", hook->program, err.msg);

@@ -19,7 +19,7 @@
 #include "cli/config_file.h"
 #include "cli/console.h"
 #include "cli/options.h"
-#include "job/oneshot.h"
+#include "job/job_run.h"
 #include "policy/environment.h"
 #include "policy/profile_json.h"
 #include "workspace/workspace.h"
@@ -179,20 +179,20 @@ static void on_started(void *data)
 }
 
 /* Ends as the command ended, so that whoever waits for us sees the same. */
-static int end_like(const struct oneshot_result *result)
+static int end_like(const struct job_result *result)
 {
-    if (result->failed) {
-        console_say("%s", result->failure.msg);
-        if (result->stage != LAUNCH_STAGE_EXEC)
+    if (job_result_has_failed(result)) {
+        console_say("%s", result->process->failure.msg);
+        if (result->process->stage != LAUNCH_STAGE_EXEC)
             return HELPER_EXIT_FAILED;
-        return result->failure.sys == ENOENT ? 127 : 126;
+        return result->process->failure.sys == ENOENT ? 127 : 126;
     }
-    if (!result->signal)
-        return result->exit_code;
+    if (!result->process->signal)
+        return result->process->code;
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* no core of ours: the command may have left its own */
-    signal(result->signal, SIG_DFL);
-    raise(result->signal);
-    return 128 + result->signal; /* a signal that does not end us */
+    signal(result->process->signal, SIG_DFL);
+    raise(result->process->signal);
+    return 128 + result->process->signal; /* a signal that does not end us */
 }
 
 /* A file of the caller's could be changed through its descriptor, whatever it was opened for, and a
@@ -204,41 +204,43 @@ static bool must_be_relayed(int fd)
     return fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode));
 }
 
-static void choose_streams(struct oneshot_options *job)
+static void choose_streams(struct job_run_options *job)
 {
-    job->stdio = ONESHOT_INHERIT;
+    job->stdio = JOB_RUN_INHERIT;
     if (!must_be_relayed(STDIN_FILENO) && !must_be_relayed(STDOUT_FILENO) &&
         !must_be_relayed(STDERR_FILENO))
         return;
-    job->stdio = ONESHOT_PIPES;
-    job->input = ONESHOT_INPUT_FD;
+    job->stdio = JOB_RUN_PIPES;
+    job->input = JOB_RUN_INPUT_FD;
     job->input_fd = STDIN_FILENO;
-    job->relay[STREAM_STDOUT] = STDOUT_FILENO;
-    job->relay[STREAM_STDERR] = STDERR_FILENO;
+    job->pump_fds[STREAM_STDOUT] = STDOUT_FILENO;
+    job->pump_fds[STREAM_STDERR] = STDERR_FILENO;
 }
 
 static int run_sandboxed(struct helper *helper, char **command)
 {
-    struct oneshot_options job;
-    struct oneshot_result result;
+    struct job_run_options job;
+    struct job_result result;
     struct err err;
+    int status;
 
     if (make_workspace(helper, &err))
         return helper_fail(&err, HELPER_EXIT_FAILED);
-    oneshot_defaults(&job);
+    job_run_defaults(&job);
     job.sandbox = helper->workspace->sandbox;
     job.argv = command;
     job.env = strv_view(&helper->workspace->env);
     job.cwd = helper->command_cwd;
     choose_streams(&job);
     job.kill_after_ns = HELPER_KILL_AFTER_NS;
-    job.signals = ONESHOT_SIGNALS_HANDLE;
+    job.signals = JOB_RUN_SIGNALS_HANDLE;
     job.on_started = on_started;
     job.data = helper;
-    if (oneshot_run(&job, &result, &err))
+    if (job_run(&job, &result, &err))
         return helper_fail(&err, HELPER_EXIT_FAILED);
-    oneshot_result_done(&result);
-    return end_like(&result);
+    status = end_like(&result);
+    job_result_done(&result);
+    return status;
 }
 
 /* Nothing is applied, so nothing has to stand between. */

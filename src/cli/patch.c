@@ -23,7 +23,7 @@
 #include "cli/policy_options.h"
 #include "cli/run.h"
 #include "cli/settings.h"
-#include "job/oneshot.h"
+#include "job/job_run.h"
 #include "patch/apply.h"
 #include "patch/dir.h"
 #include "patch/patch.h"
@@ -298,53 +298,53 @@ static int find_program(struct patch_run *run, struct err *err)
 
 /* Runs the helper to its end. */
 static int helper_run(struct patch_run *run, enum patch_task task, const struct buf *text,
-                      struct oneshot_result *ret, struct err *err)
+                      struct job_result *ret, struct err *err)
 {
     char *const no_env[] = {NULL};
     char *const argv[] = {(char *)PATCH_HELPER_NAME, (char *)patch_task_words[task],
                           (char *)patch_form_words[run->options->form], NULL};
-    struct oneshot_options job;
+    struct job_run_options job;
 
-    oneshot_defaults(&job);
+    job_run_defaults(&job);
     job.sandbox = run->settings.workspace->sandbox;
     job.access = run->settings.workspace->access;
     job.argv = argv;
     job.program = run->program;
     job.env = no_env;
     job.cwd = run->settings.workspace->dir;
-    job.input = ONESHOT_INPUT_DATA;
+    job.input = JOB_RUN_INPUT_DATA;
     job.input_data = text->data ? text->data : "";
     job.input_len = text->len;
     job.timeout_ns = PATCH_TIMEOUT_NS;
-    job.signals = ONESHOT_SIGNALS_HANDLE;
-    job.relay[STREAM_STDERR] = STDERR_FILENO;
+    job.signals = JOB_RUN_SIGNALS_HANDLE;
+    job.pump_fds[STREAM_STDERR] = STDERR_FILENO;
     /* of a recovery that was not asked for, only complaints are of interest */
-    job.relay[STREAM_STDOUT] = task == run->options->task ? STDOUT_FILENO : -1;
-    return oneshot_run(&job, ret, err);
+    job.pump_fds[STREAM_STDOUT] = task == run->options->task ? STDOUT_FILENO : -1;
+    return job_run(&job, ret, err);
 }
 
-static bool has_ended_by_itself(const struct oneshot_result *result)
+static bool has_ended_by_itself(const struct job_result *result)
 {
-    return result->end == ONESHOT_EXITED || result->end == ONESHOT_DENIED ||
-           result->end == ONESHOT_FAILED_TO_START;
+    return result->end == JOB_RUN_EXITED || result->end == JOB_RUN_DENIED ||
+           result->end == JOB_RUN_FAILED_TO_START;
 }
 
 /* After the helper was killed: the directory is put right before anything is said. */
-static int recover(struct patch_run *run, const struct oneshot_result *killed)
+static int recover(struct patch_run *run, const struct job_result *killed)
 {
     const struct buf nothing = {.data = NULL};
-    struct oneshot_result result;
+    struct job_result result;
     struct err err;
     struct err why;
 
     err_set(&err, ERR_SYSTEM, "the patch was %s",
-            killed->end == ONESHOT_TIMED_OUT ? "not done after a minute" : "interrupted");
+            killed->end == JOB_RUN_TIMED_OUT ? "not done after a minute" : "interrupted");
     if (run->options->task == PATCH_APPLY) {
         if (helper_run(run, PATCH_RECOVER, &nothing, &result, &why) == 0) {
-            if (!has_ended_by_itself(&result) || result.exit_code != 0)
+            if (!has_ended_by_itself(&result) || result.process->code != 0)
                 err_wrap(&err, "\"cordon patch --recover\" has to be called in %s",
                          run->settings.workspace->dir);
-            oneshot_result_done(&result);
+            job_result_done(&result);
         } else {
             (void)console_fail(&why);
         }
@@ -359,19 +359,19 @@ static void say_warnings(struct patch_run *run)
         console_say("%s", run->settings.warnings.items[i]);
 }
 
-static int report(struct patch_run *run, const struct oneshot_result *result)
+static int report(struct patch_run *run, const struct job_result *result)
 {
     bool is_text = run->options->form == PATCH_TEXT;
 
     if (is_text)
         say_warnings(run);
-    if (result->failed)
-        return patch_fail(run->options->form, &result->failure, EXIT_FAILED);
+    if (job_result_has_failed(result))
+        return patch_fail(run->options->form, &result->process->failure, EXIT_FAILED);
     if (!has_ended_by_itself(result))
         return recover(run, result);
     if (is_text)
         run_report_notes(result);
-    return oneshot_exit_code(result);
+    return job_result_exit_code(result);
 }
 
 static void patch_run_done(struct patch_run *run)
@@ -383,7 +383,7 @@ static int patch_with(const struct patch_options *options, const struct buf *tex
 {
     AUTO(run_audit_done) struct run_audit audit = {0};
     AUTO(patch_run_done) struct patch_run run = {.options = options};
-    struct oneshot_result result;
+    struct job_result result;
     struct err err;
     int status;
 
@@ -400,8 +400,8 @@ static int patch_with(const struct patch_options *options, const struct buf *tex
     }
     status = report(&run, &result);
     run_audit_patch_end(&audit, status == EXIT_OK,
-                        result.end == ONESHOT_EXITED ? NULL : oneshot_end_name(result.end));
-    oneshot_result_done(&result);
+                        result.end == JOB_RUN_EXITED ? NULL : job_run_end_name(result.end));
+    job_result_done(&result);
     return status;
 }
 

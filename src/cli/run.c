@@ -4,7 +4,7 @@
  *     stderr           lines of ours, "cordon: ...", unless --quiet
  *
  * The command never gets a descriptor of the caller's: pipes or a terminal of its own stand
- * between, and bytes are passed on. The exit status is the command's (job/oneshot.h).
+ * between, and bytes are passed on. The exit status is the command's (job/job_run.h).
  *
  * A command that is a patch (patch/call.h) is applied by the inner half of `cordon patch`, in the
  * sandbox of the run, with an empty environment. What is asked about and written down is the command
@@ -20,8 +20,7 @@
 #include "cli/patch.h"
 #include "cli/run_flow.h"
 #include "executor/execution.h"
-#include "job/oneshot.h"
-#include "output/capture.h"
+#include "job/job_run.h"
 #include "patch/patch.h"
 #include "policy/protect.h"
 
@@ -38,8 +37,8 @@
 void run_options_init(struct run_options *options)
 {
     *options = (struct run_options){
-        .kill_after_ns = ONESHOT_KILL_AFTER_NS,
-        .max_output = CAPTURE_DEFAULT_MAX,
+        .kill_after_ns = JOB_RUN_KILL_AFTER_NS,
+        .max_output = OUTPUT_MEMORY_DEFAULT,
     };
 }
 
@@ -197,24 +196,24 @@ void run_patch_done(struct run_patch *patch)
 }
 
 void run_patch_fill(struct run_patch *patch, struct execution_options *execution,
-                    struct oneshot_options *job)
+                    struct job_run_options *job)
 {
     if (!run_patch_is_one(patch))
         return;
     execution->stand_in = patch->helper;
     execution->cwd = patch->cwd;
     job->program = patch->program;
-    job->stdio = ONESHOT_PIPES;
+    job->stdio = JOB_RUN_PIPES;
     job->terminal_fd = -1;
-    job->input = ONESHOT_INPUT_DATA;
+    job->input = JOB_RUN_INPUT_DATA;
     job->input_data = patch->call.text;
     job->input_len = patch->call.text_len;
 }
 
-void run_patch_report(const struct run_patch *patch, const struct oneshot_result *result)
+void run_patch_report(const struct run_patch *patch, const struct job_result *result)
 {
-    bool is_whole = result->end == ONESHOT_EXITED || result->end == ONESHOT_DENIED ||
-                    result->end == ONESHOT_FAILED_TO_START;
+    bool is_whole = result->end == JOB_RUN_EXITED || result->end == JOB_RUN_DENIED ||
+                    result->end == JOB_RUN_FAILED_TO_START;
 
     if (run_patch_is_one(patch) && !is_whole)
         console_say("the patch was interrupted: \"cordon patch --recover\" in %s, or the next "
@@ -254,40 +253,40 @@ static bool wants_input(const struct run_options *options)
     return !isatty(STDIN_FILENO) || is_own_terminal(STDIN_FILENO);
 }
 
-static void choose_streams(const struct run_options *options, struct oneshot_options *job)
+static void choose_streams(const struct run_options *options, struct job_run_options *job)
 {
     if (!(options->flags & RUN_JSON)) {
-        job->relay[STREAM_STDOUT] = STDOUT_FILENO;
-        job->relay[STREAM_STDERR] = STDERR_FILENO;
+        job->pump_fds[STREAM_STDOUT] = STDOUT_FILENO;
+        job->pump_fds[STREAM_STDERR] = STDERR_FILENO;
     }
-    job->stdio = wants_terminal(options) ? ONESHOT_TTY : ONESHOT_PIPES;
-    job->input = wants_input(options) ? ONESHOT_INPUT_FD : ONESHOT_INPUT_NULL;
+    job->stdio = wants_terminal(options) ? JOB_RUN_TTY : JOB_RUN_PIPES;
+    job->input = wants_input(options) ? JOB_RUN_INPUT_FD : JOB_RUN_INPUT_NULL;
     job->input_fd = STDIN_FILENO;
-    if (job->stdio == ONESHOT_TTY && job->input == ONESHOT_INPUT_FD &&
+    if (job->stdio == JOB_RUN_TTY && job->input == JOB_RUN_INPUT_FD &&
         !(options->flags & RUN_JSON) && is_own_terminal(STDIN_FILENO))
         job->terminal_fd = STDIN_FILENO;
 }
 
 /* --- the command --- */
 
-static void fill_job(const struct run_options *options, struct oneshot_options *job)
+static void fill_job(const struct run_options *options, struct job_run_options *job)
 {
-    oneshot_defaults(job);
+    job_run_defaults(job);
     job->timeout_ns = options->timeout_ns;
     job->kill_after_ns = options->kill_after_ns;
     job->max_output = options->max_output;
     job->limits = options->limits;
-    job->signals = ONESHOT_SIGNALS_HANDLE;
+    job->signals = JOB_RUN_SIGNALS_HANDLE;
     choose_streams(options, job);
 }
 
 /* Output that could not be written is a failure of ours, unless its reader just went away. */
-static int exit_status(const struct oneshot_result *result)
+static int exit_status(const struct job_result *result)
 {
-    int status = oneshot_exit_code(result);
+    int status = job_result_exit_code(result);
 
     for (int i = 0; i < STREAM_COUNT; i++) {
-        int error = result->output_pump_error[i];
+        int error = result->pump_error[i];
 
         if (!error || error == EPIPE)
             continue;
@@ -307,7 +306,7 @@ static int run_fail(const struct run_options *options, const struct err *err)
 
 static int report_attempt(const struct run_flow *flow, const struct execution_result *execution)
 {
-    const struct oneshot_result *result = &execution->attempts[execution->attempts_len - 1].result;
+    const struct job_result *result = &execution->attempts[execution->attempts_len - 1].result;
     int status = exit_status(result);
 
     run_patch_report(&flow->patch, result);
@@ -316,8 +315,8 @@ static int report_attempt(const struct run_flow *flow, const struct execution_re
 
         return printed == EXIT_OK ? status : printed;
     }
-    if (result->failed)
-        console_say("%s", result->failure.msg);
+    if (job_result_has_failed(result))
+        console_say("%s", result->process->failure.msg);
     if (!(flow->options->flags & RUN_QUIET))
         run_report_notes(result);
     return status;

@@ -18,8 +18,8 @@ struct config_file;
 struct execution_event;
 struct execution_options;
 struct execution_result;
-struct oneshot_options;
-struct oneshot_result;
+struct job_run_options;
+struct job_result;
 struct settings;
 struct strv;
 
@@ -81,10 +81,10 @@ static inline bool run_patch_is_one(const struct run_patch *patch)
 
 /* Has the helper run in place of the command, and feeds it; nothing when it is no patch. */
 void run_patch_fill(struct run_patch *patch, struct execution_options *execution,
-                    struct oneshot_options *job);
+                    struct job_run_options *job);
 
 /* Says what is to be done when the helper was ended on its way. */
-void run_patch_report(const struct run_patch *patch, const struct oneshot_result *result);
+void run_patch_report(const struct run_patch *patch, const struct job_result *result);
 
 /* --- run_report.c: lines and JSON --- */
 
@@ -96,7 +96,7 @@ void run_report_no_sandbox(const struct settings *settings, struct strv *warning
 
 /* Lines on stderr, after the output: time is up, a limit was reached, what was refused and what
  * would allow it. */
-void run_report_notes(const struct oneshot_result *result);
+void run_report_notes(const struct job_result *result);
 
 /* job/result_json.h's object on stdout, of the last attempt, and beside it:
  *

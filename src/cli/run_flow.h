@@ -27,7 +27,7 @@ struct run_flow {
     struct prompt *prompt;    /* the terminal that is asked at; NULL: none */
     struct approvals *approvals;
     struct execution_options execution_options;
-    struct oneshot_options job;
+    struct job_run_options job;
     struct execution *execution;
     size_t warned; /* of the warnings: those that were said */
     bool is_done;

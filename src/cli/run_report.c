@@ -13,7 +13,7 @@
 #include "cli/settings.h"
 #include "executor/execution.h"
 #include "executor/execution_audit.h"
-#include "job/oneshot.h"
+#include "job/job_run.h"
 #include "job/result_json.h"
 #include "sandbox/sandbox.h"
 
@@ -117,24 +117,25 @@ static void say_denials(const struct denials *denials)
         console_say("... and %zu more; --json has them all", shown - DENIALS_SHOWN);
 }
 
-static void say_limits(const struct oneshot_result *result)
+static void say_limits(const struct job_result *result)
 {
-    const struct resource_limits_report *limits = &result->limits;
+    struct resource_limits_report limits;
 
+    job_resource_limits(result->job, &limits);
     for (int i = 0; i < LIMIT_COUNT; i++)
-        if (limits->hit[i])
+        if (limits.hit[i])
             console_say("the limit --max-%s was reached (kept by %s)",
                         resource_limit_name((enum resource_limit)i),
-                        limit_mechanism_name(limits->by[i]));
+                        limit_mechanism_name(limits.by[i]));
     /* The kernel does not count root's processes (setrlimit(2), RLIMIT_NPROC). */
-    if (limits->by[LIMIT_PIDS] == LIMIT_BY_RLIMIT && geteuid() == 0)
+    if (limits.by[LIMIT_PIDS] == LIMIT_BY_RLIMIT && geteuid() == 0)
         console_say("--max-pids was not enforced: for root that takes a cgroup, and there is none "
                     "here (cordon doctor tells what to do)");
 }
 
-void run_report_notes(const struct oneshot_result *result)
+void run_report_notes(const struct job_result *result)
 {
-    if (result->end == ONESHOT_TIMED_OUT)
+    if (result->end == JOB_RUN_TIMED_OUT)
         console_say("time is up after %" PRIu64 " ms: the command was ended",
                     result->wall_ns / 1000000);
     if (result->drain_cut)
@@ -173,7 +174,7 @@ static json_t *approval_to_json(const struct execution_result *execution)
 
 int run_report_json(const struct settings *settings, const struct execution_result *execution)
 {
-    const struct oneshot_result *result = &execution->attempts[execution->attempts_len - 1].result;
+    const struct job_result *result = &execution->attempts[execution->attempts_len - 1].result;
     AUTO_JSON json_t *json = result_to_json(result);
     json_t *sandbox = json_object_get(json, "sandbox");
     const char *why = sandbox_degradation(result->sandbox);
@@ -286,10 +287,10 @@ void run_audit_event(struct run_audit *audit, const struct settings *settings,
 
 static void add_patch_end(struct run_audit *audit, const struct execution_result *result)
 {
-    const struct oneshot_result *last =
+    const struct job_result *last =
         result->attempts_len ? &result->attempts[result->attempts_len - 1].result : NULL;
-    bool is_applied = last && last->end == ONESHOT_EXITED && last->exit_code == 0;
-    const char *reason = last ? oneshot_end_name(last->end) : result->reason;
+    bool is_applied = last && last->end == JOB_RUN_EXITED && last->process->code == 0;
+    const char *reason = last ? job_run_end_name(last->end) : result->reason;
 
     run_audit_patch_end(audit, is_applied, is_applied ? NULL : reason);
 }

@@ -41,8 +41,8 @@ struct execution {
     struct loop_timer *defer;   /* begins, and tells that it is done */
     struct approval_wait *wait; /* while somebody is asked */
     bool was_approved;          /* by an answer to the first question */
-    struct oneshot_options job;
-    struct oneshot *oneshot; /* while the command runs */
+    struct job_run_options job;
+    struct job_run *run; /* while the command runs */
     struct execution_stage stage;
     struct grant grant;
     struct profile_overlay widened; /* additional permissions and grant */
@@ -70,14 +70,14 @@ void execution_free(struct execution *execution)
     if (execution->wait)
         approvals_leave(execution->wait);
     loop_timer_free(execution->defer);
-    oneshot_free(execution->oneshot);
+    job_run_free(execution->run);
     requirement_done(&execution->requirement);
     strv_done(&execution->keys);
     grant_done(&execution->grant);
     profile_overlay_done(&execution->widened);
     for (size_t i = 0; i < result->attempts_len; i++) {
         free(result->attempts[i].widened);
-        oneshot_result_done(&result->attempts[i].result);
+        job_result_done(&result->attempts[i].result);
     }
     free(result->reason);
     json_decref(result->questions);
@@ -133,7 +133,7 @@ static void fail(struct execution *execution, const struct err *err)
 
 static void on_started(void *data)
 {
-    const struct oneshot_options *job = ((struct execution *)data)->options->job;
+    const struct job_run_options *job = ((struct execution *)data)->options->job;
 
     if (job->on_started)
         job->on_started(job->data);
@@ -142,7 +142,7 @@ static void on_started(void *data)
 static void on_output(void *data, enum stream stream, const char *bytes, size_t len,
                       uint64_t offset)
 {
-    const struct oneshot_options *job = ((struct execution *)data)->options->job;
+    const struct job_run_options *job = ((struct execution *)data)->options->job;
 
     if (job->on_output)
         job->on_output(job->data, stream, bytes, len, offset);
@@ -161,11 +161,11 @@ static void on_over(void *data)
     struct execution_result *result = &execution->result;
     struct execution_attempt *attempt = &result->attempts[result->attempts_len++];
 
-    oneshot_take(execution->oneshot, &attempt->result);
-    oneshot_free(TAKE_PTR(execution->oneshot));
+    job_run_take(execution->run, &attempt->result);
+    job_run_free(TAKE_PTR(execution->run));
     tell_denials(execution, &attempt->result.denials);
-    if (result->attempts_len < EXECUTION_ATTEMPTS_MAX && attempt->result.end == ONESHOT_DENIED &&
-        !attempt->result.signal && attempt->place != REQUIREMENT_UNCONFINED)
+    if (result->attempts_len < EXECUTION_ATTEMPTS_MAX && attempt->result.end == JOB_RUN_DENIED &&
+        !attempt->result.process->signal && attempt->place != REQUIREMENT_UNCONFINED)
         ask_again(execution);
     else
         finish(execution, EXECUTION_RAN, NULL);
@@ -205,8 +205,8 @@ static void attempt(struct execution *execution, enum requirement_place place, c
         return;
     }
     fill_job(execution);
-    execution->oneshot = oneshot_start(&execution->job, &err);
-    if (!execution->oneshot) {
+    execution->run = job_run_start(&execution->job, &err);
+    if (!execution->run) {
         fail(execution, &err);
         return;
     }
@@ -614,8 +614,8 @@ struct execution *execution_start(const struct execution_options *options)
 
 void execution_cancel(struct execution *execution)
 {
-    if (execution->oneshot)
-        oneshot_cancel(execution->oneshot);
+    if (execution->run)
+        job_run_cancel(execution->run);
     if (!execution->wait)
         return;
     approvals_leave(TAKE_PTR(execution->wait));

@@ -17,7 +17,7 @@
 #include "approval/requirement.h"
 #include "base/err.h"
 #include "base/strv.h"
-#include "job/oneshot.h"
+#include "job/job_run.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,7 +95,7 @@ struct execution_options {
     bool is_last;          /* of its session: nothing is worth being remembered for it */
 
     /* How it runs: everything that is not said here. Its callbacks get its `data`. */
-    const struct oneshot_options *job;
+    const struct job_run_options *job;
     /* Makes what an attempt runs in; called at most twice. */
     int (*prepare)(void *data, const struct execution_place *place, struct execution_stage *ret,
                    struct err *err);
@@ -114,7 +114,7 @@ enum execution_outcome {
 struct execution_attempt {
     enum requirement_place place;
     char *widened; /* what it got beyond the profile, in words; NULL: nothing */
-    struct oneshot_result result;
+    struct job_result result;
 };
 
 enum { EXECUTION_ATTEMPTS_MAX = 2 };

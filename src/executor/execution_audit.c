@@ -4,7 +4,7 @@
 #include "base/strv.h"
 #include "denial/denial.h"
 #include "executor/execution.h"
-#include "output/capture.h"
+#include "output/output.h"
 
 #include <jansson.h>
 #include <stddef.h>
@@ -61,23 +61,16 @@ bool execution_audit_event(const struct execution_event *event, char *const *arg
     return false;
 }
 
-static uint64_t bytes_of(const struct oneshot_result *result, enum stream stream)
+json_t *execution_audit_output(const struct job_result *result)
 {
-    struct capture_view view;
-
-    capture_view(result->capture, stream, &view);
-    return view.total;
-}
-
-json_t *execution_audit_output(const struct oneshot_result *result)
-{
-    return audit_output_body(bytes_of(result, STREAM_STDOUT), bytes_of(result, STREAM_STDERR));
+    return audit_output_body(output_total(job_stream(result->job, STREAM_STDOUT)),
+                             output_total(job_stream(result->job, STREAM_STDERR)));
 }
 
 json_t *execution_audit_end(const struct execution_result *result)
 {
     struct audit_end end = {.end = "cancelled", .exit_code = -1};
-    const struct oneshot_result *last =
+    const struct job_result *last =
         result && result->attempts_len ? &result->attempts[result->attempts_len - 1].result : NULL;
 
     if (result) {
@@ -86,11 +79,11 @@ json_t *execution_audit_end(const struct execution_result *result)
         end.reason = result->reason;
     }
     if (result && result->outcome == EXECUTION_RAN && last) {
-        end.end = oneshot_end_name(last->end);
-        end.exit_code = last->exit_code;
-        end.signal = last->signal;
+        end.end = job_run_end_name(last->end);
+        end.exit_code = last->process->code;
+        end.signal = last->process->signal;
         end.wall_ns = last->wall_ns;
-        end.reason = last->failed ? last->failure.msg : NULL;
+        end.reason = job_result_has_failed(last) ? last->process->failure.msg : NULL;
     }
     return audit_end_body(&end);
 }

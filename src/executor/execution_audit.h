@@ -8,7 +8,7 @@
 struct execution_event;
 struct execution_result;
 struct json_t;
-struct oneshot_result;
+struct job_result;
 
 struct audit_note {
     enum audit_event event;
@@ -21,7 +21,7 @@ bool execution_audit_event(const struct execution_event *event, char *const *arg
                            struct audit_note *ret);
 
 /* Of one attempt: how much it wrote. */
-struct json_t *execution_audit_output(const struct oneshot_result *result);
+struct json_t *execution_audit_output(const struct job_result *result);
 
 /* How it ended; NULL: it was given up by whoever started it. */
 struct json_t *execution_audit_end(const struct execution_result *result);

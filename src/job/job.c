@@ -5,20 +5,84 @@
  *                         |    ^
  *       job_write --> pending --(INPUT_ROOM)--> process
  *
- * Nobody is told anything out of a call that they make: events come from the loop only. */
+ * Events come from the loop only, never out of a call. */
 #include "job/job.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "job/job_limits.h"
-#include "job/write_ids.h"
+#include "base/str.h"
 #include "output/model_cursor.h"
 
 #include <stdlib.h>
 
-enum session_input {
+/* --- the writes that were taken ---
+ *
+ * Their names, so that one that is sent twice is written once. A ring that is searched from end to
+ * end: comparing 4,096 numbers takes less than the write(2) that it may save. */
+
+#define WRITE_IDS_MAX 4096 /* kept; the oldest is forgotten first */
+
+struct write_id {
+    uint64_t hash;
+    char *text;
+};
+
+/* Zeroed it is empty. */
+struct write_ids {
+    struct write_id *items;
+    size_t len;
+    size_t cap;
+    size_t oldest; /* once there are WRITE_IDS_MAX */
+};
+
+/* FNV-1a, 64 bits (draft-eastlake-fnv). It only saves comparing texts. */
+static uint64_t hash_text(const char *text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static void write_ids_done(struct write_ids *ids)
+{
+    for (size_t i = 0; i < ids->len; i++)
+        free(ids->items[i].text);
+    free(ids->items);
+    *ids = (struct write_ids){0};
+}
+
+static bool write_ids_has(const struct write_ids *ids, const char *id)
+{
+    uint64_t hash = hash_text(id);
+
+    for (size_t i = 0; i < ids->len; i++)
+        if (ids->items[i].hash == hash && str_eq(ids->items[i].text, id))
+            return true;
+    return false;
+}
+
+static void write_ids_add(struct write_ids *ids, const char *id)
+{
+    struct write_id *slot;
+
+    if (ids->len < WRITE_IDS_MAX) {
+        ids->items = alloc_grow(ids->items, ids->len, &ids->cap, sizeof *ids->items);
+        slot = &ids->items[ids->len++];
+    } else {
+        slot = &ids->items[ids->oldest];
+        ids->oldest = (ids->oldest + 1) % WRITE_IDS_MAX;
+        free(slot->text);
+    }
+    *slot = (struct write_id){.hash = hash_text(id), .text = alloc_str(id)};
+}
+
+/* --- the job --- */
+
+enum job_input {
     INPUT_IS_OPEN,
     INPUT_IS_CLOSING, /* behind what is pending */
     INPUT_IS_CLOSED,  /* or there never was one */
@@ -29,13 +93,19 @@ struct job {
     struct process *process; /* NULL once it has ended */
     struct process_end end;
     bool has_end;
-    struct job_limits bounds;
-    struct output *output;
-    struct model_cursor *unread;
+    char *program;                   /* that was executed; names denials */
+    const struct access_map *access; /* borrowed; NULL: the sandbox refuses nothing */
+    struct resource_limits_scope limits;
+    struct resource_limits_report limits_report; /* complete once it has ended */
+    struct output *outputs[STREAM_COUNT];        /* the same one, or one for each stream */
+    size_t memory_max;                           /* of each */
+    struct model_cursor *cursor;                 /* NULL with one for each */
+    const struct job_tap *tap;
+    void *data;
     struct screen *screen; /* NULL: none */
     struct buf pending;    /* input that the process had no room for */
     struct write_ids writes;
-    enum session_input input;
+    enum job_input input;
     bool has_refused;
     bool is_terminated; /* its end was asked for */
     struct list watches;
@@ -73,17 +143,15 @@ static void on_output(void *data, enum stream stream, const char *bytes, size_t 
 {
     struct job *job = data;
 
-    output_append(job->output, stream, bytes, len);
-    while (job->screen && len) {
-        size_t taken = screen_feed(job->screen, bytes, len);
-
-        bytes += taken;
-        len -= taken;
-    }
+    output_append(job->outputs[stream], stream, bytes, len);
+    for (size_t at = 0; job->screen && at < len;)
+        at += screen_feed(job->screen, bytes + at, len - at);
+    if (job->tap && job->tap->on_output)
+        job->tap->on_output(job->data, stream, bytes, len, offset);
 }
 
 /* Passes on what waits, as far as it goes. */
-static void session_feed(struct job *job)
+static void job_feed(struct job *job)
 {
     size_t taken = process_write(job->process, job->pending.data, job->pending.len);
 
@@ -102,11 +170,15 @@ static void on_input(void *data, enum input_event event)
 {
     struct job *job = data;
 
+    if (job->tap && job->tap->on_input) {
+        job->tap->on_input(job->data, event);
+        return;
+    }
     if (event == INPUT_CLOSED) {
         job->input = INPUT_IS_CLOSED;
         buf_done(&job->pending);
     } else {
-        session_feed(job);
+        job_feed(job);
     }
     if (job->has_refused && !job->pending.len) {
         job->has_refused = false;
@@ -134,11 +206,13 @@ static void on_end(void *data, const struct process_end *end)
 
     job->end = *end;
     job->has_end = true;
-    job_limits_end(&job->bounds, end);
+    resource_limits_report(&job->limits, end, &job->limits_report);
+    resource_limits_close(&job->limits);
     job->input = INPUT_IS_CLOSED;
     buf_done(&job->pending);
     process_free(TAKE_PTR(job->process));
-    output_finish(job->output);
+    for (int i = 0; i < STREAM_COUNT; i++)
+        output_finish(job->outputs[i]);
     job_notify(job, JOB_ENDED);
 }
 
@@ -158,8 +232,20 @@ static void job_auto_free(struct job **slot)
     job_free(*slot);
 }
 
+static void job_make_outputs(struct job *job, const struct job_options *options)
+{
+    bool are_apart = options->streams == JOB_STREAMS_APART;
+
+    job->memory_max = options->output.memory_max;
+    for (int i = 0; i < STREAM_COUNT; i++)
+        job->outputs[i] = i && !are_apart ? job->outputs[0] : output_new(&options->output);
+    if (!are_apart)
+        job->cursor = model_cursor_new(job->outputs[0], job->memory_max);
+}
+
 static struct job *job_new(const struct job_options *options)
 {
+    static const struct resource_limits none;
     const struct process_options *process = options->process;
     struct job *job = alloc_zero(1, sizeof *job);
 
@@ -171,11 +257,15 @@ static struct job *job_new(const struct job_options *options)
         .has_tty = process->stdio == PROCESS_TTY,
         .started_ns = clock_now_ns(),
     };
-    job_limits_open(&job->bounds, options->limits, options->cgroup_base, options->access);
+    job->program = alloc_str(process->program ? process->program : process->argv[0]);
+    job->access = options->access;
+    job->tap = options->tap;
+    job->data = options->data;
+    resource_limits_open(options->limits ? options->limits : &none, options->cgroup_base,
+                         &job->limits);
     job->input =
         job->info.has_tty || process->input == PROCESS_STDIN_PIPE ? INPUT_IS_OPEN : INPUT_IS_CLOSED;
-    job->output = output_new(&options->output);
-    job->unread = model_cursor_new(job->output, options->output.memory_max);
+    job_make_outputs(job, options);
     if (options->screen && job->info.has_tty)
         job->screen =
             screen_new(&(struct screen_options){.size = process->size, .limits = *options->screen});
@@ -190,10 +280,10 @@ struct job *job_start(const struct job_options *options, struct err *err)
 
     process.events = &events;
     process.data = job;
-    process.drain =
-        (struct process_drain){.quiet_ns = JOB_DRAIN_QUIET_NS, .total_ns = PROCESS_DRAIN_TOTAL_NS};
-    process.limits = job->bounds.limits.rlimits;
-    process.cgroup = resource_limits_cgroup_fd(&job->bounds.limits);
+    if (!process.drain.quiet_ns)
+        process.drain.quiet_ns = JOB_DRAIN_QUIET_NS;
+    process.limits = job->limits.rlimits;
+    process.cgroup = resource_limits_cgroup_fd(&job->limits);
     job->process = process_start(&process, err);
     return job->process ? TAKE_PTR(job) : NULL;
 }
@@ -203,12 +293,15 @@ void job_free(struct job *job)
     if (!job)
         return;
     process_free(job->process);
-    job_limits_done(&job->bounds);
-    model_cursor_free(job->unread);
-    output_free(job->output);
+    resource_limits_close(&job->limits);
+    model_cursor_free(job->cursor);
+    if (job->outputs[STREAM_STDERR] != job->outputs[STREAM_STDOUT])
+        output_free(job->outputs[STREAM_STDERR]);
+    output_free(job->outputs[STREAM_STDOUT]);
     screen_free(job->screen);
     buf_done(&job->pending);
     write_ids_done(&job->writes);
+    free(job->program);
     free((char *)job->info.command);
     free((char *)job->info.cwd);
     free(job);
@@ -216,7 +309,7 @@ void job_free(struct job *job)
 
 /* --- input --- */
 
-static void session_take(struct job *job, const char *bytes, size_t len)
+static void job_take(struct job *job, const char *bytes, size_t len)
 {
     size_t taken = 0;
 
@@ -232,7 +325,7 @@ static bool is_interrupt(const struct job *job, const char *bytes, size_t len)
 }
 
 /* Whether the bytes can be taken, and if not, why. */
-static enum job_written session_can_write(struct job *job, size_t len)
+static enum job_written job_can_write(struct job *job, size_t len)
 {
     if (job->input != INPUT_IS_OPEN)
         return JOB_NO_INPUT;
@@ -259,9 +352,9 @@ int job_write(struct job *job, const void *bytes, size_t len, const char *name,
         if (process_interrupt(job->process, err))
             return -1;
     } else {
-        written = session_can_write(job, len);
+        written = job_can_write(job, len);
         if (written == JOB_WRITTEN)
-            session_take(job, bytes, len);
+            job_take(job, bytes, len);
     }
     if (name && (written == JOB_WRITTEN || written == JOB_INTERRUPTED))
         write_ids_add(&job->writes, name);
@@ -275,7 +368,7 @@ void job_close_input(struct job *job)
         return;
     job->input = INPUT_IS_CLOSING;
     if (!job->pending.len)
-        session_feed(job);
+        job_feed(job);
 }
 
 /* --- control --- */
@@ -315,6 +408,58 @@ void job_hold_output(struct job *job, bool on)
         process_hold_output(job->process, (enum stream)i, on);
 }
 
+/* --- denials --- */
+
+/* What is read of the beginning, and of the end, or as much as memory holds: a spool may hold much
+ * more. */
+#define READ_AT_LEAST ((uint64_t)1 << 19)
+
+/* As text: the readers of lines stop at a NUL. A gap ends a line. */
+static void take_record(const struct output_record *record, char *piece,
+                        struct buf texts[STREAM_COUNT])
+{
+    if (record->kind == OUTPUT_GAP)
+        for (int i = 0; i < STREAM_COUNT; i++)
+            buf_append_str(&texts[i], "\n");
+    if (record->kind != OUTPUT_BYTES)
+        return;
+    for (uint64_t i = 0; i < record->len; i++)
+        piece[i] = piece[i] ? piece[i] : ' ';
+    buf_append(&texts[record->stream], piece, (size_t)record->len);
+}
+
+static void read_part(struct output *output, uint64_t from, uint64_t to,
+                      struct buf texts[STREAM_COUNT])
+{
+    struct output_record record = {.kind = OUTPUT_BYTES};
+    struct output_cursor cursor;
+    char piece[8192];
+
+    output_seek(output, from, &cursor);
+    while (cursor.offset < to && (record.kind == OUTPUT_BYTES || record.kind == OUTPUT_GAP)) {
+        uint64_t left = to - cursor.offset;
+
+        output_read(output, &cursor, OUTPUT_BY_RUN, piece,
+                    left < sizeof piece ? (size_t)left : sizeof piece, &record);
+        take_record(&record, piece, texts);
+    }
+}
+
+static void read_output(struct output *output, size_t memory_max, struct buf texts[STREAM_COUNT])
+{
+    static const struct output_record gap = {.kind = OUTPUT_GAP};
+    uint64_t total = output_total(output);
+    uint64_t half = memory_max / 2 < READ_AT_LEAST ? READ_AT_LEAST : memory_max / 2 + 1;
+
+    if (total <= 2 * half) {
+        read_part(output, 0, total, texts);
+        return;
+    }
+    read_part(output, 0, half, texts);
+    take_record(&gap, NULL, texts);
+    read_part(output, total - half, total, texts);
+}
+
 /* --- what is known --- */
 
 void job_info(const struct job *job, struct job_info *ret)
@@ -329,14 +474,29 @@ pid_t job_pid(const struct job *job)
     return job->process ? process_pid(job->process) : 0;
 }
 
+struct process *job_process(const struct job *job)
+{
+    return job->process;
+}
+
+bool job_is_running(const struct job *job)
+{
+    return job->process && process_is_running(job->process);
+}
+
 struct output *job_output(const struct job *job)
 {
-    return job->output;
+    return job->outputs[STREAM_STDOUT];
+}
+
+struct output *job_stream(const struct job *job, enum stream stream)
+{
+    return job->outputs[stream];
 }
 
 struct model_cursor *job_model_cursor(const struct job *job)
 {
-    return job->unread;
+    return job->cursor;
 }
 
 const struct screen *job_screen(const struct job *job)
@@ -352,18 +512,30 @@ const struct process_end *job_end(const struct job *job)
 const struct resource_limits *job_resource_limits(const struct job *job,
                                                   struct resource_limits_report *ret)
 {
-    *ret = job->bounds.report;
-    return &job->bounds.limits.asked;
+    *ret = job->limits_report;
+    return &job->limits.asked;
 }
 
+/* Looked for only on request: it takes a copy of what is retained, which is not worth making of a
+ * command that did its work. */
 void job_denials(const struct job *job, struct denials *ret)
 {
-    job_limits_denials(&job->bounds,
-                       &(struct job_limits_denial){.end = &job->end,
-                                                   .program = job->info.command,
-                                                   .cwd = job->info.cwd,
-                                                   .output = job->output},
-                       ret);
+    struct denial_input input = {
+        .access = job->access, .cwd = job->info.cwd, .end = &job->end, .program = job->program};
+    struct buf texts[STREAM_COUNT];
+
+    if (job->end.how == PROCESS_EXITED && job->end.code == 0)
+        return;
+    for (int i = 0; i < STREAM_COUNT; i++)
+        buf_init(&texts[i], SIZE_MAX / 2);
+    for (int i = 0; job->access && i < STREAM_COUNT; i++)
+        if (!i || job->outputs[i] != job->outputs[0])
+            read_output(job->outputs[i], job->memory_max, texts);
+    for (int i = 0; i < STREAM_COUNT; i++)
+        input.texts[i] = texts[i].data;
+    denials_find(&input, ret);
+    for (int i = 0; i < STREAM_COUNT; i++)
+        buf_done(&texts[i]);
 }
 
 bool job_is_alive(const struct job *job)

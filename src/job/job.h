@@ -32,19 +32,35 @@ struct model_cursor;
  * "post-exit wait for stream close". */
 #define JOB_DRAIN_QUIET_NS UINT64_C(50000000)
 
+enum job_streams {
+    JOB_STREAMS_MERGED, /* one output: what a terminal would show */
+    JOB_STREAMS_APART,  /* an output for each */
+};
+
+/* Called from inside the job, which they must not free. Each may be NULL. */
+struct job_tap {
+    /* Live, when the bytes are in the job's output. */
+    void (*on_output)(void *data, enum stream stream, const char *bytes, size_t len,
+                      uint64_t offset);
+    void (*on_input)(void *data, enum input_event event); /* in place of job_write() */
+};
+
 struct job_options {
     int id;
-    uint64_t owner;      /* 0: nobody */
+    uint64_t owner;      /* 0: none */
     const char *command; /* to show to people; copied */
-    /* Its events, data, drain, limits and cgroup do not count. */
+    /* Its events, data, limits and cgroup do not count; a zeroed drain is JOB_DRAIN_QUIET_NS. */
     const struct process_options *process;
     const struct resource_limits *limits; /* NULL: none */
     const char *cgroup_base;              /* as in resource_limits_open() */
     const struct access_map *access; /* what the sandbox was made for, borrowed for the life of the
                                         job; names denials; NULL: none */
-    struct output_options output;
+    enum job_streams streams;
+    struct output_options output; /* of each */
     /* Of a terminal's size, and only for a terminal; NULL: none. */
     const struct screen_limits *screen;
+    const struct job_tap *tap; /* borrowed for the life of the job; NULL: none */
+    void *data;                /* of the tap */
 };
 
 /* NULL on failure. A command that cannot be executed is no failure here but ends at once. */
@@ -121,8 +137,15 @@ void job_info(const struct job *job, struct job_info *ret);
 /* The command's, as seen from here; 0 when it has ended or cannot be told. */
 pid_t job_pid(const struct job *job);
 
-struct output *job_output(const struct job *job); /* to be read; borrowed */
-struct model_cursor *job_model_cursor(const struct job *job);
+/* Its process, for the pumps of a tap; NULL once it has ended. */
+struct process *job_process(const struct job *job);
+
+/* The command has not ended yet; its last output may still be to come. */
+bool job_is_running(const struct job *job);
+
+struct output *job_output(const struct job *job);                     /* to be read; borrowed */
+struct output *job_stream(const struct job *job, enum stream stream); /* with JOB_STREAMS_APART */
+struct model_cursor *job_model_cursor(const struct job *job);         /* with JOB_STREAMS_MERGED */
 
 /* NULL unless it was asked for and there is a terminal; as it is now, also behind the end. */
 const struct screen *job_screen(const struct job *job);

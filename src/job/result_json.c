@@ -7,9 +7,10 @@
 #include "base/auto.h"
 #include "base/base64.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/utf8.h"
-#include "job/oneshot.h"
-#include "output/capture.h"
+#include "job/job_run.h"
+#include "output/output.h"
 
 #include <jansson.h>
 #include <stdint.h>
@@ -54,7 +55,7 @@ static json_t *json_errno(int error)
     return name ? json_string(name) : json_null();
 }
 
-static json_t *failure_to_json(const struct oneshot_result *result)
+static json_t *failure_to_json(const struct job_result *result)
 {
     static const char *const stages[] = {
         [LAUNCH_STAGE_SANDBOX] = "sandbox",
@@ -62,28 +63,38 @@ static json_t *failure_to_json(const struct oneshot_result *result)
         [LAUNCH_STAGE_EXEC] = "exec",
     };
 
-    if (!result->failed)
+    if (!job_result_has_failed(result))
         return json_null();
-    return json_pack("{s:s, s:s, s:o, s:o}", "stage", stages[result->stage], "code",
-                     err_code_name(result->failure.code), "errno", json_errno(result->failure.sys),
-                     "message", json_text(result->failure.msg));
+    return json_pack("{s:s, s:s, s:o, s:o}", "stage", stages[result->process->stage], "code",
+                     err_code_name(result->process->failure.code), "errno",
+                     json_errno(result->process->failure.sys), "message",
+                     json_text(result->process->failure.msg));
 }
 
-static json_t *usage_to_json(const struct oneshot_result *result)
+static json_t *json_time(const struct timeval *time)
 {
-    const struct oneshot_usage *usage = &result->usage;
+    return json_u64((uint64_t)time->tv_sec * CLOCK_NS_PER_S + (uint64_t)time->tv_usec * 1000);
+}
+
+static json_t *usage_to_json(const struct job_result *result)
+{
+    const struct rusage *usage = &result->process->usage;
+    struct resource_limits_report limits;
     json_t *json;
 
-    if (!result->usage_known)
+    if (!result->process->usage_known)
         return json_null();
+    job_resource_limits(result->job, &limits);
     json = json_object();
-    json_object_set_new(json, "user_time_ns", json_u64(usage->user_ns));
-    json_object_set_new(json, "system_time_ns", json_u64(usage->system_ns));
-    json_object_set_new(json, "memory_peak_kb", json_u64(usage->memory_peak_kb));
-    json_object_set_new(json, "voluntary_context_switches", json_u64(usage->voluntary_switches));
-    json_object_set_new(json, "involuntary_context_switches",
-                        json_u64(usage->involuntary_switches));
-    json_object_set_new(json, "bytes_written", json_u64(usage->bytes_written));
+    json_object_set_new(json, "user_time_ns", json_time(&usage->ru_utime));
+    json_object_set_new(json, "system_time_ns", json_time(&usage->ru_stime));
+    /* of the tree with a cgroup, otherwise of its largest process */
+    json_object_set_new(
+        json, "memory_peak_kb",
+        json_u64(limits.memory_peak ? limits.memory_peak / 1024 : (uint64_t)usage->ru_maxrss));
+    json_object_set_new(json, "voluntary_context_switches", json_u64((uint64_t)usage->ru_nvcsw));
+    json_object_set_new(json, "involuntary_context_switches", json_u64((uint64_t)usage->ru_nivcsw));
+    json_object_set_new(json, "bytes_written", json_u64(result->process->bytes_written));
     return json;
 }
 
@@ -117,72 +128,88 @@ static void set_named(json_t *json, const char *name, const char *suffix, json_t
     json_object_set_new(json, key, value);
 }
 
-static bool view_is_utf8(const struct capture_view *view)
-{
-    AUTO(buf_done) struct buf all = {0};
+/* What is retained of a stream: two parts with a gap between them, or the first one alone. */
+struct retained {
+    struct buf bytes;
+    size_t head_len;
+    uint64_t omitted;
+};
 
-    if (view->omitted)
-        return utf8_is_valid(view->head, view->head_len) &&
-               utf8_is_valid(view->tail, view->tail_len);
-    buf_init(&all, SIZE_MAX / 2);
-    buf_append(&all, view->head, view->head_len);
-    buf_append(&all, view->tail, view->tail_len);
-    return utf8_is_valid(all.data ? all.data : "", all.len);
+static void retained_read(struct output *output, struct retained *ret)
+{
+    struct output_info info;
+
+    output_info(output, &info);
+    buf_init(&ret->bytes, SIZE_MAX / 2);
+    output_append_range(output, 0, info.prefix_end, &ret->bytes);
+    ret->head_len = ret->bytes.len;
+    output_append_range(output, info.tail_start, info.total, &ret->bytes);
+    ret->omitted = info.tail_start - info.prefix_end;
+    if (!ret->omitted)
+        ret->head_len = ret->bytes.len;
 }
 
-static json_t *view_to_base64(const struct capture_view *view)
+static bool retained_is_utf8(const struct retained *retained)
 {
-    size_t len = view->head_len + view->tail_len;
-    AUTO_FREE char *bytes = alloc_zero(len + 1, 1);
+    const struct buf *bytes = &retained->bytes;
+    size_t head_len = retained->head_len;
+
+    return !bytes->len || (utf8_is_valid(bytes->data, head_len) &&
+                           utf8_is_valid(bytes->data + head_len, bytes->len - head_len));
+}
+
+static json_t *retained_to_base64(const struct retained *retained)
+{
+    size_t len = retained->bytes.len;
     AUTO_FREE char *text = alloc_zero(base64_encoded_len(len) + 1, 1);
 
-    memcpy(bytes, view->head, view->head_len);
-    memcpy(bytes + view->head_len, view->tail, view->tail_len);
-    base64_encode(bytes, len, text);
+    base64_encode(retained->bytes.data ? retained->bytes.data : "", len, text);
     return json_string(text);
 }
 
-static json_t *stream_text(struct capture *capture, enum stream stream)
+static json_t *stream_text(struct output *output)
 {
     AUTO(buf_done) struct buf raw = {0};
     AUTO(buf_done) struct buf valid = {0};
 
     buf_init(&raw, SIZE_MAX / 2);
     buf_init(&valid, SIZE_MAX / 2);
-    capture_render(capture, stream, &raw);
+    output_render(output, &raw);
     utf8_append_lossy(&valid, raw.data ? raw.data : "", raw.len);
     return json_stringn(valid.data ? valid.data : "", valid.len);
 }
 
-static void set_stream(json_t *json, struct capture *capture, enum stream stream)
+static void set_stream(json_t *json, const struct job_result *result, enum stream stream)
 {
+    struct output *output = job_stream(result->job, stream);
     const char *name = stream_name(stream);
-    struct capture_view view;
+    struct retained retained;
 
-    capture_view(capture, stream, &view);
-    set_named(json, name, "", stream_text(capture, stream));
-    if (!view_is_utf8(&view))
-        set_named(json, name, "_base64", view_to_base64(&view));
-    set_named(json, name, "_bytes", json_u64(view.total));
-    set_named(json, name, "_omitted_bytes", json_u64(view.omitted));
-    if (view.omitted)
-        set_named(json, name, "_omitted_at", json_u64(view.head_len));
+    retained_read(output, &retained);
+    set_named(json, name, "", stream_text(output));
+    if (!retained_is_utf8(&retained))
+        set_named(json, name, "_base64", retained_to_base64(&retained));
+    set_named(json, name, "_bytes", json_u64(output_total(output)));
+    set_named(json, name, "_omitted_bytes", json_u64(retained.omitted));
+    if (retained.omitted)
+        set_named(json, name, "_omitted_at", json_u64(retained.head_len));
+    buf_done(&retained.bytes);
 }
 
-static void set_order(json_t *json, struct capture *capture)
+static void set_order(json_t *json, const struct output_order *order)
 {
-    json_t *order = json_array();
-    uint64_t omitted;
-    size_t len;
-    const struct capture_segment *segments = capture_segments(capture, &len, &omitted);
+    json_t *list = json_array();
 
-    for (size_t i = 0; i < len; i++)
-        json_array_append_new(
-            order, json_pack("{s:s, s:o, s:o, s:o}", "stream", stream_name(segments[i].stream),
-                             "offset", json_u64(segments[i].offset), "at", json_u64(segments[i].at),
-                             "len", json_u64(segments[i].len)));
-    json_object_set_new(json, "order", order);
-    json_object_set_new(json, "order_omitted_bytes", json_u64(omitted));
+    for (size_t i = 0; i < order->len; i++) {
+        const struct output_run *run = output_order_at(order, i);
+
+        json_array_append_new(list,
+                              json_pack("{s:s, s:o, s:o, s:o}", "stream", stream_name(run->stream),
+                                        "offset", json_u64(run->offset), "at", json_u64(run->at),
+                                        "len", json_u64(run->len)));
+    }
+    json_object_set_new(json, "order", list);
+    json_object_set_new(json, "order_omitted_bytes", json_u64(order->omitted));
 }
 
 static json_t *denial_to_json(const struct denial *denial)
@@ -222,29 +249,33 @@ static json_t *sandbox_to_json(const struct sandbox *sandbox)
     return json_pack("{s:b, s:o}", "degraded", sandbox_is_degraded(sandbox), "layers", layers);
 }
 
-json_t *result_to_json(const struct oneshot_result *result)
+json_t *result_to_json(const struct job_result *result)
 {
     json_t *json = json_object();
-    bool is_tty = result->stdio == ONESHOT_TTY;
+    struct resource_limits_report limits;
+    const struct resource_limits *asked;
+    bool is_tty = result->stdio == JOB_RUN_TTY;
 
-    json_object_set_new(json, "end", json_string(oneshot_end_name(result->end)));
+    json_object_set_new(json, "end", json_string(job_run_end_name(result->end)));
     json_object_set_new(json, "exit_code",
-                        result->exit_code < 0 ? json_null() : json_integer(result->exit_code));
-    json_object_set_new(json, "signal", signal_to_json(result->signal));
+                        result->process->code < 0 ? json_null()
+                                                  : json_integer(result->process->code));
+    json_object_set_new(json, "signal", signal_to_json(result->process->signal));
     json_object_set_new(json, "signal_number",
-                        result->signal ? json_integer(result->signal) : json_null());
-    json_object_set_new(json, "timed_out", json_boolean(result->end == ONESHOT_TIMED_OUT));
-    json_object_set_new(json, "shell_exit_code", json_integer(oneshot_exit_code(result)));
+                        result->process->signal ? json_integer(result->process->signal)
+                                                : json_null());
+    json_object_set_new(json, "timed_out", json_boolean(result->end == JOB_RUN_TIMED_OUT));
+    json_object_set_new(json, "shell_exit_code", json_integer(job_result_exit_code(result)));
     json_object_set_new(json, "wall_time_ns", json_u64(result->wall_ns));
     json_object_set_new(json, "failure", failure_to_json(result));
     json_object_set_new(json, "usage", usage_to_json(result));
-    json_object_set_new(json, "limits",
-                        resource_limits_to_json(&result->limits_asked, &result->limits));
+    asked = job_resource_limits(result->job, &limits);
+    json_object_set_new(json, "limits", resource_limits_to_json(asked, &limits));
     json_object_set_new(json, "tty", json_boolean(is_tty));
-    set_stream(json, result->capture, STREAM_STDOUT);
+    set_stream(json, result, STREAM_STDOUT);
     if (!is_tty)
-        set_stream(json, result->capture, STREAM_STDERR);
-    set_order(json, result->capture);
+        set_stream(json, result, STREAM_STDERR);
+    set_order(json, &result->order);
     json_object_set_new(json, "output_cut", json_boolean(result->drain_cut));
     json_object_set_new(json, "denials", denials_to_json(&result->denials));
     json_object_set_new(json, "sandbox", sandbox_to_json(result->sandbox));

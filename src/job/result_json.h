@@ -48,10 +48,10 @@ struct denials;
 struct json_t;
 struct resource_limits;
 struct resource_limits_report;
-struct oneshot_result;
+struct job_result;
 
 /* A new reference, owned by the caller (json_decref()). */
-struct json_t *result_to_json(const struct oneshot_result *result);
+struct json_t *result_to_json(const struct job_result *result);
 
 /* Its parts "denials", "limits" and "signal" (0: null); new references. */
 struct json_t *denials_to_json(const struct denials *denials);

@@ -66,8 +66,8 @@ struct approvals *questions_new(struct cordon_engine *engine,
                                 const struct cordon_engine_options *options);
 
 /* A result as the host sees it; cordon_result_free(). */
-struct oneshot_result;
-struct cordon_result *result_make(const struct oneshot_result *from);
+struct job_result;
+struct cordon_result *result_make(const struct job_result *from);
 
 /* Of every session that has CORDON_SCREEN among its flags; else NULL. */
 const struct screen_limits *view_limits(unsigned flags);

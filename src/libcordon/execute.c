@@ -8,7 +8,7 @@
 #include "base/auto.h"
 #include "base/json.h"
 #include "executor/execution.h"
-#include "job/oneshot.h"
+#include "job/job_run.h"
 #include "policy/profile.h"
 #include "policy/profile_json.h"
 #include "rules/rules.h"
@@ -49,7 +49,7 @@ struct cordon_execution {
     struct rules *rules;
     char *rules_file;
     struct host_finder finder;
-    struct oneshot_options job;
+    struct job_run_options job;
     struct execution_options options;
     struct execution *execution;
 };
@@ -236,9 +236,9 @@ static int read_approval(const struct cordon_engine *engine,
 static int read_job(struct cordon_execution *self, const struct cordon_execute_options *options,
                     struct err *err)
 {
-    struct oneshot_options *job = &self->job;
+    struct job_run_options *job = &self->job;
 
-    oneshot_defaults(job);
+    job_run_defaults(job);
     job->timeout_ns = ms_to_ns(options->timeout_ms);
     job->on_output = on_output;
     job->data = self;
@@ -247,7 +247,7 @@ static int read_job(struct cordon_execution *self, const struct cordon_execute_o
     if (options->input) {
         self->input = alloc_zero(options->input_len + 1, 1);
         memcpy(self->input, options->input, options->input_len);
-        job->input = ONESHOT_INPUT_DATA;
+        job->input = JOB_RUN_INPUT_DATA;
         job->input_data = self->input;
         job->input_len = options->input_len;
     }

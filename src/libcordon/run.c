@@ -4,10 +4,9 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/utf8.h"
-#include "job/oneshot.h"
-#include "output/capture.h"
+#include "job/job_run.h"
+#include "output/output.h"
 #include "workspace/workspace.h"
 
 #include <stdint.h>
@@ -33,49 +32,41 @@ void cordon_result_free(struct cordon_result *result)
     free(whole);
 }
 
-static void fill_output(struct run_result *result, struct capture *capture, enum stream stream)
+static void fill_output(struct run_result *result, struct output *output, enum stream stream)
 {
     AUTO(buf_done) struct buf bytes;
     struct buf text;
 
     buf_init(&bytes, SIZE_MAX / 2);
     buf_init(&text, SIZE_MAX / 2);
-    capture_render(capture, stream, &bytes);
+    output_render(output, &bytes);
     utf8_append_lossy(&text, bytes.data ? bytes.data : "", bytes.len);
     result->shown.output_len[stream] = text.len;
     result->shown.output[stream] = result->output[stream] = buf_take(&text);
 }
 
-static void fill_end(struct cordon_end *end, const struct oneshot_result *from)
+static void fill_end(struct cordon_end *end, const struct job_result *from)
 {
-    *end = (struct cordon_end){
-        .how = from->failed   ? CORDON_FAILED_TO_START
-               : from->signal ? CORDON_SIGNALED
-                              : CORDON_EXITED,
-        .exit_code = from->signal   ? 128 + from->signal
-                     : from->failed ? oneshot_exit_code(from)
-                                    : from->exit_code,
-        .signal = from->signal,
-        .wall_ns = from->wall_ns,
-        .user_ns = from->usage.user_ns,
-        .system_ns = from->usage.system_ns,
-        .limits_hit = limits_hit(&from->limits),
-    };
-    if (from->failed)
-        error_give(&end->failure, &from->failure);
+    struct resource_limits_report limits;
+    bool has_failed = job_result_has_failed(from);
+
+    end_fill(end, from->process,
+             has_failed ? job_result_exit_code(from) : process_end_exit_code(from->process));
+    job_resource_limits(from->job, &limits);
+    end->limits_hit = limits_hit(&limits);
 }
 
-struct cordon_result *result_make(const struct oneshot_result *from)
+struct cordon_result *result_make(const struct job_result *from)
 {
     struct run_result *result = alloc_zero(1, sizeof *result);
 
-    result->shown.outcome = from->end == ONESHOT_TIMED_OUT ? CORDON_RUN_TIMED_OUT
-                            : from->end == ONESHOT_DENIED  ? CORDON_RUN_DENIED
+    result->shown.outcome = from->end == JOB_RUN_TIMED_OUT ? CORDON_RUN_TIMED_OUT
+                            : from->end == JOB_RUN_DENIED  ? CORDON_RUN_DENIED
                                                            : CORDON_RUN_ENDED;
     fill_end(&result->end, from);
     result->shown.end = &result->end;
     for (int i = 0; i < STREAM_COUNT; i++)
-        fill_output(result, from->capture, (enum stream)i);
+        fill_output(result, job_stream(from->job, (enum stream)i), (enum stream)i);
     result->shown.denial = result->denial = denials_say(&from->denials);
     return &result->shown;
 }
@@ -86,15 +77,15 @@ static int run(struct cordon_engine *engine, const struct cordon_run_options *gi
     struct cordon_run_options options;
     struct workspace *workspace;
     AUTO_FREE char *cwd = NULL;
-    struct oneshot_result result;
-    struct oneshot_options job;
+    struct job_result result;
+    struct job_run_options job;
 
     if (options_read(&options, sizeof options, given, err))
         return -1;
     workspace = policy_workspace(engine, options.policy, err);
     if (!workspace)
         return -1;
-    oneshot_defaults(&job);
+    job_run_defaults(&job);
     job.loop = engine->loop;
     job.sandbox = workspace->sandbox;
     job.access = workspace->access;
@@ -107,14 +98,14 @@ static int run(struct cordon_engine *engine, const struct cordon_run_options *gi
     if (options.max_output)
         job.max_output = options.max_output;
     if (options.input) {
-        job.input = ONESHOT_INPUT_DATA;
+        job.input = JOB_RUN_INPUT_DATA;
         job.input_data = options.input;
         job.input_len = options.input_len;
     }
-    if (oneshot_run(&job, &result, err))
+    if (job_run(&job, &result, err))
         return -1;
     *ret = result_make(&result);
-    oneshot_result_done(&result);
+    job_result_done(&result);
     return 0;
 }
 

@@ -11,7 +11,9 @@
 #include "output/output.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/list.h"
+#include "output/headtail.h"
 #include "output/ring.h"
 #include "output/spool.h"
 
@@ -584,6 +586,26 @@ void output_seek_after(struct output *output, uint64_t seq, struct output_cursor
 size_t output_copy(struct output *output, uint64_t offset, char *into, size_t max)
 {
     return byte_store_copy(&output->store, offset, into, max);
+}
+
+bool output_append_range(struct output *output, uint64_t from, uint64_t to, struct buf *out)
+{
+    char *into = buf_extend(out, (size_t)(to - from));
+
+    return into && output_copy_all(output, from, into, to - from);
+}
+
+bool output_render(struct output *output, struct buf *out)
+{
+    uint64_t prefix_end = byte_store_prefix_end(&output->store);
+    uint64_t tail_start = byte_store_tail_start(&output->store);
+
+    if (!output_append_range(output, 0, prefix_end, out))
+        return false;
+    if (prefix_end < tail_start &&
+        !buf_appendf(out, "\n" HEADTAIL_MARKER "\n", tail_start - prefix_end))
+        return false;
+    return output_append_range(output, tail_start, output->store.total, out);
 }
 
 void output_watch(struct output *output, struct output_watch *watch)

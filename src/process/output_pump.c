@@ -1,4 +1,4 @@
-/* See pump.h. At most one chunk waits for each stream, because the next is not read before.
+/* See output_pump.h. At most one chunk waits for each stream, because the next is not read before.
  *
  * The descriptors are shared with whoever started us, so they are never made non-blocking. A file
  * is just written to. A socket has MSG_DONTWAIT. For a pipe or terminal, poll(2) says whether
@@ -93,7 +93,8 @@ static size_t lane_write(struct lane *lane, const char *bytes, size_t len)
         return done;
     lane->error = errno;
     lane_close(lane);
-    process_close_output(lane->pump->options.process, lane->stream);
+    if (lane->pump->options.process)
+        process_close_output(lane->pump->options.process, lane->stream);
     return len;
 }
 
@@ -102,7 +103,8 @@ static void lane_set_waiting(const struct lane *lane, bool on)
 {
     if (lane->watch)
         loop_watch_set(lane->watch, on ? LOOP_WRITE : LOOP_NOTHING);
-    process_hold_output(lane->pump->options.process, lane->stream, on);
+    if (lane->pump->options.process)
+        process_hold_output(lane->pump->options.process, lane->stream, on);
 }
 
 static void lane_on_ready(void *data, int fd, unsigned ready)
@@ -177,6 +179,11 @@ void output_pump_write(struct output_pump *pump, enum stream stream, const char 
         return;
     buf_append(&lane->waiting, bytes + done, len - done);
     lane_set_waiting(lane, true);
+}
+
+void output_pump_end(struct output_pump *pump)
+{
+    pump->options.process = NULL;
 }
 
 bool output_pump_is_empty(const struct output_pump *pump)

@@ -1,6 +1,6 @@
 /* Passes the output of a process on to descriptors of the caller, as it comes and as fast as these
  * take it: while one takes nothing, its stream is not read, so that the command waits as it would
- * for a slow reader without us. Internal to exec. */
+ * for a slow reader without us. */
 #pragma once
 
 #include "base/err.h"
@@ -25,15 +25,18 @@ struct output_pump_options {
 
 /* NULL on failure. */
 struct output_pump *output_pump_new(const struct output_pump_options *options, struct err *err);
-void output_pump_free(struct output_pump *pump); /* before the process; safe on NULL */
+void output_pump_free(struct output_pump *pump); /* safe on NULL */
 
 /* Bytes that came by on_output of the process. */
 void output_pump_write(struct output_pump *pump, enum stream stream, const char *bytes, size_t len);
 
+/* The process has ended and goes; what waits is still passed on. */
+void output_pump_end(struct output_pump *pump);
+
 /* Nothing waits to be passed on. */
 bool output_pump_is_empty(const struct output_pump *pump);
 
-/* Drops what waits and what comes: somebody has lost patience. */
+/* Drops what waits and what comes: it takes too long. */
 void output_pump_abandon(struct output_pump *pump);
 
 /* errno value for which a stream was given up, 0 while it was not. EPIPE: its reader has gone. */

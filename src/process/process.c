@@ -426,6 +426,7 @@ static struct process *process_new(const struct process_options *options)
     process->events = options->events;
     process->data = options->data;
     process->lingers = options->lingers;
+    process->end.code = -1;
     command_stdio_init(stdio);
     stdio->on_bytes = process_on_bytes;
     stdio->on_read_out = process_on_read_out;

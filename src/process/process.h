@@ -54,8 +54,8 @@ enum process_how {
 
 struct process_end {
     enum process_how how;
-    int code;
-    int signal;
+    int code;   /* -1 unless it exited */
+    int signal; /* 0 unless one ended it */
     enum launch_stage stage;
     struct err failure;
     bool usage_known; /* false when its init was killed before it could tell */

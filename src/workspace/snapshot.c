@@ -11,9 +11,10 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "output/capture.h"
+#include "output/output.h"
 #include "rules/shell/shell_snapshot.h"
 
 #include <stdlib.h>
@@ -26,8 +27,8 @@ struct snapshot {
     char *shell;
     char *cwd;
     enum snapshot_state state;
-    struct oneshot *oneshot; /* in the first three states */
-    struct oneshot_options job;
+    struct job_run *run; /* in the first three states */
+    struct job_run_options job;
     struct strv argv;
     struct strv carried; /* entries of the environment that are the state */
     struct strv check_env;
@@ -42,8 +43,8 @@ static int snapshot_run(struct snapshot *snapshot, enum snapshot_state state, st
 {
     snapshot->state = state;
     snapshot->job.argv = snapshot->argv.items;
-    snapshot->oneshot = oneshot_start(&snapshot->job, err);
-    return snapshot->oneshot ? 0 : -1;
+    snapshot->run = job_run_start(&snapshot->job, err);
+    return snapshot->run ? 0 : -1;
 }
 
 static int snapshot_take(struct snapshot *snapshot, struct err *err)
@@ -75,23 +76,21 @@ static int snapshot_check(struct snapshot *snapshot, struct err *err)
 }
 
 /* Keeps the state that was printed. */
-static int snapshot_save(struct snapshot *snapshot, struct oneshot_result *result, struct err *err)
+static int snapshot_save(struct snapshot *snapshot, struct job_result *result, struct err *err)
 {
-    struct capture_view view;
+    struct output *output = job_stream(result->job, STREAM_STDOUT);
+    AUTO(buf_done) struct buf all = {0};
+    struct output_info info;
     const char *text;
     size_t len;
 
-    capture_view(result->capture, STREAM_STDOUT, &view);
-    if (view.omitted)
+    output_info(output, &info);
+    if (info.prefix_end < info.tail_start)
         return err_set(err, ERR_LIMIT, "the state of %s is larger than %d bytes", snapshot->shell,
                        SHELL_SNAPSHOT_MAX);
-    AUTO_FREE char *all = alloc_zero(view.head_len + view.tail_len + 1, 1);
-
-    if (view.head_len)
-        memcpy(all, view.head, view.head_len);
-    if (view.tail_len)
-        memcpy(all + view.head_len, view.tail, view.tail_len);
-    text = shell_snapshot_cut(all, view.head_len + view.tail_len, &len);
+    buf_init(&all, SIZE_MAX / 2);
+    output_render(output, &all);
+    text = shell_snapshot_cut(all.data, all.len, &len);
     if (!text || memchr(text, '\0', len))
         return err_set(err, ERR_INVALID, "%s did not print its state", snapshot->shell);
     shell_snapshot_carry(text, len, &snapshot->carried);
@@ -100,28 +99,28 @@ static int snapshot_save(struct snapshot *snapshot, struct oneshot_result *resul
 
 /* --- ends of steps --- */
 
-static bool has_succeeded(const struct oneshot_result *result)
+static bool has_succeeded(const struct job_result *result)
 {
-    return result->end == ONESHOT_EXITED && result->exit_code == 0;
+    return result->end == JOB_RUN_EXITED && result->process->code == 0;
 }
 
-static int snapshot_taken(struct snapshot *snapshot, struct oneshot_result *result, struct err *err)
+static int snapshot_taken(struct snapshot *snapshot, struct job_result *result, struct err *err)
 {
     bool again = false;
 
-    if (result->end == ONESHOT_TIMED_OUT && snapshot_retake(snapshot, &again, err))
+    if (result->end == JOB_RUN_TIMED_OUT && snapshot_retake(snapshot, &again, err))
         return -1;
     if (again)
         return 0;
     if (!has_succeeded(result))
         return err_set(err, ERR_INVALID, "the start-up files of %s %s", snapshot->shell,
-                       result->end == ONESHOT_TIMED_OUT ? "take too long" : "fail");
+                       result->end == JOB_RUN_TIMED_OUT ? "take too long" : "fail");
     if (snapshot_save(snapshot, result, err))
         return -1;
     return snapshot_check(snapshot, err);
 }
 
-static int snapshot_checked(struct snapshot *snapshot, const struct oneshot_result *result,
+static int snapshot_checked(struct snapshot *snapshot, const struct job_result *result,
                             struct err *err)
 {
     if (!has_succeeded(result))
@@ -133,16 +132,16 @@ static int snapshot_checked(struct snapshot *snapshot, const struct oneshot_resu
 static void snapshot_on_over(void *data)
 {
     struct snapshot *snapshot = data;
-    struct oneshot_result result;
+    struct job_result result;
     int failed;
 
-    oneshot_take(snapshot->oneshot, &result);
-    oneshot_free(TAKE_PTR(snapshot->oneshot));
+    job_run_take(snapshot->run, &result);
+    job_run_free(TAKE_PTR(snapshot->run));
     if (snapshot->state == CHECKING)
         failed = snapshot_checked(snapshot, &result, &snapshot->failure);
     else
         failed = snapshot_taken(snapshot, &result, &snapshot->failure);
-    oneshot_result_done(&result);
+    job_result_done(&result);
     if (failed)
         snapshot->state = FAILED;
     if ((snapshot->state == READY || snapshot->state == FAILED) && snapshot->options.on_over)
@@ -158,7 +157,7 @@ struct snapshot *snapshot_start(const struct snapshot_options *options, struct e
     snapshot->options = *options;
     snapshot->shell = alloc_str(options->shell);
     snapshot->cwd = alloc_str(options->job.cwd);
-    oneshot_defaults(&snapshot->job);
+    job_run_defaults(&snapshot->job);
     snapshot->job.loop = options->job.loop;
     snapshot->job.sandbox = options->job.sandbox;
     snapshot->job.access = options->job.access;
@@ -180,7 +179,7 @@ void snapshot_free(struct snapshot *snapshot)
 {
     if (!snapshot)
         return;
-    oneshot_free(snapshot->oneshot);
+    job_run_free(snapshot->run);
     strv_done(&snapshot->argv);
     strv_done(&snapshot->carried);
     strv_done(&snapshot->check_env);

@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "base/strv.h"
-#include "job/oneshot.h"
+#include "job/job_run.h"
 
 #include <stdbool.h>
 
@@ -20,7 +20,7 @@ struct snapshot;
 struct snapshot_options {
     /* How the commands run that will use it: loop, sandbox, env and cwd count, timeout_ns (0:
      * SHELL_SNAPSHOT_TIMEOUT_S) for each step; the rest is set here. */
-    struct oneshot_options job;
+    struct job_run_options job;
     const char *shell;           /* absolute */
     void (*on_over)(void *data); /* ready or failed, once and never from in here; may be NULL */
     void *data;

@@ -4,7 +4,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"
-#include "output/capture.h"
+#include "output/output.h"
 #include "server/call.h"
 #include "server/client.h"
 #include "server/methods.gen.h"
@@ -48,17 +48,17 @@ static json_t *failure(const char *message)
 static json_t *answer(struct exec_run *run, const struct execution_result *result)
 {
     AUTO(buf_done) struct buf text = {0};
-    const struct oneshot_result *end;
+    const struct job_result *end;
     json_t *json;
     struct err err;
 
     if (!result->attempts_len)
         return failure(result->reason);
     end = &result->attempts[0].result;
-    if (end->failed)
-        return failure(end->failure.msg);
+    if (job_result_has_failed(end))
+        return failure(end->process->failure.msg);
     buf_init(&text, SIZE_MAX / 2);
-    capture_render(end->capture, STREAM_STDOUT, &text);
+    output_render(job_stream(end->job, STREAM_STDOUT), &text);
     json = text.len ? json_parse(text.data, text.len, &err) : NULL;
     return json ? json : failure("the program that applies patches ended without an answer");
 }

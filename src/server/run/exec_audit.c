@@ -58,10 +58,10 @@ void exec_audit_step(struct exec_run *run, const struct execution_event *event)
 
 static void add_patch_end(struct exec_run *run, const struct execution_result *result)
 {
-    const struct oneshot_result *last =
+    const struct job_result *last =
         result && result->attempts_len ? &result->attempts[result->attempts_len - 1].result : NULL;
-    bool is_applied = last && last->end == ONESHOT_EXITED && last->exit_code == 0;
-    const char *reason = last ? oneshot_end_name(last->end) : result ? result->reason : "cancelled";
+    bool is_applied = last && last->end == JOB_RUN_EXITED && last->process->code == 0;
+    const char *reason = last ? job_run_end_name(last->end) : result ? result->reason : "cancelled";
 
     add(run, AUDIT_PATCH_END, audit_patch_end_body(is_applied, is_applied ? NULL : reason));
 }

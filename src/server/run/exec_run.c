@@ -47,7 +47,7 @@ struct exec_run *exec_run_new(struct call *call, const char *id)
     run->id = alloc_str(id);
     run->options.policy.mode = APPROVAL_NEVER;
     run->options.gate = EXECUTION_FORBIDS_ONLY;
-    oneshot_defaults(&run->job);
+    job_run_defaults(&run->job);
     run->next = run->server->exec_runs;
     run->server->exec_runs = run;
     return run;
@@ -158,7 +158,7 @@ int exec_run_patch(struct exec_run *run, const char *task, const char *form, str
     run->helper[1] = (char *)task;
     run->helper[2] = (char *)form;
     run->options.stand_in = run->helper;
-    run->job.input = ONESHOT_INPUT_DATA;
+    run->job.input = JOB_RUN_INPUT_DATA;
     run->job.input_data = run->patch.text;
     run->job.input_len = run->patch.text_len;
     strv_done(&run->env);

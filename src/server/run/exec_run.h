@@ -64,7 +64,7 @@ struct exec_run {
     size_t workspaces_len;
     enum requirement_place at; /* where the last attempt runs */
     struct host_finder finder;
-    struct oneshot_options job;
+    struct job_run_options job;
     struct execution_options options;
     struct execution *execution;
     /* The answer; new reference. */

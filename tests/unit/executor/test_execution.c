@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "executor/execution.h"
-#include "output/capture.h"
 #include "policy/profile.h"
 #include "rules/rules.h"
 
@@ -28,7 +27,7 @@ struct session {
     struct asker asker;
     struct rules *rules;
     struct access_map access;
-    struct oneshot_options job;
+    struct job_run_options job;
     enum approval_decision answer; /* to every question */
     bool is_silent;                /* there is none */
     unsigned asked;
@@ -90,7 +89,7 @@ static int setup(void **state)
                      0);
     rules_seal(session.rules);
     access_map_add(&session.access, "/", ACCESS_READ, ACCESS_DIR, "built-in");
-    oneshot_defaults(&session.job);
+    job_run_defaults(&session.job);
     session.job.cgroup_base = "";
     return 0;
 }
@@ -202,7 +201,7 @@ static void a_yes_runs_it(void **state)
     assert_string_equal(call.events, " asked answered sandbox done");
     assert_int_equal(result->outcome, EXECUTION_RAN);
     assert_int_equal(result->attempts_len, 1);
-    assert_int_equal(result->attempts[0].result.exit_code, 3);
+    assert_int_equal(result->attempts[0].result.process->code, 3);
     call_done(&call);
 }
 
@@ -314,7 +313,7 @@ static void many_at_once_share_one_question(void **state)
         const struct execution_result *result = call_finish(&calls[i]);
 
         assert_int_equal(result->outcome, EXECUTION_RAN);
-        assert_int_equal(result->attempts[0].result.exit_code, i == 7 ? 4 : 3);
+        assert_int_equal(result->attempts[0].result.process->code, i == 7 ? 4 : 3);
         call_done(&calls[i]);
     }
     assert_int_equal(session.asked, 2);

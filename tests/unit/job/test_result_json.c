@@ -3,19 +3,18 @@
 #include "run.h"
 
 #include "base/base64.h"
-#include "job/oneshot.h"
+#include "job/job_run.h"
 #include "job/result_json.h"
-#include "output/capture.h"
 
 #include <jansson.h>
 #include <signal.h>
 #include <string.h>
 
-static struct oneshot_result run_script(const char *script, const struct oneshot_options *given)
+static struct job_result run_script(const char *script, const struct job_run_options *given)
 {
     char *const argv[] = {(char *)"sh", (char *)"-c", (char *)script, NULL};
-    struct oneshot_options options = *given;
-    struct oneshot_result result;
+    struct job_run_options options = *given;
+    struct job_result result;
     struct err err;
 
     options.sandbox = fake_sandbox();
@@ -23,22 +22,22 @@ static struct oneshot_result run_script(const char *script, const struct oneshot
     options.env = test_env;
     options.cwd = "/";
     options.cgroup_base = "";
-    if (oneshot_run(&options, &result, &err))
-        fail_msg("oneshot_run: %s", err.msg);
+    if (job_run(&options, &result, &err))
+        fail_msg("job_run: %s", err.msg);
     return result;
 }
 
-static json_t *json_of(const char *script, const struct oneshot_options *given)
+static json_t *json_of(const char *script, const struct job_run_options *given)
 {
-    struct oneshot_options defaults;
-    struct oneshot_result result;
+    struct job_run_options defaults;
+    struct job_result result;
     json_t *json;
 
     fake = (struct fake){0};
-    oneshot_defaults(&defaults);
+    job_run_defaults(&defaults);
     result = run_script(script, given ? given : &defaults);
     json = result_to_json(&result);
-    oneshot_result_done(&result);
+    job_result_done(&result);
     return json;
 }
 
@@ -140,10 +139,10 @@ static void test_bytes(void **state)
 
 static void test_gap(void **state)
 {
-    struct oneshot_options options;
+    struct job_run_options options;
     json_t *json;
 
-    oneshot_defaults(&options);
+    job_run_defaults(&options);
     options.max_output = 10;
     json = json_of("printf 0123456789ab", &options);
     assert_string_equal(text_of(json, "stdout"), "01234\n... 2 bytes omitted ...\n789ab");
@@ -157,10 +156,10 @@ static void test_gap(void **state)
 /* A character that only the border of head and tail divides is whole. */
 static void test_character_on_the_border(void **state)
 {
-    struct oneshot_options options;
+    struct job_run_options options;
     json_t *json;
 
-    oneshot_defaults(&options);
+    job_run_defaults(&options);
     options.max_output = 6;
     json = json_of("printf '12\\303\\2744'", &options);
     assert_string_equal(text_of(json, "stdout"), "12\303\2744");
@@ -170,11 +169,11 @@ static void test_character_on_the_border(void **state)
 
 static void test_tty_has_one_stream(void **state)
 {
-    struct oneshot_options options;
+    struct job_run_options options;
     json_t *json;
 
-    oneshot_defaults(&options);
-    options.stdio = ONESHOT_TTY;
+    job_run_defaults(&options);
+    options.stdio = JOB_RUN_TTY;
     json = json_of("echo out; echo err >&2", &options);
     assert_true(json_is_true(json_object_get(json, "tty")));
     assert_string_equal(text_of(json, "stdout"), "out\r\nerr\r\n");
@@ -184,11 +183,11 @@ static void test_tty_has_one_stream(void **state)
 
 static void test_failure(void **state)
 {
-    struct oneshot_options options;
+    struct job_run_options options;
     json_t *json;
     json_t *failure;
 
-    oneshot_defaults(&options);
+    job_run_defaults(&options);
     options.program = "/does/not/exist";
     json = json_of("true", &options);
     failure = json_object_get(json, "failure");
@@ -203,11 +202,11 @@ static void test_failure(void **state)
 
 static void test_limits(void **state)
 {
-    struct oneshot_options options;
+    struct job_run_options options;
     json_t *json;
     json_t *limit;
 
-    oneshot_defaults(&options);
+    job_run_defaults(&options);
     options.limits =
         (struct resource_limits){.memory = UINT64_C(1) << 62, .cpu_time_ns = 60000000000};
     json = json_of("true", &options);
@@ -223,12 +222,12 @@ static void test_limits(void **state)
 static void test_denials(void **state)
 {
     struct access_map map = {.restricted = true, .network = NETWORK_RESTRICTED};
-    struct oneshot_options options;
+    struct job_run_options options;
     json_t *json;
     json_t *denial;
 
     access_map_add(&map, "/", ACCESS_READ, ACCESS_DIR, "built-in read-only");
-    oneshot_defaults(&options);
+    job_run_defaults(&options);
     options.access = &map;
     json =
         json_of("echo \"touch: cannot touch '/etc/x': Read-only file system\"; exit 1", &options);
@@ -250,12 +249,12 @@ static void test_denials(void **state)
 
 static void test_layers(void **state)
 {
-    struct oneshot_options options;
-    struct oneshot_result result;
+    struct job_run_options options;
+    struct job_result result;
     json_t *json;
     json_t *layers;
 
-    oneshot_defaults(&options);
+    job_run_defaults(&options);
     fake = (struct fake){.is_degraded = true};
     result = run_script("true", &options);
     json = result_to_json(&result);
@@ -267,7 +266,7 @@ static void test_layers(void **state)
     assert_string_equal(text_of(json_object_get(layers, "seccomp"), "state"), "enforced");
     assert_true(json_is_null(json_object_get(json_object_get(layers, "seccomp"), "why")));
     json_decref(json);
-    oneshot_result_done(&result);
+    job_result_done(&result);
 }
 
 int main(void)

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "output/output.h"
 
 #include <inttypes.h>
@@ -213,6 +214,40 @@ static void large_chunks_cost_their_limit(void **state)
     for (int i = 0; i < 1000; i++)
         output_append(output, STREAM_STDOUT, chunk, 1 << 13);
     assert_true(output_memory(output) <= (1 << 16) + 1000);
+}
+
+/* --- as text --- */
+
+/* The worked example of docs/model-calls.md. */
+static void a_text_has_its_gap_marked(void **state)
+{
+    AUTO_OUTPUT output = new_output(10);
+    struct buf text;
+
+    buf_init(&text, 100);
+    output_append(output, STREAM_STDOUT, "0123456789", 10);
+    assert_true(output_render(output, &text));
+    assert_string_equal(text.data, "0123456789");
+    buf_clear(&text);
+    output_append(output, STREAM_STDOUT, "ab", 2);
+    assert_true(output_render(output, &text));
+    assert_string_equal(text.data, "01234\n... 2 bytes omitted ...\n789ab");
+    buf_done(&text);
+
+    buf_init(&text, 20);
+    assert_false(output_render(output, &text));
+    buf_done(&text);
+}
+
+static void nothing_is_an_empty_text(void **state)
+{
+    AUTO_OUTPUT output = new_output(10);
+    struct buf text;
+
+    buf_init(&text, 0);
+    assert_true(output_render(output, &text));
+    assert_int_equal(text.len, 0);
+    buf_done(&text);
 }
 
 /* --- watches --- */
@@ -449,6 +484,8 @@ int main(void)
         cmocka_unit_test(an_empty_output_is_small),
         cmocka_unit_test(tiny_chunks_cost_little_more),
         cmocka_unit_test(large_chunks_cost_their_limit),
+        cmocka_unit_test(a_text_has_its_gap_marked),
+        cmocka_unit_test(nothing_is_an_empty_text),
         cmocka_unit_test(losses_are_shown_once_and_in_order),
         cmocka_unit_test(random_output_in_memory),
         cmocka_unit_test(random_output_with_a_spool),

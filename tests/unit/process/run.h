@@ -1,4 +1,4 @@
-/* What the tests of process and oneshot share: a process whose callbacks collect everything, and a
+/* What the tests of process and of runs share: a process whose callbacks collect everything, and a
  * loop that runs until something has happened. */
 #pragma once
 

@@ -3,7 +3,7 @@
 
 #include "fake_sandbox.h"
 
-#include "output/capture.h"
+#include "output/output.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -37,7 +37,7 @@ void shot_init(struct shot *shot, const char *script)
 {
     *shot = (struct shot){.argv = {(char *)"sh", (char *)"-c", (char *)script}};
     fake = (struct fake){0};
-    oneshot_defaults(&shot->options);
+    job_run_defaults(&shot->options);
     assert_int_equal(pipe2(shot->cancel, O_CLOEXEC), 0);
     buf_init(&shot->live, (size_t)64 << 20);
     shot->options.sandbox = fake_sandbox();
@@ -54,15 +54,15 @@ void shot_run(struct shot *shot)
 {
     struct err err = ERR_UNTOUCHED;
 
-    if (oneshot_run(&shot->options, &shot->result, &err))
-        fail_msg("oneshot_run: %s", err.msg);
+    if (job_run(&shot->options, &shot->result, &err))
+        fail_msg("job_run: %s", err.msg);
     assert_untouched(err);
     assert_int_equal(fake.done, fake.launches);
 }
 
 void shot_done(struct shot *shot)
 {
-    oneshot_result_done(&shot->result);
+    job_result_done(&shot->result);
     buf_done(&shot->live);
     close(shot->cancel[0]);
     close(shot->cancel[1]);
@@ -73,7 +73,7 @@ char *shot_text(struct shot *shot, enum stream stream)
     struct buf text;
 
     buf_init(&text, (size_t)64 << 20);
-    capture_render(shot->result.capture, stream, &text);
+    output_render(job_stream(shot->result.job, stream), &text);
     return buf_take(&text);
 }
 
@@ -93,13 +93,13 @@ void assert_text_has(struct shot *shot, const char *part)
     free(text);
 }
 
-void assert_end(const struct shot *shot, enum oneshot_end end, int exit_code, int signal,
+void assert_end(const struct shot *shot, enum job_run_end end, int exit_code, int signal,
                 int shell_code)
 {
-    const struct oneshot_result *result = &shot->result;
+    const struct job_result *result = &shot->result;
 
-    assert_string_equal(oneshot_end_name(result->end), oneshot_end_name(end));
-    assert_int_equal(result->exit_code, exit_code);
-    assert_int_equal(result->signal, signal);
-    assert_int_equal(oneshot_exit_code(result), shell_code);
+    assert_string_equal(job_run_end_name(result->end), job_run_end_name(end));
+    assert_int_equal(result->process->code, exit_code);
+    assert_int_equal(result->process->signal, signal);
+    assert_int_equal(job_result_exit_code(result), shell_code);
 }

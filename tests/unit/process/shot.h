@@ -1,13 +1,13 @@
-/* What the tests of oneshot share: one run, and something to do once the command says "ready". */
+/* What the tests of runs share: one run, and something to do once the command says "ready". */
 #pragma once
 
 #include "run.h"
 
-#include "job/oneshot.h"
+#include "job/job_run.h"
 
 struct shot {
-    struct oneshot_options options;
-    struct oneshot_result result;
+    struct job_run_options options;
+    struct job_result result;
     char *argv[4];
     struct buf live;
     int cancel[2];
@@ -23,5 +23,5 @@ void shot_done(struct shot *shot);
 char *shot_text(struct shot *shot, enum stream stream);
 void assert_text(struct shot *shot, enum stream stream, const char *expected);
 void assert_text_has(struct shot *shot, const char *part);
-void assert_end(const struct shot *shot, enum oneshot_end end, int exit_code, int signal,
+void assert_end(const struct shot *shot, enum job_run_end end, int exit_code, int signal,
                 int shell_code);

@@ -4,7 +4,7 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
-#include "job/oneshot.h"
+#include "job/job_run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +20,8 @@
 /* A run whose stdout goes to `theirs`, while a watch in the same loop reads `ours`. */
 struct scene {
     struct loop *loop;
-    struct oneshot_options options;
-    struct oneshot_result result;
+    struct job_run_options options;
+    struct job_result result;
     int ours;
     int theirs;
     struct loop_watch *watch;
@@ -50,12 +50,12 @@ static void scene_init(struct scene *scene, int ours, int theirs)
     assert_non_null(scene->loop);
     buf_init(&scene->got, (size_t)64 << 20);
     fake = (struct fake){0};
-    oneshot_defaults(&scene->options);
+    job_run_defaults(&scene->options);
     scene->options.loop = scene->loop;
     scene->options.sandbox = fake_sandbox();
     scene->options.env = test_env;
     scene->options.cwd = "/";
-    scene->options.relay[STREAM_STDOUT] = theirs;
+    scene->options.pump_fds[STREAM_STDOUT] = theirs;
     if (ours < 0)
         return;
     scene->watch = loop_watch_new(scene->loop, ours, LOOP_READ, read_some, scene, &err);
@@ -76,8 +76,8 @@ static void scene_run(struct scene *scene, const char *script)
     struct err err = ERR_UNTOUCHED;
 
     scene->options.argv = argv;
-    if (oneshot_run(&scene->options, &scene->result, &err))
-        fail_msg("oneshot_run: %s", err.msg);
+    if (job_run(&scene->options, &scene->result, &err))
+        fail_msg("job_run: %s", err.msg);
     assert_untouched(err);
 }
 
@@ -93,7 +93,7 @@ static void scene_read_rest(struct scene *scene)
 
 static void scene_done(struct scene *scene)
 {
-    oneshot_result_done(&scene->result);
+    job_result_done(&scene->result);
     loop_watch_free(scene->watch);
     loop_timer_free(scene->timer);
     loop_free(scene->loop);
@@ -114,8 +114,8 @@ static void emit_large(struct scene *scene)
 
 static void assert_all_came(struct scene *scene)
 {
-    assert_int_equal(scene->result.end, ONESHOT_EXITED);
-    assert_int_equal(scene->result.output_pump_error[STREAM_STDOUT], 0);
+    assert_int_equal(scene->result.end, JOB_RUN_EXITED);
+    assert_int_equal(scene->result.pump_error[STREAM_STDOUT], 0);
     assert_false(scene->result.drain_cut);
     assert_emitted(scene->got.data, scene->got.len, LARGE);
 }
@@ -196,7 +196,7 @@ static void the_drain_waits_for_a_slow_reader(void **state)
     scene_run(&scene, "exec head -c 150000 /dev/zero");
     scene_read_rest(&scene);
     assert_int_equal(scene.got.len, 150000);
-    assert_int_equal(scene.result.end, ONESHOT_EXITED);
+    assert_int_equal(scene.result.end, JOB_RUN_EXITED);
     assert_false(scene.result.drain_cut);
     scene_done(&scene);
 }
@@ -210,7 +210,7 @@ static void time_is_up_although_nobody_reads(void **state)
     scene.options.timeout_ns = 50 * CLOCK_NS_PER_MS;
     scene.options.drain = (struct process_drain){10 * CLOCK_NS_PER_MS, 20 * CLOCK_NS_PER_MS};
     scene_run(&scene, "exec yes");
-    assert_int_equal(scene.result.end, ONESHOT_TIMED_OUT);
+    assert_int_equal(scene.result.end, JOB_RUN_TIMED_OUT);
     assert_true(scene.result.drain_cut);
     scene_done(&scene);
 }
@@ -224,7 +224,7 @@ static void one_stream_does_not_hold_up_the_other(void **state)
     assert_int_equal(pipe2(errors, O_CLOEXEC), 0);
     scene_init_pipe(&scene);
     loop_watch_set(scene.watch, LOOP_NOTHING);
-    scene.options.relay[STREAM_STDERR] = errors[1];
+    scene.options.pump_fds[STREAM_STDERR] = errors[1];
     scene.options.timeout_ns = 300 * CLOCK_NS_PER_MS;
     scene.options.drain = (struct process_drain){10 * CLOCK_NS_PER_MS, 20 * CLOCK_NS_PER_MS};
     scene_run(&scene, "yes & sleep 0.1; echo err >&2; wait");
@@ -245,9 +245,9 @@ static void a_reader_that_goes_away_ends_the_command(void **state)
     close(scene.ours);
     scene.ours = -1;
     scene_run(&scene, "exec yes");
-    assert_int_equal(scene.result.end, ONESHOT_SIGNALED);
-    assert_int_equal(scene.result.signal, SIGPIPE);
-    assert_int_equal(scene.result.output_pump_error[STREAM_STDOUT], EPIPE);
+    assert_int_equal(scene.result.end, JOB_RUN_SIGNALED);
+    assert_int_equal(scene.result.process->signal, SIGPIPE);
+    assert_int_equal(scene.result.pump_error[STREAM_STDOUT], EPIPE);
     scene_done(&scene);
 }
 
@@ -267,8 +267,8 @@ static void a_full_disk_is_told(void **state)
 
     scene_init(&scene, -1, open("/dev/full", O_WRONLY | O_CLOEXEC));
     scene_run(&scene, "echo out; echo more >&2");
-    assert_int_equal(scene.result.output_pump_error[STREAM_STDOUT], ENOSPC);
-    assert_int_equal(scene.result.output_pump_error[STREAM_STDERR], 0);
+    assert_int_equal(scene.result.pump_error[STREAM_STDOUT], ENOSPC);
+    assert_int_equal(scene.result.pump_error[STREAM_STDERR], 0);
     scene_done(&scene);
 }
 
@@ -280,8 +280,8 @@ static void a_descriptor_that_is_not_open_is_an_error(void **state)
 
     scene_init(&scene, -1, -1);
     scene.options.argv = argv;
-    scene.options.relay[STREAM_STDOUT] = 1000;
-    assert_int_equal(oneshot_run(&scene.options, &scene.result, &err), -1);
+    scene.options.pump_fds[STREAM_STDOUT] = 1000;
+    assert_int_equal(job_run(&scene.options, &scene.result, &err), -1);
     assert_int_equal(err.sys, EBADF);
     assert_contains(err.msg, "passing output on");
     scene_done(&scene);

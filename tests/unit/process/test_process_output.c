@@ -107,12 +107,103 @@ static void test_talkative_child(void **state)
     run_done(&run);
 }
 
+static void set_flag(void *data)
+{
+    *(bool *)data = true;
+}
+
+/* Until the end, but not for longer than `ns` on the real clock. */
+static void run_for(struct run *run, uint64_t ns)
+{
+    struct loop_timer *timer = loop_timer_new(run->loop, set_flag, &run->has_come);
+    struct err err;
+
+    run->has_come = run->is_over;
+    loop_timer_start(timer, ns);
+    assert_int_equal(loop_run(run->loop, &run->has_come, &err), 0);
+    loop_timer_free(timer);
+}
+
+static void run_until_drain(struct run *run)
+{
+    while (process_is_running(run->process))
+        run_for(run, CLOCK_NS_PER_MS);
+}
+
+static void hold(const struct run *run, bool on)
+{
+    for (int i = 0; i < STREAM_COUNT; i++)
+        process_hold_output(run->process, (enum stream)i, on);
+}
+
+/* While output is held the drain stands still, and then goes on with the time that was left: not
+ * with all of it, */
+static void test_held_drain_ends(void **state)
+{
+    struct gate gate;
+    char script[512];
+    struct run run;
+
+    gate_init(&gate);
+    run_init(&run);
+    fake.leaves_children = true;
+    clock_freeze(CLOCK_NS_PER_S, 0);
+    run.options.drain = (struct process_drain){FAR_NS, FAR_NS};
+    gate_script(&gate, script, sizeof script, "cat GATE & exit 0");
+    run_start(&run, script);
+    run_until_drain(&run);
+    clock_advance(FAR_NS - CLOCK_NS_PER_MS);
+    hold(&run, true);
+    clock_advance(FAR_NS);
+    hold(&run, false);
+    run_for(&run, 20 * CLOCK_NS_PER_S);
+    assert_int_equal(run.ends, 1);
+    assert_true(run.end.drain_cut);
+    clock_release();
+    gate_open(&gate);
+    run_done(&run);
+    gate_done(&gate);
+}
+
+/* and not with none. */
+static void test_held_drain_goes_on(void **state)
+{
+    struct gate gate;
+    char script[512];
+    struct run run;
+
+    gate_init(&gate);
+    run_init(&run);
+    fake.leaves_children = true;
+    clock_freeze(CLOCK_NS_PER_S, 0);
+    run.options.drain = (struct process_drain){FAR_NS, FAR_NS};
+    gate_script(&gate, script, sizeof script, "(cat GATE; echo late) & exit 0");
+    run_start(&run, script);
+    run_until_drain(&run);
+    hold(&run, true);
+    clock_advance(2 * FAR_NS);
+    hold(&run, false);
+    run_for(&run, 5 * CLOCK_NS_PER_MS);
+    assert_int_equal(run.ends, 0);
+    gate_open(&gate);
+    run_until_end(&run);
+    assert_false(run.end.drain_cut);
+    assert_contains(run_text(&run, STREAM_STDOUT), "late");
+    clock_release();
+    run_done(&run);
+    gate_done(&gate);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_10_mb),           cmocka_unit_test(test_held_pipe),
-        cmocka_unit_test(test_held_terminal),   cmocka_unit_test(test_late_output),
+        cmocka_unit_test(test_10_mb),
+        cmocka_unit_test(test_held_pipe),
+        cmocka_unit_test(test_held_terminal),
+        cmocka_unit_test(test_late_output),
         cmocka_unit_test(test_talkative_child),
+        cmocka_unit_test(test_held_drain_ends),
+        cmocka_unit_test(test_held_drain_goes_on),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

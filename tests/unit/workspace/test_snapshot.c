@@ -8,7 +8,7 @@
 #include "base/auto.h"
 #include "base/path.h"
 #include "base/strv.h"
-#include "output/capture.h"
+#include "output/output.h"
 #include "rules/shell/shell_choice.h"
 #include "rules/shell/shell_snapshot.h"
 #include "workspace/host_shell.h"
@@ -86,24 +86,25 @@ static void check_output(struct session *session, const struct strv *argv, const
                          const char *wanted)
 {
     AUTO(strv_done) struct strv env = {0};
-    struct oneshot_options options;
-    struct oneshot_result result;
-    struct capture_view view;
+    struct job_run_options options;
+    struct job_result result;
+    struct buf text;
     struct err err;
 
     strv_push_all(&env, session->options.job.env);
     strv_push_all(&env, strv_view(added));
-    oneshot_defaults(&options);
+    job_run_defaults(&options);
     options.sandbox = session->options.job.sandbox;
     options.cgroup_base = "";
     options.env = strv_view(&env);
     options.cwd = session->home;
     options.argv = argv->items;
-    assert_int_equal(oneshot_run(&options, &result, &err), 0);
-    capture_view(result.capture, STREAM_STDOUT, &view);
-    assert_int_equal(view.total, strlen(wanted));
-    assert_memory_equal(view.head, wanted, view.head_len);
-    oneshot_result_done(&result);
+    assert_int_equal(job_run(&options, &result, &err), 0);
+    buf_init(&text, SIZE_MAX / 2);
+    assert_true(output_render(job_stream(result.job, STREAM_STDOUT), &text));
+    assert_string_equal(text.data ? text.data : "", wanted);
+    buf_done(&text);
+    job_result_done(&result);
 }
 
 static void it_is_taken_and_used(void **state)

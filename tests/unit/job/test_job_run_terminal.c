@@ -1,4 +1,4 @@
-/* oneshot: what signals to us, the user's terminal and its window do to the command. */
+/* job_run: what signals to us, the user's terminal and its window do to the command. */
 #include "shot.h"
 
 #include "process/terminal.h"
@@ -24,10 +24,10 @@ static void test_term_to_us_cancels(void **state)
 
         shot_init(&shot, "echo ready; kill -STOP $$");
         shot.raises = signals[i];
-        shot.options.signals = ONESHOT_SIGNALS_HANDLE;
+        shot.options.signals = JOB_RUN_SIGNALS_HANDLE;
         shot.options.kill_after_ns = FAR_NS;
         shot_run(&shot);
-        assert_end(&shot, ONESHOT_CANCELLED, -1, SIGTERM, 128 + signals[i]);
+        assert_end(&shot, JOB_RUN_CANCELLED, -1, SIGTERM, 128 + signals[i]);
         assert_int_equal(shot.result.cancel_signal, signals[i]);
         shot_done(&shot);
     }
@@ -43,9 +43,9 @@ static void test_interrupt_is_passed_on(void **state)
 
         shot_init(&shot, "trap 'exit 9' INT QUIT; echo ready; while :; do :; done");
         shot.raises = signals[i];
-        shot.options.signals = ONESHOT_SIGNALS_HANDLE;
+        shot.options.signals = JOB_RUN_SIGNALS_HANDLE;
         shot_run(&shot);
-        assert_end(&shot, ONESHOT_EXITED, 9, 0, 9);
+        assert_end(&shot, JOB_RUN_EXITED, 9, 0, 9);
         shot_done(&shot);
     }
 }
@@ -57,10 +57,10 @@ static void test_ignored_signals_stay_ignored(void **state)
     signal(SIGHUP, SIG_IGN);
     shot_init(&shot, "echo ready; exit 5");
     shot.raises = SIGHUP;
-    shot.options.signals = ONESHOT_SIGNALS_HANDLE;
+    shot.options.signals = JOB_RUN_SIGNALS_HANDLE;
     shot_run(&shot);
     signal(SIGHUP, SIG_DFL);
-    assert_end(&shot, ONESHOT_EXITED, 5, 0, 5);
+    assert_end(&shot, JOB_RUN_EXITED, 5, 0, 5);
     shot_done(&shot);
 }
 
@@ -83,9 +83,9 @@ static void test_suspend(void **state)
         shot_init(&shot, script);
         shot.raises = SIGTSTP;
         shot.opens = gate;
-        shot.options.signals = ONESHOT_SIGNALS_HANDLE;
+        shot.options.signals = JOB_RUN_SIGNALS_HANDLE;
         shot_run(&shot);
-        _exit(oneshot_exit_code(&shot.result));
+        _exit(job_result_exit_code(&shot.result));
     }
     assert_int_equal(waitpid(child, &status, WUNTRACED), child);
     assert_true(WIFSTOPPED(status));
@@ -102,13 +102,13 @@ static void test_tty_without_terminal(void **state)
     struct shot shot;
 
     shot_init(&shot, "test -t 1 && stty size; cat");
-    shot.options.stdio = ONESHOT_TTY;
+    shot.options.stdio = JOB_RUN_TTY;
     shot.options.size = (struct pty_size){40, 120};
-    shot.options.input = ONESHOT_INPUT_DATA;
+    shot.options.input = JOB_RUN_INPUT_DATA;
     shot.options.input_data = "typed";
     shot.options.input_len = 5;
     shot_run(&shot);
-    assert_end(&shot, ONESHOT_EXITED, 0, 0, 0);
+    assert_end(&shot, JOB_RUN_EXITED, 0, 0, 0);
     assert_text_has(&shot, "40 120");
     assert_text_has(&shot, "typed");
     shot_done(&shot);
@@ -123,14 +123,14 @@ static _Noreturn void be_program_at(int slave, const char *script)
     if (ioctl(slave, TIOCSCTTY, 0))
         _exit(90);
     shot_init(&shot, script);
-    shot.options.stdio = ONESHOT_TTY;
-    shot.options.input = ONESHOT_INPUT_FD;
+    shot.options.stdio = JOB_RUN_TTY;
+    shot.options.input = JOB_RUN_INPUT_FD;
     shot.options.input_fd = slave;
     shot.options.terminal_fd = slave;
-    shot.options.signals = ONESHOT_SIGNALS_HANDLE;
+    shot.options.signals = JOB_RUN_SIGNALS_HANDLE;
     shot.shows_on = slave;
     shot_run(&shot);
-    _exit(oneshot_exit_code(&shot.result));
+    _exit(job_result_exit_code(&shot.result));
 }
 
 /* Reads what the program shows until `part` has come. */

@@ -1,8 +1,8 @@
-/* oneshot: every way a command can end, with its output; its input, its limits. */
+/* job_run: every way a command can end, with its output; its input, its limits. */
 #include "fake_sandbox.h"
 #include "shot.h"
 
-#include "output/capture.h"
+#include "output/output.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -18,13 +18,13 @@ static void test_exited(void **state)
 
     shot_init(&shot, "echo out; echo err >&2; exit 7");
     shot_run(&shot);
-    assert_end(&shot, ONESHOT_EXITED, 7, 0, 7);
+    assert_end(&shot, JOB_RUN_EXITED, 7, 0, 7);
     assert_text(&shot, STREAM_STDOUT, "out\n");
     assert_text(&shot, STREAM_STDERR, "err\n");
     assert_int_equal(shot.live.len, 8);
     assert_true(shot.result.wall_ns > 0);
-    assert_true(shot.result.usage_known);
-    assert_true(shot.result.usage.memory_peak_kb > 0);
+    assert_true(shot.result.process->usage_known);
+    assert_true(shot.result.process->usage.ru_maxrss > 0);
     assert_int_equal(shot.result.denials.len, 0);
     shot_done(&shot);
 }
@@ -35,7 +35,7 @@ static void test_signaled_keeps_output(void **state)
 
     shot_init(&shot, "echo before; kill -SEGV $$");
     shot_run(&shot);
-    assert_end(&shot, ONESHOT_SIGNALED, -1, SIGSEGV, 128 + SIGSEGV);
+    assert_end(&shot, JOB_RUN_SIGNALED, -1, SIGSEGV, 128 + SIGSEGV);
     assert_text(&shot, STREAM_STDOUT, "before\n");
     shot_done(&shot);
 }
@@ -47,7 +47,7 @@ static void test_signal_64_is_no_timeout(void **state)
 
     shot_init(&shot, "kill -64 $$");
     shot_run(&shot);
-    assert_end(&shot, ONESHOT_SIGNALED, -1, 64, 192);
+    assert_end(&shot, JOB_RUN_SIGNALED, -1, 64, 192);
     shot_done(&shot);
 }
 
@@ -59,7 +59,7 @@ static void test_timed_out(void **state)
     shot.options.timeout_ns = 200 * CLOCK_NS_PER_MS;
     shot.options.kill_after_ns = 0;
     shot_run(&shot);
-    assert_end(&shot, ONESHOT_TIMED_OUT, -1, SIGKILL, 124);
+    assert_end(&shot, JOB_RUN_TIMED_OUT, -1, SIGKILL, 124);
     assert_text(&shot, STREAM_STDOUT, shot.live.data ? shot.live.data : "");
     shot_done(&shot);
 }
@@ -72,7 +72,7 @@ static void test_timed_out_with_grace(void **state)
     shot.options.timeout_ns = CLOCK_NS_PER_MS;
     shot.options.kill_after_ns = FAR_NS;
     shot_run(&shot);
-    assert_end(&shot, ONESHOT_TIMED_OUT, -1, SIGTERM, 124);
+    assert_end(&shot, JOB_RUN_TIMED_OUT, -1, SIGTERM, 124);
     shot_done(&shot);
 }
 
@@ -83,7 +83,7 @@ static void test_timeout_not_reached(void **state)
     shot_init(&shot, "exit 0");
     shot.options.timeout_ns = FAR_NS;
     shot_run(&shot);
-    assert_end(&shot, ONESHOT_EXITED, 0, 0, 0);
+    assert_end(&shot, JOB_RUN_EXITED, 0, 0, 0);
     shot_done(&shot);
 }
 
@@ -95,7 +95,7 @@ static void test_cancelled(void **state)
     shot.cancels = true;
     shot.options.kill_after_ns = FAR_NS;
     shot_run(&shot);
-    assert_end(&shot, ONESHOT_CANCELLED, 3, 0, 128 + SIGTERM);
+    assert_end(&shot, JOB_RUN_CANCELLED, 3, 0, 128 + SIGTERM);
     assert_text(&shot, STREAM_STDOUT, "ready\nbye\n");
     assert_int_equal(shot.result.cancel_signal, 0);
     shot_done(&shot);
@@ -109,7 +109,7 @@ static void test_cancelled_by_force(void **state)
     shot.cancels = true;
     shot.options.kill_after_ns = CLOCK_NS_PER_MS;
     shot_run(&shot);
-    assert_end(&shot, ONESHOT_CANCELLED, -1, SIGKILL, 128 + SIGTERM);
+    assert_end(&shot, JOB_RUN_CANCELLED, -1, SIGKILL, 128 + SIGTERM);
     assert_text(&shot, STREAM_STDOUT, "ready\n");
     shot_done(&shot);
 }
@@ -123,8 +123,8 @@ static void check_start_failure(const char *program, const char *cwd, int shell_
     shot.argv[1] = NULL;
     shot.options.cwd = cwd;
     shot_run(&shot);
-    assert_end(&shot, ONESHOT_FAILED_TO_START, -1, 0, shell_code);
-    assert_true(shot.result.failed);
+    assert_end(&shot, JOB_RUN_FAILED_TO_START, -1, 0, shell_code);
+    assert_true(job_result_has_failed(&shot.result));
     shot_done(&shot);
 }
 
@@ -144,19 +144,19 @@ static void test_sandbox_fails(void **state)
     shot_init(&shot, "true");
     fake.breaks_setup = true;
     shot_run(&shot);
-    assert_end(&shot, ONESHOT_FAILED_TO_START, -1, 0, 125);
-    assert_int_equal(shot.result.stage, LAUNCH_STAGE_SANDBOX);
+    assert_end(&shot, JOB_RUN_FAILED_TO_START, -1, 0, 125);
+    assert_int_equal(shot.result.process->stage, LAUNCH_STAGE_SANDBOX);
     shot_done(&shot);
 
     shot_init(&shot, "true");
     fake.fails = true;
-    assert_int_equal(oneshot_run(&shot.options, &shot.result, &err), -1);
+    assert_int_equal(job_run(&shot.options, &shot.result, &err), -1);
     assert_int_equal(err.code, ERR_UNSUPPORTED);
     shot_done(&shot);
 
     shot_init(&shot, "true");
     shot.argv[0] = NULL;
-    assert_int_equal(oneshot_run(&shot.options, &shot.result, &err), -1);
+    assert_int_equal(job_run(&shot.options, &shot.result, &err), -1);
     assert_int_equal(err.code, ERR_INVALID);
     shot_done(&shot);
 }
@@ -172,7 +172,7 @@ static void test_denied(void **state)
               " exit 1");
     shot.options.access = &map;
     shot_run(&shot);
-    assert_end(&shot, ONESHOT_DENIED, 1, 0, 1);
+    assert_end(&shot, JOB_RUN_DENIED, 1, 0, 1);
     assert_int_equal(shot.result.denials.len, 1);
     assert_string_equal(shot.result.denials.items[0].path, "/etc/x");
     assert_text(&shot, STREAM_STDOUT, "working\n");
@@ -181,7 +181,7 @@ static void test_denied(void **state)
     shot_init(&shot, "printf 'binary\\0 data\\n'; echo 'cat: /etc/x: Permission denied'; exit 1");
     shot.options.access = &map; /* may read: the host says no, which is no denial of ours */
     shot_run(&shot);
-    assert_end(&shot, ONESHOT_EXITED, 1, 0, 1);
+    assert_end(&shot, JOB_RUN_EXITED, 1, 0, 1);
     assert_int_equal(shot.result.denials.len, 1);
     assert_int_equal(shot.result.denials.items[0].source, DENIAL_BY_HOST);
     shot_done(&shot);
@@ -192,21 +192,21 @@ static void test_input_data(void **state)
 {
     const size_t total = (size_t)3 << 20;
     char *data = malloc(total);
-    struct capture_view view;
+    struct output_info info;
     struct shot shot;
 
     for (size_t i = 0; i < total; i++)
         data[i] = (char)('a' + i % 23);
     shot_init(&shot, "cat");
-    shot.options.input = ONESHOT_INPUT_DATA;
+    shot.options.input = JOB_RUN_INPUT_DATA;
     shot.options.input_data = data;
     shot.options.input_len = total;
     shot_run(&shot);
-    assert_end(&shot, ONESHOT_EXITED, 0, 0, 0);
+    assert_end(&shot, JOB_RUN_EXITED, 0, 0, 0);
     assert_emitted(shot.live.data, shot.live.len, total);
-    capture_view(shot.result.capture, STREAM_STDOUT, &view);
-    assert_int_equal(view.total, total);
-    assert_int_equal(view.omitted, total - CAPTURE_DEFAULT_MAX);
+    output_info(job_stream(shot.result.job, STREAM_STDOUT), &info);
+    assert_int_equal(info.total, total);
+    assert_int_equal(info.tail_start - info.prefix_end, total - OUTPUT_MEMORY_DEFAULT);
     shot_done(&shot);
     free(data);
 }
@@ -216,7 +216,7 @@ static void check_input_fd(int fd, const char *expected)
     struct shot shot;
 
     shot_init(&shot, "cat; echo end");
-    shot.options.input = ONESHOT_INPUT_FD;
+    shot.options.input = JOB_RUN_INPUT_FD;
     shot.options.input_fd = fd;
     shot_run(&shot);
     assert_text(&shot, STREAM_STDOUT, expected);
@@ -256,26 +256,26 @@ static void test_input_nobody_reads(void **state)
     struct shot shot;
 
     shot_init(&shot, "exec 0<&-; echo no input");
-    shot.options.input = ONESHOT_INPUT_FD;
+    shot.options.input = JOB_RUN_INPUT_FD;
     shot.options.input_fd = zero;
     shot_run(&shot);
-    assert_end(&shot, ONESHOT_EXITED, 0, 0, 0);
+    assert_end(&shot, JOB_RUN_EXITED, 0, 0, 0);
     shot_done(&shot);
     close(zero);
 }
 
 static void test_output_bounded(void **state)
 {
-    struct capture_view view;
+    struct output_info info;
     struct shot shot;
 
     shot_init(&shot, "i=0; while [ $i -lt 1000 ]; do echo 123456789; i=$((i+1)); done; echo e >&2");
     shot.options.max_output = 100;
     shot_run(&shot);
-    capture_view(shot.result.capture, STREAM_STDOUT, &view);
-    assert_int_equal(view.head_len + view.tail_len, 100);
-    assert_int_equal(view.total, 10000);
-    assert_int_equal(view.omitted, 9900);
+    output_info(job_stream(shot.result.job, STREAM_STDOUT), &info);
+    assert_int_equal(info.prefix_end, 50);
+    assert_int_equal(info.total - info.tail_start, 50);
+    assert_int_equal(info.total, 10000);
     assert_text(&shot, STREAM_STDERR, "e\n"); /* not pushed out by the other stream */
     assert_int_equal(shot.live.len, 10002);
     shot_done(&shot);
@@ -284,6 +284,7 @@ static void test_output_bounded(void **state)
 static void test_limits_are_passed(void **state)
 {
     char *folder = support_scratch_new();
+    struct resource_limits_report limits;
     char script[256];
     struct shot shot;
 
@@ -296,10 +297,11 @@ static void test_limits_are_passed(void **state)
     assert_int_equal(fake.limits.processes, 500);
     assert_int_equal(fake.limits.file_size, 4096);
     assert_int_equal(fake.cgroup, -1);
-    assert_end(&shot, ONESHOT_SIGNALED, -1, SIGXFSZ, 128 + SIGXFSZ);
-    assert_true(shot.result.limits.hit[LIMIT_FILE_SIZE]);
-    assert_int_equal(shot.result.limits.by[LIMIT_FILE_SIZE], LIMIT_BY_RLIMIT);
-    assert_int_equal(shot.result.limits.by[LIMIT_MEMORY], LIMIT_UNSET);
+    assert_end(&shot, JOB_RUN_SIGNALED, -1, SIGXFSZ, 128 + SIGXFSZ);
+    job_resource_limits(shot.result.job, &limits);
+    assert_true(limits.hit[LIMIT_FILE_SIZE]);
+    assert_int_equal(limits.by[LIMIT_FILE_SIZE], LIMIT_BY_RLIMIT);
+    assert_int_equal(limits.by[LIMIT_MEMORY], LIMIT_UNSET);
     shot_done(&shot);
     support_scratch_remove(folder);
 }
@@ -321,9 +323,9 @@ static void test_inherited(void **state)
 
         dup2(fd, STDOUT_FILENO);
         shot_init(&shot, "echo direct; exit 4");
-        shot.options.stdio = ONESHOT_INHERIT;
+        shot.options.stdio = JOB_RUN_INHERIT;
         shot_run(&shot);
-        _exit(shot.live.len ? 99 : oneshot_exit_code(&shot.result));
+        _exit(shot.live.len ? 99 : job_result_exit_code(&shot.result));
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(WEXITSTATUS(status), 4);
