@@ -56,7 +56,7 @@ static void check_answer(const json_t *id, const char *words)
 }
 
 /* Taking strings out before parsing changes nothing, however short they are. */
-static void check_hoist(const char *text, size_t len)
+static void check_json_bulk(const char *text, size_t len)
 {
     for (size_t long_enough = 0; long_enough < 4; long_enough++) {
         AUTO(json_bulk_done) struct json_bulk bulk;
@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     AUTO(rpc_message_done) struct rpc_message message = {0};
     struct err err;
 
-    check_hoist((const char *)data, size);
+    check_json_bulk((const char *)data, size);
     if (rpc_message_parse((const char *)data, size, &message, &err)) {
         check(err.code == ERR_INVALID);
         check_answer(NULL, err.msg);

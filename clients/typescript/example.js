@@ -1,9 +1,9 @@
-// Runs a command in a sandbox and shows what it writes: node example.js URL FOLDER COMMAND...
+// Runs a command in a sandbox and shows what it writes: node example.js URL DIR COMMAND...
 import { connect, sandbox } from './src/index.js';
 
-const [url, folder, ...argv] = process.argv.slice(2);
+const [url, dir, ...argv] = process.argv.slice(2);
 const client = await connect(url);
-const command = await client.start(argv, folder, { sandbox: sandbox(folder) });
+const command = await client.start(argv, dir, { sandbox: sandbox(dir) });
 
 for await (const event of command) {
   if (event.type === 'output') (event.stream === 'stderr' ? process.stderr : process.stdout).write(event.data);

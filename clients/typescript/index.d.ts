@@ -10,7 +10,7 @@ export interface SandboxOptions {
   network?: boolean;
 }
 
-/** Everything may be read, the workspace and temporary folders written, unless the options say else. */
+/** Everything may be read, the workspace and temporary directories written, unless the options say else. */
 export function sandbox(workspace: string, options?: SandboxOptions): SandboxObject;
 
 export class CordonError extends Error {}

@@ -70,7 +70,7 @@ static void audit_clear(struct audit *audit)
     audit->omitted = 0;
 }
 
-/* It detaches itself, so it is soon there to be collected; a server does not wait even for that. */
+/* It detaches itself, so it soon can be reaped; a server does not wait even for that. */
 static void tidy_reap(struct audit *audit, int flags)
 {
     pid_t pid;

@@ -15,7 +15,8 @@
 
 enum { WORDS_BYTES_MAX = 8 * 1024, ENV_VALUE_MIN = 6, SERVICE_KEY_MIN = 16 };
 
-bool audit_is_secret_name(const char *name, unsigned long len)
+/* Whether a name says that its value is a secret: in any case of letters. */
+static bool is_secret_name(const char *name, unsigned long len)
 {
     static const char *const marks[] = {"key",        "secret",        "token",  "passw",
                                         "passphrase", "authorization", "cookie", "credential"};
@@ -51,7 +52,7 @@ static size_t env_value(const struct cursor *cursor)
             continue;
         len = strlen(value + 1);
         if (len >= ENV_VALUE_MIN && strncmp(cursor->at, value + 1, len) == 0 &&
-            audit_is_secret_name(cursor->env[i], (size_t)(value - cursor->env[i])))
+            is_secret_name(cursor->env[i], (size_t)(value - cursor->env[i])))
             return len;
     }
     return 0;
@@ -87,7 +88,7 @@ static size_t named_value(const struct cursor *cursor)
     while (end > cursor->text && strchr("\"'", end[-1]))
         end--;
     name = name_before(cursor->text, end);
-    if (!audit_is_secret_name(name, (size_t)(end - name)) || strchr(" \"'", *cursor->at))
+    if (!is_secret_name(name, (size_t)(end - name)) || strchr(" \"'", *cursor->at))
         return 0;
     return value_len(cursor->at, is_colon);
 }
@@ -102,7 +103,7 @@ static size_t option_value(const struct cursor *cursor)
         end--;
     name = name_before(cursor->text, end);
     if (end == cursor->at || *cursor->at == '-' || *cursor->at == ' ' || !str_starts(name, "--") ||
-        !audit_is_secret_name(name, (size_t)(end - name)))
+        !is_secret_name(name, (size_t)(end - name)))
         return 0;
     if (strchr("\"'", *cursor->at))
         return 1 + strcspn(cursor->at + 1, "\"'");
@@ -173,7 +174,7 @@ char *audit_redact(const char *text, char *const *env)
 
 static bool is_secret_option(const char *word)
 {
-    return str_starts(word, "--") && !strchr(word, '=') && audit_is_secret_name(word, strlen(word));
+    return str_starts(word, "--") && !strchr(word, '=') && is_secret_name(word, strlen(word));
 }
 
 json_t *audit_redact_words(char *const *words, char *const *env)

@@ -6,8 +6,6 @@
  * than too little, and a secret that looks like any other word stays. */
 #pragma once
 
-#include <stdbool.h>
-
 struct json_t;
 
 #define AUDIT_REDACTED "[redacted]"
@@ -19,7 +17,3 @@ char *audit_redact(const char *text, char *const *env);
 /* A JSON array of the words, each without secrets; also what follows an option like --password is
  * taken out. Words beyond 8 KiB in all are left out. New reference. */
 struct json_t *audit_redact_words(char *const *words, char *const *env);
-
-/* Whether a name says that its value is a secret: it contains key, secret, token, passw, ... of any
- * case. */
-bool audit_is_secret_name(const char *name, unsigned long len);

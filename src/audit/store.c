@@ -40,7 +40,7 @@ static void statement_auto(sqlite3_stmt **slot)
 
 /* --- calling SQLite --- */
 
-/* The failure that SQLite just told; returns -1. */
+/* The failure that SQLite just reported; returns -1. */
 static int store_fail(struct audit_store *store, struct err *err)
 {
     int code = sqlite3_errcode(store->db) & 0xff;

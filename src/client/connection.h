@@ -1,7 +1,7 @@
 /* One connection to an exec server, as its client.
  *
  *     connection_open(&options, &err)           connects and initializes
- *     connection_listen(connection, fn, data)   what the server tells without being asked
+ *     connection_listen(connection, fn, data)   what the server sends without being asked
  *     connection_call(connection, ...)          asks, and waits for the answer
  *     connection_send(connection, &request)     asks, and goes on
  *     connection_run(connection, &err)          until connection_stop() or the server is gone
@@ -44,7 +44,7 @@ struct loop *connection_loop(const struct connection *connection);
 const char *connection_session(const struct connection *connection); /* its id */
 bool connection_is_lost(const struct connection *connection);
 
-/* The directory of the server, as the file: URI that it told; NULL when it told none. */
+/* The directory of the server, as the file: URI that it sent; NULL when it sent none. */
 const char *connection_dir(const struct connection *connection);
 
 typedef void connection_event_fn(void *data, const char *method, const json_t *params);

@@ -57,7 +57,7 @@ struct cp {
 void cp_report(struct cp *cp, const struct err *err);
 
 /* Closes the handle, so that it is free for the next file, in any case; `status` of what was done
- * with it decides which failure is told. */
+ * with it decides which failure is reported. */
 int cp_close(const struct remote_file *file, int status, struct err *err);
 
 /* The own name of what is copied; "" for what has none, as "." and "/". Caller frees. */

@@ -121,7 +121,7 @@ struct outlet {
     struct loop_watch *watch; /* NULL: a file */
     struct buf queue;
     int error;
-    bool is_full; /* the owner was told */
+    bool is_full; /* the owner was notified */
 };
 
 static void outlet_fail(struct outlet *outlet, int error)
@@ -240,7 +240,8 @@ static bool outlet_write(struct outlet *outlet, const void *bytes, size_t len)
         done = outlet_try(outlet, bytes, len);
     if (done < len && !outlet->error)
         buf_append(&outlet->queue, (const char *)bytes + done, len - done);
-    if (outlet->queue.len || outlet->error) /* a failure is told from the loop as well */
+    if (outlet->queue.len ||
+        outlet->error) /* the owner is notified of a failure from the loop as well */
         loop_watch_set(outlet->watch, LOOP_WRITE);
     outlet->is_full = outlet->is_full || outlet->queue.len >= OUTLET_HIGH;
     return !outlet->is_full;

@@ -20,7 +20,7 @@ struct follow;
 
 enum follow_order {
     FOLLOW_BY_NUMBER, /* a process of our own: every event has come, in whatever order */
-    FOLLOW_AS_SENT,   /* process/attach: parts may be missing, and process/gap tells of them */
+    FOLLOW_AS_SENT,   /* process/attach: parts may be missing, which process/gap says */
 };
 
 struct follow_options {

@@ -89,7 +89,7 @@ static struct remote_file remote_at(const struct upload_tree *tree, const char *
     return (struct remote_file){.connection = tree->cp->connection, .path = path, .shown = path};
 }
 
-/* A server without modes is told of once. */
+/* A server without modes is reported once. */
 static int set_mode(struct upload_tree *tree, const struct remote_file *file, mode_t mode,
                     struct err *err)
 {

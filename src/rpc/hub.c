@@ -23,14 +23,6 @@
 
 enum { ROUND_HEADS = 1 }; /* HTTP heads that are answered before open peers get their turn */
 
-static const struct rpc_hub_options defaults = {
-    .max_peers = 256,
-    .message_max = 64 * 1024 * 1024,
-    .queue_high = 1024 * 1024,
-    .queue_low = 256 * 1024,
-    .queue_stop = 4 * 1024 * 1024,
-};
-
 /* --- rounds --- */
 
 static void hub_on_timer(void *data)
@@ -119,16 +111,11 @@ static struct rpc_hub_options options_complete(const struct rpc_hub_options *giv
 {
     struct rpc_hub_options options = *given;
 
-    if (!options.max_peers)
-        options.max_peers = defaults.max_peers;
-    if (!options.message_max)
-        options.message_max = defaults.message_max;
-    if (!options.queue_high)
-        options.queue_high = defaults.queue_high;
-    if (!options.queue_low)
-        options.queue_low = defaults.queue_low;
-    if (!options.queue_stop)
-        options.queue_stop = defaults.queue_stop;
+    options.max_peers = given->max_peers ?: 256;
+    options.message_max = given->message_max ?: (size_t)64 * 1024 * 1024;
+    options.queue_high = given->queue_high ?: (size_t)1024 * 1024;
+    options.queue_low = given->queue_low ?: (size_t)256 * 1024;
+    options.queue_stop = given->queue_stop ?: (size_t)4 * 1024 * 1024;
     return options;
 }
 

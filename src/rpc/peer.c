@@ -249,11 +249,6 @@ bool rpc_peer_has_room(const struct rpc_peer *peer)
     return peer_is_open(peer) && peer->outbox.len < peer->hub->options.queue_high;
 }
 
-size_t rpc_peer_queued(const struct rpc_peer *peer)
-{
-    return peer->outbox.len;
-}
-
 bool rpc_peer_send(struct rpc_peer *peer, const char *text, size_t len)
 {
     struct frame frame;

@@ -149,7 +149,6 @@ const char *rpc_peer_name(const struct rpc_peer *peer);
 enum rpc_transport rpc_peer_transport(const struct rpc_peer *peer);
 
 bool rpc_peer_has_room(const struct rpc_peer *peer);
-size_t rpc_peer_queued(const struct rpc_peer *peer); /* bytes */
 
 /* Sends one message: JSON text without a line feed in it. Written at once when the peer takes it;
  * what it does not take is copied. Each returns whether there is room for more. */

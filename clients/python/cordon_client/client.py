@@ -226,7 +226,7 @@ class Client:
             return
         self._failure = error
         self._lost_processes(error)
-        self._ready.set()  # whoever waits finds the failure
+        self._ready.set()  # the caller that waits finds the failure
 
     def _lost_processes(self, error: Exception) -> None:
         processes, self._processes = self._processes, {}

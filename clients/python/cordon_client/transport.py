@@ -106,7 +106,7 @@ class WebSocket:
         await self._writer.drain()
 
     async def send(self, text: bytes) -> None:
-        limit = 1 << 24  # of one frame, for the original server
+        limit = 1 << 24  # of one frame, as the server takes it
         pieces = [text[i:i + limit] for i in range(0, len(text), limit)] or [b""]
         if len(pieces) == 1:
             await self._send_frame(TEXT, text)
@@ -162,7 +162,7 @@ async def open_url(url: str, token: Optional[str]) -> Transport:
             return Lines(*await asyncio.open_unix_connection(url[len("unix:"):], limit=READ_AHEAD))
         parts = urlsplit(url)
         if parts.scheme not in ("ws", "wss") or not parts.hostname:
-            raise Error(f"{url!r} is none of ws://HOST:PORT, wss://HOST:PORT, unix:PATH")
+            raise Error(f"{url!r} should be ws://HOST:PORT, wss://HOST:PORT or unix:PATH")
         is_secure = parts.scheme == "wss"
         port = parts.port or (443 if is_secure else 80)
         socket = WebSocket(*await asyncio.open_connection(parts.hostname, port,

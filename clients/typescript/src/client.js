@@ -203,7 +203,7 @@ export class Client {
     this.#failure = error;
     for (const process of this.#processes.values()) process.fail(error);
     this.#processes.clear();
-    this.#setReady?.(); // whoever waits finds the failure
+    this.#setReady?.(); // the caller that waits finds the failure
   }
 
   // --- messages ---

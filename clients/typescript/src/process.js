@@ -29,7 +29,7 @@ export class Process {
       this.#tellExit = resolve;
       this.#tellFailure = reject;
     });
-    this.#exited.catch(() => {}); // nobody has to wait
+    this.#exited.catch(() => {}); // waiting for it is not required
   }
 
   // --- what the server tells ---

@@ -13,7 +13,7 @@ const CONTINUATION = 0;
 const CLOSE = 8;
 const PING = 9;
 const PONG = 10;
-const FRAME_MAX = 1 << 24; // bytes that the original server takes in one
+const FRAME_MAX = 1 << 24; // bytes that the server takes in one
 const MESSAGE_MAX = 1 << 30; // a file of 512 MiB is one message
 const HEAD_MAX = 1 << 16; // bytes
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'; // RFC 6455 1.3
@@ -260,7 +260,7 @@ export async function openUrl(text, token) {
   }
   const url = URL.canParse?.(text) === false ? undefined : new URL(text);
   if (!url || !['ws:', 'wss:'].includes(url.protocol))
-    throw new CordonError(`${text} is none of ws://HOST:PORT, wss://HOST:PORT, unix:PATH`);
+    throw new CordonError(`${text} should be ws://HOST:PORT, wss://HOST:PORT or unix:PATH`);
   const isSecure = url.protocol === 'wss:';
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const port = Number(url.port) || (isSecure ? 443 : 80);

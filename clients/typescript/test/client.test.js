@@ -1,5 +1,5 @@
 // Against a real server: tests/e2e/test_client_typescript.py starts it and says by the environment
-// where it is (CORDON_URL), what it is (CORDON_SERVER), and which folders there are (CORDON_PLACE).
+// where it is (CORDON_URL), what it is (CORDON_SERVER), and which directories there are (CORDON_PLACE).
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';

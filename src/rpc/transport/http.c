@@ -188,7 +188,7 @@ int http_head_parse(char *text, size_t len, struct http_head *ret, struct err *e
     return head_parse(text, len, head_parse_request, ret, err);
 }
 
-int http_head_parse_reply(char *text, size_t len, struct http_head *ret, struct err *err)
+static int head_parse_reply(char *text, size_t len, struct http_head *ret, struct err *err)
 {
     return head_parse(text, len, head_parse_status, ret, err);
 }
@@ -214,7 +214,8 @@ static bool list_has(const char *list, const char *word)
     return false;
 }
 
-bool http_head_has_word(const struct http_head *head, const char *name, const char *word)
+/* Whether the comma-separated list of a field (all of that name) has `word`, in any case. */
+static bool head_has_word(const struct http_head *head, const char *name, const char *word)
 {
     for (size_t i = 0; i < head->field_count; i++)
         if (strcasecmp(head->fields[i].name, name) == 0 && list_has(head->fields[i].value, word))
@@ -225,6 +226,7 @@ bool http_head_has_word(const struct http_head *head, const char *name, const ch
 /* --- replies --- */
 
 enum { KEY_LEN = 24, KEY_BYTES = 16 }; /* RFC 6455, 4.1: 16 bytes in base64 */
+enum { HTTP_ACCEPT_SIZE = 29 };        /* 20 bytes in base64, and the NUL */
 
 typedef struct http_reply http_route_fn(const struct http_head *head,
                                         const struct http_situation *situation);
@@ -308,8 +310,8 @@ static struct http_reply reply_upgrade(const struct http_head *head,
         return reply_method("GET");
     if (!is_allowed(head, situation))
         return reply_refusal(401, "unauthorized");
-    if (head->minor != 1 || !http_head_has_word(head, "connection", "upgrade") ||
-        !http_head_has_word(head, "upgrade", "websocket"))
+    if (head->minor != 1 || !head_has_word(head, "connection", "upgrade") ||
+        !head_has_word(head, "upgrade", "websocket"))
         return http_reply_error(400,
                                 "this is a WebSocket endpoint: Connection: upgrade and Upgrade: "
                                 "websocket are missing");
@@ -390,7 +392,8 @@ static void append_date(struct buf *ret)
         buf_appendf(ret, "date: %s\r\n", text);
 }
 
-void http_accept_of(const char *key, char ret[HTTP_ACCEPT_SIZE])
+/* What a Sec-WebSocket-Key has to be answered with (RFC 6455, 4.2.2): SHA-1 of it and a constant. */
+static void accept_of(const char *key, char ret[HTTP_ACCEPT_SIZE])
 {
     static const char constant[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
     uint8_t digest[SHA1_DIGEST_SIZE];
@@ -407,7 +410,7 @@ static void append_accept(const char *key, struct buf *ret)
 {
     char text[HTTP_ACCEPT_SIZE];
 
-    http_accept_of(key, text);
+    accept_of(key, text);
     buf_appendf(ret, "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-accept: %s\r\n",
                 text);
 }
@@ -493,14 +496,14 @@ int handshake_check(char *text, size_t len, const char *key, struct err *err)
     char accept[HTTP_ACCEPT_SIZE];
     const char *given;
 
-    if (http_head_parse_reply(text, len, &head, err))
+    if (head_parse_reply(text, len, &head, err))
         return err_wrap(err, "this is no exec server");
     if (head.status != 101)
         return handshake_refused(head.status, err);
-    http_accept_of(key, accept);
+    accept_of(key, accept);
     given = http_head_field(&head, "sec-websocket-accept");
-    if (!given || !str_eq(given, accept) || !http_head_has_word(&head, "upgrade", "websocket") ||
-        !http_head_has_word(&head, "connection", "upgrade"))
+    if (!given || !str_eq(given, accept) || !head_has_word(&head, "upgrade", "websocket") ||
+        !head_has_word(&head, "connection", "upgrade"))
         return err_set(err, ERR_INVALID, "the server's WebSocket handshake is wrong");
     if (http_head_field(&head, "sec-websocket-extensions") ||
         http_head_field(&head, "sec-websocket-protocol"))

@@ -45,14 +45,8 @@ size_t http_head_len(const char *text, size_t len);
 /* `text` is http_head_len() bytes, and is cut up in place. */
 int http_head_parse(char *text, size_t len, struct http_head *ret, struct err *err);
 
-/* The same of a reply. */
-int http_head_parse_reply(char *text, size_t len, struct http_head *ret, struct err *err);
-
 /* The value of the first field of this name, in any case of letters; NULL when there is none. */
 const char *http_head_field(const struct http_head *head, const char *name);
-
-/* Whether the comma-separated list of a field (all of that name) has `word`, in any case. */
-bool http_head_has_word(const struct http_head *head, const char *name, const char *word);
 
 /* --- replies --- */
 
@@ -87,12 +81,6 @@ struct http_reply http_reply_error(int status, const char *text);
 
 /* Appends the whole reply; `body` is used for HTTP_PAGE_METRICS. */
 void http_reply_write(const struct http_reply *reply, const struct buf *body, struct buf *ret);
-
-enum { HTTP_ACCEPT_SIZE = 29 }; /* 20 bytes in base64, and the NUL */
-
-/* What a Sec-WebSocket-Key has to be answered with (RFC 6455, 4.2.2): SHA-1 of it and a constant.
- */
-void http_accept_of(const char *key, char ret[HTTP_ACCEPT_SIZE]);
 
 /* --- the side that connects --- */
 

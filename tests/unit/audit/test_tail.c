@@ -218,7 +218,7 @@ static void somebody_who_holds_the_lock_is_not_waited_for(void **state)
     assert_int_equal(verified(*state), 1);
 }
 
-static void symlink_and_folder_are_refused(void **state)
+static void symlink_and_dir_are_refused(void **state)
 {
     struct audit_batch batch = {NULL, 0, 0, 0};
     struct fixture *fixture = *state;
@@ -248,7 +248,7 @@ int main(void)
         PLACED(what_is_taken_away_is_missed),
         PLACED(damage_is_not_mended),
         PLACED(somebody_who_holds_the_lock_is_not_waited_for),
-        PLACED(symlink_and_folder_are_refused),
+        PLACED(symlink_and_dir_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Processes as a person sees and calls them: the table of `ps`, and ids. */
+/* The table of `ps`. */
 #include "../base/support.h"
 
 #include "base/auto.h"
@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "client/ps.h"
-#include "client/remote_process.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -22,49 +21,6 @@ static json_t *list_of(const char *text)
 
     assert_non_null(list);
     return list;
-}
-
-static void check_name(const char *id, const char *session, const char *process)
-{
-    struct process_name name;
-
-    process_name_parse(id, &name);
-    assert_string_equal(name.session, session);
-    assert_string_equal(name.process, process);
-}
-
-static void ids_are_taken_apart(void **state)
-{
-    check_name("42", "", "42");
-    check_name(A "/42", A, "42");
-    check_name("1111/42", "1111", "42");
-    check_name("111/42", "", "111/42"); /* too short for a session: part of the name */
-    check_name("xyzxyz/42", "", "xyzxyz/42");
-    check_name(A "0/42", "", A "0/42"); /* too long */
-    check_name("1111/4/2", "1111", "4/2");
-    check_name("1111/", "1111", "");
-}
-
-static void one_process_is_chosen(void **state)
-{
-    AUTO_JSON json_t *list = list_of("{\"processes\": ["
-                                     "{\"processId\": \"p\", \"sessionId\": \"" A "\"},"
-                                     "{\"processId\": \"q\", \"sessionId\": \"" A "\"},"
-                                     "{\"processId\": \"p\", \"sessionId\": \"" B "\"},"
-                                     "{\"processId\": \"p\", \"sessionId\": \"" B2 "\"}, 7]}");
-    const json_t *array = json_object_get(list, "processes");
-    struct err err;
-
-    assert_ptr_equal(process_choose(list, "q", &err), json_array_get(array, 1));
-    assert_ptr_equal(process_choose(list, "1111/p", &err), json_array_get(array, 0));
-    assert_ptr_equal(process_choose(list, B2 "/p", &err), json_array_get(array, 3));
-    assert_null(process_choose(list, "p", &err));
-    assert_int_equal(err.code, ERR_INVALID);
-    assert_contains(err.msg, "3 sessions");
-    assert_null(process_choose(list, "22222222/p", &err));
-    assert_int_equal(err.code, ERR_INVALID);
-    assert_null(process_choose(list, "r", &err));
-    assert_int_equal(err.code, ERR_NOT_FOUND);
 }
 
 static void check_table(const char *json, uint64_t now_ms, const char *wanted)
@@ -117,13 +73,11 @@ static void the_table_cuts_long_commands(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids_are_taken_apart),
-        cmocka_unit_test(one_process_is_chosen),
         cmocka_unit_test(the_table_shows_what_there_is),
         cmocka_unit_test(the_table_keeps_sessions_apart),
         cmocka_unit_test(the_table_stands_anything),
         cmocka_unit_test(the_table_cuts_long_commands),
     };
 
-    return cmocka_run_group_tests_name("client/table", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

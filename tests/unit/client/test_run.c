@@ -1,0 +1,95 @@
+/* The parameters of process/start. */
+#include "../base/support.h"
+
+#include "base/auto.h"
+#include "base/json.h"
+#include "client/client.h"
+#include "client/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static json_t *params_of(struct client_run options)
+{
+    char *const argv[] = {(char *)"prog", (char *)"arg", NULL};
+    static const struct start_context context = {
+        .id = "run", .dir = "file:///srv", .term = "vt", .size = {.rows = 3, .columns = 4}};
+    struct err err;
+
+    if (!options.argv)
+        options.argv = argv;
+    return start_params(&options, &context, &err);
+}
+
+static const char *text_at(const json_t *json, const char *first, const char *second)
+{
+    return json_string_value(json_object_get(json_object_get(json, first), second));
+}
+
+static void a_start_is_sandboxed(void **state)
+{
+    AUTO_JSON json_t *params = params_of((struct client_run){.input = CLIENT_STDIN_PIPE});
+    const json_t *sandbox = json_object_get(params, "sandbox");
+    const json_t *permissions = json_object_get(sandbox, "permissions");
+
+    assert_string_equal(text_at(params, "sandbox", "cwd"), "file:///srv");
+    assert_string_equal(text_at(params, "sandbox", "windowsSandboxLevel"), "disabled");
+    assert_string_equal(json_string_value(json_object_get(permissions, "type")), "managed");
+    assert_string_equal(json_string_value(json_object_get(permissions, "network")), "restricted");
+    assert_int_equal(json_array_size(json_object_get(params, "argv")), 2);
+    assert_true(json_is_true(json_object_get(params, "pipeStdin")));
+    assert_true(json_is_false(json_object_get(params, "tty")));
+    assert_null(json_object_get(params, "rows"));
+    assert_string_equal(text_at(params, "envPolicy", "inherit"), "all");
+    assert_int_equal(json_object_size(json_object_get(params, "env")), 0);
+}
+
+static void a_start_is_as_asked_for(void **state)
+{
+    char *const env[] = {(char *)"A=b=c", (char *)"CORDON_TEST_MINE", (char *)"CORDON_TEST_MISSING",
+                         NULL};
+    AUTO_JSON json_t *params = NULL;
+
+    setenv("CORDON_TEST_MINE", "m", 1);
+    unsetenv("CORDON_TEST_MISSING");
+    params = params_of((struct client_run){.profile = "read-only",
+                                           .network = "enabled",
+                                           .cwd = "sub",
+                                           .env = env,
+                                           .input = CLIENT_STDIN_NULL,
+                                           .flags = CLIENT_RUN_TTY});
+    assert_string_equal(text_at(json_object_get(params, "sandbox"), "permissions", "network"),
+                        "enabled");
+    assert_string_equal(json_string_value(json_object_get(params, "cwd")), "file:///srv/sub");
+    assert_string_equal(text_at(params, "env", "A"), "b=c");
+    assert_string_equal(text_at(params, "env", "CORDON_TEST_MINE"), "m");
+    assert_string_equal(text_at(params, "env", "TERM"), "vt");
+    assert_int_equal(json_object_size(json_object_get(params, "env")), 3);
+    assert_int_equal(json_integer_value(json_object_get(params, "rows")), 3);
+    assert_true(json_is_true(json_object_get(params, "tty")));
+    assert_true(json_is_false(json_object_get(params, "pipeStdin")));
+}
+
+static void a_start_without_a_sandbox_has_to_be_named(void **state)
+{
+    AUTO_JSON json_t *open = params_of((struct client_run){.profile = "danger-full-access"});
+    char *const nameless[] = {(char *)"=x", NULL};
+    char *const not_utf8[] = {(char *)"A=\xff", NULL};
+
+    assert_true(json_is_null(json_object_get(open, "sandbox")));
+    assert_null(params_of((struct client_run){.profile = "mine"}));
+    assert_null(params_of((struct client_run){.env = nameless}));
+    assert_null(params_of((struct client_run){.env = not_utf8}));
+    assert_null(params_of((struct client_run){.argv = not_utf8}));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_start_is_sandboxed),
+        cmocka_unit_test(a_start_is_as_asked_for),
+        cmocka_unit_test(a_start_without_a_sandbox_has_to_be_named),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
