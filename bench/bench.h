@@ -65,7 +65,7 @@ void run_bare(const struct bench *bench, const char *const *argv);
 void run_bare_with(const struct bench *bench, const char *const *argv, char *const *env);
 
 /* A sandbox for the profile workspace-write with a restricted network. */
-struct sandbox *sandbox_open(const struct bench *bench, bool keep_warm);
+struct sandbox *sandbox_open(const struct bench *bench, bool cache_idle);
 
 /* One command in it, as a host would start it: stdio is /dev/null, cwd the workspace. */
 void run_start(const struct bench *bench, struct sandbox *sandbox, const char *const *argv,

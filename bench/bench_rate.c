@@ -42,7 +42,7 @@ void bench_rate(struct bench *bench)
         const char *name;
         const char *program;
         unsigned in_flight;
-        bool keep_warm;
+        bool cache_idle;
         enum goal goal;
     } cases[] = {
         {"launches, 2 in flight, /bin/true", "/bin/true", 2, true, GOAL_AT_LEAST},
@@ -52,7 +52,7 @@ void bench_rate(struct bench *bench)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct sandbox *sandbox = sandbox_open(bench, cases[i].keep_warm);
+        struct sandbox *sandbox = sandbox_open(bench, cases[i].cache_idle);
         const char *const argv[] = {cases[i].program, NULL};
         unsigned total = bench->runs * LAUNCHES_PER_RUN;
 

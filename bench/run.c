@@ -72,7 +72,7 @@ void run_bare_with(const struct bench *bench, const char *const *argv, char *con
         bench_fail("%s ended with status %#x", argv[0], (unsigned)status);
 }
 
-struct sandbox *sandbox_open(const struct bench *bench, bool keep_warm)
+struct sandbox *sandbox_open(const struct bench *bench, bool cache_idle)
 {
     AUTO(access_map_done) struct access_map map = {0};
     AUTO(profile_done) struct profile profile;
@@ -82,7 +82,7 @@ struct sandbox *sandbox_open(const struct bench *bench, bool keep_warm)
     struct sandbox_options options = {
         .mode = SANDBOX_REQUIRE,
         .access = &map,
-        .keep_warm = keep_warm,
+        .cache_idle = cache_idle,
         .launcher = bench->launcher,
     };
     struct sandbox *sandbox;

@@ -58,12 +58,11 @@ struct sandbox_options {
     enum sandbox_mode mode;
     const struct access_map *access; /* borrowed during the call only */
     bool allow_nested_namespaces;    /* the command may make namespaces of its own */
-    bool
-        keep_warm; /* for hosts that run many commands: keep network namespaces and placeholders for
-                       the next command, until sandbox_cool() or sandbox_free() */
-    void (*on_idle)(void *data, struct sandbox *sandbox); /* its last launch was done; may be NULL;
-                                                             has to leave the sandbox alone */
-    void *data;                                           /* for on_idle */
+    bool cache_idle; /* for hosts that run many commands: keep network namespaces and placeholders
+                        for the next one, until sandbox_release_idle() or sandbox_free() */
+    /* The last launch that was open is done; may be NULL. Has to leave the sandbox alone. */
+    void (*on_idle)(void *data, struct sandbox *sandbox);
+    void *data;            /* for on_idle */
     bool dies_with_thread; /* the host has one thread: let the kernel kill its commands with it,
                               even when their inits are stopped and cannot see that it is gone */
     const char *const *own_paths; /* NULL-terminated, canonical: what belongs to Cordon or its host,
@@ -84,14 +83,14 @@ void sandbox_free(struct sandbox *sandbox); /* no launch of it may be open any m
  * The first launch does the same on the way. Blocks for about a millisecond. */
 int sandbox_probe(struct sandbox *sandbox, struct err *err);
 
-/* For a sandbox that is kept warm: starts a launcher ahead, so that the next command finds it
+/* For a sandbox that caches: starts a launcher ahead, so that the next command finds it
  * waiting in its namespaces. For a moment in which nothing else is to be done: it takes as long as
  * a launch gets faster by it. Nothing of a command has ever run in it. */
 void sandbox_prepare(struct sandbox *sandbox);
 
-/* Gives back what is kept warm, the spare launcher and the placeholders on the host; the next command
+/* Gives back what is cached, the spare launcher and the placeholders on the host; the next command
  * makes them again. No launch may be open. */
-void sandbox_cool(struct sandbox *sandbox);
+void sandbox_release_idle(struct sandbox *sandbox);
 
 /* No launch of it is open: no process of a command in it lives. */
 bool sandbox_is_idle(const struct sandbox *sandbox);
@@ -180,8 +179,8 @@ pid_t launch_pid(const struct launch *launch);
  * with `everything` to every process of the sandbox). A command that has ended is not an error. */
 int launch_signal(struct launch *launch, int signal, bool everything, struct err *err);
 
-/* Kills what still runs, and takes away everything that was put on the host (unless it is kept
- * warm). After LAUNCH_EXITED or LAUNCH_FAILED it does not block: what is left of the init is
+/* Kills what still runs, and takes away everything that was put on the host (unless it is
+ * cached). After LAUNCH_EXITED or LAUNCH_FAILED it does not block: what is left of the init is
  * reaped by the next launch or by sandbox_free(); otherwise it waits for the end (milliseconds).
  * Safe on a zeroed or failed launch. */
 void launch_done(struct launch *launch);

@@ -42,7 +42,7 @@ static void on_time(void *data)
 
         idle_reaper_drop(reaper, 0);
         if (sandbox_is_idle(sandbox))
-            sandbox_cool(sandbox);
+            sandbox_release_idle(sandbox);
     }
     if (reaper->len)
         loop_timer_start(reaper->timer, reaper->items[0].since_ns + COOL_NS - now);

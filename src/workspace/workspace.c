@@ -41,7 +41,7 @@ struct workspaces {
     struct strv own_paths;
     struct strv secrets;
     char *programs[WORKSPACE_PROGRAMS]; /* or NULL */
-    struct idle_reaper *reaper;         /* NULL: nothing is kept warm */
+    struct idle_reaper *reaper;         /* NULL: nothing is cached */
     uint64_t last_number;
 };
 
@@ -465,7 +465,7 @@ int workspace_open(struct workspace *workspace, struct err *err)
         .mode = workspace->mode,
         .access = &shown,
         .allow_nested_namespaces = workspace->profile.allow_nested_namespaces,
-        .keep_warm = owner->reaper,
+        .cache_idle = owner->reaper,
         .on_idle = owner->reaper ? idle_reaper_on_idle : NULL,
         .data = owner->reaper,
         .dies_with_thread = owner->options.dies_with_thread,

@@ -43,7 +43,7 @@ enum { WORKSPACE_PROGRAMS = 2 };
 
 /* Borrowed until workspaces_free(), but for the lists, which are copied. */
 struct workspaces_options {
-    struct loop *loop;           /* NULL: nothing is kept warm between commands */
+    struct loop *loop;           /* NULL: nothing is cached between commands */
     const struct config *config; /* NULL: none */
     const char *config_path;     /* for messages; NULL without a config */
     const char *home;            /* for "~/"; NULL: not known */
@@ -158,7 +158,7 @@ struct workspace *workspace_derive(struct workspace *like, const struct profile_
                                    struct err *err);
 
 /* While anything runs in it. Every hold is released once. A sandbox that nothing runs in for a
- * second gives back what is kept warm, above all the stand-ins that its user can see. */
+ * second gives back what is cached, above all the placeholders that its user can see. */
 void workspace_hold(struct workspace *workspace);
 void workspace_release(struct workspace *workspace); /* NULL is fine */
 

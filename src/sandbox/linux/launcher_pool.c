@@ -51,7 +51,7 @@ static int pool_take_network(struct launcher_pool *pool, uint32_t flags, struct 
     const uint32_t both = CLONE_NEWUSER | CLONE_NEWNET;
 
     *ret = NULL;
-    if (!pool->keep_warm || (flags & both) != both)
+    if (!pool->cache_idle || (flags & both) != both)
         return 0;
     *ret = list_first(&pool->networks, struct netns, in_pool);
     if (*ret) {
@@ -133,7 +133,7 @@ void launcher_prepare(struct launcher_pool *pool, uint32_t flags)
 {
     struct err ignored;
 
-    if (!pool->keep_warm || pool->spare)
+    if (!pool->cache_idle || pool->spare)
         return;
     pool->spare = launcher_new(pool, flags, &ignored);
     pool->spare_flags = flags;

@@ -22,7 +22,7 @@ struct launcher {
 /* A zeroed pool with `launcher` set is ready; launcher_pool_done() waits for what is left. */
 struct launcher_pool {
     const char *launcher; /* borrowed */
-    bool keep_warm;
+    bool cache_idle;
     struct launcher *spare; /* one that has never run a command */
     uint32_t spare_flags;   /* the namespaces it is in */
     struct list endings;    /* launchers whose commands are over */
@@ -33,7 +33,7 @@ struct launcher_pool {
 /* A launcher in new namespaces (CLONE_NEW* `flags`), a spare one if there is one. NULL on failure. */
 struct launcher *launcher_take(struct launcher_pool *pool, uint32_t flags, struct err *err);
 
-/* Starts a spare for the next command, if the pool is kept warm; a failure waits for the next
+/* Starts a spare for the next command, if the pool caches; a failure waits for the next
  * launcher_take() to be told. */
 void launcher_prepare(struct launcher_pool *pool, uint32_t flags);
 

@@ -30,6 +30,7 @@
 struct compiler {
     const struct access_map *map;
     const struct plan_host *host;
+    bool allow_nested_namespaces;
     struct plan *plan;
     struct plan *held_devices; /* only their records are used; strings are the plan's */
     struct plan *held;
@@ -393,14 +394,14 @@ static void compile_file_system(struct compiler *compiler)
     }
 }
 
-static void compile_landlock(struct compiler *compiler, const struct plan_options *options)
+static void compile_landlock(struct compiler *compiler)
 {
     struct landlock_spec spec = {
         .abi = compiler->host->landlock,
         .has_mounts = compiler->host->namespaces & CLONE_NEWNS,
         .refuses_tcp = compiler->map->network != NETWORK_ENABLED &&
                        !(compiler->host->namespaces & CLONE_NEWNET),
-        .allow_nested_namespaces = options->allow_nested_namespaces,
+        .allow_nested_namespaces = compiler->allow_nested_namespaces,
     };
     struct landlock_rules rules = {0};
     struct plan_record *record;
@@ -417,7 +418,7 @@ static void compile_landlock(struct compiler *compiler, const struct plan_option
     landlock_rules_done(&rules);
 }
 
-static void compile_seccomp(struct compiler *compiler, const struct plan_options *options)
+static void compile_seccomp(struct compiler *compiler)
 {
     const struct plan_host *host = compiler->host;
     struct seccomp_spec spec = {
@@ -427,7 +428,7 @@ static void compile_seccomp(struct compiler *compiler, const struct plan_options
         .has_mount_namespace = host->namespaces & CLONE_NEWNS,
         .has_ipc_namespace = host->namespaces & CLONE_NEWIPC,
         .is_root = host->is_root,
-        .allow_nested_namespaces = options->allow_nested_namespaces,
+        .allow_nested_namespaces = compiler->allow_nested_namespaces,
     };
 
     if (compiler->map->network == NETWORK_ENABLED)
@@ -469,8 +470,7 @@ static enum access base_access(const struct access_map *map)
     return map->restricted ? ACCESS_DENY : ACCESS_WRITE;
 }
 
-static int compile_all(struct compiler *compiler, const struct plan_options *options,
-                       struct err *err)
+static int compile_all(struct compiler *compiler, struct err *err)
 {
     struct plan *plan = compiler->plan;
     const struct plan_host *host = compiler->host;
@@ -500,8 +500,8 @@ static int compile_all(struct compiler *compiler, const struct plan_options *opt
                        PLAN_MAX_SLOTS);
     plan_push(plan, PLAN_SESSION_KEYRING);
     plan_push(plan, PLAN_DROP);
-    compile_landlock(compiler, options);
-    compile_seccomp(compiler, options);
+    compile_landlock(compiler);
+    compile_seccomp(compiler);
     return 0;
 }
 
@@ -532,18 +532,19 @@ void plan_free(struct plan *plan)
 }
 
 struct plan *plan_compile(const struct access_map *map, const struct plan_host *host,
-                          const struct plan_options *options, struct err *err)
+                          bool allow_nested_namespaces, struct err *err)
 {
     struct compiler compiler = {
         .map = map,
         .host = host,
+        .allow_nested_namespaces = allow_nested_namespaces,
         .plan = plan_new(),
         .held_devices = plan_new(),
         .held = plan_new(),
         .body = plan_new(),
         .seals = plan_new(),
     };
-    int status = compile_all(&compiler, options, err);
+    int status = compile_all(&compiler, err);
 
     plan_free(compiler.held_devices);
     plan_free(compiler.held);

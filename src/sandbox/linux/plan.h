@@ -56,14 +56,10 @@ struct plan {
     uint32_t namespaces;
 };
 
-struct plan_options {
-    bool allow_nested_namespaces;
-};
-
 /* ERR_UNSUPPORTED when the host's layers cannot express the map: the message says what, why and
  * what to do. The result is freed with plan_free(). */
 struct plan *plan_compile(const struct access_map *map, const struct plan_host *host,
-                          const struct plan_options *options, struct err *err);
+                          bool allow_nested_namespaces, struct err *err);
 /* A plan without any operation. */
 struct plan *plan_new_bare(void);
 

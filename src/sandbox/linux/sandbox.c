@@ -33,20 +33,15 @@
 #include <unistd.h>
 
 struct sandbox {
-    enum sandbox_mode mode;
+    struct sandbox_options options; /* without what they borrow */
     struct access_map access;
-    struct plan_options options;
     struct host host;
     struct plan *plan;
     struct layer_report layers[LAYER_COUNT];
     char *launcher;
-    bool keep_warm;
-    bool dies_with_thread;
-    struct placeholders *warm; /* held until the end when they are kept warm */
+    struct placeholders *cached; /* held for the next command */
     struct launcher_pool launchers;
     unsigned launches; /* that are open */
-    void (*on_idle)(void *data, struct sandbox *sandbox);
-    void *data; /* for on_idle */
 };
 
 static struct host known_host; /* what the launches of this process have found out */
@@ -80,7 +75,7 @@ char *launcher_path(struct err *err)
 
 static bool is_managed(const struct sandbox *sandbox)
 {
-    return sandbox->mode != SANDBOX_DISABLED;
+    return sandbox->options.mode != SANDBOX_DISABLED;
 }
 
 static enum access_kind kind_of(const char *path)
@@ -94,7 +89,7 @@ static enum access_kind kind_of(const char *path)
     return kind == FD_DIR ? ACCESS_DIR : ACCESS_FILE;
 }
 
-/* A name that is missing together with the folder that should hold it cannot be covered; the
+/* A name that is missing together with the directory that should hold it cannot be covered; the
  * topmost missing one can. */
 static char *topmost_missing(const char *path)
 {
@@ -180,33 +175,25 @@ static int sandbox_compile(struct sandbox *sandbox, struct err *err)
 {
     struct plan *plan;
 
-    if (sandbox->mode == SANDBOX_REQUIRE && *host_degradation(&sandbox->host))
+    if (sandbox->options.mode == SANDBOX_REQUIRE && *host_degradation(&sandbox->host))
         return err_set(err, ERR_UNSUPPORTED,
                        "%s, and --sandbox require accepts nothing less: "
                        "`cordon doctor` tells what to do",
                        host_degradation(&sandbox->host));
-    plan = plan_compile(&sandbox->access, &sandbox->host.facts, &sandbox->options, err);
+    plan = plan_compile(&sandbox->access, &sandbox->host.facts,
+                        sandbox->options.allow_nested_namespaces, err);
     if (!plan)
         return -1;
     plan_free(sandbox->plan);
     sandbox->plan = plan;
-    placeholders_release(TAKE_PTR(sandbox->warm));
+    placeholders_release(TAKE_PTR(sandbox->cached));
     host_report(&sandbox->host, plan, &sandbox->access, sandbox->options.allow_nested_namespaces,
                 sandbox->layers);
     return 0;
 }
 
-static void sandbox_init_host(struct sandbox *sandbox)
-{
-    if (!is_host_known) {
-        host_init(&known_host);
-        is_host_known = true;
-    }
-    sandbox->host = known_host;
-}
-
 /* Bare: a launcher that waits, passes signals on and cleans up, and restricts nothing. */
-static int sandbox_init_bare(struct sandbox *sandbox)
+static void sandbox_init_bare(struct sandbox *sandbox)
 {
     host_init_bare(&sandbox->host);
     sandbox->plan = plan_new_bare();
@@ -214,34 +201,32 @@ static int sandbox_init_bare(struct sandbox *sandbox)
         sandbox->layers[i] =
             (struct layer_report){.state = LAYER_ABSENT, .why = "the sandbox is disabled"};
     sandbox->host.is_proven = true;
-    return 0;
 }
 
 struct sandbox *sandbox_new(const struct sandbox_options *options, struct err *err)
 {
     struct sandbox *sandbox = alloc_zero(1, sizeof *sandbox);
-    int status;
+    int status = 0;
 
-    sandbox->mode = options->mode;
-    sandbox->options.allow_nested_namespaces = options->allow_nested_namespaces;
-    sandbox->keep_warm = options->keep_warm;
-    sandbox->dies_with_thread = options->dies_with_thread;
-    sandbox->on_idle = options->on_idle;
-    sandbox->data = options->data;
+    sandbox->options = *options;
+    sandbox->options.access = NULL;
+    sandbox->options.own_paths = NULL;
+    sandbox->options.launcher = NULL;
     sandbox->launcher = options->launcher ? alloc_str(options->launcher) : launcher_path(err);
     access_map_copy(&sandbox->access, options->access);
     sandbox->launchers =
-        (struct launcher_pool){.launcher = sandbox->launcher, .keep_warm = options->keep_warm};
+        (struct launcher_pool){.launcher = sandbox->launcher, .cache_idle = options->cache_idle};
     if (!sandbox->launcher) {
-        sandbox_free(sandbox);
-        return NULL;
-    }
-    if (is_managed(sandbox)) {
-        sandbox_init_host(sandbox);
+        status = -1;
+    } else if (is_managed(sandbox)) {
+        if (!is_host_known)
+            host_init(&known_host);
+        is_host_known = true;
+        sandbox->host = known_host;
         protect_own(sandbox, options->own_paths);
         status = sandbox_compile(sandbox, err);
     } else {
-        status = sandbox_init_bare(sandbox);
+        sandbox_init_bare(sandbox);
     }
     if (status) {
         sandbox_free(sandbox);
@@ -255,7 +240,7 @@ void sandbox_free(struct sandbox *sandbox)
     if (!sandbox)
         return;
     launcher_pool_done(&sandbox->launchers);
-    placeholders_release(sandbox->warm);
+    placeholders_release(sandbox->cached);
     access_map_done(&sandbox->access);
     plan_free(sandbox->plan);
     free(sandbox->launcher);
@@ -317,11 +302,11 @@ bool sandbox_is_idle(const struct sandbox *sandbox)
     return sandbox->launches == 0;
 }
 
-void sandbox_cool(struct sandbox *sandbox)
+void sandbox_release_idle(struct sandbox *sandbox)
 {
     if (sandbox->launchers.spare)
         launcher_leave(&sandbox->launchers, TAKE_PTR(sandbox->launchers.spare));
-    placeholders_release(TAKE_PTR(sandbox->warm));
+    placeholders_release(TAKE_PTR(sandbox->cached));
 }
 
 enum { LIMITS_MAX = 4 };
@@ -358,12 +343,13 @@ static int launch_plan(const struct sandbox *sandbox, const struct launch_option
         .env = options->env,
         .program = options->program,
         .cwd = options->cwd,
-        .absent = placeholders_absent(sandbox->keep_warm ? sandbox->warm : launch->placeholders),
+        .absent = placeholders_absent(sandbox->options.cache_idle ? sandbox->cached
+                                                                  : launch->placeholders),
         .limits = limits,
         .limits_len = limit_records(&options->limits, limits),
     };
 
-    if (sandbox->dies_with_thread)
+    if (sandbox->options.dies_with_thread)
         command.flags |= PLAN_COMMAND_DIE_WITH_PARENT;
     if (options->is_probe)
         command.flags |= PLAN_COMMAND_PROBE;
@@ -430,34 +416,12 @@ static int launch_send(const struct launcher *launcher, const struct launch_opti
     return 0;
 }
 
-static int launch_take_launcher(struct sandbox *sandbox, struct launch *launch, struct err *err)
-{
-    struct launcher *launcher = launcher_take(&sandbox->launchers, sandbox->plan->namespaces, err);
-
-    if (!launcher)
-        return -1;
-    launch->launcher = launcher;
-    launch->status = launcher->status;
-    launch->pidfd = launcher->pidfd;
-    launch->init = launcher->pid;
-    return 0;
-}
-
-static int launch_command(struct sandbox *sandbox, const struct launch_options *options,
-                          struct launch *launch, struct err *err)
-{
-    AUTO_CLOSE int plan = launch_plan(sandbox, options, launch, err);
-
-    if (plan < 0 || launch_enter_cgroup(launch->launcher, options->cgroup, err))
-        return -1;
-    return launch_send(launch->launcher, options, plan, err);
-}
-
-/* Fresh ones for this launch, or the ones kept warm, renewed when somebody removed one. */
+/* Fresh ones for this launch, or the cached ones, renewed when one was removed. */
 static int launch_placeholders(struct sandbox *sandbox, struct launch *launch, struct err *err)
 {
     const struct plan *plan = sandbox->plan;
-    struct placeholders **slot = sandbox->keep_warm ? &sandbox->warm : &launch->placeholders;
+    struct placeholders **slot =
+        sandbox->options.cache_idle ? &sandbox->cached : &launch->placeholders;
 
     if (*slot && placeholders_are_valid(*slot))
         return 0;
@@ -469,14 +433,22 @@ static int launch_placeholders(struct sandbox *sandbox, struct launch *launch, s
 static int launch_once(struct sandbox *sandbox, const struct launch_options *options,
                        struct launch *ret, bool *ret_has_no_launcher, struct err *err)
 {
-    struct launch launch = {
-        .status = -1, .pidfd = -1, .sandbox = sandbox, .lingers = options->lingers};
+    /* The launcher comes first: it makes its namespaces while we make the rest. */
+    struct launcher *launcher = launcher_take(&sandbox->launchers, sandbox->plan->namespaces, err);
+    struct launch launch = {.sandbox = sandbox, .launcher = launcher, .lingers = options->lingers};
+    AUTO_CLOSE int plan = -1;
 
+    *ret_has_no_launcher = !launcher;
+    if (!launcher)
+        return -1;
+    launch.status = launcher->status;
+    launch.pidfd = launcher->pidfd;
+    launch.init = launcher->pid;
     sandbox->launches++;
-    /* The launcher comes first: it makes its namespaces while we make placeholders and the plan's file. */
-    *ret_has_no_launcher = launch_take_launcher(sandbox, &launch, err);
-    if (*ret_has_no_launcher || launch_placeholders(sandbox, &launch, err) ||
-        launch_command(sandbox, options, &launch, err)) {
+    if (launch_placeholders(sandbox, &launch, err) == 0)
+        plan = launch_plan(sandbox, options, &launch, err);
+    if (plan < 0 || launch_enter_cgroup(launcher, options->cgroup, err) ||
+        launch_send(launcher, options, plan, err)) {
         launch_done(&launch);
         return -1;
     }
@@ -657,8 +629,8 @@ void launch_done(struct launch *launch)
                       sandbox->plan->namespaces & CLONE_NEWPID);
     placeholders_release(launch->placeholders);
     *launch = (struct launch){.status = -1, .pidfd = -1};
-    if (--sandbox->launches == 0 && sandbox->on_idle)
-        sandbox->on_idle(sandbox->data, sandbox);
+    if (--sandbox->launches == 0 && sandbox->options.on_idle)
+        sandbox->options.on_idle(sandbox->options.data, sandbox);
 }
 
 int sandbox_probe(struct sandbox *sandbox, struct err *err)

@@ -90,9 +90,9 @@ struct sandbox *ground_sandbox(const struct ground *ground, enum sandbox_mode mo
     return sandbox_for(ground, &(struct sandbox_options){.mode = mode});
 }
 
-struct sandbox *ground_sandbox_warm(const struct ground *ground)
+struct sandbox *ground_sandbox_caching(const struct ground *ground)
 {
-    return sandbox_for(ground, &(struct sandbox_options){.mode = SANDBOX_AUTO, .keep_warm = true});
+    return sandbox_for(ground, &(struct sandbox_options){.mode = SANDBOX_AUTO, .cache_idle = true});
 }
 
 struct launch_options launch_in(const char *cwd, char *const *argv)

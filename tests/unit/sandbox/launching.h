@@ -27,7 +27,7 @@ void ground_map(const struct ground *ground, struct access_map *ret);
 
 /* A sandbox of that map; fails the test, or skips it when this host gives no namespaces. */
 struct sandbox *ground_sandbox(const struct ground *ground, enum sandbox_mode mode);
-struct sandbox *ground_sandbox_warm(const struct ground *ground);
+struct sandbox *ground_sandbox_caching(const struct ground *ground);
 
 /* Skips the test (CORDON_MUST_WORK=1: fails it) for a reason. */
 void skip_because(const char *reason);

@@ -134,7 +134,7 @@ void plan_case_load(struct plan_case *ret, const char *path)
             str_eq(case_word(json, "arch", "x86_64"), "x86_64") ? SECCOMP_X86_64 : SECCOMP_AARCH64,
         .proc_read_only = (const char *const *)strv_view(&ret->proc_read_only),
     };
-    ret->options.allow_nested_namespaces = case_flag(json, "nested", false);
+    ret->allow_nested_namespaces = case_flag(json, "nested", false);
 }
 
 void plan_case_done(struct plan_case *plan_case)

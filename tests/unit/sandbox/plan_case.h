@@ -16,7 +16,7 @@
 struct plan_case {
     struct access_map map;
     struct plan_host host;
-    struct plan_options options;
+    bool allow_nested_namespaces;
     struct strv proc_read_only;
 };
 

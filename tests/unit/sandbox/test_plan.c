@@ -169,7 +169,7 @@ static void test_case(void **state)
     struct plan *plan;
 
     plan_case_load(&given, path);
-    plan = plan_compile(&given.map, &given.host, &given.options, &err);
+    plan = plan_compile(&given.map, &given.host, given.allow_nested_namespaces, &err);
     if (plan) {
         assert_untouched(err);
         plan_print(plan, &text);
@@ -262,14 +262,13 @@ static void test_random_maps(void **state)
                              .has_proc = true,
                              .landlock = 7,
                              .arch = SECCOMP_X86_64};
-    struct plan_options options = {0};
 
     for (int i = 0; i < RANDOM_MAPS; i++) {
         struct err err;
         struct plan *plan;
 
         random_map(&random_now);
-        plan = plan_compile(&random_now, &host, &options, &err);
+        plan = plan_compile(&random_now, &host, false, &err);
         assert_non_null(plan);
         check_plan(plan, &random_now);
         plan_free(plan);
@@ -283,7 +282,6 @@ static void test_too_many_slots(void **state)
 {
     struct plan_host host = {
         .namespaces = CLONE_NEWUSER | CLONE_NEWNS, .has_proc = true, .arch = SECCOMP_X86_64};
-    struct plan_options options = {0};
     struct access_map map = {.restricted = true};
     struct err err;
 
@@ -294,7 +292,7 @@ static void test_too_many_slots(void **state)
         access_map_add(&map, path, ACCESS_WRITE, ACCESS_DIR, "test");
     }
     access_map_sort(&map);
-    assert_null(plan_compile(&map, &host, &options, &err));
+    assert_null(plan_compile(&map, &host, false, &err));
     assert_int_equal(err.code, ERR_LIMIT);
     assert_contains(err.msg, "512");
     access_map_done(&map);
@@ -332,7 +330,6 @@ static void test_what_a_command_changes(void **state)
     struct plan_host host = {.namespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET,
                              .has_proc = true,
                              .arch = SECCOMP_X86_64};
-    struct plan_options options = {0};
     AUTO(access_map_done) struct access_map map = {.restricted = true};
     AUTO(buf_done) struct buf file = {0};
     struct plan_view view;
@@ -343,7 +340,7 @@ static void test_what_a_command_changes(void **state)
     access_map_add(&map, "/work", ACCESS_WRITE, ACCESS_DIR, "test");
     access_map_add(&map, "/work/.a", ACCESS_READ, ACCESS_MISSING, "test");
     access_map_add(&map, "/work/.b", ACCESS_READ, ACCESS_MISSING, "test");
-    plan = plan_compile(&map, &host, &options, &err);
+    plan = plan_compile(&map, &host, false, &err);
     assert_non_null(plan);
     assert_int_equal(plan_encode(plan, &command, &file, &err), 0);
     assert_int_equal(plan_view_init(&view, file.data, file.len, &err), 0);

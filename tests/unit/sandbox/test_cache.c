@@ -1,4 +1,4 @@
-/* A sandbox that is kept warm: what is used again for the next command is never shared with one
+/* A sandbox that caches: what is used again for the next command is never shared with one
  * that still runs, and carries nothing over. */
 #include "launching.h"
 
@@ -24,7 +24,7 @@ static struct sandbox *sandbox;
 static int setup(void **state)
 {
     ground_init(&ground);
-    sandbox = ground_sandbox_warm(&ground);
+    sandbox = ground_sandbox_caching(&ground);
     return 0;
 }
 
@@ -246,7 +246,7 @@ static void test_nothing_is_left(void **state)
     free(script_output(sandbox, ground.ws, "true"));
     sandbox_free(TAKE_PTR(sandbox));
     fds = support_open_fds();
-    sandbox = ground_sandbox_warm(&ground);
+    sandbox = ground_sandbox_caching(&ground);
     for (int i = 0; i < 20; i++)
         free(script_output(sandbox, ground.ws, "true"));
     sandbox_prepare(sandbox);
