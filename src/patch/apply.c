@@ -77,24 +77,19 @@ static int finish_step(const struct patch_dir *root, const struct step *step,
     return 0;
 }
 
-static int finish_steps(const struct patch_dir *root, const struct steps *steps,
-                        struct recovery *recovery, struct err *err)
-{
-    for (size_t i = 0; i < steps->len; i++)
-        if (finish_step(root, &steps->items[i], recovery, err))
-            return -1;
-    return 0;
-}
-
 /* What is decided is done. If that cannot be, it is withdrawn: true. */
 static bool finish_or_withdraw(const struct patch_dir *root, struct ledger *ledger,
                                const struct steps *steps, struct recovery *recovery)
 {
     struct err ignored;
+    size_t done = 0;
 
     if (ledger->state == LEDGER_OPEN)
         return false;
-    if (ledger->state == LEDGER_DECIDED && finish_steps(root, steps, recovery, &ignored) == 0)
+    while (ledger->state == LEDGER_DECIDED && done < steps->len &&
+           finish_step(root, &steps->items[done], recovery, &ignored) == 0)
+        done++;
+    if (ledger->state == LEDGER_DECIDED && done == steps->len)
         return false;
     (void)ledger_withdraw(ledger, &ignored);
     return true;
@@ -170,14 +165,6 @@ static int prepare_all(const struct apply *apply, const struct changes *changes,
     return ledger_decide(&apply->ledger, steps, err);
 }
 
-static int do_all(const struct apply *apply, const struct steps *steps, struct err *err)
-{
-    for (size_t i = 0; i < steps->len; i++)
-        if (step_do(apply->root, &steps->items[i], err))
-            return -1;
-    return 0;
-}
-
 /* Back to before apply_begin(). `err` holds why. */
 static void withdraw(struct apply *apply, const struct steps *steps, struct err *err)
 {
@@ -205,10 +192,11 @@ int apply_commit(struct apply *apply, const struct changes *changes, struct err 
             ledger_close(&apply->ledger);
         return -1;
     }
-    if (do_all(apply, &steps, err)) {
-        withdraw(apply, &steps, err);
-        return -1;
-    }
+    for (size_t i = 0; i < steps.len; i++)
+        if (step_do(apply->root, &steps.items[i], err)) {
+            withdraw(apply, &steps, err);
+            return -1;
+        }
     if (discard_steps(apply->root, &steps, &ignored))
         ledger_close(&apply->ledger);
     return 0;

@@ -28,16 +28,6 @@ static int change_compare(const void *a, const void *b)
     return strcmp(((const struct change *)a)->path, ((const struct change *)b)->path);
 }
 
-static void change_free(struct change *change)
-{
-    free(change->path);
-    free(change->before.text);
-    free(change->after.text);
-    free(change->moved_from);
-    edits_done(&change->edits);
-    free(change);
-}
-
 static void keep_node(void *node)
 {
 }
@@ -45,8 +35,16 @@ static void keep_node(void *node)
 void changes_done(struct changes *changes)
 {
     tdestroy(changes->by_path, keep_node);
-    for (size_t i = 0; i < changes->len; i++)
-        change_free(changes->items[i]);
+    for (size_t i = 0; i < changes->len; i++) {
+        struct change *change = changes->items[i];
+
+        free(change->path);
+        free(change->before.text);
+        free(change->after.text);
+        free(change->moved_from);
+        edits_done(&change->edits);
+        free(change);
+    }
     free(changes->items);
     free(changes->notes);
     *changes = (struct changes){.items = NULL};
@@ -83,15 +81,6 @@ static int count_bytes(struct builder *builder, size_t len, struct err *err)
     return 0;
 }
 
-static void changes_add(struct changes *changes, struct change *change)
-{
-    changes->items =
-        alloc_grow(changes->items, changes->len, &changes->cap, sizeof *changes->items);
-    changes->items[changes->len++] = change;
-    if (!tsearch(change, &changes->by_path, change_compare))
-        abort(); /* out of memory: base/alloc.h */
-}
-
 /* NULL */
 static struct change *fail_in(const struct patch_file *file, struct err *err)
 {
@@ -103,15 +92,16 @@ static struct change *fail_in(const struct patch_file *file, struct err *err)
 static struct change *open_change(struct builder *builder, const struct patch_file *file,
                                   const char *name, struct err *err)
 {
+    struct changes *changes = builder->changes;
     AUTO_FREE char *path = names_below(builder->root, name, err);
-    struct change *change = path ? changes_find(builder->changes, path) : NULL;
+    struct change *change = path ? changes_find(changes, path) : NULL;
     struct content content = {.text = NULL};
 
     if (change)
         return change;
     if (!path)
         return fail_in(file, err);
-    if (builder->changes->len == CHANGES_FILES_MAX) {
+    if (changes->len == CHANGES_FILES_MAX) {
         err_set(err, ERR_LIMIT, "a patch touches at most %d files", CHANGES_FILES_MAX);
         return fail_in(file, err);
     }
@@ -125,7 +115,11 @@ static struct change *open_change(struct builder *builder, const struct patch_fi
         change->after.text = alloc_zero(content.len + 1, 1);
         memcpy(change->after.text, content.text, content.len);
     }
-    changes_add(builder->changes, change);
+    changes->items =
+        alloc_grow(changes->items, changes->len, &changes->cap, sizeof *changes->items);
+    changes->items[changes->len++] = change;
+    if (!tsearch(change, &changes->by_path, change_compare))
+        abort(); /* out of memory: base/alloc.h */
     return count_bytes(builder, 2 * content.len, err) ? NULL : change;
 }
 
@@ -245,17 +239,6 @@ static int compute_update(struct builder *builder, const struct patch_file *file
     return 0;
 }
 
-static int compute_file(struct builder *builder, const struct patch_file *file, struct err *err)
-{
-    static int (*const computes[])(struct builder *, const struct patch_file *, struct err *) = {
-        [PATCH_ADD] = compute_add,
-        [PATCH_DELETE] = compute_delete,
-        [PATCH_UPDATE] = compute_update,
-    };
-
-    return computes[file->action](builder, file, err);
-}
-
 /* --- all of them --- */
 
 /* A file cannot be where a directory has to be for another one. */
@@ -323,10 +306,16 @@ int changes_compute(const struct patch *patch, const struct source *source, cons
     AUTO(changes_done) struct changes changes = {.items = NULL};
     struct builder builder = {.patch = patch, .source = source, .root = root, .changes = &changes};
 
+    static int (*const computes[])(struct builder *, const struct patch_file *, struct err *) = {
+        [PATCH_ADD] = compute_add,
+        [PATCH_DELETE] = compute_delete,
+        [PATCH_UPDATE] = compute_update,
+    };
+
     if (patch->files_len == 0)
         return err_set(err, ERR_INVALID, "the patch names no file, so there is nothing to change");
     for (size_t i = 0; i < patch->files_len; i++)
-        if (compute_file(&builder, &patch->files[i], err))
+        if (computes[patch->files[i].action](&builder, &patch->files[i], err))
             return -1;
     if (finish_changes(&changes, err))
         return -1;

@@ -25,36 +25,31 @@
 
 /* --- names --- */
 
-static bool has_component(const char *path, bool (*is_it)(const char *part, size_t len))
+static bool has_dot_dot(const char *path)
 {
-    while (*path) {
-        size_t len = strcspn(path, "/");
-
-        if (is_it(path, len))
+    for (size_t len; *path; path += len, path += strspn(path, "/")) {
+        len = strcspn(path, "/");
+        if (len == 2 && memcmp(path, "..", 2) == 0)
             return true;
-        path += len;
-        path += strspn(path, "/");
     }
     return false;
 }
 
-static bool is_dot_dot(const char *part, size_t len)
+static bool has_own_name(const char *path)
 {
-    return len == 2 && part[0] == '.' && part[1] == '.';
-}
-
-static bool is_own(const char *part, size_t len)
-{
-    return len >= strlen(NAMES_OWN) && memcmp(part, NAMES_OWN, strlen(NAMES_OWN)) == 0;
+    for (const char *at = path; (at = strstr(at, NAMES_OWN)); at++)
+        if (at == path || at[-1] == '/')
+            return true;
+    return false;
 }
 
 static int check_names(const char *path, struct err *err)
 {
-    if (has_component(path, is_dot_dot))
+    if (has_dot_dot(path))
         return err_set(
             err, ERR_FORBIDDEN,
             "%s: a patch may not use \"..\"; name the file from the directory of the patch", path);
-    if (has_component(path, is_own))
+    if (has_own_name(path))
         return err_set(err, ERR_FORBIDDEN,
                        "%s: names that begin with " NAMES_OWN " belong to Cordon itself", path);
     if (str_ends(path, "/") || str_ends(path, "/.") || str_eq(path, "."))
@@ -81,7 +76,7 @@ bool names_are_clean(const char *path)
 {
     AUTO_FREE char *whole = alloc_strf("/%s", path);
 
-    return *path && path_is_clean(whole) && !has_component(path, is_own);
+    return *path && path_is_clean(whole) && !has_own_name(path);
 }
 
 bool names_within(const char *path, const char *root)

@@ -142,25 +142,21 @@ static int ledger_append(const struct ledger *ledger, const struct buf *text, bo
     return 0;
 }
 
-static bool put_step(struct buf *text, const struct step *step)
-{
-    const char kind[] = {step->is_dir ? 'F' : (char)step->kind, '\0'};
-    bool fits = put(text, kind, step->path);
-
-    for (size_t i = 0; i < step->dirs.len; i++)
-        fits = fits && put(text, "d", step->dirs.items[i]);
-    for (size_t i = 0; i < step->files.len; i++)
-        fits = fits && put(text, "f", step->files.items[i]);
-    return fits;
-}
-
 int ledger_write_steps(const struct ledger *ledger, const struct steps *steps, struct err *err)
 {
     AUTO(buf_done) struct buf text = {.max = LEDGER_MAX / 2};
     bool fits = put(&text, ledger_head, steps->id);
 
-    for (size_t i = 0; i < steps->len; i++)
-        fits = fits && put_step(&text, &steps->items[i]);
+    for (size_t i = 0; i < steps->len; i++) {
+        const struct step *step = &steps->items[i];
+        const char kind[] = {step->is_dir ? 'F' : (char)step->kind, '\0'};
+
+        fits = fits && put(&text, kind, step->path);
+        for (size_t dir = 0; dir < step->dirs.len; dir++)
+            fits = fits && put(&text, "d", step->dirs.items[dir]);
+        for (size_t file = 0; file < step->files.len; file++)
+            fits = fits && put(&text, "f", step->files.items[file]);
+    }
     fits = fits && put(&text, "=", NULL);
     return ledger_append(ledger, &text, fits, err);
 }
@@ -211,11 +207,6 @@ static int fail_parsing(struct err *err)
 {
     return err_set(err, ERR_INVALID,
                    LEDGER_NAME " is no ledger of a patch; remove it if it is not needed");
-}
-
-static bool is_id(const char *text)
-{
-    return strlen(text) == 16 && strspn(text, "0123456789abcdef") == 16;
 }
 
 static bool take_step(struct steps *steps, char kind, const char *path)
@@ -313,7 +304,7 @@ static int parse_into(struct reader *reader, struct steps *steps, enum ledger_st
         return fail_parsing(err);
     if (!id)
         return 0;
-    if (!is_id(id))
+    if (strlen(id) != 16 || strspn(id, "0123456789abcdef") != 16)
         return fail_parsing(err);
     memcpy(steps->id, id, sizeof steps->id);
     if (read_steps(reader, steps, &is_whole, err))

@@ -19,15 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct line line_of(const char *start, size_t len, enum line_end end)
-{
-    if (end == LINE_LF && len && start[len - 1] == '\r') {
-        end = LINE_CRLF;
-        len--;
-    }
-    return (struct line){.text = {start, len}, .end = end};
-}
-
 int lines_split(const char *text, size_t len, struct lines *ret, struct err *err)
 {
     struct lines lines = {.items = NULL};
@@ -41,7 +32,10 @@ int lines_split(const char *text, size_t len, struct lines *ret, struct err *err
             return err_set(err, ERR_LIMIT, "it has more than %d lines", LINES_MAX);
         }
         lines.items = alloc_grow(lines.items, lines.len, &lines.cap, sizeof *lines.items);
-        lines.items[lines.len++] = line_of(text, part, feed ? LINE_LF : LINE_NO_END);
+        lines.items[lines.len++] =
+            feed && part && text[part - 1] == '\r'
+                ? (struct line){.text = {text, part - 1}, .end = LINE_CRLF}
+                : (struct line){.text = {text, part}, .end = feed ? LINE_LF : LINE_NO_END};
         part += feed != NULL;
         text += part;
         len -= part;
@@ -94,16 +88,6 @@ static bool is_white(uint32_t c)
            c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
 }
 
-/* Bytes of the white space character at the beginning; 0: there is none. */
-static size_t white_at_start(struct span span)
-{
-    size_t len = 0;
-
-    if (span.len && is_white_ascii(span.text[0]))
-        return 1;
-    return is_white(character(span.text, span.len, &len)) ? len : 0;
-}
-
 static size_t white_at_end(struct span span)
 {
     if (span.len && is_white_ascii(span.text[span.len - 1]))
@@ -126,10 +110,14 @@ static struct span trim_end(struct span span)
 
 struct span span_trim(struct span span)
 {
+    size_t len = 1;
+
     span = trim_end(span);
-    for (size_t len; (len = white_at_start(span));) {
+    while (span.len &&
+           (is_white_ascii(span.text[0]) || is_white(character(span.text, span.len, &len)))) {
         span.text += len;
         span.len -= len;
+        len = 1;
     }
     return span;
 }

@@ -185,21 +185,16 @@ static bool is_chunk_line(struct span line)
            line.text[0] == PATCH_REMOVED;
 }
 
-static void take_chunk_line(struct patch *patch, struct patch_chunk *chunk, struct span line)
-{
-    if (line.len == 0)
-        patch_add_line(patch, chunk, PATCH_KEPT, line);
-    else
-        patch_add_line(patch, chunk, (enum patch_mark)line.text[0],
-                       (struct span){line.text + 1, line.len - 1});
-}
-
 /* The lines of a chunk, up to the first that cannot be one of them. */
 static int parse_chunk_lines(struct parser *parser, struct patch_chunk *chunk, struct err *err)
 {
     while (!parser_at_end(parser) && is_chunk_line(parser_peek(parser))) {
         parser_step(parser);
-        take_chunk_line(parser->patch, chunk, parser->line);
+        if (parser->line.len == 0)
+            patch_add_line(parser->patch, chunk, PATCH_KEPT, parser->line);
+        else
+            patch_add_line(parser->patch, chunk, (enum patch_mark)parser->line.text[0],
+                           (struct span){parser->line.text + 1, parser->line.len - 1});
     }
     if (parser_at_end(parser))
         return chunk->len ? 0 : parser_fail(parser, err, "a chunk without lines");
@@ -240,15 +235,11 @@ static int parse_chunk(struct parser *parser, struct patch_file *file, bool is_f
     return parse_chunk_lines(parser, chunk, err);
 }
 
-static void skip_blank_lines(struct parser *parser)
+/* Skips blank lines. */
+static bool at_chunk(struct parser *parser)
 {
     while (!parser_at_end(parser) && span_trim(parser_peek(parser)).len == 0)
         parser_step(parser);
-}
-
-static bool at_chunk(struct parser *parser)
-{
-    skip_blank_lines(parser);
     return !parser_at_end(parser) && !span_starts(parser_peek(parser), "*");
 }
 
@@ -317,11 +308,6 @@ static struct span last_line(const struct parser *parser)
     return (struct span){start, (size_t)(parser->end - start)};
 }
 
-static void drop_last_line(struct parser *parser)
-{
-    parser->end = last_line(parser).text;
-}
-
 static size_t count_lines(const char *text, const char *end)
 {
     size_t count = 0;
@@ -345,16 +331,7 @@ static void unwrap_heredoc(struct parser *parser)
         count_lines(parser->next, parser->end) < 3)
         return;
     parser_step(parser);
-    drop_last_line(parser);
-}
-
-static void trim_text(struct parser *parser, const char *text, size_t len)
-{
-    struct span trimmed = span_trim((struct span){text, len});
-
-    parser->next = trimmed.text;
-    parser->end = trimmed.text + trimmed.len;
-    parser->number = count_lines(text, trimmed.text);
+    parser->end = last.text;
 }
 
 static int parse_frame(struct parser *parser, struct err *err)
@@ -368,26 +345,17 @@ static int parse_frame(struct parser *parser, struct err *err)
     while (!parser_at_end(parser) && parser->end[-1] == '\n')
         parser->end--;
     if (!parser_at_end(parser) && span_is(span_trim(last_line(parser)), "*** End Patch")) {
-        drop_last_line(parser);
+        parser->end = last_line(parser).text;
         return 0;
     }
     return err_set(err, ERR_INVALID, "the last line of the patch should be \"*** End Patch\"");
-}
-
-static int parse_all(struct parser *parser, struct err *err)
-{
-    if (parse_frame(parser, err))
-        return -1;
-    while (!parser_at_end(parser))
-        if (parse_file(parser, err))
-            return -1;
-    return 0;
 }
 
 struct patch *patch_parse(const char *text, size_t len, struct err *err)
 {
     struct patch *patch;
     struct parser parser = {.patch = NULL};
+    struct span trimmed;
 
     if (len > PATCH_TEXT_MAX) {
         err_set(err, ERR_LIMIT, "a patch of %zu bytes; %d is the limit", len, PATCH_TEXT_MAX);
@@ -398,9 +366,18 @@ struct patch *patch_parse(const char *text, size_t len, struct err *err)
     if (len)
         memcpy(patch->text, text, len);
     parser.patch = patch;
-    trim_text(&parser, patch->text, len);
-    if (parse_all(&parser, err) == 0)
-        return patch;
-    patch_free(patch);
-    return NULL;
+    trimmed = span_trim((struct span){patch->text, len});
+    parser.next = trimmed.text;
+    parser.end = trimmed.text + trimmed.len;
+    parser.number = count_lines(patch->text, trimmed.text);
+    if (parse_frame(&parser, err)) {
+        patch_free(patch);
+        return NULL;
+    }
+    while (!parser_at_end(&parser))
+        if (parse_file(&parser, err)) {
+            patch_free(patch);
+            return NULL;
+        }
+    return patch;
 }

@@ -11,22 +11,18 @@
 
 /* --- the summary --- */
 
-/* A person reads it at a terminal, and the patch chose the name. */
-static bool add_note(struct buf *ret, const struct change_note *note)
-{
-    AUTO_FREE char *path = utf8_plain(note->path);
-
-    return buf_appendf(ret, "%c %s\n", note->letter, path);
-}
-
 bool report_summary(const struct changes *changes, struct buf *ret)
 {
     bool fits = buf_append_str(ret, "Success. Updated the following files:\n");
 
     for (const char *letter = "AMD"; *letter; letter++)
         for (size_t i = 0; i < changes->notes_len; i++)
-            if (changes->notes[i].letter == *letter)
-                fits = fits && add_note(ret, &changes->notes[i]);
+            if (changes->notes[i].letter == *letter) {
+                /* a person reads it at a terminal, and the patch chose the name */
+                AUTO_FREE char *path = utf8_plain(changes->notes[i].path);
+
+                fits = fits && buf_appendf(ret, "%c %s\n", *letter, path);
+            }
     return fits;
 }
 
@@ -47,22 +43,19 @@ static void differ_done(struct differ *differ)
     lines_done(&differ->new);
 }
 
-static void put_line(struct differ *differ, char mark, const struct line *line)
-{
-    const char *end =
-        line->end == LINE_NO_END ? "\n\\ No newline at end of file\n" : line_end_text(line->end);
-
-    differ->fits = differ->fits && buf_append(differ->out, &mark, 1) &&
-                   buf_append(differ->out, line->text.text, line->text.len) &&
-                   buf_append_str(differ->out, end);
-}
-
 static void put_lines(struct differ *differ, char mark, size_t from, size_t to)
 {
     const struct lines *lines = mark == '+' ? &differ->new : &differ->old;
 
-    for (size_t i = from; i < to; i++)
-        put_line(differ, mark, &lines->items[i]);
+    for (size_t i = from; i < to; i++) {
+        const struct line *line = &lines->items[i];
+        const char *end = line->end == LINE_NO_END ? "\n\\ No newline at end of file\n"
+                                                   : line_end_text(line->end);
+
+        differ->fits = differ->fits && buf_append(differ->out, &mark, 1) &&
+                       buf_append(differ->out, line->text.text, line->text.len) &&
+                       buf_append_str(differ->out, end);
+    }
 }
 
 static size_t edit_old_end(const struct edit *edit)

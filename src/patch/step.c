@@ -189,31 +189,28 @@ struct view {
     struct stat own;
 };
 
-static enum step_state state_of_add(const struct step *step, const struct view *view)
+static enum step_state state_of(const struct step *step, const struct view *view)
 {
-    if (view->has_name)
-        return is_prepared(step, &view->name) ? STEP_DONE : STEP_LOST;
-    return view->has_own && is_prepared(step, &view->own) ? STEP_TODO : STEP_LOST;
-}
+    bool own_is_prepared = view->has_own && is_prepared(step, &view->own);
+    bool name_is_prepared = view->has_name && is_prepared(step, &view->name);
 
-static enum step_state state_of_replace(const struct step *step, const struct view *view)
-{
-    if (!view->has_name)
-        return STEP_LOST;
-    if (is_prepared(step, &view->name))
+    switch (step->kind) {
+    case STEP_ADD:
+        if (view->has_name)
+            return name_is_prepared ? STEP_DONE : STEP_LOST;
+        return own_is_prepared ? STEP_TODO : STEP_LOST;
+    case STEP_REPLACE:
+        if (name_is_prepared)
+            return !view->has_own || is_old(step, &view->own) ? STEP_DONE : STEP_WRONG;
+        return view->has_name && own_is_prepared ? STEP_TODO : STEP_LOST;
+    case STEP_REMOVE:
+        if (view->has_name)
+            return own_is_prepared ? STEP_TODO : STEP_LOST;
+        if (own_is_prepared)
+            return STEP_LOST;
         return !view->has_own || is_old(step, &view->own) ? STEP_DONE : STEP_WRONG;
-    return view->has_own && is_prepared(step, &view->own) ? STEP_TODO : STEP_LOST;
-}
-
-static enum step_state state_of_remove(const struct step *step, const struct view *view)
-{
-    if (!view->has_own)
-        return view->has_name ? STEP_LOST : STEP_DONE;
-    if (is_prepared(step, &view->own))
-        return view->has_name ? STEP_TODO : STEP_LOST;
-    if (view->has_name)
-        return STEP_LOST;
-    return is_old(step, &view->own) ? STEP_DONE : STEP_WRONG;
+    }
+    return STEP_LOST;
 }
 
 int step_check(const struct patch_dir *root, const struct step *step, enum step_state *ret,
@@ -229,9 +226,7 @@ int step_check(const struct patch_dir *root, const struct step *step, enum step_
     if (stat_name(&pair, pair.name, &view.has_name, &view.name, err) ||
         stat_name(&pair, pair.own, &view.has_own, &view.own, err))
         return -1;
-    *ret = step->kind == STEP_ADD       ? state_of_add(step, &view)
-           : step->kind == STEP_REPLACE ? state_of_replace(step, &view)
-                                        : state_of_remove(step, &view);
+    *ret = state_of(step, &view);
     return 0;
 }
 
@@ -275,14 +270,6 @@ static int check_old(const struct pair *pair, const struct step *step, struct er
                    step->path);
 }
 
-static int fail_doing(const struct step *step, struct err *err)
-{
-    if (errno == EEXIST)
-        return err_set(err, ERR_INVALID,
-                       "%s was made by another process in the meantime; try again", step->path);
-    return err_sys(err, step->kind == STEP_REMOVE ? "removing %s" : "writing %s", step->path);
-}
-
 int step_do(const struct patch_dir *root, const struct step *step, struct err *err)
 {
     AUTO(pair_done) struct pair pair = {.dir = -1};
@@ -293,8 +280,11 @@ int step_do(const struct patch_dir *root, const struct step *step, struct err *e
     status = step->kind == STEP_ADD       ? rename_to_free(&pair, pair.own, pair.name)
              : step->kind == STEP_REPLACE ? exchange(&pair)
                                           : rename_in(&pair, pair.name, pair.own, 0);
+    if (status && errno == EEXIST)
+        return err_set(err, ERR_INVALID,
+                       "%s was made by another process in the meantime; try again", step->path);
     if (status)
-        return fail_doing(step, err);
+        return err_sys(err, step->kind == STEP_REMOVE ? "removing %s" : "writing %s", step->path);
     if (step->kind == STEP_ADD || check_old(&pair, step, err) == 0)
         return 0;
     (void)undo_in(&pair, step); /* if that fails, the next step_check() finds it WRONG */
@@ -445,11 +435,6 @@ int steps_plan(const struct patch_dir *root, const struct changes *changes, stru
 
 /* --- permissions --- */
 
-static bool is_kept_attribute(const char *name)
-{
-    return str_starts(name, "user.") || str_eq(name, "system.posix_acl_access");
-}
-
 static int copy_attribute(int from, int to, const char *name, struct err *err)
 {
     AUTO_FREE char *value = alloc_zero(XATTR_SIZE_MAX, 1);
@@ -474,21 +459,9 @@ static int copy_attributes(int from, int to, struct err *err)
     if (len < 0)
         return err_sys(err, "reading its attributes");
     for (const char *name = names; name < names + len; name += strlen(name) + 1)
-        if (is_kept_attribute(name) && copy_attribute(from, to, name, err))
+        if ((str_starts(name, "user.") || str_eq(name, "system.posix_acl_access")) &&
+            copy_attribute(from, to, name, err))
             return -1;
-    return 0;
-}
-
-static int copy_owner(const struct stat *old, int to, struct err *err)
-{
-    struct stat new;
-
-    if (sys_fault() || fstat(to, &new))
-        return err_sys(err, "looking at a new file");
-    if (old->st_uid == new.st_uid && old->st_gid == new.st_gid)
-        return 0;
-    if (sys_fault() || fchown(to, old->st_uid, old->st_gid))
-        return err_sys(err, "it belongs to another user or group, which cannot be kept");
     return 0;
 }
 
@@ -497,6 +470,7 @@ static int copy_permissions(const struct patch_dir *root, const struct change *o
                             struct err *err)
 {
     struct stat st;
+    struct stat new;
     AUTO_CLOSE int from = patch_dir_open_file(root, old->path, &st, err);
     struct stamp stamp;
 
@@ -506,7 +480,13 @@ static int copy_permissions(const struct patch_dir *root, const struct change *o
     if (stamp.size != old->before.stamp.size || stamp.mtime_ns != old->before.stamp.mtime_ns)
         return err_set(err, ERR_INVALID,
                        "%s was changed by another process in the meantime; try again", old->path);
-    if (copy_owner(&st, to, err) || copy_attributes(from, to, err))
+    if (sys_fault() || fstat(to, &new))
+        return err_sys(err, "looking at the new %s", old->path);
+    if ((st.st_uid != new.st_uid || st.st_gid != new.st_gid) &&
+        (sys_fault() || fchown(to, st.st_uid, st.st_gid)))
+        return err_sys(err, "%s: it belongs to another user or group, which cannot be kept",
+                       old->path);
+    if (copy_attributes(from, to, err))
         return err_wrap(err, "%s", old->path);
     if (sys_fault() || fchmod(to, st.st_mode & 01777))
         return err_sys(err, "setting the permissions of %s", old->path);

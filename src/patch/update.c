@@ -212,12 +212,6 @@ static int seek_without_last(struct updater *updater, struct line_search *search
     return 0;
 }
 
-/* Before an empty line that ends the file. */
-static size_t insertion_place(const struct lines *lines)
-{
-    return lines->len && lines->items[lines->len - 1].text.len == 0 ? lines->len - 1 : lines->len;
-}
-
 static int place_chunk(struct updater *updater, struct place *place, struct err *err)
 {
     const struct patch_chunk *chunk = place->chunk;
@@ -232,7 +226,10 @@ static int place_chunk(struct updater *updater, struct place *place, struct err 
     search.start = updater->next;
     search.is_at_end = chunk->is_at_end;
     if (search.len == 0) {
-        place->at = insertion_place(&updater->lines);
+        const struct lines *lines = &updater->lines; /* before an empty line that ends the file */
+
+        place->at =
+            lines->len && lines->items[lines->len - 1].text.len == 0 ? lines->len - 1 : lines->len;
         return 0;
     }
     if (seek(updater, &search, &is_found, &at, chunk, err))
@@ -332,20 +329,6 @@ static void writer_keep_to(struct writer *writer, size_t at)
         writer_keep(writer, lines[writer->old_at].text);
 }
 
-static void writer_drop(struct writer *writer)
-{
-    edits_add(&writer->edits,
-              (struct edit){.old_at = writer->old_at, .old_len = 1, .new_at = writer->new_at});
-    writer->old_at++;
-}
-
-static void writer_add(struct writer *writer, struct span text)
-{
-    edits_add(&writer->edits,
-              (struct edit){.old_at = writer->old_at, .new_at = writer->new_at, .new_len = 1});
-    writer_put(writer, text, writer->end);
-}
-
 static void write_place(struct writer *writer, const struct updater *updater,
                         const struct place *place)
 {
@@ -357,10 +340,15 @@ static void write_place(struct writer *writer, const struct updater *updater,
 
         if (is_old && is_new)
             writer_keep(writer, line->text);
-        else if (is_old)
-            writer_drop(writer);
-        else if (is_new)
-            writer_add(writer, line->text);
+        else if (is_old || is_new)
+            edits_add(&writer->edits, (struct edit){.old_at = writer->old_at,
+                                                    .old_len = is_old,
+                                                    .new_at = writer->new_at,
+                                                    .new_len = is_new});
+        if (is_old && !is_new)
+            writer->old_at++;
+        if (is_new && !is_old)
+            writer_put(writer, line->text, writer->end);
     }
 }
 
