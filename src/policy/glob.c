@@ -407,16 +407,12 @@ struct walk_dir {
     unsigned depth; /* below the root */
 };
 
-struct walk_stack {
-    struct walk_dir *items;
-    size_t len;
-    size_t cap;
-};
-
 struct walk_run {
     const struct glob *glob;
     const struct glob_walk *walk;
-    struct walk_stack stack;
+    struct walk_dir *stack;
+    size_t stack_len;
+    size_t stack_cap;
     struct glob_hits *hits;
     size_t visits;
 };
@@ -431,9 +427,9 @@ void glob_hits_done(struct glob_hits *hits)
 
 static void walk_run_done(struct walk_run *run)
 {
-    for (size_t i = 0; i < run->stack.len; i++)
-        free(run->stack.items[i].path);
-    free(run->stack.items);
+    for (size_t i = 0; i < run->stack_len; i++)
+        free(run->stack[i].path);
+    free(run->stack);
 }
 
 static int walk_hit(struct walk_run *run, const char *path, enum host_kind kind, struct err *err)
@@ -455,16 +451,15 @@ static int walk_hit(struct walk_run *run, const char *path, enum host_kind kind,
 static int walk_visit(struct walk_run *run, const struct walk_dir *at, enum host_kind kind,
                       struct err *err)
 {
-    struct walk_stack *stack = &run->stack;
     bool is_leaf = kind != HOST_DIR || (run->walk->max_depth && at->depth >= run->walk->max_depth);
 
     if (glob_is_match(run->glob, at->state) && (kind == HOST_DIR || !glob_wants_dir(run->glob)))
         return walk_hit(run, at->path, kind, err);
     if (is_leaf)
         return 0;
-    stack->items = alloc_grow(stack->items, stack->len, &stack->cap, sizeof *stack->items);
-    stack->items[stack->len] = *at;
-    stack->items[stack->len++].path = alloc_str(at->path);
+    run->stack = alloc_grow(run->stack, run->stack_len, &run->stack_cap, sizeof *run->stack);
+    run->stack[run->stack_len] = *at;
+    run->stack[run->stack_len++].path = alloc_str(at->path);
     return 0;
 }
 
@@ -510,8 +505,8 @@ int glob_expand(const struct glob *glob, const struct glob_walk *walk, struct gl
         return 0;
     if (walk_visit(&run, &start, kind, err))
         return -1;
-    while (run.stack.len) {
-        struct walk_dir dir = run.stack.items[--run.stack.len];
+    while (run.stack_len) {
+        struct walk_dir dir = run.stack[--run.stack_len];
         int status = walk_list(&run, &dir, err);
 
         free(dir.path);

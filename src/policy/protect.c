@@ -377,10 +377,10 @@ static int protect_add_pointers(const struct protect_run *run, const char *root,
     return 0;
 }
 
-int protect_add(struct access_map *map, const struct protect_options *options, struct err *err)
+int protect_add(struct access_map *map, const struct host_view *view, const struct strv *reopened,
+                struct err *err)
 {
-    const struct protect_run run = {
-        .map = map, .view = options->view, .reopened = options->reopened};
+    const struct protect_run run = {.map = map, .view = view, .reopened = reopened};
     AUTO(strv_done) struct strv roots = {0};
 
     if (protect_find_roots(&run, &roots, err) || protect_add_names(&run, &roots, err))

@@ -22,12 +22,8 @@ extern const char *const protect_names[]; /* NULL-terminated */
 
 bool protect_is_name(const char *name);
 
-struct protect_options {
-    const struct host_view *view;
-    const struct strv *reopened; /* symlinks that a write entry of the user names */
-};
-
 /* Adds the protected entries for every writable root of the sorted `map`, and leaves it sorted.
+ * `reopened`: symlinks that a write entry of the user names.
  *
  * A root is every directory with an entry that allows writing; but not a protected name of another
  * root, which the user opened again, nor a part of a `.git` that was. (A checkout in such a place,
@@ -39,7 +35,8 @@ struct protect_options {
  *
  * ERR_FORBIDDEN, with both paths, when a name is a symlink, or a pointer leads through a symlink in
  * a writable place. */
-int protect_add(struct access_map *map, const struct protect_options *options, struct err *err);
+int protect_add(struct access_map *map, const struct host_view *view, const struct strv *reopened,
+                struct err *err);
 
 /* ERR_FORBIDDEN when one of the `len` symlinks lies where `map` allows writing, so that the command
  * could point it elsewhere. `path` (what is to be guarded) and the symlink are both named. */

@@ -5,7 +5,7 @@
  *             -> platform directories for "minimal"                               resolve_minimal
  *             -> protected names                                              policy/protect.h
  *             -> are the symlinks on the way out of the command's reach?      resolve_check_targets
- *             -> what patterns match, denied                                  deny_globs_apply
+ *             -> what patterns match, denied                                  resolve_patterns
  *             -> symlinks that a restricted root needs                        resolve_finish
  *
  * The order of the steps is fixed and each works on the sorted result of the one before, so the
@@ -35,199 +35,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- what programs need to be started at all --- */
-
-/* With the 32-bit ones; directories come before symlinks that lead into them. */
-static const char *const platform_roots[] = {
-    "/usr",   "/etc",   "/bin",    "/sbin",      "/lib",
-    "/lib64", "/lib32", "/libx32", "/nix/store", "/run/current-system/sw",
-};
-
-static int platform_add_root(struct access_map *map, const struct host_view *view, const char *path,
-                             const char *origin, struct err *err)
-{
-    AUTO(path_walk_done) struct path_walk walk = {0};
-
-    if (path_walk(view, path, &walk, err))
-        return -1;
-    if (walk.end != PATH_FOUND)
-        return 0;
-    for (size_t i = 0; i < walk.links_len; i++)
-        access_map_add_link(map, walk.links[i].path, walk.links[i].target);
-    if (access_map_find(map, walk.path))
-        return 0;
-    if (protect_check_links(map, path, walk.links, walk.links_len, err))
-        return err_wrap(err, "%s", origin);
-    access_map_add(map, walk.path, ACCESS_READ, walk.kind, origin);
-    access_map_sort(map);
-    return 0;
-}
-
-/* Adds the ones that exist, for reading, where no entry of the sorted `map` says anything (so what
- * the user wrote about such a directory, or one above it, stays), and the symlinks that lead to
- * them. The map is sorted again afterwards. */
-static int platform_add_roots(struct access_map *map, const struct host_view *view,
-                              const char *origin, struct err *err)
-{
-    for (size_t i = 0; i < sizeof platform_roots / sizeof *platform_roots; i++)
-        if (platform_add_root(map, view, platform_roots[i], origin, err))
-            return -1;
-    return 0;
-}
-
-/* --- denied patterns --- */
-
-struct deny_glob {
-    struct glob *glob;
-    char *pattern;
-    char *origin;
-};
-
-struct deny_globs {
-    struct deny_glob *items;
-    size_t len;
-    size_t cap;
-};
-
-enum {
-    DENY_GLOB_MATCHES_MAX = 8192,   /* of all patterns together */
-    DENY_GLOB_VISITS_MAX = 2000000, /* directory entries looked at, for each pattern */
-};
-
-struct deny_run {
-    const struct host_view *view;
-    unsigned max_depth;
-    struct access_map *map;
-    struct access_map denied; /* to be merged into the map */
-    struct glob_hits hits;
-};
-
-static void deny_globs_done(struct deny_globs *globs)
-{
-    for (size_t i = 0; i < globs->len; i++) {
-        glob_free(globs->items[i].glob);
-        free(globs->items[i].pattern);
-        free(globs->items[i].origin);
-    }
-    free(globs->items);
-    *globs = (struct deny_globs){0};
-}
-
-static void deny_run_done(struct deny_run *run)
-{
-    access_map_done(&run->denied);
-    glob_hits_done(&run->hits);
-}
-
-/* ERR_INVALID for a bad pattern. */
-static int deny_globs_add(struct deny_globs *globs, const char *pattern, const char *origin,
-                          struct err *err)
-{
-    struct glob *glob = glob_compile(pattern, err);
-
-    if (!glob)
-        return -1;
-    globs->items = alloc_grow(globs->items, globs->len, &globs->cap, sizeof *globs->items);
-    globs->items[globs->len++] = (struct deny_glob){
-        .glob = glob, .pattern = alloc_str(pattern), .origin = alloc_str(origin)};
-    return 0;
-}
-
-static void deny_merge(struct deny_run *run)
-{
-    access_map_add_all(run->map, &run->denied);
-    access_map_sort(run->map);
-    access_map_done(&run->denied);
-}
-
-/* Where the fixed part of a pattern is; NULL in `*ret` when nothing is there to match. */
-static int deny_find_root(struct deny_run *run, const struct deny_glob *item, char **ret,
-                          struct err *err)
-{
-    const char *prefix = glob_prefix(item->glob);
-    AUTO(path_walk_done) struct path_walk walk = {0};
-
-    *ret = NULL;
-    if (path_walk(run->view, prefix, &walk, err) ||
-        protect_check_links(run->map, prefix, walk.links, walk.links_len, err))
-        return -1;
-    if (walk.end == PATH_HIDDEN)
-        access_map_add(&run->denied, walk.path, ACCESS_DENY, walk.kind, item->origin);
-    if (walk.end == PATH_FOUND)
-        *ret = TAKE_PTR(walk.path);
-    return 0;
-}
-
-static int deny_expand(struct deny_run *run, const struct deny_glob *item, struct err *err)
-{
-    AUTO_FREE char *origin = alloc_strf("%s, pattern %s", item->origin, item->pattern);
-    AUTO_FREE char *root = NULL;
-    struct glob_walk walk = {.view = run->view,
-                             .max_depth = run->max_depth,
-                             .matches_max = DENY_GLOB_MATCHES_MAX,
-                             .visits_max = DENY_GLOB_VISITS_MAX};
-    size_t first = run->hits.len;
-
-    if (deny_find_root(run, item, &root, err))
-        return err_wrap(err, "%s", origin);
-    walk.root = root;
-    if (root && glob_expand(item->glob, &walk, &run->hits, err))
-        return err_wrap(err, "%s", origin);
-    for (size_t i = first; i < run->hits.len; i++) {
-        const struct glob_hit *hit = &run->hits.items[i];
-
-        if (hit->kind != HOST_SYMLINK)
-            access_map_add(&run->denied, hit->path, ACCESS_DENY,
-                           hit->kind == HOST_DIR ? ACCESS_DIR : ACCESS_FILE, origin);
-    }
-    return 0;
-}
-
-static int deny_link_target(struct deny_run *run, const char *path, struct err *err)
-{
-    AUTO(path_walk_done) struct path_walk walk = {0};
-    AUTO_FREE char *origin = NULL;
-
-    if (path_walk(run->view, path, &walk, err))
-        return -1;
-    if (walk.end != PATH_FOUND || access_map_check(run->map, walk.path) == ACCESS_DENY)
-        return 0;
-    if (protect_check_links(run->map, path, walk.links, walk.links_len, err))
-        return -1;
-    origin = alloc_strf("target of %s, which a pattern matches", path);
-    access_map_add(&run->denied, walk.path, ACCESS_DENY, walk.kind, origin);
-    return 0;
-}
-
-/* Denies in the sorted `map`, and leaves it sorted, what the patterns match down to `max_depth`
- * levels (0: no limit) below their fixed parts; of a matched symlink, what it leads to.
- *
- * ERR_LIMIT for too many matches. ERR_FORBIDDEN, with both paths, when the fixed part leads through
- * a symlink that the command could replace, or a matched symlink is one, and what it leads to is
- * not denied by itself: the next run would not find it any more. */
-static int deny_globs_apply(const struct deny_globs *globs, const struct host_view *view,
-                            unsigned max_depth, struct access_map *map, struct err *err)
-{
-    AUTO(deny_run_done)
-    struct deny_run run = {.view = view, .max_depth = max_depth, .map = map};
-
-    for (size_t i = 0; i < globs->len; i++)
-        if (deny_expand(&run, &globs->items[i], err))
-            return -1;
-    deny_merge(&run);
-    for (size_t i = 0; i < run.hits.len; i++)
-        if (run.hits.items[i].kind == HOST_SYMLINK &&
-            deny_link_target(&run, run.hits.items[i].path, err))
-            return err_wrap(err, "matched by a pattern");
-    deny_merge(&run);
-    return 0;
-}
-
 struct target {
     char *asked; /* clean */
     struct path_walk walk;
     enum access access;
     enum profile_missing missing;
+    char *origin;
+};
+
+/* An absolute pattern that denies what it matches. */
+struct deny_pattern {
+    struct glob *glob;
+    char *text;
     char *origin;
 };
 
@@ -238,7 +57,9 @@ struct resolution {
     struct target *targets;
     size_t targets_len;
     size_t targets_cap;
-    struct deny_globs globs;
+    struct deny_pattern *patterns;
+    size_t patterns_len;
+    size_t patterns_cap;
     struct strv reopened; /* symlinks that write entries name */
 };
 
@@ -254,7 +75,12 @@ static void resolution_done(struct resolution *run)
     for (size_t i = 0; i < run->targets_len; i++)
         target_done(&run->targets[i]);
     free(run->targets);
-    deny_globs_done(&run->globs);
+    for (size_t i = 0; i < run->patterns_len; i++) {
+        glob_free(run->patterns[i].glob);
+        free(run->patterns[i].text);
+        free(run->patterns[i].origin);
+    }
+    free(run->patterns);
     access_map_done(&run->map);
     strv_done(&run->reopened);
 }
@@ -362,13 +188,21 @@ static int resolve_slash_tmp(struct resolution *run, const struct profile_entry 
 static int resolve_pattern(struct resolution *run, const struct profile_entry *entry,
                            const char *pattern, struct err *err)
 {
-    AUTO(deny_globs_done) struct deny_globs one = {0};
+    struct glob *glob = glob_compile(pattern, err);
 
-    if (deny_globs_add(&one, pattern, entry->origin, err))
+    if (!glob)
         return err_wrap(err, "%s", entry->origin);
-    if (glob_is_tree(one.items[0].glob))
-        return resolve_add_target(run, entry, glob_prefix(one.items[0].glob), err);
-    return deny_globs_add(&run->globs, pattern, entry->origin, err);
+    if (glob_is_tree(glob)) {
+        int status = resolve_add_target(run, entry, glob_prefix(glob), err);
+
+        glob_free(glob);
+        return status;
+    }
+    run->patterns =
+        alloc_grow(run->patterns, run->patterns_len, &run->patterns_cap, sizeof *run->patterns);
+    run->patterns[run->patterns_len++] = (struct deny_pattern){
+        .glob = glob, .text = alloc_str(pattern), .origin = alloc_str(entry->origin)};
+    return 0;
 }
 
 static int resolve_glob(struct resolution *run, const struct profile_entry *entry, struct err *err)
@@ -478,36 +312,59 @@ static int resolve_entries(struct resolution *run, struct err *err)
 
 /* --- minimal --- */
 
-static const struct profile_entry *resolve_find_minimal(const struct profile *profile)
-{
-    for (size_t i = 0; i < profile->entries.len; i++) {
-        const struct profile_entry *entry = &profile->entries.items[i];
+/* What programs need to be started at all. The directories come before symlinks that lead into
+ * them. */
+static const char *const platform_roots[] = {
+    "/usr",   "/etc",   "/bin",    "/sbin",      "/lib",
+    "/lib64", "/lib32", "/libx32", "/nix/store", "/run/current-system/sw",
+};
 
-        if (entry->path_kind == PROFILE_PATH_MINIMAL && entry->access != ACCESS_DENY)
-            return entry;
-    }
-    return NULL;
+/* Only fills a gap, so that what the user wrote about such a directory, or one above it, stays. */
+static int resolve_platform_root(struct resolution *run, const char *path, const char *origin,
+                                 struct err *err)
+{
+    AUTO(path_walk_done) struct path_walk walk = {0};
+
+    if (path_walk(run->context->view, path, &walk, err))
+        return -1;
+    if (walk.end != PATH_FOUND)
+        return 0;
+    for (size_t i = 0; i < walk.links_len; i++)
+        access_map_add_link(&run->map, walk.links[i].path, walk.links[i].target);
+    if (access_map_find(&run->map, walk.path))
+        return 0;
+    if (protect_check_links(&run->map, path, walk.links, walk.links_len, err))
+        return err_wrap(err, "%s", origin);
+    access_map_add(&run->map, walk.path, ACCESS_READ, walk.kind, origin);
+    access_map_sort(&run->map);
+    return 0;
 }
 
 static int resolve_minimal(struct resolution *run, struct err *err)
 {
-    const struct profile_entry *minimal = resolve_find_minimal(run->profile);
+    const struct profile_entries *entries = &run->profile->entries;
+    const struct profile_entry *minimal = NULL;
 
+    for (size_t i = 0; !minimal && i < entries->len; i++)
+        if (entries->items[i].path_kind == PROFILE_PATH_MINIMAL &&
+            entries->items[i].access != ACCESS_DENY)
+            minimal = &entries->items[i];
     if (!minimal || access_map_full_read(&run->map))
         return 0;
-    return platform_add_roots(&run->map, run->context->view, minimal->origin, err);
+    for (size_t i = 0; i < sizeof platform_roots / sizeof *platform_roots; i++)
+        if (resolve_platform_root(run, platform_roots[i], minimal->origin, err))
+            return -1;
+    return 0;
 }
 
 /* --- guards --- */
 
 static int resolve_protect(struct resolution *run, struct err *err)
 {
-    struct protect_options options = {.view = run->context->view, .reopened = &run->reopened};
-
     /* any glob narrows, also one that matches nothing today */
-    if (run->globs.len == 0 && access_map_full_write(&run->map))
+    if (run->patterns_len == 0 && access_map_full_write(&run->map))
         return 0;
-    return protect_add(&run->map, &options, err);
+    return protect_add(&run->map, run->context->view, &run->reopened, err);
 }
 
 /* What is writable right above the target is the command's anyway, wherever a symlink leads to it.
@@ -532,6 +389,94 @@ static int resolve_check_targets(const struct resolution *run, struct err *err)
                                 target->walk.links_len, err))
             return err_wrap(err, "%s", target->origin);
     }
+    return 0;
+}
+
+/* --- denied patterns --- */
+
+enum {
+    PATTERN_MATCHES_MAX = 8192,   /* of all patterns together */
+    PATTERN_VISITS_MAX = 2000000, /* directory entries looked at, for each pattern */
+};
+
+/* Where the fixed part of a pattern is; NULL in `*ret` when nothing is there to match.
+ * ERR_FORBIDDEN when it leads through a symlink that the command could replace. */
+static int pattern_find_root(const struct resolution *run, const struct deny_pattern *pattern,
+                             struct access_map *denied, char **ret, struct err *err)
+{
+    const char *prefix = glob_prefix(pattern->glob);
+    AUTO(path_walk_done) struct path_walk walk = {0};
+
+    *ret = NULL;
+    if (path_walk(run->context->view, prefix, &walk, err) ||
+        protect_check_links(&run->map, prefix, walk.links, walk.links_len, err))
+        return -1;
+    if (walk.end == PATH_HIDDEN)
+        access_map_add(denied, walk.path, ACCESS_DENY, walk.kind, pattern->origin);
+    if (walk.end == PATH_FOUND)
+        *ret = TAKE_PTR(walk.path);
+    return 0;
+}
+
+static int pattern_expand(const struct resolution *run, const struct deny_pattern *pattern,
+                          struct access_map *denied, struct glob_hits *hits, struct err *err)
+{
+    AUTO_FREE char *origin = alloc_strf("%s, pattern %s", pattern->origin, pattern->text);
+    AUTO_FREE char *root = NULL;
+    struct glob_walk walk = {.view = run->context->view,
+                             .max_depth = run->profile->glob_scan_max_depth,
+                             .matches_max = PATTERN_MATCHES_MAX,
+                             .visits_max = PATTERN_VISITS_MAX};
+    size_t first = hits->len;
+
+    if (pattern_find_root(run, pattern, denied, &root, err))
+        return err_wrap(err, "%s", origin);
+    walk.root = root;
+    if (root && glob_expand(pattern->glob, &walk, hits, err))
+        return err_wrap(err, "%s", origin);
+    for (size_t i = first; i < hits->len; i++)
+        if (hits->items[i].kind != HOST_SYMLINK)
+            access_map_add(denied, hits->items[i].path, ACCESS_DENY,
+                           hits->items[i].kind == HOST_DIR ? ACCESS_DIR : ACCESS_FILE, origin);
+    return 0;
+}
+
+/* What a matched symlink leads to. When the command could replace the symlink, and its target is
+ * not denied by itself, the next run would not find it any more: ERR_FORBIDDEN. */
+static int pattern_deny_target(const struct resolution *run, const char *path,
+                               struct access_map *denied, struct err *err)
+{
+    AUTO(path_walk_done) struct path_walk walk = {0};
+    AUTO_FREE char *origin = NULL;
+
+    if (path_walk(run->context->view, path, &walk, err))
+        return -1;
+    if (walk.end != PATH_FOUND || access_map_check(&run->map, walk.path) == ACCESS_DENY)
+        return 0;
+    if (protect_check_links(&run->map, path, walk.links, walk.links_len, err))
+        return -1;
+    origin = alloc_strf("target of %s, which a pattern matches", path);
+    access_map_add(denied, walk.path, ACCESS_DENY, walk.kind, origin);
+    return 0;
+}
+
+static int resolve_patterns(struct resolution *run, struct err *err)
+{
+    AUTO(access_map_done) struct access_map denied = {0};
+    AUTO(access_map_done) struct access_map targets = {0};
+    AUTO(glob_hits_done) struct glob_hits hits = {0};
+
+    for (size_t i = 0; i < run->patterns_len; i++)
+        if (pattern_expand(run, &run->patterns[i], &denied, &hits, err))
+            return -1;
+    access_map_add_all(&run->map, &denied);
+    access_map_sort(&run->map);
+    for (size_t i = 0; i < hits.len; i++)
+        if (hits.items[i].kind == HOST_SYMLINK &&
+            pattern_deny_target(run, hits.items[i].path, &targets, err))
+            return err_wrap(err, "matched by a pattern");
+    access_map_add_all(&run->map, &targets);
+    access_map_sort(&run->map);
     return 0;
 }
 
@@ -566,8 +511,7 @@ int profile_resolve(const struct profile *profile, const struct resolve_context 
     run.map.restricted = true;
     run.map.network = profile->network;
     if (resolve_entries(&run, err) || resolve_minimal(&run, err) || resolve_protect(&run, err) ||
-        resolve_check_targets(&run, err) ||
-        deny_globs_apply(&run.globs, context->view, profile->glob_scan_max_depth, &run.map, err))
+        resolve_check_targets(&run, err) || resolve_patterns(&run, err))
         return -1;
     resolve_finish(&run.map);
     *ret = run.map;
