@@ -48,46 +48,10 @@ char *config_trusted_project(const struct config *config, const char *dir);
  * (the caller has to choose). */
 const char *config_default_profile(const struct config *config);
 
-/* --- network settings of a profile, data for the managed proxy --- */
-
-enum network_mode { NETWORK_MODE_FULL, NETWORK_MODE_LIMITED };
-enum network_verdict { NETWORK_ALLOW, NETWORK_DENY };
-
-enum network_flag {
-    NETWORK_SOCKS5 = 1 << 0,             /* enable_socks5, default on */
-    NETWORK_SOCKS5_UDP = 1 << 1,         /* enable_socks5_udp, default on */
-    NETWORK_UPSTREAM_PROXY = 1 << 2,     /* allow_upstream_proxy, default on */
-    NETWORK_LOCAL_BINDING = 1 << 3,      /* allow_local_binding */
-    NETWORK_NON_LOOPBACK_PROXY = 1 << 4, /* dangerously_allow_non_loopback_proxy */
-    NETWORK_ALL_UNIX_SOCKETS = 1 << 5,   /* dangerously_allow_all_unix_sockets */
-};
-
-struct network_rule {
-    char *pattern; /* domain pattern, or absolute path of a socket */
-    enum network_verdict verdict;
-    char *origin; /* "config.toml:12" */
-};
-
-struct network_rules {
-    struct network_rule *items;
-    size_t len;
-    size_t cap;
-};
-
-struct network_settings {
-    enum network_mode mode;
-    unsigned flags; /* of enum network_flag */
-    struct network_rules domains;
-    struct network_rules unix_sockets;
-    char *proxy_url; /* NULL: default */
-    char *socks_url; /* NULL: default */
-};
-
 /* What config_profile() gives; a zeroed one is empty. */
 struct config_profile {
     struct profile profile;      /* id and extends set */
     struct strv workspace_roots; /* additional ones, absolute, "~/" expanded */
-    struct network_settings network;
 };
 
 void config_profile_done(struct config_profile *profile);

@@ -414,95 +414,39 @@ static int read_files(const struct chain *chain, const char *home, struct profil
 
 /* --- [permissions.NAME.network] --- */
 
-static void network_settings_done(struct network_settings *settings)
-{
-    struct network_rules *lists[] = {&settings->domains, &settings->unix_sockets};
-
-    for (size_t i = 0; i < 2; i++) {
-        for (size_t j = 0; j < lists[i]->len; j++) {
-            free(lists[i]->items[j].pattern);
-            free(lists[i]->items[j].origin);
-        }
-        free(lists[i]->items);
-    }
-    free(settings->proxy_url);
-    free(settings->socks_url);
-    *settings = (struct network_settings){0};
-}
-
-static int read_rules(const struct chain *chain, const char *table, struct network_rules *ret,
-                      struct err *err)
+/* Checks that every item of the table is "allow" or "deny", and gives their number. */
+static int count_rules(const struct chain *chain, const char *table, size_t *ret, struct err *err)
 {
     static const char *const words[] = {"allow", "deny", NULL};
     AUTO(chain_items_done) struct chain_items items = {0};
+    unsigned unused;
 
     if (chain_merge(chain, "network", table, &items, err))
         return -1;
-    for (size_t i = 0; i < items.len; i++) {
-        const struct toml_node *node = items.items[i].node;
-        unsigned word = 0;
-
-        if (config_word(chain->config, node, words, &word, err))
+    for (size_t i = 0; i < items.len; i++)
+        if (config_word(chain->config, items.items[i].node, words, &unused, err))
             return -1;
-        ret->items = alloc_grow(ret->items, ret->len, &ret->cap, sizeof *ret->items);
-        ret->items[ret->len++] = (struct network_rule){
-            .pattern = alloc_str(node->key),
-            .verdict = word ? NETWORK_DENY : NETWORK_ALLOW,
-            .origin = alloc_strf("%s:%u", chain->config->file, node->line),
-        };
-    }
+    *ret = items.len;
     return 0;
 }
 
-static int read_flags(const struct chain *chain, unsigned *ret, struct err *err)
+/* Settings of the managed proxy, which is not there yet: they have to be of the right type. */
+static int check_proxy_settings(const struct chain *chain, struct err *err)
 {
-    static const struct {
-        const char *key;
-        enum network_flag flag;
-    } keys[] = {
-        {"enable_socks5", NETWORK_SOCKS5},
-        {"enable_socks5_udp", NETWORK_SOCKS5_UDP},
-        {"allow_upstream_proxy", NETWORK_UPSTREAM_PROXY},
-        {"allow_local_binding", NETWORK_LOCAL_BINDING},
-        {"dangerously_allow_non_loopback_proxy", NETWORK_NON_LOOPBACK_PROXY},
-        {"dangerously_allow_all_unix_sockets", NETWORK_ALL_UNIX_SOCKETS},
-    };
+    static const char *const flags[] = {"enable_socks5",
+                                        "enable_socks5_udp",
+                                        "allow_upstream_proxy",
+                                        "allow_local_binding",
+                                        "dangerously_allow_non_loopback_proxy",
+                                        "dangerously_allow_all_unix_sockets"};
+    const struct toml_node *unused;
 
-    *ret = NETWORK_SOCKS5 | NETWORK_SOCKS5_UDP | NETWORK_UPSTREAM_PROXY;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const struct toml_node *node;
-
-        if (chain_find(chain, "network", keys[i].key, TOML_BOOLEAN, &node, err))
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (chain_find(chain, "network", flags[i], TOML_BOOLEAN, &unused, err))
             return -1;
-        if (node)
-            *ret = node->boolean ? *ret | keys[i].flag : *ret & ~(unsigned)keys[i].flag;
-    }
-    return 0;
-}
-
-static int read_text(const struct chain *chain, const char *key, char **ret, struct err *err)
-{
-    const struct toml_node *node;
-
-    if (chain_find(chain, "network", key, TOML_STRING, &node, err))
+    if (chain_find(chain, "network", "proxy_url", TOML_STRING, &unused, err))
         return -1;
-    if (node)
-        *ret = alloc_str(node->string);
-    return 0;
-}
-
-static int read_mode(const struct chain *chain, enum network_mode *ret, struct err *err)
-{
-    static const char *const words[] = {"full", "limited", NULL};
-    const struct toml_node *node;
-    unsigned word = 0;
-
-    if (chain_find(chain, "network", "mode", TOML_STRING, &node, err))
-        return -1;
-    if (node && config_word(chain->config, node, words, &word, err))
-        return -1;
-    *ret = word ? NETWORK_MODE_LIMITED : NETWORK_MODE_FULL;
-    return 0;
+    return chain_find(chain, "network", "socks_url", TOML_STRING, &unused, err);
 }
 
 /* An empty table, or `mitm = false`, asks for nothing. */
@@ -521,27 +465,27 @@ static int refuse_mitm(const struct chain *chain, struct err *err)
     return 0;
 }
 
-/* Reads the merged table. `*ret_access` is what it says about the network as a whole. `ret` is for
- * the caller to clear, also on failure. ERR_UNSUPPORTED for rules on the content of connections
- * (`mitm`), which nothing here would enforce. */
-static int read_network(const struct chain *chain, struct network_settings *ret,
-                        enum network_access *ret_access, struct err *err)
+/* What the merged table says about the network as a whole. ERR_UNSUPPORTED for rules on the content
+ * of connections (`mitm`), which nothing here would enforce. */
+static int read_network(const struct chain *chain, enum network_access *ret, struct err *err)
 {
+    static const char *const modes[] = {"full", "limited", NULL};
     const struct toml_node *enabled;
+    const struct toml_node *mode;
+    unsigned is_limited = 0;
+    size_t domains = 0;
+    size_t sockets = 0;
 
     if (chain_find(chain, "network", "enabled", TOML_BOOLEAN, &enabled, err) ||
-        read_mode(chain, &ret->mode, err) || read_flags(chain, &ret->flags, err) ||
-        read_rules(chain, "domains", &ret->domains, err) ||
-        read_rules(chain, "unix_sockets", &ret->unix_sockets, err) ||
-        read_text(chain, "proxy_url", &ret->proxy_url, err) ||
-        read_text(chain, "socks_url", &ret->socks_url, err) || refuse_mitm(chain, err))
+        chain_find(chain, "network", "mode", TOML_STRING, &mode, err) ||
+        (mode && config_word(chain->config, mode, modes, &is_limited, err)) ||
+        check_proxy_settings(chain, err) || count_rules(chain, "domains", &domains, err) ||
+        count_rules(chain, "unix_sockets", &sockets, err) || refuse_mitm(chain, err))
         return -1;
     if (!enabled || !enabled->boolean)
-        *ret_access = NETWORK_RESTRICTED;
-    else if (ret->domains.len || ret->unix_sockets.len || ret->mode == NETWORK_MODE_LIMITED)
-        *ret_access = NETWORK_PROXIED;
+        *ret = NETWORK_RESTRICTED;
     else
-        *ret_access = NETWORK_ENABLED;
+        *ret = domains || sockets || is_limited ? NETWORK_PROXIED : NETWORK_ENABLED;
     return 0;
 }
 
@@ -549,7 +493,6 @@ void config_profile_done(struct config_profile *profile)
 {
     profile_done(&profile->profile);
     strv_done(&profile->workspace_roots);
-    network_settings_done(&profile->network);
 }
 
 /* --- built-in ones --- */
@@ -656,7 +599,7 @@ static int read_table(const struct config *config, const struct toml_node *node,
 
     if (chain_open(config, node, &chain, err) || read_files(&chain, home, profile, err) ||
         read_roots(&chain, home, &ret->workspace_roots, err) ||
-        read_network(&chain, &ret->network, &profile->network, err) ||
+        read_network(&chain, &profile->network, err) ||
         chain_find(&chain, NULL, "allow_nested_namespaces", TOML_BOOLEAN, &nested, err))
         return -1;
     profile->allow_nested_namespaces = nested && nested->boolean;

@@ -6,7 +6,7 @@
  *     default, approval (as JSON; null: none)
  *     environment {inherit, defaults, exclude, include_only, set}
  *     ask        list of {profile (null: the default), home, and either error (how it begins) and
- *                code, or out (profile JSON), origins, roots, extends, settings} */
+ *                code, or out (profile JSON), origins, roots, extends} */
 #include "cases.h"
 
 #include "base/alloc.h"
@@ -101,32 +101,6 @@ static void check_general(const json_t *json, const struct config *config)
 
 /* --- one profile --- */
 
-static json_t *rules_json(const struct network_rules *rules)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < rules->len; i++)
-        json_array_append_new(
-            list, json_sprintf("%s %s (%s)", rules->items[i].pattern,
-                               rules->items[i].verdict == NETWORK_ALLOW ? "allow" : "deny",
-                               rules->items[i].origin));
-    return list;
-}
-
-static json_t *settings_json(const struct network_settings *settings)
-{
-    json_t *json = json_pack("{s:s, s:i, s:o, s:o}", "mode",
-                             settings->mode == NETWORK_MODE_LIMITED ? "limited" : "full", "flags",
-                             (int)settings->flags, "domains", rules_json(&settings->domains),
-                             "unix_sockets", rules_json(&settings->unix_sockets));
-
-    if (settings->proxy_url)
-        json_object_set_new(json, "proxy_url", json_string(settings->proxy_url));
-    if (settings->socks_url)
-        json_object_set_new(json, "socks_url", json_string(settings->socks_url));
-    return json;
-}
-
 static void check_origins(const json_t *wanted, const struct profile *profile)
 {
     AUTO(strv_done) struct strv origins = {0};
@@ -139,14 +113,11 @@ static void check_origins(const json_t *wanted, const struct profile *profile)
 static void check_profile(const json_t *ask, const struct config_profile *got)
 {
     AUTO_JSON json_t *out = profile_to_json(&got->profile);
-    AUTO_JSON json_t *settings = settings_json(&got->network);
 
     assert_json_equal(out, json_object_get(ask, "out"));
     check_strings(json_object_get(ask, "roots"), &got->workspace_roots);
     if (json_object_get(ask, "origins"))
         check_origins(json_object_get(ask, "origins"), &got->profile);
-    if (json_object_get(ask, "settings"))
-        assert_json_equal(settings, json_object_get(ask, "settings"));
     if (json_object_get(ask, "extends"))
         assert_string_equal(got->profile.extends, case_string(ask, "extends"));
     assert_non_null(got->profile.id);
@@ -154,8 +125,8 @@ static void check_profile(const json_t *ask, const struct config_profile *got)
 
 static void check_ask(const json_t *ask, const struct config *config)
 {
-    static const char *const keys[] = {"profile", "home",  "error",   "code",     "out",
-                                       "origins", "roots", "extends", "settings", NULL};
+    static const char *const keys[] = {"profile", "home",  "error",   "code", "out",
+                                       "origins", "roots", "extends", NULL};
     AUTO(config_profile_done) struct config_profile profile = {0};
     const char *error = case_string_or(ask, "error", NULL);
     struct err err = {0};
