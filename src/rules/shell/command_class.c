@@ -27,23 +27,20 @@ static bool is_force_option(const char *word)
     return strchr(word, 'f') != NULL;
 }
 
-static bool is_forced_rm(const struct shell_command *command)
-{
-    char *const *words = command->words.items;
-
-    if (!str_eq(path_name(words[0]), "rm"))
-        return false;
-    for (size_t i = 1; i < command->words.len && !str_eq(words[i], "--"); i++)
-        if (is_force_option(words[i]))
-            return true;
-    return false;
-}
-
 static bool has_forced_rm(const struct shell_commands *commands)
 {
-    for (size_t i = 0; i < commands->len; i++)
-        if (is_forced_rm(&commands->items[i]))
-            return true;
+    for (size_t i = 0; i < commands->len; i++) {
+        char *const *words = commands->items[i].words.items;
+
+        if (!str_eq(path_name(words[0]), "rm"))
+            continue;
+        for (size_t word = 1; word < commands->items[i].words.len; word++) {
+            if (str_eq(words[word], "--"))
+                break;
+            if (is_force_option(words[word]))
+                return true;
+        }
+    }
     return false;
 }
 
@@ -56,23 +53,17 @@ enum command_danger command_view_danger(const struct command_view *view)
 
 /* --- safe --- */
 
-/* An option of the list, or one with its value behind "=". */
-static bool is_option(const char *word, const char *const *options)
-{
-    for (; *options; options++) {
-        size_t len = strlen(*options);
-
-        if (strncmp(word, *options, len) == 0 && (word[len] == '\0' || word[len] == '='))
-            return true;
-    }
-    return false;
-}
-
+/* One of the options is a word of the command, perhaps with its value behind "=". */
 static bool has_option(const struct shell_command *command, const char *const *options)
 {
-    for (size_t i = 1; i < command->words.len; i++)
-        if (is_option(command->words.items[i], options))
-            return true;
+    for (; *options; options++)
+        for (size_t i = 1; i < command->words.len; i++) {
+            const char *word = command->words.items[i];
+            size_t len = strlen(*options);
+
+            if (strncmp(word, *options, len) == 0 && (word[len] == '\0' || word[len] == '='))
+                return true;
+        }
     return false;
 }
 
@@ -209,25 +200,20 @@ static bool program_is_system(const char *name, const struct program_finder *fin
            path_is_system_program(real);
 }
 
-static bool command_is_safe(const struct command_view *view, const struct shell_command *command,
-                            const struct program_finder *finder)
-{
-    const char *name = command->words.items[0];
-
-    if (view->shell && shell_builtin_is_harmless(name))
-        return true;
-    return words_are_safe(command) && program_is_system(name, finder);
-}
-
 bool command_view_is_safe(const struct command_view *view, const struct program_finder *finder)
 {
     if (view->opaque || view->too_deep || view->commands.len == 0)
         return false;
     if (view->shell && !program_is_system(view->shell, finder))
         return false;
-    for (size_t i = 0; i < view->commands.len; i++)
-        if (!command_is_safe(view, &view->commands.items[i], finder))
+    for (size_t i = 0; i < view->commands.len; i++) {
+        const struct shell_command *command = &view->commands.items[i];
+        const char *name = command->words.items[0];
+
+        if (!(view->shell && shell_builtin_is_harmless(name)) &&
+            !(words_are_safe(command) && program_is_system(name, finder)))
             return false;
+    }
     return true;
 }
 

@@ -147,30 +147,24 @@ static void read_command(const struct runner *runner, const struct argv *argv,
 
 /* --- xargs and find --- */
 
-static bool has_mark(const struct argv *argv, size_t from, size_t to, const char *mark)
-{
-    for (size_t i = from; i < to; i++)
-        if (strstr(argv->words[i], mark))
-            return true;
-    return false;
-}
-
 /* A program that gets words from elsewhere, in place of `mark` or (NULL) behind the last word. The
  * mark may not choose the program, not even one that the program runs. */
 static void inside_add_open(const struct argv *argv, size_t from, size_t to, const char *mark,
                             struct command_inside *ret)
 {
-    bool is_runner;
+    size_t last;
 
     if (from >= to) {
         inside_unreadable(ret, "a program that runs another one, which is not among its words");
         return;
     }
-    is_runner = runner_find(path_name(argv->words[from])) != NULL;
-    if (mark && has_mark(argv, from, is_runner ? to : from + 1, mark))
-        inside_unreadable(ret, "a program that runs another one, with words from elsewhere");
-    else
-        inside_add(ret, argv, &(struct command_part){.from = from, .to = to, .open = true});
+    last = runner_find(path_name(argv->words[from])) ? to : from + 1;
+    for (size_t i = from; mark && i < last; i++)
+        if (strstr(argv->words[i], mark)) {
+            inside_unreadable(ret, "a program that runs another one, with words from elsewhere");
+            return;
+        }
+    inside_add(ret, argv, &(struct command_part){.from = from, .to = to, .open = true});
 }
 
 /* The mark of -I among the options before `end`, NULL without one. Whatever is not exactly one
@@ -234,12 +228,6 @@ static bool is_input(const char *file)
            strstr(file, "dev/tty") || strstr(file, "proc/");
 }
 
-/* Letters of options that do not change how a script is read (bash(1), dash(1)). */
-static bool shell_option_is_plain(const char *word)
-{
-    return word[0] == '-' && word[1] != '\0' && word[1 + strspn(word + 1, "ceuxvl")] == '\0';
-}
-
 static void read_shell(const struct runner *runner, const struct argv *argv,
                        struct command_inside *ret)
 {
@@ -247,11 +235,14 @@ static void read_shell(const struct runner *runner, const struct argv *argv,
     size_t at = 1;
 
     for (; at < argv->len && strchr("-+", argv->words[at][0]) && argv->words[at][0]; at++) {
-        if (!shell_option_is_plain(argv->words[at])) {
+        const char *word = argv->words[at];
+
+        /* letters of options that do not change how a script is read (bash(1), dash(1)) */
+        if (word[0] != '-' || word[1] == '\0' || word[1 + strspn(word + 1, "ceuxvl")]) {
             inside_unreadable(ret, "a shell with options that are not known");
             return;
         }
-        script = script || strchr(argv->words[at], 'c');
+        script = script || strchr(word, 'c');
     }
     if (at == argv->len || (!script && is_input(argv->words[at])))
         inside_unreadable(ret, "a shell that reads its commands from elsewhere");

@@ -64,18 +64,6 @@ static void search_words(struct search *search, const struct shell_command *comm
     search->depth--;
 }
 
-static void search_joined(struct search *search, const struct shell_command *command, size_t from,
-                          size_t to)
-{
-    AUTO(buf_done) struct buf text = {0};
-
-    buf_init(&text, SHELL_SCRIPT_MAX);
-    for (size_t i = from; i < to; i++)
-        if (!buf_appendf(&text, "%s%s", i > from ? " " : "", command->words.items[i]))
-            search->view->too_deep = true;
-    search_script(search, text.data ? text.data : "", SHELL_TEXT_SCRIPT);
-}
-
 /* Words that could be scripts. */
 static void search_texts(struct search *search, const struct shell_command *command)
 {
@@ -105,11 +93,17 @@ static void search_argv(struct search *search, const struct shell_command *comma
         search_ends(search, command);
     for (size_t i = 0; i < inside.len; i++) {
         const struct command_part *part = &inside.parts[i];
+        AUTO(buf_done) struct buf text = {.max = SHELL_SCRIPT_MAX};
 
-        if (part->kind == PART_SCRIPT)
-            search_joined(search, command, part->from, part->to);
-        else
+        if (part->kind != PART_SCRIPT) {
             search_words(search, command, part->from, part->to);
+            continue;
+        }
+        for (size_t word = part->from; word < part->to; word++)
+            if (!buf_appendf(&text, "%s%s", word > part->from ? " " : "",
+                             command->words.items[word]))
+                search->view->too_deep = true;
+        search_script(search, text.data ? text.data : "", SHELL_TEXT_SCRIPT);
     }
 }
 

@@ -371,15 +371,6 @@ static void scan_single(struct scan *scan)
     scan->at += len + 1 + (end != NULL);
 }
 
-static void scan_ansi(struct scan *scan)
-{
-    scan->at += 2;
-    scan_frame(scan)->in_word = true;
-    scan_frame(scan)->has_text = true;
-    scan->at +=
-        read_ansi_quote(scan->text + scan->at, scan->len - scan->at, &scan_frame(scan)->word);
-}
-
 static void scan_skip_name(struct scan *scan)
 {
     size_t start = scan->at;
@@ -396,7 +387,10 @@ static void scan_dollar(struct scan *scan)
     char next = scan_peek(scan, 1);
 
     if (next == '\'' && scan_kind(scan) == LEVEL_SCRIPT) {
-        scan_ansi(scan);
+        frame_put(scan_frame(scan), "", 0);
+        scan->at += 2;
+        scan->at +=
+            read_ansi_quote(scan->text + scan->at, scan->len - scan->at, &scan_frame(scan)->word);
         return;
     }
     if (next == '(') {
@@ -477,20 +471,6 @@ static void scan_redirection(struct scan *scan)
         scan->at++;
 }
 
-static void scan_close(struct scan *scan)
-{
-    scan->at++;
-    scan_end_command(scan);
-    if (scan_frame(scan)->closer == ')' && scan_frame(scan)->cases == 0)
-        scan_pop_script(scan);
-}
-
-static void scan_comment(struct scan *scan)
-{
-    while (scan->at < scan->len && scan->text[scan->at] != '\n' && scan->text[scan->at] != '`')
-        scan->at++;
-}
-
 /* Braces group commands, or make several words of one. */
 static void scan_brace(struct scan *scan)
 {
@@ -538,7 +518,10 @@ static void scan_script_byte(struct scan *scan, char byte)
         scan->at++;
         scan_push_script(scan, ')');
     } else if (byte == ')') {
-        scan_close(scan);
+        scan->at++;
+        scan_end_command(scan);
+        if (frame->closer == ')' && frame->cases == 0)
+            scan_pop_script(scan);
     } else if (byte == '<' || byte == '>') {
         scan_redirection(scan);
     } else if (byte == '\'') {
@@ -546,7 +529,8 @@ static void scan_script_byte(struct scan *scan, char byte)
     } else if (byte == '{' || byte == '}') {
         scan_brace(scan);
     } else if (byte == '#' && !frame->in_word) {
-        scan_comment(scan);
+        while (scan->at < scan->len && scan->text[scan->at] != '\n' && scan->text[scan->at] != '`')
+            scan->at++;
     } else {
         scan_put(scan);
     }
