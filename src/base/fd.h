@@ -1,5 +1,5 @@
-/* File descriptors: always close-on-exec, relative to a directory descriptor where others may change
- * the name, and never through a symlink unless that is wanted. */
+/* File descriptors: always close-on-exec, relative to a directory descriptor where others may
+ * change the name, and never through a symlink unless that is wanted. */
 #pragma once
 
 #include "base/err.h"

@@ -1,8 +1,8 @@
 /* See program.h. A program is looked for beside the running one, then in an installed tree, which
- * may have been moved as a whole, then in a build tree, and in the end where it was configured to be
- * installed. Never in the PATH, which may name directories that are not ours. Whoever could write to
- * one of these places could run a program of theirs outside of every sandbox, so a sandbox protects
- * all of them (sandbox/linux/sandbox.c).
+ * may have been moved as a whole, then in a build tree, and in the end where it was configured to
+ * be installed. Never in the PATH, which may name directories that are not ours. Whoever could
+ * write to one of these places could run a program of theirs outside of every sandbox, so a sandbox
+ * protects all of them (sandbox/linux/sandbox.c).
  *
  * The launcher finds `cordon` by itself (sandbox/launcher/main.c), as it links nothing of base. */
 #include "base/program.h"

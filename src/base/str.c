@@ -57,7 +57,8 @@ static size_t min3(size_t a, size_t b, size_t c)
     return least < c ? least : c;
 }
 
-/* Edit distance (optimal string alignment), three rows of the table; DISTANCE_MAX for what is too long. */
+/* Edit distance (optimal string alignment), three rows of the table; DISTANCE_MAX for what is too
+ * long. */
 static size_t str_distance(const char *a, const char *b)
 {
     size_t rows[3][DISTANCE_MAX + 1];

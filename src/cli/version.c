@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "policy/access.h"
 #include "sandbox/linux/host.h"
+#include "sandbox/linux/launcher_pool.h"
 #include "sandbox/sandbox.h"
 
 #include <stdint.h>

@@ -10,11 +10,11 @@
  * Signals come by signalfd and not by libevent's handlers: those are one set per program, and run
  * on whatever stack is there.
  *
- * In a loop of the host's: an epoll descriptor is itself readable when something that it watches is,
- * so libevent's says everything but time. Time comes in by a timerfd that it watches, too. libevent
- * does not give its epoll descriptor out, but the kernel tells which one watches a descriptor that is
- * known: /proc/self/fdinfo/N has a line "tfd: M" for each (proc(5)). So the timerfd is what it is
- * found by. */
+ * In a loop of the host's: an epoll descriptor is itself readable when something that it watches
+ * is, so libevent's says everything but time. Time comes in by a timerfd that it watches, too.
+ * libevent does not give its epoll descriptor out, but the kernel tells which one watches a
+ * descriptor that is known: /proc/self/fdinfo/N has a line "tfd: M" for each (proc(5)). So the
+ * timerfd is what it is found by. */
 #include "loop/loop.h"
 
 #include "base/alloc.h"

@@ -67,12 +67,8 @@ struct sandbox_options {
                               even when their inits are stopped and cannot see that it is gone */
     const char *const *own_paths; /* NULL-terminated, canonical: what belongs to Cordon or its host,
                                      read-only to every command; may be NULL */
-    const char *launcher;         /* path of cordon-linux-sandbox; NULL: launcher_path() */
+    const char *launcher;         /* path of cordon-linux-sandbox; NULL: it is looked for */
 };
-
-/* Where the launcher is: $CORDON_LINUX_SANDBOX_EXE, then as base/program.h finds programs, then the
- * running program itself if it is `cordon`. Absolute; the caller frees. NULL when there is none. */
-char *launcher_path(struct err *err);
 
 /* A profile that the layers of this host cannot express, and any lack in mode require, is
  * ERR_UNSUPPORTED with the reason and the remedy. NULL on failure. */
@@ -98,6 +94,10 @@ bool sandbox_is_idle(const struct sandbox *sandbox);
 /* What the command will be held to: the map given, and what was added for Cordon's own paths. */
 const struct access_map *sandbox_access(const struct sandbox *sandbox);
 
+/* `new` asks for no other sandbox than `old`, which one was made for. Names that the sandbox itself
+ * has put there do not count. Both sorted. */
+bool map_is_same(const struct access_map *old, const struct access_map *new);
+
 const struct layer_report *sandbox_layer(const struct sandbox *sandbox, enum layer layer);
 bool sandbox_is_degraded(const struct sandbox *sandbox); /* a needed layer is partial or absent */
 const char *sandbox_degradation(const struct sandbox *sandbox); /* why, in words; "" when not */
@@ -119,7 +119,7 @@ struct launch_options {
     int stdio[3];         /* borrowed; become the command's 0, 1, 2; never the caller's files */
     bool controlling_tty; /* stdio[0] is a PTY slave: make it the controlling terminal */
     struct sandbox_limits limits;
-    int cgroup;    /* descriptor of a cgroup v2 folder to start in, or -1 */
+    int cgroup;    /* descriptor of a cgroup v2 directory to start in, or -1 */
     bool is_probe; /* set the sandbox up, execute nothing, exit with 0 */
     bool lingers;  /* LAUNCH_EXITED comes when the command itself has ended; what it left behind
                       goes on, until it ends by itself (then `pidfd` tells) or launch_done() */
@@ -138,7 +138,7 @@ enum launch_event {
 /* What failed. Expected outcomes of the command itself (126, 127) are told apart from ours. */
 enum launch_stage {
     LAUNCH_STAGE_SANDBOX, /* the sandbox could not be set up; `operation` names the step */
-    LAUNCH_STAGE_CWD,     /* the working folder cannot be entered inside */
+    LAUNCH_STAGE_CWD,     /* the working directory cannot be entered inside */
     LAUNCH_STAGE_EXEC,    /* the program cannot be executed: ENOENT -> 127, else 126 */
 };
 

@@ -26,7 +26,7 @@
 #include "policy/profile.h"
 #include "policy/protect.h"
 #include "policy/resolve.h"
-#include "sandbox/map_change.h"
+#include "sandbox/sandbox.h"
 #include "workspace/idle_reaper.h"
 
 #include <stdlib.h>

@@ -9,8 +9,8 @@
  * The first failure ends it; nothing of the command has run then.
  *
  * It may be started long before there is a command for it, with nothing but its end of the status
- * socket, so it holds nothing of its caller open meanwhile. Anything but a plan with its descriptors
- * as the first packet on that socket ends it.
+ * socket, so it holds nothing of its caller open meanwhile. Anything but a plan with its
+ * descriptors as the first packet on that socket ends it.
  *
  * The command's process is born by vfork(2), so that the launcher learns from shared memory whether
  * and why the program could not be executed, without another descriptor or message.
@@ -83,7 +83,7 @@ static void inbox_clear(void)
 }
 
 /* Waits for the first packet on the status socket. false when the other end closed it, or what came
- * is none of ours. The command's stdio becomes 0, 1 and 2; `ret_file` is the plan. */
+ * is not ours. The command's stdio becomes 0, 1 and 2; `ret_file` is the plan. */
 static bool inbox_receive(int *ret_file)
 {
     int fds[PLAN_FDS];
@@ -177,7 +177,7 @@ static int command_execute(const char *name, const struct command *command)
 }
 
 /* By the system call: the C library keeps signals 32 to 34 to itself, and refuses to reset them
- * when somebody above us ignores them (GNU make does). A zeroed struct is SIG_DFL on every
+ * when a parent ignores them (GNU make does). A zeroed struct is SIG_DFL on every
  * architecture. */
 static void command_signals(void)
 {

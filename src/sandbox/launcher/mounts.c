@@ -1,16 +1,16 @@
 /* Building the command's view of the file system.
  *
  * Two ways, decided by the plan. In place: the host's tree stays the root, everything in it is
- * made read-only by one recursive mount_setattr(2), and copies of the writable folders' mounts,
+ * made read-only by one recursive mount_setattr(2), and copies of the writable directories' mounts,
  * taken before, are put over them. From an empty root: a tmpfs gets mount points for what may be
  * read, and becomes the root.
  *
  * Every path is resolved by openat2(2) below a descriptor of the tree and through no symlink at
- * all: the plan holds canonical paths, so a symlink on the way means that somebody swapped
- * something after the plan was made, and the launch fails. Mounts go by descriptors only.
+ * all: the plan holds canonical paths, so a symlink on the way means that something was swapped
+ * after the plan was made, and the launch fails. Mounts go by descriptors only.
  *
- * /dev is a small file system of ours with the host's harmless device nodes mounted in it, terminals
- * of its own, and the command's terminal under the name /dev/console.
+ * /dev is a small file system of ours with the host's harmless device nodes mounted in it,
+ * terminals of its own, and the command's terminal under the name /dev/console.
  */
 #include "sandbox/launcher/mounts.h"
 
@@ -236,7 +236,7 @@ int mounts_init(struct mounts *mounts, struct err *err)
     return 0;
 }
 
-/* The folder of `path`, and in `ret_name` its last component. */
+/* The directory of `path`, and in `ret_name` its last component. */
 static int tree_open_parent(int tree, const char *path, const char **ret_name, struct err *err)
 {
     const char *slash = strrchr(path, '/');
@@ -361,7 +361,7 @@ static int op_dir(struct mounts *mounts, const struct plan_record *record, const
     if (dir < 0)
         return -1;
     if (mkdirat(dir, name, (mode_t)record->value) && errno != EEXIST)
-        return err_sys(err, "making the folder %s", path);
+        return err_sys(err, "making the directory %s", path);
     return 0;
 }
 
@@ -500,7 +500,7 @@ int mounts_apply(struct mounts *mounts, const struct plan_record *record, const 
     mount_op *op = mount_ops[record->op];
 
     if (!op)
-        return err_set(err, ERR_BUG, "operation %u is none of the file system's", record->op);
+        return err_set(err, ERR_BUG, "operation %u does not belong to the file system", record->op);
     if (path[0] != '\0' && path[0] != '/')
         return err_set(err, ERR_BUG, "%s is not absolute", path);
     return op(mounts, record, path, other, err);

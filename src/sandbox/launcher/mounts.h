@@ -9,7 +9,7 @@ enum { MOUNTS_DEVICES = 6 };
 struct mounts {
     int host; /* "/" as the host has it; for sources */
     int root; /* "/" of the tree that is being built; for targets */
-    int mask; /* a mounted folder holding "dir" and "file", both empty and without any right */
+    int mask; /* a mounted directory holding "dir" and "file", both empty and without any right */
     int devices[MOUNTS_DEVICES];
     int console; /* copy of the mount of the command's terminal, -1 when it has none */
     int slots[PLAN_MAX_SLOTS];

@@ -1,4 +1,4 @@
-/* The init waits on two descriptors: its signals (a child ended; somebody outside wants the
+/* The init waits on two descriptors: its signals (a child ended; a process outside wants the
  * command interrupted) and the status socket (a signal to pass on; or the caller is gone, and then
  * everything here has to go as well, however the caller ended).
  *
@@ -94,7 +94,7 @@ static void pid1_clear(bool has_namespace)
     }
 }
 
-/* `command` is 0 once it has been reaped: its number may be somebody else's by now. */
+/* `command` is 0 once it has been reaped: its number may be another process's by now. */
 static void pass_signal(pid_t command, int signal, bool everything, bool has_namespace)
 {
     is_to_clear |= everything && signal == SIGKILL;

@@ -28,7 +28,7 @@ enum {
 };
 
 enum plan_op {
-    /* Done before there is a plan, by whoever makes the process (sandbox/linux/spawn.c) and by the
+    /* Done before there is a plan, by the maker of the process (sandbox/linux/spawn.c) and by the
      * launcher as soon as it runs. */
     PLAN_NAMESPACES, /* value: CLONE_NEW* flags */
     PLAN_IDENTITY,   /* the user and group ids are kept, and nothing else is mapped */
@@ -45,15 +45,15 @@ enum plan_op {
     PLAN_MASKS,          /* get the empty things ready that PLAN_MASK covers paths with */
     PLAN_DEV,            /* /dev: null zero full random urandom tty ptmx pts shm */
     PLAN_PROC,           /* a /proc of our own pid namespace */
-    PLAN_DIR,            /* make a folder `path` with mode `value` (it may exist) */
+    PLAN_DIR,            /* make a directory `path` with mode `value` (it may exist) */
     PLAN_FILE,           /* make an empty file `path` with mode `value` (it may exist) */
     PLAN_LINK,           /* make a symlink `path` to the text `other` */
     PLAN_PLACE,          /* mount what `slot` holds at `path`; PLAN_FLAG_READ_ONLY applies */
     PLAN_BIND,           /* mount the host's `path` at `path`; PLAN_FLAG_READ_ONLY applies */
-    PLAN_PIN,            /* mount the folder `path` on itself, so that it cannot be renamed */
+    PLAN_PIN,            /* mount the directory `path` on itself, so that it cannot be renamed */
     PLAN_READ_ONLY,      /* `path` and below, in place */
-    PLAN_MASK,           /* cover `path` with nothing; PLAN_FLAG_FILE: it is not a folder */
-    PLAN_MASK_TREE,      /* cover the folder `path` with a folder of ours that gets mount points */
+    PLAN_MASK,           /* cover `path` with nothing; PLAN_FLAG_FILE: it is not a directory */
+    PLAN_MASK_TREE,      /* cover the directory `path` with one of ours that gets mount points */
     PLAN_SEAL,           /* make the one mount at `path` read-only */
     PLAN_ENTER_ROOT,     /* the tree built so far becomes the root; the host's is gone */
 

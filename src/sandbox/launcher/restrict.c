@@ -37,8 +37,8 @@ int restrict_keyring(struct err *err)
     return 0;
 }
 
-/* Without CAP_SETPCAP (an ordinary user without namespaces) the bounding set stays, which matters
- * to nobody under no_new_privs and with the other sets empty. */
+/* Without CAP_SETPCAP (an ordinary user without namespaces) the bounding set stays, which does not
+ * matter under no_new_privs and with the other sets empty. */
 static bool can_drop_bounding(void)
 {
     struct k_cap_header header = {.version = K_CAPABILITY_VERSION_3};

@@ -58,7 +58,7 @@ static uint64_t rights_handled(const struct access_map *map, const struct landlo
         return 0;
     rights |= WRITE_RIGHTS;
     if (spec->abi >= 2)
-        rights |= K_LANDLOCK_REFER; /* never allowed between folders unless handled */
+        rights |= K_LANDLOCK_REFER; /* never allowed between directories unless handled */
     if (spec->abi >= 5)
         rights |= K_LANDLOCK_IOCTL_DEV;
     if (spec->has_mounts)

@@ -1,7 +1,7 @@
 /* The life of a launcher:
  *
  *     launcher_take() -> its command runs -> launcher_leave() -> reaped by a later launcher_take()
- *         ^                               \-> launcher_kill()        (its network may serve the next)
+ *         ^                               \-> launcher_kill()    (its network may serve the next)
  *     launcher_prepare()
  *
  * A spare launcher is in its namespaces, but has neither seen a plan nor anything of a command, and
@@ -12,6 +12,9 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/path.h"
+#include "base/program.h"
+#include "base/str.h"
 #include "base/sys.h"
 
 #include <errno.h>
@@ -24,6 +27,32 @@
 #include <unistd.h>
 
 enum { NETWORKS_MAX = 64 };
+
+char *launcher_path(struct err *err)
+{
+    const char *named = getenv("CORDON_LINUX_SANDBOX_EXE");
+    AUTO_FREE char *self = NULL;
+    struct err missing;
+    char *found;
+
+    if (named && *named) {
+        if (path_is_clean(named) && access(named, X_OK) == 0)
+            return alloc_str(named);
+        err_set(err, ERR_NOT_FOUND,
+                "CORDON_LINUX_SANDBOX_EXE names %s, which is not an absolute path of a program",
+                named);
+        return NULL;
+    }
+    found = program_find("cordon-linux-sandbox", &missing);
+    if (found)
+        return found;
+    self = program_self();
+    if (str_eq(path_name(self), "cordon"))
+        return TAKE_PTR(self);
+    *err = missing;
+    err_wrap(err, "set CORDON_LINUX_SANDBOX_EXE to the path of the launcher");
+    return NULL;
+}
 
 static void launcher_close(struct launcher *launcher)
 {

@@ -1,5 +1,5 @@
-/* Launchers that wait in their namespaces for a plan. Started for a command, or ahead of it and kept
- * for the next one; left to end when their command is over. */
+/* Launchers that wait in their namespaces for a plan. Started for a command, or ahead of it and
+ * kept for the next one; left to end when their command is over. */
 #pragma once
 
 #include "base/err.h"
@@ -10,6 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+/* Where the launcher is: $CORDON_LINUX_SANDBOX_EXE, then as base/program.h finds programs, then the
+ * running program itself if it is `cordon`. Absolute; the caller frees. NULL when there is none. */
+char *launcher_path(struct err *err);
 
 struct launcher {
     struct list in_endings;
@@ -30,7 +34,8 @@ struct launcher_pool {
     size_t networks_len;
 };
 
-/* A launcher in new namespaces (CLONE_NEW* `flags`), a spare one if there is one. NULL on failure. */
+/* A launcher in new namespaces (CLONE_NEW* `flags`), a spare one if there is one. NULL on
+ * failure. */
 struct launcher *launcher_take(struct launcher_pool *pool, uint32_t flags, struct err *err);
 
 /* Starts a spare for the next command, if the pool caches; a failure waits for the next

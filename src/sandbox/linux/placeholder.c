@@ -1,18 +1,18 @@
-/* A placeholder is an empty directory or file with the sticky bit and no right to write, with which it
- * is born: there is no moment at which it could be left behind unrecognised. Removal is rmdir(2) or
- * unlink(2) of an empty file with these marks, under an exclusive lock, so at worst nothing of value
- * goes.
+/* A placeholder is an empty directory or file with the sticky bit and no right to write, with which
+ * it is born: there is no moment at which it could be left behind unrecognised. Removal is rmdir(2)
+ * or unlink(2) of an empty file with these marks, under an exclusive lock, so at worst nothing of
+ * value goes.
  *
  * Who may remove it? The kernel keeps the books: each process that needs one holds a shared lock
  * (flock) on it; when it is done it tries for the exclusive lock, and removes it when it gets that.
  * A dead process holds no lock.
  *
- * Placeholders are found again after every Cordon process was killed: the path of each stands in its
- * process's journal, written before the placeholder is made. A journal is a file in the registry
- * directory that its process keeps locked, a run of NUL-terminated paths. One that is not locked
- * belongs to a dead process, however that ended. The journal "0" stays, empty, for the next process:
- * to make and remove one costs more than all that is done with it. A process that finds "0" taken
- * makes one of its own.
+ * Placeholders are found again after every Cordon process was killed: the path of each stands in
+ * its process's journal, written before the placeholder is made. A journal is a file in the
+ * registry directory that its process keeps locked, a run of NUL-terminated paths. One that is not
+ * locked belongs to a dead process, however that ended. The journal "0" stays, empty, for the next
+ * process: to make and remove one costs more than all that is done with it. A process that finds
+ * "0" taken makes one of its own.
  */
 #include "sandbox/linux/placeholder.h"
 
@@ -37,7 +37,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MARK_MODE 01000 /* the sticky bit, and nobody may write */
+#define MARK_MODE 01000 /* the sticky bit, and no right to write */
 #define MARK_MODE_MASK 07222
 
 static bool has_marks(const struct stat *st)
@@ -47,7 +47,8 @@ static bool has_marks(const struct stat *st)
     return S_ISDIR(st->st_mode) || (S_ISREG(st->st_mode) && st->st_size == 0);
 }
 
-/* The directory of the clean `path`, which may hold no symlink, and in `ret_name` the name in it. */
+/* The directory of the clean `path`, which may hold no symlink, and in `ret_name` the name in
+ * it. */
 static int placeholder_file_open_parent(const char *path, const char **ret_name, struct err *err)
 {
     AUTO_FREE char *parent = path_parent(path);
@@ -56,12 +57,12 @@ static int placeholder_file_open_parent(const char *path, const char **ret_name,
     return fd_open_path_strict(parent, err);
 }
 
-/* In a sticky folder a holder of another user cannot remove what is ours. */
-static bool is_sticky(int folder)
+/* In a sticky directory a holder of another user cannot remove what is ours. */
+static bool is_sticky(int dir)
 {
     struct stat st;
 
-    return fstat(folder, &st) == 0 && (st.st_mode & S_ISVTX);
+    return fstat(dir, &st) == 0 && (st.st_mode & S_ISVTX);
 }
 
 /* Removes the one behind `fd` if no other process holds it and `name` still names it. false when it
@@ -182,8 +183,8 @@ static void journal_recover(void)
     closedir(dir);
 }
 
-/* Ours, and nobody else's to write to. */
-static bool is_own_folder(const char *path)
+/* Ours, and no other user may write to it. */
+static bool is_own_dir(const char *path)
 {
     struct stat st;
 
@@ -192,8 +193,8 @@ static bool is_own_folder(const char *path)
     return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022);
 }
 
-/* Makes the folder `name` below `base`, which has to be absolute, and everything on the way; keeps
- * it as the registry when it is ours alone. */
+/* Makes the directory `name` below `base`, which has to be absolute, and everything on the way;
+ * keeps it as the registry when it is ours alone. */
 static bool registry_use(const char *base, const char *name)
 {
     char *slash;
@@ -211,7 +212,7 @@ static bool registry_use(const char *base, const char *name)
         mkdir(journal.registry, 0700);
         *slash++ = '/';
     }
-    if (is_own_folder(journal.registry))
+    if (is_own_dir(journal.registry))
         return true;
     journal.registry[0] = '\0';
     return false;
@@ -226,11 +227,10 @@ const char *placeholders_registry(struct err *err)
         (geteuid() == 0 && registry_use("/run", "cordon")) ||
         registry_use(getenv("HOME"), ".local/state/cordon") || registry_use("/tmp", name))
         return journal.registry;
-    err_set(
-        err, ERR_FORBIDDEN,
-        "no folder for the registry of placeholders: set XDG_RUNTIME_DIR or HOME to a folder of "
-        "this user (/tmp/%s is somebody else's)",
-        name);
+    err_set(err, ERR_FORBIDDEN,
+            "no directory for the registry of placeholders: set XDG_RUNTIME_DIR or HOME to one of "
+            "this user (/tmp/%s is another user's)",
+            name);
     return NULL;
 }
 
@@ -244,7 +244,7 @@ static bool journal_lock(int mode)
            st.st_nlink == 1 && st.st_size == 0;
 }
 
-/* The lasting one, unless somebody has it or has to recover from it first. */
+/* The lasting one, unless another process has it or has to recover from it first. */
 static bool journal_open_lasting(const char *registry)
 {
     snprintf(journal.path, sizeof journal.path, "%.*s/%s", PATH_MAX - 8, registry, lasting);
@@ -262,7 +262,7 @@ static int journal_open(struct err *err)
     const char *registry = placeholders_registry(err);
 
     if (registry && access(registry, W_OK)) {
-        journal.registry[0] = '\0'; /* somebody cleaned up: make it again */
+        journal.registry[0] = '\0'; /* it was removed: make it again */
         registry = placeholders_registry(err);
     }
     if (!registry)
@@ -303,14 +303,13 @@ static int journal_add(const char *path, struct err *err)
 
 enum { BUCKETS = 1024, TRIES = 1000 };
 
-/* Whoever holds the exclusive lock is about to remove the placeholder, and may be slow to get to run.
- */
+/* The holder of the exclusive lock is about to remove the placeholder, and may be slow to run. */
 #define REMOVAL_NS CLOCK_NS_PER_S
 
 struct placeholder {
     struct list in_bucket;
     char *path;
-    int parent; /* the folder it is in */
+    int parent; /* the directory it is in */
     int fd;     /* holds the shared lock */
     struct stat st;
     unsigned users;
@@ -339,7 +338,7 @@ static size_t bucket_of(const char *path)
     return hash % BUCKETS;
 }
 
-/* true when `name` still names `file`, so that nobody removed it before it was locked */
+/* true when `name` still names `file`, so that it was not removed before it was locked */
 static bool is_still_there(int parent, const char *name, const struct stat *file)
 {
     struct stat st;
@@ -356,24 +355,25 @@ static bool is_refusal(int error)
 /* Is there a repository around `path`? */
 static bool is_in_repository(const char *path)
 {
-    AUTO_FREE char *folder = path_parent(path);
+    AUTO_FREE char *dir = path_parent(path);
 
     for (;;) {
-        AUTO_FREE char *git = path_join(folder, ".git");
+        AUTO_FREE char *git = path_join(dir, ".git");
         char *parent;
 
         if (access(git, F_OK) == 0)
             return true;
-        if (!folder[1])
+        if (!dir[1])
             return false;
-        parent = path_parent(folder);
-        free(folder);
-        folder = parent;
+        parent = path_parent(dir);
+        free(dir);
+        dir = parent;
     }
 }
 
-/* A file is made and removed in a tenth of the time that a folder takes (ext4, measured). But git
- * lists files that nobody told it of, and `git add` takes them; empty folders it does not see. */
+/* A file is made and removed in a tenth of the time that a directory takes (ext4, measured). But
+ * git lists files that it was not told of, and `git add` takes them; empty directories it does not
+ * see. */
 static bool wants_file(const struct plan_placeholder *item)
 {
     if (item->kind == PLAN_PLACEHOLDER_EITHER)
@@ -403,7 +403,7 @@ static int placeholder_hold(const struct plan_placeholder *item, const char *nam
         if (fd < 0 && errno != EEXIST && errno != ENOENT)
             return err_sys(err, "making a placeholder for %s", item->path);
         if (fd >= 0 && lock_take(fd, LOCK_SH, REMOVAL_NS))
-            return err_sys(err, "somebody keeps %s locked", item->path);
+            return err_sys(err, "another process keeps %s locked", item->path);
         if (fd >= 0 && fstat(fd, &placeholder->st) == 0 &&
             is_still_there(placeholder->parent, name, &placeholder->st)) {
             placeholder->fd = TAKE_FD(fd);
@@ -419,7 +419,8 @@ static bool placeholder_is_valid(const struct placeholder *placeholder)
 }
 
 /* The one that holds this path. One that was removed from outside while commands need it holds
- * nothing any more: its users keep it until they are done, and a new user looks at what is there now. */
+ * nothing any more: its users keep it until they are done, and a new user looks at what is there
+ * now. */
 static struct placeholder *table_find(const char *path)
 {
     struct placeholder *placeholder;

@@ -1,7 +1,8 @@
-/* Placeholders: empty folders (or files) on the host in the place of names that do not exist, for as
- * long as a command runs that must not be able to make them. The launcher covers them read-only.
+/* Placeholders: empty directories (or files) on the host in the place of names that do not exist,
+ * for as long as a command runs that must not be able to make them. The launcher covers them
+ * read-only.
  *
- * One table per process, counted, so that a thousand sessions in one folder hold one descriptor
+ * One table per process, counted, so that a thousand commands in one directory hold one descriptor
  * for each name. Not for use from several threads at once. */
 #pragma once
 
@@ -13,7 +14,7 @@
 
 struct placeholders;
 
-/* Makes what is missing of `items` and holds it, and holds placeholders that somebody else made.
+/* Makes what is missing of `items` and holds it, and holds placeholders that another process made.
  * Other things that exist are left alone. `ret` becomes NULL when there is nothing to hold.
  * Nothing is left behind on failure. */
 int placeholders_acquire(const struct plan_placeholder *items, size_t len,
@@ -26,10 +27,10 @@ bool placeholders_are_valid(const struct placeholders *placeholders);
  * this user cannot either, and there is nothing to cover. NULL for NULL. */
 const bool *placeholders_absent(const struct placeholders *placeholders);
 
-/* Lets go, and removes what nobody else holds. NULL is fine. */
+/* Lets go, and removes what no other process holds. NULL is fine. */
 void placeholders_release(struct placeholders *placeholders);
 
-/* The registry folder of this user, which a command must not write to: the first that
+/* The registry directory of this user, which a command must not write to: the first that
  * can be had of "$XDG_RUNTIME_DIR/cordon", "/run/cordon" (root), "$HOME/.local/state/cordon",
  * "/tmp/cordon-UID". NULL with `err` when there can be none. */
 const char *placeholders_registry(struct err *err);

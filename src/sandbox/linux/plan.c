@@ -2,13 +2,13 @@
  * compiler knows nothing of descriptors or system calls, and decides everything: the launcher has
  * no choice to make.
  *
- * The access map is ordered so that a directory comes before everything below it; the compiler walks
- * it once and emits an operation wherever an entry differs from what is around it:
+ * The access map is ordered so that a directory comes before everything below it; the compiler
+ * walks it once and emits an operation wherever an entry differs from what is around it:
  *
  *     around   entry    operation
  *     read     write    place a copy of the host's mounts, taken before all became read-only
  *     write    read     make it read-only in place
- *     any      deny     cover it; with a directory of ours if something below it is to be seen again
+ *     any      deny     cover it; with a directory of ours if something below is to be seen
  *     deny     other    make the mount point in the cover, and place
  *
  * Around the topmost entries is the base: the whole tree read-only (or writable) in place when
@@ -137,7 +137,8 @@ static bool is_made(const struct compiler *compiler, const char *path)
     return compiler->last_dir && path_is_within(compiler->last_dir, path);
 }
 
-/* Makes the folders between the cover (or the empty root) `top` and `path`, which excludes both. */
+/* Makes the directories between the cover (or the empty root) `top` and `path`, which excludes
+ * both. */
 static void compile_parents(struct compiler *compiler, const char *top, const char *path)
 {
     uint64_t mode = top[1] && !str_eq(top, "/dev") ? 0111 : 0755; /* a cover shows nothing */
@@ -152,7 +153,7 @@ static void compile_parents(struct compiler *compiler, const char *top, const ch
     }
 }
 
-/* The cover (or the empty root) that hides entry `index`: the nearest denied folder that is not
+/* The cover (or the empty root) that hides entry `index`: the nearest denied directory that is not
  * itself in a denied one. */
 static const char *cover_path(const struct compiler *compiler, size_t index)
 {
@@ -195,8 +196,8 @@ static void compile_show(struct compiler *compiler, size_t index, bool is_covere
     record->slot = compiler->slots++;
 }
 
-/* The topmost folder of the writable region that entry `index` lies in: where a mount of ours is,
- * or the root. */
+/* The topmost directory of the writable region that entry `index` lies in: where a mount of ours
+ * is, or the root. */
 static const char *region_path(const struct compiler *compiler, size_t index)
 {
     const struct access_map *map = compiler->map;
@@ -213,7 +214,7 @@ static const char *region_path(const struct compiler *compiler, size_t index)
     return top;
 }
 
-/* A folder between a writable folder and something that is narrower below it must not be renamed,
+/* A directory between a writable one and something that is narrower below it must not be renamed,
  * or the next command would find the narrower thing under a name that nothing says anything about.
  * A mount point cannot be renamed. */
 static void compile_pins(struct compiler *compiler, size_t index)
@@ -232,8 +233,8 @@ static void compile_pins(struct compiler *compiler, size_t index)
     compiler->last_dir = path;
 }
 
-/* git takes an empty `.git` folder for nothing and goes on to the folders above, while a file of
- * that name is an error to it. A denied path is covered as a file. */
+/* git takes an empty `.git` directory for nothing and goes on to the directories above, while a
+ * file of that name is an error to it. A denied path is covered as a file. */
 static enum plan_placeholder_kind placeholder_kind(const struct access_entry *entry)
 {
     if (entry->access == ACCESS_DENY)
@@ -313,7 +314,7 @@ static void compile_entry(struct compiler *compiler, size_t index)
         return;
     }
     if (entry->kind == ACCESS_MISSING)
-        return; /* nothing to show, and it cannot be made in a folder that is not writable */
+        return; /* nothing to show, and it cannot be made in a directory that is not writable */
     if (entry->access == ACCESS_DENY)
         compile_deny(compiler, index);
     else
@@ -329,7 +330,7 @@ static void compile_links(struct compiler *compiler)
         uint32_t target;
 
         if (entry ? entry->access != ACCESS_DENY : compiler->base != ACCESS_DENY)
-            continue; /* it is there with the folder that holds it */
+            continue; /* it is there with the directory that holds it */
         compile_parents(compiler, entry ? entry->path : "/", link->path);
         target = plan_intern(compiler->plan, link->target);
         record = compiler_push(compiler, compiler->body, PLAN_LINK, link->path);
@@ -496,7 +497,7 @@ static int compile_all(struct compiler *compiler, struct err *err)
     else if (check_without_mounts(compiler, err))
         return -1;
     if (compiler->slots > PLAN_MAX_SLOTS)
-        return err_set(err, ERR_LIMIT, "more than %d folders to be made visible apart",
+        return err_set(err, ERR_LIMIT, "more than %d directories to be made visible apart",
                        PLAN_MAX_SLOTS);
     plan_push(plan, PLAN_SESSION_KEYRING);
     plan_push(plan, PLAN_DROP);

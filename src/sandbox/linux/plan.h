@@ -31,7 +31,8 @@ extern const char *const plan_proc_writable[];
 extern const char *const plan_proc_secret[];
 
 /* Something that has to exist on the host for as long as the command runs, so that it can be
- * covered: placeholder.h makes it when it is missing, and holds it when it is another's placeholder. */
+ * covered: placeholder.h makes it when it is missing, and holds it when it is another's
+ * placeholder. */
 enum plan_placeholder_kind {
     PLAN_PLACEHOLDER_DIR,
     PLAN_PLACEHOLDER_FILE,

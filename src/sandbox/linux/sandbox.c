@@ -2,10 +2,10 @@
  * one command in it: what it needs on the host, the launcher's file, the launcher, and what the
  * launcher says.
  *
- * The first launch in a process finds out whether the plan can be carried out here: it waits for the
- * sandbox to stand. When it does not because the host lacks a layer, nothing of the command has run;
- * mode auto compiles the next weaker plan and starts over, mode require fails. What was found is kept
- * for every later sandbox of the process.
+ * The first launch in a process finds out whether the plan can be carried out here: it waits for
+ * the sandbox to stand. When it does not because the host lacks a layer, nothing of the command has
+ * run; mode auto compiles the next weaker plan and starts over, mode require fails. What was found
+ * is kept for every later sandbox of the process.
  */
 #include "sandbox/sandbox.h"
 
@@ -46,32 +46,6 @@ struct sandbox {
 
 static struct host known_host; /* what the launches of this process have found out */
 static bool is_host_known;
-
-char *launcher_path(struct err *err)
-{
-    const char *named = getenv("CORDON_LINUX_SANDBOX_EXE");
-    AUTO_FREE char *self = NULL;
-    struct err missing;
-    char *found;
-
-    if (named && *named) {
-        if (path_is_clean(named) && access(named, X_OK) == 0)
-            return alloc_str(named);
-        err_set(err, ERR_NOT_FOUND,
-                "CORDON_LINUX_SANDBOX_EXE names %s, which is not an absolute path of a program",
-                named);
-        return NULL;
-    }
-    found = program_find("cordon-linux-sandbox", &missing);
-    if (found)
-        return found;
-    self = program_self();
-    if (str_eq(path_name(self), "cordon"))
-        return TAKE_PTR(self);
-    *err = missing;
-    err_wrap(err, "set CORDON_LINUX_SANDBOX_EXE to the path of the launcher");
-    return NULL;
-}
 
 static bool is_managed(const struct sandbox *sandbox)
 {
@@ -272,6 +246,43 @@ const struct access_map *sandbox_access(const struct sandbox *sandbox)
     return &sandbox->access;
 }
 
+static bool entry_is_same(const struct access_entry *old, const struct access_entry *new)
+{
+    if (!str_eq(old->path, new->path) || old->access != new->access)
+        return false;
+    return old->kind == new->kind ||
+           (old->kind == ACCESS_MISSING && placeholder_file_is(new->path)); /* put there by us */
+}
+
+/* A guard that is asked for no longer does no harm: that of HEAD beside a .git that we put
+ * there. */
+static bool entries_are_same(const struct access_map *old, const struct access_map *new)
+{
+    size_t k = 0;
+
+    for (size_t i = 0; i < old->len; i++) {
+        const struct access_entry *entry = &old->entries[i];
+
+        if (k < new->len && entry_is_same(entry, &new->entries[k]))
+            k++;
+        else if (entry->kind != ACCESS_MISSING || !entry->is_protected)
+            return false;
+    }
+    return k == new->len;
+}
+
+bool map_is_same(const struct access_map *old, const struct access_map *new)
+{
+    if (old->links_len != new->links_len || old->restricted != new->restricted ||
+        old->network != new->network || !entries_are_same(old, new))
+        return false;
+    for (size_t i = 0; i < old->links_len; i++)
+        if (!str_eq(old->links[i].path, new->links[i].path) ||
+            !str_eq(old->links[i].target, new->links[i].target))
+            return false;
+    return true;
+}
+
 /* A set-up failed at `op`. true when that shows that this host lacks a layer: then a weaker plan is
  * ready, or `ret_status` is -1 with `err` because mode or profile allow none. */
 static bool sandbox_step_down(struct sandbox *sandbox, enum plan_op op, const struct err *failure,
@@ -429,7 +440,8 @@ static int launch_placeholders(struct sandbox *sandbox, struct launch *launch, s
     return placeholders_acquire(plan->placeholders, plan->placeholders_len, slot, err);
 }
 
-/* `ret_has_no_launcher`: it failed for want of a launcher in its namespaces, and for nothing else. */
+/* `ret_has_no_launcher`: it failed for want of a launcher in its namespaces, and for nothing
+ * else. */
 static int launch_once(struct sandbox *sandbox, const struct launch_options *options,
                        struct launch *ret, bool *ret_has_no_launcher, struct err *err)
 {
@@ -456,8 +468,8 @@ static int launch_once(struct sandbox *sandbox, const struct launch_options *opt
     return 0;
 }
 
-/* A launcher that ends with something of ours unread resets the socket, which is told before what the
- * launcher had to say (unix(7): the error is taken by the first call). */
+/* A launcher that ends with something of ours unread resets the socket, which is told before what
+ * the launcher had to say (unix(7): the error is taken by the first call). */
 static ssize_t receive(int status, struct plan_message *ret, int flags)
 {
     ssize_t len = recv(status, ret, sizeof *ret, flags | MSG_DONTWAIT | MSG_TRUNC);

@@ -51,8 +51,8 @@ struct seccomp_call {
 };
 
 /* The system calls that a command may not make, or not with every argument. Numbers are from the
- * kernel's tables (arch/x86/entry/syscalls/syscall_64.tbl, and scripts/syscall.tbl for aarch64). In no
- * order; a number stands more than once only under conditions that exclude each other. */
+ * kernel's tables (arch/x86/entry/syscalls/syscall_64.tbl, and scripts/syscall.tbl for aarch64). In
+ * no order; a number stands more than once only under conditions that exclude each other. */
 static const struct seccomp_call seccomp_calls[] = {
     {{16, 29}, CHECK_IOCTL, ALWAYS},
     {{41, 198}, CHECK_SOCKET, ALWAYS},
@@ -309,8 +309,8 @@ static void emit_open_check(struct program *program, enum seccomp_verdict verdic
     emit(program, BPF_RET, RET_ALLOW);
 }
 
-/* A set-id file, left in a folder that others can reach, gives this user's rights to whoever runs
- * it outside. Set-group-id folders are of use, so only root's are refused. */
+/* A set-id file, left in a directory that others can reach, gives this user's rights to those who
+ * run it outside. Set-group-id directories are of use, so only root's are refused. */
 static void emit_set_id_checks(struct program *program, uint32_t bits)
 {
     emit_mode_check(program, CHECK_MODE_1, DATA_ARG1, bits);
