@@ -24,7 +24,7 @@ void config_file_done(struct config_file *file)
     free(file->path);
     free(file->text);
     free(file->home);
-    free(file->folder);
+    free(file->dir);
     strv_done(&file->own_paths);
     *file = (struct config_file){0};
 }
@@ -44,16 +44,16 @@ static char *home_by_user(void)
     return home;
 }
 
-/* Caller frees; NULL when nobody knows. */
-static char *home_folder(void)
+/* Caller frees; NULL when it is not known. */
+static char *home_dir(void)
 {
     const char *home = getenv("HOME");
 
     return home && home[0] == '/' ? path_clean("/", home) : home_by_user();
 }
 
-/* Caller frees; NULL without a home folder. */
-static int config_folder(const char *home, char **ret, struct err *err)
+/* Caller frees; NULL without a home directory. */
+static int config_dir(const char *home, char **ret, struct err *err)
 {
     const char *named = getenv("CORDON_HOME");
 
@@ -97,9 +97,9 @@ static int load_named(struct config_file *file, const char *named, const char *b
     return load(file, path, err) ? err_wrap(err, "--config") : 0;
 }
 
-static int load_default(struct config_file *file, const char *folder, struct err *err)
+static int load_default(struct config_file *file, const char *dir, struct err *err)
 {
-    if (load(file, path_join(folder, CONFIG_NAME), err)) {
+    if (load(file, path_join(dir, CONFIG_NAME), err)) {
         if (!is_missing(err))
             return -1;
         free(TAKE_PTR(file->path));
@@ -107,15 +107,15 @@ static int load_default(struct config_file *file, const char *folder, struct err
     return 0;
 }
 
-static int place(struct config_file *file, char **ret_folder, struct err *err)
+static int place(struct config_file *file, char **ret_dir, struct err *err)
 {
-    file->home = home_folder();
-    if (config_folder(file->home, ret_folder, err))
+    file->home = home_dir();
+    if (config_dir(file->home, ret_dir, err))
         return -1;
-    if (*ret_folder) {
-        file->folder = alloc_str(*ret_folder);
-        strv_push(&file->own_paths, *ret_folder);
-        strv_push_take(&file->own_paths, path_join(*ret_folder, CONFIG_NAME));
+    if (*ret_dir) {
+        file->dir = alloc_str(*ret_dir);
+        strv_push(&file->own_paths, *ret_dir);
+        strv_push_take(&file->own_paths, path_join(*ret_dir, CONFIG_NAME));
     }
     return 0;
 }
@@ -123,9 +123,9 @@ static int place(struct config_file *file, char **ret_folder, struct err *err)
 int config_file_place(struct config_file *ret, struct err *err)
 {
     AUTO(config_file_done) struct config_file file = {0};
-    AUTO_FREE char *folder = NULL;
+    AUTO_FREE char *dir = NULL;
 
-    if (place(&file, &folder, err))
+    if (place(&file, &dir, err))
         return -1;
     *ret = file;
     file = (struct config_file){0};
@@ -135,10 +135,10 @@ int config_file_place(struct config_file *ret, struct err *err)
 int config_file_load(const char *named, const char *base, struct config_file *ret, struct err *err)
 {
     AUTO(config_file_done) struct config_file file = {0};
-    AUTO_FREE char *folder = NULL;
+    AUTO_FREE char *dir = NULL;
 
-    if (place(&file, &folder, err) ||
-        (named ? load_named(&file, named, base, err) : folder && load_default(&file, folder, err)))
+    if (place(&file, &dir, err) ||
+        (named ? load_named(&file, named, base, err) : dir && load_default(&file, dir, err)))
         return -1;
     *ret = file;
     file = (struct config_file){0};
@@ -147,5 +147,5 @@ int config_file_load(const char *named, const char *base, struct config_file *re
 
 struct rule_owner config_file_owner(const struct config_file *file)
 {
-    return (struct rule_owner){.config = file->config, .folder = file->folder, .home = file->home};
+    return (struct rule_owner){.config = file->config, .folder = file->dir, .home = file->home};
 }

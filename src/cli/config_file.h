@@ -12,9 +12,9 @@ struct config_file {
     char *path;            /* absolute; NULL when there is no file */
     struct config *config; /* NULL when there is no file */
     char *text;            /* what it was made of; NULL when there is no file */
-    char *home;            /* the user's home folder, for "~/"; NULL when not known */
-    char *folder;          /* the config folder, there or not; NULL when not known */
-    struct strv own_paths; /* clean: the config folder and the file, there or not */
+    char *home;            /* the user's home directory, for "~/"; NULL when not known */
+    char *dir;             /* the config directory, there or not; NULL when not known */
+    struct strv own_paths; /* clean: the config directory and the file, there or not */
 };
 
 /* Reads `named` (relative: counts from `base`), which has to be there; with NULL, the config.toml

@@ -35,7 +35,6 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/explain_command.h"
-#include "cli/policy_options.h"
 #include "cli/settings.h"
 #include "policy/host_view.h"
 #include "policy/profile.h"

@@ -9,7 +9,7 @@
  * never a panic; flags of its inner stages do not exist; there is always a /proc of its own where
  * that can be had, and Landlock on top of namespaces instead of in place of them, so --no-proc and
  * --use-legacy-landlock change nothing. */
-#include "cli/helper.h"
+#include "cli/command.h"
 
 #include "base/auto.h"
 #include "base/buf.h"
@@ -36,7 +36,7 @@
 
 enum { HELPER_EXIT_FAILED = 1, HELPER_EXIT_USAGE = 2 };
 
-/* Codex gives a command 50 ms; whoever ends us by SIGTERM follows with SIGKILL when it wants to. */
+/* Codex gives a command 50 ms; a caller that ends us by SIGTERM follows with SIGKILL when it wants to. */
 #define HELPER_KILL_AFTER_NS UINT64_C(3600000000000)
 
 struct helper {
@@ -72,12 +72,12 @@ static const struct option helper_options[] = {
      .value = "DIR",
      .set = set_path,
      .offset = offsetof(struct helper, policy_cwd),
-     .help = "The folder that the project roots of the profile mean. Has to be given."},
+     .help = "The directory that the project roots of the profile mean. Has to be given."},
     {.name = "command-cwd",
      .value = "DIR",
      .set = set_path,
      .offset = offsetof(struct helper, command_cwd),
-     .help = "The folder in which the command starts. Default: the current one."},
+     .help = "The directory in which the command starts. Default: the current one."},
     {.name = "permission-profile",
      .value = "JSON",
      INTO_TEXT(struct helper, profile_text),
@@ -178,7 +178,7 @@ static void on_started(void *data)
                     sandbox_degradation(workspace->sandbox));
 }
 
-/* Ends as the command ended, so that whoever waits for us sees the same. */
+/* Ends as the command ended, so that our parent sees the same. */
 static int end_like(const struct job_result *result)
 {
     if (job_result_has_failed(result)) {
@@ -271,7 +271,7 @@ int helper_main(char **argv)
     if (check_flags(&helper, rest.argv, &err) || read_profile(&helper, &err))
         return helper_fail(&err, HELPER_EXIT_USAGE);
     if (!helper.command_cwd && !(helper.command_cwd = getcwd(current, sizeof current))) {
-        err_sys(&err, "finding the current folder");
+        err_sys(&err, "finding the current directory");
         return helper_fail(&err, HELPER_EXIT_FAILED);
     }
     if (helper.profile.kind == PROFILE_DISABLED)

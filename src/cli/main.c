@@ -14,7 +14,6 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/console.h"
-#include "cli/helper.h"
 #include "cli/patch.h"
 #include "patch/patch.h"
 #include "sandbox/launcher/launcher.h"

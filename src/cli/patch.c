@@ -20,7 +20,6 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/console.h"
-#include "cli/policy_options.h"
 #include "cli/run.h"
 #include "cli/settings.h"
 #include "job/job_run.h"

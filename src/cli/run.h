@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "cli/policy_options.h"
+#include "cli/settings.h"
 #include "patch/call.h"
 #include "process/resource_limits.h"
 #include "sandbox/sandbox.h"

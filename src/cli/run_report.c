@@ -231,7 +231,7 @@ static const uint64_t end_wait_ns = UINT64_C(1000000000); /* 1 s, when others ho
  */
 bool run_audit_has_place(const struct config_file *file)
 {
-    if (!file->folder)
+    if (!file->dir)
         return false;
     return getenv("CORDON_HOME") || (file->home && access(file->home, F_OK) == 0);
 }
@@ -241,7 +241,7 @@ void run_audit_init(struct run_audit *audit, const struct settings *settings)
     *audit = (struct run_audit){0};
     if (!run_audit_has_place(&settings->file))
         return;
-    audit->audit = audit_new(settings->file.folder);
+    audit->audit = audit_new(settings->file.dir);
     audit_session_id(audit->session);
 }
 

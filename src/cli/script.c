@@ -19,7 +19,6 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/console.h"
-#include "cli/policy_options.h"
 #include "cli/run.h"
 #include "cli/settings.h"
 #include "executor/execution.h"
@@ -45,7 +44,7 @@ void script_audit_init(struct script_audit *audit, const struct settings *settin
 {
     *audit = (struct script_audit){.audit = NULL};
     if (run_audit_has_place(&settings->file))
-        audit->audit = audit_new(settings->file.folder);
+        audit->audit = audit_new(settings->file.dir);
 }
 
 void script_audit_begin(struct script_audit *audit, const struct settings *settings,

@@ -58,7 +58,7 @@ def test_a_folder_is_not_executable(place):
     (["--profile", "nope", "--", "true"], "no profile \"nope\""),
     (["--config", "missing.toml", "--", "true"], "missing.toml: No such file or directory"),
     (["-C", "missing", "--", "true"], "missing: No such file or directory"),
-    (["-C", "/etc/passwd", "--", "true"], "not a folder"),
+    (["-C", "/etc/passwd", "--", "true"], "not a directory"),
     (["--writable", "missing", "--", "true"], "missing: No such file or directory"),
     (["--writable", "*.c", "--", "true"], "can only deny"),
     (["--readable", ":everything", "--", "true"], ":everything"),
