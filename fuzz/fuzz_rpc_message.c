@@ -6,7 +6,6 @@
 #include "base/buf.h"
 #include "rpc/json_bulk.h"
 #include "rpc/message.h"
-#include "rpc/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -225,11 +225,6 @@ static void export(struct audit *audit)
 
 /* --- all of it --- */
 
-static bool has_grown_enough(const struct audit_batch *batch)
-{
-    return batch->begin / AUDIT_TAIL_TIDY != batch->end / AUDIT_TAIL_TIDY;
-}
-
 int audit_flush(struct audit *audit, uint64_t wait_ns, struct err *err)
 {
     AUTO_FREE struct audit_record *records = alloc_zero(audit->len + 1, sizeof *records);
@@ -246,7 +241,7 @@ int audit_flush(struct audit *audit, uint64_t wait_ns, struct err *err)
     }
     export(audit);
     audit_clear(audit);
-    if (has_grown_enough(&batch))
+    if (batch.begin / AUDIT_TAIL_TIDY != batch.end / AUDIT_TAIL_TIDY)
         tidy_start(audit);
     if (omitted)
         return err_set(err, ERR_LIMIT, "%zu events came too fast for the audit log", omitted);

@@ -53,21 +53,13 @@ static void attach_leave(void *data)
     connection_stop(attach->process.connection);
 }
 
-static void send_about(struct attach *attach, const char *method, json_t *params)
-{
-    const struct connection_request request = {.method = method, .params = params};
-
-    json_object_set_new(params, "processId", json_string(attach->process.id));
-    connection_send(attach->process.connection, &request);
-}
-
 static void attach_resize(struct attach *attach)
 {
     struct pty_size size = terminal_size(STDIN_FILENO);
 
     if (attach->has_tty && may_write(attach) && size.rows && size.columns)
-        send_about(attach, "process/resize",
-                   json_pack("{s:i, s:i}", "rows", size.rows, "columns", size.columns));
+        connection_send_about(attach->process.connection, attach->process.id, "process/resize",
+                              json_pack("{s:i, s:i}", "rows", size.rows, "columns", size.columns));
 }
 
 static void attach_on_signal(void *data, int signal)
@@ -77,7 +69,8 @@ static void attach_on_signal(void *data, int signal)
     if (signal == SIGWINCH)
         attach_resize(attach);
     else if (signal == SIGINT && may_write(attach))
-        send_about(attach, "process/signal", json_pack("{s:s}", "signal", "interrupt"));
+        connection_send_about(attach->process.connection, attach->process.id, "process/signal",
+                              json_pack("{s:s}", "signal", "interrupt"));
     else
         attach_leave(attach);
 }

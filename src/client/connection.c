@@ -306,6 +306,15 @@ int64_t connection_send(struct connection *connection, const struct connection_r
     return 0;
 }
 
+void connection_send_about(struct connection *connection, const char *process_id,
+                           const char *method, json_t *params)
+{
+    const struct connection_request request = {.method = method, .params = params};
+
+    json_object_set_new(params, "processId", json_string(process_id));
+    connection_send(connection, &request);
+}
+
 void connection_cancel(struct connection *connection, int64_t id)
 {
     if (connection->peer && id)

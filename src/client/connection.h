@@ -70,6 +70,10 @@ struct connection_request {
 int64_t connection_send(struct connection *connection, const struct connection_request *request);
 void connection_cancel(struct connection *connection, int64_t id); /* no on_answer any more */
 
+/* The same about a process, whose id is added to the parameters, without an answer. */
+void connection_send_about(struct connection *connection, const char *process_id,
+                           const char *method, json_t *params);
+
 /* Runs until connection_stop(), which may be called before; ERR_SYSTEM when the server goes. */
 int connection_run(struct connection *connection, struct err *err);
 void connection_stop(struct connection *connection);

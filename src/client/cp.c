@@ -105,6 +105,11 @@ static void cp_done(struct cp *cp)
     free(cp->block);
 }
 
+struct remote_file cp_remote(const struct cp *cp, const char *path)
+{
+    return (struct remote_file){.connection = cp->connection, .path = path, .shown = path};
+}
+
 void cp_report(struct cp *cp, const struct err *err)
 {
     cp->failed++;

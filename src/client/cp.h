@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "client/remote_file.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +12,6 @@
 
 struct client_console;
 struct connection;
-struct remote_file;
 
 /* --- how far a copy is, on a terminal, when it takes longer than two seconds --- */
 
@@ -52,6 +52,9 @@ struct cp {
     size_t failed;   /* entries that are not copied */
     bool has_warned; /* that the server knows no modes */
 };
+
+/* A file at the server, by its path there. */
+struct remote_file cp_remote(const struct cp *cp, const char *path);
 
 /* Says what is wrong with one entry and counts it. */
 void cp_report(struct cp *cp, const struct err *err);

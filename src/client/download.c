@@ -67,12 +67,13 @@ struct local_file {
     char *making; /* beside it; NULL: written in place */
 };
 
-static mode_t mode_of_new(void)
+/* What the umask leaves. */
+static mode_t usual_mode(mode_t mode)
 {
     mode_t mask = umask(0);
 
     umask(mask);
-    return 0666 & ~mask;
+    return mode & ~mask;
 }
 
 static int open_beside(struct local_file *file, const char *path, mode_t mode, struct err *err)
@@ -103,12 +104,12 @@ static int open_at(struct local_file *file, const char *path, const char *name, 
     AUTO_FREE char *inside = NULL;
 
     if (stat(path, &info))
-        return errno == ENOENT ? open_beside(file, path, mode_of_new(), err)
+        return errno == ENOENT ? open_beside(file, path, usual_mode(0666), err)
                                : err_sys(err, "%s", path);
     if (S_ISDIR(info.st_mode)) {
         inside = path_join(path, name);
         if (stat(inside, &info))
-            return errno == ENOENT ? open_beside(file, inside, mode_of_new(), err)
+            return errno == ENOENT ? open_beside(file, inside, usual_mode(0666), err)
                                    : err_sys(err, "%s", inside);
         path = inside;
     }
@@ -198,19 +199,6 @@ static void download_tree_done(struct download_tree *tree)
         level_done(&tree->levels[--tree->depth]);
 }
 
-static mode_t usual_mode(void)
-{
-    mode_t mask = umask(0);
-
-    umask(mask);
-    return 0777 & ~mask;
-}
-
-static struct remote_file remote_at(const struct download_tree *tree, const char *path)
-{
-    return (struct remote_file){.connection = tree->cp->connection, .path = path, .shown = path};
-}
-
 /* --- one entry --- */
 
 struct item {
@@ -271,7 +259,7 @@ static int download_settle(const struct item *item, struct err *err)
 
 static int fill_file(struct download_tree *tree, const struct item *item, struct err *err)
 {
-    const struct remote_file file = remote_at(tree, item->remote);
+    const struct remote_file file = cp_remote(tree->cp, item->remote);
     mode_t mode = item->mode == MODE_UNKNOWN ? 0666 : (mode_t)item->mode;
     AUTO_CLOSE int fd = -1;
 
@@ -319,7 +307,7 @@ static mode_t dir_mode(const struct download_tree *tree, int dir, int wanted, bo
 static int download_enter(struct download_tree *tree, int dir, const struct item *item, bool is_new,
                           struct err *err)
 {
-    const struct remote_file file = remote_at(tree, item->remote);
+    const struct remote_file file = cp_remote(tree->cp, item->remote);
     struct level level = {.dir = dir,
                           .local = alloc_str(item->local),
                           .remote = alloc_str(item->remote),
@@ -425,7 +413,7 @@ static int open_root(const char *to, bool *ret_is_new, struct err *err)
 static int download_tree_copy(struct cp *cp, const struct remote_file *from, int mode,
                               const char *to, struct err *err)
 {
-    AUTO(download_tree_done) struct download_tree tree = {.cp = cp, .usual = usual_mode()};
+    AUTO(download_tree_done) struct download_tree tree = {.cp = cp, .usual = usual_mode(0777)};
     bool is_new = false;
     int dir = open_root(to, &is_new, err);
     const struct item root = {.local = (char *)to, .remote = (char *)from->path, .mode = mode};

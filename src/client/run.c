@@ -165,26 +165,13 @@ static void run_done(struct run *run)
 
 /* --- signals --- */
 
-static void send_about(struct run *run, const char *method, json_t *params)
-{
-    const struct connection_request request = {.method = method, .params = params};
-
-    json_object_set_new(params, "processId", json_string(PROCESS_ID));
-    connection_send(run->connection, &request);
-}
-
 static void run_resize(struct run *run)
 {
     struct pty_size size = terminal_size(STDIN_FILENO);
 
     if (size.rows && size.columns)
-        send_about(run, "process/resize",
-                   json_pack("{s:i, s:i}", "rows", size.rows, "columns", size.columns));
-}
-
-static void run_terminate(struct run *run)
-{
-    send_about(run, "process/terminate", json_pack("{s:i}", "graceMs", GRACE_MS));
+        connection_send_about(run->connection, PROCESS_ID, "process/resize",
+                              json_pack("{s:i, s:i}", "rows", size.rows, "columns", size.columns));
 }
 
 static void run_on_signal(void *data, int signal)
@@ -198,13 +185,15 @@ static void run_on_signal(void *data, int signal)
     case SIGINT:
         if (!run->was_interrupted) {
             run->was_interrupted = true;
-            send_about(run, "process/signal", json_pack("{s:s}", "signal", "interrupt"));
+            connection_send_about(run->connection, PROCESS_ID, "process/signal",
+                                  json_pack("{s:s}", "signal", "interrupt"));
             return;
         }
-        send_about(run, "process/terminate", json_object());
+        connection_send_about(run->connection, PROCESS_ID, "process/terminate", json_object());
         return;
     default:
-        run_terminate(run);
+        connection_send_about(run->connection, PROCESS_ID, "process/terminate",
+                              json_pack("{s:i}", "graceMs", GRACE_MS));
     }
 }
 
@@ -325,7 +314,7 @@ static int run_attached(struct run *run, int *ret_status, struct err *err)
         return err_wrap(err, "the command is lost");
     }
     if (!follow_is_closed(run->follow))
-        send_about(run, "process/terminate", json_object());
+        connection_send_about(run->connection, PROCESS_ID, "process/terminate", json_object());
     return run_end(run, ret_status, err);
 }
 

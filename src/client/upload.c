@@ -84,11 +84,6 @@ static void upload_tree_done(struct upload_tree *tree)
         level_done(&tree->levels[--tree->depth]);
 }
 
-static struct remote_file remote_at(const struct upload_tree *tree, const char *path)
-{
-    return (struct remote_file){.connection = tree->cp->connection, .path = path, .shown = path};
-}
-
 /* A server without modes is reported once. */
 static int set_mode(struct upload_tree *tree, const struct remote_file *file, mode_t mode,
                     struct err *err)
@@ -118,7 +113,7 @@ struct item {
 
 static int upload_file(struct upload_tree *tree, const struct item *item, struct err *err)
 {
-    const struct remote_file file = remote_at(tree, item->remote);
+    const struct remote_file file = cp_remote(tree->cp, item->remote);
     AUTO_CLOSE int fd =
         openat(item->dir, item->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
@@ -131,7 +126,7 @@ static int upload_file(struct upload_tree *tree, const struct item *item, struct
 
 static int upload_link(struct upload_tree *tree, const struct item *item, struct err *err)
 {
-    const struct remote_file file = remote_at(tree, item->remote);
+    const struct remote_file file = cp_remote(tree->cp, item->remote);
     char target[PATH_MAX];
     ssize_t len = readlinkat(item->dir, item->name, target, sizeof target - 1);
 
@@ -152,7 +147,7 @@ static int upload_link(struct upload_tree *tree, const struct item *item, struct
 /* Takes over what `level` owns, also on failure. */
 static int upload_push(struct upload_tree *tree, struct level level, struct err *err)
 {
-    const struct remote_file file = remote_at(tree, level.remote);
+    const struct remote_file file = cp_remote(tree->cp, level.remote);
 
     if (tree->depth == CP_DEPTH_MAX)
         err_set(err, ERR_LIMIT, "more than %d directories deep, and not copied: %s", CP_DEPTH_MAX,
@@ -238,7 +233,7 @@ static void upload_name(struct upload_tree *tree, const struct level *level, con
 static void upload_leave(struct upload_tree *tree)
 {
     struct level *level = &tree->levels[tree->depth - 1];
-    const struct remote_file file = remote_at(tree, level->remote);
+    const struct remote_file file = cp_remote(tree->cp, level->remote);
     struct err err;
 
     if ((tree->depth > 1 || !tree->keeps_root) && set_mode(tree, &file, level->mode, &err))

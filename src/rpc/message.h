@@ -1,4 +1,4 @@
-/* One JSON-RPC message of the exec-server's dialect, read from its text.
+/* JSON-RPC messages of the exec-server's dialect: reading and writing.
  *
  * The dialect: "jsonrpc" is neither sent nor asked for; an id is a text or a signed 64-bit
  * integer; unknown fields are ignored; there are no batches. Four shapes:
@@ -13,8 +13,11 @@
 #include "base/err.h"
 #include "base/json.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct buf;
 
 enum {
     RPC_VALUES_MAX = 262144, /* JSON values in one message, as Codex allows */
@@ -60,3 +63,31 @@ void rpc_message_done(struct rpc_message *message);
 
 /* Moves the message to the caller, who calls rpc_message_done(); `message` is left empty. */
 struct rpc_message rpc_message_take(struct rpc_message *message);
+
+/* --- writing ---
+ *
+ * Ready text is put together in a `struct buf` and handed to rpc_peer_send(), so
+ * bulk never becomes a json_t:
+ *
+ *     rpc_text_notification(buf, "process/output") && buf_append_str(buf, "{\"processId\":") &&
+ *     rpc_text_string(buf, id, strlen(id)) && buf_append_str(buf, ",\"chunk\":\"") &&
+ *     rpc_text_base64(buf, data, len) && buf_append_str(buf, "\"}") && rpc_text_end(buf)
+ *
+ * Every function returns false when the buffer's limit would be passed; what is in the buffer then
+ * is not a message. Field order is that of Codex. */
+
+/* Each opens a message up to the value that the caller appends next, then rpc_text_end(). */
+bool rpc_text_result(struct buf *buf, const json_t *id);         /* {"id":1,"result": */
+bool rpc_text_notification(struct buf *buf, const char *method); /* {"method":"m","params": */
+bool rpc_text_request(struct buf *buf, int64_t id,
+                      const char *method); /* {"id":1,"method":"m",... */
+bool rpc_text_end(struct buf *buf);        /* } */
+
+/* A whole message: {"error":{"code":...,"message":"...","data":...},"id":...}. `id` NULL is -1, for
+ * what could not be parsed; `data` may be NULL. Ill-formed UTF-8 in `message` is replaced. */
+bool rpc_text_error(struct buf *buf, const json_t *id, const struct rpc_failure *failure);
+
+/* Parts. */
+bool rpc_text_json(struct buf *buf, const json_t *value);
+bool rpc_text_string(struct buf *buf, const char *text, size_t len); /* with its quotes, lossy */
+bool rpc_text_base64(struct buf *buf, const void *data, size_t len); /* without quotes */

@@ -12,7 +12,6 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "rpc/text.h"
 #include "rpc/transport/http.h"
 #include "rpc/transport/stream.h"
 #include "rpc/transport/ws.h"
@@ -110,21 +109,17 @@ void peer_break(struct rpc_peer *peer, const char *why)
     hub_defer(peer->hub);
 }
 
-static bool peer_awaits_head(const struct rpc_peer *peer)
-{
-    return peer->stage == PEER_HEAD && !peer->is_waiting &&
-           peer->admission.state == ADMISSION_UNASKED;
-}
-
 static unsigned peer_interest(const struct rpc_peer *peer)
 {
+    bool awaits_head =
+        peer->stage == PEER_HEAD && !peer->is_waiting && peer->admission.state == ADMISSION_UNASKED;
     unsigned interest = LOOP_NOTHING;
 
     if (peer->stage == PEER_DEAD)
         return LOOP_NOTHING;
     if (peer->outbox.len)
         interest |= LOOP_WRITE;
-    if (peer_awaits_head(peer) || peer->stage == PEER_LINGER || peer_may_read(peer))
+    if (awaits_head || peer->stage == PEER_LINGER || peer_may_read(peer))
         interest |= LOOP_READ;
     return interest;
 }

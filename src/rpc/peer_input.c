@@ -13,7 +13,6 @@
 #include "base/auto.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "rpc/text.h"
 #include "rpc/transport/http.h"
 #include "rpc/transport/stream.h"
 #include "rpc/transport/ws.h"
@@ -486,14 +485,6 @@ void peer_start_lines(struct rpc_peer *peer)
 
 /* --- time --- */
 
-/* A ping that waits behind other bytes would say nothing: those have to be taken first. */
-static void peer_ping(struct rpc_peer *peer, uint64_t now_ns)
-{
-    peer->ping_ns = clock_after(now_ns, PING_S * CLOCK_NS_PER_S);
-    if (!peer->outbox.len)
-        ws_ping(peer->ws);
-}
-
 /* From a peer that is not read nothing can be heard. */
 static uint64_t peer_silence_ns(const struct rpc_peer *peer)
 {
@@ -518,8 +509,11 @@ void peer_tick(struct rpc_peer *peer, uint64_t now_ns)
         return;
     if (peer_silence_ns(peer) <= now_ns)
         peer_break(peer, "silent for too long");
-    else if (peer->ping_ns <= now_ns)
-        peer_ping(peer, now_ns);
+    if (peer->stage != PEER_WS || peer->ping_ns > now_ns)
+        return;
+    peer->ping_ns = clock_after(now_ns, PING_S * CLOCK_NS_PER_S);
+    if (!peer->outbox.len) /* behind other bytes it would say nothing: those have to be taken */
+        ws_ping(peer->ws);
 }
 
 uint64_t peer_due_ns(const struct rpc_peer *peer)

@@ -7,8 +7,8 @@
 #include "base/buf.h"
 #include "base/strv.h"
 #include "job/job.h"
+#include "rpc/message.h"
 #include "rpc/rpc.h"
-#include "rpc/text.h"
 #include "server/client.h"
 #include "server/server.h"
 

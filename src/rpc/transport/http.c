@@ -188,11 +188,6 @@ int http_head_parse(char *text, size_t len, struct http_head *ret, struct err *e
     return head_parse(text, len, head_parse_request, ret, err);
 }
 
-static int head_parse_reply(char *text, size_t len, struct http_head *ret, struct err *err)
-{
-    return head_parse(text, len, head_parse_status, ret, err);
-}
-
 const char *http_head_field(const struct http_head *head, const char *name)
 {
     for (size_t i = 0; i < head->field_count; i++)
@@ -496,7 +491,7 @@ int handshake_check(char *text, size_t len, const char *key, struct err *err)
     char accept[HTTP_ACCEPT_SIZE];
     const char *given;
 
-    if (head_parse_reply(text, len, &head, err))
+    if (head_parse(text, len, head_parse_status, &head, err))
         return err_wrap(err, "this is no exec server");
     if (head.status != 101)
         return handshake_refused(head.status, err);

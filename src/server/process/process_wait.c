@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "job/result_json.h"
 #include "loop/loop.h"
-#include "rpc/text.h"
+#include "rpc/message.h"
 #include "server/call.h"
 #include "server/client_session.h"
 #include "server/process/rpc_event.h"

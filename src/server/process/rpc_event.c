@@ -5,8 +5,8 @@
 
 #include "base/buf.h"
 #include "job/result_json.h"
+#include "rpc/message.h"
 #include "rpc/rpc.h"
-#include "rpc/text.h"
 #include "server/process/rpc_process.h"
 
 #include <inttypes.h>

@@ -19,8 +19,8 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "loop/loop.h"
+#include "rpc/message.h"
 #include "rpc/rpc.h"
-#include "rpc/text.h"
 #include "rpc/transport/auth.h"
 
 #include <signal.h>

@@ -5,7 +5,6 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "rpc/message.h"
-#include "rpc/text.h"
 
 #include <string.h>
 
