@@ -338,7 +338,7 @@ bool denials_by_sandbox(const struct denials *denials)
     return false;
 }
 
-/* A program or folder that the profile hides looks missing inside: ENOENT counts as well. */
+/* A program or directory that the profile hides looks missing inside: ENOENT counts as well. */
 static void find_in_failure(const struct denial_input *input, struct denials *ret)
 {
     const struct process_end *end = input->end;

@@ -1,7 +1,7 @@
 /* What was refused to a command, as structured facts with a remedy.
  *
  * Two sources, told apart by `evidence`: what the launcher or the kernel reported (fact), and the
- * keyword rule of spec/exec-core.md 1.8 over the output (heuristic), sharpened by looking for the
+ * keyword rule of Codex over the output of a command that failed (heuristic), sharpened by looking for the
  * path in the line and asking the access map who decides about it. */
 #pragma once
 
@@ -35,7 +35,7 @@ struct denial {
     char *path;   /* absolute; NULL when not known */
     char *host;   /* for DENIAL_CONNECT; NULL when not known */
     int error;    /* errno value; 0 when not known */
-    char *origin; /* who decided, from the access map; NULL when nobody did */
+    char *origin; /* who decided, from the access map; NULL when not known */
     char *remedy; /* which flag or config line would allow it, one or two sentences; never NULL */
 };
 

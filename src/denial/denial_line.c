@@ -207,7 +207,7 @@ struct phrase {
     bool needs_proof;
 };
 
-/* The file-system ones are the keywords of spec/exec-core.md 1.8. Its single words (seccomp,
+/* The file-system ones are the keywords by which Codex takes a failure for a denial. Its single words (seccomp,
  * sandbox, landlock) are not here: they say nothing unless the end of the command does, and then
  * the end is enough (denial.c). */
 static const struct phrase phrases[] = {

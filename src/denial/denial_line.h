@@ -28,7 +28,7 @@ struct denial_clue {
     bool needs_proof;  /* weak words: only together with a path that the profile denies */
     bool is_rust;      /* "(os error N)": the path stands some lines above */
     struct strv paths; /* with a slash in them, as written, the likeliest first */
-    struct strv names; /* single words that could be file names in the working folder */
+    struct strv names; /* single words that could be file names in the working directory */
     char *host;        /* NETWORK; NULL when not said */
 };
 

@@ -111,7 +111,7 @@ struct job {
     struct list watches;
 };
 
-/* --- being told --- */
+/* --- notifications --- */
 
 void job_watch(struct job *job, struct job_watch *watch)
 {

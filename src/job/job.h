@@ -1,5 +1,5 @@
 /* A process that outlives the call that started it: its output is retained, input can be sent to it
- * at any time, and how it ended is kept until somebody has asked.
+ * at any time, and how it ended is kept until the job is freed.
  *
  *     job_start()
  *       job_write(), job_interrupt(), job_resize(), job_terminate() ...
@@ -28,8 +28,8 @@ struct model_cursor;
 
 #define JOB_INPUT_MAX ((size_t)1 << 20) /* bytes that wait for the command to read them */
 
-/* After the end of the command its output is read until nothing came for so long; spec 1,
- * "post-exit wait for stream close". */
+/* After the end of the command its output is read until nothing came for so long; the value is
+ * that of Codex. */
 #define JOB_DRAIN_QUIET_NS UINT64_C(50000000)
 
 enum job_streams {
@@ -67,7 +67,7 @@ struct job_options {
 struct job *job_start(const struct job_options *options, struct err *err);
 void job_free(struct job *job);
 
-/* --- being told --- */
+/* --- notifications --- */
 
 enum job_event {
     JOB_STARTED, /* its program was executed */
@@ -79,7 +79,7 @@ enum job_event {
     JOB_ENDED, /* and its output is complete */
 };
 
-/* Embedded in whoever wants to know; borrowed until job_unwatch(). The callback must neither
+/* Embedded in what wants to be told; borrowed until job_unwatch(). The callback must neither
  * free the job nor change its set of watches. */
 struct job_watch {
     void (*on_event)(struct job_watch *watch, enum job_event event);
@@ -101,7 +101,7 @@ enum job_written {
 };
 
 /* Takes all of the bytes or none. On a PTY they mean what the line discipline makes of them;
- * without one exactly U+0003 interrupts (spec/unified-exec.md 5). `name` may be NULL; one of a
+ * without one exactly U+0003 interrupts. `name` may be NULL; one of a
  * write that was taken is remembered. -1 only when interrupting fails. */
 int job_write(struct job *job, const void *bytes, size_t len, const char *name,
               enum job_written *ret, struct err *err);
@@ -109,7 +109,7 @@ int job_write(struct job *job, const void *bytes, size_t len, const char *name,
 /* Ends the input behind what was written. */
 void job_close_input(struct job *job);
 
-/* --- control; of a job that has ended none of these is an error --- */
+/* --- control: on a job that has ended these do nothing, which is no error --- */
 
 int job_resize(struct job *job, struct pty_size size, struct err *err);
 int job_interrupt(struct job *job, struct err *err);          /* as Ctrl-C */
@@ -164,7 +164,7 @@ void job_denials(const struct job *job, struct denials *ret);
 /* What the kernel says now: something of it still exists, even if its end is about to be told. */
 bool job_is_alive(const struct job *job);
 
-/* How it ended in the words of the table; only behind JOB_ENDED. */
+/* How it ended, for its tombstone in the table; only after JOB_ENDED. */
 struct job_outcome job_outcome(const struct job *job);
 
 /* For a shell and for models: the code, or 128 + n for signal n; 126 or 127 for what could not be

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* spec/unified-exec.md 3 */
+/* The values are those of Codex, which models are trained with. */
 static const struct fixed_variable {
     const char *name;
     const char *value;

@@ -2,7 +2,7 @@
  * reasons to end early: time is up, the caller cancels, a signal comes to us. Whatever comes first
  * is the reason that the result names; the command's own end is kept next to it.
  *
- * It does not decide what may run, and it does not show anything to anybody. */
+ * It does not decide what may run, and it shows nothing. */
 #include "job/job_run.h"
 
 #include "base/alloc.h"
@@ -259,7 +259,7 @@ static void on_flush_deadline(void *data)
 
 static void run_on_end(struct job_run *run)
 {
-    uint64_t patience_ns = run->options->drain.total_ns;
+    uint64_t limit_ns = run->options->drain.total_ns;
 
     stdin_pump_free(TAKE_PTR(run->stdin_pump));
     if (run->output_pump)
@@ -268,7 +268,7 @@ static void run_on_end(struct job_run *run)
         run_set_over(run);
     } else if (run->stop != STOP_NONE) {
         run->flush_deadline = loop_timer_new(run->loop, on_flush_deadline, run);
-        loop_timer_start(run->flush_deadline, patience_ns ? patience_ns : PROCESS_DRAIN_TOTAL_NS);
+        loop_timer_start(run->flush_deadline, limit_ns ? limit_ns : PROCESS_DRAIN_TOTAL_NS);
     }
 }
 

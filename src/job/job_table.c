@@ -3,7 +3,7 @@
  * have exited are also in a heap, the least recently used on top.
  *
  * So who has to go is found without looking at all of them: the newest eight begin the list; an
- * exited one that may go is the top of the heap, or there is none; and when there is none the
+ * exited one that may go is the top of the heap, if there is one; and when there is not, the
  * exited ones are all among the newest, so the list read from its other end gives the rest. */
 #include "job/job_table.h"
 
@@ -406,13 +406,6 @@ void *job_table_find(const struct job_table *table, int id)
     const struct job_table_node *node = find_kind(table, id, JOB_TABLE_JOB);
 
     return node ? node->job : NULL;
-}
-
-uint64_t job_table_owner(const struct job_table *table, int id)
-{
-    const struct job_table_node *node = find_kind(table, id, JOB_TABLE_JOB);
-
-    return node ? node->owner : 0;
 }
 
 size_t job_table_count(const struct job_table *table)

@@ -1,5 +1,5 @@
 /* Which jobs there are: ids, owners, the order of use, who has to go when there are too many,
- * and for a while how those that are gone ended (spec/unified-exec.md 2).
+ * and for a while how those that are gone ended.
  *
  *     job_table_reserve()   an id, at once; job_table_release() on every way on which no job comes
  *     job_table_insert()    the job, under its reserved id; may push out another one
@@ -20,7 +20,7 @@
 
 struct job_table;
 
-/* spec/unified-exec.md 1 and 2 */
+/* docs/model-calls.md */
 #define JOB_TABLE_CAPACITY_DEFAULT 64
 #define JOB_TABLE_CAPACITY_MAX 10000
 #define JOB_TABLE_PROTECTED 8
@@ -59,28 +59,28 @@ void job_table_release(struct job_table *table, int id);
 /* --- jobs --- */
 
 struct job_table_pushed {
-    void *job; /* NULL: nobody had to go */
+    void *job; /* NULL: there was room */
     int id;
 };
 
 struct job_table_entry {
     int id; /* reserved, without a job */
     void *job;
-    uint64_t owner;   /* whoever started it; 0: nobody */
+    uint64_t owner;   /* who started it; 0: unknown */
     uint64_t used_ns; /* when it was used last: its start */
 };
 
 /* Puts a job under its id. When there were as many as the capacity, one has to go first: it is
  * removed, has a tombstone JOB_FATE_PRUNED, and is the caller's to kill. Of those that are neither
  * busy nor among the JOB_TABLE_PROTECTED used last it is the least recently used that has exited; if
- * there is none, the least recently used, but not if an exited one was only spared for being busy.
- * When nobody can go the table grows beyond its capacity. */
+ * there is no such one, the least recently used, but not if an exited one was only spared for being
+ * busy.
+ * When none can go the table grows beyond its capacity. */
 void job_table_insert(struct job_table *table, const struct job_table_entry *entry,
                       struct job_table_pushed *ret_pushed);
 
-void *job_table_find(const struct job_table *table, int id);     /* NULL: no job under this id */
-uint64_t job_table_owner(const struct job_table *table, int id); /* 0 without a job */
-size_t job_table_count(const struct job_table *table);           /* jobs */
+void *job_table_find(const struct job_table *table, int id); /* NULL: no job under this id */
+size_t job_table_count(const struct job_table *table);       /* jobs */
 
 void job_table_touch(struct job_table *table, int id, uint64_t now_ns);
 void job_table_mark_exited(struct job_table *table, int id);
@@ -112,7 +112,7 @@ struct job_table_tombstone {
     uint64_t removed_ns; /* clock_now_ns() */
 };
 
-/* Takes a job out and frees its id; NULL when there is none. */
+/* Takes a job out and frees its id; NULL when there is no such job. */
 void *job_table_remove(struct job_table *table, int id, struct job_outcome end);
 
 /* How the job that had this id ended. false when that is not known: there was none, it is still

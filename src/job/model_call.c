@@ -1,5 +1,5 @@
 /* See model_call.h. Whatever could make a call come back only starts its timer; the timer alone
- * looks and decides. So a call is never answered from inside somebody else's callback, and there is
+ * looks and decides. So a call is never answered from inside another callback, and there is
  * one place that says when one is over:
  *
  *     end of the command        -> now
@@ -57,12 +57,21 @@ static void mark_exited(const struct model_calls *calls)
             job_table_mark_exited(calls->table, ids[i]);
 }
 
+/* Hands the job over (model_calls_options.on_left), or frees it. */
+static void model_calls_leave(const struct model_calls *calls, struct job *job)
+{
+    if (calls->options.on_left)
+        calls->options.on_left(calls->options.data, job);
+    else
+        job_free(job);
+}
+
 void call_store(struct model_call *call)
 {
     struct model_calls *calls = call->calls;
     struct job_table_pushed pushed;
     struct job_info info;
-    struct err ignored; /* whoever has it then frees it, which kills, too */
+    struct err ignored; /* the new owner frees it, which kills, too */
 
     job_info(call->job, &info);
     if (job_table_count(calls->table) >= calls->options.capacity)
@@ -76,14 +85,6 @@ void call_store(struct model_call *call)
         return;
     job_terminate(pushed.job, 0, &ignored);
     model_calls_leave(calls, pushed.job);
-}
-
-void model_calls_leave(const struct model_calls *calls, struct job *job)
-{
-    if (calls->options.on_left)
-        calls->options.on_left(calls->options.data, job);
-    else
-        job_free(job);
 }
 
 void call_free(struct model_call *call)
@@ -106,7 +107,7 @@ void call_free(struct model_call *call)
 
 /* --- the answer --- */
 
-/* spec/unified-exec.md 10: the tool, the command in backticks, the reason. */
+/* The form that models know: the tool, the command in backticks, the reason. */
 void model_calls_format_refusal(const char *tool, const char *command, const char *reason,
                                 struct buf *out)
 {
@@ -123,7 +124,7 @@ void model_calls_format_error(const char *tool, const char *command, const struc
 }
 
 /* Where the job belongs now that the call is over. */
-static void call_settle(struct model_call *call)
+static void call_keep_job(struct model_call *call)
 {
     struct job_table *table = call->calls->table;
 
@@ -246,7 +247,7 @@ static void call_finish(struct model_call *call)
     response.output = &output;
     response.notes = strv_view(&notes);
     call_end(call, &ending, &response);
-    call_settle(call);
+    call_keep_job(call);
     response.session_id = call->id;
     format_text(call, &response, &text);
     call_free(call);
@@ -332,7 +333,7 @@ static void on_output(struct output_watch *watch)
     }
 }
 
-static void on_text(void *data, enum reader_event event)
+static void on_text(void *data)
 {
     struct model_call *call = data;
     struct output_record record = {.kind = OUTPUT_BYTES};
@@ -373,7 +374,7 @@ static void call_listen(struct model_call *call, uint64_t offset)
 {
     struct output *output = job_output(call->job);
     const struct reader_options reader = {
-        .offset = offset, .unit = OUTPUT_BY_RUN, .on_event = on_text, .data = call};
+        .offset = offset, .unit = OUTPUT_BY_RUN, .on_ready = on_text, .data = call};
 
     call->job_watch.on_event = on_job;
     job_watch(call->job, &call->job_watch);
@@ -381,7 +382,7 @@ static void call_listen(struct model_call *call, uint64_t offset)
     output_watch(output, &call->output_watch);
     if (call->match) {
         call->reader = reader_new(output, &reader);
-        on_text(call, READER_READY);
+        on_text(call);
     }
 }
 

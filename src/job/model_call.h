@@ -54,13 +54,10 @@ struct call_options {
 
 struct model_call *call_new(struct model_calls *calls, const struct call_options *options);
 
-/* Also leaves the job when nobody else has it: no call, not the table. */
+/* Also leaves the job when neither the table nor another call has it. */
 void call_free(struct model_call *call);
 
-/* Hands the job over (model_calls_options.on_left), or frees it. */
-void model_calls_leave(const struct model_calls *calls, struct job *job);
-
-/* Whether the job is in the table; and puts it there, killing whoever has to go for it. */
+/* Whether the job is in the table; and puts it there, killing the one that has to go for it. */
 bool call_is_stored(const struct model_call *call);
 void call_store(struct model_call *call);
 

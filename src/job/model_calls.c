@@ -4,7 +4,7 @@
  * A job belongs to its calls and the table together: it is freed when neither has it. Its id is
  * reserved before anything is started and given back on every way on which no job comes of it.
  *
- * It does not choose a sandbox or an environment, and asks nobody for approval. */
+ * It does not choose a sandbox or an environment, and asks for no approval. */
 #include "job/model_calls.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* The calls that a model makes: exec_command and write_stdin as it knows them
- * (spec/unified-exec.md), and wait_for, which waits for something instead of for time.
+ * (docs/model-calls.md), and wait_for, which waits for something instead of for time.
  *
  *     model_calls_new()
  *       model_calls_exec(), model_calls_write(), model_calls_wait(), model_calls_terminate()
@@ -9,7 +9,7 @@
  *       model_calls_list(), model_calls_resize(), model_calls_terminate_all()      answer at once
  *     model_calls_free()   ends every call without on_done and kills every command; not from on_done
  *
- * Any number of calls may wait on one job. Nobody waits for anybody: a write is done when it is
+ * Any number of calls may wait on one job. No call waits for another: a write is done when it is
  * asked for, and everything that was written goes to the call that comes back first and to no other
  * one. The end is told to all of them.
  *
@@ -35,7 +35,7 @@ struct sandbox;
 struct model_calls;
 struct model_call;
 
-/* A command that ends sooner is not stored and pushes no other one out; spec 1. */
+/* A command that ends sooner is not stored and pushes no other one out; docs/model-calls.md. */
 #define MODEL_CALL_EARLY_NS UINT64_C(150000000)
 
 #define MODEL_CALL_GRACE_NS UINT64_C(2000000000) /* between SIGTERM and SIGKILL */

@@ -1,5 +1,5 @@
 /* What a model sees of a call to exec_command or write_stdin, byte for byte
- * (spec/unified-exec.md 11, "Text response layout"):
+ * (docs/model-calls.md):
  *
  *     Chunk ID: 3fa96e
  *     Wall time: 0.2507 seconds
@@ -23,7 +23,7 @@ struct headtail;
 
 enum { MODEL_CHUNK_ID_SIZE = 7 }; /* six hex digits and NUL */
 
-#define MODEL_TOKENS_DEFAULT UINT64_C(10000) /* spec/unified-exec.md 1 */
+#define MODEL_TOKENS_DEFAULT UINT64_C(10000) /* docs/model-calls.md */
 
 /* The low 24 bits as six lower-case hex digits. */
 void model_chunk_id(uint32_t number, char ret_id[MODEL_CHUNK_ID_SIZE]);

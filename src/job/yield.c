@@ -1,4 +1,4 @@
-/* See yield.h. One row per kind of call; values of spec/unified-exec.md 1. A default is within its
+/* See yield.h. One row per kind of call; values of docs/model-calls.md. A default is within its
  * limits, so only what was asked for can be clamped. */
 #include "job/yield.h"
 

@@ -1,4 +1,4 @@
-/* How long a call waits before it returns (spec/unified-exec.md 1). */
+/* How long a call waits before it returns (docs/model-calls.md). */
 #pragma once
 
 #include <stdbool.h>

@@ -52,7 +52,7 @@ static void on_session(struct job_watch *watch, enum job_event event)
     loop_timer_start(session->change, 0);
 }
 
-static void on_reader(void *data, enum reader_event event)
+static void on_reader(void *data)
 {
     loop_timer_start(((struct cordon_session *)data)->change, 0);
 }
@@ -127,7 +127,7 @@ int cordon_session_start(struct cordon_engine *engine, const struct cordon_sessi
     session->change = loop_timer_new(engine->loop, on_time, session);
     session->reader = reader_new(
         job_output(started),
-        &(struct reader_options){.unit = OUTPUT_BY_RUN, .on_event = on_reader, .data = session});
+        &(struct reader_options){.unit = OUTPUT_BY_RUN, .on_ready = on_reader, .data = session});
     session->watch.on_event = on_session;
     job_watch(started, &session->watch);
     loop_timer_start(session->change, 0); /* the host reads, and is told from then on */

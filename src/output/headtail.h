@@ -1,5 +1,5 @@
 /* The beginning and the end of a text of any length, half and half, and the exact number of bytes
- * left out between them (spec/unified-exec.md 7). */
+ * left out between them. */
 #pragma once
 
 #include "output/ring.h"
@@ -23,14 +23,14 @@ void headtail_done(struct headtail *headtail);
 
 void headtail_add(struct headtail *headtail, const char *bytes, size_t len);
 
-/* `bytes` bytes that nobody has any more come next: they are counted, and the head is closed, so
+/* `bytes` bytes that are lost come next: they are counted, and the head is closed, so
  * that the marker stands where they are missing. */
 void headtail_omit(struct headtail *headtail, uint64_t bytes);
 
 /* Bytes that came, retained and omitted. */
 uint64_t headtail_total(const struct headtail *headtail);
 
-/* Between head and tail when something was left out; spec/unified-exec.md 7. */
+/* Between head and tail when something was left out. */
 #define HEADTAIL_MARKER "... %" PRIu64 " bytes omitted ..."
 
 /* Appends head and tail as valid UTF-8, with the marker between two newlines when something was

@@ -1,5 +1,5 @@
 /* What a model has not been shown yet: each byte is given out once, bounded to the beginning and
- * the end of what came since the last time (spec/unified-exec.md 6 and 7). */
+ * the end of what came since the last time (docs/model-calls.md). */
 #pragma once
 
 #include "output/headtail.h"

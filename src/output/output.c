@@ -219,8 +219,7 @@ static void chunk_index_init(struct chunk_index *chunks, const struct spool_opti
     ring_init(&chunks->head, SIZE_MAX);
     ring_init(&chunks->tail, SIZE_MAX);
     if (spool)
-        chunks->spool =
-            spool_new(&(struct spool_options){.folder = spool->folder, .quota = UINT64_MAX});
+        chunks->spool = spool_new(&(struct spool_options){.dir = spool->dir, .quota = UINT64_MAX});
 }
 
 static void chunk_index_done(struct chunk_index *chunks)
@@ -266,7 +265,7 @@ static bool page_load(struct chunk_index *chunks, uint64_t at)
     return false;
 }
 
-/* The byte at a position; -1 when there is none, or not any more. */
+/* The byte at a position; -1 when it has not come yet, or is lost. */
 static int chunk_index_byte(struct chunk_index *chunks, uint64_t at)
 {
     const struct chunk_index_page *page = chunks->cache;
@@ -287,8 +286,8 @@ static int chunk_index_byte(struct chunk_index *chunks, uint64_t at)
     return (unsigned char)page->bytes[at - page->at];
 }
 
-/* Loads the chunk behind the cursor, whose `left` is 0. false when there is none, or none that can
- * be read. */
+/* Loads the chunk behind the cursor, whose `left` is 0. false at the end, and when it cannot be
+ * read. */
 static bool chunk_index_next(struct chunk_index *chunks, struct output_cursor *cursor)
 {
     uint64_t value = 0;

@@ -25,7 +25,7 @@
 struct buf;
 struct output;
 
-#define OUTPUT_MEMORY_DEFAULT ((size_t)1 << 20) /* bytes, spec/unified-exec.md 1 */
+#define OUTPUT_MEMORY_DEFAULT ((size_t)1 << 20) /* bytes, docs/model-calls.md */
 
 struct output_options {
     size_t memory_max; /* bytes kept in memory: max / 2 of the head, the rest of the tail; 0 is 0 */
@@ -35,7 +35,7 @@ struct output_options {
 struct output *output_new(const struct output_options *options);
 void output_free(struct output *output);
 
-/* An empty chunk is none. */
+/* An empty chunk does not count. */
 void output_append(struct output *output, enum stream stream, const char *bytes, size_t len);
 
 /* Nothing comes any more. A spool with a name is brought up to date: byte n of its file is byte n
@@ -106,7 +106,7 @@ void output_read(struct output *output, struct output_cursor *cursor, enum outpu
  * nearest known place: the beginning, or the beginning of the newest bytes. */
 void output_seek(struct output *output, uint64_t offset, struct output_cursor *ret);
 
-/* The place where chunk `seq` + 1 begins, or the end when there is none such yet. When that place
+/* The place where chunk `seq` + 1 begins, or the end when it has not come yet. When that place
  * is lost, it is the beginning of the gap. */
 void output_seek_after(struct output *output, uint64_t seq, struct output_cursor *ret);
 
@@ -123,9 +123,9 @@ bool output_append_range(struct output *output, uint64_t from, uint64_t to, stru
 /* Appends all that is retained, with the marker of headtail.h on a line of its own in the gap. */
 bool output_render(struct output *output, struct buf *out);
 
-/* --- being told --- */
+/* --- notifications --- */
 
-/* Embedded in whoever wants to know; borrowed until output_unwatch(). The calls come from inside
+/* Embedded in what wants to be told; borrowed until output_unwatch(). The calls come from inside
  * output_append() and output_finish(); they must not change the output nor its set of watches. */
 struct output_watch {
     /* Something was appended, or the output ended. May be NULL. */

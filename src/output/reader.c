@@ -1,8 +1,8 @@
-/* See reader.h. A reader is a place and, for text, up to three bytes of each stream that it has
+/* See reader.h. A reader is a cursor and, for text, up to three bytes of each stream that it has
  * passed but not delivered.
  *
  * Bytes are held back only when a whole record is the beginning of a character. A longer record is
- * simply cut before such an end and the place set back, so that its sequence numbers stay exact;
+ * simply cut before such an end and the cursor set back, so that its sequence numbers stay exact;
  * the next read then begins with the bytes in question. */
 #include "output/reader.h"
 
@@ -27,36 +27,18 @@ struct reader {
     struct output_cursor cursor;
     struct reader_options options;
     struct held held[STREAM_COUNT];
-    bool is_armed; /* READER_READY is due when something comes */
-    bool is_high;
+    bool is_armed; /* on_ready is due when something comes */
 };
-
-static void reader_emit(const struct reader *reader, enum reader_event event)
-{
-    if (reader->options.on_event)
-        reader->options.on_event(reader->options.data, event);
-}
 
 static void reader_on_new(struct output_watch *watch)
 {
     struct reader *reader = container_of(watch, struct reader, watch);
 
-    if (reader->options.high && !reader->is_high && reader_unread(reader) > reader->options.high) {
-        reader->is_high = true;
-        reader_emit(reader, READER_HIGH);
-    }
-    if (reader->is_armed) {
-        reader->is_armed = false;
-        reader_emit(reader, READER_READY);
-    }
-}
-
-static void reader_check_low(struct reader *reader)
-{
-    if (!reader->is_high || reader_unread(reader) > reader->options.low)
+    if (!reader->is_armed)
         return;
-    reader->is_high = false;
-    reader_emit(reader, READER_LOW);
+    reader->is_armed = false;
+    if (reader->options.on_ready)
+        reader->options.on_ready(reader->options.data);
 }
 
 struct reader *reader_new(struct output *output, const struct reader_options *options)
@@ -91,11 +73,6 @@ uint64_t reader_unread(const struct reader *reader)
     for (int i = 0; i < STREAM_COUNT; i++)
         unread += reader->held[i].len;
     return unread;
-}
-
-bool reader_is_high(const struct reader *reader)
-{
-    return reader->is_high;
 }
 
 /* Delivers what is held back as a record of its own. */
@@ -159,7 +136,7 @@ static void reader_hold(struct reader *reader, const char *bytes,
     held->last_seq = record->last_seq;
 }
 
-/* Reads a record of text; the place has its stream. false when there is none: all of it is held
+/* Reads a record of text; the cursor has its stream. false when there is nothing to give: all of it is held
  * back, or gone. */
 static bool reader_read_text(struct reader *reader, char *into, size_t max,
                              struct output_record *ret)
@@ -213,7 +190,6 @@ void reader_read(struct reader *reader, char *into, size_t max, struct output_re
     reader_read_record(reader, into, max, ret);
     if (ret->kind == OUTPUT_EMPTY)
         reader->is_armed = true;
-    reader_check_low(reader);
 }
 
 uint64_t reader_skip(struct reader *reader, uint64_t offset)
@@ -225,6 +201,5 @@ uint64_t reader_skip(struct reader *reader, uint64_t offset)
     output_seek(reader->output, offset, &reader->cursor);
     for (int i = 0; i < STREAM_COUNT; i++)
         reader->held[i].len = 0;
-    reader_check_low(reader);
     return before - reader_unread(reader);
 }

@@ -3,7 +3,7 @@
  *
  *     reader_new()
  *       reader_read() ...         until it says OUTPUT_EMPTY; from then on
- *       on_event READER_READY     ... once, when there is more, or the end
+ *       on_ready                  ... once, when there is more, or the end
  *     reader_free()               before the output, and not from a callback of this output
  */
 #pragma once
@@ -18,19 +18,11 @@ enum reader_text {
                     cannot come any more */
 };
 
-enum reader_event {
-    READER_READY, /* something to read, or the end */
-    READER_HIGH,  /* more than `high` bytes wait */
-    READER_LOW,   /* after that: at most `low` bytes wait */
-};
-
 struct reader_options {
     uint64_t offset; /* to begin at; beyond the end: the end */
     enum reader_text text;
     enum output_unit unit;
-    uint64_t high; /* 0: no watermarks */
-    uint64_t low;
-    void (*on_event)(void *data, enum reader_event event); /* may be NULL; may read */
+    void (*on_ready)(void *data); /* may be NULL; may read */
     void *data;
 };
 
@@ -50,8 +42,6 @@ uint64_t reader_offset(const struct reader *reader);
 
 /* Bytes that came and were not delivered: those held back and those lost included. */
 uint64_t reader_unread(const struct reader *reader);
-
-bool reader_is_high(const struct reader *reader); /* between READER_HIGH and READER_LOW */
 
 /* Goes on at `offset`, never backwards, and drops what is held back. Returns the number of bytes
  * that will not be delivered for it. */

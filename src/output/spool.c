@@ -19,7 +19,7 @@
 #define SPOOL_MODE 0600
 
 struct spool {
-    char *folder;
+    char *dir;
     char *name;
     uint64_t quota;
     uint64_t len;
@@ -32,7 +32,7 @@ struct spool *spool_new(const struct spool_options *options)
 {
     struct spool *spool = alloc_zero(1, sizeof *spool);
 
-    spool->folder = alloc_str(options->folder);
+    spool->dir = alloc_str(options->dir);
     spool->name = alloc_str(options->name);
     spool->quota = options->quota;
     spool->fd = -1;
@@ -46,36 +46,36 @@ void spool_free(struct spool *spool)
         return;
     if (spool->fd >= 0)
         close(spool->fd);
-    free(spool->folder);
+    free(spool->dir);
     free(spool->name);
     free(spool);
 }
 
-static const char *spool_folder(const struct spool *spool)
+static const char *spool_dir(const struct spool *spool)
 {
     const char *tmpdir = getenv("TMPDIR");
 
-    if (spool->folder)
-        return spool->folder;
+    if (spool->dir)
+        return spool->dir;
     return tmpdir && *tmpdir == '/' ? tmpdir : "/tmp";
 }
 
-static int open_named(const char *folder, const char *name)
+static int open_named(const char *dir, const char *name)
 {
-    AUTO_FREE char *path = path_join(folder, name);
+    AUTO_FREE char *path = path_join(dir, name);
 
     return open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, SPOOL_MODE);
 }
 
-static int open_nameless(const char *folder)
+static int open_nameless(const char *dir)
 {
-    int fd = open(folder, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, SPOOL_MODE);
+    int fd = open(dir, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, SPOOL_MODE);
     AUTO_FREE char *path = NULL;
 
     if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
         return fd;
     /* a file system without O_TMPFILE (overlayfs before 6.6, NFS) */
-    path = path_join(folder, "cordon-spool-XXXXXX");
+    path = path_join(dir, "cordon-spool-XXXXXX");
     fd = mkostemp(path, O_CLOEXEC);
     if (fd >= 0)
         unlink(path);
@@ -90,12 +90,12 @@ void spool_fail(struct spool *spool, int error)
 
 static bool spool_open(struct spool *spool)
 {
-    const char *folder = spool_folder(spool);
+    const char *dir = spool_dir(spool);
 
     if (spool->name && strchr(spool->name, '/'))
         errno = EINVAL;
     else if (!sys_fault())
-        spool->fd = spool->name ? open_named(folder, spool->name) : open_nameless(folder);
+        spool->fd = spool->name ? open_named(dir, spool->name) : open_nameless(dir);
     if (spool->fd < 0)
         spool_fail(spool, errno);
     return spool->fd >= 0;
@@ -145,7 +145,7 @@ bool spool_read(struct spool *spool, uint64_t at, char *into, size_t len)
 
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <= 0) { /* nothing: somebody has shortened the file */
+        if (n <= 0) { /* nothing: the file was shortened */
             spool_fail(spool, n < 0 ? errno : EIO);
             spool->len = 0;
             return false;

@@ -2,7 +2,7 @@
  * to a quota, and from which any range can be read back.
  *
  * The file is made when the first byte is written. It has no name, so it is gone with its
- * descriptor, unless a name is asked for; then the folder must not be one that the command can
+ * descriptor, unless a name is asked for; then the directory must not be one that the command can
  * write to. */
 #pragma once
 
@@ -13,16 +13,16 @@
 struct spool;
 
 struct spool_options {
-    const char *folder; /* absolute; NULL: $TMPDIR or /tmp */
-    const char *name;   /* in that folder, must not exist yet; NULL: no name */
-    uint64_t quota;     /* bytes */
+    const char *dir;  /* absolute; NULL: $TMPDIR or /tmp */
+    const char *name; /* in that directory, must not exist yet; NULL: no name */
+    uint64_t quota;   /* bytes */
 };
 
 enum spool_state {
     SPOOL_NONE,   /* not asked for */
     SPOOL_OK,     /* takes what comes */
     SPOOL_FULL,   /* the quota is reached; what it holds can be read */
-    SPOOL_FAILED, /* a system call failed: disk full, no such folder, ... */
+    SPOOL_FAILED, /* a system call failed: disk full, no such directory, ... */
 };
 
 /* Touches no disk. The strings are copied. */

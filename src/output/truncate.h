@@ -1,5 +1,5 @@
 /* Cutting the middle out of a text for a model, in the forms that models know
- * (spec/unified-exec.md 11, "Truncation forms"). Texts are valid UTF-8. */
+ * (docs/model-calls.md). Texts are valid UTF-8. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,10 +1,10 @@
-/* See cgroup.h. Nothing is taken that is not offered: the folder above must already have the
+/* See cgroup.h. Nothing is taken that is not offered: the directory above must already have the
  * controllers switched on for its children, and we never switch any on, since that changes the
- * host for others. As the kernel allows no processes in a folder with such children, it is the
- * folder above our own as a rule (the slice around a scope).
+ * host for others. As the kernel allows no processes in a directory with such children, it is the
+ * directory above our own as a rule (the slice around a scope).
  *
- * Who owns a cgroup shows twice: by the pid in its name, and by a lock on its folder that lives as
- * long as its owner (a pid alone would lie between pid namespaces). Only folders that fail both
+ * Who owns a cgroup shows twice: by the pid in its name, and by a lock on its directory that lives as
+ * long as its owner (a pid alone would lie between pid namespaces). Only directories that fail both
  * tests, and that no process is in, are swept away. */
 #include "process/cgroup.h"
 
@@ -65,8 +65,8 @@ static bool read_mount(const char *line, char *ret_root, char *ret_point)
            !strchr(ret_root, '\\') && !strchr(ret_point, '\\');
 }
 
-/* Where the folder `own` is to be seen; caller frees. NULL when no mount shows it. */
-static char *find_folder(const char *mountinfo, const char *own)
+/* Where the directory `own` is to be seen; caller frees. NULL when no mount shows it. */
+static char *find_dir(const char *mountinfo, const char *own)
 {
     char root[4096];
     char point[4096];
@@ -91,14 +91,14 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-static bool is_usable(const char *folder)
+static bool is_usable(const char *dir)
 {
-    AUTO_FREE char *control = path_join(folder, "cgroup.subtree_control");
-    AUTO_FREE char *procs = path_join(folder, "cgroup.procs");
+    AUTO_FREE char *control = path_join(dir, "cgroup.subtree_control");
+    AUTO_FREE char *procs = path_join(dir, "cgroup.procs");
     AUTO(buf_done) struct buf text = {0};
     struct err ignored;
 
-    if (access(folder, W_OK | X_OK) || access(procs, W_OK))
+    if (access(dir, W_OK | X_OK) || access(procs, W_OK))
         return false;
     if (fd_read_file(control, FILE_MAX, &text, &ignored) || !text.len)
         return false;
@@ -112,30 +112,30 @@ char *cgroup_find_base(const struct cgroup_paths *paths, struct err *err)
     AUTO(buf_done) struct buf cgroups = {0};
     AUTO(buf_done) struct buf mounts = {0};
     AUTO_FREE char *own = NULL;
-    AUTO_FREE char *folder = NULL;
+    AUTO_FREE char *dir = NULL;
     AUTO_FREE char *above = NULL;
 
     if (fd_read_file(self, FILE_MAX, &cgroups, err) ||
         fd_read_file(mountinfo, FILE_MAX, &mounts, err))
         return NULL;
     own = find_own_path(cgroups.len ? cgroups.data : "");
-    folder = own ? find_folder(mounts.len ? mounts.data : "", own) : NULL;
-    if (!folder) {
+    dir = own ? find_dir(mounts.len ? mounts.data : "", own) : NULL;
+    if (!dir) {
         err_set(err, ERR_UNSUPPORTED, "this host shows no cgroup v2 that this process is in");
         return NULL;
     }
-    if (is_usable(folder))
-        return TAKE_PTR(folder);
-    above = path_parent(folder);
+    if (is_usable(dir))
+        return TAKE_PTR(dir);
+    above = path_parent(dir);
     if (!str_eq(own, "/") && is_usable(above))
         return TAKE_PTR(above);
     err_set(err, ERR_UNSUPPORTED,
             "no cgroup with the controllers memory and pids is delegated to this process at %s",
-            folder);
+            dir);
     return NULL;
 }
 
-/* The owner's pid in the name of a folder of ours; 0 for other folders. */
+/* The owner's pid in the name of a directory of ours; 0 for other directories. */
 static pid_t owner_of(const char *name)
 {
     unsigned pid;

@@ -1,6 +1,6 @@
-/* A cgroup v2 folder of a command's own, where this host lets us make one.
+/* A cgroup v2 directory of a command's own, where this host lets us make one.
  *
- *     cgroup_find_base()     the folder below which we may make cgroups with memory and pids
+ *     cgroup_find_base()     the directory below which we may make cgroups with memory and pids
  *     cgroup_open()          make "cordon-<pid>-<n>" there (and remove those of dead owners)
  *     cgroup_set(), launch with cgroup_fd(), cgroup_stat()
  *     cgroup_close()         kill what is left in it, remove it
@@ -46,5 +46,5 @@ int cgroup_set_pids(struct cgroup *cgroup, uint64_t count, struct err *err);
 
 void cgroup_stat(const struct cgroup *cgroup, struct cgroup_stat *ret);
 
-/* Kills what is left in it and removes it; a folder that is still busy stays for the next run. */
+/* Kills what is left in it and removes it; a directory that is still busy stays for the next run. */
 void cgroup_close(struct cgroup *cgroup);

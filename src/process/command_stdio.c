@@ -1,5 +1,5 @@
 /* See command_stdio.h. Reading takes what is there and goes back to the loop, so that a command that
- * writes without end holds up nobody else, and the two streams come in about the order in which
+ * writes without end holds up no other, and the two streams come in about the order in which
  * they were written.
  *
  * The writing end of the input is non-blocking; a write is tried at once when nothing waits, the
@@ -19,11 +19,11 @@
 #include <unistd.h>
 
 #define READ_SIZE 65536 /* what a pipe holds */
-#define READ_LITTLE 512 /* of a terminal: as if somebody typed */
+#define READ_LITTLE 512 /* of a terminal: what a person types at most */
 
 /* --- input --- */
 
-/* A terminal that nobody reads any more raises no SIGPIPE. */
+/* A terminal without a reader raises no SIGPIPE. */
 static ssize_t input_put(const struct input *input)
 {
     struct quiet quiet;
@@ -55,7 +55,7 @@ void input_drop(struct input *input)
     if (was_open && input->on_event)
         input->on_event(input->data, INPUT_CLOSED);
 }
-/* -1 when nobody reads any more. */
+/* -1 when there is no reader any more. */
 static int input_flush(struct input *input)
 {
     while (input->queue.len) {

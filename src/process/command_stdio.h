@@ -1,5 +1,5 @@
-/* Our ends of a command's stdin, stdout and stderr: pipes, a PTY, or none. Internal to exec;
- * process.h is the interface. */
+/* Our ends of a command's stdin, stdout and stderr: pipes, a PTY, or none.
+ * A part of process.h, which is the interface. */
 #pragma once
 
 #include "base/buf.h"

@@ -8,13 +8,13 @@
  *                                                  until every reader is at its end,
  *                                                  or drain.quiet / drain.total is over
  *
- * The report says how the command ended, and that nobody is left who could write; of an init that
+ * The report says how the command ended, and that no process is left that could write; of an init that
  * was killed, which never reports, the pidfd says that. Of a process that lingers the report says
  * only the first, and on_exit passes it on.
  *
  * Invariants: on_end is the last callback and the last thing its caller does, because it may free
  * the process. A PTY's slave stays open here until the pidfd fires: the master cannot see a false
- * end while the command closes and reopens its terminal (design.md 5). */
+ * end while the command closes and reopens its terminal. */
 #include "process/process.h"
 
 #include "base/alloc.h"

@@ -3,7 +3,7 @@
  *     process_start()      launch it; everything after comes as callbacks
  *       on_started         its program was executed
  *       on_output ...      bytes, in the order in which they were read
- *       on_input           room for more input again, or nobody reads it any more
+ *       on_input           room for more input again, or it has no reader any more
  *       on_end             exactly once, and last: how it ended
  *     process_free()       any time (also from on_end, but from no other callback): kills what runs
  *
@@ -42,7 +42,7 @@ enum process_stdin {
 
 enum input_event {
     INPUT_ROOM,   /* the queue is empty again after it had refused something */
-    INPUT_CLOSED, /* nobody reads any more; what was queued is dropped */
+    INPUT_CLOSED, /* it has no reader any more; what was queued is dropped */
 };
 
 /* How the command came to its end. */
@@ -62,7 +62,7 @@ struct process_end {
     struct rusage usage;
     uint64_t bytes_written; /* sent to storage */
     uint64_t output_bytes;  /* of all streams, as passed to on_output */
-    bool drain_cut;         /* somebody still held the output open when we stopped reading */
+    bool drain_cut;         /* the output was still held open when we stopped reading */
     uint64_t started_ns;    /* clock_now_ns() at process_start() */
     uint64_t ended_ns;      /* ... when the command itself had ended, before the drain */
 };
@@ -93,7 +93,7 @@ struct process_drain {
 };
 
 #define PROCESS_DRAIN_QUIET_NS UINT64_C(100000000)  /* 100 ms */
-#define PROCESS_DRAIN_TOTAL_NS UINT64_C(2000000000) /* 2 s, spec/exec-core.md 1.1 */
+#define PROCESS_DRAIN_TOTAL_NS UINT64_C(2000000000) /* 2 s, as in Codex */
 
 struct process_options {
     struct loop *loop; /* borrowed for the life of the process, as is the sandbox */
@@ -130,8 +130,8 @@ bool process_is_running(const struct process *process);
 bool process_is_alive(const struct process *process);
 
 /* Queues input (PIPE, TTY) and returns how much of it was taken: less than `len` when the queue of
- * INPUT_MAX bytes is full; INPUT_ROOM then follows when it is empty. Once nobody
- * reads the input any more everything is taken and dropped. */
+ * INPUT_MAX bytes is full; INPUT_ROOM then follows when it is empty. Once
+ * the input has no reader any more everything is taken and dropped. */
 size_t process_write(struct process *process, const void *bytes, size_t len);
 
 /* Ends the input behind what is queued: closes the pipe, or sends the terminal's end-of-file
@@ -142,7 +142,7 @@ void process_close_input(struct process *process);
  * after the end of the command stands still meanwhile, unless the command was to be terminated. */
 void process_hold_output(struct process *process, enum stream stream, bool on);
 
-/* Nobody wants more of a stream: the command gets SIGPIPE when it writes there. What a command on a
+/* No more of a stream is wanted: the command gets SIGPIPE when it writes there. What a command on a
  * PTY writes goes on being read. */
 void process_close_output(struct process *process, enum stream stream);
 

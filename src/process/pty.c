@@ -1,9 +1,9 @@
 /* See pty.h. The slave is opened through its master (TIOCGPTPEER, Linux 4.13) and not by name:
  * the name belongs to whichever devpts is mounted where we look, the descriptor cannot be wrong.
  *
- * Whoever reads the master should know: while any slave descriptor is open, a read on the master
+ * For readers of the master: while any slave descriptor is open, a read on the master
  * waits; when the last one closes, reads give what is still buffered and then fail with EIO.
- * Hang-up in poll(2) comes before the buffered rest is read and means nothing (design.md 5). */
+ * Hang-up in poll(2) comes before the buffered rest is read and means nothing. */
 #include "process/pty.h"
 
 #include "base/auto.h"

@@ -1,5 +1,5 @@
-/* Writing to a pipe that nobody reads raises SIGPIPE, whose disposition belongs to the host
- * program. Between these two it is held back, and taken away when it was ours. Internal to exec. */
+/* Writing to a pipe without a reader raises SIGPIPE, whose disposition belongs to the host
+ * program. Between these two it is held back, and taken away when it was ours. */
 #pragma once
 
 #include <signal.h>

@@ -38,7 +38,7 @@ struct resource_limits_scope {
 /* What is known after the command ended. */
 struct resource_limits_report {
     enum limit_mechanism by[LIMIT_COUNT];
-    bool hit[LIMIT_COUNT]; /* known to be hit; false can also mean that nobody can tell */
+    bool hit[LIMIT_COUNT]; /* known to be hit; false can also mean that it cannot be told */
     uint64_t memory_peak;  /* bytes, of the whole tree; 0 when not known (no cgroup) */
     uint64_t pids_peak;    /* 0 when not known */
 };

@@ -1,5 +1,4 @@
-/* Relays bytes into a command's stdin: given data, or what comes from a descriptor. Internal to
- * exec. */
+/* Relays bytes into a command's stdin: given data, or what comes from a descriptor. */
 #pragma once
 
 #include "base/err.h"

@@ -1,9 +1,9 @@
 /* See terminal.h. A terminal left raw is the rudest thing a program can do to a person, so there
- * are three nets: terminal_restore() on the ordinary way, atexit() for whoever calls exit() below
+ * are three nets: terminal_restore() on the ordinary way, atexit() for a call of exit() below
  * us, and a handler for signals that would end the program before either. The handler calls
  * nothing but tcsetattr, sigaction and raise, which are async-signal-safe (POSIX 2017, 2.4.3).
  * Signals that the loop takes by signalfd are blocked and never come to the handler. Handlers that
- * somebody else had installed are left alone. SIGKILL cannot be helped. */
+ * other code had installed are left alone. SIGKILL cannot be helped. */
 #include "process/terminal.h"
 
 #include "base/err.h"

@@ -12,7 +12,7 @@ struct terminal {
     struct termios saved;
 };
 
-/* The size of the terminal `fd`; both 0 when it is none. */
+/* The size of the terminal `fd`; both 0 when it is no terminal. */
 struct pty_size terminal_size(int fd);
 
 /* Remembers the settings of `fd` and switches it to raw. One terminal at a time per program. */

@@ -95,7 +95,7 @@ static void give_sequence(struct vt *vt, enum vt_kind kind, char final, struct v
     vt->state = VT_IN_TEXT;
 }
 
-/* A second one is known to nobody who reads these tokens. */
+/* A second one is known to no reader of these tokens. */
 static void add_intermediate(struct vt *vt, char c)
 {
     vt->token.intermediate = vt->token.intermediate ? DEL : c;

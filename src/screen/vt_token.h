@@ -20,7 +20,7 @@ enum vt_kind {
     VT_CONTROL, /* `final` is the character, below 0x20 */
     VT_ESCAPE,  /* ESC intermediate final (ECMA-48 5.3, 13.2) */
     VT_CSI,     /* CSI leader params intermediate final (ECMA-48 5.4) */
-    VT_TITLE,   /* of OSC 0 and OSC 2; what is not valid UTF-8 is none */
+    VT_TITLE,   /* of OSC 0 and OSC 2; what is not valid UTF-8 is left out */
 };
 
 struct vt_token {

@@ -228,13 +228,13 @@ static int is_case(const struct dirent *entry)
 
 static void test_cases(void **state)
 {
-    const char *folder = getenv("DENIAL_CASES");
+    const char *dir = getenv("DENIAL_CASES");
     struct dirent **entries;
-    int count = scandir(folder, &entries, is_case, alphasort);
+    int count = scandir(dir, &entries, is_case, alphasort);
 
     assert_true(count >= 40);
     for (int i = 0; i < count; i++) {
-        char *path = alloc_strf("%s/%s", folder, entries[i]->d_name);
+        char *path = alloc_strf("%s/%s", dir, entries[i]->d_name);
         json_error_t error;
         json_t *spec = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
 

@@ -226,7 +226,7 @@ static void check_input_fd(int fd, const char *expected)
 /* A pipe, a file, a device without readiness. */
 static void test_input_fd(void **state)
 {
-    char *folder = support_scratch_new();
+    char *dir = support_scratch_new();
     char path[256];
     int ends[2];
     int fd;
@@ -237,8 +237,8 @@ static void test_input_fd(void **state)
     check_input_fd(ends[0], "by pipe\nend\n");
     close(ends[0]);
 
-    support_write(folder, "input", "by file\n");
-    snprintf(path, sizeof path, "%s/input", folder);
+    support_write(dir, "input", "by file\n");
+    snprintf(path, sizeof path, "%s/input", dir);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     check_input_fd(fd, "by file\nend\n");
     close(fd);
@@ -246,7 +246,7 @@ static void test_input_fd(void **state)
     fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     check_input_fd(fd, "end\n");
     close(fd);
-    support_scratch_remove(folder);
+    support_scratch_remove(dir);
 }
 
 /* A command that does not read its input is no reason to wait, nor to die of SIGPIPE. */
@@ -283,12 +283,12 @@ static void test_output_bounded(void **state)
 
 static void test_limits_are_passed(void **state)
 {
-    char *folder = support_scratch_new();
+    char *dir = support_scratch_new();
     struct resource_limits_report limits;
     char script[256];
     struct shot shot;
 
-    snprintf(script, sizeof script, "exec head -c 100000 /dev/zero >%s/large", folder);
+    snprintf(script, sizeof script, "exec head -c 100000 /dev/zero >%s/large", dir);
     shot_init(&shot, script);
     shot.options.limits =
         (struct resource_limits){.cpu_time_ns = 1, .pids = 500, .file_size = 4096};
@@ -303,19 +303,19 @@ static void test_limits_are_passed(void **state)
     assert_int_equal(limits.by[LIMIT_FILE_SIZE], LIMIT_BY_RLIMIT);
     assert_int_equal(limits.by[LIMIT_MEMORY], LIMIT_UNSET);
     shot_done(&shot);
-    support_scratch_remove(folder);
+    support_scratch_remove(dir);
 }
 
 static void test_inherited(void **state)
 {
-    char *folder = support_scratch_new();
+    char *dir = support_scratch_new();
     char path[256];
     char text[32] = {0};
     int status;
     int fd;
     pid_t child;
 
-    snprintf(path, sizeof path, "%s/out", folder);
+    snprintf(path, sizeof path, "%s/out", dir);
     fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     child = fork();
     if (child == 0) {
@@ -332,7 +332,7 @@ static void test_inherited(void **state)
     assert_int_equal(pread(fd, text, sizeof text - 1, 0), 7);
     assert_string_equal(text, "direct\n");
     close(fd);
-    support_scratch_remove(folder);
+    support_scratch_remove(dir);
 }
 
 /* With a loop of the caller's, several times, nothing stays open. */

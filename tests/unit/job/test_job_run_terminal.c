@@ -67,13 +67,13 @@ static void test_ignored_signals_stay_ignored(void **state)
 /* Ctrl-Z stops us after the command, and going on goes on with both. */
 static void test_suspend(void **state)
 {
-    char *folder = support_scratch_new();
+    char *dir = support_scratch_new();
     char script[256];
     char *gate = NULL;
     int status;
     pid_t child;
 
-    assert_true(asprintf(&gate, "%s/gate", folder) > 0);
+    assert_true(asprintf(&gate, "%s/gate", dir) > 0);
     assert_int_equal(mkfifo(gate, 0600), 0);
     snprintf(script, sizeof script, "echo ready; cat %s; exit 6", gate);
     child = fork();
@@ -94,7 +94,7 @@ static void test_suspend(void **state)
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 6);
     free(gate);
-    support_scratch_remove(folder);
+    support_scratch_remove(dir);
 }
 
 static void test_tty_without_terminal(void **state)

@@ -15,19 +15,19 @@
 struct desk {
     struct output *output;
     struct reader *reader;
-    unsigned events[READER_LOW + 1];
+    unsigned ready;
 };
 
-static void on_event(void *data, enum reader_event event)
+static void on_ready(void *data)
 {
-    ((struct desk *)data)->events[event]++;
+    ((struct desk *)data)->ready++;
 }
 
 static void desk_open(struct desk *desk, size_t memory_max, struct reader_options options)
 {
     *desk = (struct desk){0};
     desk->output = output_new(&(struct output_options){.memory_max = memory_max});
-    options.on_event = on_event;
+    options.on_ready = on_ready;
     options.data = desk;
     desk->reader = reader_new(desk->output, &options);
 }
@@ -91,50 +91,22 @@ static void ready_is_said_once_per_empty(void **state)
 
     desk_open(&desk, 100, (struct reader_options){0});
     out(&desk, "a");
-    assert_int_equal(desk.events[READER_READY], 0); /* it has not read yet */
+    assert_int_equal(desk.ready, 0); /* it has not read yet */
     assert_reads(&desk, 10, "o1-1@0 a");
     out(&desk, "b");
-    assert_int_equal(desk.events[READER_READY], 0);
+    assert_int_equal(desk.ready, 0);
     assert_reads(&desk, 10, "o2-2@1 b");
     assert_reads(&desk, 10, "empty");
     out(&desk, "c");
     out(&desk, "d");
-    assert_int_equal(desk.events[READER_READY], 1);
+    assert_int_equal(desk.ready, 1);
     assert_reads(&desk, 10, "o3-3@2 c");
     assert_reads(&desk, 10, "o4-4@3 d");
     assert_reads(&desk, 10, "empty");
-    assert_int_equal(desk.events[READER_READY], 1);
+    assert_int_equal(desk.ready, 1);
     output_finish(desk.output);
-    assert_int_equal(desk.events[READER_READY], 2);
+    assert_int_equal(desk.ready, 2);
     assert_reads(&desk, 10, "end");
-    desk_close(&desk);
-}
-
-static void watermarks_have_two_edges(void **state)
-{
-    struct desk desk;
-
-    desk_open(&desk, 100, (struct reader_options){.high = 4, .low = 2});
-    out(&desk, "abcd");
-    assert_int_equal(desk.events[READER_HIGH], 0);
-    out(&desk, "efgh");
-    out(&desk, "i");
-    assert_int_equal(desk.events[READER_HIGH], 1);
-    assert_true(reader_is_high(desk.reader));
-    assert_int_equal(reader_unread(desk.reader), 9);
-    assert_reads(&desk, 10, "o1-1@0 abcd");
-    assert_true(reader_is_high(desk.reader));
-    assert_int_equal(desk.events[READER_LOW], 0);
-    assert_reads(&desk, 10, "o2-2@4 efgh");
-    assert_false(reader_is_high(desk.reader));
-    assert_int_equal(desk.events[READER_LOW], 1);
-    assert_reads(&desk, 10, "o3-3@8 i");
-    assert_int_equal(desk.events[READER_LOW], 1);
-    out(&desk, "jklmn");
-    assert_int_equal(desk.events[READER_HIGH], 2);
-    assert_int_equal(reader_skip(desk.reader, 13), 4);
-    assert_int_equal(desk.events[READER_LOW], 2);
-    assert_reads(&desk, 10, "o4-4@13 n");
     desk_close(&desk);
 }
 
@@ -418,7 +390,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(begins_where_it_is_told),
         cmocka_unit_test(ready_is_said_once_per_empty),
-        cmocka_unit_test(watermarks_have_two_edges),
         cmocka_unit_test(a_slow_reader_gets_a_gap_and_holds_up_nobody),
         cmocka_unit_test(a_torn_character_is_held_back),
         cmocka_unit_test(a_torn_character_is_given_at_the_end),

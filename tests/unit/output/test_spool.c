@@ -23,7 +23,7 @@
 #endif
 
 struct place {
-    char *folder;
+    char *dir;
     unsigned fds;
 };
 
@@ -32,7 +32,7 @@ static int setup(void **state)
     struct place *place = alloc_zero(1, sizeof *place);
 
     sys_fault_at(0, 0);
-    place->folder = support_scratch_new();
+    place->dir = support_scratch_new();
     place->fds = support_open_fds();
     *state = place;
     return 0;
@@ -44,14 +44,14 @@ static int teardown(void **state)
 
     sys_fault_at(0, 0);
     assert_int_equal(support_open_fds(), place->fds);
-    support_scratch_remove(place->folder);
+    support_scratch_remove(place->dir);
     free(place);
     return 0;
 }
 
-static const char *folder_of(void **state)
+static const char *dir_of(void **state)
 {
-    return ((const struct place *)*state)->folder;
+    return ((const struct place *)*state)->dir;
 }
 
 static struct output *new_output(size_t memory_max, struct spool_options spool)
@@ -99,7 +99,7 @@ static uint64_t check_all(const struct script *script, struct output *output, en
 static void nothing_is_lost_within_the_quota(void **state)
 {
     struct output *output =
-        new_output(100, (struct spool_options){.folder = folder_of(state), .quota = 1 << 20});
+        new_output(100, (struct spool_options){.dir = dir_of(state), .quota = 1 << 20});
     struct script script;
 
     script_init(&script, 1);
@@ -116,7 +116,7 @@ static void nothing_is_lost_within_the_quota(void **state)
 static void the_quota_is_exact(void **state)
 {
     struct output *output =
-        new_output(100, (struct spool_options){.folder = folder_of(state), .quota = 1234});
+        new_output(100, (struct spool_options){.dir = dir_of(state), .quota = 1234});
     struct script script;
 
     script_init(&script, 2);
@@ -152,7 +152,7 @@ static void what_the_quota_leaves_out_is_shown_with_its_offset(void **state)
     for (uint64_t quota = 0; quota < 400; quota++) {
         const uint64_t start = quota < 20 ? 20 : quota; /* the head is in memory */
         struct output *output =
-            new_output(40, (struct spool_options){.folder = folder_of(state), .quota = quota});
+            new_output(40, (struct spool_options){.dir = dir_of(state), .quota = quota});
         struct losses losses = {.watch = {.on_loss = on_loss}, .next = start};
         struct script script;
 
@@ -169,10 +169,10 @@ static void what_the_quota_leaves_out_is_shown_with_its_offset(void **state)
 
 static void a_file_with_a_name_holds_everything_in_the_end(void **state)
 {
-    AUTO_FREE char *path = path_join(folder_of(state), "log");
+    AUTO_FREE char *path = path_join(dir_of(state), "log");
     AUTO(buf_done) struct buf text;
     struct output *output = new_output(
-        100, (struct spool_options){.folder = folder_of(state), .name = "log", .quota = 1 << 20});
+        100, (struct spool_options){.dir = dir_of(state), .name = "log", .quota = 1 << 20});
     struct script script;
     struct stat st;
     struct err err;
@@ -192,10 +192,10 @@ static void a_file_with_a_name_holds_everything_in_the_end(void **state)
 
 static void a_short_output_is_in_its_file_too(void **state)
 {
-    AUTO_FREE char *path = path_join(folder_of(state), "log");
+    AUTO_FREE char *path = path_join(dir_of(state), "log");
     AUTO(buf_done) struct buf text;
     struct output *output = new_output(
-        100, (struct spool_options){.folder = folder_of(state), .name = "log", .quota = 1 << 20});
+        100, (struct spool_options){.dir = dir_of(state), .name = "log", .quota = 1 << 20});
     struct err err;
 
     output_append(output, STREAM_STDOUT, "short", 5);
@@ -222,21 +222,21 @@ static void check_unusable(struct spool_options spool, int error)
 
 static void places_that_cannot_be_used(void **state)
 {
-    AUTO_FREE char *missing = path_join(folder_of(state), "missing");
+    AUTO_FREE char *missing = path_join(dir_of(state), "missing");
 
-    support_write(folder_of(state), "taken", "precious");
-    check_unusable((struct spool_options){.folder = missing, .quota = 1000}, ENOENT);
-    check_unusable(
-        (struct spool_options){.folder = folder_of(state), .name = "taken", .quota = 1000}, EEXIST);
-    check_unusable(
-        (struct spool_options){.folder = folder_of(state), .name = "../up", .quota = 1000}, EINVAL);
+    support_write(dir_of(state), "taken", "precious");
+    check_unusable((struct spool_options){.dir = missing, .quota = 1000}, ENOENT);
+    check_unusable((struct spool_options){.dir = dir_of(state), .name = "taken", .quota = 1000},
+                   EEXIST);
+    check_unusable((struct spool_options){.dir = dir_of(state), .name = "../up", .quota = 1000},
+                   EINVAL);
 }
 
 /* A file size limit makes write(2) stop short and then fail, as a full disk does. */
 static void a_write_that_stops_short(void **state)
 {
     struct output *output =
-        new_output(100, (struct spool_options){.folder = folder_of(state), .quota = 1 << 20});
+        new_output(100, (struct spool_options){.dir = dir_of(state), .quota = 1 << 20});
     struct rlimit before;
     struct rlimit limit;
     struct script script;
@@ -263,7 +263,7 @@ static void every_failure_of_a_write_is_survived(void **state)
 
     for (unsigned nth = 0; nth <= calls; nth++) {
         struct output *output =
-            new_output(100, (struct spool_options){.folder = folder_of(state), .quota = 1 << 20});
+            new_output(100, (struct spool_options){.dir = dir_of(state), .quota = 1 << 20});
         struct script script;
         struct output_info info;
 
@@ -289,7 +289,7 @@ static void interrupted_calls_go_on(void **state)
 {
     for (unsigned nth = 4; nth < 20; nth++) { /* before, files are opened */
         struct output *output =
-            new_output(100, (struct spool_options){.folder = folder_of(state), .quota = 1 << 20});
+            new_output(100, (struct spool_options){.dir = dir_of(state), .quota = 1 << 20});
         struct script script;
 
         script_init(&script, 6);
@@ -311,7 +311,7 @@ static void every_failure_of_a_read_becomes_a_gap(void **state)
 
     for (unsigned nth = 0; nth <= calls; nth++) {
         struct output *output =
-            new_output(100, (struct spool_options){.folder = folder_of(state), .quota = 1 << 20});
+            new_output(100, (struct spool_options){.dir = dir_of(state), .quota = 1 << 20});
         struct script script;
         uint64_t gone;
 

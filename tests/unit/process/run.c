@@ -174,8 +174,8 @@ void assert_emitted(const char *bytes, size_t len, size_t expected)
 
 void gate_init(struct gate *gate)
 {
-    gate->folder = support_scratch_new();
-    assert_true(asprintf(&gate->path, "%s/gate", gate->folder) > 0);
+    gate->dir = support_scratch_new();
+    assert_true(asprintf(&gate->path, "%s/gate", gate->dir) > 0);
     assert_int_equal(mkfifo(gate->path, 0600), 0);
 }
 
@@ -189,7 +189,7 @@ void gate_open(const struct gate *gate)
 
 void gate_done(struct gate *gate)
 {
-    support_scratch_remove(gate->folder);
+    support_scratch_remove(gate->dir);
     free(gate->path);
 }
 

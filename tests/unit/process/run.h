@@ -48,7 +48,7 @@ extern char *const test_env[];
 
 /* A FIFO that a command reads from, so that the test says when it goes on. */
 struct gate {
-    char *folder;
+    char *dir;
     char *path;
 };
 

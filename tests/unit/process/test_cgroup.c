@@ -1,4 +1,4 @@
-/* cgroup and limits: which folder, which files, which mechanism; against folders of our own, and
+/* cgroup and limits: which directory, which files, which mechanism; against directories of our own, and
  * against the kernel where it lets us. */
 #include "../base/support.h"
 
@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A scratch folder that looks like a cgroup v2 mount, with "user/shell" for our own cgroup. */
+/* A scratch directory that looks like a cgroup v2 mount, with "user/shell" for our own cgroup. */
 struct host {
     char *root;
     char *user;
@@ -31,7 +31,7 @@ struct host {
     struct cgroup_paths paths;
 };
 
-static char *make_folder(const char *parent, const char *name)
+static char *make_dir(const char *parent, const char *name)
 {
     char *path = path_join(parent, name);
 
@@ -46,8 +46,8 @@ static void host_init(struct host *host, const char *own)
     char line[512];
 
     host->root = support_scratch_new();
-    host->user = make_folder(host->root, "user");
-    host->shell = make_folder(host->user, "shell");
+    host->user = make_dir(host->root, "user");
+    host->shell = make_dir(host->user, "shell");
     host->self = path_join(host->root, "self");
     host->mountinfo = path_join(host->root, "mountinfo");
     host->paths = (struct cgroup_paths){.self = host->self, .mountinfo = host->mountinfo};
@@ -168,9 +168,9 @@ static struct cgroup *open_cgroup(const char *base)
     return cgroup;
 }
 
-static void assert_file(const char *folder, const char *name, const char *expected)
+static void assert_file(const char *dir, const char *name, const char *expected)
 {
-    char *path = path_join(folder, name);
+    char *path = path_join(dir, name);
     struct buf text;
     struct err err;
 
@@ -199,7 +199,7 @@ static void test_names_and_removal(void **state)
     free(base);
 }
 
-static void test_no_folder(void **state)
+static void test_no_dir(void **state)
 {
     struct err err = ERR_UNTOUCHED;
 
@@ -301,7 +301,7 @@ static void test_limits_and_counters(void **state)
     support_scratch_remove(base);
 }
 
-/* Whose writes into a cgroup fail falls back to rlimits: a plain folder has no memory.max. */
+/* Whose writes into a cgroup fail falls back to rlimits: a plain directory has no memory.max. */
 static void test_rlimits_instead(void **state)
 {
     const struct resource_limits limits = {
@@ -426,7 +426,7 @@ static const char *kernel_base(void)
     return NULL;
 }
 
-/* The kernel's own: what is left in it dies, and the folder goes. */
+/* The kernel's own: what is left in it dies, and the directory goes. */
 static void test_kernel_kills_and_forgets(void **state)
 {
     const char *base = kernel_base();
@@ -437,7 +437,7 @@ static void test_kernel_kills_and_forgets(void **state)
     pid_t child;
 
     if (!base)
-        fail_msg("no cgroup v2 folder that can be written to");
+        fail_msg("no cgroup v2 directory that can be written to");
     cgroup = open_cgroup(base);
     child = fork();
     if (child == 0) {
@@ -463,7 +463,7 @@ int main(void)
         cmocka_unit_test(test_find_in_odd_places),
         cmocka_unit_test(test_find_below_mount_root),
         cmocka_unit_test(test_names_and_removal),
-        cmocka_unit_test(test_no_folder),
+        cmocka_unit_test(test_no_dir),
         cmocka_unit_test(test_leftovers_of_the_dead),
         cmocka_unit_test(test_limits_and_counters),
         cmocka_unit_test(test_rlimits_instead),
@@ -474,7 +474,7 @@ int main(void)
     };
     size_t count = sizeof tests / sizeof *tests;
 
-    /* An ordinary user has a cgroup folder only where one was delegated. Root has one in CI. */
+    /* An ordinary user has a cgroup directory only where one was delegated. Root has one in CI. */
     if (!kernel_base() && !(getenv("CORDON_MUST_WORK") && geteuid() == 0))
         count--;
     return _cmocka_run_group_tests("cgroup", tests, count, NULL, NULL);

@@ -147,18 +147,18 @@ static void a_socket_gets_everything(void **state)
 static void a_file_gets_everything(void **state)
 {
     struct scene scene;
-    char *folder = support_scratch_new();
+    char *dir = support_scratch_new();
     char path[256];
     struct err err;
 
-    snprintf(path, sizeof path, "%s/out", folder);
+    snprintf(path, sizeof path, "%s/out", dir);
     scene_init(&scene, -1, open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     emit_large(&scene);
     assert_int_equal(lseek(scene.theirs, 0, SEEK_SET), 0);
     assert_int_equal(buf_read_fd(&scene.got, scene.theirs, &err), 0);
     assert_all_came(&scene);
     scene_done(&scene);
-    support_scratch_remove(folder);
+    support_scratch_remove(dir);
 }
 
 static void flags_of_the_descriptor_stay(void **state)

@@ -378,12 +378,12 @@ static void test_free_in_on_end(void **state)
 
 static void test_given_descriptors(void **state)
 {
-    char *folder = support_scratch_new();
+    char *dir = support_scratch_new();
     char *path = NULL;
     char text[32] = {0};
     struct run run;
 
-    assert_true(asprintf(&path, "%s/out", folder) > 0);
+    assert_true(asprintf(&path, "%s/out", dir) > 0);
     run_init(&run);
     run.options.stdio = PROCESS_FDS;
     run.options.fds[0] = run.options.fds[2] = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -395,7 +395,7 @@ static void test_given_descriptors(void **state)
     close(run.options.fds[0]); /* still ours */
     close(run.options.fds[1]);
     run_done(&run);
-    support_scratch_remove(folder);
+    support_scratch_remove(dir);
     free(path);
 }
 
