@@ -110,6 +110,21 @@ bool utf8_is_valid(const char *text, size_t len)
     return utf8_valid_len(text, len, NULL) == len;
 }
 
+bool utf8_append_character(struct buf *buf, uint32_t c)
+{
+    const char bytes[] = {(char)(c < 0x80      ? c
+                                 : c < 0x800   ? 0xc0 | c >> 6
+                                 : c < 0x10000 ? 0xe0 | c >> 12
+                                               : 0xf0 | c >> 18),
+                          (char)(0x80 | (c >> 12 & 0x3f)), (char)(0x80 | (c >> 6 & 0x3f)),
+                          (char)(0x80 | (c & 0x3f))};
+    size_t more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    char text[4] = {bytes[0]};
+
+    memcpy(text + 1, bytes + 4 - more, more);
+    return buf_append(buf, text, more + 1);
+}
+
 bool utf8_append_lossy(struct buf *buf, const char *text, size_t len)
 {
     const size_t before = buf->len;

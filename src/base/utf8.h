@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct buf;
 
@@ -30,6 +31,9 @@ bool utf8_is_valid(const char *text, size_t len);
 /* Appends the text with U+FFFD for every maximal ill-formed subpart, an incomplete end included.
  * false when the buffer's limit would be passed; nothing is appended then. */
 bool utf8_append_lossy(struct buf *buf, const char *text, size_t len);
+
+/* Appends one character; false when the buffer's limit would be passed. */
+bool utf8_append_character(struct buf *buf, uint32_t c);
 
 /* Where to cut so that at most `max` bytes stay and no valid character is torn. In ill-formed
  * places the cut is at `max` itself. */

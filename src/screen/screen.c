@@ -23,6 +23,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/utf8.h"
 #include "screen/scrollback.h"
 #include "screen/vt_token.h"
 
@@ -292,20 +293,6 @@ static void screen_show(struct screen *screen, const struct vt_token *token)
 
 /* --- cells to text --- */
 
-static void append_code_point(struct buf *ret, uint32_t c)
-{
-    const char bytes[] = {(char)(c < 0x80      ? c
-                                 : c < 0x800   ? 0xc0 | c >> 6
-                                 : c < 0x10000 ? 0xe0 | c >> 12
-                                               : 0xf0 | c >> 18),
-                          (char)(0x80 | (c >> 12 & 0x3f)), (char)(0x80 | (c >> 6 & 0x3f)),
-                          (char)(0x80 | (c & 0x3f))};
-    size_t more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-
-    buf_append(ret, bytes, 1);
-    buf_append(ret, bytes + 4 - more, more);
-}
-
 /* The second half of a wide character is (uint32_t)-1; it stays behind when the first is written
  * over. */
 static void append_cell(struct buf *ret, const VTermScreenCell *cell, bool *is_wide)
@@ -321,7 +308,7 @@ static void append_cell(struct buf *ret, const VTermScreenCell *cell, bool *is_w
     if (!first)
         buf_append(ret, " ", 1);
     for (size_t i = 0; i < VTERM_MAX_CHARS_PER_CELL && cell->chars[i]; i++)
-        append_code_point(ret, cell->chars[i]);
+        utf8_append_character(ret, cell->chars[i]);
     *is_wide = cell->width == 2 && first >= 0x300; /* no wide character is below */
 }
 

@@ -88,29 +88,6 @@ static bool is_quote(const struct rule_lexer *lexer, const struct quote *quote)
     return true;
 }
 
-static void append_character(struct buf *ret, uint32_t c)
-{
-    char bytes[4] = {(char)c};
-    size_t len = 1;
-
-    if (c >= 0x10000) {
-        bytes[0] = (char)(0xf0 | c >> 18);
-        bytes[1] = (char)(0x80 | (c >> 12 & 0x3f));
-        len = 4;
-    } else if (c >= 0x800) {
-        bytes[0] = (char)(0xe0 | c >> 12);
-        len = 3;
-    } else if (c >= 0x80) {
-        bytes[0] = (char)(0xc0 | c >> 6);
-        len = 2;
-    }
-    if (len >= 3)
-        bytes[len - 2] = (char)(0x80 | (c >> 6 & 0x3f));
-    if (len >= 2)
-        bytes[len - 1] = (char)(0x80 | (c & 0x3f));
-    buf_append(ret, bytes, len);
-}
-
 /* Behind \x, \u, \U or, with `base` 8, the backslash. */
 static const char *read_code(struct rule_lexer *lexer, unsigned base, unsigned digits)
 {
@@ -136,7 +113,7 @@ static const char *read_code(struct rule_lexer *lexer, unsigned base, unsigned d
         return "\\x and octal escapes go up to 7f (177 octal); for a character use \\u";
     if (c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
         return "there is no such character; \\u and \\U take a Unicode scalar value";
-    append_character(&lexer->token.text, c);
+    utf8_append_character(&lexer->token.text, c);
     return NULL;
 }
 

@@ -50,6 +50,8 @@ static enum utf8_kind next_exact(const char *text, size_t len, size_t *ret_len)
 
 static void every_character_is_valid_and_its_beginning_incomplete(void **state)
 {
+    AUTO(buf_done) struct buf appended = {.max = 4};
+
     for (uint32_t c = 0; c <= 0x10ffff; c++) {
         char text[4];
         size_t len = encode(c, text);
@@ -57,6 +59,10 @@ static void every_character_is_valid_and_its_beginning_incomplete(void **state)
 
         if (!len)
             continue;
+        buf_clear(&appended);
+        assert_true(utf8_append_character(&appended, c));
+        if (appended.len != len || memcmp(appended.data, text, len) != 0)
+            fail_msg("U+%04X is appended as something else", c);
         if (utf8_next(text, len, &step) != UTF8_VALID || step != len)
             fail_msg("U+%04X", c);
         for (size_t part = 1; part < len; part++)
