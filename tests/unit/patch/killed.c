@@ -41,7 +41,7 @@ static void forbid_flags(void)
         _exit(99);
 }
 
-static void child_run(int (*act)(const char *folder), const char *folder, enum renames renames)
+static void child_run(int (*act)(const char *dir), const char *dir, enum renames renames)
 {
     int status;
 
@@ -50,7 +50,7 @@ static void child_run(int (*act)(const char *folder), const char *folder, enum r
     if (ptrace(PTRACE_TRACEME, 0, 0, 0))
         _exit(98);
     raise(SIGSTOP);
-    status = act(folder);
+    status = act(dir);
     raise(SIGSTOP);
     _exit(status ? 1 : 0);
 }
@@ -96,14 +96,13 @@ static bool step(pid_t pid, unsigned nth)
     }
 }
 
-bool killed_run(int (*act)(const char *folder), const char *folder, enum renames renames,
-                unsigned nth)
+bool killed_run(int (*act)(const char *dir), const char *dir, enum renames renames, unsigned nth)
 {
     pid_t pid = fork();
     int status = 0;
 
     if (pid == 0)
-        child_run(act, folder, renames);
+        child_run(act, dir, renames);
     if (pid < 0 || !wait_stop(pid, &status))
         fail_msg("it cannot be traced: status %x", status);
     ptrace(PTRACE_SETOPTIONS, pid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);

@@ -1,7 +1,7 @@
-/* Ways out of the folder. Each is first tried with a writer that knows nothing of them (the attack
+/* Ways out of the directory. Each is first tried with a writer that knows nothing of them (the attack
  * is real), then as a patch: the file outside stays as it is.
  *
- *     base/ws         the folder of the patch
+ *     base/ws         the directory of the patch
  *     base/out/file   what must not change */
 #include "tree.h"
 
@@ -126,13 +126,13 @@ static void linked_file(void **state)
     check_attack(*state, "link");
 }
 
-static void linked_folder(void **state)
+static void linked_dir(void **state)
 {
     put_link(*state, "../out", "link");
     check_attack(*state, "link/file");
 }
 
-static void linked_folder_absolute(void **state)
+static void linked_dir_absolute(void **state)
 {
     struct place *place = *state;
     AUTO_FREE char *out = path_join(place->base, "out");
@@ -141,7 +141,7 @@ static void linked_folder_absolute(void **state)
     check_attack(place, "link/file");
 }
 
-static void linked_folder_below(void **state)
+static void linked_dir_below(void **state)
 {
     struct place *place = *state;
 
@@ -180,11 +180,11 @@ static void hard_link(void **state)
     assert_text(place->out, "secret\n");
 }
 
-/* --- races: somebody else acts between the reading and the writing --- */
+/* --- races: another process acts between the reading and the writing --- */
 
 struct half {
     struct patch *patch;
-    struct patch_dir folder;
+    struct patch_dir dir;
     struct recovery recovery;
     struct apply apply;
     struct changes changes;
@@ -195,7 +195,7 @@ static void half_done(struct half *half)
     apply_end(&half->apply);
     recovery_done(&half->recovery);
     changes_done(&half->changes);
-    patch_dir_done(&half->folder);
+    patch_dir_done(&half->dir);
     patch_free(half->patch);
 }
 
@@ -206,10 +206,10 @@ static void half_begin(const struct place *place, const char *text, struct half 
 
     half->patch = patch_parse(text, strlen(text), &err);
     assert_non_null(half->patch);
-    assert_int_equal(patch_dir_open(place->ws, &half->folder, &err), 0);
-    assert_int_equal(apply_begin(&half->folder, &half->recovery, &half->apply, &err), 0);
-    source = patch_dir_source(&half->folder);
-    if (changes_compute(half->patch, &source, half->folder.path, &half->changes, &err))
+    assert_int_equal(patch_dir_open(place->ws, &half->dir, &err), 0);
+    assert_int_equal(apply_begin(&half->dir, &half->recovery, &half->apply, &err), 0);
+    source = patch_dir_source(&half->dir);
+    if (changes_compute(half->patch, &source, half->dir.path, &half->changes, &err))
         fail_msg("%s", err.msg);
 }
 
@@ -221,10 +221,10 @@ static void rename_in(const struct place *place, const char *from, const char *t
     assert_int_equal(rename(old, new), 0);
 }
 
-static void folder_becomes_link(void **state)
+static void dir_becomes_link(void **state)
 {
     struct place *place = *state;
-    AUTO(half_done) struct half half = {.folder = {.fd = -1}, .apply = {.ledger = {.fd = -1}}};
+    AUTO(half_done) struct half half = {.dir = {.fd = -1}, .apply = {.ledger = {.fd = -1}}};
     struct err err;
 
     tree_put(place->ws, "d/file", "secret\n");
@@ -247,7 +247,7 @@ static void file_is_changed(void **state)
     struct place *place = *state;
     AUTO_FREE char *mine = path_join(place->ws, "mine");
     AUTO_FREE char *other = path_join(place->ws, "other");
-    AUTO(half_done) struct half half = {.folder = {.fd = -1}, .apply = {.ledger = {.fd = -1}}};
+    AUTO(half_done) struct half half = {.dir = {.fd = -1}, .apply = {.ledger = {.fd = -1}}};
     struct err err;
 
     tree_put(place->ws, "other", "1\n");
@@ -267,29 +267,29 @@ static void file_is_changed_at_the_last_moment(void **state)
 {
     struct place *place = *state;
     AUTO_FREE char *mine = path_join(place->ws, "mine");
-    AUTO(half_done) struct half half = {.folder = {.fd = -1}, .apply = {.ledger = {.fd = -1}}};
+    AUTO(half_done) struct half half = {.dir = {.fd = -1}, .apply = {.ledger = {.fd = -1}}};
     AUTO(steps_done) struct steps steps = {.id = "0123456789abcdef"};
     enum step_state look = STEP_DONE;
     struct err err;
 
     half_begin(place, "*** Begin Patch\n*** Update File: mine\n@@\n-mine\n+new\n*** End Patch\n",
                &half);
-    assert_int_equal(steps_plan(&half.folder, &half.changes, &steps, &err), 0);
-    assert_int_equal(step_prepare(&half.folder, &half.changes, &steps.items[0], &err), 0);
+    assert_int_equal(steps_plan(&half.dir, &half.changes, &steps, &err), 0);
+    assert_int_equal(step_prepare(&half.dir, &half.changes, &steps.items[0], &err), 0);
     tree_put(place->ws, "mine", "changed by hand\n");
-    assert_int_equal(step_do(&half.folder, &steps.items[0], &err), -1);
+    assert_int_equal(step_do(&half.dir, &steps.items[0], &err), -1);
     assert_string_equal(err.msg, "mine was changed by another process in the meantime; try again");
     assert_text(mine, "changed by hand\n");
-    assert_int_equal(step_check(&half.folder, &steps.items[0], &look, &err), 0);
+    assert_int_equal(step_check(&half.dir, &steps.items[0], &look, &err), 0);
     assert_int_equal(look, STEP_TODO);
-    assert_int_equal(step_discard(&half.folder, &steps.items[0], &err), 0);
+    assert_int_equal(step_discard(&half.dir, &steps.items[0], &err), 0);
 }
 
 static void file_appears(void **state)
 {
     struct place *place = *state;
     AUTO_FREE char *new = path_join(place->ws, "new");
-    AUTO(half_done) struct half half = {.folder = {.fd = -1}, .apply = {.ledger = {.fd = -1}}};
+    AUTO(half_done) struct half half = {.dir = {.fd = -1}, .apply = {.ledger = {.fd = -1}}};
     struct err err;
 
     half_begin(place,
@@ -301,7 +301,7 @@ static void file_appears(void **state)
     assert_text(new, "made by hand\n");
 }
 
-/* --- ledgers that nobody but an attacker has written --- */
+/* --- ledgers that an attacker has written --- */
 
 static void put_ledger(const struct place *place, const char *text, size_t len)
 {
@@ -352,7 +352,7 @@ static void planted_ledger_by_link(void **state)
     assert_text(((struct place *)*state)->out, "secret\n");
 }
 
-/* Whoever could not write in a folder could not have prepared anything there. */
+/* A process that could not write in a directory could not have prepared anything there. */
 static void planted_ledger_without_preparation(void **state)
 {
     struct place *place = *state;
@@ -401,12 +401,12 @@ int main(void)
         ATTACK(parent_from_below),
         ATTACK(absolute),
         ATTACK(linked_file),
-        ATTACK(linked_folder),
-        ATTACK(linked_folder_absolute),
-        ATTACK(linked_folder_below),
+        ATTACK(linked_dir),
+        ATTACK(linked_dir_absolute),
+        ATTACK(linked_dir_below),
         ATTACK(magic_link),
         ATTACK(hard_link),
-        ATTACK(folder_becomes_link),
+        ATTACK(dir_becomes_link),
         ATTACK(file_is_changed),
         ATTACK(file_is_changed_at_the_last_moment),
         ATTACK(file_appears),

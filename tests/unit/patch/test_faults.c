@@ -52,21 +52,21 @@ static void drop_own(json_t *tree)
     }
 }
 
-static void recover(const char *folder)
+static void recover(const char *dir)
 {
     AUTO(patch_dir_done) struct patch_dir place = {.fd = -1};
     AUTO(recovery_done) struct recovery recovery = {0};
     AUTO(apply_end) struct apply apply = {.ledger = {.fd = -1}};
     struct err err;
 
-    if (patch_dir_open(folder, &place, &err) || apply_begin(&place, &recovery, &apply, &err))
+    if (patch_dir_open(dir, &place, &err) || apply_begin(&place, &recovery, &apply, &err))
         fail_msg("%s", err.msg);
 }
 
 /* Whether a call failed. */
 static bool run_failing(const json_t *old, const json_t *new, unsigned nth, int error)
 {
-    char *folder = tree_make(old);
+    char *dir = tree_make(old);
     size_t descriptors = open_descriptors();
     const json_t *wanted;
     json_t *got;
@@ -74,20 +74,20 @@ static bool run_failing(const json_t *old, const json_t *new, unsigned nth, int 
     bool has_failed;
 
     sys_fault_at(nth, error);
-    wanted = tree_patch(folder, patch_text, &err) ? old : new;
+    wanted = tree_patch(dir, patch_text, &err) ? old : new;
     has_failed = nth && sys_fault_count() >= nth;
     sys_fault_at(0, 0);
     assert_int_equal(open_descriptors(), descriptors);
     assert_true(wanted == new || *err.msg);
-    got = tree_read(folder);
+    got = tree_read(dir);
     drop_own(got);
     assert_json_equal(got, wanted);
     json_decref(got);
-    recover(folder);
-    got = tree_read(folder);
+    recover(dir);
+    got = tree_read(dir);
     assert_json_equal(got, wanted);
     json_decref(got);
-    tree_remove(folder);
+    tree_remove(dir);
     return has_failed;
 }
 

@@ -1,5 +1,5 @@
 /* An apply that is killed: before each of its system calls, one run for each. What the next patch
- * in the folder finds is turned into exactly the old tree or exactly the new one, with nothing left
+ * in the directory finds is turned into exactly the old tree or exactly the new one, with nothing left
  * over; also when that is killed in turn, before each of its own calls; and on a file system that
  * cannot exchange two names. */
 #include "killed.h"
@@ -50,30 +50,30 @@ static int teardown(void **state)
     return 0;
 }
 
-static int act_patch(const char *folder)
+static int act_patch(const char *dir)
 {
     struct err err;
 
-    return tree_patch(folder, patch_text, &err);
+    return tree_patch(dir, patch_text, &err);
 }
 
 /* What every patch begins with. */
-static int act_recover(const char *folder)
+static int act_recover(const char *dir)
 {
     AUTO(patch_dir_done) struct patch_dir place = {.fd = -1};
     AUTO(recovery_done) struct recovery recovery = {0};
     AUTO(apply_end) struct apply apply = {.ledger = {.fd = -1}};
     struct err err;
 
-    if (patch_dir_open(folder, &place, &err) || apply_begin(&place, &recovery, &apply, &err))
+    if (patch_dir_open(dir, &place, &err) || apply_begin(&place, &recovery, &apply, &err))
         return -1;
     return recovery.left_alone.len ? -1 : 0;
 }
 
 /* 0: the old tree; 1: the new one; anything else fails the test. */
-static unsigned which_tree(const struct trees *trees, const char *folder)
+static unsigned which_tree(const struct trees *trees, const char *dir)
 {
-    AUTO_JSON json_t *got = tree_read(folder);
+    AUTO_JSON json_t *got = tree_read(dir);
 
     if (json_equal(got, trees->old))
         return 0;
@@ -92,17 +92,17 @@ enum { PATCH_WAS_KILLED = 1, RECOVERY_WAS_KILLED = 2 };
 
 static unsigned run_once(const struct trees *trees, const struct run *run, unsigned *ret_which)
 {
-    char *folder = tree_make(trees->old);
+    char *dir = tree_make(trees->old);
     unsigned killed = 0;
 
-    if (!killed_run(act_patch, folder, run->renames, run->nth))
+    if (!killed_run(act_patch, dir, run->renames, run->nth))
         killed |= PATCH_WAS_KILLED;
-    if (run->mth && !killed_run(act_recover, folder, run->renames, run->mth))
+    if (run->mth && !killed_run(act_recover, dir, run->renames, run->mth))
         killed |= RECOVERY_WAS_KILLED;
-    if (!killed_run(act_recover, folder, run->renames, 0))
-        fail_msg("nobody killed it");
-    *ret_which = which_tree(trees, folder);
-    tree_remove(folder);
+    if (!killed_run(act_recover, dir, run->renames, 0))
+        fail_msg("it was not killed");
+    *ret_which = which_tree(trees, dir);
+    tree_remove(dir);
     return killed;
 }
 

@@ -7,9 +7,9 @@
  *     summary   what a model is told; may be missing
  *     diff      with three lines of context; may be missing
  *     modes     {"path": "755"}: set before on the disk; result_modes: checked afterwards
- *     links     {"path": "target"}, made before on the disk; folders: ["path"], likewise
+ *     links     {"path": "target"}, made before on the disk; directories: ["path"], likewise
  *
- * With links or folders only the disk is tried. On the disk ROOT in texts is the folder. */
+ * With links or directories only the disk is tried. On the disk ROOT in texts is the directory. */
 #include "../policy/cases.h"
 #include "tree.h"
 
@@ -99,7 +99,7 @@ static void check_in_memory(const json_t *json)
 
 /* --- on the disk --- */
 
-static void set_up(const json_t *json, const char *folder)
+static void set_up(const json_t *json, const char *dir)
 {
     const char *path;
     json_t *value;
@@ -107,32 +107,32 @@ static void set_up(const json_t *json, const char *folder)
 
     json_object_foreach(json_object_get(json, "modes"), path, value)
     {
-        AUTO_FREE char *whole = path_join(folder, path);
+        AUTO_FREE char *whole = path_join(dir, path);
 
         assert_int_equal(chmod(whole, (mode_t)strtoul(json_string_value(value), NULL, 8)), 0);
     }
     json_object_foreach(json_object_get(json, "links"), path, value)
     {
-        AUTO_FREE char *whole = path_join(folder, path);
+        AUTO_FREE char *whole = path_join(dir, path);
 
         assert_int_equal(symlink(json_string_value(value), whole), 0);
     }
-    json_array_foreach(json_object_get(json, "folders"), i, value)
+    json_array_foreach(json_object_get(json, "dirs"), i, value)
     {
-        AUTO_FREE char *whole = path_join(folder, json_string_value(value));
+        AUTO_FREE char *whole = path_join(dir, json_string_value(value));
 
         assert_int_equal(mkdir(whole, 0777), 0);
     }
 }
 
-static void check_modes(const json_t *json, const char *folder)
+static void check_modes(const json_t *json, const char *dir)
 {
     const char *path;
     json_t *value;
 
     json_object_foreach(json_object_get(json, "result_modes"), path, value)
     {
-        AUTO_FREE char *whole = path_join(folder, path);
+        AUTO_FREE char *whole = path_join(dir, path);
         struct stat st;
 
         assert_int_equal(stat(whole, &st), 0);
@@ -142,36 +142,36 @@ static void check_modes(const json_t *json, const char *folder)
 
 static void check_on_disk(const json_t *json)
 {
-    char *folder = tree_make(json_object_get(json, "tree"));
-    AUTO_FREE char *text = with_root(case_string(json, "patch"), folder);
+    char *dir = tree_make(json_object_get(json, "tree"));
+    AUTO_FREE char *text = with_root(case_string(json, "patch"), dir);
     AUTO_JSON json_t *before = NULL;
     AUTO_JSON json_t *after = NULL;
     struct err err;
 
-    set_up(json, folder);
-    before = tree_read(folder);
-    if (tree_patch(folder, text, &err) == 0) {
-        after = tree_read(folder);
+    set_up(json, dir);
+    before = tree_read(dir);
+    if (tree_patch(dir, text, &err) == 0) {
+        after = tree_read(dir);
         assert_json_equal(after, json_object_get(json, "result"));
-        check_modes(json, folder);
+        check_modes(json, dir);
     } else {
-        after = tree_read(folder);
-        check_error(json, folder, &err);
+        after = tree_read(dir);
+        check_error(json, dir, &err);
         assert_json_equal(after, before);
     }
-    tree_remove(folder);
+    tree_remove(dir);
 }
 
 static void patch_case(void **state)
 {
-    static const char *const known[] = {"why",   "tree",         "patch",   "result",
-                                        "error", "summary",      "diff",    "modes",
-                                        "links", "result_modes", "folders", NULL};
+    static const char *const known[] = {"why",   "tree",         "patch", "result",
+                                        "error", "summary",      "diff",  "modes",
+                                        "links", "result_modes", "dirs",  NULL};
     const json_t *json = ((struct test_case *)*state)->json;
 
     case_check_keys(json, known);
     assert_true(!json_object_get(json, "result") == !!json_object_get(json, "error"));
-    if (!json_object_get(json, "links") && !json_object_get(json, "folders"))
+    if (!json_object_get(json, "links") && !json_object_get(json, "dirs"))
         check_in_memory(json);
     check_on_disk(json);
 }
@@ -181,9 +181,9 @@ static void patch_case(void **state)
 static void owner_and_attributes_are_kept(void **state)
 {
     AUTO_JSON json_t *tree = json_pack("{s:s}", "a", "x\n");
-    char *folder = tree_make(tree);
-    AUTO_FREE char *path = path_join(folder, "a");
-    AUTO_FREE char *moved = path_join(folder, "b");
+    char *dir = tree_make(tree);
+    AUTO_FREE char *path = path_join(dir, "a");
+    AUTO_FREE char *moved = path_join(dir, "b");
     bool is_root = geteuid() == 0;
     bool has_attributes = setxattr(path, "user.cordon", "kept", 4, 0) == 0;
     char value[8] = "";
@@ -191,7 +191,7 @@ static void owner_and_attributes_are_kept(void **state)
     struct err err;
 
     assert_int_equal(chown(path, is_root ? 1234 : geteuid(), is_root ? 2345 : getegid()), 0);
-    if (tree_patch(folder,
+    if (tree_patch(dir,
                    "*** Begin Patch\n*** Update File: a\n*** Move to: b\n@@\n-x\n+y\n"
                    "*** End Patch\n",
                    &err))
@@ -201,7 +201,7 @@ static void owner_and_attributes_are_kept(void **state)
     assert_int_equal(st.st_gid, is_root ? 2345 : getegid());
     assert_int_equal(getxattr(moved, "user.cordon", value, sizeof value), has_attributes ? 4 : -1);
     assert_string_equal(value, has_attributes ? "kept" : "");
-    tree_remove(folder);
+    tree_remove(dir);
 }
 
 int main(void)

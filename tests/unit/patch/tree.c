@@ -35,7 +35,7 @@ static bool is_dir(const json_t *tree, const char *path)
     return false;
 }
 
-/* A file where the path needs a folder; NULL: none. */
+/* A file where the path needs a directory; NULL: none. */
 static char *find_file_above(const json_t *tree, const char *path)
 {
     AUTO_FREE char *part = alloc_str(path);
@@ -101,9 +101,9 @@ static void make_parents(const char *path)
     }
 }
 
-void tree_put(const char *folder, const char *path, const char *text)
+void tree_put(const char *dir, const char *path, const char *text)
 {
-    AUTO_FREE char *whole = path_join(folder, path);
+    AUTO_FREE char *whole = path_join(dir, path);
     AUTO_CLOSE int fd = -1;
     struct err err;
 
@@ -115,14 +115,14 @@ void tree_put(const char *folder, const char *path, const char *text)
 
 char *tree_make(const json_t *tree)
 {
-    char *folder = alloc_str("/tmp/cordon-patch-test-XXXXXX");
+    char *dir = alloc_str("/tmp/cordon-patch-test-XXXXXX");
     const char *path;
     json_t *text;
 
-    if (!mkdtemp(folder))
+    if (!mkdtemp(dir))
         fail_msg("no folder in /tmp");
-    json_object_foreach((json_t *)tree, path, text) tree_put(folder, path, json_string_value(text));
-    return folder;
+    json_object_foreach((json_t *)tree, path, text) tree_put(dir, path, json_string_value(text));
+    return dir;
 }
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
@@ -165,7 +165,7 @@ static json_t *read_thing(const char *path, mode_t mode)
 
 static struct {
     json_t *tree;
-    size_t skip; /* of each path: the folder and a slash */
+    size_t skip; /* of each path: the directory and a slash */
 } reading;
 
 static int read_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
@@ -176,21 +176,21 @@ static int read_one(const char *path, const struct stat *st, int kind, struct FT
     if (ftw->level == 0)
         return 0;
     if (ftw->level > 1)
-        json_object_del(reading.tree, parent + reading.skip); /* not an empty folder, then */
+        json_object_del(reading.tree, parent + reading.skip); /* not an empty directory, then */
     json_object_set_new(reading.tree, path + reading.skip, read_thing(path, st->st_mode));
     return 0;
 }
 
-json_t *tree_read(const char *folder)
+json_t *tree_read(const char *dir)
 {
     reading.tree = json_object();
-    reading.skip = strlen(folder) + 1;
-    if (nftw(folder, read_one, 16, FTW_PHYS))
-        fail_msg("%s cannot be read", folder);
+    reading.skip = strlen(dir) + 1;
+    if (nftw(dir, read_one, 16, FTW_PHYS))
+        fail_msg("%s cannot be read", dir);
     return reading.tree;
 }
 
-int tree_patch(const char *folder, const char *text, struct err *err)
+int tree_patch(const char *dir, const char *text, struct err *err)
 {
     AUTO(patch_auto) struct patch *patch = patch_parse(text, strlen(text), err);
     AUTO(changes_done) struct changes changes = {.items = NULL};
@@ -199,8 +199,7 @@ int tree_patch(const char *folder, const char *text, struct err *err)
     AUTO(apply_end) struct apply apply = {.ledger = {.fd = -1}};
     struct source source = patch_dir_source(&place);
 
-    if (!patch || patch_dir_open(folder, &place, err) ||
-        apply_begin(&place, &recovery, &apply, err) ||
+    if (!patch || patch_dir_open(dir, &place, err) || apply_begin(&place, &recovery, &apply, err) ||
         changes_compute(patch, &source, place.path, &changes, err))
         return -1;
     return apply_commit(&apply, &changes, err);

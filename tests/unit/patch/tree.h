@@ -1,5 +1,5 @@
 /* Trees of files for tests of patches: a JSON object {"path": "text"}, as a source in memory and as
- * a folder on the disk. */
+ * a directory on the disk. */
 #pragma once
 
 #include "patch/changes.h"
@@ -13,17 +13,17 @@ struct source tree_source(json_t *tree);
 /* The tree after the changes; new reference. */
 json_t *tree_changed(const json_t *tree, const struct changes *changes);
 
-/* A new folder below /tmp that holds the tree. Fails the test when it cannot be made; the path is
+/* A new directory below /tmp that holds the tree. Fails the test when it cannot be made; the path is
  * to be given to tree_remove(). */
 char *tree_make(const json_t *tree);
 void tree_remove(char *path);
 
-/* Writes or replaces one file below the folder, and the folders on the way. */
-void tree_put(const char *folder, const char *path, const char *text);
+/* Writes or replaces one file below the directory, and the directories on the way. */
+void tree_put(const char *dir, const char *path, const char *text);
 
-/* Everything in the folder: files as text, empty folders as {}, links as {"link": "TARGET"}, other
+/* Everything in the directory: files as text, empty directories as {}, links as {"link": "TARGET"}, other
  * things as null. New reference. */
-json_t *tree_read(const char *folder);
+json_t *tree_read(const char *dir);
 
-/* The patch, applied to the folder as a program does it. */
-int tree_patch(const char *folder, const char *text, struct err *err);
+/* The patch, applied to the directory as a program does it. */
+int tree_patch(const char *dir, const char *text, struct err *err);

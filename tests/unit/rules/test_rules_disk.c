@@ -1,4 +1,4 @@
-/* rules_disk: layers as they lie in folders, and appending: what is written, that nothing is lost
+/* rules_disk: layers as they lie in directories, and appending: what is written, that nothing is lost
  * when many append at once, and that a broken file stays as it is. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
     return remove(path);
 }
 
-static int folder_open(void **state)
+static int dir_open(void **state)
 {
     char *path = alloc_str("/tmp/cordon-rules-XXXXXX");
 
@@ -47,14 +47,14 @@ static int folder_open(void **state)
     return *state ? 0 : -1;
 }
 
-static int folder_close(void **state)
+static int dir_close(void **state)
 {
     nftw(*state, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     free(*state);
     return 0;
 }
 
-static void make_folder(const char *base, const char *name)
+static void make_dir(const char *base, const char *name)
 {
     AUTO_FREE char *path = path_join(base, name);
 
@@ -116,14 +116,14 @@ static void layers_are_read_in_order(void **state)
     AUTO(rules_auto) struct rules *trusted = NULL;
     size_t problems;
 
-    make_folder(base, "user");
-    make_folder(base, "user/rules");
-    make_folder(base, "user/rules/folder.rules");
-    make_folder(base, "project");
-    make_folder(base, "project/.codex");
-    make_folder(base, "project/.codex/rules");
-    make_folder(base, "project/.cordon");
-    make_folder(base, "project/.cordon/rules");
+    make_dir(base, "user");
+    make_dir(base, "user/rules");
+    make_dir(base, "user/rules/folder.rules");
+    make_dir(base, "project");
+    make_dir(base, "project/.codex");
+    make_dir(base, "project/.codex/rules");
+    make_dir(base, "project/.cordon");
+    make_dir(base, "project/.cordon/rules");
     write_file(base, "user/rules/b.rules", "host_executable(\"u\", [\"~/new/u\"])\n");
     write_file(base, "user/rules/a.rules",
                "prefix_rule([\"u\"])\nhost_executable(\"u\", [\"~/old/u\"])\n");
@@ -156,17 +156,17 @@ static void the_administrator_forbids(void **state)
     const struct rules_dirs places = {.user = user, .administrator = admin};
     AUTO(rules_auto) struct rules *rules = NULL;
 
-    make_folder(base, "user");
-    make_folder(base, "user/rules");
-    make_folder(base, "admin");
-    make_folder(base, "admin/rules");
+    make_dir(base, "user");
+    make_dir(base, "user/rules");
+    make_dir(base, "admin");
+    make_dir(base, "admin/rules");
     write_file(base, "user/rules/x.rules", "prefix_rule([\"a\"])\n");
     write_file(base, "admin/rules/x.rules", "prefix_rule([\"a\"], decision=\"forbidden\")\n");
     rules = load(&places);
     assert_int_equal(decide(rules, "a"), RULE_FORBIDDEN);
 }
 
-/* A link to nothing, a folder that is none, one that is too large: each may have forbidden. */
+/* A link to nothing, a directory that is a file, a file that is too large: each may have forbidden. */
 static void what_cannot_be_read_is_a_problem(void **state)
 {
     const char *base = *state;
@@ -177,7 +177,7 @@ static void what_cannot_be_read_is_a_problem(void **state)
     const struct rules_problem *problems;
     size_t len;
 
-    make_folder(base, "rules");
+    make_dir(base, "rules");
     assert_int_equal(symlink("nowhere", link), 0);
     write_file(base, "rules/large.rules", "");
     assert_int_equal(truncate(large, RULES_SIZE_MAX + 1), 0);
@@ -272,8 +272,8 @@ static void links_stay(void **state)
     AUTO_FREE char *link = path_join(base, "rules/default.rules");
     struct stat st;
 
-    make_folder(base, "rules");
-    make_folder(base, "dotfiles");
+    make_dir(base, "rules");
+    make_dir(base, "dotfiles");
     write_file(base, "dotfiles/x.rules", "");
     assert_int_equal(symlink("../dotfiles/x.rules", link), 0);
     append(base, "prefix_rule([\"a\"])", RULES_APPENDED);
@@ -290,7 +290,7 @@ static void broken_files_stay_as_they_are(void **state)
     enum rules_append outcome;
     struct err err;
 
-    make_folder(base, "rules");
+    make_dir(base, "rules");
     write_file(base, "rules/default.rules", "prefix_rule([\n");
     assert_int_equal(rules_append(path, NULL, "prefix_rule([\"a\"])", &outcome, &err), -1);
     assert_non_null(strstr(err.msg, "default.rules:2:1: "));
@@ -329,12 +329,12 @@ static void a_failed_write_changes_nothing(void **state)
     assert_int_equal(access(left, F_OK), -1);
 }
 
-/* What another writer left when it was killed is in nobody's way. */
-static void a_killed_writer_is_in_nobodys_way(void **state)
+/* What another writer left when it was killed hinders no later one. */
+static void a_killed_writer_hinders_no_later_one(void **state)
 {
     const char *base = *state;
 
-    make_folder(base, "rules");
+    make_dir(base, "rules");
     write_file(base, "rules/default.rules.new", "prefix_rule([\"ha");
     append(base, "prefix_rule([\"a\"])", RULES_APPENDED);
     assert_file(base, "rules/default.rules", "prefix_rule([\"a\"])\n");
@@ -357,7 +357,7 @@ static void write_many(const char *base, int writer)
     _exit(0);
 }
 
-/* Each finds its lines again, whoever else was writing. */
+/* Each finds its lines again, whichever others were writing. */
 static void many_append_at_once(void **state)
 {
     const char *base = *state;
@@ -384,7 +384,7 @@ static void many_append_at_once(void **state)
     assert_int_equal(access(left, F_OK), -1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_open, folder_close)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, dir_open, dir_close)
 
 int main(void)
 {
@@ -398,7 +398,7 @@ int main(void)
         TEST(links_stay),
         TEST(broken_files_stay_as_they_are),
         TEST(a_failed_write_changes_nothing),
-        TEST(a_killed_writer_is_in_nobodys_way),
+        TEST(a_killed_writer_hinders_no_later_one),
         TEST(many_append_at_once),
     };
 

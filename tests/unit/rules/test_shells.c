@@ -22,7 +22,7 @@
 
 struct few {
     struct program_finder finder;
-    const char *const *paths; /* bare names are found in the folder of the first that fits */
+    const char *const *paths; /* bare names are found in the directory of the first that fits */
 };
 
 static bool few_find(const struct program_finder *finder, const char *name, char **ret_found,
