@@ -42,6 +42,15 @@
 
 /* --- a loop as a descriptor --- */
 
+/* Not clock_now_ns(): the kernel's timers go on while a test has stopped that one. */
+static uint64_t loop_clock_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * CLOCK_NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
 struct embedding {
     int epoll; /* libevent's; borrowed */
     int timer;
@@ -164,11 +173,8 @@ static void embedding_wake(struct embedding *embedding, uint64_t due_ns)
  * that is just over, is due in a millisecond: libevent's clock lags by a few. */
 static void embedding_rewind(struct embedding *embedding, uint64_t due_ns)
 {
-    struct timespec now;
-    uint64_t soon_ns;
+    uint64_t soon_ns = loop_clock_ns() + CLOCK_NS_PER_MS;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    soon_ns = (uint64_t)now.tv_sec * CLOCK_NS_PER_S + (uint64_t)now.tv_nsec + CLOCK_NS_PER_MS;
     if (due_ns && due_ns < soon_ns) /* 0 is a deferred call: it is not held up by that clock */
         due_ns = soon_ns;
     if (due_ns != embedding->due_ns)
@@ -331,15 +337,6 @@ void loop_watch_free(struct loop_watch *watch)
     if (watch->event)
         event_free(watch->event);
     free(watch);
-}
-
-/* Not clock_now_ns(): the kernel's timers go on while a test has stopped that one. */
-static uint64_t loop_clock_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * CLOCK_NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
 static void loop_timer_wait(struct loop_timer *timer, uint64_t delay_ns)

@@ -1,5 +1,5 @@
 /* What the tests of base share: cmocka with the headers that it wants before itself, checks on
- * `struct err`, and a scratch folder. */
+ * `struct err`, and a scratch directory. */
 #pragma once
 
 #include <setjmp.h>
@@ -33,7 +33,7 @@
 /* The number of descriptors that this process has open. */
 unsigned support_open_fds(void);
 
-/* A new empty folder under $TMPDIR or /tmp; its canonical path, to be given to
+/* A new empty directory under $TMPDIR or /tmp; its canonical path, to be given to
  * support_scratch_remove(), which deletes it with everything in it. */
 char *support_scratch_new(void);
 void support_scratch_remove(char *path);

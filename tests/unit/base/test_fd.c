@@ -1,5 +1,5 @@
 /* fd: descriptors that stay inside, stay ours and close themselves on exec. Everything is run in a
- * scratch folder that looks like this:
+ * scratch directory that looks like this:
  *
  *     outside.txt   inside/file   inside/sub/deep   inside/fifo
  *     inside/link -> file   inside/out -> ../outside.txt   inside/dirlink -> sub

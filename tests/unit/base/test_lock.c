@@ -76,7 +76,7 @@ static void holder_end(const struct holder *holder)
     assert_int_equal(waitpid(holder->pid, NULL, 0), holder->pid);
 }
 
-static void test_nobody_has_it(void **state)
+static void test_a_free_lock_is_taken(void **state)
 {
     int fd = open_it();
     int other = open_it();
@@ -101,7 +101,7 @@ static void test_given_up_while_waiting(void **state)
         assert_int_equal(flock(other, LOCK_SH | LOCK_NB), -1);
         assert_int_equal(errno, EWOULDBLOCK);
         close(fd);
-        assert_int_equal(flock(other, LOCK_SH | LOCK_NB), 0); /* nobody else has ours */
+        assert_int_equal(flock(other, LOCK_SH | LOCK_NB), 0); /* no other file has ours */
         close(other);
         assert_int_equal(waitpid(holder.pid, NULL, 0), holder.pid);
     }
@@ -133,7 +133,7 @@ static void test_no_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_file(test_nobody_has_it),
+        with_file(test_a_free_lock_is_taken),
         with_file(test_given_up_while_waiting),
         with_file(test_not_given_up),
         cmocka_unit_test(test_no_file),

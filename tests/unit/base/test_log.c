@@ -248,7 +248,7 @@ static void only_the_journals_own_socket_counts(void **state)
     assert_int_equal(*got(), '{');
 }
 
-static void errno_is_kept_even_when_nobody_reads(void **state)
+static void errno_is_kept_even_without_a_reader(void **state)
 {
     log_init(&(struct log_options){.fd = -1, .level = LOG_LEVEL_INFO, .form = LOG_FORM_TEXT});
     errno = ENOTTY;
@@ -271,7 +271,7 @@ int main(void)
         log_test(no_length_tears_the_line),
         log_test(journal_gets_priorities),
         log_test(only_the_journals_own_socket_counts),
-        log_test(errno_is_kept_even_when_nobody_reads),
+        log_test(errno_is_kept_even_without_a_reader),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

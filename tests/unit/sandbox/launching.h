@@ -13,7 +13,7 @@
 int launching_setup(void **state);
 int launching_teardown(void **state);
 
-/* A scratch folder with a writable "ws" in a tree that is otherwise read-only. */
+/* A scratch directory with a writable "ws" in a tree that is otherwise read-only. */
 struct ground {
     char *scratch;
     char *ws;
@@ -55,7 +55,7 @@ void command_start(struct command *ret, struct sandbox *sandbox, struct launch_o
 /* Waits until this much text came in all, or fails; the text so far. */
 const char *command_expect(struct command *command, const char *part);
 
-/* Waits until nobody has the other end of `out` open any more: every process is gone. */
+/* Waits until no process has the other end of `out` open any more: every process is gone. */
 void command_expect_silence(struct command *command);
 
 /* Waits for the end, reads the rest, and closes the launch. */

@@ -102,8 +102,8 @@ static void need(bool condition, enum plan_op op, const char *path, const char *
         fail_msg("%s %s: %s", plan_op_name(op), path, what);
 }
 
-/* Whether what a cover goes over is a folder, as the host has it when the command runs. */
-static bool is_folder(const struct plan_model *model, const char *path)
+/* Whether what a cover goes over is a directory, as the host has it when the command runs. */
+static bool is_dir(const struct plan_model *model, const char *path)
 {
     const struct access_entry *entry = access_map_exact(model->map, path);
 
@@ -119,7 +119,7 @@ static void do_make(struct plan_model *model, enum plan_op op, const char *path)
     AUTO_FREE char *parent = path_parent(path);
 
     need(state_of(model, path).access == ACCESS_DENY, op, path, "would be made on the host");
-    need(is_there(model, parent), op, path, "its folder is not there");
+    need(is_there(model, parent), op, path, "its directory is not there");
     need(!model->is_sealed, op, path, "the cover is sealed already");
     change(model, MAKE, path);
 }
@@ -150,10 +150,10 @@ static void do_show(struct plan_model *model, const struct plan_record *record, 
 
 static void do_cover(struct plan_model *model, const struct plan_record *record, const char *path)
 {
-    bool wants_folder = record->op == PLAN_MASK_TREE || !(record->flags & PLAN_FLAG_FILE);
+    bool wants_dir = record->op == PLAN_MASK_TREE || !(record->flags & PLAN_FLAG_FILE);
 
     need(is_there(model, path), record->op, path, "nothing to cover");
-    need(is_folder(model, path) == wants_folder, record->op, path, "a file over a folder");
+    need(is_dir(model, path) == wants_dir, record->op, path, "a file over a directory");
     need(record->op == PLAN_MASK_TREE || model->has_masks, record->op, path, "no masks");
     need(!model->is_sealed, record->op, path, "behind a seal");
     change(model, HIDE, path);

@@ -7,13 +7,14 @@
 
 struct plan_model;
 
-/* The host is taken to have what the map says it has, the folders above that, and the placeholders.
- * Both are borrowed. Ends the test (cmocka) when an operation could not be carried out. */
+/* The host is taken to have what the map says it has, the directories above that, and the
+ * placeholders. Both are borrowed. Ends the test (cmocka) when an operation could not be carried
+ * out. */
 struct plan_model *plan_model_new(const struct plan *plan, const struct access_map *map);
 void plan_model_free(struct plan_model *model);
 
 /* What the command may do at a path that need not exist. */
 enum access plan_model_access(const struct plan_model *model, const char *path);
 
-/* A mount is at just this path, so the folder cannot be renamed or removed. */
+/* A mount is at just this path, so the directory cannot be renamed or removed. */
 bool plan_model_is_mount(const struct plan_model *model, const char *path);

@@ -232,7 +232,7 @@ static void test_placeholders_are_kept_and_go(void **state)
         assert_true(str_ends(text, ".git\n"));
         assert_int_equal(access(git, F_OK), 0);
     }
-    assert_int_equal(rmdir(git), 0); /* somebody outside takes it away */
+    assert_int_equal(rmdir(git), 0); /* taken away from outside */
     free(script_output(sandbox, ground.ws, "test -d .git"));
     assert_int_equal(access(git, F_OK), 0);
     sandbox_free(TAKE_PTR(sandbox));

@@ -179,7 +179,7 @@ static void test_program_apart_from_argv(void **state)
     assert_string_equal(ended.text, "a b c\n");
 }
 
-static void test_folders_that_cannot_be_entered(void **state)
+static void test_directories_that_cannot_be_entered(void **state)
 {
     AUTO_FREE char *missing = path_join(ground.ws, "missing");
     AUTO_FREE char *file = path_join(ground.ws, "file");
@@ -463,7 +463,7 @@ int main(void)
         TEST(test_programs_that_cannot_be_executed),
         TEST(test_the_path_is_searched),
         TEST(test_program_apart_from_argv),
-        TEST(test_folders_that_cannot_be_entered),
+        TEST(test_directories_that_cannot_be_entered),
         TEST(test_a_launcher_that_is_gone),
         TEST(test_environment_is_as_given),
         TEST(test_the_init_tells_nothing),

@@ -1,5 +1,5 @@
 /* Launches that linger: the end of the command is told at once, and what it left behind goes on
- * until it ends, is killed, or nobody wants it any more. */
+ * until it ends, is killed, or its launch is closed. */
 #include "launching.h"
 
 #include "base/auto.h"
@@ -94,13 +94,13 @@ static void test_the_end_is_told_before_a_child_ends(void **state)
     finish(&command);
 }
 
-static void test_whoever_is_done_takes_it_along(void **state)
+static void test_a_closed_launch_takes_it_along(void **state)
 {
     struct command command;
 
     start(&command);
     until_exited(&command);
-    finish(&command); /* would wait for ever if anybody still held the pipe */
+    finish(&command); /* would wait for ever if a process still held the pipe */
 }
 
 static void test_a_kill_reaches_what_is_left(void **state)
@@ -122,7 +122,7 @@ static void test_a_signal_reaches_what_is_left(void **state)
 
     start(&command);
     until_exited(&command);
-    assert_int_equal(launch_signal(&command.launch, SIGTERM, false, &err), 0); /* to nobody */
+    assert_int_equal(launch_signal(&command.launch, SIGTERM, false, &err), 0); /* to no process */
     assert_int_equal(launch_signal(&command.launch, SIGTERM, true, &err), 0);
     await(command.launch.pidfd);
     finish(&command);
@@ -134,7 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_the_end_is_told_before_a_child_ends),
-        TEST(test_whoever_is_done_takes_it_along),
+        TEST(test_a_closed_launch_takes_it_along),
         TEST(test_a_kill_reaches_what_is_left),
         TEST(test_a_signal_reaches_what_is_left),
     };

@@ -1,5 +1,5 @@
-/* Placeholders, with several processes at once: whoever holds them, nothing is lost that is not ours,
- * and nothing of ours is left.
+/* Placeholders, with several processes at once: whichever of them holds one, nothing is lost that
+ * is not ours, and nothing of ours is left.
  *
  * The module keeps one table per process and cleans up after the dead once per process; so every
  * use of it here is in a worker, a forked process that does what it is told over a socket. */
@@ -26,9 +26,9 @@
 
 enum { ITEMS_MAX = 4, USES_MAX = 1000, OTHER_USER = 64999 };
 
-static char *scratch;  /* canonical */
-static char *registry; /* scratch/run/cordon, by XDG_RUNTIME_DIR */
-static char *folder;   /* scratch/ws: the workspace of each test */
+static char *scratch;   /* canonical */
+static char *registry;  /* scratch/run/cordon, by XDG_RUNTIME_DIR */
+static char *workspace; /* scratch/ws, of each test */
 
 /* -- workers */
 
@@ -201,16 +201,16 @@ static unsigned count_journals(void)
 
 static void assert_nothing_left(void)
 {
-    assert_int_equal(count_names(folder), 0);
+    assert_int_equal(count_names(workspace), 0);
     assert_int_equal(count_journals(), 0);
 }
 
-/* -- tests; each starts with an empty folder */
+/* -- tests; each starts with an empty workspace */
 
 static void test_made_and_removed(void **state)
 {
-    AUTO_FREE char *git = path_join(folder, ".git");
-    AUTO_FREE char *codex = path_join(folder, ".codex");
+    AUTO_FREE char *git = path_join(workspace, ".git");
+    AUTO_FREE char *codex = path_join(workspace, ".codex");
     struct request request = {.order = ACQUIRE, .items = {{git, false}, {codex, true}}, .len = 2};
     struct worker worker = worker_start();
     struct stat st;
@@ -233,10 +233,10 @@ static void test_made_and_removed(void **state)
 /* What looks like nothing of value is still not ours. */
 static void test_real_things_are_left_alone(void **state)
 {
-    AUTO_FREE char *git = path_join(folder, ".git");
-    AUTO_FREE char *empty = path_join(folder, "empty");
-    AUTO_FREE char *file = path_join(folder, "file");
-    AUTO_FREE char *link = path_join(folder, "link");
+    AUTO_FREE char *git = path_join(workspace, ".git");
+    AUTO_FREE char *empty = path_join(workspace, "empty");
+    AUTO_FREE char *file = path_join(workspace, "file");
+    AUTO_FREE char *link = path_join(workspace, "link");
     struct request request = {.order = ACQUIRE,
                               .items = {{git, false}, {empty, false}, {file, true}, {link, true}},
                               .len = 4};
@@ -245,18 +245,18 @@ static void test_real_things_are_left_alone(void **state)
     assert_int_equal(mkdir(git, 0755), 0);
     support_write(git, "config", "[core]\n");
     assert_int_equal(mkdir(empty, 0755), 0);
-    support_write(folder, "file", "");
+    support_write(workspace, "file", "");
     assert_int_equal(symlink("/nowhere", link), 0);
     assert_int_equal(worker_ask(&worker, &request).status, 0);
     worker_order(&worker, RELEASE);
     worker_stop(&worker);
-    assert_int_equal(count_names(folder), 4);
+    assert_int_equal(count_names(workspace), 4);
     assert_int_equal(count_names(git), 1);
 }
 
 static void test_shared_by_two_processes(void **state)
 {
-    AUTO_FREE char *git = path_join(folder, ".git");
+    AUTO_FREE char *git = path_join(workspace, ".git");
     struct worker one = worker_start();
     struct worker two = worker_start();
 
@@ -273,9 +273,9 @@ static void test_shared_by_two_processes(void **state)
 
 static void test_found_again_after_a_kill(void **state)
 {
-    AUTO_FREE char *git = path_join(folder, ".git");
-    AUTO_FREE char *codex = path_join(folder, ".codex");
-    AUTO_FREE char *other = path_join(folder, "other");
+    AUTO_FREE char *git = path_join(workspace, ".git");
+    AUTO_FREE char *codex = path_join(workspace, ".codex");
+    AUTO_FREE char *other = path_join(workspace, "other");
     struct request request = {.order = ACQUIRE, .items = {{git, false}, {codex, true}}, .len = 2};
     struct worker dead = worker_start();
     struct worker next = worker_start();
@@ -291,11 +291,11 @@ static void test_found_again_after_a_kill(void **state)
     worker_stop(&next);
 }
 
-/* The dead one's journal names a placeholder that somebody else holds by now. */
+/* The dead one's journal names a placeholder that another process holds by now. */
 static void test_a_kill_takes_nothing_from_others(void **state)
 {
-    AUTO_FREE char *git = path_join(folder, ".git");
-    AUTO_FREE char *other = path_join(folder, "other");
+    AUTO_FREE char *git = path_join(workspace, ".git");
+    AUTO_FREE char *other = path_join(workspace, "other");
     struct worker dead = worker_start();
     struct worker alive = worker_start();
     struct worker next = worker_start();
@@ -316,7 +316,7 @@ static void test_a_kill_takes_nothing_from_others(void **state)
 /* The same name once more after a kill: the new one takes it over and takes it away. */
 static void test_taken_over_after_a_kill(void **state)
 {
-    AUTO_FREE char *git = path_join(folder, ".git");
+    AUTO_FREE char *git = path_join(workspace, ".git");
     struct worker dead = worker_start();
     struct worker next = worker_start();
 
@@ -350,10 +350,10 @@ static void test_a_folder_that_refuses(void **state)
 
 static void test_a_link_on_the_way_is_refused(void **state)
 {
-    AUTO_FREE char *outside = path_join(folder, "outside");
-    AUTO_FREE char *link = path_join(folder, "link");
+    AUTO_FREE char *outside = path_join(workspace, "outside");
+    AUTO_FREE char *link = path_join(workspace, "link");
     AUTO_FREE char *git = path_join(link, ".git");
-    AUTO_FREE char *fine = path_join(folder, "fine");
+    AUTO_FREE char *fine = path_join(workspace, "fine");
     struct request request = {.order = ACQUIRE, .items = {{fine, true}, {git, false}}, .len = 2};
     struct worker worker = worker_start();
     struct answer answer;
@@ -371,7 +371,7 @@ static void test_a_link_on_the_way_is_refused(void **state)
 
 static void test_a_thousand_uses_hold_one(void **state)
 {
-    AUTO_FREE char *git = path_join(folder, ".git");
+    AUTO_FREE char *git = path_join(workspace, ".git");
     struct worker worker = worker_start();
     unsigned with_one;
 
@@ -391,11 +391,11 @@ static void test_a_thousand_uses_hold_one(void **state)
     worker_stop(&worker);
 }
 
-/* Another program removes a placeholder while it is needed: the next command gets a new one, and what
- * the older command still holds takes nothing away from it. */
+/* Another program removes a placeholder while it is needed: the next command gets a new one, and
+ * what the older command still holds takes nothing away from it. */
 static void test_removed_from_outside(void **state)
 {
-    AUTO_FREE char *git = path_join(folder, ".git");
+    AUTO_FREE char *git = path_join(workspace, ".git");
     struct worker worker = worker_start();
 
     worker_acquires(&worker, git, false);
@@ -413,8 +413,8 @@ static void test_removed_from_outside(void **state)
 /* Somebody outside puts something into it, or something else into its place. */
 static void test_what_others_put_there_stays(void **state)
 {
-    AUTO_FREE char *git = path_join(folder, ".git");
-    AUTO_FREE char *codex = path_join(folder, ".codex");
+    AUTO_FREE char *git = path_join(workspace, ".git");
+    AUTO_FREE char *codex = path_join(workspace, ".codex");
     struct request request = {.order = ACQUIRE, .items = {{git, false}, {codex, true}}, .len = 2};
     struct worker worker = worker_start();
 
@@ -422,7 +422,7 @@ static void test_what_others_put_there_stays(void **state)
     assert_int_equal(chmod(git, 0755), 0);
     support_write(git, "HEAD", "ref: refs/heads/main\n");
     assert_int_equal(unlink(codex), 0);
-    support_write(folder, ".codex", "mine");
+    support_write(workspace, ".codex", "mine");
     worker_order(&worker, RELEASE);
     worker_stop(&worker);
     assert_int_equal(count_names(git), 1);
@@ -444,20 +444,20 @@ static void plant(const char *name, const void *data, size_t len)
 /* Whatever stands in the registry, only placeholders are removed. */
 static void test_garbage_in_the_registry(void **state)
 {
-    AUTO_FREE char *other = path_join(folder, "other");
-    AUTO_FREE char *file = path_join(folder, "precious");
-    AUTO_FREE char *empty = path_join(folder, "empty");
+    AUTO_FREE char *other = path_join(workspace, "other");
+    AUTO_FREE char *file = path_join(workspace, "precious");
+    AUTO_FREE char *empty = path_join(workspace, "empty");
     AUTO_FREE char *fifo = path_join(registry, "fifo");
     AUTO_FREE char *dir = path_join(registry, "dir");
     AUTO_FREE char *link = path_join(registry, "link");
     AUTO_FREE char *junk = alloc_zero(1 << 20, 1);
     struct worker worker = worker_start();
 
-    support_write(folder, "precious", "");
+    support_write(workspace, "precious", "");
     assert_int_equal(mkdir(empty, 0755), 0);
     memset(junk, '/', 1 << 20);
     plant("real-things", file, strlen(file) + 1);
-    plant("real-folder", empty, strlen(empty) + 1);
+    plant("real-directory", empty, strlen(empty) + 1);
     plant("no-end", empty, strlen(empty));
     plant("relative", "precious\0../ws/precious\0", 24);
     plant("not-clean", "//\0/..\0/./x\0\0\0", 14);
@@ -473,7 +473,7 @@ static void test_garbage_in_the_registry(void **state)
     assert_true(exists(file));
     assert_true(exists(empty));
     assert_false(exists(other));
-    assert_int_equal(count_names(folder), 2);
+    assert_int_equal(count_names(workspace), 2);
     unlink(fifo);
     unlink(link);
     rmdir(dir);
@@ -483,8 +483,8 @@ static void test_garbage_in_the_registry(void **state)
 /* A journal whose last entry was cut off: the first is acted on, the second was never made. */
 static void test_a_journal_cut_short(void **state)
 {
-    AUTO_FREE char *left = path_join(folder, "left");
-    AUTO_FREE char *other = path_join(folder, "other");
+    AUTO_FREE char *left = path_join(workspace, "left");
+    AUTO_FREE char *other = path_join(workspace, "other");
     AUTO_FREE char *text = alloc_strf("%s%c%s", left, '|', left);
     struct worker worker = worker_start();
 
@@ -513,24 +513,24 @@ static void test_the_registry_is_ours_alone(void **state)
     assert_int_equal(chmod(registry, 0700), 0);
     assert_string_not_equal(answer.registry, registry);
     assert_string_not_equal(answer.registry, "");
-    rmdir(answer.registry); /* stays when somebody uses it */
+    rmdir(answer.registry); /* stays when it is in use */
 }
 
-/* Only root can be two users. In a folder like /tmp nobody can remove what another user made:
- * whoever made it has to, even when the other one let go last. */
-static void test_two_users_in_a_sticky_folder(void **state)
+/* Only root can be two users. In a directory like /tmp a user cannot remove what another one made:
+ * its maker has to, even when the other one let go last. */
+static void test_two_users_in_a_sticky_directory(void **state)
 {
-    AUTO_FREE char *git = path_join(folder, ".git");
-    AUTO_FREE char *other = path_join(folder, "other");
+    AUTO_FREE char *git = path_join(workspace, ".git");
+    AUTO_FREE char *other = path_join(workspace, "other");
     struct worker one;
     struct worker two;
     struct worker next;
 
     assert_int_equal(chmod(scratch, 0755), 0);
-    assert_int_equal(chmod(folder, 01777), 0);
+    assert_int_equal(chmod(workspace, 01777), 0);
     one = worker_start();
     worker_acquires(&one, git, false);
-    assert_int_equal(setenv("XDG_RUNTIME_DIR", folder, 1), 0);
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", workspace, 1), 0);
     two = worker_start_as(OTHER_USER);
     worker_acquires(&two, git, false);
     worker_order(&one, RELEASE);
@@ -556,8 +556,8 @@ static int setup(void **state)
     scratch = support_scratch_new();
     run = path_join(scratch, "run");
     registry = path_join(run, "cordon");
-    folder = path_join(scratch, "ws");
-    return mkdir(run, 0700) || mkdir(registry, 0700) || mkdir(folder, 0755) ||
+    workspace = path_join(scratch, "ws");
+    return mkdir(run, 0700) || mkdir(registry, 0700) || mkdir(workspace, 0755) ||
            setenv("XDG_RUNTIME_DIR", run, 1);
 }
 
@@ -565,7 +565,7 @@ static int teardown(void **state)
 {
     support_scratch_remove(scratch);
     free(registry);
-    free(folder);
+    free(workspace);
     return 0;
 }
 
@@ -586,7 +586,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_garbage_in_the_registry, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_journal_cut_short, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_registry_is_ours_alone, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_two_users_in_a_sticky_folder, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_two_users_in_a_sticky_directory, setup, teardown),
     };
     size_t len = sizeof tests / sizeof *tests;
 

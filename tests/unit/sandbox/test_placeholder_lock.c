@@ -1,5 +1,6 @@
-/* Placeholders that somebody is about to remove: whoever needs one waits for that, but not for ever.
- * Each use of the module is in a process of its own, since it keeps one table per process. */
+/* Placeholders that another process is about to remove: one who needs it waits for that, but not
+ * for ever. Each use of the module is in a process of its own, since it keeps one table per
+ * process. */
 #include "../base/support.h"
 
 #include "base/auto.h"

@@ -25,7 +25,7 @@ enum { GOLDEN_MAX = 256 << 10, RANDOM_MAPS = 20000, RANDOM_ENTRIES = 9 };
 
 /* -- a plan is right for its map */
 
-/* A folder can be renamed by whoever may write to the folder above it, unless it is a mount point.
+/* A directory can be renamed by all who may write to the one above it, unless it is a mount point.
  */
 static void check_cannot_be_moved(const struct plan_model *model, const struct access_map *map,
                                   const char *path)
@@ -209,7 +209,7 @@ static char *random_path(void)
     return path;
 }
 
-/* Something that is no folder holds nothing. */
+/* Something that is no directory holds nothing. */
 static bool is_possible(const struct access_map *map, const char *path, enum access_kind kind)
 {
     for (size_t i = 0; i < map->len; i++) {
