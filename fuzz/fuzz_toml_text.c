@@ -72,6 +72,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (toml_text_select(tree, paths, &text, &err))
         return 0;
     again = toml_parse(text.data ? text.data : "", text.len, &err);
+    if (!again && strstr(err.msg, "nested deeper")) /* dotted keys have become tables in tables */
+        return 0;
     if (!again)
         abort();
     for (size_t i = 0; i < json_array_size(paths); i++) {

@@ -125,7 +125,7 @@ static bool glob_item_matches(const char **pattern, const char **text)
     return fits;
 }
 
-bool glob_name_match(const char *pattern, const char *name)
+static bool glob_name_match(const char *pattern, const char *name)
 {
     const char *star = NULL;
     const char *resume = NULL;
@@ -164,7 +164,8 @@ static int glob_check_class(const char *class, const char *end, struct err *err)
     return 0;
 }
 
-int glob_name_check(const char *part, struct err *err)
+/* ERR_INVALID when the component of a pattern is not a good one. */
+static int glob_name_check(const char *part, struct err *err)
 {
     AUTO_FREE char *plain = glob_unescape(part);
 

@@ -46,11 +46,6 @@ bool glob_is_match(const struct glob *glob, glob_state state);
 /* A match only if it is a directory: the pattern ends in two stars. */
 bool glob_wants_dir(const struct glob *glob);
 
-/* ERR_INVALID when the component of a pattern is not a good one. */
-int glob_name_check(const char *part, struct err *err);
-
-bool glob_name_match(const char *pattern, const char *name);
-
 /* --- text of any pattern --- */
 
 /* `text` has a live pattern character: `*`, `?` or a closed class, not escaped. */

@@ -56,6 +56,8 @@ extern const struct host_view host_view_real;
 
 struct host_view;
 
+/* --- a path as the kernel would follow it: symlinks resolved one component at a time --- */
+
 enum path_end {
     PATH_FOUND,   /* `path` is there */
     PATH_MISSING, /* `path` is where it would be; one or more of its last components do not exist */

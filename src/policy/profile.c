@@ -23,7 +23,7 @@ static void profile_entry_done(struct profile_entry *entry)
     free(entry->origin);
 }
 
-void profile_entries_done(struct profile_entries *entries)
+static void profile_entries_done(struct profile_entries *entries)
 {
     for (size_t i = 0; i < entries->len; i++)
         profile_entry_done(&entries->items[i]);

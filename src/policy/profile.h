@@ -71,14 +71,13 @@ struct profile {
     char *extends;                /* name of its parent, NULL when it has none */
 };
 
-/* A list of entries by itself. */
-void profile_entries_done(struct profile_entries *entries);
+/* Adds a copy of `entry`; an origin of NULL becomes "permission profile". */
 void profile_entries_add(struct profile_entries *entries, const struct profile_entry *entry);
 
 void profile_done(struct profile *profile);
 void profile_copy(const struct profile *profile, struct profile *ret);
 
-/* Adds a copy of `entry`; an origin of NULL becomes "permission profile". */
+/* As profile_entries_add(). */
 void profile_add(struct profile *profile, const struct profile_entry *entry);
 
 /* The built-in profiles. `ret` is overwritten. */

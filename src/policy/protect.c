@@ -177,13 +177,13 @@ static int protect_bare(const struct protect_run *run, const char *root, struct 
     enum host_kind kind;
 
     if (access_map_exact(run->map, git) || access_map_exact(run->map, head))
-        return 0; /* the user's word */
+        return 0; /* the user decided */
     if (run->view->kind(run->view, git, &kind, err))
         return -1;
     if (kind == HOST_DIR && run->view->kind(run->view, git_head, &kind, err))
         return -1;
     if (kind != HOST_MISSING)
-        return 0; /* git takes this one, or complains about it, and goes no further */
+        return 0; /* git uses this one, or reports an error; it does not look further */
     if (run->view->kind(run->view, head, &kind, err))
         return -1;
     if (kind == HOST_MISSING)
@@ -213,7 +213,7 @@ static int protect_add_names(const struct protect_run *run, const struct strv *r
 /* --- second pass: what .git points to --- */
 
 /* Guards `path`, named by the file `named_by`, and gives the canonical path (caller frees). An
- * entry of the user at that path keeps its say, by the order of the map. */
+ * entry of the user at that path still decides, by the order of the map. */
 static int protect_pointer(const struct protect_run *run, const char *path, const char *named_by,
                            char **ret_path, struct err *err)
 {

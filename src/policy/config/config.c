@@ -1,7 +1,7 @@
 /* See config.h: loading, the general keys, and warnings. Profiles are in config_profile.c.
  *
  * A config file may be one of Codex's, with many keys that mean nothing here: those are
- * known, and silently ignored. Everything else is most likely a slip of the pen, and since a slip
+ * known, and silently ignored. Everything else is most likely a typing mistake, and since one
  * in a policy can leave something open, it is reported, with the nearest key that means something.
  * Warnings are not errors, so that a file for a newer program still works. */
 #include "policy/config/config.h"
@@ -489,7 +489,7 @@ struct config *config_load(const char *text, size_t len, const char *file, struc
     config->file = alloc_str(file);
     config->root = toml_parse(text, len, &why);
     if (!config->root) {
-        err_set(err, why.code, "%s:%s", file, why.msg); /* why.msg starts with "LINE: " */
+        err_set(err, why.code, "%s:%s", file, why.msg); /* it starts with "LINE:COLUMN: " */
         return NULL;
     }
     if (read_general(config, err))
@@ -516,6 +516,9 @@ const char *config_default_profile(const struct config *config)
 
 /* --- trusted projects --- */
 
+/* [projects."/path"] trust_level = "trusted", as Codex writes it. The nearest directory that is
+ * listed decides, so that a part of a trusted project can be excepted; a word that is not known
+ * gives no trust. */
 char *config_trusted_project(const struct config *config, const char *dir)
 {
     const struct toml_node *projects = config ? toml_find(config->root, "projects") : NULL;

@@ -6,7 +6,7 @@
  *     config_free()
  *
  * Pure: reading the file is the caller's business (no file: no call, no cost). Every error message
- * starts with "FILE:LINE: ". The keys: cordon-config(5). */
+ * starts with "FILE:LINE: "; for a syntax error the column follows. The keys: cordon-config(5). */
 #pragma once
 
 #include "base/err.h"
@@ -38,7 +38,7 @@ const struct config_warning *config_warnings(const struct config *config, size_t
 /* [shell_environment_policy]; the default policy when there is none. Owned by the config. */
 const struct environment_policy *config_environment(const struct config *config);
 
-/* The nearest of `directory` (absolute, clean) and the directories above it that has a
+/* The nearest of `dir` (absolute, clean) and the directories above it that has a
  * [projects."PATH"] table with a `trust_level`, when that is "trusted": its own rules count. NULL
  * when it is anything else, or there is none; caller frees. `config` may be NULL. */
 char *config_trusted_project(const struct config *config, const char *dir);
