@@ -68,11 +68,6 @@ static int config_dir(const char *home, char **ret, struct err *err)
     return 0;
 }
 
-static bool is_missing(const struct err *err)
-{
-    return err->sys == ENOENT || err->sys == ENOTDIR;
-}
-
 /* Reads and parses `path`, which is given up to the file. */
 static int load(struct config_file *file, char *path, struct err *err)
 {
@@ -99,11 +94,15 @@ static int load_named(struct config_file *file, const char *named, const char *b
 
 static int load_default(struct config_file *file, const char *dir, struct err *err)
 {
-    if (load(file, path_join(dir, CONFIG_NAME), err)) {
-        if (!is_missing(err))
-            return -1;
-        free(TAKE_PTR(file->path));
+    struct err failure;
+
+    if (load(file, path_join(dir, CONFIG_NAME), &failure) == 0)
+        return 0;
+    if (failure.sys != ENOENT && failure.sys != ENOTDIR) {
+        *err = failure;
+        return -1;
     }
+    free(TAKE_PTR(file->path));
     return 0;
 }
 
