@@ -1,6 +1,7 @@
-/* WebSocket frames up to messages. The first byte says on which side the reader is, and in how large
- * parts the rest arrives. Beside memory errors: no message is larger than the limit, none comes after
- * the end, what is sent is well-formed control frames, and the size of the parts changes nothing. */
+/* WebSocket frames up to messages. The first byte says on which side the reader is, and in how
+ * large parts the rest arrives. Beside memory errors: no message is larger than the limit, none
+ * comes after the end, what is sent is well-formed control frames, and the size of the parts
+ * changes nothing. */
 #include "fuzz.h"
 
 #include "base/auto.h"

@@ -1,7 +1,8 @@
 /* The one idea: the file grows only at its end, and its first line says how far it goes and with
  * which hash. An append puts the lines down first and the first line after them; a writer that is
  * killed between the two leaves whole lines behind `size`, which the next one takes in when they
- * continue the chain, or half a line, which it cuts off: its writer never reported that record as written.
+ * continue the chain, or half a line, which it cuts off: its writer never reported that record as
+ * written.
  *
  * What does not fit together otherwise is never mended: appending goes on behind the hash that the
  * first line names, so the break stays where it is and audit_tail_read() finds it.

@@ -1,7 +1,7 @@
-/* `attach`: a terminal to a process that another program started, most often an agent. What it wrote
- * before comes first, then what it writes; what is typed goes to it, by the right to write that one
- * connection at a time can have; the window's size becomes its terminal's. The detach key leaves
- * it running. A process without a terminal gets lines, and Ctrl-C as an interrupt.
+/* `attach`: a terminal to a process that another program started, most often an agent. What it
+ * wrote before comes first, then what it writes; what is typed goes to it, by the right to write
+ * that one connection at a time can have; the window's size becomes its terminal's. The detach key
+ * leaves it running. A process without a terminal gets lines, and Ctrl-C as an interrupt.
  *
  * Read-only changes nothing at the server: no bytes, no signal, no size. There Ctrl-C leaves, too.
  */

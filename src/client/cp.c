@@ -1,7 +1,7 @@
-/* `cp`: a file, or a directory with everything in it, to the server (upload.c) or from it (download.c), in blocks,
- * so that neither side ever holds more than one of them. What is written here appears under its
- * name when it is whole; what is written there is written in place, since the protocol has no
- * rename. Of a single file only the contents are copied, as by `cat`.
+/* `cp`: a file, or a directory with everything in it, to the server (upload.c) or from it
+ * (download.c), in blocks, so that neither side ever holds more than one of them. What is written
+ * here appears under its name when it is whole; what is written there is written in place, since
+ * the protocol has no rename. Of a single file only the contents are copied, as by `cat`.
  *
  * Progress is a line on the terminal that is written over (ECMA-48: CR goes to the beginning of the
  * line, EL, CSI K, erases the rest of it). */

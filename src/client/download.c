@@ -398,7 +398,7 @@ static void download_step(struct download_tree *tree)
         cp_report(tree->cp, &err);
 }
 
-/* The directory that it all goes to may be there, and may be reached by a link: a person named it. */
+/* The directory that all goes to may be there, and may be reached by a link: a person named it. */
 static int open_root(const char *to, bool *ret_is_new, struct err *err)
 {
     int dir;

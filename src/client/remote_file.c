@@ -1,5 +1,5 @@
-/* One call of the protocol for each operation. The server resolves ".." itself when it parses a URI, so
- * paths are cleaned here only to make one absolute. */
+/* One call of the protocol for each operation. The server resolves ".." itself when it parses a
+ * URI, so paths are cleaned here only to make one absolute. */
 #include "client/remote_file.h"
 
 #include "base/alloc.h"

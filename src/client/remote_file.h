@@ -1,5 +1,5 @@
-/* Files at the server, by the calls of the protocol: contents in blocks, directories, links, modes. One
- * file is open at a time. */
+/* Files at the server, by the calls of the protocol: contents in blocks, directories, links, modes.
+ * One file is open at a time. */
 #pragma once
 
 #include "base/err.h"

@@ -23,7 +23,7 @@ const json_t *process_choose(const json_t *list, const char *id, struct err *err
 
 enum remote_process_kind {
     REMOTE_PROCESS_WATCHED, /* by process/attach: of any session */
-    REMOTE_PROCESS_RESUMED, /* of a server without process/list: our connection took the session up */
+    REMOTE_PROCESS_RESUMED, /* of a server without process/list: our connection resumed the session */
 };
 
 struct remote_process {
@@ -48,7 +48,8 @@ uint64_t remote_process_offset(const struct remote_process *process,
                                const struct client_position *from);
 
 /* process/attach: the events from byte `offset` on come to the connection, and `id` becomes the
- * alias that the server gives. Returns a new reference to the result. Only for REMOTE_PROCESS_WATCHED. */
+ * alias that the server gives. Returns a new reference to the result. Only for
+ * REMOTE_PROCESS_WATCHED. */
 enum process_access { PROCESS_READ, PROCESS_WRITE };
 json_t *remote_process_attach(struct remote_process *process, uint64_t offset,
                               enum process_access access, struct err *err);

@@ -1,6 +1,7 @@
-/* A file or directory of this machine to the server. The directories from the first one to the one that is being
- * read are open, so that no other process can put a link in the way; links themselves are copied as links.
- * A directory gets its mode when it is finished: it may be one that cannot be written to. */
+/* A file or directory of this machine to the server. The directories from the first one to the one
+ * that is being read are open, so that no other process can put a link in the way; links themselves
+ * are copied as links. A directory gets its mode when it is finished: it may be one that cannot be
+ * written to. */
 #include "client/cp.h"
 
 #include "base/alloc.h"

@@ -63,7 +63,7 @@ bool peer_is_open(const struct rpc_peer *peer)
     return peer->stage == PEER_WS || peer->stage == PEER_LINES;
 }
 
-/* Reading stops while the owner says so and while the peer has more queued for it than queue_stop. */
+/* Reading stops while the owner says so and while more than queue_stop is queued for the peer. */
 bool peer_may_read(const struct rpc_peer *peer)
 {
     return peer_is_open(peer) && peer->is_announced && !peer->is_paused &&

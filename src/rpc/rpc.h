@@ -112,8 +112,8 @@ struct rpc_target {
 
 /* Connects to a server, whose peer is then like any other; waits for it, without the loop, 10 s at
  * most. on_open comes in the next round. ERR_SYSTEM when no server answers (`sys` tells),
- * ERR_FORBIDDEN when the server wants a token or another one, ERR_INVALID when it is not a WebSocket
- * server. */
+ * ERR_FORBIDDEN when the server wants a token or another one, ERR_INVALID when it is not a
+ * WebSocket server. */
 struct rpc_peer *rpc_hub_connect(struct rpc_hub *hub, const struct rpc_target *target,
                                  struct err *err);
 

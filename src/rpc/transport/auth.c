@@ -1,7 +1,7 @@
-/* Two ways to be let in: a token that is known by its SHA-256, so that comparing takes the same time
- * for every wrong one, and a signed one: a JSON Web Token (RFC 7519) with HMAC-SHA-256 (RFC 7518,
- * 3.2). Secrets are read from files, when they are asked to be, and wiped as soon as they count no
- * longer. Which flags go together is a table.
+/* Two ways to be let in: a token that is known by its SHA-256, so that comparing takes the same
+ * time for every wrong one, and a signed one: a JSON Web Token (RFC 7519) with HMAC-SHA-256 (RFC
+ * 7518, 3.2). Secrets are read from files, when they are asked to be, and wiped as soon as they
+ * count no longer. Which flags go together is a table.
  *
  * The signature is looked at first, and by the one algorithm there is, so that nothing a stranger
  * wrote is ever parsed. Only then the header has to say HS256, too: a token that was made for

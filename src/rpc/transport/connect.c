@@ -1,5 +1,5 @@
-/* Waits with poll(2) instead of the loop, because the caller has nothing else to do before there is a
- * connection. Bytes behind the server's handshake are kept for the first reader. */
+/* Waits with poll(2) instead of the loop, because the caller has nothing else to do before there is
+ * a connection. Bytes behind the server's handshake are kept for the first reader. */
 #include "rpc/transport/connect.h"
 
 #include "base/auto.h"

@@ -387,7 +387,7 @@ static void append_date(struct buf *ret)
         buf_appendf(ret, "date: %s\r\n", text);
 }
 
-/* What a Sec-WebSocket-Key has to be answered with (RFC 6455, 4.2.2): SHA-1 of it and a constant. */
+/* The answer to a Sec-WebSocket-Key (RFC 6455, 4.2.2): SHA-1 of it and a constant. */
 static void accept_of(const char *key, char ret[HTTP_ACCEPT_SIZE])
 {
     static const char constant[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";

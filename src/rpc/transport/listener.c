@@ -1,7 +1,7 @@
-/* Listening sockets: our own, and those that systemd made. A round accepts a bounded number, so that
- * a storm of connections does not hold up the clients that are connected; and when descriptors run
- * out, none for a second, because a listening socket stays readable and would be tried again without
- * end.
+/* Listening sockets: our own, and those that systemd made. A round accepts a bounded number, so
+ * that a storm of connections does not hold up the clients that are connected; and when descriptors
+ * run out, none for a second, because a listening socket stays readable and would be tried again
+ * without end.
  *
  * A socket file outlives a server that was killed, and bind(2) then fails for ever. It is replaced
  * when it is ours and no process listens behind it. That is a check and then an act, so all of it,

@@ -1,15 +1,16 @@
-/* Without a token to tell them by, the processes that are let in are those that could do by themselves
- * what we do for them: this user's and root's, and no command of Cordon's, which could leave its
- * sandbox by starting another one. A process that cannot be identified is refused. (Of root's
- * processes others cannot see what is open.)
+/* Without a token to tell them by, the processes that are let in are those that could do by
+ * themselves what we do for them: this user's and root's, and no command of Cordon's, which could
+ * leave its sandbox by starting another one. A process that cannot be identified is refused. (Of
+ * root's processes others cannot see what is open.)
  *
  * A Unix socket says which process connected. TCP does not; but both ends of a connection within a
- * host are sockets of its kernel, which can be asked for the other one (sock_diag(7)): its user, and
- * its inode number. To find the processes that have that inode open takes a search of all of them
- * (socket_holders.h), which is made in small steps, one in a round of the loop, so that connected
- * clients go on meanwhile. However many wait, one search serves them all: those that were there when
- * it began. The others wait for the next one. A socket that could not be found is searched for once
- * more, since a process may hand its connection on to another, as servers and their workers do.
+ * host are sockets of its kernel, which can be asked for the other one (sock_diag(7)): its user,
+ * and its inode number. To find the processes that have that inode open takes a search of all of
+ * them (socket_holders.h), which is made in small steps, one in a round of the loop, so that
+ * connected clients go on meanwhile. However many wait, one search serves them all: those that were
+ * there when it began. The others wait for the next one. A socket that could not be found is
+ * searched for once more, since a process may hand its connection on to another, as servers and
+ * their workers do.
  *
  * A request may be withdrawn while it waits; the search goes by inodes and knows nothing of it. */
 #include "rpc/transport/peer_admission.h"
@@ -119,8 +120,8 @@ static bool reply_get(const struct question *question, struct inet_diag_msg *ret
     return true;
 }
 
-/* `fd`: our end, connected. false when no process has the other end open any more, when it is not on
- * this host, or when the kernel does not tell. The inode is never 0. */
+/* `fd`: our end, connected. false when no process has the other end open any more, when it is not
+ * on this host, or when the kernel does not tell. The inode is never 0. */
 static bool tcp_peer_lookup(int fd, uid_t *ret_uid, uint32_t *ret_inode)
 {
     struct question question;

@@ -29,9 +29,9 @@
  * other. What a command leaves behind is adopted by its init, which is a child of the process that
  * started the command, so a chain cannot be cut from below. The first process, or one outside of
  * our pid namespace (0), has no parent here. A launcher is known by its argv[0], which no command
- * can change: it neither traces its init nor may it be another process's parent. Commands of another
- * Cordon count, too, because to be served here would let them out of their sandbox just the same.
- */
+ * can change: it neither traces its init nor may it be another process's parent. Commands of
+ * another Cordon count, too, because to be served here would let them out of their sandbox just the
+ * same. */
 #include "rpc/transport/socket_holders.h"
 
 #include "base/alloc.h"

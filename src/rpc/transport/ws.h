@@ -29,7 +29,7 @@ struct ws_events {
     void (*on_control)(void *data, const void *bytes, size_t len);
 };
 
-/* A client masks what it sends, and what comes to it is not masked; a server the other way round. */
+/* A client masks what it sends and gets frames without a mask; a server the other way round. */
 enum ws_side { WS_SERVER, WS_CLIENT };
 
 /* `message_max`: bytes of one message, of however many frames. */
