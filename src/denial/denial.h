@@ -1,8 +1,8 @@
 /* What was refused to a command, as structured facts with a remedy.
  *
  * Two sources, told apart by `evidence`: what the launcher or the kernel reported (fact), and the
- * keyword rule of Codex over the output of a command that failed (heuristic), sharpened by looking for the
- * path in the line and asking the access map who decides about it. */
+ * keyword rule of Codex over the output of a command that failed (heuristic), sharpened by looking
+ * for the path in the line and asking the access map who decides about it. */
 #pragma once
 
 #include "policy/access.h"

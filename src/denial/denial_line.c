@@ -207,9 +207,9 @@ struct phrase {
     bool needs_proof;
 };
 
-/* The file-system ones are the keywords by which Codex takes a failure for a denial. Its single words (seccomp,
- * sandbox, landlock) are not here: they say nothing unless the end of the command does, and then
- * the end is enough (denial.c). */
+/* The file-system ones are the keywords by which Codex takes a failure for a denial. Its single
+ * words (seccomp, sandbox, landlock) are not here: they say nothing unless the end of the command
+ * does, and then the end is enough (denial.c). */
 static const struct phrase phrases[] = {
     {"read-only file system", DENIAL_TOPIC_FILE, EROFS, false},
     {"permission denied", DENIAL_TOPIC_FILE, EACCES, false},

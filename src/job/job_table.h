@@ -31,8 +31,8 @@ struct job_table;
 #define JOB_TABLE_TOMBSTONE_AGE_NS UINT64_C(3600000000000) /* 1 h */
 
 enum job_table_ids {
-    JOB_TABLE_IDS_RANDOM, /* uniform in JOB_TABLE_ID_MIN to JOB_TABLE_ID_MAX */
-    JOB_TABLE_IDS_IN_ORDER, /* for tests: one more than the largest reserved, at least JOB_TABLE_ID_MIN */
+    JOB_TABLE_IDS_RANDOM,   /* uniform in JOB_TABLE_ID_MIN to JOB_TABLE_ID_MAX */
+    JOB_TABLE_IDS_IN_ORDER, /* for tests: from JOB_TABLE_ID_MIN on, behind the largest */
 };
 
 struct job_table_options {
@@ -72,9 +72,9 @@ struct job_table_entry {
 
 /* Puts a job under its id. When there were as many as the capacity, one has to go first: it is
  * removed, has a tombstone JOB_FATE_PRUNED, and is the caller's to kill. Of those that are neither
- * busy nor among the JOB_TABLE_PROTECTED used last it is the least recently used that has exited; if
- * there is no such one, the least recently used, but not if an exited one was only spared for being
- * busy.
+ * busy nor among the JOB_TABLE_PROTECTED used last it is the least recently used that has exited;
+ * if there is no such one, the least recently used, but not if an exited one was only spared for
+ * being busy.
  * When none can go the table grows beyond its capacity. */
 void job_table_insert(struct job_table *table, const struct job_table_entry *entry,
                       struct job_table_pushed *ret_pushed);

@@ -151,13 +151,13 @@ static struct job *exec_start(struct model_calls *calls, const struct model_exec
                               struct err *err)
 {
     const struct spool_options spool = {.quota = calls->options.spool_quota};
-    const struct model_replacement *stand_in = exec->stand_in;
+    const struct model_replacement *replacement = exec->replacement;
     AUTO(strv_done) struct strv argv = model_exec_argv(exec);
     const struct process_options process = {
         .loop = calls->options.loop,
         .sandbox = exec->sandbox,
-        .argv = stand_in ? stand_in->argv : strv_view(&argv),
-        .program = stand_in ? stand_in->program : NULL,
+        .argv = replacement ? replacement->argv : strv_view(&argv),
+        .program = replacement ? replacement->program : NULL,
         .env = exec->env,
         .cwd = exec->workdir,
         .stdio = exec->stdio,
@@ -182,13 +182,13 @@ static struct job *exec_start(struct model_calls *calls, const struct model_exec
 }
 
 /* A command that does not read it all has ended, which the call tells. */
-static int exec_feed(struct job *job, const struct model_replacement *stand_in, struct err *err)
+static int exec_feed(struct job *job, const struct model_replacement *replacement, struct err *err)
 {
     enum job_written ignored;
 
-    if (!stand_in || !stand_in->input)
+    if (!replacement || !replacement->input)
         return 0;
-    if (job_write(job, stand_in->input, stand_in->input_len, NULL, &ignored, err))
+    if (job_write(job, replacement->input, replacement->input_len, NULL, &ignored, err))
         return -1;
     job_close_input(job);
     return 0;
@@ -207,7 +207,7 @@ struct model_call *model_calls_exec(struct model_calls *calls, const struct mode
     if (pace_check(&exec->pace, err) || job_table_reserve(calls->table, &id, err))
         return NULL;
     job = exec_start(calls, exec, id, err);
-    if (!job || exec_feed(job, exec->stand_in, err)) {
+    if (!job || exec_feed(job, exec->replacement, err)) {
         job_free(job);
         job_table_release(calls->table, id);
         return NULL;

@@ -7,7 +7,8 @@
  *       model_call_cancel()   stops a call without on_done: its command runs on, and nothing of its
  *                      output was taken
  *       model_calls_list(), model_calls_resize(), model_calls_terminate_all()      answer at once
- *     model_calls_free()   ends every call without on_done and kills every command; not from on_done
+ *     model_calls_free()   ends every call without on_done and kills every command; not from
+ *                          on_done
  *
  * Any number of calls may wait on one job. No call waits for another: a write is done when it is
  * asked for, and everything that was written goes to the call that comes back first and to no other
@@ -131,8 +132,8 @@ struct model_exec {
     const struct access_map *access; /* as in struct job_options */
     uint64_t owner;
     struct model_pace pace;
-    const struct model_replacement *stand_in; /* NULL: none; borrowed for the call */
-    const char *note;                         /* for the model, with the answer; static, or NULL */
+    const struct model_replacement *replacement; /* NULL: none; borrowed for the call */
+    const char *note; /* for the model, with the answer; static, or NULL */
 };
 
 /* The words that run the command in its shell (rules/shell/shell_choice.h); strv_done(). */

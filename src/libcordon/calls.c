@@ -200,7 +200,7 @@ static struct model_call *exec(struct cordon_engine *engine, const struct cordon
     if (exec.is_login && use_login(engine, workspace, &exec, &argv, &env)) {
         stand_in.argv = strv_view(&argv);
         exec.env = strv_view(&env);
-        exec.stand_in = &stand_in;
+        exec.replacement = &stand_in;
     }
     return model_calls_exec(engine->model_calls, &exec, on_done, call, err);
 }

@@ -1,6 +1,7 @@
-/* See model_cursor.h. A reader, and a hand on what the output is about to lose: the output keeps its own
- * head, but between two takes it is the first bytes since the last take that have to survive. They
- * are copied here only when they would be lost, so a take that comes in time costs no memory.
+/* See model_cursor.h. A reader, and a hand on what the output is about to lose: the output keeps
+ * its own head, but between two takes it is the first bytes since the last take that have to
+ * survive. They are copied here only when they would be lost, so a take that comes in time costs no
+ * memory.
  *
  *     |-- taken --|-- saved, at most max / 2 --|-- gap --|-- still in the output --|
  */

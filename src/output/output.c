@@ -1,11 +1,12 @@
 /* See output.h. The bytes are kept by a byte store, the chunks that they came in by a chunk index;
- * an output keeps the two in step. The pin between them is `front`, the cursor at the oldest byte of
- * the newest ones: it moves as they are pushed out, and what the index says about chunks before it
- * goes with them. A cursor in the prefix or behind the front stays good because chunks are forgotten
- * only together with their bytes; every cursor between is in the gap, and the gap only grows.
+ * an output keeps the two in step. The pin between them is `front`, the cursor at the oldest byte
+ * of the newest ones: it moves as they are pushed out, and what the index says about chunks before
+ * it goes with them. A cursor in the prefix or behind the front stays good because chunks are
+ * forgotten only together with their bytes; every cursor between is in the gap, and the gap only
+ * grows.
  *
- * The index goes to disk before the bytes that it describes, so the prefix never holds bytes without
- * chunks. When the index cannot be written the bytes are not either.
+ * The index goes to disk before the bytes that it describes, so the prefix never holds bytes
+ * without chunks. When the index cannot be written the bytes are not either.
  *
  * Appending is O(length of the chunk), and O(number of watches). */
 #include "output/output.h"
@@ -184,9 +185,9 @@ static size_t byte_store_copy(struct byte_store *store, uint64_t offset, char *i
 /* --- the chunks ---
  *
  * Of each a mark, so that sequence numbers and streams stay exact however small the chunks are: its
- * length and its stream as one number, seven bits to a byte, the low ones first, the high bit set in
- * all bytes but the last (LEB128). So a chunk of up to 63 bytes costs one byte more, one of 8 KiB
- * three.
+ * length and its stream as one number, seven bits to a byte, the low ones first, the high bit set
+ * in all bytes but the last (LEB128). So a chunk of up to 63 bytes costs one byte more, one of 8
+ * KiB three.
  *
  * Marks have positions in a stream of their own, kept as the output keeps its bytes: the beginning
  * for good, the newest in a ring, the rest in a file if there is one. A cursor says where the next

@@ -116,8 +116,8 @@ void output_seek_after(struct output *output, uint64_t seq, struct output_cursor
  * one if there is one). 0 at the end and inside the gap; the gap ends at `tail_start`. */
 size_t output_copy(struct output *output, uint64_t offset, char *into, size_t max);
 
-/* Appends bytes [from, to), which are retained. false when the limit of the buffer is passed, or the
- * spool has failed. */
+/* Appends bytes [from, to), which are retained. false when the limit of the buffer is passed, or
+ * the spool has failed. */
 bool output_append_range(struct output *output, uint64_t from, uint64_t to, struct buf *out);
 
 /* Appends all that is retained, with the marker of headtail.h on a line of its own in the gap. */

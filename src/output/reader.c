@@ -136,8 +136,8 @@ static void reader_hold(struct reader *reader, const char *bytes,
     held->last_seq = record->last_seq;
 }
 
-/* Reads a record of text; the cursor has its stream. false when there is nothing to give: all of it is held
- * back, or gone. */
+/* Reads a record of text; the cursor has its stream. false when there is nothing to give: all of it
+ * is held back, or gone. */
 static bool reader_read_text(struct reader *reader, char *into, size_t max,
                              struct output_record *ret)
 {

@@ -3,9 +3,9 @@
  * host for others. As the kernel allows no processes in a directory with such children, it is the
  * directory above our own as a rule (the slice around a scope).
  *
- * Who owns a cgroup shows twice: by the pid in its name, and by a lock on its directory that lives as
- * long as its owner (a pid alone would lie between pid namespaces). Only directories that fail both
- * tests, and that no process is in, are swept away. */
+ * Who owns a cgroup shows twice: by the pid in its name, and by a lock on its directory that lives
+ * as long as its owner (a pid alone would lie between pid namespaces). Only directories that fail
+ * both tests, and that no process is in, are swept away. */
 #include "process/cgroup.h"
 
 #include "base/alloc.h"

@@ -46,5 +46,6 @@ int cgroup_set_pids(struct cgroup *cgroup, uint64_t count, struct err *err);
 
 void cgroup_stat(const struct cgroup *cgroup, struct cgroup_stat *ret);
 
-/* Kills what is left in it and removes it; a directory that is still busy stays for the next run. */
+/* Kills what is left in it and removes it; a directory that is still busy stays for the next
+ * run. */
 void cgroup_close(struct cgroup *cgroup);

@@ -1,5 +1,5 @@
-/* See command_stdio.h. Reading takes what is there and goes back to the loop, so that a command that
- * writes without end holds up no other, and the two streams come in about the order in which
+/* See command_stdio.h. Reading takes what is there and goes back to the loop, so that a command
+ * that writes without end holds up no other, and the two streams come in about the order in which
  * they were written.
  *
  * The writing end of the input is non-blocking; a write is tried at once when nothing waits, the

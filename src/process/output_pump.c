@@ -1,8 +1,8 @@
 /* See output_pump.h. At most one chunk waits for each stream, because the next is not read before.
  *
- * The descriptors are shared with the process that started us, so they are never made non-blocking. A file
- * is just written to. A socket has MSG_DONTWAIT. For a pipe or terminal, poll(2) says whether
- * PIPE_BUF bytes fit (pipe(7)); so many are written at a time.
+ * The descriptors are shared with the process that started us, so they are never made non-blocking.
+ * A file is just written to. A socket has MSG_DONTWAIT. For a pipe or terminal, poll(2) says
+ * whether PIPE_BUF bytes fit (pipe(7)); so many are written at a time.
  *
  * When a write fails, our end of the command's pipe is closed: then the command learns of it, by
  * SIGPIPE, as it would have without us. */

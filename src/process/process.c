@@ -8,9 +8,9 @@
  *                                                  until every reader is at its end,
  *                                                  or drain.quiet / drain.total is over
  *
- * The report says how the command ended, and that no process is left that could write; of an init that
- * was killed, which never reports, the pidfd says that. Of a process that lingers the report says
- * only the first, and on_exit passes it on.
+ * The report says how the command ended, and that no process is left that could write; of an init
+ * that was killed, which never reports, the pidfd says that. Of a process that lingers the report
+ * says only the first, and on_exit passes it on.
  *
  * Invariants: on_end is the last callback and the last thing its caller does, because it may free
  * the process. A PTY's slave stays open here until the pidfd fires: the master cannot see a false
@@ -35,9 +35,9 @@
 
 /* --- the drain ---
  *
- * How long output is still read after its command has ended. Off until drain_begin(); the timer that
- * it was given then fires when nothing has come for `quiet_ns`, or `total_ns` have gone by. Calls
- * before that do nothing. */
+ * How long output is still read after its command has ended. Off until drain_begin(); the timer
+ * that it was given then fires when nothing has come for `quiet_ns`, or `total_ns` have gone by.
+ * Calls before that do nothing. */
 
 struct drain {
     struct process_drain limits;
@@ -219,7 +219,7 @@ static void process_close(struct process *process)
     process->is_launched = false;
 }
 
-static void process_tell_output_end(struct process *process)
+static void process_notify_output_end(struct process *process)
 {
     if (process->has_exited && command_stdio_is_read_out(&process->stdio) &&
         process->events->on_output_end)
@@ -228,7 +228,7 @@ static void process_tell_output_end(struct process *process)
 
 /* Everything that the command wrote is in its pipes when the end of it is reported. Output that is
  * held stays there: it comes behind the exit, as that of a child would. */
-static void process_tell_exit(struct process *process)
+static void process_notify_exit(struct process *process)
 {
     if (process->has_exited || !process->lingers || process->end.how == PROCESS_FAILED_TO_START)
         return;
@@ -236,7 +236,7 @@ static void process_tell_exit(struct process *process)
     command_stdio_take(&process->stdio);
     if (process->events->on_exit)
         process->events->on_exit(process->data, &process->end);
-    process_tell_output_end(process);
+    process_notify_output_end(process);
 }
 
 /* The last thing that is done with the process: on_end may free it. */
@@ -299,7 +299,7 @@ static void process_on_read_out(void *data)
     if (drain_is_on(&process->drain))
         process_finish(process);
     else
-        process_tell_output_end(process);
+        process_notify_output_end(process);
 }
 
 static void process_on_input(void *data, enum input_event event)
@@ -377,7 +377,7 @@ static void process_on_status(void *data, int fd, unsigned ready)
         return;
     process->end.ended_ns = clock_now_ns();
     if (process->lingers && process->end.how != PROCESS_FAILED_TO_START)
-        process_tell_exit(process);
+        process_notify_exit(process);
     else
         process_begin_drain(process);
 }
@@ -394,7 +394,7 @@ static void process_on_pidfd(void *data, int fd, unsigned ready)
         process_set_gone(process);
     process->has_report = true;
     loop_watch_set(process->status_watch, LOOP_NOTHING);
-    process_tell_exit(process);
+    process_notify_exit(process);
     if (!drain_is_on(&process->drain))
         process_begin_drain(process);
 }

@@ -1,9 +1,9 @@
 /* See pump.h. One buffer of bytes that wait: it is read into only when empty, so a command that
  * does not read stops us from reading, and so the writer on our stdin waits, too.
  *
- * The descriptor may be the user's stdin: its flags are shared with the process that started us, so it is
- * never made non-blocking; a read that follows readiness does not block. Files are always ready and
- * cannot be watched: they are read in turns of the loop (a timer of 0). */
+ * The descriptor may be the user's stdin: its flags are shared with the process that started us, so
+ * it is never made non-blocking; a read that follows readiness does not block. Files are always
+ * ready and cannot be watched: they are read in turns of the loop (a timer of 0). */
 #include "process/stdin_pump.h"
 
 #include "base/alloc.h"

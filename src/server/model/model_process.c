@@ -31,7 +31,7 @@ void model_process_add(struct client_session *owner, const struct model_exec *ex
     struct job_info info;
     AUTO(strv_done) struct strv argv = model_exec_argv(exec);
     char *const patch[] = {(char *)"apply_patch", NULL}; /* its text is for no list and no log */
-    bool is_patch = exec->stand_in && exec->stand_in->input;
+    bool is_patch = exec->replacement && exec->replacement->input;
     const struct process_options process = {.argv = is_patch ? patch : strv_view(&argv),
                                             .env = exec->env,
                                             .cwd = exec->workdir,

@@ -115,7 +115,7 @@ static int use_patch(struct session_replacement *replacement, const struct serve
     exec->stdio = PROCESS_PIPES;
     exec->input = PROCESS_STDIN_PIPE;
     exec->screen = NULL;
-    exec->stand_in = &replacement->words;
+    exec->replacement = &replacement->words;
     return 0;
 }
 
@@ -130,7 +130,7 @@ static void use_login(struct session_replacement *replacement, struct client_ses
     strv_push_all(&replacement->env, strv_view(&added));
     replacement->words.argv = strv_view(&replacement->argv);
     exec->env = strv_view(&replacement->env);
-    exec->stand_in = &replacement->words;
+    exec->replacement = &replacement->words;
 }
 
 int session_replacement_init(struct session_replacement *replacement, const struct call *call,

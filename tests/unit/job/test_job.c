@@ -26,7 +26,7 @@ struct desk {
 
 static void on_event(struct job_watch *watch, enum job_event event)
 {
-    struct desk *desk = (struct desk *)watch;
+    struct desk *desk = container_of(watch, struct desk, watch);
 
     if (event == JOB_STARTED)
         return;
@@ -50,8 +50,7 @@ static char *text_of(const struct job *job)
 
 static void on_new(struct output_watch *watch)
 {
-    void *whole = (char *)watch - offsetof(struct desk, output);
-    struct desk *desk = whole;
+    struct desk *desk = container_of(watch, struct desk, output);
     AUTO_FREE char *text = text_of(desk->job);
 
     if (desk->awaited && strstr(text, desk->awaited))
@@ -356,9 +355,45 @@ static void freeing_kills(void **state)
     assert_int_equal(errno, ESRCH);
 }
 
+/* What could not be executed is the program, whatever people are shown in its place. */
+static void a_denial_names_the_program(void **state)
+{
+    char *const argv[] = {(char *)"/hidden/sh", (char *)"-c", (char *)"cat a/b", NULL};
+    struct access_map map = {.restricted = true, .network = NETWORK_RESTRICTED};
+    struct desk desk = {.watch.on_event = on_event};
+    struct denials denials = {0};
+    struct err err;
+
+    fake = (struct fake){0};
+    access_map_add(&map, "/", ACCESS_READ, ACCESS_DIR, "built-in");
+    access_map_add(&map, "/hidden", ACCESS_DENY, ACCESS_DIR, "mine");
+    desk.loop = loop_new(&err);
+    desk.job = job_start(&(struct job_options){.command = "cat a/b",
+                                               .access = &map,
+                                               .process =
+                                                   &(struct process_options){
+                                                       .loop = desk.loop,
+                                                       .sandbox = fake_sandbox(),
+                                                       .argv = argv,
+                                                       .env = test_env,
+                                                       .cwd = "/",
+                                                   }},
+                         &err);
+    assert_non_null(desk.job);
+    job_watch(desk.job, &desk.watch);
+    until_end(&desk);
+    job_denials(desk.job, &denials);
+    assert_int_equal(denials.len, 1);
+    assert_string_equal(denials.items[0].path, "/hidden/sh");
+    denials_done(&denials);
+    desk_close(&desk);
+    access_map_done(&map);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_denial_names_the_program),
         cmocka_unit_test(output_and_end_are_kept),
         cmocka_unit_test(a_named_write_is_done_once),
         cmocka_unit_test(the_oldest_names_are_forgotten),

@@ -1,5 +1,5 @@
-/* job_table: ids, owners, tombstones, and that nothing depends on how many there are. Who is pushed out
- * is in test_pruning.c. */
+/* job_table: ids, owners, tombstones, and that nothing depends on how many there are. Who is pushed
+ * out is in test_pruning.c. */
 #include "../base/support.h"
 #include "script.h"
 

@@ -1,5 +1,5 @@
-/* cgroup and limits: which directory, which files, which mechanism; against directories of our own, and
- * against the kernel where it lets us. */
+/* cgroup and limits: which directory, which files, which mechanism; against directories of our own,
+ * and against the kernel where it lets us. */
 #include "../base/support.h"
 
 #include "base/buf.h"
