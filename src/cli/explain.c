@@ -591,8 +591,7 @@ static int explain_run(char **argv)
     if (explanation_init(&explanation, &options.policy, &err))
         return console_fail(&err);
     if (*rest)
-        explained_command_init(&explanation.command, &explanation.settings, rest,
-                               explanation.sandbox);
+        explained_command_init(&explanation.command, &explanation.settings, rest);
     if (options.path || options.host)
         return answer(&explanation, &options);
     return explain_all(&explanation, options.flags);

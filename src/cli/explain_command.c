@@ -1,5 +1,5 @@
-/* See explain_command.h. The requirement is the one that `cordon run` computes from the same
- * settings; everything else here says what went into it. */
+/* See explain_command.h. The requirement is what `cordon run` begins with, by the same function
+ * and the same options; everything else here says what went into it. */
 #include "cli/explain_command.h"
 
 #include "base/alloc.h"
@@ -9,9 +9,10 @@
 #include "cli/console.h"
 #include "cli/rules.h"
 #include "cli/settings.h"
+#include "executor/execution.h"
+#include "executor/execution_decision.h"
 #include "patch/call.h"
 #include "rules/rules.h"
-#include "workspace/rule_layers.h"
 
 #include <string.h>
 
@@ -32,22 +33,6 @@ static const char broken_text[] = "a rules file that does not parse could have f
 static const char patch_text[] =
     "it is a patch: Cordon applies it itself, in the sandbox and with an empty environment";
 
-/* $PATH as the command has it. */
-static const char *search_path(const struct settings *settings)
-{
-    for (size_t i = 0; i < settings->workspace->env.len; i++)
-        if (strncmp(settings->workspace->env.items[i], "PATH=", 5) == 0)
-            return settings->workspace->env.items[i] + 5;
-    return NULL;
-}
-
-static enum confinement confinement(const struct settings *settings, bool has_sandbox)
-{
-    if (settings->workspace->mode == SANDBOX_DISABLED)
-        return CONFINEMENT_NONE;
-    return confinement_of(&settings->workspace->profile, &settings->workspace->map, has_sandbox);
-}
-
 static bool is_patch(char *const *argv)
 {
     AUTO(patch_call_done) struct patch_call call;
@@ -57,27 +42,19 @@ static bool is_patch(char *const *argv)
 }
 
 void explained_command_init(struct explained_command *ret, const struct settings *settings,
-                            char *const *argv, bool has_sandbox)
+                            char *const *argv)
 {
-    const struct rule_owner owner = config_file_owner(&settings->file);
-    struct requirement_request request = {
-        .argv = argv,
-        .access = &settings->workspace->map,
-        .policy = settings->approval,
-        .confinement = confinement(settings, has_sandbox),
-        .flags = settings->approval_from ? 0 : REQUIREMENT_FORBIDS_ONLY,
-    };
+    struct execution_options options;
 
+    settings_execution(settings, argv, &options);
     *ret = (struct explained_command){.settings = settings, .argv = argv};
-    ret->rules = rule_layers_load(&owner, settings->workspace->dir);
-    host_finder_init(&ret->finder, search_path(settings), settings->workspace->dir);
+    ret->rules = execution_rules(&options);
+    host_finder_init(&ret->finder, strv_view(&settings->workspace->env), options.cwd);
     rules_check_make(ret->rules, argv, &ret->check);
     ret->danger = command_view_danger(&ret->check.view);
     ret->is_safe = command_view_is_safe(&ret->check.view, &ret->finder.finder);
     ret->is_patch = is_patch(argv);
-    request.rules = ret->rules;
-    request.finder = &ret->finder.finder;
-    requirement_decide(&request, &ret->requirement);
+    execution_decide(&options, ret->rules, &ret->requirement);
 }
 
 void explained_command_done(struct explained_command *command)

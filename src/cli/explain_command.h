@@ -23,9 +23,9 @@ struct explained_command {
     struct requirement requirement;
 };
 
-/* Reads the rules from the disk. `has_sandbox`: one can be made for these settings here. */
+/* Reads the rules from the disk. */
 void explained_command_init(struct explained_command *ret, const struct settings *settings,
-                            char *const *argv, bool has_sandbox);
+                            char *const *argv);
 void explained_command_done(struct explained_command *command);
 
 void explained_command_print(const struct explained_command *command, struct buf *text);

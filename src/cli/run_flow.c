@@ -1,23 +1,15 @@
-/* See run_flow.h. The engine decides and drives; here is what it needs of this host: rules from the
- * disk, whom to ask, and a sandbox for each attempt. Settings are made anew for a second attempt,
- * from the same options, with what was agreed to laid over the profile. */
+/* See run_flow.h. The executor decides and drives; here is what it needs of this host: whom to ask,
+ * and where to say what happens. */
 #include "cli/run_flow.h"
 
 #include "approval/approvals.h"
 #include "approval/approver_hook.h"
 #include "approval/approver_terminal.h"
 #include "approval/prompt.h"
-#include "base/alloc.h"
 #include "base/auto.h"
-#include "base/path.h"
 #include "cli/console.h"
 #include "cli/run.h"
 #include "loop/loop.h"
-#include "policy/profile.h"
-#include "rules/rules.h"
-#include "rules/rules_disk.h"
-
-#include <string.h>
 
 #define FLUSH_NS UINT64_C(1000000000) /* 1 s: quicker commands write everything at their end */
 
@@ -29,8 +21,6 @@ void run_flow_done(struct run_flow *flow)
     prompt_free(flow->prompt);
     loop_timer_free(flow->flush);
     loop_free(flow->loop);
-    rules_free(flow->rules);
-    free((char *)flow->execution_options.rules_file);
     run_patch_done(&flow->patch);
     settings_done(&flow->settings);
     *flow = (struct run_flow){0};
@@ -57,31 +47,15 @@ static void on_started(void *data)
     run_flow_warn(data);
 }
 
-static int prepare(void *data, const struct execution_place *place, struct execution_stage *ret,
-                   struct err *err)
+static void on_attempt(void *data, enum requirement_place where, struct workspace *workspace)
 {
-    static char *const no_env[] = {NULL};
     struct run_flow *flow = data;
-    bool is_bare = place->place == REQUIREMENT_UNCONFINED;
-    struct workspace *workspace = flow->first;
 
-    if (is_bare || place->widened)
-        workspace = workspace_derive(flow->first, is_bare ? NULL : place->widened, err);
-    if (!workspace)
-        return -1;
     flow->settings.workspace = workspace;
-    if (is_bare)
+    if (where == REQUIREMENT_UNCONFINED)
         strv_push(&flow->settings.warnings, "no sandbox: a rule or an answer allows that");
     else
         run_report_no_sandbox(&flow->settings, &flow->settings.warnings);
-    if (workspace_open(workspace, err))
-        return -1;
-    *ret = (struct execution_stage){
-        .sandbox = workspace->sandbox,
-        .access = workspace->access,
-        .env = run_patch_is_one(&flow->patch) ? no_env : strv_view(&workspace->env),
-    };
-    return 0;
 }
 
 /* --- what happens --- */
@@ -127,83 +101,37 @@ static int add_askers(struct run_flow *flow, struct err *err)
     return 0;
 }
 
-static void load_rules(struct run_flow *flow)
+static void fill_options(struct run_flow *flow, char **argv)
 {
-    struct settings *settings = &flow->settings;
-    const struct rule_owner owner = config_file_owner(&settings->file);
-    const struct rules_problem *problems;
-    size_t len;
+    struct execution_options *options = &flow->execution_options;
 
-    flow->rules = rule_layers_load(&owner, settings->workspace->dir);
-    problems = rules_problems(flow->rules, &len);
-    for (size_t i = 0; i < len; i++)
-        strv_pushf(&settings->warnings, "rules: %s", problems[i].text);
-}
-
-/* $PATH as the command has it. */
-static const char *search_path(const struct settings *settings)
-{
-    for (size_t i = 0; i < settings->workspace->env.len; i++)
-        if (strncmp(settings->workspace->env.items[i], "PATH=", 5) == 0)
-            return settings->workspace->env.items[i] + 5;
-    return NULL;
-}
-
-static enum confinement confinement(const struct settings *settings)
-{
-    if (settings->workspace->mode == SANDBOX_DISABLED)
-        return CONFINEMENT_NONE;
-    return confinement_of(&settings->workspace->profile, &settings->workspace->map, true);
-}
-
-static void fill_execution(struct run_flow *flow, char **argv)
-{
-    const struct settings *settings = &flow->settings;
-    const struct rule_owner owner = config_file_owner(&settings->file);
-    bool asks = settings->approval_from;
-
-    host_finder_init(&flow->finder, search_path(settings), settings->workspace->dir);
+    settings_execution(&flow->settings, argv, options);
+    options->loop = flow->loop;
+    options->approvals = flow->approvals;
+    options->job = &flow->job;
+    options->on_attempt = on_attempt;
+    options->on_event = on_event;
+    options->on_done = on_done;
+    options->data = flow;
     flow->job.on_started = on_started;
     flow->job.data = flow;
-    flow->execution_options = (struct execution_options){
-        .loop = flow->loop,
-        .gate = asks ? EXECUTION_ASKS : EXECUTION_FORBIDS_ONLY,
-        .approvals = flow->approvals,
-        .rules = asks || !rules_is_empty(flow->rules) ? flow->rules : NULL,
-        .rules_file = asks ? rule_layers_file(&owner) : NULL,
-        .home = settings->file.home,
-        .own_paths = strv_view(&settings->workspace->own_paths),
-        .access = &settings->workspace->map,
-        .finder = &flow->finder.finder,
-        .policy = settings->approval,
-        .confinement = confinement(settings),
-        .profile = settings->workspace->profile_name,
-        .argv = argv,
-        .cwd = settings->workspace->dir,
-        .is_last = true,
-        .job = &flow->job,
-        .prepare = prepare,
-        .on_event = on_event,
-        .on_done = on_done,
-        .data = flow,
-    };
+    run_patch_fill(&flow->patch, options, &flow->job);
 }
 
 int run_flow_run(struct run_flow *flow, char **argv, struct err *err)
 {
-    flow->first = flow->settings.workspace;
     flow->loop = loop_new(err);
     if (!flow->loop)
         return -1;
-    load_rules(flow);
     if (flow->settings.approval_from) {
         flow->approvals = approvals_new(flow->loop, flow->options->approval_timeout_ns);
         if (add_askers(flow, err))
             return -1;
     }
-    fill_execution(flow, argv);
-    run_patch_fill(&flow->patch, &flow->execution_options, &flow->job);
+    fill_options(flow, argv);
     flow->execution = execution_start(&flow->execution_options);
+    strv_push_all(&flow->settings.warnings,
+                  strv_view(&execution_result(flow->execution)->problems));
     flow->flush = loop_timer_new(flow->loop, on_flush, flow);
     loop_timer_start(flow->flush, FLUSH_NS);
     return loop_run(flow->loop, &flow->is_done, err);

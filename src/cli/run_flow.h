@@ -4,7 +4,6 @@
 #include "cli/run.h"
 #include "cli/settings.h"
 #include "executor/execution.h"
-#include "workspace/finder.h"
 
 struct approvals;
 struct prompt;
@@ -16,12 +15,8 @@ struct run_flow {
     const struct run_options *options;
     struct run_audit *audit;
     struct settings settings;     /* given; outlives what borrows from it */
-    struct workspace *first;      /* of the settings, also when they have come to that of a later
-                                    attempt */
     const struct workspace *told; /* whose lacks were warned of */
     struct run_patch patch;       /* what the command is, if it is one */
-    struct host_finder finder;
-    struct rules *rules;
     struct loop *loop;
     struct loop_timer *flush; /* of the audit, when the command runs for long */
     struct prompt *prompt;    /* the terminal that is asked at; NULL: none */

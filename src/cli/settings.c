@@ -9,6 +9,7 @@
 #include "base/auto.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "executor/execution.h"
 #include "policy/config/config.h"
 #include "policy/environment.h"
 #include "policy/protect.h"
@@ -346,4 +347,18 @@ int settings_init(struct settings *ret, const struct policy_options *options, st
         return 0;
     settings_done(ret);
     return -1;
+}
+
+void settings_execution(const struct settings *settings, char *const *argv,
+                        struct execution_options *ret)
+{
+    *ret = (struct execution_options){
+        .workspace = settings->workspace,
+        .rules = config_file_owner(&settings->file),
+        .gate = settings->approval_from ? EXECUTION_ASKS : EXECUTION_FORBIDS_ONLY,
+        .policy = settings->approval,
+        .argv = argv,
+        .cwd = settings->workspace->dir,
+        .is_last = true,
+    };
 }

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct execution_options;
+
 /* --- options: texts are borrowed from argv; zeroed is what is meant when nothing is given --- */
 
 struct policy_options {
@@ -59,3 +61,8 @@ struct settings {
 /* ERR_INVALID also for options that contradict each other. settings_done() by the caller. */
 int settings_init(struct settings *ret, const struct policy_options *options, struct err *err);
 void settings_done(struct settings *settings); /* nothing runs in its workspaces any more */
+
+/* What decides about a command, for `run` and `explain` alike: all of the options but who is asked,
+ * how the command runs, and the callbacks. Borrows from the settings. */
+void settings_execution(const struct settings *settings, char *const *argv,
+                        struct execution_options *ret);

@@ -8,11 +8,7 @@
  *     done             finish
  *
  * A failure in the second round (no sandbox can be made for it, say) leaves the first attempt as
- * the result: it did run.
- *
- * Leaving the sandbox for a second attempt is what requirement_retry() decides, as Codex does.
- * Widening it for one path is a smaller thing, so it may be asked about whenever anything may; only
- * under `never`, and under `granular` without such questions, the denial stands. */
+ * the result: it did run. */
 #include "executor/execution.h"
 
 #include "approval/approval.h"
@@ -22,14 +18,20 @@
 #include "base/auto.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "denial/denial.h"
+#include "executor/execution_decision.h"
 #include "job/result_json.h"
 #include "loop/loop.h"
 #include "policy/profile.h"
 #include "rules/file/rule.h"
+#include "rules/rules.h"
 #include "rules/rules_disk.h"
+#include "workspace/finder.h"
+#include "workspace/snapshots.h"
+#include "workspace/workspace.h"
 
 #include <stdbool.h>
 
@@ -43,17 +45,16 @@ struct execution {
     bool was_approved;          /* by an answer to the first question */
     struct job_run_options job;
     struct job_run *run; /* while the command runs */
-    struct execution_stage stage;
+    struct rules *rules;
+    char *rules_file; /* that APPROVAL_WITH_RULE appends to; NULL: it is not offered */
+    struct workspace *workspaces[EXECUTION_ATTEMPTS_MAX]; /* of the attempts; held */
+    size_t workspaces_len;
+    struct strv snapshot_argv; /* in place of argv; empty: none */
+    struct strv snapshot_env;
+    bool is_cancelled;
     struct grant grant;
     struct profile_overlay widened; /* additional permissions and grant */
     json_t *asked;                  /* the open question; part of result.questions */
-};
-
-/* Flags; 0: the denial is the result. */
-enum execution_retry_way {
-    EXECUTION_RETRY_GRANT = 1 << 0,      /* in the sandbox, widened by what was refused */
-    EXECUTION_RETRY_UNCONFINED = 1 << 1, /* without a sandbox */
-    EXECUTION_RETRY_AGREED = 1 << 2,     /* the first yes covers it: nobody is asked */
 };
 
 static void ask_again(struct execution *execution);
@@ -79,8 +80,16 @@ void execution_free(struct execution *execution)
         free(result->attempts[i].widened);
         job_result_done(&result->attempts[i].result);
     }
+    for (size_t i = 0; i < execution->workspaces_len; i++)
+        workspace_release(execution->workspaces[i]);
+    workspace_release(execution->options->workspace);
+    rules_free(execution->rules);
+    free(execution->rules_file);
+    strv_done(&execution->snapshot_argv);
+    strv_done(&execution->snapshot_env);
     free(result->reason);
     json_decref(result->questions);
+    strv_done(&result->problems);
     strv_done(&result->warnings);
     free(execution);
 }
@@ -171,40 +180,109 @@ static void on_over(void *data)
         finish(execution, EXECUTION_RAN, NULL);
 }
 
-static void fill_job(struct execution *execution)
+static void on_snapshot_begun(void *data)
+{
+    workspace_hold(data);
+}
+
+static void on_snapshot_over(void *data)
+{
+    log_event(LOG_LEVEL_DEBUG, "shell-snapshot-over");
+    workspace_release(data);
+}
+
+/* Only in the workspace of the call: nothing that was made there is read with wider permissions. */
+static void use_snapshot(struct execution *execution, struct workspace *workspace)
 {
     const struct execution_options *options = execution->options;
+    const struct snapshot_request request = {
+        .argv = options->argv,
+        .cwd = options->cwd,
+        .place = workspace->number,
+        .sandbox = workspace->sandbox,
+        .access = workspace->access,
+        .env = options->snapshot_env ? options->snapshot_env : strv_view(&workspace->env),
+        .keep = options->snapshot_keep ? options->snapshot_keep : strv_view(&workspace->set_names),
+        .hold = on_snapshot_begun,
+        .release = on_snapshot_over,
+        .data = workspace,
+    };
+    AUTO(strv_done) struct strv added = {0};
+    const struct err *failure;
 
-    execution->job = *options->job;
-    execution->job.loop = options->loop;
-    execution->job.sandbox = execution->stage.sandbox;
-    execution->job.access = execution->stage.access;
-    execution->job.env = execution->stage.env;
-    execution->job.argv = execution->stage.argv ? execution->stage.argv
-                          : options->stand_in   ? options->stand_in
-                                                : options->argv;
-    execution->job.cwd = options->cwd;
-    execution->job.on_started = on_started;
-    execution->job.on_output = on_output;
-    execution->job.on_over = on_over;
-    execution->job.data = execution;
+    if (snapshots_use(options->snapshots, &request, &execution->snapshot_argv, &added, &failure)) {
+        strv_push_all(&execution->snapshot_env, execution->job.env);
+        strv_push_all(&execution->snapshot_env, strv_view(&added));
+        execution->job.argv = strv_view(&execution->snapshot_argv);
+        execution->job.env = strv_view(&execution->snapshot_env);
+    }
+    if (!failure)
+        return;
+    strv_push(&execution->result.warnings, SNAPSHOTS_NOTE);
+    if (options->on_snapshot_failed)
+        options->on_snapshot_failed(options->data, failure);
+}
+
+static void fill_job(struct execution *execution, struct workspace *workspace)
+{
+    static char *const no_env[] = {NULL};
+    const struct execution_options *options = execution->options;
+    struct job_run_options *job = &execution->job;
+
+    *job = *options->job;
+    job->loop = options->loop;
+    job->sandbox = workspace->sandbox;
+    job->access = workspace->access;
+    job->argv = options->stand_in ? options->stand_in : options->argv;
+    job->env = options->stand_in ? no_env
+               : options->env    ? options->env
+                                 : strv_view(&workspace->env);
+    job->cwd = options->cwd;
+    job->on_started = on_started;
+    job->on_output = on_output;
+    job->on_over = on_over;
+    job->data = execution;
+    if (options->snapshots && !options->stand_in && workspace == options->workspace)
+        use_snapshot(execution, workspace);
+}
+
+/* Open, and held. NULL on failure. */
+static struct workspace *workspace_for(struct execution *execution, enum requirement_place place,
+                                       struct err *err)
+{
+    struct workspace *own = execution->options->workspace;
+
+    if (execution->is_cancelled) {
+        err_set(err, ERR_FORBIDDEN, "it was cancelled before it began");
+        return NULL;
+    }
+    if (place == REQUIREMENT_UNCONFINED)
+        return workspace_derive(own, NULL, err);
+    if (!profile_overlay_is_empty(&execution->widened))
+        return workspace_derive(own, &execution->widened, err);
+    if (workspace_open(own, err))
+        return NULL;
+    workspace_hold(own);
+    return own;
 }
 
 /* `words`, taken over, say what it gets beyond its profile. */
 static void attempt(struct execution *execution, enum requirement_place place, char *words)
 {
+    const struct execution_options *options = execution->options;
     struct execution_result *result = &execution->result;
-    const struct execution_place where = {
-        .place = place,
-        .widened = profile_overlay_is_empty(&execution->widened) ? NULL : &execution->widened};
     AUTO_FREE char *widened = words;
     struct err err;
+    struct workspace *workspace = workspace_for(execution, place, &err);
 
-    if (execution->options->prepare(execution->options->data, &where, &execution->stage, &err)) {
+    if (!workspace) {
         fail(execution, &err);
         return;
     }
-    fill_job(execution);
+    execution->workspaces[execution->workspaces_len++] = workspace;
+    fill_job(execution, workspace);
+    if (options->on_attempt)
+        options->on_attempt(options->data, place, workspace);
     execution->run = job_run_start(&execution->job, &err);
     if (!execution->run) {
         fail(execution, &err);
@@ -250,51 +328,7 @@ static void run_again(struct execution *execution, enum requirement_place place)
     attempt(execution, place, words);
 }
 
-/* --- which ways a second attempt may take --- */
-
-static bool may_ask(const struct execution_options *options)
-{
-    const struct approval_policy *policy = &options->policy;
-
-    if (options->gate != EXECUTION_ASKS || policy->mode == APPROVAL_NEVER)
-        return false;
-    return policy->mode != APPROVAL_GRANULAR || policy->questions & APPROVAL_QUESTION_SANDBOX;
-}
-
-static enum retry_outcome bare_retry(const struct execution_options *options, bool was_approved)
-{
-    const struct retry_request request = {
-        .policy = options->policy,
-        .confinement = options->confinement,
-        .tool = options->stand_in ? RETRY_PATCH : RETRY_COMMAND,
-        .was_approved = was_approved,
-    };
-
-    return requirement_retry(&request);
-}
-
-static unsigned retry_ways(const struct execution_options *options, bool has_grant,
-                           bool was_approved)
-{
-    enum retry_outcome outcome;
-    unsigned ways = 0;
-
-    if (!may_ask(options))
-        return 0;
-    outcome = bare_retry(options, was_approved);
-    if (outcome == RETRY_YES)
-        ways |= EXECUTION_RETRY_AGREED;
-    if (outcome != RETRY_NO)
-        ways |= EXECUTION_RETRY_UNCONFINED;
-    if (has_grant)
-        ways |= EXECUTION_RETRY_GRANT;
-    return ways;
-}
-
-static bool retry_is_covered(const struct execution_options *options)
-{
-    return may_ask(options) && bare_retry(options, true) == RETRY_YES;
-}
+/* --- words --- */
 
 static const char *operation_words(enum denial_operation operation)
 {
@@ -340,14 +374,6 @@ static char *refusal(const struct approval_answer *answer)
                       colon, why);
 }
 
-static void refuse_by_nobody(struct execution *execution)
-{
-    const struct approval_answer nobody = {.decision = APPROVAL_DENIED, .by = "nobody"};
-
-    execution->result.decision = nobody.decision;
-    finish(execution, EXECUTION_REJECTED, refusal(&nobody));
-}
-
 static void note_answer(struct execution *execution, const struct approval_answer *answer,
                         const char *rule)
 {
@@ -378,7 +404,6 @@ static void ask(struct execution *execution, struct approval_request *question,
  * about that. Caller frees; NULL when nothing was added. */
 static char *add_rule(struct execution *execution)
 {
-    const struct execution_options *options = execution->options;
     const struct requirement *requirement = &execution->requirement;
     enum rule_verdict verdict =
         requirement->place == REQUIREMENT_UNCONFINED ? RULE_BYPASS : RULE_KEEP;
@@ -386,10 +411,11 @@ static char *add_rule(struct execution *execution)
     enum rules_append appended;
     AUTO_FREE char *line =
         rule_line_for_prefix(strv_view(&requirement->proposal), verdict, NULL, &err);
-    AUTO_FREE char *folder = path_parent(options->rules_file);
+    AUTO_FREE char *folder = path_parent(execution->rules_file);
 
     if (line && fd_make_dirs(folder, 0700, &err) == 0 &&
-        rules_append(options->rules_file, options->home, line, &appended, &err) == 0)
+        rules_append(execution->rules_file, execution->options->rules.home, line, &appended,
+                     &err) == 0)
         return TAKE_PTR(line);
     strv_pushf(&execution->result.warnings, "the rule could not be written: %s", err.msg);
     return NULL;
@@ -425,10 +451,10 @@ static unsigned yes_offers(const struct execution *execution)
 /* Whether nothing will hold the command, wherever it is said to run. */
 static bool is_unconfined(const struct execution *execution)
 {
-    enum confinement confinement = execution->options->confinement;
+    enum confinement held_by = execution_confinement(execution->options->workspace);
 
-    return execution->requirement.place == REQUIREMENT_UNCONFINED ||
-           confinement == CONFINEMENT_NONE || confinement == CONFINEMENT_MISSING;
+    return execution->requirement.place == REQUIREMENT_UNCONFINED || held_by == CONFINEMENT_NONE ||
+           held_by == CONFINEMENT_MISSING;
 }
 
 static char *first_covers(const struct execution *execution)
@@ -437,9 +463,9 @@ static char *first_covers(const struct execution *execution)
     AUTO_FREE char *widened = additional_words(execution);
     const struct approval_scope scope = {
         .place = is_unconfined(execution) ? REQUIREMENT_UNCONFINED : execution->requirement.place,
-        .profile = options->profile,
+        .profile = options->workspace->profile_name,
         .widened = widened,
-        .covers_retry = retry_is_covered(options),
+        .covers_retry = execution_retry_is_covered(options),
         .patched = can_last(execution) ? options->patched : NULL,
     };
 
@@ -453,7 +479,9 @@ static void ask_first(struct execution *execution)
     struct approval_request question;
 
     if (!options->approvals) {
-        refuse_by_nobody(execution);
+        execution->result.decision = APPROVAL_DENIED;
+        finish(execution, EXECUTION_REJECTED,
+               refusal(&(struct approval_answer){.decision = APPROVAL_DENIED, .by = "nobody"}));
         return;
     }
     question = (struct approval_request){
@@ -465,7 +493,7 @@ static void ask_first(struct execution *execution)
         .offers = yes_offers(execution),
     };
     strv_push_all(&question.keys, strv_view(&execution->keys));
-    if (options->rules_file && requirement->proposal.len) {
+    if (execution->rules_file && requirement->proposal.len) {
         strv_push_all(&question.proposal, strv_view(&requirement->proposal));
         question.offers |= 1u << APPROVAL_WITH_RULE;
     }
@@ -494,7 +522,7 @@ static struct approval_request second_question(const struct execution *execution
     const struct denials *denials = &execution->result.attempts[0].result.denials;
     const struct approval_scope scope = {
         .place = ways & EXECUTION_RETRY_GRANT ? REQUIREMENT_WIDENED : REQUIREMENT_UNCONFINED,
-        .profile = options->profile,
+        .profile = options->workspace->profile_name,
         .widened = execution->grant.words,
         .patched = ways & EXECUTION_RETRY_GRANT && can_last(execution) ? options->patched : NULL,
     };
@@ -528,11 +556,12 @@ static void ask_again(struct execution *execution)
 {
     const struct execution_options *options = execution->options;
     const struct execution_attempt *first = &execution->result.attempts[0];
-    const struct grant_bounds bounds = {.access = execution->stage.access,
-                                        .own_paths = options->own_paths};
+    const struct workspace *workspace = execution->workspaces[0];
+    const struct grant_bounds bounds = {.access = workspace->access,
+                                        .own_paths = strv_view(&workspace->own_paths)};
     bool has_grant =
-        execution->stage.access && grant_find(&first->result.denials, &bounds, &execution->grant);
-    unsigned ways = retry_ways(options, has_grant, execution->was_approved);
+        workspace->access && grant_find(&first->result.denials, &bounds, &execution->grant);
+    unsigned ways = execution_retry_ways(options, has_grant, execution->was_approved);
     struct approval_request question;
 
     if (!ways || (!options->approvals && !(ways & EXECUTION_RETRY_AGREED))) {
@@ -558,28 +587,8 @@ static void ask_again(struct execution *execution)
 
 static void decide(struct execution *execution)
 {
-    const struct execution_options *options = execution->options;
-    const struct approval_call call = {options->argv, options->cwd, options->permissions,
-                                       options->additional, options->patched};
-    bool has_additional = options->additional && !profile_overlay_is_empty(options->additional);
-    struct requirement_request request = {
-        .argv = options->argv,
-        .finder = options->finder,
-        .access = options->access,
-        .rules = options->rules,
-        .proposed = options->proposed,
-        .policy = options->policy,
-        .confinement = options->confinement,
-        .permissions = options->permissions,
-        .flags = has_additional ? REQUIREMENT_HAS_ADDITIONAL : 0,
-    };
-
-    approval_keys(&call, &execution->keys);
-    if (options->gate == EXECUTION_FORBIDS_ONLY)
-        request.flags |= REQUIREMENT_FORBIDS_ONLY;
-    if (options->approvals && approvals_has(options->approvals, &execution->keys))
-        request.flags |= REQUIREMENT_APPROVED;
-    requirement_decide(&request, &execution->requirement);
+    execution_keys(execution->options, &execution->keys);
+    execution_decide(execution->options, execution->rules, &execution->requirement);
     execution->was_approved = execution->requirement.cause == REQUIREMENT_BY_APPROVAL;
     if (execution->was_approved)
         answer_by_session(execution);
@@ -591,7 +600,8 @@ static void on_begin(void *data)
     struct requirement *requirement = &execution->requirement;
 
     /* Without rules there is nothing to forbid. */
-    if (execution->options->gate == EXECUTION_ASKS || execution->options->rules)
+    if (execution->options->gate == EXECUTION_ASKS ||
+        (execution->rules && !rules_is_empty(execution->rules)))
         decide(execution);
     if (requirement->outcome == REQUIREMENT_FORBID)
         finish(execution, EXECUTION_FORBIDDEN, alloc_str(requirement->reason));
@@ -601,11 +611,29 @@ static void on_begin(void *data)
         run_first(execution);
 }
 
+static void load_rules(struct execution *execution)
+{
+    const struct execution_options *options = execution->options;
+    const struct rules_problem *problems;
+    size_t len = 0;
+
+    execution->rules = execution_rules(options);
+    if (options->gate == EXECUTION_ASKS)
+        execution->rules_file = rule_layers_file(&options->rules);
+    if (!execution->rules)
+        return;
+    problems = rules_problems(execution->rules, &len);
+    for (size_t i = 0; i < len; i++)
+        strv_pushf(&execution->result.problems, "rules: %s", problems[i].text);
+}
+
 struct execution *execution_start(const struct execution_options *options)
 {
     struct execution *execution = alloc_zero(1, sizeof *execution);
 
     execution->options = options;
+    workspace_hold(options->workspace);
+    load_rules(execution);
     execution->result.questions = json_array();
     execution->defer = loop_timer_new(options->loop, on_begin, execution);
     loop_timer_start(execution->defer, 0);
@@ -614,6 +642,7 @@ struct execution *execution_start(const struct execution_options *options)
 
 void execution_cancel(struct execution *execution)
 {
+    execution->is_cancelled = true;
     if (execution->run)
         job_run_cancel(execution->run);
     if (!execution->wait)

@@ -8,7 +8,7 @@
  *     deciding -> asking -> running -> asking about a retry -> retrying -> done
  *
  * A state machine that the loop drives: nothing in here waits, so any number of them can be on
- * their way. Source of the flow: spec/exec-core.md 4.2. Ours: the retry is offered with the
+ * their way. The flow is Codex's. Ours: the retry is offered with the
  * smallest widening of the profile that would have helped (grant.h), before it is offered without a
  * sandbox; both attempts are in the result. Time runs only while the command does. */
 #pragma once
@@ -18,33 +18,20 @@
 #include "base/err.h"
 #include "base/strv.h"
 #include "job/job_run.h"
+#include "workspace/rule_layers.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-struct access_map;
 struct approvals;
 struct denial;
 struct execution;
 struct json_t;
 struct loop;
 struct profile_overlay;
-struct program_finder;
 struct rules;
-
-/* Where an attempt is to run. */
-struct execution_place {
-    enum requirement_place place;
-    const struct profile_overlay *widened; /* to be laid over the profile; NULL: nothing */
-};
-
-/* What it runs in; borrowed until the execution is freed. */
-struct execution_stage {
-    struct sandbox *sandbox;
-    const struct access_map *access; /* NULL: no sandbox */
-    char *const *env;
-    char *const *argv; /* executed there in place of what the options say; NULL: that */
-};
+struct snapshots;
+struct workspace;
 
 enum execution_event_kind {
     EXECUTION_ASKED,    /* question */
@@ -65,41 +52,43 @@ struct execution_event {
 
 enum execution_gate {
     EXECUTION_ASKS,         /* the approval policy decides */
-    EXECUTION_FORBIDS_ONLY, /* nobody has chosen a policy: what a rule forbids is held, as is what a
+    EXECUTION_FORBIDS_ONLY, /* no policy was chosen: what a rule forbids is held, as is what a
                                broken rules file might; nothing else changes */
+    EXECUTION_UNRULED,      /* nothing is decided: the sandbox alone holds it */
 };
 
-/* Borrowed until the execution is freed. */
+/* One command and everything that its host knows of it. Borrowed until the execution is freed, but
+ * for the workspace, which is held. */
 struct execution_options {
     struct loop *loop;
+    struct workspace *workspace; /* of the call; opened before the first attempt */
+    struct rule_owner rules;     /* whose rules count: read when it starts */
     enum execution_gate gate;
-    struct approvals *approvals; /* NULL: nobody can be asked */
-    const struct rules *rules;   /* sealed; NULL only with EXECUTION_FORBIDS_ONLY: none */
-    const char *rules_file;      /* that APPROVAL_WITH_RULE appends to; NULL: it is not offered */
-    const char *home;            /* for "~/" in it; may be NULL */
-    char *const *own_paths;      /* canonical: what no approval opens; NULL: none */
-    const struct access_map *access;     /* as in a requirement; NULL: not known */
-    const struct program_finder *finder; /* may be NULL */
     struct approval_policy policy;
-    enum confinement confinement;
-    const char *profile; /* its name */
+    struct approvals *approvals; /* NULL: no question can be asked */
 
     char *const *argv;
-    char *const *stand_in; /* executed in its place: the helper for a patch; NULL: argv itself */
+    char *const *stand_in; /* executed in its place, with an empty environment: the helper for a
+                              patch; NULL: argv itself */
     char *const *patched;  /* of a patch: its files, as in struct approval_call; NULL: none */
+    char *const *env;      /* complete; NULL: that of the workspace which it runs in */
     const char *cwd;
-    const char *justification; /* by whoever wants it run; NULL: none */
+    const char *justification; /* by the caller who wants it run; NULL: none */
     enum sandbox_permissions permissions;
     const struct profile_overlay *additional; /* NULL: none */
     char *const *proposed; /* prefix that the caller would like to be allowed; NULL: none */
     bool is_last;          /* of its session: nothing is worth being remembered for it */
 
+    struct snapshots *snapshots; /* of login shells; NULL: none is used */
+    char *const *snapshot_env;  /* `env` without what the call itself sets; NULL: the workspace's */
+    char *const *snapshot_keep; /* as in struct snapshot_request; NULL: the workspace's */
+
     /* How it runs: everything that is not said here. Its callbacks get its `data`. */
     const struct job_run_options *job;
-    /* Makes what an attempt runs in; called at most twice. */
-    int (*prepare)(void *data, const struct execution_place *place, struct execution_stage *ret,
-                   struct err *err);
-    void (*on_event)(void *data, const struct execution_event *event); /* may be NULL */
+    /* Each may be NULL, but for on_done. */
+    void (*on_attempt)(void *data, enum requirement_place where, struct workspace *workspace);
+    void (*on_snapshot_failed)(void *data, const struct err *why);
+    void (*on_event)(void *data, const struct execution_event *event);
     void (*on_done)(void *data); /* once, never from execution_start() */
     void *data;
 };
@@ -127,6 +116,7 @@ struct execution_result {
     struct execution_attempt attempts[EXECUTION_ATTEMPTS_MAX];
     size_t attempts_len;
     struct json_t *questions; /* array of approval_request_to_json() with "answer" */
+    struct strv problems;     /* lines for people: rules files that do not parse; from the start */
     struct strv warnings;     /* lines for people: a rule that could not be written, ... */
 };
 

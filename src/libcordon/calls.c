@@ -192,7 +192,7 @@ static struct model_call *exec(struct cordon_engine *engine, const struct cordon
     exec.access = workspace->access;
     workspace_job_env(workspace, engine->thread_id, &base);
     exec.env = strv_view(&base);
-    shell = options->shell ? alloc_str(options->shell) : host_shell_for(exec.env);
+    shell = options->shell ? alloc_str(options->shell) : host_shell(exec.env);
     exec.shell = shell;
     exec.workdir = workdir = workspace_dir(workspace, options->workdir);
     exec.sandbox = workspace->sandbox;

@@ -1,6 +1,5 @@
-/* cordon_execute(): the executor (execution.h) behind the library's face. What it needs of a host
- * is read into one struct that lives as long as the command: the call's words, the rules of this
- * moment, a workspace for each attempt. */
+/* cordon_execute(): the executor (execution.h) behind the library's face. The call's words are
+ * copied into one struct that lives as long as the command. */
 #include "libcordon/engine.h"
 
 #include "approval/grant.h"
@@ -11,10 +10,6 @@
 #include "job/job_run.h"
 #include "policy/profile.h"
 #include "policy/profile_json.h"
-#include "rules/rules.h"
-#include "workspace/finder.h"
-#include "workspace/rule_layers.h"
-#include "workspace/snapshots.h"
 #include "workspace/workspace.h"
 
 #include <stdint.h>
@@ -41,14 +36,6 @@ struct cordon_execution {
     char *justification;
     char *input;
     struct workspace *workspace;
-    struct workspace *other; /* of a second attempt */
-    struct strv login_argv;
-    struct strv login_env;
-    const char *note; /* static; NULL: none */
-
-    struct rules *rules;
-    char *rules_file;
-    struct host_finder finder;
     struct job_run_options job;
     struct execution_options options;
     struct execution *execution;
@@ -85,15 +72,10 @@ static void self_free(struct cordon_execution *self)
     self_unlink(self);
     if (self->execution)
         execution_free(self->execution);
-    workspace_release(self->other);
-    rules_free(self->rules);
     strv_done(&self->argv);
     strv_done(&self->env);
     strv_done(&self->prefix);
     profile_overlay_done(&self->additional);
-    strv_done(&self->login_argv);
-    strv_done(&self->login_env);
-    free(self->rules_file);
     free(self->justification);
     free(self->input);
     free(self->cwd);
@@ -109,55 +91,6 @@ void executions_free(struct cordon_engine *engine)
 void cordon_execution_cancel(struct cordon_execution *execution)
 {
     execution_cancel(execution->execution);
-}
-
-/* --- attempts --- */
-
-/* Only in the place of the call: nothing that was made there is read with wider permissions. */
-static void use_login(struct cordon_execution *self, struct execution_stage *stage)
-{
-    const struct snapshot_request request = {
-        .argv = strv_view(&self->argv),
-        .cwd = self->cwd,
-        .place = self->workspace->number,
-        .sandbox = self->workspace->sandbox,
-        .access = self->workspace->access,
-        .env = strv_view(&self->workspace->env),
-        .keep = strv_view(&self->workspace->set_names),
-    };
-    AUTO(strv_done) struct strv added = {0};
-    const struct err *failure;
-
-    if (snapshots_use(self->engine->snapshots, &request, &self->login_argv, &added, &failure)) {
-        strv_push_all(&self->login_env, stage->env);
-        strv_push_all(&self->login_env, strv_view(&added));
-        stage->argv = strv_view(&self->login_argv);
-        stage->env = strv_view(&self->login_env);
-    }
-    self->note = failure ? SNAPSHOTS_NOTE : NULL;
-}
-
-static int prepare(void *data, const struct execution_place *where, struct execution_stage *ret,
-                   struct err *err)
-{
-    struct cordon_execution *self = data;
-    struct workspace *workspace = self->workspace;
-    bool is_bare = where->place == REQUIREMENT_UNCONFINED;
-
-    if (is_bare || where->widened) {
-        workspace_release(self->other);
-        self->other = workspace_derive(self->workspace, is_bare ? NULL : where->widened, err);
-        workspace = self->other;
-    }
-    if (!workspace)
-        return -1;
-    *ret = (struct execution_stage){.sandbox = workspace->sandbox,
-                                    .access = workspace->access,
-                                    .env = self->env.len ? strv_view(&self->env)
-                                                         : strv_view(&workspace->env)};
-    if (workspace == self->workspace && !self->env.len)
-        use_login(self, ret);
-    return 0;
 }
 
 static void on_output(void *data, enum stream stream, const char *bytes, size_t len,
@@ -190,9 +123,8 @@ static void give_result(struct cordon_execution *self, const struct execution_re
                                               .result = result_make(&from->attempts[i].result)};
         result.attempts[i] = &attempts[i];
     }
+    strv_push_all(&warnings, strv_view(&from->problems));
     strv_push_all(&warnings, strv_view(&from->warnings));
-    if (self->note)
-        strv_push(&warnings, self->note);
     result.warnings = (const char *const *)strv_view(&warnings);
     if (self->on_done)
         self->on_done(self->data, &result);
@@ -267,52 +199,21 @@ static int read_additional(struct cordon_execution *self, const char *text, stru
     return 0;
 }
 
-/* $PATH as the command has it. */
-static const char *search_path(const struct cordon_execution *self)
-{
-    const struct strv *env = self->env.len ? &self->env : &self->workspace->env;
-
-    for (size_t i = 0; i < env->len; i++)
-        if (strncmp(env->items[i], "PATH=", 5) == 0)
-            return env->items[i] + 5;
-    return NULL;
-}
-
-static void load_rules(struct cordon_execution *self)
-{
-    const struct cordon_engine *engine = self->engine;
-    const struct rule_owner owner = {
-        .config = engine->config, .folder = engine->rules, .home = engine->home};
-
-    self->rules = rule_layers_load(&owner, self->cwd);
-    self->rules_file = rule_layers_file(&owner);
-}
-
-static enum confinement confinement(struct workspace *workspace)
-{
-    return workspace->access ? confinement_of(&workspace->profile, workspace->access, true)
-                             : CONFINEMENT_NONE;
-}
-
 static void fill_options(struct cordon_execution *self,
                          const struct cordon_execute_options *options)
 {
     struct execution_options *to = &self->options;
-    struct workspace *workspace = self->workspace;
+    struct cordon_engine *engine = self->engine;
 
-    host_finder_init(&self->finder, search_path(self), self->cwd);
-    to->loop = self->engine->loop;
+    to->loop = engine->loop;
+    to->workspace = self->workspace;
+    to->rules = (struct rule_owner){
+        .config = engine->config, .folder = engine->rules, .home = engine->home};
     to->gate = EXECUTION_ASKS;
-    to->approvals = self->engine->approvals;
-    to->rules = self->rules;
-    to->rules_file = self->rules_file;
-    to->home = self->engine->home;
-    to->own_paths = strv_view(&workspace->own_paths);
-    to->access = workspace->access;
-    to->finder = &self->finder.finder;
-    to->confinement = confinement(workspace);
-    to->profile = workspace->profile_name;
+    to->approvals = engine->approvals;
     to->argv = strv_view(&self->argv);
+    to->env = self->env.len ? strv_view(&self->env) : NULL;
+    to->snapshots = self->env.len ? NULL : engine->snapshots;
     to->cwd = self->cwd;
     to->justification = self->justification;
     to->permissions = options->escalated    ? SANDBOX_ESCALATED
@@ -321,7 +222,6 @@ static void fill_options(struct cordon_execution *self,
     to->additional = &self->additional;
     to->proposed = self->prefix.len ? strv_view(&self->prefix) : NULL;
     to->job = &self->job;
-    to->prepare = prepare;
     to->on_done = on_done;
     to->data = self;
 }
@@ -341,7 +241,6 @@ static int read_call(struct cordon_execution *self, const struct cordon_execute_
     self->cwd = workspace_dir(self->workspace, options->cwd);
     self->justification = alloc_str(options->justification);
     self->on_output = options->on_output;
-    load_rules(self);
     fill_options(self, options);
     return 0;
 }

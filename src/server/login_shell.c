@@ -20,17 +20,28 @@ static void push_names(const json_t *map, struct strv *ret)
     json_object_foreach((json_t *)map, name, value) strv_push(ret, name);
 }
 
-/* What the caller, its policy or the user's configuration set on purpose. */
-static void push_chosen(const struct login_shell_call *call, const struct config *config,
-                        struct strv *ret)
+void login_shell_keep(const json_t *params, const struct config *config, struct strv *ret)
 {
-    const json_t *policy = json_object_get(call->params, "envPolicy");
+    const json_t *policy = json_object_get(params, "envPolicy");
     const struct strv *set = config ? &config_environment(config)->set : NULL;
 
-    push_names(json_object_get(call->params, "env"), ret);
+    push_names(json_object_get(params, "env"), ret);
     push_names(json_object_get(policy, "set"), ret);
     for (size_t i = 0; set && !json_is_object(policy) && i < set->len; i++)
         strv_push_take(ret, alloc_strn(set->items[i], strcspn(set->items[i], "=")));
+}
+
+struct snapshots *login_shell_snapshots(struct client_session *session)
+{
+    if (!session->snapshots)
+        session->snapshots = snapshots_new(session->server->loop);
+    return session->snapshots;
+}
+
+void login_shell_log_failure(const char *shell, const struct err *why)
+{
+    log_event(LOG_LEVEL_WARN, "shell-snapshot-failed", log_text("shell", shell),
+              log_text("why", why->msg));
 }
 
 static void on_hold(void *data)
@@ -47,7 +58,6 @@ static void on_release(void *data)
 bool login_shell_use(struct client_session *session, const struct login_shell_call *call,
                      struct strv *ret_argv, struct strv *ret_env, const char **ret_note)
 {
-    struct server *server = session->server;
     AUTO(strv_done) struct strv chosen = {0};
     struct snapshot_request request = {
         .argv = call->argv,
@@ -63,14 +73,11 @@ bool login_shell_use(struct client_session *session, const struct login_shell_ca
     const struct err *failure;
     bool is_used;
 
-    if (!session->snapshots)
-        session->snapshots = snapshots_new(server->loop);
-    push_chosen(call, server->config.file, &chosen);
+    login_shell_keep(call->params, session->server->config.file, &chosen);
     request.keep = strv_view(&chosen);
-    is_used = snapshots_use(session->snapshots, &request, ret_argv, ret_env, &failure);
+    is_used = snapshots_use(login_shell_snapshots(session), &request, ret_argv, ret_env, &failure);
     *ret_note = failure ? SNAPSHOTS_NOTE : NULL;
     if (failure)
-        log_event(LOG_LEVEL_WARN, "shell-snapshot-failed", log_text("shell", call->argv[0]),
-                  log_text("why", failure->msg));
+        login_shell_log_failure(call->argv[0], failure);
     return is_used;
 }

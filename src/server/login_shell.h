@@ -8,6 +8,9 @@
 #include <stdbool.h>
 
 struct client_session;
+struct config;
+struct err;
+struct snapshots;
 struct workspace;
 
 struct login_shell_call {
@@ -17,6 +20,14 @@ struct login_shell_call {
     struct workspace *workspace;
     char *const *env; /* without the call's own `env` */
 };
+
+/* The names of variables that the call, its policy or the user's configuration set on purpose. */
+void login_shell_keep(const json_t *params, const struct config *config, struct strv *ret);
+
+/* Those of this client. */
+struct snapshots *login_shell_snapshots(struct client_session *session);
+
+void login_shell_log_failure(const char *shell, const struct err *why);
 
 /* As snapshots_use(). `*ret_note`: to be told, once, or NULL; static. */
 bool login_shell_use(struct client_session *session, const struct login_shell_call *call,

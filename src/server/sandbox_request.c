@@ -262,7 +262,7 @@ static struct workspace *make(struct workspaces *workspaces, const char *key,
                               struct err *err)
 {
     AUTO(sandbox_request_done) struct sandbox_request request = {.type = "none"};
-    struct workspace_request asked = {.dir = call->cwd, .tmpdir = call->tmpdir, .has_no_env = true};
+    struct workspace_request asked = {.tmpdir = call->tmpdir, .has_no_env = true};
 
     if (!has_object(call))
         profile_init_danger_full_access(&request.profile);

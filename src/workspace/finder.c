@@ -52,8 +52,18 @@ static bool find(const struct program_finder *base, const char *name, char **ret
     return true;
 }
 
-void host_finder_init(struct host_finder *finder, const char *search_path, const char *cwd)
+const char *env_value(char *const *env, const char *name)
 {
-    *finder =
-        (struct host_finder){.finder = {.find = find}, .search_path = search_path, .cwd = cwd};
+    size_t len = strlen(name);
+
+    for (; env && *env; env++)
+        if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
+            return *env + len + 1;
+    return NULL;
+}
+
+void host_finder_init(struct host_finder *finder, char *const *env, const char *cwd)
+{
+    *finder = (struct host_finder){
+        .finder = {.find = find}, .search_path = env_value(env, "PATH"), .cwd = cwd};
 }

@@ -9,5 +9,8 @@ struct host_finder {
     const char *cwd;              /* of the command; absolute */
 };
 
-/* Both texts are borrowed. */
-void host_finder_init(struct host_finder *finder, const char *search_path, const char *cwd);
+/* By the $PATH of `env`, the command's environment (NULL: none); both are borrowed. */
+void host_finder_init(struct host_finder *finder, char *const *env, const char *cwd);
+
+/* The value of the variable; borrowed, NULL: it is not there. `env` may be NULL. */
+const char *env_value(char *const *env, const char *name);

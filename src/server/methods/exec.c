@@ -8,14 +8,13 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "policy/profile_json.h"
-#include "rules/rules.h"
 #include "server/approver_client.h"
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
+#include "server/login_shell.h"
 #include "server/methods.gen.h"
 #include "server/rpc_path.h"
-#include "server/rules_part.h"
 #include "server/run/exec_run.h"
 #include "server/sandbox_request.h"
 #include "server/server.h"
@@ -78,7 +77,7 @@ static int read_patch(struct exec_run *run, const struct exec_run_params *params
     if (run->patch.kind == PATCH_CALL_BARE)
         return err_set(err, ERR_INVALID, "%s", patch_call_advice);
     if (run->patch.kind == PATCH_CALL_NONE) {
-        run->params = json_incref((json_t *)call_params(run->call));
+        login_shell_keep(call_params(run->call), run->server->config.file, &run->keep);
         return 0;
     }
     *ret_code = RPC_INTERNAL;
@@ -112,7 +111,7 @@ static int run_read(struct exec_run *run, const struct exec_run_params *params,
     run->job.timeout_ns = params->timeout_ms * CLOCK_NS_PER_MS;
     run->job.max_output = (size_t)params->max_output_bytes;
     run->sandbox = json_incref((json_t *)params->sandbox);
-    if (exec_run_place(run, ret_code, err))
+    if (exec_run_workspace(run, ret_code, err))
         return -1;
     *ret_code = RPC_INVALID_PARAMS;
     return read_patch(run, params, ret_code, err);
@@ -120,21 +119,14 @@ static int run_read(struct exec_run *run, const struct exec_run_params *params,
 
 /* --- the answer --- */
 
-static json_t *warnings_of(const struct exec_run *run, const struct execution_result *result)
+static json_t *warnings_of(const struct execution_result *result)
 {
     json_t *list = json_array();
-    size_t len;
-    const struct rules_problem *problems = rules_problems(run->rules, &len);
 
-    for (size_t i = 0; i < len; i++) {
-        AUTO_FREE char *text = alloc_strf("rules: %s", problems[i].text);
-
-        json_array_append_new(list, json_lossy(text));
-    }
+    for (size_t i = 0; i < result->problems.len; i++)
+        json_array_append_new(list, json_lossy(result->problems.items[i]));
     for (size_t i = 0; i < result->warnings.len; i++)
         json_array_append_new(list, json_lossy(result->warnings.items[i]));
-    if (run->login_note)
-        json_array_append_new(list, json_string(run->login_note));
     return list;
 }
 
@@ -144,7 +136,7 @@ static json_t *answer(struct exec_run *run, const struct execution_result *resul
 
     json_object_set_new(json, "runId", json_string(run->id));
     json_object_set_new(json, "patch", json_boolean(run->patch.kind == PATCH_CALL_PATCH));
-    json_object_set_new(json, "warnings", warnings_of(run, result));
+    json_object_set_new(json, "warnings", warnings_of(result));
     return json;
 }
 
@@ -154,7 +146,6 @@ void method_exec_run(struct call *call, const struct exec_run_params *params)
     const char *id = params->run_id;
     enum rpc_code code = RPC_INTERNAL;
     struct approvals *approvals;
-    struct rule_owner owner;
     struct exec_run *run;
     struct err err;
 
@@ -175,9 +166,6 @@ void method_exec_run(struct call *call, const struct exec_run_params *params)
         call_fail_with(call, code, &err);
         return;
     }
-    owner = rules_part_owner(run->server);
-    run->rules = rule_layers_load(&owner, rules_part_folder(run->workspaces[0], run->cwd));
-    run->rules_file = rule_layers_file(&owner);
     run->options.gate = EXECUTION_ASKS;
     run->options.approvals = approvals;
     run->answer = answer;

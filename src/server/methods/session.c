@@ -163,7 +163,7 @@ static void exec_begin(struct call *call, const struct session_exec_params *para
                        const struct exec_parts *parts)
 {
     AUTO_FREE char *shell =
-        params->shell ? alloc_str(params->shell) : host_shell_for(strv_view(&parts->env));
+        params->shell ? alloc_str(params->shell) : host_shell(strv_view(&parts->env));
     struct model_exec exec = {
         .cmd = params->cmd,
         .shell = shell,

@@ -23,12 +23,12 @@ static bool is_patch(const struct exec_run *run)
 
 void exec_audit_begin(struct exec_run *run)
 {
-    const struct workspace *workspace = run->workspaces[0];
+    const struct workspace *workspace = run->workspace;
     const struct audit_begin begin = {
         .argv = strv_view(&run->argv),
         .env = strv_view(&run->env),
         .cwd = run->cwd,
-        .profile = run->options.profile,
+        .profile = run->workspace->profile_name,
         .network = workspace->access ? network_access_name(workspace->access->network) : "enabled",
         .sandbox = workspace->access ? "require" : "disabled",
         .face = "serve",

@@ -1,6 +1,6 @@
-/* See exec_run.h. The engine decides and drives; here is what it needs of the server: a sandbox for
- * each attempt, and the way back to the client. A run is in the server's list from its beginning to
- * its answer, so that a server or session that ends finds it. */
+/* See exec_run.h. The executor decides and drives; here is the way back to the client. A run is in
+ * the server's list from its beginning to its answer, so that a server or session that ends finds
+ * it. */
 #include "server/run/exec_run.h"
 
 #include "base/alloc.h"
@@ -8,11 +8,11 @@
 #include "base/str.h"
 #include "patch/patch.h"
 #include "policy/access.h"
-#include "rules/rules.h"
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
 #include "server/login_shell.h"
+#include "server/rules_part.h"
 #include "server/run/exec_audit.h"
 #include "server/run/exec_event.h"
 #include "server/sandbox_request.h"
@@ -24,7 +24,6 @@
 
 void exec_run_cancel(struct exec_run *run)
 {
-    run->is_cancelled = true;
     execution_cancel(run->execution);
 }
 
@@ -46,7 +45,7 @@ struct exec_run *exec_run_new(struct call *call, const char *id)
     run->call = call;
     run->id = alloc_str(id);
     run->options.policy.mode = APPROVAL_NEVER;
-    run->options.gate = EXECUTION_FORBIDS_ONLY;
+    run->options.gate = EXECUTION_UNRULED;
     job_run_defaults(&run->job);
     run->next = run->server->exec_runs;
     run->server->exec_runs = run;
@@ -62,10 +61,7 @@ void exec_run_free(struct exec_run *run)
     *at = run->next;
     if (run->execution)
         execution_free(run->execution);
-    for (size_t i = 0; i < run->workspaces_len; i++)
-        workspace_release(run->workspaces[i]);
-    rules_free(run->rules);
-    free(run->rules_file);
+    workspace_release(run->workspace);
     patch_call_done(&run->patch);
     strv_done(&run->patched);
     profile_overlay_done(&run->additional);
@@ -73,9 +69,7 @@ void exec_run_free(struct exec_run *run)
     free(run->justification);
     free(run->cwd);
     strv_done(&run->proposed);
-    json_decref(run->params);
-    strv_done(&run->login_env);
-    strv_done(&run->login_argv);
+    strv_done(&run->keep);
     strv_done(&run->base);
     strv_done(&run->env);
     strv_done(&run->argv);
@@ -93,58 +87,15 @@ struct exec_run *exec_run_find(const struct client_session *session, const char 
 
 /* --- where it runs --- */
 
-int exec_run_place(struct exec_run *run, enum rpc_code *ret_code, struct err *err)
+int exec_run_workspace(struct exec_run *run, enum rpc_code *ret_code, struct err *err)
 {
     const struct sandbox_call call = {
         .sandbox = run->sandbox, .cwd = run->cwd, .tmpdir = getenv("TMPDIR")};
-    struct workspace *workspace = workspace_for_call(run->server->workspaces, &call, ret_code, err);
 
-    if (!workspace)
+    run->workspace = workspace_for_call(run->server->workspaces, &call, ret_code, err);
+    if (!run->workspace)
         return -1;
-    workspace_hold(workspace);
-    run->workspaces[run->workspaces_len++] = workspace;
-    return 0;
-}
-
-/* Only in the place of the call: nothing that was made there is read with wider permissions. */
-static void use_login(struct exec_run *run, struct execution_stage *stage)
-{
-    const struct login_shell_call call = {.params = run->params,
-                                          .argv = strv_view(&run->argv),
-                                          .cwd = run->cwd,
-                                          .workspace = run->workspaces[0],
-                                          .env = strv_view(&run->base)};
-    AUTO(strv_done) struct strv added = {0};
-
-    if (!login_shell_use(run->session, &call, &run->login_argv, &added, &run->login_note))
-        return;
-    strv_push_all(&run->login_env, strv_view(&run->env));
-    strv_push_all(&run->login_env, strv_view(&added));
-    stage->argv = strv_view(&run->login_argv);
-    stage->env = strv_view(&run->login_env);
-}
-
-static int prepare(void *data, const struct execution_place *where, struct execution_stage *ret,
-                   struct err *err)
-{
-    struct exec_run *run = data;
-    bool is_bare = where->place == REQUIREMENT_UNCONFINED;
-    struct workspace *workspace = run->workspaces[0];
-
-    if (run->is_cancelled)
-        return err_set(err, ERR_FORBIDDEN, "it was cancelled before it began");
-    if (is_bare || where->widened) {
-        workspace = workspace_derive(run->workspaces[0], is_bare ? NULL : where->widened, err);
-        if (!workspace)
-            return -1;
-        run->workspaces[run->workspaces_len++] = workspace;
-    }
-    run->at = where->place;
-    run->has_begun = false;
-    *ret = (struct execution_stage){
-        .sandbox = workspace->sandbox, .access = workspace->access, .env = strv_view(&run->env)};
-    if (workspace == run->workspaces[0] && run->params)
-        use_login(run, ret);
+    workspace_hold(run->workspace);
     return 0;
 }
 
@@ -161,12 +112,23 @@ int exec_run_patch(struct exec_run *run, const char *task, const char *form, str
     run->job.input = JOB_RUN_INPUT_DATA;
     run->job.input_data = run->patch.text;
     run->job.input_len = run->patch.text_len;
-    strv_done(&run->env);
-    run->env = (struct strv){0};
     return 0;
 }
 
 /* --- running --- */
+
+static void on_attempt(void *data, enum requirement_place where, struct workspace *workspace)
+{
+    struct exec_run *run = data;
+
+    run->at = where;
+    run->has_begun = false;
+}
+
+static void on_snapshot_failed(void *data, const struct err *why)
+{
+    login_shell_log_failure(((struct exec_run *)data)->argv.items[0], why);
+}
 
 static void notify_begin(struct exec_run *run)
 {
@@ -214,46 +176,28 @@ static void on_done(void *data)
     stopping_check(server);
 }
 
-/* $PATH as the command has it. */
-static const char *search_path(const struct exec_run *run)
-{
-    for (size_t i = 0; i < run->env.len; i++)
-        if (str_starts(run->env.items[i], "PATH="))
-            return run->env.items[i] + 5;
-    return NULL;
-}
-
-static enum confinement confinement(const struct workspace *workspace)
-{
-    return workspace->access ? confinement_of(&workspace->profile, workspace->access, true)
-                             : CONFINEMENT_NONE;
-}
-
 void exec_run_start(struct exec_run *run)
 {
     struct execution_options *options = &run->options;
-    const struct workspace *workspace = run->workspaces[0];
 
-    host_finder_init(&run->finder, search_path(run), run->cwd);
     run->job.on_started = on_started;
     run->job.on_output = on_output;
     run->job.data = run;
     options->loop = run->server->loop;
-    options->rules = run->rules;
-    options->rules_file = run->rules_file;
-    options->home = run->server->config.home;
-    options->own_paths = workspaces_own_paths(run->server->workspaces);
-    options->access = workspace->access;
-    options->finder = &run->finder.finder;
-    options->confinement = confinement(workspace);
-    options->profile = "of this call";
+    options->workspace = run->workspace;
+    options->rules = rules_part_owner(run->server);
     options->argv = strv_view(&run->argv);
+    options->env = strv_view(&run->env);
+    options->snapshots = login_shell_snapshots(run->session);
+    options->snapshot_env = strv_view(&run->base);
+    options->snapshot_keep = strv_view(&run->keep);
     options->cwd = run->cwd;
     options->justification = run->justification;
     options->additional = &run->additional;
     options->proposed = run->proposed.len ? strv_view(&run->proposed) : NULL;
     options->job = &run->job;
-    options->prepare = prepare;
+    options->on_attempt = on_attempt;
+    options->on_snapshot_failed = on_snapshot_failed;
     options->on_event = on_event;
     options->on_done = on_done;
     options->data = run;

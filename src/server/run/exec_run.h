@@ -16,7 +16,6 @@
 #include "policy/profile.h"
 #include "rpc/message.h"
 #include "server/server_audit.h"
-#include "workspace/finder.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -28,7 +27,7 @@ struct client_session;
 struct workspace;
 struct server;
 
-enum { EXEC_RUN_WORKSPACES = EXECUTION_ATTEMPTS_MAX + 1, EXEC_RUN_HELPER_WORDS = 4 };
+enum { EXEC_RUN_HELPER_WORDS = 4 };
 
 struct exec_run {
     struct exec_run *next; /* of the server's runs */
@@ -36,7 +35,6 @@ struct exec_run {
     struct client_session *session;
     struct call *call; /* NULL: its client is gone */
     bool has_begun;    /* the attempt: its "begin" is told */
-    bool is_cancelled; /* nothing is begun any more */
     char *id;          /* chosen by the client; NULL: nothing is told before the answer */
     uint64_t seq;      /* of the last event */
     char audit_id[SERVER_AUDIT_ID_SIZE]; /* in the audit log; "": it is not in there */
@@ -44,11 +42,8 @@ struct exec_run {
 
     struct strv argv;
     struct strv env;
-    struct strv base;       /* of env, what is not the call's own */
-    json_t *params;         /* of the call; NULL: nothing of them counts for a login shell */
-    struct strv login_argv; /* see login_shell.h; empty: none */
-    struct strv login_env;  /* complete */
-    const char *login_note; /* for its caller; static, or NULL */
+    struct strv base; /* of env, what is not the call's own */
+    struct strv keep; /* names of `env` that the call, its policy or the configuration set */
     struct strv proposed;
     char *cwd;
     char *justification;
@@ -57,13 +52,9 @@ struct exec_run {
     struct patch_call patch; /* what it really is; `text` NULL: a command */
     struct strv patched;     /* the files of a patch that may be asked about */
     char *helper[EXEC_RUN_HELPER_WORDS];
-    struct rules *rules;
-    char *rules_file;
 
-    struct workspace *workspaces[EXEC_RUN_WORKSPACES]; /* held; the first is that of the call */
-    size_t workspaces_len;
-    enum requirement_place at; /* where the last attempt runs */
-    struct host_finder finder;
+    struct workspace *workspace; /* of the call; held; NULL: not found yet */
+    enum requirement_place at;   /* where the last attempt runs */
     struct job_run_options job;
     struct execution_options options;
     struct execution *execution;
@@ -78,9 +69,9 @@ void exec_run_free(struct exec_run *run);
 /* NULL when the session has no such run. */
 struct exec_run *exec_run_find(const struct client_session *session, const char *id);
 
-/* Finds the place of the call, by `sandbox` and `cwd`, which may change afterwards. `*ret_code` is
+/* Finds the workspace of the call, by `sandbox` and `cwd`, which may change afterwards. `*ret_code` is
  * the code for the wire of a failure. */
-int exec_run_place(struct exec_run *run, enum rpc_code *ret_code, struct err *err);
+int exec_run_workspace(struct exec_run *run, enum rpc_code *ret_code, struct err *err);
 
 /* It runs the patch helper on `patch` from here on; `task` and `form` are its words, static.
  * ERR_UNSUPPORTED when the helper is not installed. */

@@ -5,18 +5,22 @@
 #include "../process/run.h"
 
 #include "approval/approvals.h"
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "executor/execution.h"
 #include "policy/profile.h"
-#include "rules/rules.h"
+#include "rules/rules_disk.h"
+#include "workspace/workspace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -25,8 +29,9 @@ struct session {
     struct loop *loop;
     struct approvals *approvals;
     struct asker asker;
-    struct rules *rules;
-    struct access_map access;
+    char folder[32]; /* of the rules */
+    struct workspaces *workspaces;
+    struct workspace *workspace;
     struct job_run_options job;
     enum approval_decision answer; /* to every question */
     bool is_silent;                /* there is none */
@@ -43,7 +48,6 @@ struct call {
     char events[256]; /* their first letters, and where an attempt ran */
     bool is_done;
     bool fails_to_prepare; /* the second attempt */
-    unsigned prepared;
 };
 
 static struct session session;
@@ -71,24 +75,60 @@ static void free_nothing(struct asker *asker)
 static const char rules_text[] = "prefix_rule(pattern=[\"sh\"], decision=\"prompt\")\n"
                                  "prefix_rule(pattern=[\"false\"], decision=\"forbidden\")\n";
 
+/* The only workspace of a profile that a sandbox mode names. */
+static void use_profile(const char *name)
+{
+    static const struct workspace_words words = {.profile = "profile"};
+    const struct workspace_request request = {.words = &words, .dir = "/", .profile_name = name};
+    const struct workspaces_options options = {.config = NULL};
+    struct err err;
+
+    workspaces_free(session.workspaces);
+    session.workspaces = workspaces_new(&options);
+    session.workspace = workspace_make(session.workspaces, NULL, &request, &err);
+    assert_non_null(session.workspace);
+}
+
+static void write_rules(void)
+{
+    AUTO_FREE char *dir = NULL;
+    AUTO_FREE char *path = NULL;
+    FILE *file;
+
+    strcpy(session.folder, "/tmp/cordon-test-XXXXXX"); /* allow strcpy: it fits */
+    assert_non_null(mkdtemp(session.folder));
+    dir = alloc_strf("%s/" RULES_DIR, session.folder);
+    path = alloc_strf("%s/test.rules", dir);
+    assert_int_equal(mkdir(dir, 0700), 0);
+    file = fopen(path, "we");
+    assert_non_null(file);
+    fputs(rules_text, file);
+    fclose(file);
+}
+
+static void remove_rules(void)
+{
+    AUTO_FREE char *dir = alloc_strf("%s/" RULES_DIR, session.folder);
+    AUTO_FREE char *path = alloc_strf("%s/test.rules", dir);
+
+    unlink(path);
+    rmdir(dir);
+    rmdir(session.folder);
+}
+
 static int setup(void **state)
 {
-    const struct rules_origin origin = {RULE_LAYER_USER, "test.rules", NULL};
     struct err err;
 
     fake = (struct fake){0};
     session = (struct session){
         .loop = loop_new(&err),
         .asker = {.ask = answer_at_once, .withdraw = ignore_withdrawal, .free = free_nothing},
-        .rules = rules_new(),
-        .access = {.restricted = true, .network = NETWORK_RESTRICTED},
     };
     session.approvals = approvals_new(session.loop, 0);
     approvals_add_asker(session.approvals, &session.asker);
-    assert_int_equal(rules_add_text(session.rules, &origin, rules_text, strlen(rules_text), &err),
-                     0);
-    rules_seal(session.rules);
-    access_map_add(&session.access, "/", ACCESS_READ, ACCESS_DIR, "built-in");
+    write_rules();
+    use_profile("read-only");
     job_run_defaults(&session.job);
     session.job.cgroup_base = "";
     return 0;
@@ -97,8 +137,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     approvals_free(session.approvals);
-    rules_free(session.rules);
-    access_map_done(&session.access);
+    workspaces_free(session.workspaces);
+    remove_rules();
     loop_free(session.loop);
     return 0;
 }
@@ -109,22 +149,12 @@ static void note(struct call *call, const char *text)
     strcat(call->events, text); /* allow strcat: it fits */
 }
 
-static int prepare(void *data, const struct execution_place *place, struct execution_stage *ret,
-                   struct err *err)
+static void on_attempt(void *data, enum requirement_place where, struct workspace *workspace)
 {
-    struct call *call = data;
-
-    if (call->prepared++ && call->fails_to_prepare)
-        return err_set(err, ERR_UNSUPPORTED, "no such sandbox");
-    note(call, place->place == REQUIREMENT_UNCONFINED ? " none"
-               : place->widened                       ? " widened"
-                                                      : " sandbox");
-    *ret = (struct execution_stage){
-        .sandbox = fake_sandbox(),
-        .access = place->place == REQUIREMENT_UNCONFINED ? NULL : &session.access,
-        .env = test_env,
-    };
-    return 0;
+    assert_non_null(workspace->sandbox);
+    note(data, where == REQUIREMENT_UNCONFINED  ? " none"
+               : workspace != session.workspace ? " widened"
+                                                : " sandbox");
 }
 
 static void on_event(void *data, const struct execution_event *event)
@@ -137,6 +167,7 @@ static void on_event(void *data, const struct execution_event *event)
     };
 
     note(data, names[event->kind]);
+    fake.refuses = event->kind == EXECUTION_RETRIED && ((struct call *)data)->fails_to_prepare;
 }
 
 static void on_done(void *data)
@@ -153,14 +184,14 @@ static void call_init(struct call *call, enum approval_mode mode, const char *sc
     call->options = (struct execution_options){
         .loop = session.loop,
         .approvals = session.approvals,
-        .rules = session.rules,
+        .workspace = session.workspace,
+        .rules = {.folder = session.folder},
         .policy = {.mode = mode},
-        .confinement = CONFINEMENT_SANDBOX,
-        .profile = "p",
         .argv = call->argv,
+        .env = test_env,
         .cwd = "/",
         .job = &session.job,
-        .prepare = prepare,
+        .on_attempt = on_attempt,
         .on_event = on_event,
         .on_done = on_done,
         .data = call,
@@ -342,8 +373,9 @@ static void a_denial_is_retried_with_a_grant(void **state)
     result = call_run(&call);
     assert_string_equal(call.events, " asked answered sandbox denied asked answered retried "
                                      "widened denied done");
-    assert_string_equal(session.covers, "this command in its sandbox (profile p), and beyond that "
-                                        "writing /etc/hostname");
+    assert_string_equal(session.covers,
+                        "this command in its sandbox (profile read-only), and beyond that "
+                        "writing /etc/hostname");
     assert_int_equal(result->attempts_len, 2); /* and not a third, though it was denied again */
     assert_string_equal(result->attempts[1].widened, "writing /etc/hostname");
     json = execution_to_json(result);
@@ -438,8 +470,9 @@ static void what_a_call_asks_for_is_in_the_question(void **state)
     call.options.additional = &overlay;
     assert_string_equal(call_run(&call)->attempts[0].widened, "the network");
     assert_string_equal(call.events, " asked answered widened done");
-    assert_string_equal(session.covers,
-                        "this command in its sandbox (profile p), and beyond that the network");
+    assert_string_equal(
+        session.covers,
+        "this command in its sandbox (profile read-only), and beyond that the network");
     call_done(&call);
     call_init(&call, APPROVAL_ON_REQUEST, "true");
     call.options.permissions = SANDBOX_ESCALATED;
@@ -453,8 +486,8 @@ static void without_confinement_a_yes_covers_everything(void **state)
 {
     struct call call;
 
+    use_profile("danger-full-access");
     call_init(&call, APPROVAL_UNTRUSTED, "exit $((3))");
-    call.options.confinement = CONFINEMENT_NONE;
     call_run(&call);
     assert_string_equal(session.covers, "this command without a sandbox: it may do whatever you "
                                         "may, files and network");

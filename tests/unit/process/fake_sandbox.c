@@ -2,6 +2,7 @@
  * socket in the same struct that launch_read() gives out, and takes signals from it. */
 #include "fake_sandbox.h"
 
+#include "base/alloc.h"
 #include "base/auto.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@
 #include <unistd.h>
 
 struct sandbox {
-    struct layer_report reports[LAYER_COUNT];
+    struct access_map access;
 };
 
 struct request {
@@ -36,6 +37,60 @@ struct sandbox *fake_sandbox(void)
     static struct sandbox sandbox;
 
     return &sandbox;
+}
+
+struct sandbox *sandbox_new(const struct sandbox_options *options, struct err *err)
+{
+    struct sandbox *sandbox;
+
+    if (fake.refuses) {
+        err_set(err, ERR_UNSUPPORTED, "the fake was told to refuse");
+        return NULL;
+    }
+    sandbox = alloc_zero(1, sizeof *sandbox);
+    access_map_copy(&sandbox->access, options->access);
+    return sandbox;
+}
+
+void sandbox_free(struct sandbox *sandbox)
+{
+    if (!sandbox)
+        return;
+    access_map_done(&sandbox->access);
+    free(sandbox);
+}
+
+const struct access_map *sandbox_access(const struct sandbox *sandbox)
+{
+    return &sandbox->access;
+}
+
+bool map_is_same(const struct access_map *old, const struct access_map *new)
+{
+    return true;
+}
+
+int sandbox_probe(struct sandbox *sandbox, struct err *err)
+{
+    return 0;
+}
+
+void sandbox_prepare(struct sandbox *sandbox)
+{
+}
+
+void sandbox_release_idle(struct sandbox *sandbox)
+{
+}
+
+bool sandbox_is_idle(const struct sandbox *sandbox)
+{
+    return false;
+}
+
+const char *sandbox_degradation(const struct sandbox *sandbox)
+{
+    return "";
 }
 
 const struct layer_report *sandbox_layer(const struct sandbox *sandbox, enum layer layer)

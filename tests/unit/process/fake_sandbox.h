@@ -6,6 +6,7 @@
 /* What the next launches do. Zeroed: as the real one does. */
 struct fake {
     bool leaves_children; /* what the command started lives on, as without a pid namespace */
+    bool refuses;         /* sandbox_new() fails */
     bool fails;           /* sandbox_launch() itself fails */
     bool breaks_setup;    /* the launcher reports LAUNCH_FAILED, stage sandbox */
     bool dies_early;      /* the launcher dies without a word */
@@ -19,4 +20,4 @@ struct fake {
 
 extern struct fake fake;
 
-struct sandbox *fake_sandbox(void); /* the only one; no sandbox_new() needed */
+struct sandbox *fake_sandbox(void); /* one that needs no sandbox_new() */

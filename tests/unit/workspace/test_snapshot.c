@@ -231,7 +231,7 @@ static void it_may_be_freed_in_the_middle(void **state)
 /* A uid without an account has one, too. */
 static void the_user_has_a_shell(void **state)
 {
-    AUTO_FREE char *by_path = host_shell("/usr/bin:/bin");
+    AUTO_FREE char *by_path = host_shell((char *const[]){(char *)"PATH=/usr/bin:/bin", NULL});
     AUTO_FREE char *usual = host_shell(NULL);
 
     assert_int_equal(access(by_path, X_OK), 0);
@@ -245,10 +245,10 @@ static void a_command_gets_the_shell_of_its_environment(void **state)
     char *const zsh[] = {(char *)"PATH=/usr/bin:/bin", (char *)"SHELL=/bin/zsh", NULL};
     char *const fish[] = {(char *)"SHELL=/usr/bin/fish", (char *)"PATH=/usr/bin:/bin", NULL};
     char *const relative[] = {(char *)"SHELL=bash", NULL};
-    AUTO_FREE char *own = host_shell_for(zsh);
-    AUTO_FREE char *other = host_shell_for(fish);
-    AUTO_FREE char *absolute = host_shell_for(relative);
-    AUTO_FREE char *users = host_shell("/usr/bin:/bin");
+    AUTO_FREE char *own = host_shell(zsh);
+    AUTO_FREE char *other = host_shell(fish);
+    AUTO_FREE char *absolute = host_shell(relative);
+    AUTO_FREE char *users = host_shell((char *const[]){(char *)"PATH=/usr/bin:/bin", NULL});
 
     assert_string_equal(own, "/bin/zsh");
     assert_string_equal(other, users);

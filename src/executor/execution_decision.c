@@ -1,0 +1,125 @@
+/* See execution_decision.h. Leaving the sandbox for a second attempt is what requirement_retry()
+ * decides, as Codex does. Widening it for one path is a smaller thing, so it may be asked about
+ * whenever anything may; only under `never`, and under `granular` without such questions, the
+ * denial stands. */
+#include "executor/execution_decision.h"
+
+#include "approval/approvals.h"
+#include "base/auto.h"
+#include "executor/execution.h"
+#include "policy/profile.h"
+#include "workspace/finder.h"
+#include "workspace/rule_layers.h"
+#include "workspace/workspace.h"
+
+/* --- what it begins with --- */
+
+enum confinement execution_confinement(const struct workspace *workspace)
+{
+    if (!workspace->access)
+        return CONFINEMENT_NONE;
+    return confinement_of(&workspace->profile, workspace->access, !workspace->is_refused);
+}
+
+struct rules *execution_rules(const struct execution_options *options)
+{
+    const struct workspace *workspace = options->workspace;
+    const char *dir = options->cwd;
+
+    if (options->gate == EXECUTION_UNRULED)
+        return NULL;
+    if (!workspace->dir && !workspace_has_root(workspace, dir))
+        dir = "/"; /* a model has chosen it, and its client does not vouch for it */
+    else if (workspace->dir && options->stand_in)
+        dir = workspace->dir; /* a patch chooses by its own `cd` where it is applied */
+    return rule_layers_load(&options->rules, dir);
+}
+
+void execution_keys(const struct execution_options *options, struct strv *ret)
+{
+    const struct approval_call call = {options->argv, options->cwd, options->permissions,
+                                       options->additional, options->patched};
+
+    approval_keys(&call, ret);
+}
+
+static bool is_approved(const struct execution_options *options)
+{
+    AUTO(strv_done) struct strv keys = {0};
+
+    if (!options->approvals)
+        return false;
+    execution_keys(options, &keys);
+    return approvals_has(options->approvals, &keys);
+}
+
+void execution_decide(const struct execution_options *options, const struct rules *rules,
+                      struct requirement *ret)
+{
+    const struct workspace *workspace = options->workspace;
+    bool has_additional = options->additional && !profile_overlay_is_empty(options->additional);
+    struct host_finder finder;
+    const struct requirement_request request = {
+        .argv = options->argv,
+        .finder = &finder.finder,
+        .access = workspace->access,
+        .rules = rules,
+        .proposed = options->proposed,
+        .policy = options->policy,
+        .confinement = execution_confinement(workspace),
+        .permissions = options->permissions,
+        .flags = (has_additional ? REQUIREMENT_HAS_ADDITIONAL : 0) |
+                 (options->gate == EXECUTION_FORBIDS_ONLY ? REQUIREMENT_FORBIDS_ONLY : 0) |
+                 (is_approved(options) ? REQUIREMENT_APPROVED : 0),
+    };
+
+    host_finder_init(&finder, options->env ? options->env : strv_view(&workspace->env),
+                     options->cwd);
+    requirement_decide(&request, ret);
+}
+
+/* --- which ways a second attempt may take --- */
+
+static bool may_ask(const struct execution_options *options)
+{
+    const struct approval_policy *policy = &options->policy;
+
+    if (options->gate != EXECUTION_ASKS || policy->mode == APPROVAL_NEVER)
+        return false;
+    return policy->mode != APPROVAL_GRANULAR || policy->questions & APPROVAL_QUESTION_SANDBOX;
+}
+
+static enum retry_outcome bare_retry(const struct execution_options *options, bool was_approved)
+{
+    const struct retry_request request = {
+        .policy = options->policy,
+        .confinement = execution_confinement(options->workspace),
+        .tool = options->stand_in ? RETRY_PATCH : RETRY_COMMAND,
+        .was_approved = was_approved,
+    };
+
+    return requirement_retry(&request);
+}
+
+unsigned execution_retry_ways(const struct execution_options *options, bool has_grant,
+                              bool was_approved)
+{
+    enum retry_outcome outcome;
+    unsigned ways = 0;
+
+    if (!may_ask(options))
+        return 0;
+    outcome = bare_retry(options, was_approved);
+    if (outcome == RETRY_YES)
+        ways |= EXECUTION_RETRY_AGREED;
+    if (outcome != RETRY_NO)
+        ways |= EXECUTION_RETRY_UNCONFINED;
+    if (has_grant)
+        ways |= EXECUTION_RETRY_GRANT;
+    return ways;
+}
+
+bool execution_retry_is_covered(const struct execution_options *options)
+{
+    return may_ask(options) && bare_retry(options, true) == RETRY_YES;
+}
