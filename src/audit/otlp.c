@@ -330,7 +330,7 @@ static json_int_t timeout_ms(void)
     return (json_int_t)value;
 }
 
-/* The whole request for cordon-http (src/http/fetch.h), as a file. -1 when it cannot be made. */
+/* The whole request for cordon-http (src/http/main.c), as a file. -1 when it cannot be made. */
 static int request_open(const char *endpoint, const char *path, const json_t *body)
 {
     size_t slash = strlen(endpoint);

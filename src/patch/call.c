@@ -40,14 +40,6 @@ static bool is_one_of(const char *const *words, const char *text, size_t len)
 
 /* --- which argument is a script --- */
 
-static bool is_shell(const char *program)
-{
-    static const char *const shells[] = {"bash", "zsh", "sh", NULL};
-    const char *name = path_name(program);
-
-    return is_one_of(shells, name, strlen(name));
-}
-
 /* "pwsh", "C:\...\PowerShell.exe", in any case */
 static bool is_windows_program(const char *program, const char *wanted)
 {
@@ -78,7 +70,11 @@ static const char *powershell_script(char *const *argv)
 static const char *find_script(char *const *argv)
 {
     if (argv[1] && argv[2] && !argv[3]) {
-        if (is_shell(argv[0]) && (str_eq(argv[1], "-c") || str_eq(argv[1], "-lc")))
+        static const char *const shells[] = {"bash", "zsh", "sh", NULL};
+        const char *name = path_name(argv[0]);
+
+        if (is_one_of(shells, name, strlen(name)) &&
+            (str_eq(argv[1], "-c") || str_eq(argv[1], "-lc")))
             return argv[2];
         if (is_windows_program(argv[0], "cmd") && strcasecmp(argv[1], "/c") == 0)
             return argv[2];
@@ -151,24 +147,6 @@ static bool take_cd(const char **at, char **ret)
     return true;
 }
 
-static bool take_name(const char **at)
-{
-    size_t len = plain_len(*at, "_");
-
-    if (!is_one_of(names, *at, len))
-        return false;
-    *at += len;
-    return true;
-}
-
-/* The line that `at` stands on, without tabs at its front when they are dropped. */
-static struct span heredoc_line(const char *at, bool drops_tabs)
-{
-    size_t tabs = drops_tabs ? strspn(at, "\t") : 0;
-
-    return (struct span){at + tabs, strcspn(at + tabs, "\n")};
-}
-
 /* From behind the line of the opener to the end of the script; false when the delimiter is missing,
  * or more than blank lines follow it. */
 static bool take_body(const char *at, const char *delimiter, bool drops_tabs,
@@ -179,7 +157,8 @@ static bool take_body(const char *at, const char *delimiter, bool drops_tabs,
     size_t len = 0;
 
     while (*at) {
-        struct span line = heredoc_line(at, drops_tabs);
+        const char *start = at + (drops_tabs ? strspn(at, "\t") : 0);
+        struct span line = {start, strcspn(start, "\n")};
         const char *next = line.text + line.len;
 
         if (span_eq(line, last) && next[strspn(next, " \t\n\r")] == '\0') {
@@ -217,10 +196,16 @@ static bool take_heredoc(const char *at, struct patch_call *call)
     return is_taken;
 }
 
+/* `cd DIR && apply_patch <<EOF`, the cd left out or not, and nothing else. */
 static bool read_script(const char *script, struct patch_call *call)
 {
+    size_t len;
+
     skip(&script, " \t\n");
-    return take_cd(&script, &call->directory) && take_name(&script) && take_heredoc(script, call);
+    if (!take_cd(&script, &call->directory))
+        return false;
+    len = plain_len(script, "_");
+    return is_one_of(names, script, len) && take_heredoc(script + len, call);
 }
 
 /* --- the whole --- */

@@ -152,17 +152,6 @@ enum rule_verdict rule_match_verdict(const struct rule_match *match)
     return match->fit == PREFIX_MAYBE ? RULE_PROMPT : match->rule->verdict;
 }
 
-static void add_match(struct rules_decision *decision, const struct rule_match *match)
-{
-    enum rule_verdict verdict = rule_match_verdict(match);
-
-    decision->items =
-        alloc_grow(decision->items, decision->len, &decision->cap, sizeof *decision->items);
-    decision->items[decision->len++] = *match;
-    if (verdict > decision->verdict)
-        decision->verdict = verdict;
-}
-
 /* Adds the rules for the word that are at least as strict. `name` as in struct rule_match. */
 static void collect(const struct rules *rules, const struct shell_command *command,
                     const char *name, enum rule_verdict least, struct rules_decision *ret)
@@ -180,8 +169,14 @@ static void collect(const struct rules *rules, const struct shell_command *comma
         previous = rules->index[i].rule;
         match.fit = prefix_rule_fit(match.rule, word, command);
         if (match.fit == PREFIX_FITS ||
-            (match.fit == PREFIX_MAYBE && match.rule->verdict >= RULE_PROMPT))
-            add_match(ret, &match);
+            (match.fit == PREFIX_MAYBE && match.rule->verdict >= RULE_PROMPT)) {
+            enum rule_verdict verdict = rule_match_verdict(&match);
+
+            ret->items = alloc_grow(ret->items, ret->len, &ret->cap, sizeof *ret->items);
+            ret->items[ret->len++] = match;
+            if (verdict > ret->verdict)
+                ret->verdict = verdict;
+        }
     }
 }
 

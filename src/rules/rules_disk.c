@@ -60,14 +60,6 @@ int rules_load_file(struct rules *rules, const char *path, const char *home, str
     return load(rules, &origin, err);
 }
 
-/* Directories, sockets and the like are no files of rules; a link to nothing is one that is missing. */
-static bool is_candidate(const char *path)
-{
-    struct stat st;
-
-    return stat(path, &st) || S_ISREG(st.st_mode);
-}
-
 /* Sorted. A directory that is not there is empty. */
 static int list_dir(const char *dir, struct strv *ret, struct err *err)
 {
@@ -78,8 +70,11 @@ static int list_dir(const char *dir, struct strv *ret, struct err *err)
         return errno == ENOENT || errno == ENOTDIR ? 0 : err_sys(err, "reading %s", dir);
     for (errno = 0; (item = readdir(stream)); errno = 0) {
         AUTO_FREE char *path = path_join(dir, item->d_name);
+        struct stat st;
 
-        if (str_ends(item->d_name, SUFFIX) && is_candidate(path))
+        /* directories, sockets and the like are no files of rules; a link to nothing is one that
+         * is missing */
+        if (str_ends(item->d_name, SUFFIX) && (stat(path, &st) || S_ISREG(st.st_mode)))
             strv_push_take(ret, TAKE_PTR(path));
     }
     if (errno) {
@@ -206,23 +201,6 @@ char *rule_line_for_host(const char *host, enum rule_protocol protocol, enum rul
 
 /* --- files --- */
 
-/* Where a link leads, so that the link stays; the path itself when nothing is there yet. */
-static char *real_target(const char *path)
-{
-    char *real = realpath(path, NULL);
-
-    return real ? real : alloc_str(path);
-}
-
-static int make_dir(const char *path, struct err *err)
-{
-    AUTO_FREE char *dir = path_parent(path);
-
-    if (mkdir(dir, 0755) && errno != EEXIST)
-        return err_sys(err, "making the directory %s", dir);
-    return 0;
-}
-
 /* Held while the file is read and replaced; a descriptor. */
 static int lock(const char *path, struct err *err)
 {
@@ -234,18 +212,6 @@ static int lock(const char *path, struct err *err)
     if (errno == EWOULDBLOCK)
         return err_set(err, ERR_LIMIT, "%s stayed locked by another process", path);
     return err_sys(err, "%s", name);
-}
-
-static int open_regular(const char *path, struct err *err)
-{
-    AUTO_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
-    struct stat st;
-
-    if (fd < 0 || fstat(fd, &st))
-        return err_sys(err, "opening %s", path);
-    if (!S_ISREG(st.st_mode))
-        return err_set(err, ERR_INVALID, "%s is no regular file", path);
-    return TAKE_FD(fd);
 }
 
 static bool has_line(const struct buf *text, const char *line)
@@ -324,15 +290,22 @@ static int append_locked(const char *path, int fd, const char *home, const char 
 int rules_append(const char *path, const char *home, const char *line, enum rules_append *ret,
                  struct err *err)
 {
-    AUTO_FREE char *real = real_target(path);
+    char *target = realpath(path, NULL); /* so that a link stays */
+    AUTO_FREE char *real = target ? target : alloc_str(path);
+    AUTO_FREE char *dir = path_parent(real);
     AUTO_CLOSE int held = -1;
     AUTO_CLOSE int fd = -1;
+    struct stat st;
 
-    if (make_dir(real, err))
-        return -1;
+    if (mkdir(dir, 0755) && errno != EEXIST)
+        return err_sys(err, "making the directory %s", dir);
     held = lock(real, err);
-    fd = held < 0 ? -1 : open_regular(real, err);
-    if (fd < 0)
+    if (held < 0)
         return -1;
+    fd = open(real, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
+    if (fd < 0 || fstat(fd, &st))
+        return err_sys(err, "opening %s", real);
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, ERR_INVALID, "%s is no regular file", real);
     return append_locked(real, fd, home, line, ret, err);
 }

@@ -1,4 +1,4 @@
-/* See http_exchange.h. The program reads one JSON value and writes JSON lines (src/http/fetch.h);
+/* See http_exchange.h. The program reads one JSON value and writes JSON lines (src/http/main.c);
  * it is started for one request and ends with it. Its lines are short and checked like anything
  * from outside: what makes no sense ends the exchange. */
 #include "server/http_exchange.h"

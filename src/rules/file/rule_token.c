@@ -248,17 +248,6 @@ static bool is_name_byte(char c)
     return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-static int read_name(struct rule_lexer *lexer)
-{
-    const char *start = lexer->at;
-
-    while (is_name_byte(peek(lexer, 0)))
-        lexer->at++;
-    lexer->token.kind = *start >= '0' && *start <= '9' ? RULE_TOKEN_NUMBER : RULE_TOKEN_NAME;
-    buf_append(&lexer->token.text, start, (size_t)(lexer->at - start));
-    return 0;
-}
-
 static int read_sign(struct rule_lexer *lexer, struct err *err)
 {
     char c = *lexer->at;
@@ -293,8 +282,15 @@ int rule_lexer_next(struct rule_lexer *lexer, struct err *err)
     }
     if (prefix_len(lexer) >= 0)
         return read_string(lexer, err);
-    if (is_name_byte(*lexer->at))
-        return read_name(lexer);
+    if (is_name_byte(*lexer->at)) {
+        const char *start = lexer->at;
+
+        while (is_name_byte(peek(lexer, 0)))
+            lexer->at++;
+        lexer->token.kind = *start >= '0' && *start <= '9' ? RULE_TOKEN_NUMBER : RULE_TOKEN_NAME;
+        buf_append(&lexer->token.text, start, (size_t)(lexer->at - start));
+        return 0;
+    }
     return read_sign(lexer, err);
 }
 

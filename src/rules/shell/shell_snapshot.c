@@ -135,15 +135,6 @@ static bool put_state(struct buf *text, size_t parts)
     return fits && buf_append_str(text, "\"");
 }
 
-static bool put_forgetting(struct buf *text, size_t parts)
-{
-    bool fits = buf_append_str(text, "unset _cordon");
-
-    for (size_t i = 0; i < parts; i++)
-        fits = fits && buf_appendf(text, " " CARRIER "%zu", i);
-    return fits && buf_append_str(text, "\n");
-}
-
 void shell_snapshot_check(const char *shell, size_t parts, struct strv *ret)
 {
     AUTO(buf_done) struct buf text = {.max = ARGUMENT_MAX};
@@ -163,37 +154,26 @@ static bool is_name(const char *name)
 }
 
 /* Values are carried through the reading of the snapshot in variables of ours, with an "x" in front
- * of what was set at all. */
-static bool put_saving(struct buf *text, char *const *keep)
+ * of what was set at all. The script runs when all of ours are forgotten. */
+static bool put_script(struct buf *text, const char *script, size_t parts, char *const *keep)
 {
-    bool fits = true;
+    bool fits =
+        buf_append_str(text, "_cordon=") && put_quoted(text, script) && buf_append_str(text, "\n");
 
     for (size_t i = 0; keep[i]; i++)
         if (is_name(keep[i]))
             fits = fits && buf_appendf(text, "_cordon_%zu=${%s+x}${%s-}\n", i, keep[i], keep[i]);
-    return fits;
-}
-
-static bool put_restoring(struct buf *text, char *const *keep)
-{
-    bool fits = true;
-
+    fits = fits && put_state(text, parts) && buf_append_str(text, " > /dev/null 2>&1\n");
     for (size_t i = 0; keep[i]; i++)
         if (is_name(keep[i]))
             fits = fits && buf_appendf(text,
                                        "case $_cordon_%zu in x*) export %s=\"${_cordon_%zu#x}\" ;; "
                                        "*) unset %s ;; esac\nunset _cordon_%zu\n",
                                        i, keep[i], i, keep[i], i);
-    return fits;
-}
-
-static bool put_script(struct buf *text, char *const *argv, size_t parts, char *const *keep)
-{
-    return buf_append_str(text, "_cordon=") && put_quoted(text, argv[2]) &&
-           buf_append_str(text, "\n") && put_saving(text, keep) && put_state(text, parts) &&
-           buf_append_str(text, " > /dev/null 2>&1\n") && put_restoring(text, keep) &&
-           buf_append_str(text, "eval \"") && put_forgetting(text, parts) &&
-           buf_append_str(text, "$_cordon\"");
+    fits = fits && buf_append_str(text, "eval \"unset _cordon");
+    for (size_t i = 0; i < parts; i++)
+        fits = fits && buf_appendf(text, " " CARRIER "%zu", i);
+    return fits && buf_append_str(text, "\n$_cordon\"");
 }
 
 bool shell_snapshot_use(char *const *argv, const char *shell, size_t parts, char *const *keep,
@@ -203,7 +183,7 @@ bool shell_snapshot_use(char *const *argv, const char *shell, size_t parts, char
 
     if (!argv[0] || !argv[1] || !argv[2] || argv[3] || !str_eq(argv[0], shell) ||
         !str_eq(argv[1], "-lc") || !take_script(shell_kind_of(shell)) ||
-        !put_script(&text, argv, parts, keep))
+        !put_script(&text, argv[2], parts, keep))
         return false;
     shell_argv_make(shell, SHELL_PLAIN, text.data, ret);
     return true;
