@@ -58,24 +58,19 @@ void profile_copy(const struct profile *profile, struct profile *ret)
 
     copy.entries = (struct profile_entries){0};
     for (size_t i = 0; i < profile->entries.len; i++)
-        profile_add(&copy, &profile->entries.items[i]);
+        profile_entries_add(&copy.entries, &profile->entries.items[i]);
     copy.id = alloc_str(profile->id);
     copy.extends = alloc_str(profile->extends);
     *ret = copy;
 }
 
-void profile_add(struct profile *profile, const struct profile_entry *entry)
-{
-    profile_entries_add(&profile->entries, entry);
-}
-
 static void profile_add_special(struct profile *profile, enum profile_path_kind kind,
                                 enum access access, const char *origin)
 {
-    /* profile_add() copies, and only reads */
+    /* it is copied, and only read */
     struct profile_entry entry = {.path_kind = kind, .access = access, .origin = (char *)origin};
 
-    profile_add(profile, &entry);
+    profile_entries_add(&profile->entries, &entry);
 }
 
 void profile_init_read_only(struct profile *ret, enum network_access network)
@@ -101,7 +96,7 @@ void profile_init_workspace_write(struct profile *ret, const struct profile_work
                                       .path = options->extra_roots[i],
                                       .origin = (char *)origin};
 
-        profile_add(ret, &entry);
+        profile_entries_add(&ret->entries, &entry);
     }
 }
 
@@ -208,7 +203,7 @@ static void add_literal(struct profile *profile, const struct profile_text *opti
                                   .path = path,
                                   .origin = (char *)options->origin};
 
-    profile_add(profile, &entry);
+    profile_entries_add(&profile->entries, &entry);
 }
 
 /* Adds a pattern, absolute or relative to the workspace; one without a live character is the path
@@ -235,7 +230,7 @@ static int add_pattern(struct profile *profile, const struct profile_text *optio
             options->text);
     if (check_pattern(pattern, err))
         return -1;
-    profile_add(profile, &entry);
+    profile_entries_add(&profile->entries, &entry);
     return 0;
 }
 
@@ -257,7 +252,7 @@ static int add_workspace(struct profile *profile, const struct profile_text *opt
                        options->text);
     if (glob_has_meta(text))
         return add_pattern(profile, options, text + 1, err);
-    profile_add(profile, &entry);
+    profile_entries_add(&profile->entries, &entry);
     return 0;
 }
 
@@ -284,7 +279,7 @@ static int add_token(struct profile *profile, const struct profile_text *options
         entry.path = name;
         entry.subpath = slash ? (char *)slash + 1 : NULL;
     }
-    profile_add(profile, &entry);
+    profile_entries_add(&profile->entries, &entry);
     return 0;
 }
 

@@ -1,9 +1,9 @@
 /* A permission profile as a value: what a command may do, in the user's words. Nothing in here
  * looks at the host; policy/resolve.h turns a profile into literal paths.
  *
- *     profile_init_*() or profile_from_json() or config_profile()      make one
- *     profile_add(), profile_add_text(), profile_overlay_apply()       change it
- *     profile_resolve()                                                what it means on this host
+ *     profile_init_*() or profile_from_json() or config_profile()         make one
+ *     profile_entries_add(), profile_add_text(), profile_overlay_apply()  change it
+ *     profile_resolve()                                                   what it means on this host
  *     profile_done()
  *
  * A zeroed struct is a valid profile: managed, restricted, no entries (everything denied), network
@@ -76,9 +76,6 @@ void profile_entries_add(struct profile_entries *entries, const struct profile_e
 
 void profile_done(struct profile *profile);
 void profile_copy(const struct profile *profile, struct profile *ret);
-
-/* As profile_entries_add(). */
-void profile_add(struct profile *profile, const struct profile_entry *entry);
 
 /* The built-in profiles. `ret` is overwritten. */
 enum profile_exclude { PROFILE_EXCLUDE_TMPDIR = 1, PROFILE_EXCLUDE_SLASH_TMP = 2 };

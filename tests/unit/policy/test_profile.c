@@ -99,7 +99,7 @@ static void copies_are_independent(void **state)
 
     assert_true(profile_init_builtin(&profile, ":workspace"));
     profile_copy(&profile, &copy);
-    profile_add(&profile, &entry);
+    profile_entries_add(&profile.entries, &entry);
     assert_int_equal(copy.entries.len, 4);
     assert_string_equal(copy.id, ":workspace");
     assert_true(profile_entry_equal(&copy.entries.items[1], &profile.entries.items[1]));

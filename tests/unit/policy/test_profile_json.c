@@ -91,7 +91,7 @@ static void a_path_that_is_not_utf8_becomes_a_uri(void **state)
     AUTO_JSON json_t *out = NULL;
     struct err err;
 
-    profile_add(&profile, &entry);
+    profile_entries_add(&profile.entries, &entry);
     out = profile_to_json(&profile);
     assert_int_equal(profile_from_json(out, NULL, &again, &err), 0);
     assert_string_equal(again.entries.items[0].path, "/a\xff b");

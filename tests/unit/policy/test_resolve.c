@@ -285,9 +285,9 @@ static void matches_have_a_limit(void **state)
     AUTO(access_map_done) struct access_map over = {0};
     struct err err;
 
-    profile_add(&profile, &one);
+    profile_entries_add(&profile.entries, &one);
     one.path = (char *)"b/*";
-    profile_add(&profile, &one);
+    profile_entries_add(&profile.entries, &one);
     assert_int_equal(profile_resolve(&profile, &context, &map, &err), 0);
     assert_int_equal(map.len, 8192);
     json_object_set_new(paths, "/w/b/y", json_string("file"));
