@@ -110,17 +110,23 @@ static size_t option_value(const struct cursor *cursor)
     return value_len(cursor->at, false);
 }
 
-/* The password in "scheme://user:password@host" (RFC 3986, 3.2.1). */
+/* The password in "scheme://user:password@host" (RFC 3986, 3.2.1); an @ in it should be encoded, but
+ * programs take the last one for the end. */
 static size_t url_password(const struct cursor *cursor)
 {
-    size_t len = strcspn(cursor->at, "@/ \t\n\"'");
     const char *start = cursor->at;
+    const char *end;
 
-    if (!len || cursor->at[len] != '@' || start == cursor->text || start[-1] != ':')
+    if (start == cursor->text || start[-1] != ':')
+        return 0;
+    end = memrchr(start, '@', strcspn(start, "/ \t\n\"'"));
+    if (!end || end == start)
         return 0;
     for (start--; start > cursor->text && !strchr("/ \"'", start[-1]); start--)
         ;
-    return start - cursor->text >= 3 && strncmp(start - 3, "://", 3) == 0 ? len : 0;
+    if (start - cursor->text < 3 || strncmp(start - 3, "://", 3) != 0)
+        return 0;
+    return (size_t)(end - cursor->at);
 }
 
 /* Beginnings that services document for their keys, so that scanners can find them. */
