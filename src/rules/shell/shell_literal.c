@@ -164,7 +164,8 @@ static size_t read_digits(const char *text, size_t len, unsigned base, size_t ma
 
     *ret = 0;
     for (; at < len && at < max; at++) {
-        const char *digit = memchr(digits, text[at] | ' ', base);
+        const char *digit =
+            memchr(digits, isupper((unsigned char)text[at]) ? text[at] | ' ' : text[at], base);
 
         if (!digit)
             break;
