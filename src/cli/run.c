@@ -163,7 +163,7 @@ static int find_dir(struct run_patch *patch, const char *dir, struct err *err)
 {
     struct stat st;
 
-    patch->cwd = path_clean(dir, patch->call.directory ? patch->call.directory : ".");
+    patch->cwd = path_clean(dir, patch->call.dir ? patch->call.dir : ".");
     if (stat(patch->cwd, &st))
         return err_sys(err, "the directory of the patch, %s", patch->cwd);
     return 0;

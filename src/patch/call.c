@@ -24,7 +24,7 @@ const char patch_call_advice[] =
 void patch_call_done(struct patch_call *call)
 {
     free(call->text);
-    free(call->directory);
+    free(call->dir);
     *call = (struct patch_call){.kind = PATCH_CALL_NONE};
 }
 
@@ -202,7 +202,7 @@ static bool read_script(const char *script, struct patch_call *call)
     size_t len;
 
     skip(&script, " \t\n");
-    if (!take_cd(&script, &call->directory))
+    if (!take_cd(&script, &call->dir))
         return false;
     len = plain_len(script, "_");
     return is_one_of(names, script, len) && take_heredoc(script + len, call);

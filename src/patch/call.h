@@ -15,7 +15,7 @@ struct patch_call {
     enum patch_call_kind kind;
     char *text; /* owned; PATCH: the patch */
     size_t text_len;
-    char *directory; /* owned; PATCH: the directory of `cd DIR &&`, relative to the command's own;
+    char *dir; /* owned; PATCH: the directory of `cd DIR &&`, relative to the command's own;
                         NULL: none */
 };
 

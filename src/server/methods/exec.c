@@ -81,8 +81,8 @@ static int read_patch(struct exec_run *run, const struct exec_run_params *params
         return 0;
     }
     *ret_code = RPC_INTERNAL;
-    if (run->patch.directory) {
-        folder = path_clean(run->cwd, run->patch.directory);
+    if (run->patch.dir) {
+        folder = path_clean(run->cwd, run->patch.dir);
         free(run->cwd);
         run->cwd = folder;
     }

@@ -95,7 +95,7 @@ static int use_patch(struct session_replacement *replacement, const struct serve
     const struct patch_call *patch = &replacement->patch;
     struct stat st;
 
-    replacement->cwd = path_clean(exec->workdir, patch->directory ? patch->directory : ".");
+    replacement->cwd = path_clean(exec->workdir, patch->dir ? patch->dir : ".");
     if (stat(replacement->cwd, &st))
         return err_sys(err, "the folder of the patch, %s", replacement->cwd);
     if (patch->text_len > JOB_INPUT_MAX)

@@ -40,12 +40,12 @@ static void call_case(void **state)
     assert_string_equal(kinds[call.kind], case_string(json, "kind"));
     if (call.kind != PATCH_CALL_PATCH) {
         assert_null(call.text);
-        assert_null(call.directory);
+        assert_null(call.dir);
         return;
     }
     assert_string_equal(call.text, case_string(json, "text"));
     assert_int_equal(call.text_len, strlen(call.text));
-    assert_string_equal(call.directory ? call.directory : "(none)",
+    assert_string_equal(call.dir ? call.dir : "(none)",
                         case_string_or(json, "directory", "(none)"));
     if (json_object_get(json, "paths"))
         check_paths(&call, json);
