@@ -8,6 +8,7 @@
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "job/job_run.h"
 #include "output/output.h"
@@ -20,18 +21,6 @@
 static json_t *json_u64(uint64_t value)
 {
     return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
-}
-
-/* Paths and messages may hold anything; invalid UTF-8 becomes U+FFFD. NULL becomes null. */
-static json_t *json_text(const char *text)
-{
-    AUTO(buf_done) struct buf valid = {0};
-
-    if (!text)
-        return json_null();
-    buf_init(&valid, SIZE_MAX / 2);
-    utf8_append_lossy(&valid, text, strlen(text));
-    return json_stringn(valid.data ? valid.data : "", valid.len);
 }
 
 json_t *signal_to_json(int signal)
@@ -68,7 +57,7 @@ static json_t *failure_to_json(const struct job_result *result)
     return json_pack("{s:s, s:s, s:o, s:o}", "stage", stages[result->process->stage], "code",
                      err_code_name(result->process->failure.code), "errno",
                      json_errno(result->process->failure.sys), "message",
-                     json_text(result->process->failure.msg));
+                     json_lossy(result->process->failure.msg));
 }
 
 static json_t *json_time(const struct timeval *time)
@@ -217,9 +206,9 @@ static json_t *denial_to_json(const struct denial *denial)
     return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "operation",
                      denial_operation_name(denial->operation), "evidence",
                      denial_evidence_name(denial->evidence), "source",
-                     denial_source_name(denial->source), "path", json_text(denial->path), "host",
-                     json_text(denial->host), "errno", json_errno(denial->error), "decided_by",
-                     json_text(denial->origin), "remedy", json_text(denial->remedy));
+                     denial_source_name(denial->source), "path", json_lossy(denial->path), "host",
+                     json_lossy(denial->host), "errno", json_errno(denial->error), "decided_by",
+                     json_lossy(denial->origin), "remedy", json_lossy(denial->remedy));
 }
 
 json_t *denials_to_json(const struct denials *denials)
@@ -244,7 +233,7 @@ static json_t *sandbox_to_json(const struct sandbox *sandbox)
 
         json_object_set_new(layers, layer_name((enum layer)i),
                             json_pack("{s:s, s:o}", "state", layer_state_name(report->state), "why",
-                                      is_whole ? json_null() : json_text(report->why)));
+                                      is_whole ? json_null() : json_lossy(report->why)));
     }
     return json_pack("{s:b, s:o}", "degraded", sandbox_is_degraded(sandbox), "layers", layers);
 }

@@ -42,20 +42,6 @@ struct byte_store {
 
 typedef void byte_store_on_loss(void *data, uint64_t offset, const char *bytes, size_t len);
 
-static void byte_store_init(struct byte_store *store, size_t max, const struct spool_options *spool)
-{
-    *store = (struct byte_store){.spool = spool ? spool_new(spool) : NULL};
-    ring_init(&store->head, max / 2);
-    ring_init(&store->tail, max - max / 2);
-}
-
-static void byte_store_done(struct byte_store *store)
-{
-    ring_done(&store->head);
-    ring_done(&store->tail);
-    spool_free(store->spool);
-}
-
 static uint64_t byte_store_tail_start(const struct byte_store *store)
 {
     return store->total - store->tail.len;
@@ -213,24 +199,6 @@ struct chunk_index {
     struct chunk_index_page *cache; /* of the spool; NULL until used */
 };
 
-/* `spool` says where, its quota and name do not count; NULL: none. */
-static void chunk_index_init(struct chunk_index *chunks, const struct spool_options *spool)
-{
-    *chunks = (struct chunk_index){0};
-    ring_init(&chunks->head, SIZE_MAX);
-    ring_init(&chunks->tail, SIZE_MAX);
-    if (spool)
-        chunks->spool = spool_new(&(struct spool_options){.dir = spool->dir, .quota = UINT64_MAX});
-}
-
-static void chunk_index_done(struct chunk_index *chunks)
-{
-    ring_done(&chunks->head);
-    ring_done(&chunks->tail);
-    spool_free(chunks->spool);
-    free(chunks->cache);
-}
-
 /* Of one chunk; all of the head come before all of the tail. */
 static void chunk_index_add(struct chunk_index *chunks, enum chunk_index_region region,
                             enum stream stream, uint64_t len)
@@ -368,9 +336,17 @@ struct output *output_new(const struct output_options *options)
 {
     struct output *output = alloc_zero(1, sizeof *output);
 
-    byte_store_init(&output->store, options->memory_max, options->spool);
-    chunk_index_init(&output->chunks, options->spool);
-    output->has_name = options->spool && options->spool->name;
+    ring_init(&output->store.head, options->memory_max / 2);
+    ring_init(&output->store.tail, options->memory_max - options->memory_max / 2);
+    ring_init(&output->chunks.head, SIZE_MAX);
+    ring_init(&output->chunks.tail, SIZE_MAX);
+    if (options->spool) {
+        const struct spool_options marks = {.dir = options->spool->dir, .quota = UINT64_MAX};
+
+        output->store.spool = spool_new(options->spool);
+        output->chunks.spool = spool_new(&marks);
+        output->has_name = options->spool->name;
+    }
     return output;
 }
 
@@ -378,8 +354,13 @@ void output_free(struct output *output)
 {
     if (!output)
         return;
-    byte_store_done(&output->store);
-    chunk_index_done(&output->chunks);
+    ring_done(&output->store.head);
+    ring_done(&output->store.tail);
+    spool_free(output->store.spool);
+    ring_done(&output->chunks.head);
+    ring_done(&output->chunks.tail);
+    spool_free(output->chunks.spool);
+    free(output->chunks.cache);
     free(output);
 }
 

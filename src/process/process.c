@@ -315,13 +315,6 @@ static void process_set_gone(struct process *process)
     process_end_set_gone(&process->end, process->has_started || process->is_killed);
 }
 
-static void process_set_started(struct process *process)
-{
-    process->has_started = true;
-    if (process->events->on_started)
-        process->events->on_started(process->data);
-}
-
 /* With everything that it started; its end comes from the loop. */
 static void process_kill(struct process *process)
 {
@@ -349,7 +342,9 @@ static bool process_read_report(struct process *process)
     case LAUNCH_NOTHING:
         return false;
     case LAUNCH_STARTED:
-        process_set_started(process);
+        process->has_started = true;
+        if (process->events->on_started)
+            process->events->on_started(process->data);
         break;
     case LAUNCH_FAILED:
         process_end_set_failed(&process->end, report.stage, &report.failure);
