@@ -148,7 +148,7 @@ def take_the_names_of_its_temporary_files(stage):
     if not stage.inside:
         return stage.shell("set -C; : > /tmp/name-$$; : > /tmp/name-$$").code
     ran = stage.run("/bin/sh", "-c", script, "sh", *folders)
-    shown = subprocess.run([CORDON, "explain", "--json"], cwd=stage.ws, check=True,
+    shown = subprocess.run([CORDON, "explain", *stage.flags, "--json"], cwd=stage.ws, check=True,
                            env={**os.environ, "HOME": str(stage.home)},
                            stdout=subprocess.PIPE).stdout
     protected = {Path(entry["path"]).name for entry in json.loads(shown)["entries"]
