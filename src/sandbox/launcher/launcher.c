@@ -292,8 +292,6 @@ static int launcher_read(int file, struct plan_view *ret, struct err *err)
 static int launcher_apply(const struct plan_view *plan, const struct plan_record *record,
                           struct err *err)
 {
-    const char *other = record->op == PLAN_LINK ? plan_string(plan, record->other) : "";
-
     switch (record->op) {
     case PLAN_NAMESPACES:
     case PLAN_IDENTITY:
@@ -314,7 +312,7 @@ static int launcher_apply(const struct plan_view *plan, const struct plan_record
     default:
         break;
     }
-    return mounts_apply(&mounts, record, plan_string(plan, record->path), other, err);
+    return mounts_apply(&mounts, plan, record, err);
 }
 
 /* Every record in order; on failure `ret_op` names the operation. */

@@ -258,36 +258,38 @@ static int mounts_copy(int tree, const char *path, struct err *err)
     return at < 0 ? -1 : tree_copy_all(at, path, err);
 }
 
-static int op_tree_private(struct mounts *mounts, const struct plan_record *record,
-                           const char *path, const char *other, struct err *err)
+/* One record of the plan, and its texts. */
+struct step {
+    const struct plan_record *record;
+    const char *path;
+    const char *other;
+};
+
+static int op_tree_private(struct mounts *mounts, const struct step *step, struct err *err)
 {
     return tree_set_private(mounts->host, err);
 }
 
-static int op_tree_harden(struct mounts *mounts, const struct plan_record *record, const char *path,
-                          const char *other, struct err *err)
+static int op_tree_harden(struct mounts *mounts, const struct step *step, struct err *err)
 {
     return tree_set(mounts->host, K_MOUNT_ATTR_NODEV | K_MOUNT_ATTR_NOSUID, K_AT_RECURSIVE, "/",
                     err);
 }
 
-static int op_tree_read_only(struct mounts *mounts, const struct plan_record *record,
-                             const char *path, const char *other, struct err *err)
+static int op_tree_read_only(struct mounts *mounts, const struct step *step, struct err *err)
 {
     return tree_set(mounts->host, K_MOUNT_ATTR_RDONLY, K_AT_RECURSIVE, "/", err);
 }
 
-static int op_hold(struct mounts *mounts, const struct plan_record *record, const char *path,
-                   const char *other, struct err *err)
+static int op_hold(struct mounts *mounts, const struct step *step, struct err *err)
 {
-    mounts->slots[record->slot] = mounts_copy(mounts->host, path, err);
-    return mounts->slots[record->slot] < 0 ? -1 : 0;
+    mounts->slots[step->record->slot] = mounts_copy(mounts->host, step->path, err);
+    return mounts->slots[step->record->slot] < 0 ? -1 : 0;
 }
 
 /* The new root has to be a mount of this namespace before anything can be mounted in it; where it
  * stands does not matter, because it is used by descriptor until it becomes the root. */
-static int op_empty_root(struct mounts *mounts, const struct plan_record *record, const char *path,
-                         const char *other, struct err *err)
+static int op_empty_root(struct mounts *mounts, const struct step *step, struct err *err)
 {
     int fd = tree_new("tmpfs", "mode", "0755", K_MOUNT_ATTR_NODEV | K_MOUNT_ATTR_NOSUID, err);
 
@@ -302,8 +304,7 @@ static int op_empty_root(struct mounts *mounts, const struct plan_record *record
 }
 
 /* Copies can only be taken of what is mounted somewhere; /dev is covered later anyway. */
-static int op_masks(struct mounts *mounts, const struct plan_record *record, const char *path,
-                    const char *other, struct err *err)
+static int op_masks(struct mounts *mounts, const struct step *step, struct err *err)
 {
     AUTO_CLOSE int fd =
         tree_new("tmpfs", "mode", "0755",
@@ -320,91 +321,83 @@ static int op_masks(struct mounts *mounts, const struct plan_record *record, con
     return 0;
 }
 
-static int op_mask(struct mounts *mounts, const struct plan_record *record, const char *path,
-                   const char *other, struct err *err)
+static int op_mask(struct mounts *mounts, const struct step *step, struct err *err)
 {
-    const char *name = record->flags & PLAN_FLAG_FILE ? "file" : "dir";
+    const char *name = step->record->flags & PLAN_FLAG_FILE ? "file" : "dir";
     AUTO_CLOSE int fd = tree_copy(mounts->mask, name, K_OPEN_TREE_CLONE | K_OPEN_TREE_CLOEXEC);
 
     if (fd < 0)
-        return err_sys(err, "getting a cover for %s", path);
-    return tree_attach(mounts->root, fd, path, err);
+        return err_sys(err, "getting a cover for %s", step->path);
+    return tree_attach(mounts->root, fd, step->path, err);
 }
 
-static int op_mask_tree(struct mounts *mounts, const struct plan_record *record, const char *path,
-                        const char *other, struct err *err)
+static int op_mask_tree(struct mounts *mounts, const struct step *step, struct err *err)
 {
     AUTO_CLOSE int fd =
         tree_new("tmpfs", "mode", "0111", K_MOUNT_ATTR_NODEV | K_MOUNT_ATTR_NOSUID, err);
 
     if (fd < 0)
         return -1;
-    return tree_attach(mounts->root, fd, path, err);
+    return tree_attach(mounts->root, fd, step->path, err);
 }
 
-static int op_seal(struct mounts *mounts, const struct plan_record *record, const char *path,
-                   const char *other, struct err *err)
+static int op_seal(struct mounts *mounts, const struct step *step, struct err *err)
 {
-    AUTO_CLOSE int fd = tree_open(mounts->root, path, err);
+    AUTO_CLOSE int fd = tree_open(mounts->root, step->path, err);
 
     if (fd < 0)
         return -1;
-    return tree_set(fd, K_MOUNT_ATTR_RDONLY, 0, path, err);
+    return tree_set(fd, K_MOUNT_ATTR_RDONLY, 0, step->path, err);
 }
 
-static int op_dir(struct mounts *mounts, const struct plan_record *record, const char *path,
-                  const char *other, struct err *err)
+static int op_dir(struct mounts *mounts, const struct step *step, struct err *err)
 {
     const char *name;
-    AUTO_CLOSE int dir = tree_open_parent(mounts->root, path, &name, err);
+    AUTO_CLOSE int dir = tree_open_parent(mounts->root, step->path, &name, err);
 
     if (dir < 0)
         return -1;
-    if (mkdirat(dir, name, (mode_t)record->value) && errno != EEXIST)
-        return err_sys(err, "making the directory %s", path);
+    if (mkdirat(dir, name, (mode_t)step->record->value) && errno != EEXIST)
+        return err_sys(err, "making the directory %s", step->path);
     return 0;
 }
 
-static int op_file(struct mounts *mounts, const struct plan_record *record, const char *path,
-                   const char *other, struct err *err)
+static int op_file(struct mounts *mounts, const struct step *step, struct err *err)
 {
     const char *name;
-    AUTO_CLOSE int dir = tree_open_parent(mounts->root, path, &name, err);
+    AUTO_CLOSE int dir = tree_open_parent(mounts->root, step->path, &name, err);
 
     if (dir < 0)
         return -1;
-    if (tree_make_file(dir, name, (mode_t)record->value) && errno != EEXIST)
-        return err_sys(err, "making the file %s", path);
+    if (tree_make_file(dir, name, (mode_t)step->record->value) && errno != EEXIST)
+        return err_sys(err, "making the file %s", step->path);
     return 0;
 }
 
-static int op_link(struct mounts *mounts, const struct plan_record *record, const char *path,
-                   const char *other, struct err *err)
+static int op_link(struct mounts *mounts, const struct step *step, struct err *err)
 {
     const char *name;
-    AUTO_CLOSE int dir = tree_open_parent(mounts->root, path, &name, err);
+    AUTO_CLOSE int dir = tree_open_parent(mounts->root, step->path, &name, err);
 
     if (dir < 0)
         return -1;
-    if (symlinkat(other, dir, name) && errno != EEXIST)
-        return err_sys(err, "making the link %s", path);
+    if (symlinkat(step->other, dir, name) && errno != EEXIST)
+        return err_sys(err, "making the link %s", step->path);
     return 0;
 }
 
-static int op_place(struct mounts *mounts, const struct plan_record *record, const char *path,
-                    const char *other, struct err *err)
+static int op_place(struct mounts *mounts, const struct step *step, struct err *err)
 {
-    if (mounts->slots[record->slot] < 0)
-        return err_set(err, ERR_BUG, "nothing is held for %s", path);
-    return tree_put(mounts->root, TAKE_FD(mounts->slots[record->slot]),
-                    record->flags & PLAN_FLAG_READ_ONLY, path, err);
+    if (mounts->slots[step->record->slot] < 0)
+        return err_set(err, ERR_BUG, "nothing is held for %s", step->path);
+    return tree_put(mounts->root, TAKE_FD(mounts->slots[step->record->slot]),
+                    step->record->flags & PLAN_FLAG_READ_ONLY, step->path, err);
 }
 
-static int op_bind(struct mounts *mounts, const struct plan_record *record, const char *path,
-                   const char *other, struct err *err)
+static int op_bind(struct mounts *mounts, const struct step *step, struct err *err)
 {
-    return tree_put(mounts->root, mounts_copy(mounts->host, path, err),
-                    record->flags & PLAN_FLAG_READ_ONLY, path, err);
+    return tree_put(mounts->root, mounts_copy(mounts->host, step->path, err),
+                    step->record->flags & PLAN_FLAG_READ_ONLY, step->path, err);
 }
 
 /* Mounts `path` on itself, which needs to be looked up only once. */
@@ -423,20 +416,17 @@ static int mounts_cover(const struct mounts *mounts, const char *path, bool read
     return 0;
 }
 
-static int op_pin(struct mounts *mounts, const struct plan_record *record, const char *path,
-                  const char *other, struct err *err)
+static int op_pin(struct mounts *mounts, const struct step *step, struct err *err)
 {
-    return mounts_cover(mounts, path, false, err);
+    return mounts_cover(mounts, step->path, false, err);
 }
 
-static int op_read_only(struct mounts *mounts, const struct plan_record *record, const char *path,
-                        const char *other, struct err *err)
+static int op_read_only(struct mounts *mounts, const struct step *step, struct err *err)
 {
-    return mounts_cover(mounts, path, true, err);
+    return mounts_cover(mounts, step->path, true, err);
 }
 
-static int op_proc(struct mounts *mounts, const struct plan_record *record, const char *path,
-                   const char *other, struct err *err)
+static int op_proc(struct mounts *mounts, const struct step *step, struct err *err)
 {
     AUTO_CLOSE int fd = tree_new(
         "proc", NULL, NULL, K_MOUNT_ATTR_NOSUID | K_MOUNT_ATTR_NODEV | K_MOUNT_ATTR_NOEXEC, err);
@@ -447,8 +437,7 @@ static int op_proc(struct mounts *mounts, const struct plan_record *record, cons
 }
 
 /* pivot_root(".", ".") stacks the old root on the new one, from where it can be detached. */
-static int op_enter_root(struct mounts *mounts, const struct plan_record *record, const char *path,
-                         const char *other, struct err *err)
+static int op_enter_root(struct mounts *mounts, const struct step *step, struct err *err)
 {
     if (fchdir(mounts->root) || syscall(SYS_pivot_root, ".", ".") || umount2(".", MNT_DETACH) ||
         chdir("/"))
@@ -456,20 +445,17 @@ static int op_enter_root(struct mounts *mounts, const struct plan_record *record
     return 0;
 }
 
-static int op_hold_devices(struct mounts *mounts, const struct plan_record *record,
-                           const char *path, const char *other, struct err *err)
+static int op_hold_devices(struct mounts *mounts, const struct step *step, struct err *err)
 {
     return devices_hold(mounts, err);
 }
 
-static int op_dev(struct mounts *mounts, const struct plan_record *record, const char *path,
-                  const char *other, struct err *err)
+static int op_dev(struct mounts *mounts, const struct step *step, struct err *err)
 {
     return devices_mount(mounts, err);
 }
 
-typedef int mount_op(struct mounts *mounts, const struct plan_record *record, const char *path,
-                     const char *other, struct err *err);
+typedef int mount_op(struct mounts *mounts, const struct step *step, struct err *err);
 
 static mount_op *const mount_ops[PLAN_OP_COUNT] = {
     [PLAN_TREE_PRIVATE] = op_tree_private,
@@ -494,14 +480,19 @@ static mount_op *const mount_ops[PLAN_OP_COUNT] = {
     [PLAN_ENTER_ROOT] = op_enter_root,
 };
 
-int mounts_apply(struct mounts *mounts, const struct plan_record *record, const char *path,
-                 const char *other, struct err *err)
+int mounts_apply(struct mounts *mounts, const struct plan_view *plan,
+                 const struct plan_record *record, struct err *err)
 {
+    const struct step step = {
+        .record = record,
+        .path = plan_string(plan, record->path),
+        .other = record->op == PLAN_LINK ? plan_string(plan, record->other) : "",
+    };
     mount_op *op = mount_ops[record->op];
 
     if (!op)
         return err_set(err, ERR_BUG, "operation %u does not belong to the file system", record->op);
-    if (path[0] != '\0' && path[0] != '/')
-        return err_set(err, ERR_BUG, "%s is not absolute", path);
-    return op(mounts, record, path, other, err);
+    if (step.path[0] != '\0' && step.path[0] != '/')
+        return err_set(err, ERR_BUG, "%s is not absolute", step.path);
+    return op(mounts, &step, err);
 }

@@ -1,7 +1,7 @@
 /* The file-system operations of a plan: everything that changes the mount namespace. */
 #pragma once
 
-#include "sandbox/launcher/plan_format.h"
+#include "sandbox/launcher/plan_reader.h"
 
 /* Harmless device nodes, in the order of `struct mounts.devices`. */
 enum { MOUNTS_DEVICES = 6 };
@@ -17,9 +17,9 @@ struct mounts {
 
 int mounts_init(struct mounts *mounts, struct err *err);
 
-/* Carries out one record; `path` and `other` are its strings. */
-int mounts_apply(struct mounts *mounts, const struct plan_record *record, const char *path,
-                 const char *other, struct err *err);
+/* Carries out one record of the plan. */
+int mounts_apply(struct mounts *mounts, const struct plan_view *plan,
+                 const struct plan_record *record, struct err *err);
 
 /* Takes the terminal on descriptor 0 aside, before /dev is replaced. A terminal that has no name
  * in the host's /dev is left as it is: only its name is missing inside then. */
