@@ -288,7 +288,7 @@ static char *covers_once(const struct approval_scope *scope)
     static const char retry[] = "; and once more without a sandbox, should it refuse something";
     const char *and_retry = scope->covers_retry ? retry : "";
 
-    if (scope->place == REQUIREMENT_UNCONFINED)
+    if (scope->where == RUN_UNCONFINED)
         return alloc_str("this command without a sandbox: it may do whatever you may, files and "
                          "network");
     if (scope->widened)

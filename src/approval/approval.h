@@ -1,4 +1,4 @@
-/* Questions to whoever has to agree before a command runs, and their answers. Values only, and pure;
+/* Questions that have to be answered before a command runs, and their answers. Values only, and pure;
  * approvals.h asks. The words on the wire are those of Codex. */
 #pragma once
 
@@ -18,7 +18,7 @@ enum approval_decision {
     APPROVAL_WITH_RULE,   /* approved_execpolicy_amendment: and for good, by a new rule */
     APPROVAL_UNCONFINED,  /* approved_without_sandbox: this once, and without a sandbox; of ours */
     APPROVAL_DENIED,      /* denied */
-    APPROVAL_TIMED_OUT,   /* timed_out: nobody answered, which is a no */
+    APPROVAL_TIMED_OUT,   /* timed_out: no answer came, which is a no */
     APPROVAL_ABORT,       /* abort: no, and stop whatever this is part of */
 };
 
@@ -73,7 +73,7 @@ struct json_t *approval_answer_to_json(const struct approval_answer *answer);
 
 /* --- keys of the session --- */
 
-/* Nobody reads the names of more; and keys are compared with each other. */
+/* No person reads the names of more; and keys are compared with each other. */
 enum { APPROVAL_FILES_MAX = 500 };
 
 /* The command and what surrounds it. */
@@ -104,7 +104,7 @@ char *approval_plain_text(const char *text);
 char *approval_command_text(char *const *argv);
 
 struct approval_scope {
-    enum requirement_place place;
+    enum run_where where;
     const char *profile;  /* its name */
     const char *widened;  /* what it gets beyond, in words; NULL: nothing */
     bool covers_retry;    /* and a second attempt without a sandbox */

@@ -1,6 +1,6 @@
 /* The values that decide who is asked before a command runs, besides the approval policy itself
- * (policy/approval.h): what holds the command, and what its caller wants beyond that. Source of
- * words and meanings: spec/exec-core.md 4.3 to 4.8. */
+ * (policy/approval.h): what holds the command, and what its caller wants beyond that. The
+ * words and their meanings are those of Codex. */
 #pragma once
 
 #include "base/err.h"
@@ -18,7 +18,7 @@ enum confinement {
     CONFINEMENT_DENIED_READS, /* the same with paths that must not be read: only the sandbox keeps
                                  them secret, so nothing ever runs without it */
     CONFINEMENT_NONE,         /* the profile does not restrict files */
-    CONFINEMENT_EXTERNAL,     /* somebody else isolates the files */
+    CONFINEMENT_EXTERNAL,     /* the files are isolated from outside */
     CONFINEMENT_MISSING,      /* a restricted profile, but no sandbox can be made on this host */
     CONFINEMENT_MISSING_DENIED_READS,
 };

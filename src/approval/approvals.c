@@ -1,10 +1,10 @@
 /* See approvals.h.
  *
- *     asked --> first asker --pass--> next asker ... --pass--> nobody: denied
- *                   \-- answer, from it or anybody --> all that wait are called, one by one
+ *     asked --> first approver --pass--> next approver ... --pass--> none: denied
+ *                   \-- answer, from it or another --> all that wait are called, one by one
  *                    \-- time is up --> timed out
  *
- * A question leaves the list before anybody hears of its answer, so a callback finds the state
+ * A question leaves the list before its answer is told, so a callback finds the state
  * that holds afterwards, and may ask, answer and leave as it likes. */
 #include "approval/approvals.h"
 
@@ -26,15 +26,15 @@ struct open_question {
     struct approval_wait **waits;
     size_t len;
     size_t cap;
-    size_t asker;             /* index of who has it; the number of askers when nobody has */
-    struct loop_timer *begin; /* until the first asker has it */
+    size_t approver; /* index of the one that has it; the number of approvers when none has */
+    struct loop_timer *begin; /* until the first approver has it */
     struct loop_timer *timeout;
 };
 
 struct approvals {
     struct loop *loop;
     uint64_t timeout_ns;
-    struct asker **askers;
+    struct approver **approvers;
     size_t askers_len;
     size_t askers_cap;
     struct open_question **open;
@@ -71,19 +71,19 @@ void approvals_free(struct approvals *approvals)
     for (size_t i = 0; i < approvals->open_len; i++)
         open_free(approvals->open[i]);
     for (size_t i = 0; i < approvals->askers_len; i++)
-        approvals->askers[i]->free(approvals->askers[i]);
+        approvals->approvers[i]->free(approvals->approvers[i]);
     free(approvals->open);
-    free(approvals->askers);
+    free(approvals->approvers);
     strv_done(&approvals->granted);
     free(approvals);
 }
 
-void approvals_add_asker(struct approvals *approvals, struct asker *asker)
+void approvals_add_approver(struct approvals *approvals, struct approver *approver)
 {
-    asker->approvals = approvals;
-    approvals->askers = alloc_grow(approvals->askers, approvals->askers_len, &approvals->askers_cap,
-                                   sizeof *approvals->askers);
-    approvals->askers[approvals->askers_len++] = asker;
+    approver->approvals = approvals;
+    approvals->approvers = alloc_grow(approvals->approvers, approvals->askers_len,
+                                      &approvals->askers_cap, sizeof *approvals->approvers);
+    approvals->approvers[approvals->askers_len++] = approver;
 }
 
 bool approvals_has(const struct approvals *approvals, const struct strv *keys)
@@ -108,15 +108,15 @@ static void open_remove(struct open_question *open)
         approvals->open[at] = approvals->open[at + 1];
 }
 
-/* Whoever has it need not answer any more. */
+/* The approver that has it need not answer any more. */
 static void open_withdraw(struct open_question *open)
 {
     struct approvals *approvals = open->approvals;
 
-    if (open->asker < approvals->askers_len && !open->begin) {
-        struct asker *asker = approvals->askers[open->asker];
+    if (open->approver < approvals->askers_len && !open->begin) {
+        struct approver *approver = approvals->approvers[open->approver];
 
-        asker->withdraw(asker, open->question.id);
+        approver->withdraw(approver, open->question.id);
     }
 }
 
@@ -127,7 +127,7 @@ static void grant(struct approvals *approvals, const struct strv *keys)
             strv_push(&approvals->granted, keys->items[i]);
 }
 
-/* Calls everybody that waits, and frees the question. */
+/* Calls all that wait, and frees the question. */
 static void open_finish(struct open_question *open, const struct approval_answer *answer)
 {
     open_remove(open);
@@ -149,8 +149,9 @@ static void open_ask_next(struct open_question *open)
     static const struct approval_answer nobody = {.decision = APPROVAL_DENIED, .by = "nobody"};
     struct approvals *approvals = open->approvals;
 
-    if (open->asker < approvals->askers_len)
-        approvals->askers[open->asker]->ask(approvals->askers[open->asker], &open->question);
+    if (open->approver < approvals->askers_len)
+        approvals->approvers[open->approver]->ask(approvals->approvers[open->approver],
+                                                  &open->question);
     else
         open_finish(open, &nobody);
 }
@@ -309,7 +310,7 @@ void approvals_pass(struct approvals *approvals, const char *id)
 
     if (!open)
         return;
-    open->asker++;
+    open->approver++;
     open_ask_next(open);
 }
 

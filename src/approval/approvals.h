@@ -1,13 +1,13 @@
 /* The questions that are open in one session, who is asked, and what was agreed to for all of it.
  *
  *     approvals_new(loop, timeout)
- *     approvals_add_asker()              in the order in which they are asked
- *     approvals_ask() -> on_answer       one question; whoever asks the same meanwhile joins it
+ *     approvals_add_approver()              in the order in which they are asked
+ *     approvals_ask() -> on_answer       one question; who asks the same meanwhile joins it
  *     approvals_free()
  *
- * Nothing waits in here: an asker is told of a question and calls approvals_answer() when it has an
- * answer, or approvals_pass() to leave it to the next one. When nobody is left, and when time is
- * up, the answer is no. Anybody else may answer an open question, too: the first answer counts. */
+ * Nothing waits in here: an approver is told of a question and calls approvals_answer() when it has an
+ * answer, or approvals_pass() to leave it to the next one. When no approver is left, and when time is
+ * up, the answer is no. Others may answer an open question, too: the first answer counts. */
 #pragma once
 
 #include "approval/approval.h"
@@ -20,29 +20,30 @@ struct approval_wait;
 struct json_t;
 struct loop;
 
-/* Somebody who can be asked: a terminal, a program, a client. Embedded in a larger struct. */
-struct asker {
+/* One that can be asked: a terminal, a program, a client. Embedded in a larger struct. */
+struct approver {
     /* Shows the question; the answer comes later or at once. The question is borrowed until it is
      * answered or withdrawn. */
-    void (*ask)(struct asker *asker, const struct approval_request *question);
-    /* Takes a question back that it was asked: somebody else has answered, or nobody waits. */
-    void (*withdraw)(struct asker *asker, const char *id);
-    void (*free)(struct asker *asker);
-    struct approvals *approvals; /* filled in by approvals_add_asker() */
+    void (*ask)(struct approver *approver, const struct approval_request *question);
+    /* Takes a question back that it was asked: another has answered, or no command waits. */
+    void (*withdraw)(struct approver *approver, const char *id);
+    void (*free)(struct approver *approver);
+    struct approvals *approvals; /* filled in by approvals_add_approver() */
 };
 
 /* `timeout_ns` for each question; 0: no limit. Never NULL. */
 struct approvals *approvals_new(struct loop *loop, uint64_t timeout_ns);
-void approvals_free(struct approvals *approvals); /* nobody waits any more; frees the askers */
+void approvals_free(
+    struct approvals *approvals); /* no command waits any more; frees the approvers */
 
-/* Takes the asker over. */
-void approvals_add_asker(struct approvals *approvals, struct asker *asker);
+/* Takes the approver over. */
+void approvals_add_approver(struct approvals *approvals, struct approver *approver);
 
 /* Every key was approved for the session. False for no keys. */
 bool approvals_has(const struct approvals *approvals, const struct strv *keys);
 
 /* Gives the question the id that it will be asked by: a new one, or that of an open question which
- * it is going to join. For whoever tells of it first; nothing else may be asked in between. */
+ * it is going to join. For a caller that tells of it first; nothing else may be asked in between. */
 void approvals_name(struct approvals *approvals, struct approval_request *question);
 
 /* Asks, and calls back once, never from in here; the wait is over then. Takes over what the
@@ -52,7 +53,7 @@ struct approval_wait *
 approvals_ask(struct approvals *approvals, struct approval_request *question,
               void (*on_answer)(void *data, const struct approval_answer *answer), void *data);
 
-/* Gives up waiting. A question that nobody waits for is withdrawn. */
+/* Gives up waiting. A question that no command waits for is withdrawn. */
 void approvals_leave(struct approval_wait *wait);
 
 /* Answers an open question; takes over what the answer holds, also on failure. ERR_NOT_FOUND when
@@ -60,7 +61,7 @@ void approvals_leave(struct approval_wait *wait);
 int approvals_answer(struct approvals *approvals, const char *id, struct approval_answer *answer,
                      struct err *err);
 
-/* For the asker that has the question: leaves it to the next one. */
+/* For the approver that has the question: leaves it to the next one. */
 void approvals_pass(struct approvals *approvals, const char *id);
 
 /* The open questions, as in approval_request_to_json(); a new reference. */

@@ -1,4 +1,4 @@
-/* See asker_hook.h. The program is run like any command, as a job run, in a sandbox object that
+/* See approver_hook.h. The program is run like any command, as a job run, in a sandbox object that
  * confines nothing: bounded output, a deadline, and no descriptor of ours. */
 #include "approval/approver_hook.h"
 
@@ -18,8 +18,8 @@
 
 enum { ANSWER_MAX = 64 * 1024 };
 
-struct asker_hook {
-    struct asker asker;
+struct approver_hook {
+    struct approver approver;
     struct loop *loop;
     char *program;
     uint64_t deadline_ns;
@@ -29,7 +29,7 @@ struct asker_hook {
 };
 
 struct hook_run {
-    struct asker_hook *hook;
+    struct approver_hook *hook;
     struct hook_run *next;
     const struct approval_request *question;
     struct job_run_options options;
@@ -100,7 +100,7 @@ static int read_answer(const struct hook_run *run, const char *text, struct appr
 static void on_over(void *data)
 {
     struct hook_run *run = data;
-    struct approvals *approvals = run->hook->asker.approvals;
+    struct approvals *approvals = run->hook->approver.approvals;
     AUTO_FREE char *id = alloc_str(run->question->id);
     struct approval_answer answer = {.by = "hook"};
     struct job_result result;
@@ -117,7 +117,7 @@ static void on_over(void *data)
     job_result_done(&result);
     run_free(run);
     if (!passes) {
-        approvals_answer(approvals, id, &answer, &err); /* somebody may have been faster */
+        approvals_answer(approvals, id, &answer, &err); /* another approver may have been faster */
         return;
     }
     approval_answer_done(&answer);
@@ -126,7 +126,7 @@ static void on_over(void *data)
 
 /* --- asking --- */
 
-static void run_init(struct hook_run *run, struct asker_hook *hook,
+static void run_init(struct hook_run *run, struct approver_hook *hook,
                      const struct approval_request *question)
 {
     AUTO_JSON json_t *json = approval_request_to_json(question);
@@ -151,9 +151,9 @@ static void run_init(struct hook_run *run, struct asker_hook *hook,
     run->options.data = run;
 }
 
-static void hook_ask(struct asker *asker, const struct approval_request *question)
+static void hook_ask(struct approver *approver, const struct approval_request *question)
 {
-    struct asker_hook *hook = (struct asker_hook *)asker;
+    struct approver_hook *hook = (struct approver_hook *)approver;
     struct hook_run *run = alloc_zero(1, sizeof *run);
     struct approval_answer answer = {.decision = APPROVAL_DENIED, .by = "hook"};
     struct err err;
@@ -167,12 +167,12 @@ static void hook_ask(struct asker *asker, const struct approval_request *questio
         return;
     run_free(run);
     answer.reason = alloc_strf("the hook %s: %s", hook->program, err.msg);
-    approvals_answer(asker->approvals, question->id, &answer, &ignored);
+    approvals_answer(approver->approvals, question->id, &answer, &ignored);
 }
 
-static void hook_withdraw(struct asker *asker, const char *id)
+static void hook_withdraw(struct approver *approver, const char *id)
 {
-    struct asker_hook *hook = (struct asker_hook *)asker;
+    struct approver_hook *hook = (struct approver_hook *)approver;
 
     for (struct hook_run *run = hook->runs; run; run = run->next)
         if (str_eq(run->question->id, id)) {
@@ -181,9 +181,9 @@ static void hook_withdraw(struct asker *asker, const char *id)
         }
 }
 
-static void hook_free(struct asker *asker)
+static void hook_free(struct approver *approver)
 {
-    struct asker_hook *hook = (struct asker_hook *)asker;
+    struct approver_hook *hook = (struct approver_hook *)approver;
 
     while (hook->runs)
         run_free(hook->runs);
@@ -193,14 +193,14 @@ static void hook_free(struct asker *asker)
     free(hook);
 }
 
-struct asker *asker_hook_new(struct loop *loop, const char *program, uint64_t deadline_ns,
-                             struct err *err)
+struct approver *approver_hook_new(struct loop *loop, const char *program, uint64_t deadline_ns,
+                                   struct err *err)
 {
-    struct asker_hook *hook = alloc_zero(1, sizeof *hook);
+    struct approver_hook *hook = alloc_zero(1, sizeof *hook);
     const struct sandbox_options options = {.mode = SANDBOX_DISABLED, .access = &hook->access};
 
-    *hook = (struct asker_hook){
-        .asker = {.ask = hook_ask, .withdraw = hook_withdraw, .free = hook_free},
+    *hook = (struct approver_hook){
+        .approver = {.ask = hook_ask, .withdraw = hook_withdraw, .free = hook_free},
         .loop = loop,
         .program = alloc_str(program),
         .deadline_ns = deadline_ns,
@@ -208,7 +208,7 @@ struct asker *asker_hook_new(struct loop *loop, const char *program, uint64_t de
     };
     hook->sandbox = sandbox_new(&options, err);
     if (hook->sandbox)
-        return &hook->asker;
-    hook_free(&hook->asker);
+        return &hook->approver;
+    hook_free(&hook->approver);
     return NULL;
 }

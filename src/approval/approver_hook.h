@@ -2,7 +2,7 @@
  *
  *     its stdin     the question as JSON (approval.h), one line
  *     its stdout    {"decision": "approved" | "denied" | ..., "reason": "..."}, or
- *                   {"decision": "ask"}: whoever comes next is to be asked
+ *                   {"decision": "ask"}: the next approver is to be asked
  *
  * It runs with this process's environment, outside of any sandbox, in the folder of the question.
  * Whatever else it says or does (an exit code but 0, another decision than those offered, no answer
@@ -13,8 +13,8 @@
 
 #include <stdint.h>
 
-#define ASKER_HOOK_DEADLINE_NS UINT64_C(60000000000) /* 60 s */
+#define APPROVER_HOOK_DEADLINE_NS UINT64_C(60000000000) /* 60 s */
 
 /* `program` is a path or a name on the PATH. NULL on failure. */
-struct asker *asker_hook_new(struct loop *loop, const char *program, uint64_t deadline_ns,
-                             struct err *err);
+struct approver *approver_hook_new(struct loop *loop, const char *program, uint64_t deadline_ns,
+                                   struct err *err);

@@ -1,4 +1,4 @@
-/* See asker_terminal.h. Only the keys on offer are taken; anything else asks again; an end of the
+/* See approver_terminal.h. Only the keys on offer are taken; anything else asks again; an end of the
  * input is a no. */
 #include "approval/approver_terminal.h"
 
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct asker_terminal {
-    struct asker asker; /* first */
+struct approver_terminal {
+    struct approver approver; /* first */
     struct prompt *prompt;
     char *who;
     struct terminal_question *questions; /* that are asked now, or wait for it */
@@ -21,7 +21,7 @@ struct asker_terminal {
 
 struct terminal_question {
     struct prompt_item item; /* first */
-    struct asker_terminal *asker;
+    struct approver_terminal *approver;
     struct terminal_question *next;
     const struct approval_request *question;
 };
@@ -43,7 +43,7 @@ static const struct key keys[] = {
 
 static void question_free(struct terminal_question *asked)
 {
-    struct terminal_question **at = &asked->asker->questions;
+    struct terminal_question **at = &asked->approver->questions;
 
     while (*at != asked)
         at = &(*at)->next;
@@ -73,7 +73,7 @@ static void write_question(const struct prompt_item *item, struct buf *text)
 {
     const struct terminal_question *asked = (const struct terminal_question *)item;
     const struct approval_request *question = asked->question;
-    const char *who = asked->asker->who;
+    const char *who = asked->approver->who;
     AUTO_FREE char *command = approval_command_text(strv_view(&question->argv));
     AUTO_FREE char *cwd = approval_plain_text(question->cwd);
     AUTO_FREE char *reason = approval_plain_text(question->reason);
@@ -104,7 +104,7 @@ static const struct key *find_key(const struct approval_request *question, const
 static bool take_line(struct prompt_item *item, const char *line)
 {
     struct terminal_question *asked = (struct terminal_question *)item;
-    struct approvals *approvals = asked->asker->asker.approvals;
+    struct approvals *approvals = asked->approver->approver.approvals;
     const struct key *key = line ? find_key(asked->question, line) : NULL;
     struct approval_answer answer = {.decision = APPROVAL_DENIED, .by = "terminal"};
     AUTO_FREE char *id = alloc_str(asked->question->id);
@@ -114,7 +114,7 @@ static bool take_line(struct prompt_item *item, const char *line)
         return false;
     if (key)
         answer.decision = key->decision;
-    prompt_done(asked->asker->prompt, item);
+    prompt_done(asked->approver->prompt, item);
     question_free(asked);
     approvals_answer(approvals, id, &answer, &ignored);
     return true;
@@ -122,15 +122,15 @@ static bool take_line(struct prompt_item *item, const char *line)
 
 /* --- asking --- */
 
-static void terminal_ask(struct asker *asker, const struct approval_request *question)
+static void terminal_ask(struct approver *approver, const struct approval_request *question)
 {
-    struct asker_terminal *terminal = (struct asker_terminal *)asker;
+    struct approver_terminal *terminal = (struct approver_terminal *)approver;
     struct terminal_question *asked = alloc_zero(1, sizeof *asked);
-    struct err ignored; /* then the next asker has it */
+    struct err ignored; /* then the next approver has it */
 
     *asked = (struct terminal_question){
         .item = {.write = write_question, .write_keys = write_keys, .take = take_line},
-        .asker = terminal,
+        .approver = terminal,
         .next = terminal->questions,
         .question = question,
     };
@@ -138,12 +138,12 @@ static void terminal_ask(struct asker *asker, const struct approval_request *que
     if (prompt_add(terminal->prompt, &asked->item, &ignored) == 0)
         return;
     question_free(asked);
-    approvals_pass(asker->approvals, question->id);
+    approvals_pass(approver->approvals, question->id);
 }
 
-static void terminal_withdraw(struct asker *asker, const char *id)
+static void terminal_withdraw(struct approver *approver, const char *id)
 {
-    struct asker_terminal *terminal = (struct asker_terminal *)asker;
+    struct approver_terminal *terminal = (struct approver_terminal *)approver;
 
     for (struct terminal_question *asked = terminal->questions; asked; asked = asked->next)
         if (str_eq(asked->question->id, id)) {
@@ -153,9 +153,9 @@ static void terminal_withdraw(struct asker *asker, const char *id)
         }
 }
 
-static void terminal_free(struct asker *asker)
+static void terminal_free(struct approver *approver)
 {
-    struct asker_terminal *terminal = (struct asker_terminal *)asker;
+    struct approver_terminal *terminal = (struct approver_terminal *)approver;
 
     while (terminal->questions) {
         prompt_remove(terminal->prompt, &terminal->questions->item);
@@ -165,13 +165,13 @@ static void terminal_free(struct asker *asker)
     free(terminal);
 }
 
-struct asker *asker_terminal_new(struct prompt *prompt, const char *who)
+struct approver *approver_terminal_new(struct prompt *prompt, const char *who)
 {
-    struct asker_terminal *terminal = alloc_zero(1, sizeof *terminal);
+    struct approver_terminal *terminal = alloc_zero(1, sizeof *terminal);
 
-    terminal->asker =
-        (struct asker){.ask = terminal_ask, .withdraw = terminal_withdraw, .free = terminal_free};
+    terminal->approver = (struct approver){
+        .ask = terminal_ask, .withdraw = terminal_withdraw, .free = terminal_free};
     terminal->prompt = prompt;
     terminal->who = alloc_str(who);
-    return &terminal->asker;
+    return &terminal->approver;
 }

@@ -5,6 +5,6 @@
 
 struct prompt;
 
-/* `prompt` is borrowed, and outlives it; other askers may have the same. `who`: what the questions
+/* `prompt` is borrowed, and outlives it; other approvers may have the same. `who`: what the questions
  * are asked for, in words ("session ..."); NULL: that is clear. Never NULL. */
-struct asker *asker_terminal_new(struct prompt *prompt, const char *who);
+struct approver *approver_terminal_new(struct prompt *prompt, const char *who);

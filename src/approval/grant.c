@@ -24,7 +24,7 @@ void grant_done(struct grant *grant)
 }
 
 /* The path itself, or the first folder above that is there. Caller frees; NULL when that is the
- * root folder, which nobody gives away in passing. */
+ * root folder, which is not given away in passing. */
 static char *nearest_there(const char *path)
 {
     char *at = alloc_str(path);

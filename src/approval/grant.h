@@ -36,7 +36,7 @@ int overlay_settle(struct profile_overlay *overlay, char *const *own_paths, stru
  * file alone, of one that is not its folder; for a host, the network as a whole (a sandbox without
  * a proxy knows no single hosts). False, `ret` untouched, when there is no such widening: nothing
  * says what was refused, it was not the profile, it needs more than GRANT_PATHS_MAX paths, or a
- * path is denied by an entry that somebody wrote to deny it, or belongs to Cordon (that is for a
+ * path is denied by an entry that was written to deny it, or belongs to Cordon (that is for a
  * person to take back, not for a yes in passing). Paths are granted as what they lead to. */
 bool grant_find(const struct denials *denials, const struct grant_bounds *bounds,
                 struct grant *ret);

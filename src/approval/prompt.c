@@ -105,7 +105,7 @@ static void prompt_next(struct prompt *prompt)
     prompt_flush(prompt);
 }
 
-/* Nobody can say yes here any more. */
+/* No yes can come from here any more. */
 static void prompt_lose(struct prompt *prompt)
 {
     prompt->state = PROMPT_GONE;
@@ -127,7 +127,7 @@ static void ask_again(struct prompt *prompt)
 static void prompt_take(struct prompt *prompt, const char *line)
 {
     if (prompt->state == PROMPT_SHOWN && prompt->out.len)
-        return; /* to a question that nobody has seen */
+        return; /* to a question that was not seen */
     if (prompt->state != PROMPT_SHOWN)
         prompt->state = PROMPT_IDLE;
     else if (!prompt->items->take(prompt->items, line)) {
@@ -184,7 +184,7 @@ static void unlink_item(struct prompt *prompt, const struct prompt_item *item)
     *at = item->next;
 }
 
-/* Somebody has to say that they have seen that the question is another one. */
+/* A person has to say that they have seen that the question is another one. */
 static void call_person(struct prompt *prompt)
 {
     if (prompt->state != PROMPT_STALE || !prompt->items)

@@ -2,7 +2,7 @@
  *
  *     prompt_open()
  *     prompt_add() -> item->write, item->take       the oldest item is shown, the others wait
- *     prompt_done() or prompt_remove()              it was answered; nobody wants to know any more
+ *     prompt_done() or prompt_remove()              it was answered; no answer is wanted any more
  *     prompt_free()
  *
  * The modes of the terminal stay as they are, so there is nothing to restore: a line is what is

@@ -84,13 +84,12 @@ const char *requirement_outcome_name(enum requirement_outcome outcome)
     return names[outcome];
 }
 
-const char *requirement_place_name(enum requirement_place place)
+const char *run_where_name(enum run_where where)
 {
-    static const char *const names[] = {[REQUIREMENT_SANDBOXED] = "sandbox",
-                                        [REQUIREMENT_WIDENED] = "widened",
-                                        [REQUIREMENT_UNCONFINED] = "none"};
+    static const char *const names[] = {
+        [RUN_SANDBOXED] = "sandbox", [RUN_WIDENED] = "widened", [RUN_UNCONFINED] = "none"};
 
-    return names[place];
+    return names[where];
 }
 
 const char *requirement_cause_name(enum requirement_cause cause)
@@ -566,16 +565,15 @@ static bool may_ask(const struct approval_policy *policy, unsigned questions)
     }
 }
 
-static enum requirement_place choose_place(const struct requirement_request *request,
-                                           bool is_bypass)
+static enum run_where choose_place(const struct requirement_request *request, bool is_bypass)
 {
     bool is_widened = request->permissions == SANDBOX_WITH_ADDITIONAL;
 
     if (!confinement_denies_reads(request->confinement) &&
         (is_bypass || request->permissions == SANDBOX_ESCALATED ||
          request->confinement == CONFINEMENT_MISSING))
-        return REQUIREMENT_UNCONFINED;
-    return is_widened ? REQUIREMENT_WIDENED : REQUIREMENT_SANDBOXED;
+        return RUN_UNCONFINED;
+    return is_widened ? RUN_WIDENED : RUN_SANDBOXED;
 }
 
 /* Adds to the reason why a rule's word is not taken. Takes `reason`. */
@@ -600,19 +598,19 @@ static void decide_by_commands(const struct requirement_request *request, struct
     ret->outcome = all.strictest.outcome;
     ret->cause = all.strictest.cause;
     ret->rule = all.strictest.rule;
-    ret->place = choose_place(request, is_bypass && !all.is_planted);
+    ret->where = choose_place(request, is_bypass && !all.is_planted);
     if (ret->outcome == REQUIREMENT_ASK && !may_ask(&request->policy, all.questions))
         ret->outcome = REQUIREMENT_FORBID;
     else if (ret->outcome == REQUIREMENT_ASK && request->flags & REQUIREMENT_APPROVED)
         *ret = (struct requirement){
-            .outcome = REQUIREMENT_SKIP, .cause = REQUIREMENT_BY_APPROVAL, .place = ret->place};
+            .outcome = REQUIREMENT_SKIP, .cause = REQUIREMENT_BY_APPROVAL, .where = ret->where};
     requirement_explain(request, &all.strictest, ret);
     if (is_bypass && all.is_planted)
         ret->reason = explain_planted(ret->reason);
     requirement_propose(request, &view, &all, ret);
 }
 
-/* Apart from what else speaks for or against the call: a danger or a question that nobody is asked
+/* Apart from what else speaks for or against the call: a danger or a question that is not put
  * must not stand before what is held. */
 static void decide_forbidden(const struct requirement_request *request, struct requirement *ret)
 {

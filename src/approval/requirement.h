@@ -1,4 +1,4 @@
-/* May this command run, must somebody be asked first, and where would it run: the one decision
+/* May this command run, is there a question first, and where would it run: the one decision
  * before every command. Pure: values in, a value out; no question is asked here and nothing is run.
  *
  *     struct requirement_request -> requirement_decide() -> skip | ask | forbid, where, and why
@@ -24,7 +24,7 @@ enum requirement_flag {
     REQUIREMENT_HAS_ADDITIONAL = 1 << 0, /* the call lists additional permissions, not empty */
     REQUIREMENT_GRANTED = 1 << 1,        /* and all of them were granted earlier */
     REQUIREMENT_APPROVED = 1 << 2,       /* the session's cache holds every key of this call */
-    REQUIREMENT_FORBIDS_ONLY = 1 << 3, /* nobody has chosen an approval policy, so nobody is asked:
+    REQUIREMENT_FORBIDS_ONLY = 1 << 3,   /* no approval policy was chosen, so no question is put:
                                           what a rule forbids, or a broken file might, is refused;
                                           all else runs in its sandbox. Of the request only `argv`
                                           and `rules` count, and `policy` (`never`) for the words */
@@ -48,10 +48,10 @@ struct requirement_request {
 enum requirement_outcome { REQUIREMENT_SKIP, REQUIREMENT_ASK, REQUIREMENT_FORBID };
 
 /* Where the first attempt runs, if it does (for ASK: if the answer is yes). */
-enum requirement_place {
-    REQUIREMENT_SANDBOXED, /* as the profile says */
-    REQUIREMENT_WIDENED,   /* the same, with the additional permissions */
-    REQUIREMENT_UNCONFINED /* without a sandbox of ours */
+enum run_where {
+    RUN_SANDBOXED, /* as the profile says */
+    RUN_WIDENED,   /* the same, with the additional permissions */
+    RUN_UNCONFINED /* without a sandbox of ours */
 };
 
 enum requirement_cause {
@@ -61,12 +61,12 @@ enum requirement_cause {
     REQUIREMENT_BY_DANGER,   /* the command is known to be dangerous */
     REQUIREMENT_BY_SAFETY,   /* every command is known to be harmless */
     REQUIREMENT_BY_POLICY,   /* the approval policy and the profile */
-    REQUIREMENT_BY_APPROVAL, /* somebody said yes for the session */
+    REQUIREMENT_BY_APPROVAL, /* an answer was yes for the session */
 };
 
 struct requirement {
     enum requirement_outcome outcome;
-    enum requirement_place place;
+    enum run_where where;
     enum requirement_cause cause;
     const struct prefix_rule *rule; /* of the rules; NULL unless a rule decides */
     char *reason;                   /* one sentence for people */
@@ -78,7 +78,7 @@ void requirement_decide(const struct requirement_request *request, struct requir
 void requirement_done(struct requirement *requirement);
 const char *requirement_outcome_name(enum requirement_outcome outcome); /* "skip", "ask", ... */
 const char *requirement_cause_name(enum requirement_cause cause);       /* "call", "rule", ... */
-const char *requirement_place_name(enum requirement_place place); /* "sandbox", "widened", "none" */
+const char *run_where_name(enum run_where where); /* "sandbox", "widened", "none" */
 
 /* --- after a denial --- */
 

@@ -101,7 +101,7 @@ static const char *bypass_words(const struct explained_command *command)
         return NULL;
     if (!command->settings->approval_from)
         return bypass_unused_text;
-    return command->requirement.place == REQUIREMENT_UNCONFINED ? bypass_text : bypass_held_text;
+    return command->requirement.where == RUN_UNCONFINED ? bypass_text : bypass_held_text;
 }
 
 static const char *broken_words(const struct explained_command *command)
@@ -117,7 +117,7 @@ static const char *place_words(const struct explained_command *command)
     if (command->requirement.outcome == REQUIREMENT_FORBID)
         return "nowhere";
     return command->settings->workspace->mode == SANDBOX_DISABLED ||
-                   command->requirement.place == REQUIREMENT_UNCONFINED
+                   command->requirement.where == RUN_UNCONFINED
                ? "without a sandbox"
                : "in the sandbox of the profile";
 }
@@ -196,7 +196,7 @@ static json_t *requirement_to_json(const struct explained_command *command)
                      requirement_outcome_name(requirement->outcome), "cause",
                      requirement_cause_name(requirement->cause), "reason",
                      json_lossy(command->requirement.reason), "place",
-                     is_bare ? "none" : requirement_place_name(requirement->place));
+                     is_bare ? "none" : run_where_name(requirement->where));
 }
 
 json_t *explained_command_to_json(const struct explained_command *command)

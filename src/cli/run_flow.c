@@ -47,12 +47,12 @@ static void on_started(void *data)
     run_flow_warn(data);
 }
 
-static void on_attempt(void *data, enum requirement_place where, struct workspace *workspace)
+static void on_attempt(void *data, enum run_where where, struct workspace *workspace)
 {
     struct run_flow *flow = data;
 
     flow->settings.workspace = workspace;
-    if (where == REQUIREMENT_UNCONFINED)
+    if (where == RUN_UNCONFINED)
         strv_push(&flow->settings.warnings, "no sandbox: a rule or an answer allows that");
     else
         run_report_no_sandbox(&flow->settings, &flow->settings.warnings);
@@ -81,23 +81,23 @@ static void on_done(void *data)
 
 /* --- who is asked --- */
 
-static int add_askers(struct run_flow *flow, struct err *err)
+static int add_approvers(struct run_flow *flow, struct err *err)
 {
     const struct run_options *options = flow->options;
     uint64_t deadline =
-        options->approval_timeout_ns ? options->approval_timeout_ns : ASKER_HOOK_DEADLINE_NS;
-    struct err nobody; /* without a terminal there is just one less to ask */
-    struct asker *asker;
+        options->approval_timeout_ns ? options->approval_timeout_ns : APPROVER_HOOK_DEADLINE_NS;
+    struct err ignored; /* without a terminal there is just one less to ask */
+    struct approver *approver;
 
     if (options->approval_hook) {
-        asker = asker_hook_new(flow->loop, options->approval_hook, deadline, err);
-        if (!asker)
+        approver = approver_hook_new(flow->loop, options->approval_hook, deadline, err);
+        if (!approver)
             return err_wrap(err, "--approval-hook");
-        approvals_add_asker(flow->approvals, asker);
+        approvals_add_approver(flow->approvals, approver);
     }
-    flow->prompt = prompt_open(flow->loop, &nobody);
+    flow->prompt = prompt_open(flow->loop, &ignored);
     if (flow->prompt)
-        approvals_add_asker(flow->approvals, asker_terminal_new(flow->prompt, NULL));
+        approvals_add_approver(flow->approvals, approver_terminal_new(flow->prompt, NULL));
     return 0;
 }
 
@@ -125,7 +125,7 @@ int run_flow_run(struct run_flow *flow, char **argv, struct err *err)
         return -1;
     if (flow->settings.approval_from) {
         flow->approvals = approvals_new(flow->loop, flow->options->approval_timeout_ns);
-        if (add_askers(flow, err))
+        if (add_approvers(flow, err))
             return -1;
     }
     fill_options(flow, argv);

@@ -41,7 +41,7 @@ struct execution {
     struct requirement requirement;
     struct strv keys;           /* of the question that is open */
     struct loop_timer *defer;   /* begins, and tells that it is done */
-    struct approval_wait *wait; /* while somebody is asked */
+    struct approval_wait *wait; /* while a question is open */
     bool was_approved;          /* by an answer to the first question */
     struct job_run_options job;
     struct job_run *run; /* while the command runs */
@@ -174,7 +174,7 @@ static void on_over(void *data)
     job_run_free(TAKE_PTR(execution->run));
     tell_denials(execution, &attempt->result.denials);
     if (result->attempts_len < EXECUTION_ATTEMPTS_MAX && attempt->result.end == JOB_RUN_DENIED &&
-        !attempt->result.process->signal && attempt->place != REQUIREMENT_UNCONFINED)
+        !attempt->result.process->signal && attempt->where != RUN_UNCONFINED)
         ask_again(execution);
     else
         finish(execution, EXECUTION_RAN, NULL);
@@ -198,7 +198,7 @@ static void use_snapshot(struct execution *execution, struct workspace *workspac
     const struct snapshot_request request = {
         .argv = options->argv,
         .cwd = options->cwd,
-        .place = workspace->number,
+        .number = workspace->number,
         .sandbox = workspace->sandbox,
         .access = workspace->access,
         .env = options->snapshot_env ? options->snapshot_env : strv_view(&workspace->env),
@@ -247,7 +247,7 @@ static void fill_job(struct execution *execution, struct workspace *workspace)
 }
 
 /* Open, and held. NULL on failure. */
-static struct workspace *workspace_for(struct execution *execution, enum requirement_place place,
+static struct workspace *workspace_for(struct execution *execution, enum run_where where,
                                        struct err *err)
 {
     struct workspace *own = execution->options->workspace;
@@ -256,7 +256,7 @@ static struct workspace *workspace_for(struct execution *execution, enum require
         err_set(err, ERR_FORBIDDEN, "it was cancelled before it began");
         return NULL;
     }
-    if (place == REQUIREMENT_UNCONFINED)
+    if (where == RUN_UNCONFINED)
         return workspace_derive(own, NULL, err);
     if (!profile_overlay_is_empty(&execution->widened))
         return workspace_derive(own, &execution->widened, err);
@@ -267,13 +267,13 @@ static struct workspace *workspace_for(struct execution *execution, enum require
 }
 
 /* `words`, taken over, say what it gets beyond its profile. */
-static void attempt(struct execution *execution, enum requirement_place place, char *words)
+static void attempt(struct execution *execution, enum run_where where, char *words)
 {
     const struct execution_options *options = execution->options;
     struct execution_result *result = &execution->result;
     AUTO_FREE char *widened = words;
     struct err err;
-    struct workspace *workspace = workspace_for(execution, place, &err);
+    struct workspace *workspace = workspace_for(execution, where, &err);
 
     if (!workspace) {
         fail(execution, &err);
@@ -282,20 +282,20 @@ static void attempt(struct execution *execution, enum requirement_place place, c
     execution->workspaces[execution->workspaces_len++] = workspace;
     fill_job(execution, workspace);
     if (options->on_attempt)
-        options->on_attempt(options->data, place, workspace);
+        options->on_attempt(options->data, where, workspace);
     execution->run = job_run_start(&execution->job, &err);
     if (!execution->run) {
         fail(execution, &err);
         return;
     }
-    result->attempts[result->attempts_len].place = place;
+    result->attempts[result->attempts_len].where = where;
     result->attempts[result->attempts_len].widened = TAKE_PTR(widened);
 }
 
 /* What a command gets by its own call. */
 static char *additional_words(const struct execution *execution)
 {
-    bool has_any = execution->requirement.place == REQUIREMENT_WIDENED;
+    bool has_any = execution->requirement.where == RUN_WIDENED;
 
     return has_any ? overlay_words(execution->options->additional) : NULL;
 }
@@ -304,16 +304,16 @@ static void run_first(struct execution *execution)
 {
     static const struct profile_overlay nothing;
 
-    if (execution->requirement.place == REQUIREMENT_WIDENED)
+    if (execution->requirement.where == RUN_WIDENED)
         profile_overlay_merge(execution->options->additional, &nothing, &execution->widened);
-    attempt(execution, execution->requirement.place, additional_words(execution));
+    attempt(execution, execution->requirement.where, additional_words(execution));
 }
 
-static void run_again(struct execution *execution, enum requirement_place place)
+static void run_again(struct execution *execution, enum run_where where)
 {
     static const struct profile_overlay nothing;
     const struct profile_overlay *additional = execution->options->additional;
-    bool is_confined = place != REQUIREMENT_UNCONFINED;
+    bool is_confined = where != RUN_UNCONFINED;
     char *words = NULL;
 
     profile_overlay_done(&execution->widened);
@@ -325,7 +325,7 @@ static void run_again(struct execution *execution, enum requirement_place place)
     }
     emit(execution, &(struct execution_event){.kind = EXECUTION_RETRIED,
                                               .words = words ? words : "no sandbox"});
-    attempt(execution, place, words);
+    attempt(execution, where, words);
 }
 
 /* --- words --- */
@@ -405,8 +405,7 @@ static void ask(struct execution *execution, struct approval_request *question,
 static char *add_rule(struct execution *execution)
 {
     const struct requirement *requirement = &execution->requirement;
-    enum rule_verdict verdict =
-        requirement->place == REQUIREMENT_UNCONFINED ? RULE_BYPASS : RULE_KEEP;
+    enum rule_verdict verdict = requirement->where == RUN_UNCONFINED ? RULE_BYPASS : RULE_KEEP;
     struct err err;
     enum rules_append appended;
     AUTO_FREE char *line =
@@ -453,7 +452,7 @@ static bool is_unconfined(const struct execution *execution)
 {
     enum confinement held_by = execution_confinement(execution->options->workspace);
 
-    return execution->requirement.place == REQUIREMENT_UNCONFINED || held_by == CONFINEMENT_NONE ||
+    return execution->requirement.where == RUN_UNCONFINED || held_by == CONFINEMENT_NONE ||
            held_by == CONFINEMENT_MISSING;
 }
 
@@ -462,7 +461,7 @@ static char *first_covers(const struct execution *execution)
     const struct execution_options *options = execution->options;
     AUTO_FREE char *widened = additional_words(execution);
     const struct approval_scope scope = {
-        .place = is_unconfined(execution) ? REQUIREMENT_UNCONFINED : execution->requirement.place,
+        .where = is_unconfined(execution) ? RUN_UNCONFINED : execution->requirement.where,
         .profile = options->workspace->profile_name,
         .widened = widened,
         .covers_retry = execution_retry_is_covered(options),
@@ -511,9 +510,9 @@ static void on_second_answer(void *data, const struct approval_answer *answer)
     if (!approval_decision_is_yes(answer->decision))
         finish(execution, EXECUTION_RAN, NULL);
     else if (answer->decision == APPROVAL_UNCONFINED)
-        run_again(execution, REQUIREMENT_UNCONFINED);
+        run_again(execution, RUN_UNCONFINED);
     else
-        run_again(execution, REQUIREMENT_WIDENED);
+        run_again(execution, RUN_WIDENED);
 }
 
 static struct approval_request second_question(const struct execution *execution, unsigned ways)
@@ -521,7 +520,7 @@ static struct approval_request second_question(const struct execution *execution
     const struct execution_options *options = execution->options;
     const struct denials *denials = &execution->result.attempts[0].result.denials;
     const struct approval_scope scope = {
-        .place = ways & EXECUTION_RETRY_GRANT ? REQUIREMENT_WIDENED : REQUIREMENT_UNCONFINED,
+        .where = ways & EXECUTION_RETRY_GRANT ? RUN_WIDENED : RUN_UNCONFINED,
         .profile = options->workspace->profile_name,
         .widened = execution->grant.words,
         .patched = ways & EXECUTION_RETRY_GRANT && can_last(execution) ? options->patched : NULL,
@@ -571,12 +570,12 @@ static void ask_again(struct execution *execution)
     if (has_grant)
         set_retry_keys(execution);
     if (ways & EXECUTION_RETRY_AGREED) {
-        run_again(execution, has_grant ? REQUIREMENT_WIDENED : REQUIREMENT_UNCONFINED);
+        run_again(execution, has_grant ? RUN_WIDENED : RUN_UNCONFINED);
         return;
     }
     if (has_grant && approvals_has(options->approvals, &execution->keys)) {
         answer_by_session(execution);
-        run_again(execution, REQUIREMENT_WIDENED);
+        run_again(execution, RUN_WIDENED);
         return;
     }
     question = second_question(execution, ways);
@@ -675,10 +674,10 @@ static json_t *attempts_to_json(const struct execution_result *result)
     for (size_t i = 0; i < result->attempts_len; i++) {
         const struct execution_attempt *attempt = &result->attempts[i];
 
-        json_array_append_new(json, json_pack("{s:s, s:o, s:o}", "place",
-                                              requirement_place_name(attempt->place), "widened",
-                                              json_lossy(attempt->widened), "result",
-                                              result_to_json(&attempt->result)));
+        json_array_append_new(json,
+                              json_pack("{s:s, s:o, s:o}", "place", run_where_name(attempt->where),
+                                        "widened", json_lossy(attempt->widened), "result",
+                                        result_to_json(&attempt->result)));
     }
     return json;
 }

@@ -1,4 +1,4 @@
-/* One command on its way: may it run, is somebody to be asked, where does it run, and, when its
+/* One command on its way: may it run, is there a question, where does it run, and, when its
  * sandbox refused it something, does it run once more.
  *
  *     execution_start() -> on_event ... -> on_done
@@ -86,7 +86,7 @@ struct execution_options {
     /* How it runs: everything that is not said here. Its callbacks get its `data`. */
     const struct job_run_options *job;
     /* Each may be NULL, but for on_done. */
-    void (*on_attempt)(void *data, enum requirement_place where, struct workspace *workspace);
+    void (*on_attempt)(void *data, enum run_where where, struct workspace *workspace);
     void (*on_snapshot_failed)(void *data, const struct err *why);
     void (*on_event)(void *data, const struct execution_event *event);
     void (*on_done)(void *data); /* once, never from execution_start() */
@@ -96,12 +96,12 @@ struct execution_options {
 enum execution_outcome {
     EXECUTION_RAN,       /* attempts: at least one */
     EXECUTION_FORBIDDEN, /* `reason` */
-    EXECUTION_REJECTED,  /* somebody was asked and did not say yes: `reason`, `decision` */
+    EXECUTION_REJECTED,  /* the answer was not yes: `reason`, `decision` */
     EXECUTION_FAILED,    /* by us, before anything ran: `failure` */
 };
 
 struct execution_attempt {
-    enum requirement_place place;
+    enum run_where where;
     char *widened; /* what it got beyond the profile, in words; NULL: nothing */
     struct job_result result;
 };

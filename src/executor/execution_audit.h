@@ -23,5 +23,5 @@ bool execution_audit_event(const struct execution_event *event, char *const *arg
 /* Of one attempt: how much it wrote. */
 struct json_t *execution_audit_output(const struct job_result *result);
 
-/* How it ended; NULL: it was given up by whoever started it. */
+/* How it ended; NULL: it was given up by its host. */
 struct json_t *execution_audit_end(const struct execution_result *result);

@@ -29,7 +29,7 @@ void execution_keys(const struct execution_options *options, struct strv *ret);
 enum execution_retry_way {
     EXECUTION_RETRY_GRANT = 1 << 0,      /* in the sandbox, widened by what was refused */
     EXECUTION_RETRY_UNCONFINED = 1 << 1, /* without a sandbox */
-    EXECUTION_RETRY_AGREED = 1 << 2,     /* the first yes covers it: nobody is asked */
+    EXECUTION_RETRY_AGREED = 1 << 2,     /* the first yes covers it: no question is put */
 };
 
 unsigned execution_retry_ways(const struct execution_options *options, bool has_grant,

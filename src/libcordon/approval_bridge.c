@@ -1,4 +1,4 @@
-/* The host of libcordon as somebody who is asked: questions go out through on_question and come
+/* The host of libcordon as an approver: questions go out through on_question and come
  * back through cordon_answer_question(), in the same moment or an hour later. */
 #include "approval/approvals.h"
 #include "libcordon/engine.h"
@@ -14,8 +14,8 @@
 _Static_assert((int)CORDON_ABORT == (int)APPROVAL_ABORT, "the decisions are the same");
 _Static_assert((int)CORDON_QUESTION_RETRY == (int)APPROVAL_KIND_RETRY, "the kinds are the same");
 
-struct host_asker {
-    struct asker asker; /* first */
+struct approval_bridge {
+    struct approver approver; /* first */
     void (*on_question)(void *data, const struct cordon_question *question);
     void (*on_question_over)(void *data, const char *id);
     void *data;
@@ -24,9 +24,9 @@ struct host_asker {
     struct loop_timer *tell;
 };
 
-static void host_ask(struct asker *asker, const struct approval_request *question)
+static void host_ask(struct approver *approver, const struct approval_request *question)
 {
-    const struct host_asker *host = (const struct host_asker *)asker;
+    const struct approval_bridge *host = (const struct approval_bridge *)approver;
     bool has_prefix = approval_offers(question, APPROVAL_WITH_RULE);
     const struct cordon_question shown = {
         .id = question->id,
@@ -45,7 +45,7 @@ static void host_ask(struct asker *asker, const struct approval_request *questio
 /* From the loop, as every callback: a question is also withdrawn by calls of the host itself. */
 static void on_tell(void *data)
 {
-    struct host_asker *host = data;
+    struct approval_bridge *host = data;
     AUTO(strv_done) struct strv over = host->over;
 
     host->over = (struct strv){0};
@@ -53,9 +53,9 @@ static void on_tell(void *data)
         host->on_question_over(host->data, over.items[i]);
 }
 
-static void host_withdraw(struct asker *asker, const char *id)
+static void host_withdraw(struct approver *approver, const char *id)
 {
-    struct host_asker *host = (struct host_asker *)asker;
+    struct approval_bridge *host = (struct approval_bridge *)approver;
 
     if (!host->on_question_over || (host->answered && str_eq(host->answered, id)))
         return;
@@ -63,32 +63,33 @@ static void host_withdraw(struct asker *asker, const char *id)
     loop_timer_start(host->tell, 0);
 }
 
-static void host_free(struct asker *asker)
+static void host_free(struct approver *approver)
 {
-    struct host_asker *host = (struct host_asker *)asker;
+    struct approval_bridge *host = (struct approval_bridge *)approver;
 
     loop_timer_free(host->tell);
     strv_done(&host->over);
     free(host);
 }
 
-struct approvals *questions_new(struct cordon_engine *engine,
-                                const struct cordon_engine_options *options)
+struct approvals *approval_bridge_new(struct cordon_engine *engine,
+                                      const struct cordon_engine_options *options)
 {
     struct approvals *approvals;
-    struct host_asker *host;
+    struct approval_bridge *host;
 
     if (!options->on_question)
         return NULL;
     approvals = approvals_new(engine->loop, ms_to_ns(options->question_timeout_ms));
     host = alloc_zero(1, sizeof *host);
-    host->asker = (struct asker){.ask = host_ask, .withdraw = host_withdraw, .free = host_free};
+    host->approver =
+        (struct approver){.ask = host_ask, .withdraw = host_withdraw, .free = host_free};
     host->on_question = options->on_question;
     host->on_question_over = options->on_question_over;
     host->data = options->question_data;
     host->tell = loop_timer_new(engine->loop, on_tell, host);
-    approvals_add_asker(approvals, &host->asker);
-    engine->asker = host;
+    approvals_add_approver(approvals, &host->approver);
+    engine->approver = host;
     return approvals;
 }
 
@@ -107,8 +108,8 @@ int cordon_answer_question(struct cordon_engine *engine, const char *id, int dec
         return error_give(error, &err);
     answer.decision = (enum approval_decision)decision;
     answer.reason = alloc_str(reason);
-    engine->asker->answered = id;
+    engine->approver->answered = id;
     status = approvals_answer(engine->approvals, id, &answer, &err);
-    engine->asker->answered = NULL;
+    engine->approver->answered = NULL;
     return status ? error_give(error, &err) : 0;
 }

@@ -149,7 +149,7 @@ static bool use_login(struct cordon_engine *engine, struct workspace *workspace,
     const struct snapshot_request request = {
         .argv = strv_view(&argv),
         .cwd = exec->workdir,
-        .place = workspace->number,
+        .number = workspace->number,
         .sandbox = workspace->sandbox,
         .access = workspace->access,
         .env = exec->env,

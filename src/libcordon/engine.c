@@ -10,10 +10,12 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "denial/denial.h"
 #include "job/model_calls.h"
 #include "loop/loop.h"
 #include "policy/config/config.h"
 #include "process/process.h"
+#include "process/resource_limits.h"
 #include "workspace/snapshots.h"
 #include "workspace/workspace.h"
 
@@ -87,6 +89,51 @@ void end_fill(struct cordon_end *end, const struct process_end *from, int exit_c
     }
     if (from->how == PROCESS_FAILED_TO_START)
         error_give(&end->failure, &from->failure);
+}
+
+/* --- limits and denials --- */
+
+int limits_read(struct resource_limits *ret, const struct cordon_limits *from, struct err *err)
+{
+    struct cordon_limits given = {0};
+
+    if (from && options_read(&given, sizeof given, from, err))
+        return err_wrap(err, "limits");
+    *ret = (struct resource_limits){
+        .memory = given.memory,
+        .cpu_time_ns = ms_to_ns(given.cpu_time_ms),
+        .pids = given.pids,
+        .file_size = given.file_size,
+    };
+    return 0;
+}
+
+unsigned limits_hit(const struct resource_limits_report *report)
+{
+    static const unsigned flags[LIMIT_COUNT] = {
+        [LIMIT_MEMORY] = CORDON_LIMIT_MEMORY,
+        [LIMIT_CPU_TIME] = CORDON_LIMIT_CPU_TIME,
+        [LIMIT_PIDS] = CORDON_LIMIT_PIDS,
+        [LIMIT_FILE_SIZE] = CORDON_LIMIT_FILE_SIZE,
+    };
+    unsigned hit = 0;
+
+    for (int i = 0; i < LIMIT_COUNT; i++)
+        hit |= report->hit[i] ? flags[i] : 0;
+    return hit;
+}
+
+char *denials_say(const struct denials *denials)
+{
+    const struct denial *denial = denials->items;
+
+    if (!denials->len)
+        return NULL;
+    return alloc_strf("%s of %s was refused. %s", denial_operation_name(denial->operation),
+                      denial->path   ? denial->path
+                      : denial->host ? denial->host
+                                     : "something",
+                      denial->remedy);
 }
 
 /* --- opening --- */
@@ -173,7 +220,7 @@ static int engine_init(struct cordon_engine *engine, const struct cordon_engine_
     open_workspaces(engine);
     if (!policy_workspace(engine, options->policy, err))
         return -1;
-    engine->approvals = questions_new(engine, options);
+    engine->approvals = approval_bridge_new(engine, options);
     engine->snapshots = snapshots_new(engine->loop);
     engine->model_calls = model_calls_new(&calls, err);
     return engine->model_calls ? 0 : -1;

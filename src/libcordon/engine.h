@@ -12,7 +12,7 @@
 struct config;
 struct approvals;
 struct denials;
-struct host_asker;
+struct approval_bridge;
 struct resource_limits;
 struct resource_limits_report;
 struct loop;
@@ -29,8 +29,8 @@ struct cordon_engine {
     struct model_calls *model_calls;
     struct cordon_call *calls;           /* that wait; calls.c */
     struct cordon_execution *executions; /* that go on; execute.c */
-    struct approvals *approvals;         /* NULL: nobody can be asked */
-    struct host_asker *asker;            /* theirs; questions.c */
+    struct approvals *approvals;         /* NULL: no question can be put */
+    struct approval_bridge *approver;    /* theirs; questions.c */
     struct snapshots *snapshots;         /* of login shells */
     char *rules;                         /* folder of the user's rules; NULL: none */
     struct config *config;               /* NULL: none */
@@ -55,15 +55,15 @@ int options_read(void *to, size_t size, const void *from, struct err *err);
 /* Fills `error`, unless it is NULL; returns -1. */
 int error_give(struct cordon_error *error, const struct err *err);
 
-/* Those that nobody will answer any more. */
+/* Those that will not be answered any more. */
 void calls_free(struct cordon_call *calls);
 
-/* Ends those that go on; nobody is told. */
+/* Ends those that go on; the host is not told. */
 void executions_free(struct cordon_engine *engine);
 
-/* Who is asked, by these options; NULL when nobody can be. */
-struct approvals *questions_new(struct cordon_engine *engine,
-                                const struct cordon_engine_options *options);
+/* The host as the one that is asked, by these options; NULL when it does not want to be. */
+struct approvals *approval_bridge_new(struct cordon_engine *engine,
+                                      const struct cordon_engine_options *options);
 
 /* A result as the host sees it; cordon_result_free(). */
 struct job_result;

@@ -17,7 +17,7 @@
 #include <string.h>
 
 _Static_assert((int)CORDON_EXECUTION_FAILED == (int)EXECUTION_FAILED, "the outcomes are the same");
-_Static_assert((int)CORDON_PLACE_NONE == (int)REQUIREMENT_UNCONFINED, "the places are the same");
+_Static_assert((int)CORDON_PLACE_NONE == (int)RUN_UNCONFINED, "the places are the same");
 _Static_assert((int)CORDON_ASKS_RULES == (int)APPROVAL_QUESTION_RULES, "the questions, too");
 
 struct cordon_execution {
@@ -118,7 +118,7 @@ static void give_result(struct cordon_execution *self, const struct execution_re
     };
 
     for (size_t i = 0; i < from->attempts_len; i++) {
-        attempts[i] = (struct cordon_attempt){.place = (int)from->attempts[i].place,
+        attempts[i] = (struct cordon_attempt){.place = (int)from->attempts[i].where,
                                               .widened = from->attempts[i].widened,
                                               .result = result_make(&from->attempts[i].result)};
         result.attempts[i] = &attempts[i];

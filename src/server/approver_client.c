@@ -18,13 +18,13 @@
 #include <stdlib.h>
 
 struct approver_client {
-    struct asker asker;
+    struct approver approver;
     struct client_session *session;
     struct client_question *questions; /* that the client has */
 };
 
 struct client_question {
-    struct approver_client *asker;
+    struct approver_client *approver;
     struct client_question *next;
     const struct approval_request *question;
     struct rpc_peer *peer;
@@ -33,7 +33,7 @@ struct client_question {
 
 static void question_free(struct client_question *asked)
 {
-    struct client_question **at = &asked->asker->questions;
+    struct client_question **at = &asked->approver->questions;
 
     while (*at != asked)
         at = &(*at)->next;
@@ -64,7 +64,7 @@ static int read_answer(const struct rpc_message *message, const struct approval_
 static void on_answer(void *data, const struct rpc_message *message)
 {
     struct client_question *asked = data;
-    struct approvals *approvals = asked->asker->asker.approvals;
+    struct approvals *approvals = asked->approver->approver.approvals;
     AUTO_FREE char *id = alloc_str(asked->question->id);
     struct approval_answer answer = {.by = "client"};
     struct err err;
@@ -79,19 +79,19 @@ static void on_answer(void *data, const struct rpc_message *message)
     approvals_answer(approvals, id, &answer, &err); /* somebody may have been faster */
 }
 
-static void client_ask(struct asker *asker, const struct approval_request *question)
+static void client_ask(struct approver *approver, const struct approval_request *question)
 {
-    struct approver_client *self = (struct approver_client *)asker;
+    struct approver_client *self = (struct approver_client *)approver;
     AUTO_JSON json_t *params = NULL;
     struct client_question *asked;
     struct rpc_call call = {.method = "approval/request", .on_answer = on_answer};
 
     if (!self->session->client) {
-        approvals_pass(asker->approvals, question->id);
+        approvals_pass(approver->approvals, question->id);
         return;
     }
     asked = alloc_zero(1, sizeof *asked);
-    asked->asker = self;
+    asked->approver = self;
     asked->question = question;
     asked->peer = self->session->client->peer;
     asked->next = self->questions;
@@ -102,9 +102,9 @@ static void client_ask(struct asker *asker, const struct approval_request *quest
     asked->call = rpc_peer_call(asked->peer, &call);
 }
 
-static void client_withdraw(struct asker *asker, const char *id)
+static void client_withdraw(struct approver *approver, const char *id)
 {
-    struct approver_client *self = (struct approver_client *)asker;
+    struct approver_client *self = (struct approver_client *)approver;
 
     for (struct client_question *asked = self->questions; asked; asked = asked->next)
         if (str_eq(asked->question->id, id)) {
@@ -114,9 +114,9 @@ static void client_withdraw(struct asker *asker, const char *id)
         }
 }
 
-static void client_free(struct asker *asker)
+static void client_free(struct approver *approver)
 {
-    struct approver_client *self = (struct approver_client *)asker;
+    struct approver_client *self = (struct approver_client *)approver;
 
     while (self->questions) {
         rpc_peer_call_cancel(self->questions->peer, self->questions->call);
@@ -135,14 +135,14 @@ json_t *client_session_question(const struct client_session *session, json_t *qu
                      question);
 }
 
-struct asker *approver_client_new(struct client_session *session)
+struct approver *approver_client_new(struct client_session *session)
 {
-    struct approver_client *asker = alloc_zero(1, sizeof *asker);
+    struct approver_client *approver = alloc_zero(1, sizeof *approver);
 
-    asker->asker =
-        (struct asker){.ask = client_ask, .withdraw = client_withdraw, .free = client_free};
-    asker->session = session;
-    return &asker->asker;
+    approver->approver =
+        (struct approver){.ask = client_ask, .withdraw = client_withdraw, .free = client_free};
+    approver->session = session;
+    return &approver->approver;
 }
 
 /* --- who is asked ---
@@ -150,19 +150,19 @@ struct asker *approver_client_new(struct client_session *session)
  * A hook that cannot be made is an error, and no other approver is asked in its place: it is there
  * to say no. */
 
-static struct asker *hook_new(const struct server *server, struct err *err)
+static struct approver *hook_new(const struct server *server, struct err *err)
 {
     uint64_t limit_ns = server->limits.approval_ns;
 
-    return asker_hook_new(server->loop, server->approval_hook,
-                          limit_ns ? limit_ns : ASKER_HOOK_DEADLINE_NS, err);
+    return approver_hook_new(server->loop, server->approval_hook,
+                             limit_ns ? limit_ns : APPROVER_HOOK_DEADLINE_NS, err);
 }
 
-static struct asker *person_new(struct client_session *session)
+static struct approver *person_new(struct client_session *session)
 {
     AUTO_FREE char *who = alloc_strf("session %s", session->id);
 
-    return session->server->prompt ? asker_terminal_new(session->server->prompt, who)
+    return session->server->prompt ? approver_terminal_new(session->server->prompt, who)
                                    : approver_client_new(session);
 }
 
@@ -170,7 +170,7 @@ struct approvals *session_approvals(struct client_session *session, struct err *
 {
     const struct server *server = session->server;
     uint64_t limit_ns = server->limits.approval_ns;
-    struct asker *hook = NULL;
+    struct approver *hook = NULL;
 
     if (session->approvals)
         return session->approvals;
@@ -181,7 +181,7 @@ struct approvals *session_approvals(struct client_session *session, struct err *
     }
     session->approvals = approvals_new(server->loop, limit_ns ? limit_ns : SERVER_APPROVAL_NS);
     if (hook)
-        approvals_add_asker(session->approvals, hook);
-    approvals_add_asker(session->approvals, person_new(session));
+        approvals_add_approver(session->approvals, hook);
+    approvals_add_approver(session->approvals, person_new(session));
     return session->approvals;
 }

@@ -13,11 +13,11 @@ struct client_session;
 /* The questions of the session; made when they are first wanted. NULL on failure. */
 struct approvals *session_approvals(struct client_session *session, struct err *err);
 
-struct asker;
+struct approver;
 struct client_session;
 
 /* Asks by approval/request. Never NULL. */
-struct asker *approver_client_new(struct client_session *session);
+struct approver *approver_client_new(struct client_session *session);
 
 /* {"approvalId", "sessionId", "question"}: with an id that is unique in the server. Takes over
  * `question` (approval_request_to_json()); new reference. */

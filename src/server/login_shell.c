@@ -62,7 +62,7 @@ bool login_shell_use(struct client_session *session, const struct login_shell_ca
     struct snapshot_request request = {
         .argv = call->argv,
         .cwd = call->cwd,
-        .place = call->workspace->number,
+        .number = call->workspace->number,
         .sandbox = call->workspace->sandbox,
         .access = call->workspace->access,
         .env = call->env,

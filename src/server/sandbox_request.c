@@ -1,5 +1,5 @@
 /* See sandbox_request.h. Two generations of the object are told apart by `permissions`, which only
- * the newer one has (spec/exec-server.md 6); the older is SandboxLaunchConfig of seeds/001. Each
+ * the newer one has (that of Codex 0.169.0); the older is SandboxLaunchConfig of Codex before that. Each
  * gets its answer in its own spelling: "linuxSeccomp" or "linux-seccomp".
  *
  * Unknown fields are ignored, but never inside a profile's older closed forms: what is not
@@ -56,7 +56,7 @@ static int add_root(const struct json_at *at, struct sandbox_request *ret, enum 
 
 /* --- 0.169.0 --- */
 
-/* Whether entries count from the workspace: then somebody has to say where that is. */
+/* Whether entries count from the workspace: then the call has to say where that is. */
 static bool needs_folder(const struct profile *profile)
 {
     for (size_t i = 0; i < profile->entries.len; i++) {
@@ -134,7 +134,7 @@ static int read_released(const struct json_at *root, const char *cwd, struct san
     return 0;
 }
 
-/* --- seeds/001 --- */
+/* --- before 0.169.0 --- */
 
 /* {kind, entries} and a network word (may be NULL) become the tagged profile. NULL on failure. */
 static json_t *tagged_profile(const struct json_at *files, json_t *network, struct err *err)

@@ -1,4 +1,4 @@
-/* See reaper.h. A sandbox knows itself when its last command is gone, so nobody has to count who
+/* See idle_reaper.h. A sandbox knows itself when its last command is gone, so no caller has to count who
  * uses it; all that is kept here is since when each has been idle, and one timer for the first of
  * them. One that is in use again when its time comes is left out: it will tell anew. */
 #include "workspace/idle_reaper.h"

@@ -13,7 +13,7 @@
 
 enum { SNAPSHOTS_MAX = 16 };
 
-/* Whatever start-up files do, these are as Cordon set them; spec/exec-core.md 9.4. */
+/* Whatever start-up files do, these are as Cordon set them. */
 static const char *const always_kept[] = {"CODEX_THREAD_ID",
                                           "CORDON_THREAD_ID",
                                           "CORDON_SANDBOX",
@@ -32,7 +32,7 @@ static const char *const always_kept[] = {"CODEX_THREAD_ID",
 struct kept_snapshot {
     struct kept_snapshot *next;
     /* what it is for */
-    uint64_t place;
+    uint64_t number;
     char *shell;
     char *cwd;
     struct strv env;
@@ -103,7 +103,7 @@ static bool is_same_env(const struct strv *a, char *const *b)
 
 static bool is_for(const struct kept_snapshot *kept, const struct snapshot_request *request)
 {
-    return kept->place == request->place && str_eq(kept->shell, request->argv[0]) &&
+    return kept->number == request->number && str_eq(kept->shell, request->argv[0]) &&
            str_eq(kept->cwd, request->cwd) && is_same_env(&kept->env, request->env);
 }
 
@@ -157,7 +157,7 @@ static void begin(struct snapshots *snapshots, const struct snapshot_request *re
         .data = kept,
     };
 
-    kept->place = request->place;
+    kept->number = request->number;
     kept->shell = alloc_str(request->argv[0]);
     kept->cwd = alloc_str(request->cwd);
     strv_push_all(&kept->env, request->env);

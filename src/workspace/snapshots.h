@@ -20,7 +20,7 @@ struct loop;
 struct sandbox;
 struct snapshots;
 
-/* For whoever runs a command, when a snapshot has failed. */
+/* For the caller of a command, when a snapshot has failed. */
 #define SNAPSHOTS_NOTE                                                                             \
     "what the start-up files of the login shell set up could not be kept for later commands, so "  \
     "each of them pays for it"
@@ -32,7 +32,7 @@ void snapshots_free(struct snapshots *snapshots);
 struct snapshot_request {
     char *const *argv; /* SHELL -lc SCRIPT; anything else has no use for one */
     const char *cwd;
-    uint64_t place; /* of the sandbox: no other one of this owner ever had or gets this number */
+    uint64_t number; /* of the sandbox: no other one of this owner ever had or gets this number */
     struct sandbox *sandbox;
     const struct access_map *access;
     char *const *env;  /* complete, without what this command sets for itself */

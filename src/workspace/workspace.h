@@ -88,7 +88,7 @@ struct workspace {
     struct strv env;          /* of a command; empty when none was asked for */
     struct environment_report env_report;
     struct strv set_names; /* of `env`, what the configuration or an option sets on purpose */
-    const char *type;      /* the asker's word for its sandbox; NULL: none was given */
+    const char *type;      /* the approver's word for its sandbox; NULL: none was given */
 
     struct sandbox *sandbox;         /* NULL: not open */
     bool is_refused;                 /* opening it failed: this host cannot make its sandbox */
@@ -104,7 +104,7 @@ struct workspace_entry {
 
 enum workspace_network { WORKSPACE_NETWORK_OF_PROFILE, WORKSPACE_RESTRICTED, WORKSPACE_ENABLED };
 
-/* What the asker calls the parts of a request, in messages and as the origin of entries. */
+/* What the approver calls the parts of a request, in messages and as the origin of entries. */
 struct workspace_words {
     const char *profile; /* "--profile" */
     const char *sandbox;

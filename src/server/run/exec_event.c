@@ -41,9 +41,9 @@ static void event_send(struct exec_run *run, const char *kind, json_t *more)
 
 void exec_event_begin(struct exec_run *run)
 {
-    event_send(run, "begin",
-               json_pack("{s:i, s:s}", "attempt", (int)run->attempts, "place",
-                         requirement_place_name(run->at)));
+    event_send(
+        run, "begin",
+        json_pack("{s:i, s:s}", "attempt", (int)run->attempts, "place", run_where_name(run->at)));
 }
 
 void exec_event_output(struct exec_run *run, const struct exec_output *output)

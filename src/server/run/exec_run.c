@@ -27,7 +27,7 @@ void exec_run_cancel(struct exec_run *run)
     execution_cancel(run->execution);
 }
 
-/* The connection is gone: nobody answers questions, nobody waits. */
+/* The connection is gone: questions get no answer, and no caller waits. */
 static void on_gone(void *data)
 {
     struct exec_run *run = data;
@@ -117,7 +117,7 @@ int exec_run_patch(struct exec_run *run, const char *task, const char *form, str
 
 /* --- running --- */
 
-static void on_attempt(void *data, enum requirement_place where, struct workspace *workspace)
+static void on_attempt(void *data, enum run_where where, struct workspace *workspace)
 {
     struct exec_run *run = data;
 
@@ -223,7 +223,7 @@ void exec_runs_cancel(struct server *server)
         exec_run_cancel(run);
 }
 
-/* A call that waits still is answered by nobody: its connection goes, too. */
+/* A call that waits still is not answered: its connection goes, too. */
 static void run_abandon(struct exec_run *run)
 {
     exec_audit_end(run, NULL);

@@ -54,7 +54,7 @@ struct exec_run {
     char *helper[EXEC_RUN_HELPER_WORDS];
 
     struct workspace *workspace; /* of the call; held; NULL: not found yet */
-    enum requirement_place at;   /* where the last attempt runs */
+    enum run_where at;           /* where the last attempt runs */
     struct job_run_options job;
     struct execution_options options;
     struct execution *execution;
@@ -62,7 +62,7 @@ struct exec_run {
     json_t *(*answer)(struct exec_run *run, const struct execution_result *result);
 };
 
-/* Copies the id. With the defaults of a command that nobody is asked about. */
+/* Copies the id. With the defaults of a command that is not asked about. */
 struct exec_run *exec_run_new(struct call *call, const char *id);
 void exec_run_free(struct exec_run *run);
 

@@ -173,25 +173,24 @@ static void what_a_yes_covers_is_said(void **state)
         struct approval_scope scope;
         const char *text;
     } cases[] = {
-        {{.place = REQUIREMENT_SANDBOXED, .profile = "p"},
-         "this command in its sandbox (profile p)"},
-        {{.place = REQUIREMENT_WIDENED, .profile = "p", .widened = "writing /x"},
+        {{.where = RUN_SANDBOXED, .profile = "p"}, "this command in its sandbox (profile p)"},
+        {{.where = RUN_WIDENED, .profile = "p", .widened = "writing /x"},
          "this command in its sandbox (profile p), and beyond that writing /x"},
-        {{.place = REQUIREMENT_SANDBOXED, .profile = "p", .covers_retry = true},
+        {{.where = RUN_SANDBOXED, .profile = "p", .covers_retry = true},
          "this command in its sandbox (profile p); and once more without a sandbox, should it "
          "refuse something"},
-        {{.place = REQUIREMENT_SANDBOXED, .profile = "p", .patched = WORDS(W("/a"), W("/b"))},
+        {{.where = RUN_SANDBOXED, .profile = "p", .patched = WORDS(W("/a"), W("/b"))},
          "this command in its sandbox (profile p); for the session: also every later patch of /a, "
          "/b"},
-        {{.place = REQUIREMENT_SANDBOXED, .profile = "p", .patched = WORDS(NULL)},
+        {{.where = RUN_SANDBOXED, .profile = "p", .patched = WORDS(NULL)},
          "this command in its sandbox (profile p)"},
-        {{.place = REQUIREMENT_SANDBOXED,
+        {{.where = RUN_SANDBOXED,
           .profile = "p",
           .patched = WORDS(W("/1"), W("/2"), W("/3"), W("/4"), W("/5"), W("/6"), W("/7"), W("/8"),
                            W("/9"), W("/10"), W("/11"), W("/12"))},
          "this command in its sandbox (profile p); for the session: also every later patch of /1, "
          "/2, /3, /4, /5, /6, /7, /8, /9, /10 and 2 more files"},
-        {{.place = REQUIREMENT_UNCONFINED, .profile = "p"},
+        {{.where = RUN_UNCONFINED, .profile = "p"},
          "this command without a sandbox: it may do whatever you may, files and network"},
     };
 

@@ -1,4 +1,4 @@
-/* approvals: who is asked, who joins, what is remembered, and time that runs out; by askers that
+/* approvals: who is asked, who joins, what is remembered, and time that runs out; by approvers that
  * the test holds in its hand. */
 #include "../base/support.h"
 
@@ -17,35 +17,35 @@
 #include <cmocka.h>
 
 struct puppet {
-    struct asker asker;
+    struct approver approver;
     char id[32]; /* of the question that it has; "" for none */
     unsigned asked;
     unsigned withdrawn;
     bool passes;
 };
 
-static void puppet_ask(struct asker *asker, const struct approval_request *question)
+static void puppet_ask(struct approver *approver, const struct approval_request *question)
 {
-    struct puppet *puppet = (struct puppet *)asker;
+    struct puppet *puppet = (struct puppet *)approver;
 
     puppet->asked++;
     snprintf(puppet->id, sizeof puppet->id, "%s", question->id);
     if (puppet->passes)
-        approvals_pass(asker->approvals, question->id);
+        approvals_pass(approver->approvals, question->id);
 }
 
-static void puppet_withdraw(struct asker *asker, const char *id)
+static void puppet_withdraw(struct approver *approver, const char *id)
 {
-    struct puppet *puppet = (struct puppet *)asker;
+    struct puppet *puppet = (struct puppet *)approver;
 
     assert_string_equal(puppet->id, id);
     puppet->withdrawn++;
     puppet->id[0] = '\0';
 }
 
-static void puppet_free(struct asker *asker)
+static void puppet_free(struct approver *approver)
 {
-    (void)asker;
+    (void)approver;
 }
 
 struct waiter {
@@ -74,7 +74,7 @@ struct scene {
 };
 
 static const struct puppet idle = {
-    .asker = {.ask = puppet_ask, .withdraw = puppet_withdraw, .free = puppet_free}};
+    .approver = {.ask = puppet_ask, .withdraw = puppet_withdraw, .free = puppet_free}};
 
 static struct scene scene;
 
@@ -85,8 +85,8 @@ static void scene_init(uint64_t timeout_ns)
     scene = (struct scene){.loop = loop_new(&err), .first = idle, .second = idle};
     assert_non_null(scene.loop);
     scene.approvals = approvals_new(scene.loop, timeout_ns);
-    approvals_add_asker(scene.approvals, &scene.first.asker);
-    approvals_add_asker(scene.approvals, &scene.second.asker);
+    approvals_add_approver(scene.approvals, &scene.first.approver);
+    approvals_add_approver(scene.approvals, &scene.second.approver);
 }
 
 static int scene_teardown(void **state)

@@ -89,7 +89,7 @@ static char *outcome_text(const struct requirement *requirement, char separator)
     if (requirement->outcome == REQUIREMENT_FORBID)
         return alloc_str("forbid");
     return alloc_strf("%s%c%s", requirement_outcome_name(requirement->outcome), separator,
-                      requirement_place_name(requirement->place));
+                      run_where_name(requirement->where));
 }
 
 /* --- the tables --- */
@@ -158,7 +158,7 @@ static char *decide_cell(const struct rules *rules, char **row, size_t column)
     requirement_decide(&request, &requirement);
     assert_true(*requirement.reason);
     if (requirement.outcome == REQUIREMENT_SKIP && confinement_denies_reads(request.confinement))
-        assert_int_not_equal(requirement.place, REQUIREMENT_UNCONFINED);
+        assert_int_not_equal(requirement.where, RUN_UNCONFINED);
     return outcome_text(&requirement, ':');
 }
 
@@ -215,10 +215,9 @@ static void every_retry(void **state)
                                               .tool = (enum retry_tool)tool,
                                               .was_approved = flag == 1};
         enum retry_outcome outcome = requirement_retry(&request);
-        AUTO_FREE char *got = outcome == RETRY_NO
-                                  ? alloc_str("no")
-                                  : alloc_strf("%s:%s", names[outcome],
-                                               requirement_place_name(REQUIREMENT_UNCONFINED));
+        AUTO_FREE char *got = outcome == RETRY_NO ? alloc_str("no")
+                                                  : alloc_strf("%s:%s", names[outcome],
+                                                               run_where_name(RUN_UNCONFINED));
 
         assert_false(*slot);
         *slot = true;
@@ -335,7 +334,7 @@ static struct rules *rules_of_set(unsigned set)
 
 struct verdict {
     enum requirement_outcome outcome;
-    enum requirement_place place;
+    enum run_where where;
 };
 
 enum { COMMANDS = 7, VERDICTS = COMMANDS * LEN(policies) * LEN(profiles) };
@@ -365,7 +364,7 @@ static void decide_all(unsigned set, struct verdict *ret)
         AUTO(requirement_done) struct requirement requirement;
 
         requirement_decide(&request, &requirement);
-        ret[i] = (struct verdict){requirement.outcome, requirement.place};
+        ret[i] = (struct verdict){requirement.outcome, requirement.where};
     }
 }
 
@@ -389,7 +388,7 @@ static void stricter_rules_never_loosen(void **state)
                     fail_msg("rule %u loosens command %zu under %s, profile %zu, rules %x", line,
                              i % COMMANDS, policy, i / COMMANDS / LEN(policies), set);
                 if (with[i].outcome == REQUIREMENT_SKIP)
-                    assert_int_equal(with[i].place, without[i].place);
+                    assert_int_equal(with[i].where, without[i].where);
             }
         }
     }

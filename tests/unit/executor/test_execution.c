@@ -28,7 +28,7 @@
 struct session {
     struct loop *loop;
     struct approvals *approvals;
-    struct asker asker;
+    struct approver approver;
     char folder[32]; /* of the rules */
     struct workspaces *workspaces;
     struct workspace *workspace;
@@ -52,7 +52,7 @@ struct call {
 
 static struct session session;
 
-static void answer_at_once(struct asker *asker, const struct approval_request *question)
+static void answer_at_once(struct approver *approver, const struct approval_request *question)
 {
     struct approval_answer answer = {.decision = session.answer, .by = "test"};
     struct err err;
@@ -60,15 +60,15 @@ static void answer_at_once(struct asker *asker, const struct approval_request *q
     session.asked++;
     session.offers = question->offers;
     snprintf(session.covers, sizeof session.covers, "%s", question->covers);
-    if (!session.is_silent && approvals_answer(asker->approvals, question->id, &answer, &err))
+    if (!session.is_silent && approvals_answer(approver->approvals, question->id, &answer, &err))
         fail_msg("%s", err.msg);
 }
 
-static void ignore_withdrawal(struct asker *asker, const char *id)
+static void ignore_withdrawal(struct approver *approver, const char *id)
 {
 }
 
-static void free_nothing(struct asker *asker)
+static void free_nothing(struct approver *approver)
 {
 }
 
@@ -123,10 +123,10 @@ static int setup(void **state)
     fake = (struct fake){0};
     session = (struct session){
         .loop = loop_new(&err),
-        .asker = {.ask = answer_at_once, .withdraw = ignore_withdrawal, .free = free_nothing},
+        .approver = {.ask = answer_at_once, .withdraw = ignore_withdrawal, .free = free_nothing},
     };
     session.approvals = approvals_new(session.loop, 0);
-    approvals_add_asker(session.approvals, &session.asker);
+    approvals_add_approver(session.approvals, &session.approver);
     write_rules();
     use_profile("read-only");
     job_run_defaults(&session.job);
@@ -149,10 +149,10 @@ static void note(struct call *call, const char *text)
     strcat(call->events, text); /* allow strcat: it fits */
 }
 
-static void on_attempt(void *data, enum requirement_place where, struct workspace *workspace)
+static void on_attempt(void *data, enum run_where where, struct workspace *workspace)
 {
     assert_non_null(workspace->sandbox);
-    note(data, where == REQUIREMENT_UNCONFINED  ? " none"
+    note(data, where == RUN_UNCONFINED          ? " none"
                : workspace != session.workspace ? " widened"
                                                 : " sandbox");
 }

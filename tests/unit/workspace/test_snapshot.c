@@ -288,7 +288,7 @@ static bool is_used(struct sharing *sharing, uint64_t place, char *const *env,
     const struct snapshot_request request = {
         .argv = login,
         .cwd = sharing->session->home,
-        .place = place,
+        .number = place,
         .sandbox = sharing->session->options.job.sandbox,
         .env = env,
         .keep = keep,
