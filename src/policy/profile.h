@@ -3,7 +3,7 @@
  *
  *     profile_init_*() or profile_from_json() or config_profile()         make one
  *     profile_entries_add(), profile_add_text(), profile_overlay_apply()  change it
- *     profile_resolve()                                                   what it means on this host
+ *     profile_resolve()                                                   what it means here
  *     profile_done()
  *
  * A zeroed struct is a valid profile: managed, restricted, no entries (everything denied), network
