@@ -79,15 +79,6 @@ int approval_decision_parse(const char *word, const struct approval_request *que
                    list.data ? list.data : "none");
 }
 
-static json_t *words_to_json(const struct strv *words)
-{
-    json_t *json = json_array();
-
-    for (size_t i = 0; i < words->len; i++)
-        json_array_append_new(json, json_lossy(words->items[i]));
-    return json;
-}
-
 static json_t *offers_to_json(const struct approval_request *question)
 {
     json_t *json = json_array();
@@ -104,10 +95,10 @@ json_t *approval_request_to_json(const struct approval_request *question)
 
     return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "id", json_lossy(question->id),
                      "kind", question->kind == APPROVAL_KIND_COMMAND ? "command" : "retry", "argv",
-                     words_to_json(&question->argv), "cwd", json_lossy(question->cwd), "reason",
-                     json_lossy(question->reason), "covers", json_lossy(question->covers),
+                     json_lossy_list(strv_view(&question->argv)), "cwd", json_lossy(question->cwd),
+                     "reason", json_lossy(question->reason), "covers", json_lossy(question->covers),
                      "proposed_execpolicy_amendment",
-                     has_proposal ? words_to_json(&question->proposal) : json_null(),
+                     has_proposal ? json_lossy_list(strv_view(&question->proposal)) : json_null(),
                      "available_decisions", offers_to_json(question));
 }
 

@@ -87,6 +87,15 @@ json_t *json_lossy(const char *text)
     return json_stringn(valid.data ? valid.data : "", valid.len);
 }
 
+json_t *json_lossy_list(char *const *texts)
+{
+    json_t *list = json_array();
+
+    for (; *texts; texts++)
+        json_array_append_new(list, json_lossy(*texts));
+    return list;
+}
+
 struct json_at json_at_root(const json_t *value)
 {
     return (struct json_at){.value = value};

@@ -29,6 +29,9 @@ json_t *json_parse(const char *text, size_t len, struct err *err);
  * reference. */
 json_t *json_lossy(const char *text);
 
+/* An array of such texts; `texts` is NULL-terminated. */
+json_t *json_lossy_list(char *const *texts);
+
 static inline void json_auto(json_t **slot)
 {
     json_decref(*slot);

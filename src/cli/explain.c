@@ -322,15 +322,6 @@ static void explain_print_text(const struct explanation *explanation, enum expla
 
 /* --- for programs --- */
 
-static json_t *strings_to_json(const struct strv *strings)
-{
-    json_t *json = json_array();
-
-    for (size_t i = 0; i < strings->len; i++)
-        json_array_append_new(json, json_lossy(strings->items[i]));
-    return json;
-}
-
 static json_t *profile_json(const struct settings *settings)
 {
     const struct profile *profile = &settings->workspace->profile;
@@ -414,7 +405,8 @@ static json_t *explain_to_json(const struct explanation *explanation, enum expla
                         json_pack("{s:s, s:o}", "access", network_access_name(map->network),
                                   "decided_by", json_lossy(settings->workspace->network_from)));
     json_object_set_new(json, "folder", json_lossy(settings->workspace->dir));
-    json_object_set_new(json, "workspace_roots", strings_to_json(&settings->workspace->roots));
+    json_object_set_new(json, "workspace_roots",
+                        json_lossy_list(strv_view(&settings->workspace->roots)));
     json_object_set_new(json, "restricted", json_boolean(map->restricted));
     json_object_set_new(json, "entries", entries_json(map));
     json_object_set_new(json, "layers", layers_json(sandbox));
@@ -423,7 +415,7 @@ static json_t *explain_to_json(const struct explanation *explanation, enum expla
                         sandbox ? json_null() : json_lossy(explanation->refusal.msg));
     json_object_set_new(json, "environment", environment_json(settings, values));
     json_object_set_new(json, "plan", sandbox ? plan_to_json(sandbox_plan(sandbox)) : json_array());
-    json_object_set_new(json, "warnings", strings_to_json(&settings->warnings));
+    json_object_set_new(json, "warnings", json_lossy_list(strv_view(&settings->warnings)));
     json_object_set_new(json, "command",
                         explanation->command.argv ? explained_command_to_json(&explanation->command)
                                                   : json_null());

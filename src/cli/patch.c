@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "base/proc.h"
+#include "base/program.h"
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/console.h"
@@ -30,7 +31,6 @@
 #include "sandbox/launcher/plan_format.h"
 #include "sandbox/sandbox.h"
 
-#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,13 +95,12 @@ static void say_recovery(const struct helper *helper)
 
 static json_t *make_json(const struct helper *helper, const char *diff)
 {
-    json_t *left = json_array();
+    const struct strv *left = &helper->recovery.left_alone;
 
-    for (size_t i = 0; i < helper->recovery.left_alone.len; i++)
-        json_array_append_new(left, json_lossy(helper->recovery.left_alone.items[i]));
     return json_pack("{s:b, s:o, s:o, s:o, s:o, s:n}", "applied", helper->task == PATCH_APPLY,
                      "files", report_to_json(&helper->changes), "diff", json_lossy(diff),
-                     "recovered", json_lossy(recovery_word(helper)), "left_alone", left, "error");
+                     "recovered", json_lossy(recovery_word(helper)), "left_alone",
+                     json_lossy_list(strv_view(left)), "error");
 }
 
 int patch_fail(enum patch_form form, const struct err *err, int status)
@@ -282,18 +281,8 @@ static const struct option_group patch_groups[] = {
 struct patch_run {
     const struct patch_options *options;
     struct settings settings;
-    char program[PATH_MAX];
+    char *program;
 };
-
-static int find_program(struct patch_run *run, struct err *err)
-{
-    ssize_t len = readlink("/proc/self/exe", run->program, sizeof run->program - 1);
-
-    if (len < 0)
-        return err_sys(err, "finding this program");
-    run->program[len] = '\0';
-    return 0;
-}
 
 /* Runs the helper to its end. */
 static int helper_run(struct patch_run *run, enum patch_task task, const struct buf *text,
@@ -376,18 +365,23 @@ static int report(struct patch_run *run, const struct job_result *result)
 static void patch_run_done(struct patch_run *run)
 {
     settings_done(&run->settings);
+    free(run->program);
 }
 
 static int patch_with(const struct patch_options *options, const struct buf *text)
 {
     AUTO(run_audit_done) struct run_audit audit = {0};
-    AUTO(patch_run_done) struct patch_run run = {.options = options};
+    AUTO(patch_run_done) struct patch_run run = {.options = options, .program = program_self()};
     struct job_result result;
     struct err err;
     int status;
 
     signal(SIGPIPE, SIG_IGN);
-    if (find_program(&run, &err) || settings_init(&run.settings, &options->policy, &err))
+    if (!*run.program) {
+        err_set(&err, ERR_SYSTEM, "/proc does not say which program this is");
+        return patch_fail(options->form, &err, EXIT_FAILED);
+    }
+    if (settings_init(&run.settings, &options->policy, &err))
         return patch_fail(options->form, &err, EXIT_FAILED);
     if (options->task == PATCH_APPLY)
         run_audit_init(&audit, &run.settings);

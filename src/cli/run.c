@@ -13,6 +13,7 @@
 
 #include "base/auto.h"
 #include "base/path.h"
+#include "base/program.h"
 #include "base/str.h"
 #include "base/units.h"
 #include "cli/command.h"
@@ -171,17 +172,14 @@ static int find_dir(struct run_patch *patch, const char *dir, struct err *err)
 
 int run_patch_init(struct run_patch *patch, char *const *argv, const char *dir, struct err *err)
 {
-    ssize_t len;
-
     patch_call_read(argv, &patch->call);
     if (patch->call.kind == PATCH_CALL_BARE)
         return err_set(err, ERR_INVALID, "%s", patch_call_advice);
     if (patch->call.kind == PATCH_CALL_NONE)
         return 0;
-    len = readlink("/proc/self/exe", patch->program, sizeof patch->program - 1);
-    if (len < 0)
-        return err_sys(err, "finding this program");
-    patch->program[len] = '\0';
+    patch->program = program_self();
+    if (!*patch->program)
+        return err_set(err, ERR_SYSTEM, "/proc does not say which program this is");
     patch->helper[0] = (char *)PATCH_HELPER_NAME;
     patch->helper[1] = (char *)patch_task_words[PATCH_APPLY];
     patch->helper[2] = (char *)patch_form_words[PATCH_TEXT];
@@ -192,6 +190,7 @@ void run_patch_done(struct run_patch *patch)
 {
     patch_call_done(&patch->call);
     free(patch->cwd);
+    free(patch->program);
     *patch = (struct run_patch){.cwd = NULL};
 }
 

@@ -8,7 +8,6 @@
 #include "process/resource_limits.h"
 #include "sandbox/sandbox.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -66,7 +65,7 @@ struct run_patch {
     struct patch_call call;
     char *cwd; /* where it is applied: absolute */
     char *helper[RUN_PATCH_WORDS];
-    char program[PATH_MAX];
+    char *program; /* which the helper is: this one */
 };
 
 /* Looks at the command, which is to be run in `directory`. ERR_INVALID for a patch without the word

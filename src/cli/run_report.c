@@ -147,23 +147,6 @@ void run_report_notes(const struct job_result *result)
 
 /* --- JSON --- */
 
-static const char *mode_name(enum sandbox_mode mode)
-{
-    static const char *const names[] = {
-        [SANDBOX_AUTO] = "auto", [SANDBOX_REQUIRE] = "require", [SANDBOX_DISABLED] = "disabled"};
-
-    return names[mode];
-}
-
-static json_t *warnings_to_json(const struct strv *warnings)
-{
-    json_t *json = json_array();
-
-    for (size_t i = 0; i < warnings->len; i++)
-        json_array_append_new(json, json_lossy(warnings->items[i]));
-    return json;
-}
-
 static json_t *approval_to_json(const struct execution_result *execution)
 {
     bool is_plain = execution->outcome == EXECUTION_RAN && execution->attempts_len == 1 &&
@@ -179,9 +162,10 @@ int run_report_json(const struct settings *settings, const struct execution_resu
     json_t *sandbox = json_object_get(json, "sandbox");
     const char *why = sandbox_degradation(result->sandbox);
 
-    json_object_set_new(json, "warnings", warnings_to_json(&settings->warnings));
+    json_object_set_new(json, "warnings", json_lossy_list(strv_view(&settings->warnings)));
     json_object_set_new(json, "approval", approval_to_json(execution));
-    json_object_set_new(sandbox, "mode", json_string(mode_name(settings->workspace->mode)));
+    json_object_set_new(sandbox, "mode",
+                        json_string(run_audit_mode_name(settings->workspace->mode)));
     json_object_set_new(sandbox, "degradation", *why ? json_lossy(why) : json_null());
     json_object_set_new(sandbox, "profile", json_lossy(settings->workspace->profile_name));
     json_object_set_new(sandbox, "profile_from", json_lossy(settings->workspace->profile_from));
@@ -207,7 +191,7 @@ void run_report_refusal_json(const struct settings *settings,
     AUTO_JSON json_t *json =
         not_run_to_json(execution_outcome_name(execution->outcome), EXIT_REFUSED, failure);
 
-    json_object_set_new(json, "warnings", warnings_to_json(&settings->warnings));
+    json_object_set_new(json, "warnings", json_lossy_list(strv_view(&settings->warnings)));
     json_object_set_new(json, "approval", execution_to_json(execution));
     console_print_json(json);
 }

@@ -149,15 +149,6 @@ static json_t *text_json(const struct script *script, const char *text, size_t l
     return json_stringn(fixed.data, fixed.len);
 }
 
-static json_t *notes_json(char *const *notes)
-{
-    json_t *list = json_array();
-
-    for (; *notes; notes++)
-        json_array_append_new(list, json_lossy(*notes));
-    return list;
-}
-
 static void add_end(json_t *answer, const struct model_call_answer *response)
 {
     const struct process_end *end = response->end;
@@ -202,7 +193,7 @@ json_t *script_response_json(const struct script *script, const struct model_cal
                         json_integer((json_int_t)truncate_tokens(total)));
     json_object_set_new(answer, "bytes", json_integer((json_int_t)total));
     json_object_set_new(answer, "omitted_bytes", json_integer((json_int_t)omitted));
-    json_object_set_new(answer, "notes", notes_json(response->notes));
+    json_object_set_new(answer, "notes", json_lossy_list(response->notes));
     json_object_set_new(answer, "output", json_stringn(output.data ? output.data : "", output.len));
     json_object_set_new(answer, "text", text_json(script, response->text, response->text_len));
     return answer;

@@ -476,15 +476,6 @@ void method_process_detach(struct call *call, const struct process_detach_params
 
 /* --- process/list --- */
 
-static json_t *argv_to_json(const struct strv *argv)
-{
-    json_t *array = json_array();
-
-    for (size_t i = 0; i < argv->len; i++)
-        json_array_append_new(array, json_lossy(argv->items[i]));
-    return array;
-}
-
 static json_int_t count_observers(const struct rpc_process *process)
 {
     const struct observer *observer;
@@ -500,11 +491,12 @@ static json_t *process_to_json(const struct rpc_process *process)
     pid_t pid = job_pid(process->job);
     json_t *item;
 
-    item = json_pack("{s:s, s:s, s:o, s:o, s:b, s:o, s:s, s:I}", "processId", process->id,
-                     "sessionId", process->owner->id, "argv", argv_to_json(&process->argv), "cwd",
-                     rpc_path_to_json(process->cwd), "tty", process->has_tty, "pid",
-                     pid ? json_integer(pid) : json_null(), "sandboxType", process->sandbox_type,
-                     "startedAtMs", (json_int_t)process->started_ms);
+    item =
+        json_pack("{s:s, s:s, s:o, s:o, s:b, s:o, s:s, s:I}", "processId", process->id, "sessionId",
+                  process->owner->id, "argv", json_lossy_list(strv_view(&process->argv)), "cwd",
+                  rpc_path_to_json(process->cwd), "tty", process->has_tty, "pid",
+                  pid ? json_integer(pid) : json_null(), "sandboxType", process->sandbox_type,
+                  "startedAtMs", (json_int_t)process->started_ms);
     rpc_process_state_to_json(process, item);
     json_object_set_new(item, "nextSeq", json_integer((json_int_t)rpc_process_next_seq(process)));
     json_object_set_new(item, "nextOffset",

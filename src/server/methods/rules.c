@@ -92,22 +92,13 @@ void method_rules_check(struct call *call, const struct rules_check_params *para
 
 /* --- rules/list --- */
 
-static json_t *words_to_json(const struct strv *words)
-{
-    json_t *json = json_array();
-
-    for (size_t i = 0; i < words->len; i++)
-        json_array_append_new(json, json_lossy(words->items[i]));
-    return json;
-}
-
 /* Each position of the pattern as the list of its words. */
 static json_t *prefix_to_json(const struct prefix_rule *rule)
 {
     json_t *pattern = json_array();
 
     for (size_t i = 0; i < rule->len; i++)
-        json_array_append_new(pattern, words_to_json(&rule->words[i]));
+        json_array_append_new(pattern, json_lossy_list(strv_view(&rule->words[i])));
     return json_pack("{s:i, s:o, s:s, s:s*, s:o}", "line", (int)rule->place.line, "pattern",
                      pattern, "decision", rule_decision_name(rule->verdict), "sandbox",
                      rule_sandbox_name(rule->verdict), "justification",
