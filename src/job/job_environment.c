@@ -1,4 +1,4 @@
-/* See job_env.h. */
+/* See job_environment.h. */
 #include "job/job_environment.h"
 
 #include "base/str.h"

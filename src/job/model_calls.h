@@ -122,7 +122,7 @@ struct model_exec {
     const char *shell;   /* absolute, or found on the PATH of `env` */
     bool is_login;       /* with the start-up files of a login */
     const char *workdir; /* absolute */
-    char *const *env;    /* complete: job_env.h */
+    char *const *env;    /* complete: job_environment.h */
     struct sandbox *sandbox;
     enum process_stdio stdio; /* PIPES or TTY */
     enum process_stdin input; /* for PIPES */

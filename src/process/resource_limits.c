@@ -1,7 +1,7 @@
-/* See limits.h. A cgroup is made only when a limit asks for one that it keeps better: making one
- * costs more than many a command takes. Where the cgroup keeps a limit the rlimit is not set, too:
- * RLIMIT_AS counts address space, which runtimes reserve by the gigabyte without using it, and
- * RLIMIT_NPROC counts every process of the user. */
+/* See resource_limits.h. A cgroup is made only when a limit asks for one that it keeps better:
+ * making one costs more than many a command takes. Where the cgroup keeps a limit the rlimit is not
+ * set, too: RLIMIT_AS counts address space, which runtimes reserve by the gigabyte without using
+ * it, and RLIMIT_NPROC counts every process of the user. */
 #include "process/resource_limits.h"
 
 #include "base/auto.h"

@@ -1,5 +1,5 @@
-/* See pump.h. One buffer of bytes that wait: it is read into only when empty, so a command that
- * does not read stops us from reading, and so the writer on our stdin waits, too.
+/* See stdin_pump.h. One buffer of bytes that wait: it is read into only when empty, so a command
+ * that does not read stops us from reading, and so the writer on our stdin waits, too.
  *
  * The descriptor may be the user's stdin: its flags are shared with the process that started us, so
  * it is never made non-blocking; a read that follows readiness does not block. Files are always
