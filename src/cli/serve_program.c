@@ -86,7 +86,7 @@ static int configure(void *data, struct server_config *ret, struct err *err)
     ret->file = TAKE_PTR(file.config);
     ret->path = TAKE_PTR(file.path);
     ret->text = TAKE_PTR(file.text);
-    ret->folder = TAKE_PTR(file.dir);
+    ret->dir = TAKE_PTR(file.dir);
     ret->home = TAKE_PTR(file.home);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* See approver_client.h. A question is a request approval/request to the connection that has the
- * session now. No connection, one that closes, an error and an answer that is none are all a no:
- * nothing runs because somebody did not understand a question. */
+ * session now. No connection, one that closes, an error and an answer that makes no sense are all a
+ * no: nothing runs because a question was not understood. */
 #include "server/approver_client.h"
 
 #include "approval/approvals.h"
@@ -76,7 +76,7 @@ static void on_answer(void *data, const struct rpc_message *message)
         answer.reason = alloc_str(err.msg);
     }
     question_free(asked);
-    approvals_answer(approvals, id, &answer, &err); /* somebody may have been faster */
+    approvals_answer(approvals, id, &answer, &err); /* another approver may have been faster */
 }
 
 static void client_ask(struct approver *approver, const struct approval_request *question)

@@ -1,7 +1,7 @@
-/* See client_session.h. A detached session is found by its id, which is random so that nobody comes
- * upon it by accident. It is no secret among those whom the server lets in: process/list with "all"
- * shows it to a person who wants to look at what an agent started. They may all run commands as
- * this user (docs/threat-model.md). */
+/* See client_session.h. A detached session is found by its id, which is random so that no other
+ * client comes upon it by accident. It is no secret among those whom the server lets in:
+ * process/list with "all" shows it to a person who wants to look at what an agent started. They may
+ * all run commands as this user (docs/threat-model.md). */
 #include "server/client_session.h"
 
 #include "approval/approvals.h"

@@ -143,14 +143,14 @@ json_t *host_info(void)
 {
     const char *tmpdir = getenv("TMPDIR");
     bool has_tmpdir = tmpdir && *tmpdir == '/';
-    json_t *folders = json_array();
+    json_t *dirs = json_array();
 
     if (has_tmpdir)
-        json_array_append_new(folders, rpc_path_to_json(tmpdir));
+        json_array_append_new(dirs, rpc_path_to_json(tmpdir));
     return json_pack("{s:o, s:s, s:o, s:o, s:o, s:s, s:[], s:o, s:o, s:o}", "shell",
                      shell_to_json(), "executorVersion", PROTOCOL_VERSION, "providerId",
                      provider_to_json(), "cwd", cwd_to_json(), "userHomeDir", home_to_json(),
-                     "platformOs", "linux", "prependPathDirs", "temporaryDirectories", folders,
+                     "platformOs", "linux", "prependPathDirs", "temporaryDirectories", dirs,
                      "tempDir", rpc_path_to_json(has_tmpdir ? tmpdir : "/tmp"), "capabilities",
                      capabilities_to_json());
 }

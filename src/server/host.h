@@ -10,11 +10,11 @@ char *host_home(void);
 
 #define HOST_CODEX_SYSTEM "/etc/codex" /* for all users */
 
-/* $CODEX_HOME, or .codex in the user's home folder; clean. Caller frees. */
+/* $CODEX_HOME, or .codex in the user's home directory; clean. Caller frees. */
 char *host_codex_home(void);
 
-/* As host_codex_home(), but one that $CODEX_HOME names has to be a folder, and comes without links.
- * NULL on failure. */
+/* As host_codex_home(), but one that $CODEX_HOME names has to be a directory, and comes without
+ * links. NULL on failure. */
 char *host_codex_find(struct err *err);
 
 /* The result of environment/info, which initialize gives, too: what a client has to know about this

@@ -1,4 +1,5 @@
-/* See login_shell.h. Every client's session has snapshots of its own, and each is for one place. */
+/* See login_shell.h. Every client's session has snapshots of its own, and each is for one
+ * workspace. */
 #include "server/login_shell.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* See rpc_path.h. Which refusal has which code follows the original (wire-samples 08). */
+/* See rpc_path.h. Which refusal has which code follows the original. */
 #include "server/rpc_path.h"
 
 #include "base/alloc.h"

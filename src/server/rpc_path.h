@@ -1,4 +1,4 @@
-/* Paths on the wire: file URIs (spec/exec-server.md 4). */
+/* Paths on the wire: file URIs. */
 #pragma once
 
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* See rules_cache.h. Whoever writes a rule has to find it held by the next command. So a file is
+/* See rules_cache.h. A rule that was written holds for the next command. So a file is
  * the same only when its path, inode, size and both times of change are; and as the clock of a file
  * system ticks slowly, nothing is kept while one of them was changed just now: a second change in
  * the same tick would not show. Nothing is kept either when a file could not be read or parsed, as
@@ -30,7 +30,7 @@ static uint64_t ns_of(struct timespec time)
     return (uint64_t)time.tv_sec * CLOCK_NS_PER_S + (uint64_t)time.tv_nsec;
 }
 
-/* A file that is not there and a folder that cannot be listed show, too. */
+/* A file that is not there and a directory that cannot be listed show, too. */
 static void look_at(void *data, const struct rules_origin *origin, const struct err *failure)
 {
     struct look *look = data;
@@ -47,7 +47,7 @@ static void look_at(void *data, const struct rules_origin *origin, const struct 
 }
 
 /* Before the files are read, so that what changes meanwhile has another signature. */
-static void check_files(struct look *look, const struct rule_owner *owner, const char *folder)
+static void check_files(struct look *look, const struct rule_owner *owner, const char *dir)
 {
     const struct rules_visitor visitor = {.visit = look_at, .data = look};
     AUTO_FREE char *project = NULL;
@@ -55,7 +55,7 @@ static void check_files(struct look *look, const struct rule_owner *owner, const
 
     buf_init(&look->text, SIZE_MAX / 2);
     buf_appendf(&look->text, "home %s\n", owner->home ? owner->home : "");
-    rule_layers_find(owner, folder, &places, &project);
+    rule_layers_find(owner, dir, &places, &project);
     rules_visit(&places, &visitor);
 }
 
@@ -68,18 +68,18 @@ static bool has_problems(const struct rules *rules)
 }
 
 const struct rules *rules_cache_get(struct rules_cache *cache, const struct rule_owner *owner,
-                                    const char *folder)
+                                    const char *dir)
 {
     uint64_t now_ns = clock_wall_ns();
     struct look look = {.newest_ns = 0};
     AUTO_FREE char *signature = NULL;
 
-    check_files(&look, owner, folder);
+    check_files(&look, owner, dir);
     signature = buf_take(&look.text);
     if (cache->is_settled && str_eq(cache->signature, signature))
         return cache->rules;
     rules_cache_done(cache);
-    cache->rules = rule_layers_load(owner, folder);
+    cache->rules = rule_layers_load(owner, dir);
     cache->signature = TAKE_PTR(signature);
     cache->is_settled = !has_problems(cache->rules) && look.newest_ns + TICK_NS < now_ns;
     return cache->rules;

@@ -1,4 +1,4 @@
-/* The rules of the last call of session/exec, so that files that nobody has changed are not read
+/* The rules of the last call of session/exec, so that files that have not changed are not read
  * for every command. */
 #pragma once
 
@@ -17,5 +17,5 @@ struct rules_cache {
 /* As rule_layers_load(), which it is whenever anything about the files may have changed. Borrowed
  * until the next call. */
 const struct rules *rules_cache_get(struct rules_cache *cache, const struct rule_owner *owner,
-                                    const char *folder);
+                                    const char *dir);
 void rules_cache_done(struct rules_cache *cache);

@@ -10,14 +10,14 @@ static inline struct rule_owner rules_part_owner(const struct server *server)
 {
     return (struct rule_owner){
         .config = server->config.file,
-        .folder = server->config.folder,
+        .folder = server->config.dir,
         .home = server->config.home,
     };
 }
 
-/* Whose project a command belongs to: a model chooses the folder, so that counts only where the
- * client vouches for it, as a root of the place. Borrowed from `cwd`, or static. */
-static inline const char *rules_part_folder(const struct workspace *workspace, const char *cwd)
+/* Whose project a command belongs to: a model chooses the directory, so that counts only where the
+ * client vouches for it, as a root of the workspace. Borrowed from `cwd`, or static. */
+static inline const char *rules_part_dir(const struct workspace *workspace, const char *cwd)
 {
     return workspace_has_root(workspace, cwd) ? cwd : "/";
 }

@@ -57,7 +57,7 @@ static int add_root(const struct json_at *at, struct sandbox_request *ret, enum 
 /* --- 0.169.0 --- */
 
 /* Whether entries count from the workspace: then the call has to say where that is. */
-static bool needs_folder(const struct profile *profile)
+static bool needs_dir(const struct profile *profile)
 {
     for (size_t i = 0; i < profile->entries.len; i++) {
         const struct profile_entry *entry = &profile->entries.items[i];
@@ -98,19 +98,19 @@ static int read_roots(const struct json_at *root, struct sandbox_request *ret,
     return 0;
 }
 
-static int check_folder(const struct json_at *root, const char *cwd, struct sandbox_request *ret,
-                        enum rpc_code *ret_code, struct err *err)
+static int check_cwd(const struct json_at *root, const char *cwd, struct sandbox_request *ret,
+                     enum rpc_code *ret_code, struct err *err)
 {
     struct json_at context;
-    struct json_at folder = field_of_context(root, &context, "cwd");
+    struct json_at dir = field_of_context(root, &context, "cwd");
     AUTO_FREE char *path = NULL;
 
-    if (json_at_is_given(&folder)) {
-        path = read_path(&folder, ret_code, err);
+    if (json_at_is_given(&dir)) {
+        path = read_path(&dir, ret_code, err);
         return path ? 0 : -1;
     }
-    if (!cwd && needs_folder(&ret->profile))
-        return json_at_fail(&folder, err, "is needed by entries that count from the workspace");
+    if (!cwd && needs_dir(&ret->profile))
+        return json_at_fail(&dir, err, "is needed by entries that count from the workspace");
     return 0;
 }
 
@@ -127,7 +127,7 @@ static int read_released(const struct json_at *root, const char *cwd, struct san
         return err_set(err, ERR_INVALID, "missing field `windowsSandboxLevel`");
     if (json_at_word(&level, levels, &word, err) ||
         profile_from_json(permissions.value, &ignored, &ret->profile, err) ||
-        read_roots(root, ret, ret_code, err) || check_folder(root, cwd, ret, ret_code, err))
+        read_roots(root, ret, ret_code, err) || check_cwd(root, cwd, ret, ret_code, err))
         return -1;
     ret->mode = ret->profile.kind == PROFILE_DISABLED ? SANDBOX_DISABLED : SANDBOX_AUTO;
     ret->type = "linuxSeccomp";
@@ -176,21 +176,21 @@ static int read_older_profile(const struct json_at *root, struct sandbox_request
     return tagged ? profile_from_json(tagged, NULL, &ret->profile, err) : -1;
 }
 
-/* The folder of the command is no stand-in for the policy's: a model chooses it. */
+/* The directory of the command is no stand-in for the policy's: a model chooses it. */
 static int read_older(const struct json_at *root, struct sandbox_request *ret,
                       enum rpc_code *ret_code, struct err *err)
 {
     static const char *const words[] = {"disabled", "auto", "require", NULL};
     static const enum sandbox_mode modes[] = {SANDBOX_DISABLED, SANDBOX_AUTO, SANDBOX_REQUIRE};
     struct json_at mode = json_at_field(root, "mode");
-    struct json_at folder = json_at_field(root, "sandboxPolicyCwd");
+    struct json_at dir = json_at_field(root, "sandboxPolicyCwd");
     size_t word;
 
     if (json_at_word(&mode, words, &word, err) || read_older_profile(root, ret, err))
         return -1;
-    if (!folder.value)
+    if (!dir.value)
         return err_set(err, ERR_INVALID, "missing field `sandboxPolicyCwd`");
-    if (add_root(&folder, ret, ret_code, err))
+    if (add_root(&dir, ret, ret_code, err))
         return -1;
     ret->mode = ret->profile.kind == PROFILE_DISABLED ? SANDBOX_DISABLED : modes[word];
     ret->type = ret->mode == SANDBOX_DISABLED ? "none" : "linux-seccomp";

@@ -1,6 +1,6 @@
 /* See schema.h. The messages are those of the original, for clients and people that know them; what
- * they lack, the place, goes beside them. The tables are finite trees made at build time, so the
- * recursion is as deep as a schema file is nested. */
+ * they lack, the JSON path, goes beside them. The tables are finite trees made at build time, so
+ * the recursion is as deep as a schema file is nested. */
 #include "server/schema.h"
 
 #include "base/auto.h"
@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { QUOTED_MAX = 100 }; /* characters of somebody's text in a message */
+enum { QUOTED_MAX = 100 }; /* characters of a client's text in a message */
 
 static int fail_at(const struct json_at *at, char **ret_path)
 {

@@ -1,5 +1,6 @@
 /* What a value on the wire has to look like, as constant tables that scripts/schema makes, and the
- * one function that holds a value against them and reads it. Unknown fields are ignored, whatever they are. */
+ * one function that holds a value against them and reads it. Unknown fields are ignored, whatever
+ * they are. */
 #pragma once
 
 #include "base/err.h"

@@ -1,5 +1,5 @@
-/* See server.h. The server owns what connections come and go over: sessions, places, the limits. It
- * ends in steps, each of which the loop drives:
+/* See server.h. The server owns what connections come and go over: sessions, workspaces, the
+ * limits. It ends in steps, each of which the loop drives:
  *
  *     running --server_stop()--> draining --(nothing runs, or time)--> terminating
  *             --(nothing runs, or 2 s more)--> closing --(every connection closed)--> done
@@ -208,7 +208,8 @@ static void on_room(void *data, struct rpc_peer *peer)
     client_on_room(rpc_peer_data(peer));
 }
 
-/* The end of standard input is the end of a server that speaks over it: nobody else could come. */
+/* The end of standard input is the end of a server that speaks over it: no other client can
+ * come. */
 static void on_closed(void *data, struct rpc_peer *peer, const char *why)
 {
     struct server *server = data;
@@ -278,7 +279,7 @@ static void config_done(struct server_config *config)
     config_free(config->file);
     free(config->path);
     free(config->text);
-    free(config->folder);
+    free(config->dir);
     free(config->home);
     *config = (struct server_config){0};
 }

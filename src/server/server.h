@@ -1,4 +1,5 @@
-/* The exec server: everything between the transports (src/rpc) and the commands (src/executor, src/job).
+/* The exec server: everything between the transports (src/rpc) and the commands (src/executor,
+ * src/job).
  *
  *     server_new(&options)
  *     server_run()            until SIGTERM, SIGINT or the end of stdin (stdio), and then drains
@@ -50,8 +51,8 @@ struct server_config {
     struct config *file; /* owned; NULL: there is none */
     char *path;          /* owned; of that file; NULL: there is none */
     char *text;          /* owned; what is in it */
-    char *folder; /* owned; where it lies: the user's rules, the audit log; NULL: not known */
-    char *home;   /* owned; for "~/" in rules; NULL: not known */
+    char *dir;  /* owned; where it lies: the user's rules, the audit log; NULL: not known */
+    char *home; /* owned; for "~/" in rules; NULL: not known */
 };
 
 /* What clients have to bring, as it was read again. */
@@ -87,7 +88,7 @@ struct server {
     struct loop *loop;
     struct rpc_hub *hub;
     struct workspaces *workspaces;
-    struct file_pool *file_pool;     /* NULL until an fs/ method is used; freed before the places */
+    struct file_pool *file_pool; /* NULL until an fs/ method is used; freed before the workspaces */
     struct model_calls *model_calls; /* NULL until session/exec is used */
     struct write_queue *write_queue; /* NULL until session/write is used */
     struct rules_cache rules;        /* of session/exec */
@@ -126,7 +127,7 @@ int server_run(struct server *server, struct err *err);
 /* Whether no other process may be started now; the call is answered then. */
 bool server_refuses(const struct server *server, struct call *call);
 
-/* A command runs in this place: another one may follow. */
+/* A command runs in this workspace: another one may follow. */
 void server_on_started(struct server *server, struct workspace *workspace);
 
 /* Ends everything, as the limits say; a second time: now. server_run() returns when it is done. */

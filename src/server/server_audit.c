@@ -48,15 +48,15 @@ static void on_time(void *data)
     write_down(data, 0);
 }
 
-/* NULL: the config folder is not known. */
+/* NULL: the config directory is not known. */
 static struct server_audit *audit_of(struct server *server)
 {
     struct server_audit *audit = server->audit;
 
-    if (audit || !server->config.folder)
+    if (audit || !server->config.dir)
         return audit;
     audit = alloc_zero(1, sizeof *audit);
-    audit->audit = audit_new(server->config.folder);
+    audit->audit = audit_new(server->config.dir);
     audit->timer = loop_timer_new(server->loop, on_time, audit);
     server->audit = audit;
     return audit;

@@ -13,8 +13,8 @@ struct server;
 
 enum { SERVER_AUDIT_ID_SIZE = 60 }; /* a UUID, a dot, a number, and the NUL */
 
-/* An id for a new command. false, and "", when the config folder is not known, so there is no log.
- */
+/* An id for a new command. false, and "", when the config directory is not known, so there is no
+ * log. */
 bool server_audit_id(const struct client_session *session, char ret[SERVER_AUDIT_ID_SIZE]);
 
 /* Takes `body` over. */

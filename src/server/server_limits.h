@@ -7,7 +7,7 @@
 #define SERVER_PROCESSES_MAX 4096 /* live ones, of all sessions, unless asked otherwise */
 #define SERVER_PROCESSES_LIMIT 1000000
 
-#define SERVER_APPROVAL_NS UINT64_C(3600000000000) /* an hour: somebody may be at lunch */
+#define SERVER_APPROVAL_NS UINT64_C(3600000000000) /* an hour: the person may be at lunch */
 
 struct server_limits {
     uint64_t connections; /* 0: the default of rpc.h */

@@ -30,7 +30,7 @@ struct service {
     struct loop_signals *signals;
     struct loop_timer *watchdog;
     uint64_t watchdog_ns; /* 0: none */
-    int notify;           /* -1: nobody listens */
+    int notify;           /* -1: not under systemd */
 };
 
 /* --- sd_notify --- */
@@ -171,7 +171,7 @@ struct service *service_new(struct server *server, struct err *err)
     return NULL;
 }
 
-/* Somebody who asked twice must not kill a server that is on its way out. */
+/* A second signal must not kill a server that is on its way out. */
 static void hold_signals(void)
 {
     sigset_t set;

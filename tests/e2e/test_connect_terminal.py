@@ -72,7 +72,7 @@ def test_attach_to_what_a_model_runs(place, server, agent):
     assert "from a person" in agent.answer(waiting)["result"]["text"]
     for terminal in (onlooker, person):
         terminal.until(b"from a person")
-    with pytest.raises(RpcError, match="somebody else writes"):
+    with pytest.raises(RpcError, match="another client writes"):
         agent.call("session/write", write)
     person.type(DETACH)
     assert person.end() == 0

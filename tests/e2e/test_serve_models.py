@@ -93,7 +93,7 @@ def test_a_person_takes_the_pen_and_gives_it_back(server, model, person):
     number = begin(model, "stty -echo; echo up; while read x; do echo got $x; done")
     name = {"sessionId": model.session, "processId": f"session:{number}"}
     alias = person.call("process/attach", {**name, "write": True})["alias"]
-    with pytest.raises(RpcError, match="somebody else writes") as error:
+    with pytest.raises(RpcError, match="another client writes") as error:
         write(model, number, "mine\n")
     assert error.value.code == -32600
     assert error.value.data["text"].startswith("write_stdin failed")

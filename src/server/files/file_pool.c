@@ -1,10 +1,10 @@
 /* See file_pool.h.
  *
  * One call at a time is one helper's; a call for which there is none starts one, unless there are
- * too many: then an idle one of another place goes, or the call waits. A helper that was idle for a
- * while goes, too; so does one whose sandbox was built from folders that are no longer what they
- * were (a helper lives on behind mounts of the moment in which it started), and one that works on a
- * call that everybody has given up on. */
+ * too many: then an idle one of another workspace goes, or the call waits. A helper that was idle
+ * for a while goes, too; so does one whose sandbox was built from directories that are no longer
+ * what they were (a helper lives on behind mounts of the moment in which it started), and one that
+ * works on a call that no client waits for any more. */
 #include "server/files/file_pool.h"
 
 #include "base/alloc.h"
@@ -162,7 +162,7 @@ static bool worker_is_idle(const struct worker *worker)
     return !file_helper_is_busy(worker->helper);
 }
 
-/* An idle one of the place that is fit for use; those that are not go. */
+/* An idle one of the workspace that is fit for use; those that are not go. */
 static struct worker *pool_find(struct file_pool *pool, const struct workspace *workspace)
 {
     for (size_t i = 0; i < pool->len;) {

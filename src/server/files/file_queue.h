@@ -11,7 +11,7 @@
 
 struct file_handles;
 
-enum { FILE_HANDLES_MAX = 128, FILE_HANDLE_ID_MAX = 32 }; /* spec/exec-server.md 8 */
+enum { FILE_HANDLES_MAX = 128, FILE_HANDLE_ID_MAX = 32 }; /* as the original allows */
 
 struct file_handles *file_handles_new(void);
 void file_handles_free(struct file_handles *handles); /* closes all */
@@ -44,7 +44,7 @@ struct file_task {
 /* Puts a call at the end of the queue of its connection; `how` says what to do with it. */
 void file_queue_add(struct call *call, const struct file_task *how);
 
-/* For `begin`: has a helper carry out the call in the place that its `sandbox` means. */
+/* For `begin`: has a helper carry out the call in the workspace that its `sandbox` means. */
 void file_task_send(struct file_task *task);
 
 /* For `begin`: the call is about to be answered. The task is gone. */

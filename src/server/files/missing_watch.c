@@ -1,7 +1,7 @@
 /* See missing_watch.h.
  *
- * Of each path every folder that is there is watched for the name of the next component, from the
- * root down: whatever appears, vanishes or is moved on the way changes one of these names. The
+ * Of each path every directory that is there is watched for the name of the next component, from
+ * the root down: whatever appears, vanishes or is moved on the way changes one of these names. The
  * watches are set first and the paths looked at after, so nothing falls in between. A path with a
  * link in it is not watched: what the link leads to can change behind its name. */
 #include "server/files/missing_watch.h"
@@ -29,9 +29,9 @@ enum { PATHS_MAX = 1024 };
     (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF |         \
      IN_ONLYDIR | IN_DONT_FOLLOW)
 
-/* A name in a folder that decides something. */
+/* A name in a directory that decides something. */
 struct interest {
-    int folder; /* inotify's number for it */
+    int dir; /* inotify's number for it */
     char *name;
 };
 
@@ -50,8 +50,7 @@ static bool is_interesting(const struct missing_watch *watch, const struct inoti
     if (event->mask & (IN_Q_OVERFLOW | IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED))
         return true;
     for (size_t i = 0; event->len && i < watch->len; i++)
-        if (watch->interests[i].folder == event->wd &&
-            str_eq(watch->interests[i].name, event->name))
+        if (watch->interests[i].dir == event->wd && str_eq(watch->interests[i].name, event->name))
             return true;
     return false;
 }
@@ -74,28 +73,27 @@ static void on_ready(void *data, int fd, unsigned ready)
     }
 }
 
-static void add_interest(struct missing_watch *watch, int folder, const char *name, size_t len)
+static void add_interest(struct missing_watch *watch, int dir, const char *name, size_t len)
 {
     watch->interests =
         alloc_grow(watch->interests, watch->len, &watch->cap, sizeof *watch->interests);
-    watch->interests[watch->len++] =
-        (struct interest){.folder = folder, .name = alloc_strn(name, len)};
+    watch->interests[watch->len++] = (struct interest){.dir = dir, .name = alloc_strn(name, len)};
 }
 
-/* Watches the folders on the way to the path, as far as they are there. */
+/* Watches the directories on the way to the path, as far as they are there. */
 static int watch_path(struct missing_watch *watch, const char *path, struct err *err)
 {
     const char *name = path + 1;
 
     while (*name) {
         size_t len = strcspn(name, "/");
-        AUTO_FREE char *folder = alloc_strn(path, name == path + 1 ? 1 : (size_t)(name - path) - 1);
-        int number = sys_fault() ? -1 : inotify_add_watch(watch->fd, folder, WATCH_MASK);
+        AUTO_FREE char *dir = alloc_strn(path, name == path + 1 ? 1 : (size_t)(name - path) - 1);
+        int number = sys_fault() ? -1 : inotify_add_watch(watch->fd, dir, WATCH_MASK);
 
         if (number < 0 && errno == ENOENT)
             return 0;
         if (number < 0)
-            return err_sys(err, "watching %s", folder);
+            return err_sys(err, "watching %s", dir);
         add_interest(watch, number, name, len);
         name += len + (name[len] == '/');
     }

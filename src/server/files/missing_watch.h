@@ -9,9 +9,10 @@ struct loop;
 struct missing_watch;
 struct strv;
 
-/* `on_change` is called once, when one of the `missing` paths may be there (it, or a folder above
- * it, appeared or went), or `present` (may be NULL) may be gone. All clean and absolute. NULL when
- * there is nothing to wait for any more, or when this place cannot be watched; `err` says which. */
+/* `on_change` is called once, when one of the `missing` paths may be there (it, or a directory
+ * above it, appeared or went), or `present` (may be NULL) may be gone. All clean and absolute. NULL
+ * when there is nothing to wait for any more, or when this place cannot be watched; `err` says
+ * which. */
 struct missing_watch *missing_watch_new(struct loop *loop, const struct strv *missing,
                                         const char *present, void (*on_change)(void *data),
                                         void *data, struct err *err);

@@ -1,6 +1,6 @@
 /* approval/list and approval/resolve: the open questions of all clients, for a reviewer on a
- * connection of his own. Everybody whom the server lets in may run commands as this user anyhow
- * (docs/threat-model.md), so everybody may answer. */
+ * connection of its own. Every client that the server lets in may run commands as this user anyhow
+ * (docs/threat-model.md), so every client may answer. */
 #include "approval/approvals.h"
 #include "base/alloc.h"
 #include "server/approver_client.h"

@@ -1,8 +1,8 @@
 /* What is installed on this host for a client of Codex: capabilities/discoverV2, and what single
- * directories of it offer: capabilityRoots/discoverV1. A helper looks (src/files), in the sandbox that
- * the client or the root names, so that nothing is told that its commands could not read. Roots are
- * looked at one after the other; one that fails says so in its own place and does not spoil the
- * others. */
+ * directories of it offer: capabilityRoots/discoverV1. A helper looks (src/files), in the sandbox
+ * that the client or the root names, so that nothing is told that its commands could not read.
+ * Roots are looked at one after the other; one that fails says so in its own place and does not
+ * spoil the others. */
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/file_uri.h"
@@ -152,7 +152,7 @@ static void roots_on_answer(void *user, const struct file_answer *answer)
     discovery_go_on(discovery);
 }
 
-/* The URI, spelled plainly, and the place that a root names. Caller frees; NULL on failure. */
+/* The URI, spelled plainly, and the workspace that a root names. Caller frees; NULL on failure. */
 static char *read_root(struct server *server, const json_t *root, struct workspace **ret_workspace,
                        enum rpc_code *ret_code, struct err *err)
 {

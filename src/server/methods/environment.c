@@ -50,10 +50,10 @@ static int select_from(const char *file, const json_t *paths, struct buf *ret, s
     return ret->len > 0;
 }
 
-static int add_layer(json_t *layers, const char *kind, const char *folder, const char *name,
+static int add_layer(json_t *layers, const char *kind, const char *dir, const char *name,
                      const json_t *paths, struct err *err)
 {
-    AUTO_FREE char *file = path_join(folder, name);
+    AUTO_FREE char *file = path_join(dir, name);
     AUTO_FREE char *source = alloc_strf("%s (%s)", kind, file);
     AUTO(buf_done) struct buf text;
     int status;
@@ -63,7 +63,7 @@ static int add_layer(json_t *layers, const char *kind, const char *folder, const
     if (status > 0)
         json_array_append_new(layers,
                               json_pack("{s:o, s:o, s:s#}", "source", json_lossy(source), "baseDir",
-                                        rpc_path_to_json(folder), "toml", text.data, text.len));
+                                        rpc_path_to_json(dir), "toml", text.data, text.len));
     return status < 0 ? -1 : 0;
 }
 

@@ -60,18 +60,18 @@ static int read_wishes(struct exec_run *run, const struct exec_run_params *param
 
 /* --- what is run --- */
 
-static int check_folder(const char *cwd, struct err *err)
+static int check_cwd(const char *cwd, struct err *err)
 {
     struct stat st;
 
-    return stat(cwd, &st) ? err_sys(err, "the working folder %s", cwd) : 0;
+    return stat(cwd, &st) ? err_sys(err, "the working directory %s", cwd) : 0;
 }
 
-/* A patch stays in the folder that its `cd` names. */
+/* A patch stays in the directory that its `cd` names. */
 static int read_patch(struct exec_run *run, const struct exec_run_params *params,
                       enum rpc_code *ret_code, struct err *err)
 {
-    char *folder;
+    char *dir;
 
     patch_call_read(strv_view(&run->argv), &run->patch);
     if (run->patch.kind == PATCH_CALL_BARE)
@@ -82,11 +82,11 @@ static int read_patch(struct exec_run *run, const struct exec_run_params *params
     }
     *ret_code = RPC_INTERNAL;
     if (run->patch.dir) {
-        folder = path_clean(run->cwd, run->patch.dir);
+        dir = path_clean(run->cwd, run->patch.dir);
         free(run->cwd);
-        run->cwd = folder;
+        run->cwd = dir;
     }
-    if (check_folder(run->cwd, err))
+    if (check_cwd(run->cwd, err))
         return -1;
     patch_call_paths(&run->patch, run->cwd, &run->patched);
     run->options.patched = strv_view(&run->patched);
@@ -103,7 +103,7 @@ static int run_read(struct exec_run *run, const struct exec_run_params *params,
     if (!run->cwd || read_wishes(run, params, err))
         return -1;
     *ret_code = RPC_INTERNAL;
-    if (check_folder(run->cwd, err))
+    if (check_cwd(run->cwd, err))
         return -1;
     call_words(params->argv, &run->argv);
     start_env_for_call(params->env_policy, params->env, config, &run->env);

@@ -81,8 +81,8 @@ void method_fs_set_mode(struct call *call, const struct fs_set_mode_params *para
     file_queue_add(call, &by_helper);
 }
 
-/* To a client without a sandbox the placeholders of others are not there: it would take an empty .git
- * for a repository. */
+/* To a client without a sandbox the placeholders of others are not there: it would take an empty
+ * .git for a repository. */
 static bool is_placeholder(const struct fs_get_metadata_params *params)
 {
     const char *uri = params->path;

@@ -1,5 +1,5 @@
 /* patch/apply: a patch of a client, in a sandbox, by the program that `cordon patch` uses, too.
- * What that says is the answer. Nobody is asked: the sandbox is what holds a patch. */
+ * What that says is the answer. No approval is asked for: the sandbox is what holds a patch. */
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"

@@ -1,8 +1,8 @@
 /* The methods process/... What they do to a process that is not known or has ended is as in the
  * original: for some an error, for others an answer.
  *
- * process/start is read in steps, each of which can refuse: the words, the place, the environment.
- */
+ * process/start is read in steps, each of which can refuse: the words, the workspace, the
+ * environment. */
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/base64.h"
@@ -77,7 +77,7 @@ static int check_network(const struct process_start_params *params, struct err *
 
     if (params->enforce_managed_network || (proxy && !json_is_null(proxy)))
         return err_set(err, ERR_UNSUPPORTED,
-                       "the managed network proxy is wanted, which this server has not");
+                       "the managed network proxy is wanted, but this server does not have it");
     return 0;
 }
 
@@ -103,8 +103,8 @@ static bool call_refuse_start(struct call *call, const struct process_start_para
     return true;
 }
 
-/* A missing folder is the error of the original here, and not one that comes from the inside. */
-static bool folder_is_missing(const char *cwd)
+/* A missing directory is the error of the original here, and not one that comes from the inside. */
+static bool dir_is_missing(const char *cwd)
 {
     struct stat st;
 
@@ -196,7 +196,7 @@ void method_process_start(struct call *call, const struct process_start_params *
         call_fail_with(call, code, &err);
         return;
     }
-    if (folder_is_missing(start.cwd)) {
+    if (dir_is_missing(start.cwd)) {
         call_fail(call, RPC_INTERNAL, "%s (os error %d)", strerror(ENOENT), ENOENT);
         return;
     }

@@ -18,7 +18,7 @@
 
 #include <stdlib.h>
 
-/* Without a folder no project counts. Caller frees; NULL on failure. */
+/* Without a directory no project counts. Caller frees; NULL on failure. */
 static char *read_cwd(const char *cwd, enum rpc_code *ret_code, struct err *err)
 {
     return cwd ? rpc_path_parse(cwd, ret_code, err) : alloc_str("/");
@@ -75,16 +75,16 @@ void method_rules_check(struct call *call, const struct rules_check_params *para
     AUTO(subject_done) struct subject subject = {0};
     enum rpc_code code = RPC_INVALID_PARAMS;
     struct err err;
-    AUTO_FREE char *folder = read_cwd(params->cwd, &code, &err);
+    AUTO_FREE char *dir = read_cwd(params->cwd, &code, &err);
     struct rule_owner owner = rules_part_owner(call->client->server);
     struct rules *rules;
 
     call_words(params->argv, &subject.words);
-    if (!folder || subject_read(&subject, "argv", params->host, params->protocol, &err)) {
+    if (!dir || subject_read(&subject, "argv", params->host, params->protocol, &err)) {
         call_fail_with(call, code, &err);
         return;
     }
-    rules = rule_layers_load(&owner, folder);
+    rules = rule_layers_load(&owner, dir);
     call_reply(call,
                subject.host ? check_host(rules, &subject) : check_command(rules, &subject.words));
     rules_free(rules);
@@ -148,18 +148,18 @@ void method_rules_list(struct call *call, const struct rules_list_params *params
 {
     enum rpc_code code = RPC_INVALID_PARAMS;
     struct err err;
-    AUTO_FREE char *folder = read_cwd(params->cwd, &code, &err);
+    AUTO_FREE char *dir = read_cwd(params->cwd, &code, &err);
     AUTO_FREE char *project = NULL;
     struct rule_owner owner = rules_part_owner(call->client->server);
     struct rules_dirs places;
     json_t *files;
 
-    if (!folder) {
+    if (!dir) {
         call_fail(call, code, "%s", err.msg);
         return;
     }
     files = json_array();
-    rule_layers_find(&owner, folder, &places, &project);
+    rule_layers_find(&owner, dir, &places, &project);
     rules_visit(&places, &(struct rules_visitor){.visit = visit, .data = files});
     call_reply(call, json_pack("{s:o}", "files", files));
 }
@@ -211,7 +211,7 @@ void method_rules_add(struct call *call, const struct rules_add_params *params)
     enum rules_append outcome;
 
     if (line && !file)
-        err_set(&err, ERR_SYSTEM, "the config folder is not known; set CORDON_HOME");
+        err_set(&err, ERR_SYSTEM, "the config directory is not known; set CORDON_HOME");
     if (!line || !file || rules_append(file, server->config.home, line, &outcome, &err)) {
         call_fail_err(call, &err);
         return;

@@ -128,7 +128,7 @@ static int exec_parts_read(struct call *call, const struct session_exec_params *
         return -1;
     *ret_code = RPC_INTERNAL;
     if (stat(parts->cwd, &st))
-        return err_sys(err, "the working folder %s", parts->cwd);
+        return err_sys(err, "the working directory %s", parts->cwd);
     *ret_code = RPC_INVALID_PARAMS;
     if (read_pace(&params->yield_time_ms, &params->max_output_tokens, params->until, &parts->pace,
                   err))
@@ -234,8 +234,8 @@ static int check_write_lock(const struct call *call, const struct model_write *w
     if ((!write->len && !write->closes) || !process || client_may_write(client, process))
         return 0;
     return err_set(err, ERR_FORBIDDEN,
-                   "somebody else writes to session %d now (process/attach), so nothing was sent; "
-                   "wait for what they do, and try again",
+                   "another client writes to session %d now (process/attach), so nothing was sent; "
+                   "wait for what it does, and try again",
                    write->session_id);
 }
 

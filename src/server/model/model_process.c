@@ -1,7 +1,7 @@
-/* See model_process.h. The session stays with the calls of the model (job/model_calls.h) and is only
- * lent to its process, which watches it: output is read by place, so nothing is taken from the
- * model. When the calls have no more use for it the process takes it over, and it can be read for
- * as long as any other process that is closed. */
+/* See model_process.h. The session stays with the calls of the model (job/model_calls.h) and is
+ * only lent to its process, which watches it: output is read by a cursor of its own, so nothing is
+ * taken from the model. When the calls have no more use for it the process takes it over, and it
+ * can be read for as long as any other process that is closed. */
 #include "server/model/model_process.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
-/* The calls of models (session/...) in the server: one store of their sessions for all clients, each
- * session owned by the client's session that started it; and the requests that wait for an answer of
- * the store. */
+/* The calls of models (session/...) in the server: one store of their sessions for all clients,
+ * each session owned by the client's session that started it; and the requests that wait for an
+ * answer of the store. */
 #pragma once
 
 #include "base/err.h"

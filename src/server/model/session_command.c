@@ -1,7 +1,7 @@
-/* See session_command.h. The text of the call is judged as the script of its shell, like the argv of
- * an exec/run, and before it is known to be a patch. A shell that the rules cannot read is no way
- * around them: its text is judged as a script of sh as well. Whatever replaces it, the text of the
- * call stays what people and models are shown. */
+/* See session_command.h. The text of the call is judged as the script of its shell, like the argv
+ * of an exec/run, and before it is known to be a patch. A shell that the rules cannot read is no
+ * way around them: its text is judged as a script of sh as well. Whatever replaces it, the text of
+ * the call stays what people and models are shown. */
 #include "server/model/session_command.h"
 
 #include "approval/requirement.h"
@@ -61,7 +61,7 @@ char *session_rules_refusal(const struct call *call, const struct model_exec *ex
     struct server *server = call->client->server;
     const struct rule_owner owner = rules_part_owner(server);
     const struct rules *rules =
-        rules_cache_get(&server->rules, &owner, rules_part_folder(workspace, exec->workdir));
+        rules_cache_get(&server->rules, &owner, rules_part_dir(workspace, exec->workdir));
     char *reason;
 
     if (rules_is_empty(rules))
@@ -97,7 +97,7 @@ static int use_patch(struct session_replacement *replacement, const struct serve
 
     replacement->cwd = path_clean(exec->workdir, patch->dir ? patch->dir : ".");
     if (stat(replacement->cwd, &st))
-        return err_sys(err, "the folder of the patch, %s", replacement->cwd);
+        return err_sys(err, "the directory of the patch, %s", replacement->cwd);
     if (patch->text_len > JOB_INPUT_MAX)
         return err_set(err, ERR_LIMIT, "the patch has more than %zu bytes", JOB_INPUT_MAX);
     replacement->words.program = workspaces_program(server->workspaces, SANDBOX_PROGRAM_PATCH);

@@ -1,7 +1,7 @@
-/* See write_queue.h. A session has its bucket by its number, and few buckets have more than one session
- * in them, so a look-up is short. A write is in its bucket from its arrival to its
- * end. The next one is looked for in the next round of the loop, so that the calls of a
- * connection that closes are gone by then and none of them writes any more. */
+/* See write_queue.h. A session has its bucket by its number, and few buckets have more than one
+ * session in them, so a look-up is short. A write is in its bucket from its arrival to its end. The
+ * next one is looked for in the next round of the loop, so that the calls of a connection that
+ * closes are gone by then and none of them writes any more. */
 #include "server/model/write_queue.h"
 
 #include "base/alloc.h"

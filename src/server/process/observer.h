@@ -1,5 +1,6 @@
 /* A connection that watches a process of another session (process/attach), at its own pace: what it
- * comes too late for it gets as process/gap. One of them may hold the write lock, the right to write. */
+ * comes too late for it gets as process/gap. One of them may hold the write lock, the right to
+ * write. */
 #pragma once
 
 #include "base/list.h"

@@ -16,7 +16,7 @@ static void add(const struct rpc_process *process, enum audit_event event, struc
     server_audit_add(process->owner->server, event, process->audit_id, body);
 }
 
-/* Adds what is known of the place. Takes nothing over; a new reference. */
+/* Adds what is known of the workspace. Takes nothing over; a new reference. */
 static struct json_t *begin_body(struct audit_begin begin, const struct workspace *workspace)
 {
     const struct access_map *access = workspace->access;

@@ -1,6 +1,6 @@
-/* Which processes there are: those of one client's session, by the ids that the client chose; and of
- * all sessions those that are closed and can still be read, of which the oldest go when there are
- * too many, or when they hold too much. */
+/* Which processes there are: those of one client's session, by the ids that the client chose; and
+ * of all sessions those that are closed and can still be read, of which the oldest go when there
+ * are too many, or when they hold too much. */
 #pragma once
 
 #include "base/list.h"
@@ -36,7 +36,7 @@ struct retained {
     size_t bytes;
 };
 
-/* `bytes` of its output are in memory. May end the retention of others; they go in the next round of
- * the loop. */
+/* `bytes` of its output are in memory. May end the retention of others; they go in the next round
+ * of the loop. */
 void retained_add(struct retained *retained, struct rpc_process *process, size_t bytes);
 void retained_remove(struct retained *retained, struct rpc_process *process); /* if it is in it */

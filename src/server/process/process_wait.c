@@ -4,7 +4,7 @@
  * process/read answers with retained output, chunk by chunk, as text. Every chunk is an event with
  * a number; the first one comes whole whatever its size, further ones as long as they fit. What is
  * not retained any more is told beside the chunks. A read usually goes on where the last one ended,
- * so that place is kept and nothing has to be searched for. */
+ * so its cursor is kept and nothing has to be searched for. */
 #include "server/process/process_wait.h"
 
 #include "base/alloc.h"
@@ -25,8 +25,8 @@
 
 enum { READ_BYTES_MAX = 8 << 20 }; /* of output in one answer: a message is 16 MiB at most */
 
-static void place_find_read(struct rpc_process *process, const struct process_wait *wait,
-                            struct output_cursor *ret)
+static void find_read(struct rpc_process *process, const struct process_wait *wait,
+                      struct output_cursor *ret)
 {
     struct output *output = job_output(process->job);
     uint64_t chunk = rpc_process_chunk_of(process, wait->after_seq);
@@ -72,21 +72,21 @@ static void add_gap(struct reading *reading, const struct output_record *record)
                 reading->lost.len ? "," : "", record->offset, record->len);
 }
 
-static void read_chunks(struct reading *reading, struct output_cursor *place, uint64_t max)
+static void read_chunks(struct reading *reading, struct output_cursor *cursor, uint64_t max)
 {
     struct output *output = job_output(reading->process->job);
     char *piece = reading->process->owner->server->piece;
     struct output_record record;
 
     for (;;) {
-        output_peek(output, place, &record);
+        output_peek(output, cursor, &record);
         if (record.kind == OUTPUT_EMPTY || record.kind == OUTPUT_END)
             return;
         if (record.kind == OUTPUT_BYTES && reading->last_seq && reading->bytes + record.len > max) {
             reading->is_cut = true;
             return;
         }
-        output_read(output, place, OUTPUT_BY_CHUNK, piece, RPC_CHUNK_MAX, &record);
+        output_read(output, cursor, OUTPUT_BY_CHUNK, piece, RPC_CHUNK_MAX, &record);
         if (record.kind == OUTPUT_BYTES)
             add_chunk(reading, &record, piece);
         else if (record.kind == OUTPUT_GAP)
@@ -119,17 +119,17 @@ static void process_read_append(struct rpc_process *process, const struct proces
     struct reading reading = {.process = process, .text = text};
     bool has_max = wait->max_bytes != UINT64_MAX;
     uint64_t max = wait->max_bytes < READ_BYTES_MAX ? wait->max_bytes : READ_BYTES_MAX;
-    struct output_cursor place;
+    struct output_cursor cursor;
 
     buf_init(&reading.lost, SIZE_MAX / 2);
-    place_find_read(process, wait, &place);
+    find_read(process, wait, &cursor);
     buf_append_str(text, "{\"chunks\":[");
-    read_chunks(&reading, &place, max);
-    process->found = place;
+    read_chunks(&reading, &cursor, max);
+    process->found = cursor;
     add_state(&reading,
               reading.last_seq && (has_max || reading.is_cut) ? reading.last_seq + 1
                                                               : rpc_process_next_seq(process),
-              place.offset);
+              cursor.offset);
     buf_done(&reading.lost);
 }
 
@@ -221,15 +221,15 @@ static void on_gone(void *data)
     wait_free(data);
 }
 
-/* The client knows what is before the place that it reads from. */
+/* The client knows what is before the offset that it reads from. */
 static void note_asked(struct rpc_process *process, const struct process_wait *wait)
 {
-    struct output_cursor place;
+    struct output_cursor cursor;
 
     if (process->delivery != RPC_PULL)
         return;
-    place_find_read(process, wait, &place);
-    rpc_process_asked(process, place.offset);
+    find_read(process, wait, &cursor);
+    rpc_process_asked(process, cursor.offset);
 }
 
 void process_wait_start(const struct process_wait *from, uint64_t wait_ns)

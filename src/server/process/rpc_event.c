@@ -1,5 +1,5 @@
 /* See rpc_event.h. Output is the bulk of the traffic: it is written straight into text and never
- * becomes a tree. Field names and their order are those of the original (spec/exec-server.md 5.2);
+ * becomes a tree. Field names and their order are those of the original;
  * what is ours comes last. */
 #include "server/process/rpc_event.h"
 

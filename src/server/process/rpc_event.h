@@ -11,7 +11,7 @@ struct buf;
 struct rpc_peer;
 struct rpc_process;
 
-/* To whom, and what he calls the process. */
+/* The connection that is told, and its name for the process. */
 struct rpc_event_target {
     struct rpc_peer *peer;
     const char *id;

@@ -149,7 +149,7 @@ static void rpc_end_fill(const struct rpc_process *process, struct rpc_end *ret)
 
 /* --- to the owner --- */
 
-/* Whom the events go to; NULL: nobody is there, or the model's calls tell it all. */
+/* The client that events go to; NULL: it is not connected, or the model's calls have it all. */
 static struct client *owner_client(const struct rpc_process *process)
 {
     return process->delivery == RPC_TAKEN ? NULL : process->owner->client;

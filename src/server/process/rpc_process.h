@@ -65,7 +65,7 @@ struct rpc_process {
     bool is_lent;                /* by the sessions of models, until they have no more use for it */
     int number;                  /* of a model's session; 0: it was started by process/start */
     struct workspace *workspace; /* held; NULL once nothing runs any more */
-    const char *sandbox_type;    /* of the place */
+    const char *sandbox_type;    /* of the workspace */
     char audit_id[SERVER_AUDIT_ID_SIZE]; /* in the audit log, until its end is written there */
     struct strv argv;
     char *cwd;
