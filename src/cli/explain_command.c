@@ -21,15 +21,14 @@ static const char bypass_text[] =
     "without a question and without any sandbox";
 static const char bypass_unused_text[] =
     "an allow rule without sandbox = \"keep\" would let the command out of its sandbox under an "
-    "approval policy; nobody has chosen one, so it stays in";
+    "approval policy; none was chosen, so it stays in";
 static const char bypass_held_text[] =
     "an allow rule without sandbox = \"keep\" would let the command out of its sandbox; it keeps "
-    "it "
-    "all the same, because only the sandbox hides what the profile denies, or because the program "
-    "lies where a command in the sandbox could have put it";
+    "it all the same, because only the sandbox hides what the profile denies, or because the "
+    "program lies where a command in the sandbox could have put it";
 static const char broken_text[] = "a rules file that does not parse could have forbidden anything, "
                                   "so what no other rule decides is asked about, or refused where "
-                                  "nobody is asked";
+                                  "no question is asked";
 static const char patch_text[] =
     "it is a patch: Cordon applies it itself, in the sandbox and with an empty environment";
 
@@ -165,7 +164,7 @@ void explained_command_print(const struct explained_command *command, struct buf
         console_line(text, "  approval %s (from %s)", approval_mode_name(settings->approval.mode),
                      settings->approval_from);
     else
-        print_note("approval", "no policy: nobody is asked, and only what rules forbid counts",
+        print_note("approval", "no policy: no question is asked, and only what rules forbid counts",
                    text);
     print_note("class", class_words(command), text);
     print_note("bypass", bypass_words(command), text);

@@ -17,8 +17,7 @@
 static const char about_cordon[] =
     "Cordon runs a command in a sandbox: it may read what you can read, write only below the "
     "current directory and in the temporary directories, and reach no network but its own "
-    "localhost. "
-    "What was refused is said, with the option that would allow it.\n";
+    "localhost. What was refused is said, with the option that would allow it.\n";
 
 static const char examples_cordon[] =
     "  cordon run -- make test               build and test here; nothing else is written\n"

@@ -261,8 +261,7 @@ static const struct option task_options[] = {
      .set = set_task,
      .number = PATCH_RECOVER,
      .help = "Applies nothing; completes or takes back a patch in this directory that was killed. "
-             "Every "
-             "other patch does so first, too."},
+             "Every other patch does so first, too."},
     {.name = "json",
      .letter = 'j',
      INTO_CHOICE(struct patch_options, form, PATCH_JSON),
