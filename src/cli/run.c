@@ -199,7 +199,7 @@ void run_patch_fill(struct run_patch *patch, struct execution_options *execution
 {
     if (!run_patch_is_one(patch))
         return;
-    execution->stand_in = patch->helper;
+    execution->replacement_argv = patch->helper;
     execution->cwd = patch->cwd;
     job->program = patch->program;
     job->stdio = JOB_RUN_PIPES;

@@ -233,16 +233,16 @@ static void fill_job(struct execution *execution, struct workspace *workspace)
     job->loop = options->loop;
     job->sandbox = workspace->sandbox;
     job->access = workspace->access;
-    job->argv = options->stand_in ? options->stand_in : options->argv;
-    job->env = options->stand_in ? no_env
-               : options->env    ? options->env
-                                 : strv_view(&workspace->env);
+    job->argv = options->replacement_argv ? options->replacement_argv : options->argv;
+    job->env = options->replacement_argv ? no_env
+               : options->env            ? options->env
+                                         : strv_view(&workspace->env);
     job->cwd = options->cwd;
     job->on_started = on_started;
     job->on_output = on_output;
     job->on_over = on_over;
     job->data = execution;
-    if (options->snapshots && !options->stand_in && workspace == options->workspace)
+    if (options->snapshots && !options->replacement_argv && workspace == options->workspace)
         use_snapshot(execution, workspace);
 }
 
@@ -252,10 +252,6 @@ static struct workspace *workspace_for(struct execution *execution, enum run_whe
 {
     struct workspace *own = execution->options->workspace;
 
-    if (execution->is_cancelled) {
-        err_set(err, ERR_FORBIDDEN, "it was cancelled before it began");
-        return NULL;
-    }
     if (where == RUN_UNCONFINED)
         return workspace_derive(own, NULL, err);
     if (!profile_overlay_is_empty(&execution->widened))
@@ -272,9 +268,13 @@ static void attempt(struct execution *execution, enum run_where where, char *wor
     const struct execution_options *options = execution->options;
     struct execution_result *result = &execution->result;
     AUTO_FREE char *widened = words;
+    struct workspace *workspace = NULL;
     struct err err;
-    struct workspace *workspace = workspace_for(execution, where, &err);
 
+    if (execution->is_cancelled)
+        err_set(&err, ERR_FORBIDDEN, "it was cancelled before it began");
+    else
+        workspace = workspace_for(execution, where, &err);
     if (!workspace) {
         fail(execution, &err);
         return;
@@ -599,8 +599,8 @@ static void on_begin(void *data)
     struct requirement *requirement = &execution->requirement;
 
     /* Without rules there is nothing to forbid. */
-    if (execution->options->gate == EXECUTION_ASKS ||
-        (execution->rules && !rules_is_empty(execution->rules)))
+    if (!execution->is_cancelled && (execution->options->gate == EXECUTION_ASKS ||
+                                     (execution->rules && !rules_is_empty(execution->rules))))
         decide(execution);
     if (requirement->outcome == REQUIREMENT_FORBID)
         finish(execution, EXECUTION_FORBIDDEN, alloc_str(requirement->reason));

@@ -68,7 +68,8 @@ struct execution_options {
     struct approvals *approvals; /* NULL: no question can be asked */
 
     char *const *argv;
-    char *const *stand_in; /* executed in its place, with an empty environment: the helper for a
+    char *const
+        *replacement_argv; /* executed in its place, with an empty environment: the helper for a
                               patch; NULL: argv itself */
     char *const *patched;  /* of a patch: its files, as in struct approval_call; NULL: none */
     char *const *env;      /* complete; NULL: that of the workspace which it runs in */

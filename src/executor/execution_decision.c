@@ -30,7 +30,7 @@ struct rules *execution_rules(const struct execution_options *options)
         return NULL;
     if (!workspace->dir && !workspace_has_root(workspace, dir))
         dir = "/"; /* a model has chosen it, and its client does not vouch for it */
-    else if (workspace->dir && options->stand_in)
+    else if (workspace->dir && options->replacement_argv)
         dir = workspace->dir; /* a patch chooses by its own `cd` where it is applied */
     return rule_layers_load(&options->rules, dir);
 }
@@ -94,7 +94,7 @@ static enum retry_outcome bare_retry(const struct execution_options *options, bo
     const struct retry_request request = {
         .policy = options->policy,
         .confinement = execution_confinement(options->workspace),
-        .tool = options->stand_in ? RETRY_PATCH : RETRY_COMMAND,
+        .tool = options->replacement_argv ? RETRY_PATCH : RETRY_COMMAND,
         .was_approved = was_approved,
     };
 

@@ -1,7 +1,7 @@
 /* The calls of a model in cordon.h: their parameters read, passed to job/model_calls.h, and the
  * answers passed back. A struct cordon_call is a call there and what the host gave with it. */
 #include "libcordon/engine.h"
-#include "workspace/host_shell.h"
+#include "workspace/finder.h"
 #include "workspace/snapshots.h"
 #include "workspace/workspace.h"
 
@@ -174,7 +174,7 @@ static struct model_call *exec(struct cordon_engine *engine, const struct cordon
     AUTO(strv_done) struct strv env = {0};
     AUTO_FREE char *workdir = NULL;
     AUTO_FREE char *shell = NULL;
-    struct model_replacement stand_in = {.program = NULL};
+    struct model_replacement replacement = {.program = NULL};
     struct pace pace;
     struct model_exec exec = {
         .cmd = options->cmd ? options->cmd : "",
@@ -198,9 +198,9 @@ static struct model_call *exec(struct cordon_engine *engine, const struct cordon
     exec.sandbox = workspace->sandbox;
     exec.pace = pace.pace;
     if (exec.is_login && use_login(engine, workspace, &exec, &argv, &env)) {
-        stand_in.argv = strv_view(&argv);
+        replacement.argv = strv_view(&argv);
         exec.env = strv_view(&env);
-        exec.replacement = &stand_in;
+        exec.replacement = &replacement;
     }
     return model_calls_exec(engine->model_calls, &exec, on_done, call, err);
 }

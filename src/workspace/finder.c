@@ -1,16 +1,20 @@
 /* See finder.h. The lookup is execvp(3)'s: a name with a slash is a path, any other is sought in
- * the folders of $PATH, of which an empty one is the working folder (POSIX XBD 8.3). */
+ * the directories of $PATH, of which an empty one is the working directory (POSIX XBD 8.3). */
 #include "workspace/finder.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/path.h"
+#include "rules/shell/shell_choice.h"
 
+#include <pwd.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { ENTRY_MAX = 16384 }; /* bytes; what getpwuid_r(3) advises where nothing is known */
 
 static bool is_program(const char *path)
 {
@@ -66,4 +70,26 @@ void host_finder_init(struct host_finder *finder, char *const *env, const char *
 {
     *finder = (struct host_finder){
         .finder = {.find = find}, .search_path = env_value(env, "PATH"), .cwd = cwd};
+}
+
+static char *users_shell(char *const *env)
+{
+    AUTO_FREE char *entry = alloc_zero(ENTRY_MAX, 1);
+    struct host_finder finder;
+    struct passwd account;
+    struct passwd *found = NULL;
+
+    host_finder_init(&finder, env, "/");
+    if (getpwuid_r(getuid(), &account, entry, ENTRY_MAX, &found))
+        found = NULL;
+    return shell_choose(found ? found->pw_shell : NULL, &finder.finder);
+}
+
+char *host_shell(char *const *env)
+{
+    const char *shell = env_value(env, "SHELL");
+
+    if (shell && *shell == '/' && shell_kind_of(shell) != SHELL_UNKNOWN)
+        return alloc_str(shell);
+    return users_shell(env);
 }

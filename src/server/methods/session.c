@@ -24,7 +24,7 @@
 #include "server/sandbox_request.h"
 #include "server/server.h"
 #include "server/start_env.h"
-#include "workspace/host_shell.h"
+#include "workspace/finder.h"
 
 #include <limits.h>
 #include <stdlib.h>

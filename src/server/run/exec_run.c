@@ -108,7 +108,7 @@ int exec_run_patch(struct exec_run *run, const char *task, const char *form, str
     run->helper[0] = (char *)PATCH_HELPER_NAME;
     run->helper[1] = (char *)task;
     run->helper[2] = (char *)form;
-    run->options.stand_in = run->helper;
+    run->options.replacement_argv = run->helper;
     run->job.input = JOB_RUN_INPUT_DATA;
     run->job.input_data = run->patch.text;
     run->job.input_len = run->patch.text_len;

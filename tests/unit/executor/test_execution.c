@@ -509,6 +509,39 @@ static void cancelled_while_asked_is_rejected(void **state)
     call_done(&call);
 }
 
+static void cancelled_before_it_begins_it_is_not_started(void **state)
+{
+    struct call call;
+    const struct execution_result *result;
+
+    call_init(&call, APPROVAL_ON_REQUEST, "exit $((3))");
+    call_start(&call);
+    execution_cancel(call.execution);
+    result = call_finish(&call);
+    assert_int_equal(result->outcome, EXECUTION_FAILED);
+    assert_int_equal(session.asked, 0);
+    assert_int_equal(fake.launches, 0);
+    call_done(&call);
+}
+
+static void a_broken_rules_file_is_told(void **state)
+{
+    AUTO_FREE char *path = alloc_strf("%s/" RULES_DIR "/broken.rules", session.folder);
+    FILE *file = fopen(path, "we");
+    struct call call;
+
+    assert_non_null(file);
+    fputs("prefix_rule([", file);
+    fclose(file);
+    call_init(&call, APPROVAL_ON_REQUEST, "exit $((3))");
+    call_start(&call);
+    unlink(path);
+    assert_int_equal(call_finish(&call)->outcome, EXECUTION_RAN);
+    assert_int_equal(execution_result(call.execution)->problems.len, 1);
+    assert_non_null(strstr(execution_result(call.execution)->problems.items[0], "broken.rules:1"));
+    call_done(&call);
+}
+
 static void freed_at_any_time(void **state)
 {
     struct call call;
@@ -554,6 +587,8 @@ int main(void)
         SESSION(what_a_call_asks_for_is_in_the_question),
         SESSION(without_confinement_a_yes_covers_everything),
         SESSION(cancelled_while_asked_is_rejected),
+        SESSION(cancelled_before_it_begins_it_is_not_started),
+        SESSION(a_broken_rules_file_is_told),
         SESSION(freed_at_any_time),
     };
 

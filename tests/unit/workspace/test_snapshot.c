@@ -11,7 +11,7 @@
 #include "output/output.h"
 #include "rules/shell/shell_choice.h"
 #include "rules/shell/shell_snapshot.h"
-#include "workspace/host_shell.h"
+#include "workspace/finder.h"
 #include "workspace/snapshot.h"
 #include "workspace/snapshots.h"
 
