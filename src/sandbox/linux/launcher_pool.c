@@ -110,7 +110,7 @@ static void pool_reap(struct launcher_pool *pool, int flags)
     }
 }
 
-static struct launcher *launcher_new(struct launcher_pool *pool, uint32_t flags, struct err *err)
+struct launcher *launcher_new(struct launcher_pool *pool, uint32_t flags, struct err *err)
 {
     struct launcher *launcher = alloc_zero(1, sizeof *launcher);
     struct spawn_request request = {.launcher = pool->launcher, .namespaces = flags};
@@ -145,17 +145,16 @@ static bool launcher_is_alive(const struct launcher *launcher)
     return poll(&fd, 1, 0) == 0;
 }
 
-struct launcher *launcher_take(struct launcher_pool *pool, uint32_t flags, struct err *err)
+struct launcher *launcher_take(struct launcher_pool *pool, uint32_t flags)
 {
     struct launcher *spare = TAKE_PTR(pool->spare);
 
     pool_reap(pool, WNOHANG);
-    if (!spare)
-        return launcher_new(pool, flags, err);
-    if (pool->spare_flags == flags && launcher_is_alive(spare))
+    if (spare && pool->spare_flags == flags && launcher_is_alive(spare))
         return spare;
-    launcher_leave(pool, spare);
-    return launcher_new(pool, flags, err);
+    if (spare)
+        launcher_leave(pool, spare);
+    return NULL;
 }
 
 void launcher_prepare(struct launcher_pool *pool, uint32_t flags)

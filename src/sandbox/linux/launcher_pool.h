@@ -34,12 +34,13 @@ struct launcher_pool {
     size_t networks_len;
 };
 
-/* A launcher in new namespaces (CLONE_NEW* `flags`), a spare one if there is one. NULL on
- * failure. */
-struct launcher *launcher_take(struct launcher_pool *pool, uint32_t flags, struct err *err);
+/* The spare launcher, when it is in namespaces of these kinds (CLONE_NEW* `flags`); NULL: there is
+ * none, make a new one. */
+struct launcher *launcher_take(struct launcher_pool *pool, uint32_t flags);
+struct launcher *launcher_new(struct launcher_pool *pool, uint32_t flags, struct err *err);
 
 /* Starts a spare for the next command, if the pool caches; a failure waits for the next
- * launcher_take() to be told. */
+ * launcher_new() to be told. */
 void launcher_prepare(struct launcher_pool *pool, uint32_t flags);
 
 /* Its command is over, it has nothing to do but to end: does not block. */

@@ -446,13 +446,17 @@ static int launch_once(struct sandbox *sandbox, const struct launch_options *opt
                        struct launch *ret, bool *ret_has_no_launcher, struct err *err)
 {
     /* The launcher comes first: it makes its namespaces while we make the rest. */
-    struct launcher *launcher = launcher_take(&sandbox->launchers, sandbox->plan->namespaces, err);
-    struct launch launch = {.sandbox = sandbox, .launcher = launcher, .lingers = options->lingers};
+    uint32_t namespaces = sandbox->plan->namespaces;
+    struct launcher *launcher = launcher_take(&sandbox->launchers, namespaces);
+    struct launch launch = {.sandbox = sandbox, .lingers = options->lingers};
     AUTO_CLOSE int plan = -1;
 
+    if (!launcher)
+        launcher = launcher_new(&sandbox->launchers, namespaces, err);
     *ret_has_no_launcher = !launcher;
     if (!launcher)
         return -1;
+    launch.launcher = launcher;
     launch.status = launcher->status;
     launch.pidfd = launcher->pidfd;
     launch.init = launcher->pid;
