@@ -1,5 +1,5 @@
 /* The parts of `cordon run`: its options, the command that is a patch, and what is told of a run: on
- * stderr, as JSON, and in the audit log. run_flow.h drives it. */
+ * stderr, as JSON, and in the audit log. */
 #pragma once
 
 #include "base/err.h"

@@ -639,6 +639,12 @@ struct execution *execution_start(const struct execution_options *options)
     return execution;
 }
 
+void execution_begin(struct execution *execution)
+{
+    loop_timer_stop(execution->defer);
+    on_begin(execution);
+}
+
 void execution_cancel(struct execution *execution)
 {
     execution->is_cancelled = true;

@@ -123,6 +123,9 @@ struct execution_result {
 
 /* Never NULL. */
 struct execution *execution_start(const struct execution_options *options);
+/* Begins at once and not when the loop comes round: for the caller of execution_start() that has kept
+ * what it gave, right after it. Every callback but on_done may come from within. */
+void execution_begin(struct execution *execution);
 void execution_free(struct execution *execution);
 
 /* Stops waiting for an answer (the command is then rejected), or ends the command. */
