@@ -10,7 +10,8 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "rules/rules.h"
-#include "workspace/rule_layers.h"
+#include "server/server.h"
+#include "workspace/workspace.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -90,4 +91,20 @@ void rules_cache_done(struct rules_cache *cache)
     rules_free(cache->rules);
     free(cache->signature);
     *cache = (struct rules_cache){.rules = NULL};
+}
+
+/* --- whose rules --- */
+
+struct rule_owner server_rule_owner(const struct server *server)
+{
+    return (struct rule_owner){
+        .config = server->config.file,
+        .folder = server->config.dir,
+        .home = server->config.home,
+    };
+}
+
+const char *server_rules_dir(const struct workspace *workspace, const char *cwd)
+{
+    return workspace_has_root(workspace, cwd) ? cwd : "/";
 }

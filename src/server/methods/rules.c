@@ -13,7 +13,7 @@
 #include "server/client.h"
 #include "server/methods.gen.h"
 #include "server/rpc_path.h"
-#include "server/rules_part.h"
+#include "server/rules_cache.h"
 #include "server/server.h"
 
 #include <stdlib.h>
@@ -76,7 +76,7 @@ void method_rules_check(struct call *call, const struct rules_check_params *para
     enum rpc_code code = RPC_INVALID_PARAMS;
     struct err err;
     AUTO_FREE char *dir = read_cwd(params->cwd, &code, &err);
-    struct rule_owner owner = rules_part_owner(call->client->server);
+    struct rule_owner owner = server_rule_owner(call->client->server);
     struct rules *rules;
 
     call_words(params->argv, &subject.words);
@@ -150,7 +150,7 @@ void method_rules_list(struct call *call, const struct rules_list_params *params
     struct err err;
     AUTO_FREE char *dir = read_cwd(params->cwd, &code, &err);
     AUTO_FREE char *project = NULL;
-    struct rule_owner owner = rules_part_owner(call->client->server);
+    struct rule_owner owner = server_rule_owner(call->client->server);
     struct rules_dirs places;
     json_t *files;
 
@@ -206,7 +206,7 @@ void method_rules_add(struct call *call, const struct rules_add_params *params)
     const struct server *server = call->client->server;
     struct err err;
     AUTO_FREE char *line = make_line(params, &err);
-    const struct rule_owner owner = rules_part_owner(server);
+    const struct rule_owner owner = server_rule_owner(server);
     AUTO_FREE char *file = rule_layers_file(&owner);
     enum rules_append outcome;
 

@@ -18,7 +18,7 @@
 #include "server/client_session.h"
 #include "server/login_shell.h"
 #include "server/process/process_audit.h"
-#include "server/rules_part.h"
+#include "server/rules_cache.h"
 #include "server/sandbox_request.h"
 #include "server/server.h"
 
@@ -59,9 +59,9 @@ char *session_rules_refusal(const struct call *call, const struct model_exec *ex
     AUTO(strv_done) struct strv argv = model_exec_argv(exec);
     char *as_sh[] = {(char *)"sh", (char *)"-c", (char *)exec->cmd, NULL};
     struct server *server = call->client->server;
-    const struct rule_owner owner = rules_part_owner(server);
+    const struct rule_owner owner = server_rule_owner(server);
     const struct rules *rules =
-        rules_cache_get(&server->rules, &owner, rules_part_dir(workspace, exec->workdir));
+        rules_cache_get(&server->rules, &owner, server_rules_dir(workspace, exec->workdir));
     char *reason;
 
     if (rules_is_empty(rules))

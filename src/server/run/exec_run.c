@@ -12,7 +12,7 @@
 #include "server/client.h"
 #include "server/client_session.h"
 #include "server/login_shell.h"
-#include "server/rules_part.h"
+#include "server/rules_cache.h"
 #include "server/run/exec_audit.h"
 #include "server/run/exec_event.h"
 #include "server/sandbox_request.h"
@@ -185,7 +185,7 @@ void exec_run_start(struct exec_run *run)
     run->job.data = run;
     options->loop = run->server->loop;
     options->workspace = run->workspace;
-    options->rules = rules_part_owner(run->server);
+    options->rules = server_rule_owner(run->server);
     options->argv = strv_view(&run->argv);
     options->env = strv_view(&run->env);
     options->snapshots = login_shell_snapshots(run->session);
