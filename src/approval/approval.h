@@ -40,7 +40,7 @@ struct approval_request {
     struct strv proposal; /* prefix that APPROVAL_WITH_RULE would allow */
     struct strv keys;     /* what APPROVAL_FOR_SESSION stores; empty: never */
     bool is_wider;        /* the keys stand for more than this call: it is joined only by one with
-                             its words and folder */
+                             its words and directory */
     unsigned offers;      /* decisions that may be given: bit 1 << decision */
 };
 
@@ -88,7 +88,7 @@ struct approval_call {
 
 /* The keys of the call, sorted: JSON texts. That of a command is equal for calls that are
  * the same: their command (a shell that runs a single plain command counts as that command; one
- * with any other script as that script, whichever shell it is), folder, and permissions. A patch
+ * with any other script as that script, whichever shell it is), directory, and permissions. A patch
  * has one for each file, with the permissions, whatever it does to the file and wherever it is
  * applied; without a file, or with more than APPROVAL_FILES_MAX, it has none, so nothing is
  * remembered. `ret` is empty before. */

@@ -4,7 +4,7 @@
  *     its stdout    {"decision": "approved" | "denied" | ..., "reason": "..."}, or
  *                   {"decision": "ask"}: the next approver is to be asked
  *
- * It runs with this process's environment, outside of any sandbox, in the folder of the question.
+ * It runs with this process's environment, outside of any sandbox, in the directory of the question.
  * Whatever else it says or does (an exit code but 0, another decision than those offered, no answer
  * in time) is a no, with the reason told. */
 #pragma once

@@ -23,8 +23,8 @@ void grant_done(struct grant *grant)
     *grant = (struct grant){0};
 }
 
-/* The path itself, or the first folder above that is there. Caller frees; NULL when that is the
- * root folder, which is not given away in passing. */
+/* The path itself, or the first directory above that is there. Caller frees; NULL when that is the
+ * root directory, which is not given away in passing. */
 static char *nearest_there(const char *path)
 {
     char *at = alloc_str(path);
@@ -71,7 +71,7 @@ static bool is_out_of_bounds(const struct grant_bounds *bounds, const char *path
     return is_own(bounds->own_paths, path) || (entry && entry->access == ACCESS_DENY);
 }
 
-/* Where the path leads, also when its end is not there yet. Caller frees; NULL for the root folder.
+/* Where the path leads, also when its end is not there yet. Caller frees; NULL for the root directory.
  */
 static char *settled_path(const char *path)
 {

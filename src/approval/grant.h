@@ -28,12 +28,12 @@ struct grant_bounds {
 char *overlay_words(const struct profile_overlay *overlay);
 
 /* Makes of every literal path what it leads to now, since that is what a yes opens and has to be
- * shown. ERR_FORBIDDEN for the root folder, and for what belongs to Cordon (`own_paths`: canonical;
+ * shown. ERR_FORBIDDEN for the root directory, and for what belongs to Cordon (`own_paths`: canonical;
  * may be NULL). */
 int overlay_settle(struct profile_overlay *overlay, char *const *own_paths, struct err *err);
 
 /* What the denials that the sandbox is the cause of would have needed: of a file that is there the
- * file alone, of one that is not its folder; for a host, the network as a whole (a sandbox without
+ * file alone, of one that is not its directory; for a host, the network as a whole (a sandbox without
  * a proxy knows no single hosts). False, `ret` untouched, when there is no such widening: nothing
  * says what was refused, it was not the profile, it needs more than GRANT_PATHS_MAX paths, or a
  * path is denied by an entry that was written to deny it, or belongs to Cordon (that is for a

@@ -266,7 +266,7 @@ static struct judgement judge_decision(const struct rules_decision *decision)
 }
 
 /* A rule for a bare name means the program of the host, and not what a command in the sandbox has
- * put into a folder of $PATH (a virtual environment of the workspace is one): without a sandbox
+ * put into a directory of $PATH (a virtual environment of the workspace is one): without a sandbox
  * that would be the way out. */
 static bool may_be_planted(const struct requirement_request *request, const char *name)
 {

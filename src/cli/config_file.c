@@ -146,5 +146,5 @@ int config_file_load(const char *named, const char *base, struct config_file *re
 
 struct rule_owner config_file_owner(const struct config_file *file)
 {
-    return (struct rule_owner){.config = file->config, .folder = file->dir, .home = file->home};
+    return (struct rule_owner){.config = file->config, .dir = file->dir, .home = file->home};
 }

@@ -410,9 +410,9 @@ static char *add_rule(struct execution *execution)
     enum rules_append appended;
     AUTO_FREE char *line =
         rule_line_for_prefix(strv_view(&requirement->proposal), verdict, NULL, &err);
-    AUTO_FREE char *folder = path_parent(execution->rules_file);
+    AUTO_FREE char *dir = path_parent(execution->rules_file);
 
-    if (line && fd_make_dirs(folder, 0700, &err) == 0 &&
+    if (line && fd_make_dirs(dir, 0700, &err) == 0 &&
         rules_append(execution->rules_file, execution->options->rules.home, line, &appended,
                      &err) == 0)
         return TAKE_PTR(line);

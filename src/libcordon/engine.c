@@ -171,15 +171,15 @@ static int load_config(struct cordon_engine *engine, const char *name, struct er
 }
 
 /* What rules the next command is not for this one to write. */
-static int find_rules(struct cordon_engine *engine, const char *folder, struct err *err)
+static int find_rules(struct cordon_engine *engine, const char *dir, struct err *err)
 {
-    AUTO_FREE char *current = folder ? getcwd(NULL, 0) : NULL;
+    AUTO_FREE char *current = dir ? getcwd(NULL, 0) : NULL;
 
-    if (!folder)
+    if (!dir)
         return 0;
     if (!current)
         return err_sys(err, "the current folder");
-    engine->rules = path_clean(current, folder);
+    engine->rules = path_clean(current, dir);
     strv_push(&engine->own_paths, engine->rules);
     return 0;
 }

@@ -32,7 +32,7 @@ struct cordon_engine {
     struct approvals *approvals;         /* NULL: no question can be put */
     struct approval_bridge *approver;    /* theirs; questions.c */
     struct snapshots *snapshots;         /* of login shells */
-    char *rules;                         /* folder of the user's rules; NULL: none */
+    char *rules;                         /* directory of the user's rules; NULL: none */
     struct config *config;               /* NULL: none */
     char *config_path;                   /* NULL: none */
     char *launcher;                      /* NULL: to be found */

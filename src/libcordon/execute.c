@@ -207,8 +207,8 @@ static void fill_options(struct cordon_execution *self,
 
     to->loop = engine->loop;
     to->workspace = self->workspace;
-    to->rules = (struct rule_owner){
-        .config = engine->config, .folder = engine->rules, .home = engine->home};
+    to->rules =
+        (struct rule_owner){.config = engine->config, .dir = engine->rules, .home = engine->home};
     to->gate = EXECUTION_ASKS;
     to->approvals = engine->approvals;
     to->argv = strv_view(&self->argv);

@@ -99,7 +99,7 @@ struct rule_owner server_rule_owner(const struct server *server)
 {
     return (struct rule_owner){
         .config = server->config.file,
-        .folder = server->config.dir,
+        .dir = server->config.dir,
         .home = server->config.home,
     };
 }

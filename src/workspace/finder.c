@@ -23,15 +23,15 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Caller frees; NULL when it is in none of the folders. */
+/* Caller frees; NULL when it is in none of the directories. */
 static char *search(const struct host_finder *finder, const char *name)
 {
     const char *at = finder->search_path;
 
     while (at) {
         size_t len = strcspn(at, ":");
-        AUTO_FREE char *folder = alloc_strn(at, len);
-        AUTO_FREE char *joined = alloc_strf("%s/%s", *folder ? folder : ".", name);
+        AUTO_FREE char *dir = alloc_strn(at, len);
+        AUTO_FREE char *joined = alloc_strf("%s/%s", *dir ? dir : ".", name);
         AUTO_FREE char *path = path_clean(finder->cwd, joined);
 
         if (is_program(path))

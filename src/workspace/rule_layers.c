@@ -1,4 +1,4 @@
-/* See rule_layers.h. The project is the folder that the user's own configuration says is trusted;
+/* See rule_layers.h. The project is the directory that the user's own configuration says is trusted;
  * without that word, what a repository brings along rules nothing. */
 #include "workspace/rule_layers.h"
 
@@ -9,25 +9,25 @@
 
 #include <stdlib.h>
 
-void rule_layers_find(const struct rule_owner *owner, const char *folder, struct rules_dirs *ret,
+void rule_layers_find(const struct rule_owner *owner, const char *dir, struct rules_dirs *ret,
                       char **ret_project)
 {
-    *ret_project = config_trusted_project(owner->config, folder);
+    *ret_project = config_trusted_project(owner->config, dir);
     *ret = (struct rules_dirs){
-        .user = owner->folder,
+        .user = owner->dir,
         .project = *ret_project,
         .administrator = RULES_ADMINISTRATOR,
         .home = owner->home,
     };
 }
 
-struct rules *rule_layers_load(const struct rule_owner *owner, const char *folder)
+struct rules *rule_layers_load(const struct rule_owner *owner, const char *dir)
 {
     struct rules *rules = rules_new();
     AUTO_FREE char *project = NULL;
     struct rules_dirs places;
 
-    rule_layers_find(owner, folder, &places, &project);
+    rule_layers_find(owner, dir, &places, &project);
     rules_load_layers(rules, &places);
     rules_seal(rules);
     return rules;
@@ -35,5 +35,5 @@ struct rules *rule_layers_load(const struct rule_owner *owner, const char *folde
 
 char *rule_layers_file(const struct rule_owner *owner)
 {
-    return owner->folder ? alloc_strf("%s/" RULES_DIR "/" RULES_DEFAULT, owner->folder) : NULL;
+    return owner->dir ? alloc_strf("%s/" RULES_DIR "/" RULES_DEFAULT, owner->dir) : NULL;
 }

@@ -1,4 +1,4 @@
-/* Which rules count for commands that are started in a folder: those of the user, of the project
+/* Which rules count for commands that are started in a directory: those of the user, of the project
  * when the user's configuration trusts it, and of the administrator. */
 #pragma once
 
@@ -10,17 +10,17 @@ struct rules;
 /* Whose configuration says so; borrowed. Each may be NULL. */
 struct rule_owner {
     const struct config *config; /* NULL: no project is trusted */
-    const char *folder;          /* the config folder */
+    const char *dir;             /* the config directory */
     const char *home;            /* for "~/" in rules */
 };
 
 /* `*ret_project` is what `ret->project` points to, freed by the caller; the rest is borrowed from
  * the owner. */
-void rule_layers_find(const struct rule_owner *owner, const char *folder, struct rules_dirs *ret,
+void rule_layers_find(const struct rule_owner *owner, const char *dir, struct rules_dirs *ret,
                       char **ret_project);
 
 /* All of them, sealed: read anew for each command, since a person may have written one since. */
-struct rules *rule_layers_load(const struct rule_owner *owner, const char *folder);
+struct rules *rule_layers_load(const struct rule_owner *owner, const char *dir);
 
-/* The file that new rules go to; caller frees. NULL when the config folder is not known. */
+/* The file that new rules go to; caller frees. NULL when the config directory is not known. */
 char *rule_layers_file(const struct rule_owner *owner);

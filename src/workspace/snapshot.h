@@ -40,6 +40,6 @@ const struct err *snapshot_failure(const struct snapshot *snapshot);
 
 /* As shell_snapshot_use(): true when `argv`, to be run in `cwd`, shall be run by the words that
  * were appended to `ret` instead, with what was appended to `ret_env` in its environment. Only in
- * the folder in which the snapshot was taken. */
+ * the directory in which the snapshot was taken. */
 bool snapshot_use(const struct snapshot *snapshot, char *const *argv, const char *cwd,
                   char *const *keep, struct strv *ret, struct strv *ret_env);

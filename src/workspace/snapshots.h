@@ -4,7 +4,7 @@
  *     snapshots_use() before each command      true: run these words instead
  *
  * A snapshot is for commands that are alike in all that it could depend on or give away: sandbox,
- * folder, shell, and environment but for what a command sets for itself. So none is ever made in
+ * directory, shell, and environment but for what a command sets for itself. So none is ever made in
  * one sandbox and read in another, or without one. The first command of its kind runs as a login
  * and begins a snapshot besides; commands use it from when it is ready on. */
 #pragma once

@@ -185,7 +185,7 @@ static void call_init(struct call *call, enum approval_mode mode, const char *sc
         .loop = session.loop,
         .approvals = session.approvals,
         .workspace = session.workspace,
-        .rules = {.folder = session.folder},
+        .rules = {.dir = session.folder},
         .policy = {.mode = mode},
         .argv = call->argv,
         .env = test_env,

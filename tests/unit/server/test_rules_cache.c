@@ -26,7 +26,7 @@ static int setup(void **state)
     scene.folder = support_scratch_new();
     scene.rules = alloc_strf("%s/" RULES_DIR, scene.folder);
     assert_int_equal(mkdir(scene.rules, 0700), 0);
-    scene.owner = (struct rule_owner){.folder = scene.folder, .home = scene.folder};
+    scene.owner = (struct rule_owner){.dir = scene.folder, .home = scene.folder};
     clock_freeze(0, clock_wall_ns() + 3600 * CLOCK_NS_PER_S); /* the files are old */
     return 0;
 }
