@@ -8,13 +8,11 @@
 #include <jansson.h>
 
 struct approvals;
+struct approver;
 struct client_session;
 
 /* The questions of the session; made when they are first wanted. NULL on failure. */
 struct approvals *session_approvals(struct client_session *session, struct err *err);
-
-struct approver;
-struct client_session;
 
 /* Asks by approval/request. Never NULL. */
 struct approver *approver_client_new(struct client_session *session);

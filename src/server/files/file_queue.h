@@ -10,6 +10,8 @@
 #include <stddef.h>
 
 struct file_handles;
+struct file_queue;
+struct file_task;
 
 enum { FILE_HANDLES_MAX = 128, FILE_HANDLE_ID_MAX = 32 }; /* as the original allows */
 
@@ -20,10 +22,6 @@ size_t file_handles_count(const struct file_handles *handles);
 int file_handles_find(const struct file_handles *handles, const char *id);   /* -1: none */
 void file_handles_add(struct file_handles *handles, const char *id, int fd); /* takes `fd` */
 void file_handles_close(struct file_handles *handles, const char *id);       /* none is fine */
-
-struct file_handles;
-struct file_queue;
-struct file_task;
 
 /* Begins a task whose turn has come: answers its call (file_task_end() first), or goes on later. */
 typedef void file_begin_fn(struct file_task *task);

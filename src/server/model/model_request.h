@@ -9,8 +9,9 @@
 #include <jansson.h>
 
 struct call;
-struct server;
+struct client_session;
 struct queued_write;
+struct server;
 
 /* A request that waits. */
 struct model_request {
@@ -34,9 +35,6 @@ model_call_done_fn model_request_on_done;
 /* Answers a call that is not to be started, as a failure of its caller. */
 void model_request_refuse(struct call *call, const char *tool, const char *command,
                           const char *reason);
-
-struct client_session;
-struct server;
 
 /* The client's session has ended: so have its commands. */
 void model_part_end(const struct client_session *session);

@@ -20,9 +20,6 @@ struct model_exec;
 char *session_rules_refusal(const struct call *call, const struct model_exec *exec,
                             const struct workspace *workspace);
 
-struct call;
-struct workspace;
-
 enum { SESSION_HELPER_WORDS = 4 };
 
 /* What the replacement of an exec borrows from while it is started. Zeroed is valid. */

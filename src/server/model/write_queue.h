@@ -4,7 +4,7 @@
  *
  *     write_queue_add(call, id, begin)     begins at once, or waits
  *       begin(call, write)                 called once, unless the connection goes before
- *     queued_write_end(write)             the call is answered, or has failed
+ *     queued_write_end(write)              the call is answered, or has failed
  */
 #pragma once
 

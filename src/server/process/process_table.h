@@ -22,8 +22,6 @@ struct rpc_process *process_table_find(const struct process_table *table, const 
 void process_table_add(struct process_table *table, struct rpc_process *process);
 void process_table_remove(struct process_table *table, struct rpc_process *process);
 
-struct rpc_process;
-
 enum {
     RETAINED_MAX = 4096,          /* processes */
     RETAINED_BYTES_MAX = 32 << 20 /* of their output in memory */

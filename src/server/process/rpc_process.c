@@ -1,10 +1,10 @@
-/* See rpc_process.h. What the session tells becomes events; each is sent to the owner's connection
+/* See rpc_process.h. What the job reports becomes events; each is sent to the owner's connection
  * at once and to observers as far as they keep up, and wakes what waits.
  *
  * Back pressure: while the owner's connection has no room the output of the command is held, so its
  * pipe fills and it waits. Without a connection nothing is held: the oldest output goes, counted.
  *
- * Nothing of a session may be freed out of its callbacks, so an end only starts a timer. */
+ * A job may not be freed from its own callbacks, so an end only starts a timer. */
 #include "server/process/rpc_process.h"
 
 #include "base/alloc.h"
