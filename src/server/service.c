@@ -171,22 +171,13 @@ struct service *service_new(struct server *server, struct err *err)
     return NULL;
 }
 
-/* A second signal must not kill a server that is on its way out. */
-static void hold_signals(void)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-}
-
 void service_free(struct service *service)
 {
     if (!service)
         return;
-    hold_signals();
+    /* A second signal must not kill a server that is on its way out, nor one that waits already. */
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
     loop_signals_free(service->signals);
     loop_timer_free(service->watchdog);
     if (service->notify >= 0)
