@@ -306,6 +306,9 @@ int launch_read(struct launch *launch, struct launch_report *ret, struct err *er
 {
     ssize_t n = recv(launch->status, ret, sizeof *ret, 0);
 
+    /* An init that ends with a signal unread resets the socket, which is told before its report. */
+    if (n < 0 && errno == ECONNRESET)
+        n = recv(launch->status, ret, sizeof *ret, 0);
     if (n == (ssize_t)sizeof *ret)
         return 0;
     if (n < 0 && errno != EAGAIN && errno != ECONNRESET)
