@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
+
 /* How the client speaks to a person: given by the layer above, which owns the terminal. */
 struct client_console {
     /* One line on stderr. */
@@ -23,7 +25,7 @@ struct client_console {
 enum { CLIENT_NO = 1 }; /* exit status: there was nothing to do it to */
 
 struct client {
-    struct connection_options server; /* without a lifetime */
+    struct connection_options server;
     const struct client_console *console;
 };
 
@@ -51,6 +53,10 @@ int client_run(const struct client *client, const struct client_run *options, in
 enum client_format { CLIENT_TEXT, CLIENT_JSON };
 int client_ps(const struct client *client, enum client_format format, int *ret_status,
               struct err *err);
+
+/* The table that it prints: `processes` is the array of process/list, `now_ns` the wall clock. One
+ * line each behind a line of headings; session ids are as short as they can be. Pure. */
+void ps_table(const json_t *processes, uint64_t now_ns, struct buf *ret);
 
 /* A place in the output of a process. */
 enum client_position_kind { CLIENT_POSITION_BYTE, CLIENT_POSITION_LAST, CLIENT_POSITION_END };

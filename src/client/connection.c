@@ -56,8 +56,82 @@ static void on_closed(void *data, struct rpc_peer *peer, const char *why)
 
 static const struct rpc_handlers handlers = {.on_message = on_message, .on_closed = on_closed};
 
+/* --- asking --- */
+
+static int fail_lost(const struct connection *connection, struct err *err)
+{
+    err_set(err, ERR_SYSTEM, "the server at %s is gone (%s)", connection->url, connection->why);
+    err->sys = ECONNRESET;
+    return -1;
+}
+
+static enum err_code code_of(int64_t code)
+{
+    switch (code) {
+    case RPC_UNKNOWN_METHOD:
+        return ERR_UNSUPPORTED;
+    case RPC_NOT_FOUND:
+        return ERR_NOT_FOUND;
+    case RPC_SESSION_ATTACHED:
+        return ERR_LIMIT;
+    case RPC_INVALID_REQUEST:
+    case RPC_INVALID_PARAMS:
+        return ERR_INVALID;
+    default:
+        return ERR_SYSTEM;
+    }
+}
+
+/* A call that is waited for. */
+struct waiting {
+    struct connection *connection;
+    json_t *result;
+    struct err err;
+    bool is_done;
+};
+
+static void waiting_on_answer(void *data, const struct rpc_message *answer)
+{
+    struct waiting *waiting = data;
+
+    waiting->is_done = true;
+    connection_pause(waiting->connection); /* no event before the caller had its turn */
+    if (answer && answer->kind == RPC_RESULT)
+        waiting->result = json_incref((json_t *)answer->result);
+    else if (answer)
+        err_set(&waiting->err, code_of(answer->code), "%s", answer->error_text);
+}
+
+/* `timeout_ns` 0: none. */
 static json_t *call_within(struct connection *connection, const char *method, json_t *params,
-                           uint64_t timeout_ns, struct err *err);
+                           uint64_t timeout_ns, struct err *err)
+{
+    AUTO_JSON json_t *owned = params;
+    struct waiting waiting = {.connection = connection};
+    const struct rpc_call call = {
+        .method = method,
+        .params = owned,
+        .timeout_ns = timeout_ns,
+        .on_answer = waiting_on_answer,
+        .data = &waiting,
+    };
+
+    if (!connection->peer) {
+        fail_lost(connection, err);
+        return NULL;
+    }
+    rpc_peer_call(connection->peer, &call);
+    if (loop_run(connection->loop, &waiting.is_done, err))
+        return NULL;
+    connection_resume(connection);
+    if (waiting.result)
+        return waiting.result;
+    *err = waiting.err;
+    if (!waiting.err.code) /* no answer; on_closed comes right behind */
+        err_set(err, ERR_SYSTEM, "the server at %s ended the connection, or does not answer",
+                connection->url);
+    return NULL;
+}
 
 /* --- opening --- */
 
@@ -80,80 +154,65 @@ static int fail_connect(const char *url, struct err *err)
 }
 
 static int connection_connect(struct connection *connection,
-                              const struct connection_options *options, struct err *err)
+                              const struct connection_options *server, struct err *err)
 {
     const struct rpc_hub_options hub = {.handlers = &handlers, .data = connection};
-    struct rpc_target target = {.token = options->token};
+    struct rpc_target target = {.token = server->token};
 
-    if (rpc_address_parse(options->url, &target.address, err))
+    if (rpc_address_parse(server->url, &target.address, err))
         return -1;
     if (target.address.transport == RPC_STDIO)
         return err_set(err, ERR_INVALID,
                        "\"%.80s\" is nothing to connect to: should be ws://IP:PORT or unix:PATH",
-                       options->url);
+                       server->url);
     connection->loop = loop_new(err);
     if (!connection->loop)
         return -1;
     connection->hub = rpc_hub_new(connection->loop, &hub);
     connection->peer = rpc_hub_connect(connection->hub, &target, err);
-    return connection->peer ? 0 : fail_connect(options->url, err);
+    return connection->peer ? 0 : fail_connect(server->url, err);
 }
 
-static char *text_of(const json_t *object, const char *name)
+static int connection_initialize(struct connection *connection, int64_t lifetime_ms,
+                                 const char *resume, struct err *err)
 {
-    return alloc_str(json_string_value(json_object_get(object, name)));
-}
-
-/* A word that can be shown, and typed again. */
-static bool is_plain(const char *session)
-{
-    AUTO_FREE char *plain = session ? utf8_plain(session) : NULL;
-
-    return plain && *plain && str_eq(plain, session);
-}
-
-static int connection_initialize(struct connection *connection,
-                                 const struct connection_options *options, struct err *err)
-{
-    json_t *params =
-        json_pack("{s:s, s:s?}", "clientName", "cordon", "resumeSessionId", options->resume);
+    json_t *params = json_pack("{s:s, s:s?}", "clientName", "cordon", "resumeSessionId", resume);
     AUTO_JSON json_t *result = NULL;
+    AUTO_FREE char *plain = NULL;
 
-    if (options->lifetime_ms != CONNECTION_KEEPS_SESSION)
-        json_object_set_new(params, "detachedLifetimeMs",
-                            json_integer((json_int_t)options->lifetime_ms));
+    if (lifetime_ms != CONNECTION_KEEPS_SESSION)
+        json_object_set_new(params, "detachedLifetimeMs", json_integer((json_int_t)lifetime_ms));
     result = call_within(connection, "initialize", params, INITIALIZE_S * CLOCK_NS_PER_S, err);
     if (!result)
         return err->code == ERR_LIMIT
                    ? err_set(err, ERR_LIMIT,
                              "session %s belongs to another connection now, and this server lets "
                              "no other one watch; try again when that one is closed",
-                             options->resume)
-                   : err_wrap(err, "%s", options->url);
-    connection->session = text_of(result, "sessionId");
-    connection->dir = text_of(json_object_get(result, "environmentInfo"), "cwd");
-    if (!is_plain(connection->session))
+                             resume)
+                   : err_wrap(err, "%s", connection->url);
+    connection->session = alloc_str(connection_text(result, "sessionId"));
+    connection->dir = alloc_str(
+        json_string_value(json_object_get(json_object_get(result, "environmentInfo"), "cwd")));
+    plain = utf8_plain(connection->session); /* a word that can be shown, and typed again */
+    if (!*plain || !str_eq(plain, connection->session))
         return err_set(err, ERR_INVALID, "%s is no exec server: initialize gives no sessionId",
-                       options->url);
+                       connection->url);
     if (connection->peer)
         rpc_peer_notify(connection->peer, "initialized", NULL);
     return 0;
 }
 
-static void connection_auto(struct connection **slot)
+struct connection *connection_open(const struct connection_options *server, int64_t lifetime_ms,
+                                   const char *resume, struct err *err)
 {
-    connection_free(*slot);
-}
+    struct connection *connection = alloc_zero(1, sizeof *connection);
 
-struct connection *connection_open(const struct connection_options *options, struct err *err)
-{
-    AUTO(connection_auto) struct connection *connection = alloc_zero(1, sizeof *connection);
-
-    connection->url = alloc_str(options->url);
-    if (connection_connect(connection, options, err) ||
-        connection_initialize(connection, options, err))
-        return NULL;
-    return TAKE_PTR(connection);
+    connection->url = alloc_str(server->url);
+    if (connection_connect(connection, server, err) == 0 &&
+        connection_initialize(connection, lifetime_ms, resume, err) == 0)
+        return connection;
+    connection_free(connection);
+    return NULL;
 }
 
 void connection_free(struct connection *connection)
@@ -194,87 +253,7 @@ void connection_listen(struct connection *connection, connection_event_fn *on_ev
     connection->data = data;
 }
 
-/* --- asking --- */
-
-static int fail_lost(const struct connection *connection, struct err *err)
-{
-    err_set(err, ERR_SYSTEM, "the server at %s is gone (%s)", connection->url, connection->why);
-    err->sys = ECONNRESET;
-    return -1;
-}
-
-static enum err_code code_of(int64_t code)
-{
-    switch (code) {
-    case RPC_UNKNOWN_METHOD:
-        return ERR_UNSUPPORTED;
-    case RPC_NOT_FOUND:
-        return ERR_NOT_FOUND;
-    case RPC_SESSION_ATTACHED:
-        return ERR_LIMIT;
-    case RPC_INVALID_REQUEST:
-    case RPC_INVALID_PARAMS:
-        return ERR_INVALID;
-    default:
-        return ERR_SYSTEM;
-    }
-}
-
-static int answer_error(const struct rpc_message *answer, struct err *err)
-{
-    return err_set(err, code_of(answer->code), "%s", answer->error_text);
-}
-
-/* A call that is waited for. */
-struct waiting {
-    struct connection *connection;
-    json_t *result;
-    struct err err;
-    bool is_done;
-};
-
-static void waiting_on_answer(void *data, const struct rpc_message *answer)
-{
-    struct waiting *waiting = data;
-
-    waiting->is_done = true;
-    connection_pause(waiting->connection); /* no event before the caller had its turn */
-    if (answer && answer->kind == RPC_RESULT)
-        waiting->result = json_incref((json_t *)answer->result);
-    else if (answer)
-        answer_error(answer, &waiting->err);
-}
-
-/* `timeout_ns` 0: none. */
-static json_t *call_within(struct connection *connection, const char *method, json_t *params,
-                           uint64_t timeout_ns, struct err *err)
-{
-    AUTO_JSON json_t *owned = params;
-    struct waiting waiting = {.connection = connection};
-    const struct rpc_call call = {
-        .method = method,
-        .params = owned,
-        .timeout_ns = timeout_ns,
-        .on_answer = waiting_on_answer,
-        .data = &waiting,
-    };
-
-    if (!connection->peer) {
-        fail_lost(connection, err);
-        return NULL;
-    }
-    rpc_peer_call(connection->peer, &call);
-    if (loop_run(connection->loop, &waiting.is_done, err))
-        return NULL;
-    connection_resume(connection);
-    if (waiting.result)
-        return waiting.result;
-    *err = waiting.err;
-    if (!waiting.err.code) /* no answer; on_closed comes right behind */
-        err_set(err, ERR_SYSTEM, "the server at %s ended the connection, or does not answer",
-                connection->url);
-    return NULL;
-}
+/* --- the calls of others --- */
 
 json_t *connection_call(struct connection *connection, const char *method, json_t *params,
                         struct err *err)
@@ -346,4 +325,11 @@ void connection_resume(struct connection *connection)
 {
     if (connection->peer)
         rpc_peer_resume(connection->peer);
+}
+
+const char *connection_text(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text ? text : "";
 }

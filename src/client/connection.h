@@ -1,6 +1,6 @@
 /* One connection to an exec server, as its client.
  *
- *     connection_open(&options, &err)           connects and initializes
+ *     connection_open(&server, lifetime, resume, &err)   connects and initializes
  *     connection_listen(connection, fn, data)   what the server sends without being asked
  *     connection_call(connection, ...)          asks, and waits for the answer
  *     connection_send(connection, &request)     asks, and goes on
@@ -30,14 +30,15 @@ enum {
 };
 
 struct connection_options {
-    const char *url;     /* ws://IP:PORT or unix:PATH */
-    const char *token;   /* NULL: none; of ws:// only */
-    const char *resume;  /* a session of an earlier connection; NULL: a new one */
-    int64_t lifetime_ms; /* or one of the above; a plain Codex server keeps all for 80 s */
+    const char *url;   /* ws://IP:PORT or unix:PATH */
+    const char *token; /* NULL: none; of ws:// only */
 };
 
-/* Waits at most 10 s for each step. NULL on failure; the message ends in what to do about it. */
-struct connection *connection_open(const struct connection_options *options, struct err *err);
+/* The session's lifetime is in ms, or one of the above; a plain Codex server keeps all for 80 s.
+ * `resume` is a session of an earlier connection; NULL: a new one. Waits at most 10 s for each step.
+ * NULL on failure; the message ends in what to do about it. */
+struct connection *connection_open(const struct connection_options *server, int64_t lifetime_ms,
+                                   const char *resume, struct err *err);
 void connection_free(struct connection *connection);
 
 struct loop *connection_loop(const struct connection *connection);
@@ -81,3 +82,6 @@ void connection_stop(struct connection *connection);
 /* Stops hearing the server, so that it has to wait; and goes on. */
 void connection_pause(struct connection *connection);
 void connection_resume(struct connection *connection);
+
+/* The text `name` of an object that the server sent, borrowed; "" when there is none. */
+const char *connection_text(const json_t *object, const char *name);

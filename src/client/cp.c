@@ -61,12 +61,14 @@ static void put(const struct progress *progress, const char *text)
     fd_write_all(progress->fd, text, strlen(text), &ignored);
 }
 
-static void show(struct progress *progress)
+void progress_add(struct progress *progress, unsigned files, size_t bytes)
 {
     char text[PROGRESS_TEXT_SIZE];
     char line[PROGRESS_TEXT_SIZE + 8];
     uint64_t now = clock_now_ns();
 
+    progress->files += files;
+    progress->bytes += bytes;
     if (progress->fd < 0 || now < progress->next_ns)
         return;
     progress->next_ns = clock_after(now, PROGRESS_EVERY_NS);
@@ -74,18 +76,6 @@ static void show(struct progress *progress)
     progress_text(progress->files, progress->bytes, text);
     snprintf(line, sizeof line, "\r%s\033[K", text);
     put(progress, line);
-}
-
-void progress_add_bytes(struct progress *progress, size_t bytes)
-{
-    progress->bytes += bytes;
-    show(progress);
-}
-
-void progress_add_file(struct progress *progress)
-{
-    progress->files++;
-    show(progress);
 }
 
 void progress_clear(struct progress *progress)
@@ -117,15 +107,30 @@ void cp_report(struct cp *cp, const struct err *err)
     cp->console->say("%s", err->msg);
 }
 
-/* Whatever happened, the handle is to be free for the next file. */
-int cp_close(const struct remote_file *file, int status, struct err *err)
+void cp_level_done(struct cp_level *level)
 {
-    struct err ignored;
-
-    return remote_close(file, status ? &ignored : err) || status ? -1 : 0;
+    if (level->stream)
+        closedir(level->stream);
+    else if (level->dir >= 0)
+        close(level->dir);
+    json_decref(level->entries);
+    free(level->local);
+    free(level->remote);
 }
 
-/* The own name of what is copied; "" for what has none, as "." and "/". Caller frees. */
+void cp_tree_done(struct cp_tree *tree)
+{
+    while (tree->depth)
+        cp_level_done(&tree->levels[--tree->depth]);
+}
+
+int cp_tree_walk(struct cp_tree *tree, void (*step)(struct cp_tree *tree), struct err *err)
+{
+    while (tree->depth && !connection_is_lost(tree->cp->connection))
+        step(tree);
+    return tree->depth ? err_set(err, ERR_SYSTEM, "the server is gone") : 0;
+}
+
 char *cp_own_name(const char *path)
 {
     AUTO_FREE char *dir = getcwd(NULL, 0);
@@ -136,47 +141,30 @@ char *cp_own_name(const char *path)
     return alloc_str(is_inside ? "" : path_name(clean));
 }
 
-/* The path at the server; caller frees. */
-static char *cp_connect(struct cp *cp, const struct client *client, const char *shown,
-                        struct err *err)
-{
-    struct connection_options server = client->server;
-    AUTO_FREE char *uri = NULL;
-
-    if (!*shown) {
-        err_set(err, ERR_INVALID, "\"remote:%s\" names no file", shown);
-        return NULL;
-    }
-    server.lifetime_ms = CONNECTION_ENDS_SESSION;
-    cp->connection = connection_open(&server, err);
-    if (!cp->connection)
-        return NULL;
-    uri = remote_path_uri(connection_dir(cp->connection), shown, err);
-    return uri ? file_uri_parse(uri, err) : NULL;
-}
-
-static void cp_init(struct cp *cp, const struct client *client)
-{
-    *cp = (struct cp){.console = client->console, .block = alloc_zero(REMOTE_BLOCK, 1)};
-    progress_init(&cp->progress, STDERR_FILENO);
-}
-
 int client_cp(const struct client *client, const char *from, const char *to, int *ret_status,
               struct err *err)
 {
     const char *remote_from = remote_path_of(from);
     const char *remote_to = remote_path_of(to);
     struct remote_file file = {.shown = remote_from ? remote_from : remote_to};
-    AUTO(cp_done) struct cp cp;
+    AUTO(cp_done)
+    struct cp cp = {.console = client->console, .block = alloc_zero(REMOTE_BLOCK, 1)};
+    AUTO_FREE char *uri = NULL;
     AUTO_FREE char *path = NULL;
 
-    cp_init(&cp, client);
+    progress_init(&cp.progress, STDERR_FILENO);
     if (!remote_from == !remote_to)
         return err_set(err, ERR_INVALID,
                        "one of the two files is to be at the server, written remote:PATH: cp %s "
                        "remote:%s, or cp remote:%s %s",
                        from, to, from, to);
-    path = cp_connect(&cp, client, file.shown, err);
+    if (!*file.shown)
+        return err_set(err, ERR_INVALID, "\"remote:\" names no file");
+    cp.connection = connection_open(&client->server, CONNECTION_ENDS_SESSION, NULL, err);
+    if (!cp.connection)
+        return -1;
+    uri = remote_path_uri(connection_dir(cp.connection), file.shown, err);
+    path = uri ? file_uri_parse(uri, err) : NULL;
     if (!path)
         return -1;
     file.connection = cp.connection;

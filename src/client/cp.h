@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "client/remote_file.h"
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,8 +30,7 @@ struct progress {
 /* From now on; nothing is shown when `fd` is no terminal. */
 void progress_init(struct progress *progress, int fd);
 
-void progress_add_bytes(struct progress *progress, size_t bytes);
-void progress_add_file(struct progress *progress);
+void progress_add(struct progress *progress, unsigned files, size_t bytes);
 
 /* Takes the line away, as long as something else is to be said, and at the end. */
 void progress_clear(struct progress *progress);
@@ -59,9 +59,31 @@ struct remote_file cp_remote(const struct cp *cp, const char *path);
 /* Says what is wrong with one entry and counts it. */
 void cp_report(struct cp *cp, const struct err *err);
 
-/* Closes the handle, so that it is free for the next file, in any case; `status` of what was done
- * with it decides which failure is reported. */
-int cp_close(const struct remote_file *file, int status, struct err *err);
+/* A directory that is being copied. */
+struct cp_level {
+    DIR *stream;     /* up: what is read; NULL on the way down */
+    json_t *entries; /* down: what is to be copied, */
+    size_t next;     /* from this one on, */
+    int dir;         /* into this directory */
+    char *local;     /* for messages */
+    char *remote;
+    mode_t mode; /* of the copy, once it is finished */
+};
+
+/* The directories from the first one to the one that is being copied. */
+struct cp_tree {
+    struct cp *cp;
+    struct cp_level levels[CP_DEPTH_MAX];
+    size_t depth;
+    mode_t usual;    /* down: what the umask leaves */
+    bool keeps_root; /* up: its mode, since it was there before */
+};
+
+void cp_level_done(struct cp_level *level);
+void cp_tree_done(struct cp_tree *tree);
+
+/* Calls `step` until it has finished the first directory. */
+int cp_tree_walk(struct cp_tree *tree, void (*step)(struct cp_tree *tree), struct err *err);
 
 /* The own name of what is copied; "" for what has none, as "." and "/". Caller frees. */
 char *cp_own_name(const char *path);

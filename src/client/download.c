@@ -44,7 +44,7 @@ static int receive_blocks(struct cp *cp, const struct remote_file *file, int fd,
         if (fd_write_all(fd, cp->block, len, err))
             return err_wrap(err, "writing %s", name);
         offset += len;
-        progress_add_bytes(&cp->progress, len);
+        progress_add(&cp->progress, 0, len);
     }
     return 0;
 }
@@ -53,9 +53,9 @@ static int download_contents(struct cp *cp, const struct remote_file *file, int 
                              const char *name, struct err *err)
 {
     if (remote_open(file, REMOTE_READ, err) ||
-        cp_close(file, receive_blocks(cp, file, fd, name, err), err))
+        remote_close(file, receive_blocks(cp, file, fd, name, err), err))
         return -1;
-    progress_add_file(&cp->progress);
+    progress_add(&cp->progress, 1, 0);
     return 0;
 }
 
@@ -90,48 +90,33 @@ static int open_beside(struct local_file *file, const char *path, mode_t mode, s
     return 0;
 }
 
-static int open_in_place(struct local_file *file, const char *path, struct err *err)
-{
-    file->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    return file->fd < 0 ? err_sys(err, "%s", path) : 0;
-}
-
-/* What is there already decides. */
-static int open_at(struct local_file *file, const char *path, const char *name, struct err *err)
+/* What is to be in it is written to `fd`. `path` is "-" for stdout, a directory, in which the file
+ * gets `name`, or the file; what is there already decides. */
+static int local_file_open(struct local_file *file, const char *path, const char *name,
+                           struct err *err)
 {
     struct stat info;
     char real[PATH_MAX];
     AUTO_FREE char *inside = NULL;
 
+    if (str_eq(path, "-")) {
+        file->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+        return file->fd < 0 ? err_sys(err, "stdout") : 0;
+    }
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        path = inside = path_join(path, name);
     if (stat(path, &info))
         return errno == ENOENT ? open_beside(file, path, usual_mode(0666), err)
                                : err_sys(err, "%s", path);
-    if (S_ISDIR(info.st_mode)) {
-        inside = path_join(path, name);
-        if (stat(inside, &info))
-            return errno == ENOENT ? open_beside(file, inside, usual_mode(0666), err)
-                                   : err_sys(err, "%s", inside);
-        path = inside;
-    }
     if (S_ISDIR(info.st_mode))
         return err_set(err, ERR_INVALID, "%s is a directory", path);
-    if (!S_ISREG(info.st_mode))
-        return open_in_place(file, path, err);
+    if (!S_ISREG(info.st_mode)) {
+        file->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        return file->fd < 0 ? err_sys(err, "%s", path) : 0;
+    }
     if (!realpath(path, real))
         return err_sys(err, "%s", path);
     return open_beside(file, real, info.st_mode & 0777, err);
-}
-
-/* What is to be in it is written to `fd`. `path` is "-" for stdout, a directory, in which the file
- * gets `name`, or the file. */
-static int local_file_open(struct local_file *file, const char *path, const char *name,
-                           struct err *err)
-{
-    *file = (struct local_file){.fd = -1};
-    if (!str_eq(path, "-"))
-        return open_at(file, path, name, err);
-    file->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-    return file->fd < 0 ? err_sys(err, "stdout") : 0;
 }
 
 /* Puts it in its place. */
@@ -158,7 +143,6 @@ static void local_file_done(struct local_file *file)
         unlink(file->making);
     free(file->making);
     free(file->path);
-    *file = (struct local_file){.fd = -1};
 }
 
 /* --- a directory --- */
@@ -167,44 +151,12 @@ static void local_file_done(struct local_file *file)
 
 enum { MODE_UNKNOWN = -1 };
 
-struct level {
-    int dir;
-    json_t *entries;
-    size_t next;
-    char *local; /* for messages */
-    char *remote;
-    mode_t mode; /* of the directory, once it is finished */
-};
-
-struct download_tree {
-    struct cp *cp;
-    mode_t usual; /* what the umask leaves */
-    struct level levels[CP_DEPTH_MAX];
-    size_t depth;
-};
-
-static void level_done(struct level *level)
-{
-    if (level->dir >= 0)
-        close(level->dir);
-    json_decref(level->entries);
-    free(level->local);
-    free(level->remote);
-    *level = (struct level){.dir = -1};
-}
-
-static void download_tree_done(struct download_tree *tree)
-{
-    while (tree->depth)
-        level_done(&tree->levels[--tree->depth]);
-}
-
 /* --- one entry --- */
 
 struct item {
     int dir;
     const json_t *entry;
-    char *name; /* one component */
+    char *name; /* one component; of the first directory a path */
     char *local;
     char *remote;
     int mode;
@@ -231,7 +183,7 @@ static char *name_of(const json_t *entry, struct err *err)
     return NULL;
 }
 
-static int item_read(const struct level *level, const json_t *entry, struct item *ret,
+static int item_read(const struct cp_level *level, const json_t *entry, struct item *ret,
                      struct err *err)
 {
     const json_t *mode = json_object_get(entry, "mode");
@@ -257,7 +209,7 @@ static int download_settle(const struct item *item, struct err *err)
     return -1;
 }
 
-static int fill_file(struct download_tree *tree, const struct item *item, struct err *err)
+static int download_file(struct cp_tree *tree, const struct item *item, struct err *err)
 {
     const struct remote_file file = cp_remote(tree->cp, item->remote);
     mode_t mode = item->mode == MODE_UNKNOWN ? 0666 : (mode_t)item->mode;
@@ -267,15 +219,11 @@ static int fill_file(struct download_tree *tree, const struct item *item, struct
     fd = openat(item->dir, MAKING, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_sys(err, "making %s", item->local);
-    if (download_contents(tree->cp, &file, fd, item->local, err))
-        return -1;
-    return fchmod(fd, mode & tree->usual) ? err_sys(err, "%s", item->local) : 0;
-}
-
-static int download_file(struct download_tree *tree, const struct item *item, struct err *err)
-{
-    if (fill_file(tree, item, err) == 0)
-        return download_settle(item, err);
+    if (download_contents(tree->cp, &file, fd, item->local, err) == 0) {
+        if (fchmod(fd, mode & tree->usual) == 0)
+            return download_settle(item, err);
+        err_sys(err, "%s", item->local);
+    }
     unlinkat(item->dir, MAKING, 0);
     return -1;
 }
@@ -293,58 +241,43 @@ static int download_link(const struct item *item, struct err *err)
     return download_settle(item, err);
 }
 
-/* What a directory is to have in the end: one that was here before stays as open as it was. */
-static mode_t dir_mode(const struct download_tree *tree, int dir, int wanted, bool is_new)
-{
-    struct stat st;
-
-    if (!is_new && dir >= 0 && fstat(dir, &st) == 0)
-        return st.st_mode & 07777;
-    return (wanted == MODE_UNKNOWN ? 0777 : (mode_t)wanted) & tree->usual;
-}
-
-/* Takes over `dir`, also on failure. */
-static int download_enter(struct download_tree *tree, int dir, const struct item *item, bool is_new,
-                          struct err *err)
+/* The directory is made here, or there already, and is the next to be filled. */
+static int download_enter(struct cp_tree *tree, const struct item *item, int flags, struct err *err)
 {
     const struct remote_file file = cp_remote(tree->cp, item->remote);
-    struct level level = {.dir = dir,
-                          .local = alloc_str(item->local),
-                          .remote = alloc_str(item->remote),
-                          .mode = dir_mode(tree, dir, item->mode, is_new)};
+    mode_t wanted = item->mode == MODE_UNKNOWN ? 0777 : (mode_t)item->mode;
+    bool is_new = mkdirat(item->dir, item->name, 0700) == 0;
+    struct cp_level level = {.mode = wanted & tree->usual};
+    struct stat st;
 
-    if (dir < 0)
-        err_sys(err, "%s", item->local);
-    else if (tree->depth == CP_DEPTH_MAX)
+    if (!is_new && errno != EEXIST)
+        return err_sys(err, "making the directory %s", item->local);
+    level.dir = openat(item->dir, item->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
+    if (level.dir < 0)
+        return err_sys(err, "%s", item->local);
+    if (!is_new && fstat(level.dir, &st) == 0) /* stays as open as it was */
+        level.mode = st.st_mode & 07777;
+    if (tree->depth == CP_DEPTH_MAX)
         err_set(err, ERR_LIMIT, "more than %d directories deep, and not copied: remote:%s",
                 CP_DEPTH_MAX, item->remote);
     else
         level.entries = remote_list(&file, err);
     if (!level.entries) {
-        level_done(&level);
+        close(level.dir);
         return -1;
     }
+    level.local = alloc_str(item->local);
+    level.remote = alloc_str(item->remote);
     tree->levels[tree->depth++] = level;
     return 0;
 }
 
-static int download_dir(struct download_tree *tree, const struct item *item, struct err *err)
-{
-    bool is_new = mkdirat(item->dir, item->name, 0700) == 0;
-
-    if (!is_new && errno != EEXIST)
-        return err_sys(err, "making the directory %s", item->local);
-    return download_enter(
-        tree, openat(item->dir, item->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), item,
-        is_new, err);
-}
-
-static int download_item(struct download_tree *tree, const struct item *item, struct err *err)
+static int download_item(struct cp_tree *tree, const struct item *item, struct err *err)
 {
     if (json_is_true(json_object_get(item->entry, "isSymlink")))
         return download_link(item, err);
     if (json_is_true(json_object_get(item->entry, "isDirectory")))
-        return download_dir(tree, item, err);
+        return download_enter(tree, item, O_NOFOLLOW, err);
     if (json_is_true(json_object_get(item->entry, "isFile")))
         return download_file(tree, item, err);
     return err_set(err, ERR_INVALID,
@@ -354,75 +287,32 @@ static int download_item(struct download_tree *tree, const struct item *item, st
 
 /* --- all of them --- */
 
-/* Once: modes, and links as what they are, come with "details". */
-static void check_details(struct download_tree *tree, const json_t *entry)
+static void download_step(struct cp_tree *tree)
 {
     struct cp *cp = tree->cp;
-
-    if (cp->has_warned || json_object_get(entry, "mode"))
-        return;
-    cp->has_warned = true;
-    progress_clear(&cp->progress);
-    cp->console->say(
-        "this server tells neither modes nor links: what is copied gets the usual modes, "
-        "and what a link leads to is copied in its place");
-}
-
-static void download_leave(struct download_tree *tree)
-{
-    struct level *level = &tree->levels[tree->depth - 1];
-    struct err err;
-
-    if (fchmod(level->dir, level->mode)) {
-        err_sys(&err, "%s", level->local);
-        cp_report(tree->cp, &err);
-    }
-    level_done(level);
-    tree->depth--;
-}
-
-static void download_step(struct download_tree *tree)
-{
-    struct level *level = &tree->levels[tree->depth - 1];
-    const json_t *entry = json_array_get(level->entries, level->next);
+    struct cp_level *level = &tree->levels[tree->depth - 1];
+    const json_t *entry = json_array_get(level->entries, level->next++);
     AUTO(item_done) struct item item = {0};
     struct err err;
 
     if (!entry) {
-        download_leave(tree);
+        if (fchmod(level->dir, level->mode)) {
+            err_sys(&err, "%s", level->local);
+            cp_report(cp, &err);
+        }
+        cp_level_done(level);
+        tree->depth--;
         return;
     }
-    level->next++;
-    check_details(tree, entry);
+    if (!cp->has_warned && !json_object_get(entry, "mode")) { /* both come with "details" */
+        cp->has_warned = true;
+        progress_clear(&cp->progress);
+        cp->console->say(
+            "this server tells neither modes nor links: what is copied gets the usual modes, "
+            "and what a link leads to is copied in its place");
+    }
     if (item_read(level, entry, &item, &err) || download_item(tree, &item, &err))
-        cp_report(tree->cp, &err);
-}
-
-/* The directory that all goes to may be there, and may be reached by a link: a person named it. */
-static int open_root(const char *to, bool *ret_is_new, struct err *err)
-{
-    int dir;
-
-    *ret_is_new = mkdir(to, 0700) == 0;
-    if (!*ret_is_new && errno != EEXIST)
-        return err_sys(err, "making the directory %s", to);
-    dir = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return dir < 0 ? err_sys(err, "%s", to) : dir;
-}
-
-static int download_tree_copy(struct cp *cp, const struct remote_file *from, int mode,
-                              const char *to, struct err *err)
-{
-    AUTO(download_tree_done) struct download_tree tree = {.cp = cp, .usual = usual_mode(0777)};
-    bool is_new = false;
-    int dir = open_root(to, &is_new, err);
-    const struct item root = {.local = (char *)to, .remote = (char *)from->path, .mode = mode};
-
-    if (dir < 0 || download_enter(&tree, dir, &root, is_new, err))
-        return -1;
-    while (tree.depth && !connection_is_lost(cp->connection))
-        download_step(&tree);
-    return tree.depth ? err_set(err, ERR_SYSTEM, "the server is gone") : 0;
+        cp_report(cp, &err);
 }
 
 /* --- the way down --- */
@@ -438,20 +328,26 @@ static int download_single(struct cp *cp, const struct remote_file *from, const 
     return local_file_commit(&file, err);
 }
 
-/* Into a directory that is there it goes under its own name. */
-static int download_dir_to(struct cp *cp, const struct remote_file *from, int mode, const char *to,
-                           struct err *err)
+/* Into a directory that is there it goes under its own name. The directory that all goes to may be
+ * reached by a link: a person named it. */
+static int download_tree(struct cp *cp, const struct remote_file *from, int mode, const char *to,
+                         struct err *err)
 {
+    AUTO(cp_tree_done) struct cp_tree tree = {.cp = cp, .usual = usual_mode(0777)};
     AUTO_FREE char *name = cp_own_name(from->shown);
     AUTO_FREE char *inside = NULL;
+    struct item root = {.dir = AT_FDCWD, .remote = (char *)from->path, .mode = mode};
     struct stat info;
 
     if (str_eq(to, "-"))
         return err_set(err, ERR_INVALID, "remote:%s is a directory, which stdout cannot take",
                        from->shown);
     if (stat(to, &info) == 0 && *name)
-        inside = path_join(to, name);
-    return download_tree_copy(cp, from, mode, inside ? inside : to, err);
+        to = inside = path_join(to, name);
+    root.name = root.local = (char *)to;
+    if (download_enter(&tree, &root, 0, err))
+        return -1;
+    return cp_tree_walk(&tree, download_step, err);
 }
 
 int download(struct cp *cp, const struct remote_file *from, const char *to, struct err *err)
@@ -460,6 +356,6 @@ int download(struct cp *cp, const struct remote_file *from, const char *to, stru
 
     if (remote_stat(from, &info, err))
         return -1;
-    return info.kind == REMOTE_DIR ? download_dir_to(cp, from, info.mode, to, err)
+    return info.kind == REMOTE_DIR ? download_tree(cp, from, info.mode, to, err)
                                    : download_single(cp, from, to, err);
 }

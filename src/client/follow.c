@@ -25,7 +25,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -102,35 +101,33 @@ bool event_order_take(struct event_order *order, char **ret_method, json_t **ret
 enum {
     OUTLET_HIGH = 1024 * 1024, /* bytes: full from here on */
     OUTLET_LOW = 256 * 1024,   /* bytes: room again */
-};
-
-struct outlet_options {
-    struct loop *loop;
-    int fd; /* borrowed; its flags are left alone */
-    /* The queue fell below OUTLET_LOW after outlet_write() had said that it is full; or the reader
-     * went away. From the loop only. */
-    void (*on_change)(void *data);
-    void *data;
+    OUTLETS = 2,               /* stdout, stderr */
 };
 
 struct outlet {
-    struct outlet_options options;
-    int fd;    /* what is written to */
-    int owned; /* `fd`, when it is ours; -1: it is borrowed */
+    struct follow *follow; /* told when the queue falls below OUTLET_LOW after it was full, and when
+                              the reader went away; from the loop only */
+    int fd;                /* what is written to; its flags are left alone */
+    int owned;             /* `fd`, when it is ours; -1: it is borrowed */
     bool is_socket;
     struct loop_watch *watch; /* NULL: a file */
     struct buf queue;
-    int error;
-    bool is_full; /* the owner was notified */
+    int error; /* errno value; 0: none. EPIPE: the reader went away */
+    bool is_full;
 };
 
-static void outlet_fail(struct outlet *outlet, int error)
-{
-    outlet->error = error;
-    buf_done(&outlet->queue);
-}
+struct follow {
+    struct follow_options options;
+    char *id;
+    struct event_order order;
+    struct outlet outlets[OUTLETS];
+    json_t *end;    /* process/exited */
+    struct err err; /* the first; code 0: none */
+    int exit_code;
+    bool is_closed;
+};
 
-/* Bytes written; 0 when there is no room, or after a failure. */
+/* Bytes written; 0 when there is no room, or after a failure, which drops what waits. */
 static size_t outlet_try(struct outlet *outlet, const void *bytes, size_t len)
 {
     ssize_t n;
@@ -141,14 +138,17 @@ static size_t outlet_try(struct outlet *outlet, const void *bytes, size_t len)
     } while (n < 0 && errno == EINTR);
     if (n >= 0)
         return (size_t)n;
-    if (errno != EAGAIN)
-        outlet_fail(outlet, errno);
+    if (errno != EAGAIN) {
+        outlet->error = errno;
+        buf_done(&outlet->queue);
+    }
     return 0;
 }
 
 static void outlet_on_ready(void *data, int fd, unsigned ready)
 {
     struct outlet *outlet = data;
+    struct follow *follow = outlet->follow;
 
     if (outlet->queue.len)
         buf_consume(&outlet->queue, outlet_try(outlet, outlet->queue.data, outlet->queue.len));
@@ -157,157 +157,66 @@ static void outlet_on_ready(void *data, int fd, unsigned ready)
     if (!outlet->error && (!outlet->is_full || outlet->queue.len > OUTLET_LOW))
         return;
     outlet->is_full = false;
-    outlet->options.on_change(outlet->options.data);
-}
-
-static mode_t type_of(int fd)
-{
-    struct stat info;
-
-    return fstat(fd, &info) ? 0 : info.st_mode & S_IFMT;
+    if (follow_has_no_reader(follow))
+        connection_stop(follow->options.connection);
+    if (!follow->outlets[0].is_full && !follow->outlets[1].is_full)
+        connection_resume(follow->options.connection);
 }
 
 /* A description of our own, where that matters and is possible. */
-static int outlet_reopen(int fd)
+static int outlet_open(struct outlet *outlet, struct follow *follow, int fd, struct err *err)
 {
-    char name[64];
-
-    if (type_of(fd) != S_IFIFO && type_of(fd) != S_IFCHR)
-        return -1;
-    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-    return open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-}
-
-static void outlet_free(struct outlet *outlet)
-{
-    if (!outlet)
-        return;
-    loop_watch_free(outlet->watch);
-    if (outlet->owned >= 0)
-        close(outlet->owned);
-    buf_done(&outlet->queue);
-    free(outlet);
-}
-
-static void outlet_auto(struct outlet **slot)
-{
-    outlet_free(*slot);
-}
-
-static struct outlet *outlet_new(const struct outlet_options *options, struct err *err)
-{
-    AUTO(outlet_auto) struct outlet *outlet = alloc_zero(1, sizeof *outlet);
+    AUTO_FREE char *name = alloc_strf("/proc/self/fd/%d", fd);
+    struct stat info;
+    mode_t type = fstat(fd, &info) ? 0 : info.st_mode & S_IFMT;
     struct err why;
 
-    *outlet = (struct outlet){.options = *options, .owned = outlet_reopen(options->fd)};
-    outlet->fd = outlet->owned >= 0 ? outlet->owned : options->fd;
-    outlet->is_socket = type_of(options->fd) == S_IFSOCK;
+    *outlet = (struct outlet){.follow = follow, .owned = -1, .is_socket = type == S_IFSOCK};
+    if (type == S_IFIFO || type == S_IFCHR)
+        outlet->owned = open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    outlet->fd = outlet->owned >= 0 ? outlet->owned : fd;
     buf_init(&outlet->queue, SIZE_MAX / 2);
-    outlet->watch =
-        loop_watch_new(options->loop, outlet->fd, LOOP_WRITE, outlet_on_ready, outlet, &why);
+    outlet->watch = loop_watch_new(connection_loop(follow->options.connection), outlet->fd,
+                                   LOOP_WRITE, outlet_on_ready, outlet, &why);
     if (!outlet->watch && why.code != ERR_UNSUPPORTED) {
         *err = why;
-        return NULL;
+        return -1;
     }
     if (outlet->watch)
         loop_watch_set(outlet->watch, LOOP_NOTHING);
-    return TAKE_PTR(outlet);
-}
-
-/* Files take everything at once, or fail. */
-static void outlet_write_file(struct outlet *outlet, const char *bytes, size_t len)
-{
-    while (len && !outlet->error) {
-        size_t n = outlet_try(outlet, bytes, len);
-
-        bytes += n;
-        len -= n;
-    }
+    return 0;
 }
 
 /* Copies. Returns whether there is room for more. After a failure all is dropped. */
-static bool outlet_write(struct outlet *outlet, const void *bytes, size_t len)
+static bool outlet_write(struct outlet *outlet, const char *bytes, size_t len)
 {
     size_t done = 0;
 
     if (outlet->error)
         return true;
-    if (!outlet->watch) {
-        outlet_write_file(outlet, bytes, len);
+    if (!outlet->watch) { /* files take everything at once, or fail */
+        while (done < len && !outlet->error)
+            done += outlet_try(outlet, bytes + done, len - done);
         return true;
     }
     if (!outlet->queue.len)
         done = outlet_try(outlet, bytes, len);
     if (done < len && !outlet->error)
-        buf_append(&outlet->queue, (const char *)bytes + done, len - done);
-    if (outlet->queue.len ||
-        outlet->error) /* the owner is notified of a failure from the loop as well */
+        buf_append(&outlet->queue, bytes + done, len - done);
+    if (outlet->queue.len || outlet->error) /* of a failure, too, the loop tells */
         loop_watch_set(outlet->watch, LOOP_WRITE);
     outlet->is_full = outlet->is_full || outlet->queue.len >= OUTLET_HIGH;
     return !outlet->is_full;
 }
 
-static bool outlet_is_full(const struct outlet *outlet)
-{
-    return outlet->is_full;
-}
-
-/* errno value of the failure; 0: none. EPIPE: the reader went away. */
-static int outlet_error(const struct outlet *outlet)
-{
-    return outlet->error;
-}
-
-/* Writes what waits, however long it takes. */
-static void outlet_finish(struct outlet *outlet)
-{
-    while (outlet->queue.len && !outlet->error) {
-        struct pollfd item = {.fd = outlet->fd, .events = POLLOUT};
-
-        poll(&item, 1, -1);
-        buf_consume(&outlet->queue, outlet_try(outlet, outlet->queue.data, outlet->queue.len));
-    }
-}
-
-/* --- the process --- */
-
-enum { OUTLETS = 2 }; /* stdout, stderr */
-
-struct follow {
-    struct connection *connection;
-    const struct client_console *console;
-    char *id;
-    enum follow_order by;
-    struct event_order order;
-    struct outlet *outlets[OUTLETS];
-    uint64_t until;
-    json_t *end;    /* process/exited */
-    struct err err; /* the first; code 0: none */
-    int exit_code;
-    bool has_exited;
-    bool is_closed;
-};
+/* --- events --- */
 
 static void follow_fail(struct follow *follow, const struct err *err)
 {
     if (!follow->err.code)
         follow->err = *err;
-    connection_stop(follow->connection);
+    connection_stop(follow->options.connection);
 }
-
-static void follow_on_outlet(void *data)
-{
-    struct follow *follow = data;
-
-    if (follow_has_no_reader(follow))
-        connection_stop(follow->connection);
-    for (int i = 0; i < OUTLETS; i++)
-        if (outlet_is_full(follow->outlets[i]))
-            return;
-    connection_resume(follow->connection);
-}
-
-/* --- events --- */
 
 static int write_chunk(struct follow *follow, const json_t *params, struct err *err)
 {
@@ -327,15 +236,15 @@ static int write_chunk(struct follow *follow, const json_t *params, struct err *
     bytes = alloc_zero(len + 1, 1);
     if (base64_decode(text, text_len, bytes, err))
         return json_at_fail(&chunk_at, err, "is no base64");
-    if (!outlet_write(follow->outlets[str_eq(stream, "stderr")], bytes, len))
-        connection_pause(follow->connection);
+    if (!outlet_write(&follow->outlets[str_eq(stream, "stderr")], bytes, len))
+        connection_pause(follow->options.connection);
     return 0;
 }
 
 static void reach(struct follow *follow, uint64_t offset)
 {
-    if (offset >= follow->until)
-        connection_stop(follow->connection);
+    if (offset >= follow->options.until)
+        connection_stop(follow->options.connection);
 }
 
 void follow_chunk(struct follow *follow, const json_t *chunk)
@@ -356,9 +265,9 @@ static void on_gap(struct follow *follow, const json_t *params)
     json_int_t offset = json_integer_value(json_object_get(params, "offset"));
     json_int_t bytes = json_integer_value(json_object_get(params, "bytes"));
 
-    follow->console->say("%" JSON_INTEGER_FORMAT " bytes from byte %" JSON_INTEGER_FORMAT
-                         " on are not kept any more",
-                         bytes, offset);
+    follow->options.console->say("%" JSON_INTEGER_FORMAT " bytes from byte %" JSON_INTEGER_FORMAT
+                                 " on are not kept any more",
+                                 bytes, offset);
     reach(follow, (uint64_t)offset + (uint64_t)bytes);
 }
 
@@ -375,31 +284,21 @@ static void on_exited(struct follow *follow, const json_t *params)
     }
     json_decref(follow->end);
     follow->end = json_incref((json_t *)params);
-    follow->has_exited = true;
     follow->exit_code = (int)code;
-}
-
-static void on_closed(struct follow *follow, const json_t *params)
-{
-    follow->is_closed = true;
-    connection_stop(follow->connection);
 }
 
 static void follow_take(struct follow *follow, const char *method, const json_t *params)
 {
-    static const struct {
-        const char *method;
-        void (*take)(struct follow *follow, const json_t *params);
-    } events[] = {
-        {"process/output", follow_chunk},
-        {"process/gap", on_gap},
-        {"process/exited", on_exited},
-        {"process/closed", on_closed},
-    };
-
-    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
-        if (str_eq(method, events[i].method))
-            events[i].take(follow, params);
+    if (str_eq(method, "process/output")) {
+        follow_chunk(follow, params);
+    } else if (str_eq(method, "process/gap")) {
+        on_gap(follow, params);
+    } else if (str_eq(method, "process/exited")) {
+        on_exited(follow, params);
+    } else if (str_eq(method, "process/closed")) {
+        follow->is_closed = true;
+        connection_stop(follow->options.connection);
+    }
 }
 
 static void follow_take_ordered(struct follow *follow, const char *method, const json_t *params)
@@ -430,7 +329,7 @@ static void follow_on_event(void *data, const char *method, const json_t *params
 
     if (!str_starts(method, "process/") || !id || !str_eq(id, follow->id))
         return;
-    if (follow->by == FOLLOW_BY_NUMBER)
+    if (follow->options.order == FOLLOW_BY_NUMBER)
         follow_take_ordered(follow, method, params);
     else
         follow_take(follow, method, params);
@@ -438,60 +337,38 @@ static void follow_on_event(void *data, const char *method, const json_t *params
 
 /* --- life --- */
 
-static void follow_auto(struct follow **slot)
-{
-    follow_free(*slot);
-}
-
 struct follow *follow_new(const struct follow_options *options, struct err *err)
 {
     static const int fds[OUTLETS] = {STDOUT_FILENO, STDERR_FILENO};
-    AUTO(follow_auto) struct follow *follow = alloc_zero(1, sizeof *follow);
+    struct follow *follow = alloc_zero(1, sizeof *follow);
 
-    *follow = (struct follow){
-        .connection = options->connection,
-        .console = options->console,
-        .id = alloc_str(options->id),
-        .by = options->order,
-        .until = UINT64_MAX,
-    };
-    for (int i = 0; i < OUTLETS; i++) {
-        const struct outlet_options outlet = {
-            .loop = connection_loop(options->connection),
-            .fd = fds[i],
-            .on_change = follow_on_outlet,
-            .data = follow,
-        };
-
-        follow->outlets[i] = outlet_new(&outlet, err);
-        if (!follow->outlets[i])
-            return NULL;
-    }
+    follow->options = *options;
+    follow->id = alloc_str(options->id);
+    follow->outlets[1].owned = -1;
     connection_listen(options->connection, follow_on_event, follow);
-    return TAKE_PTR(follow);
+    for (int i = 0; i < OUTLETS; i++)
+        if (outlet_open(&follow->outlets[i], follow, fds[i], err)) {
+            follow_free(follow);
+            return NULL;
+        }
+    return follow;
 }
 
 void follow_free(struct follow *follow)
 {
     if (!follow)
         return;
-    connection_listen(follow->connection, NULL, NULL);
-    for (int i = 0; i < OUTLETS; i++)
-        outlet_free(follow->outlets[i]);
+    connection_listen(follow->options.connection, NULL, NULL);
+    for (struct outlet *outlet = follow->outlets; outlet < follow->outlets + OUTLETS; outlet++) {
+        loop_watch_free(outlet->watch);
+        if (outlet->owned >= 0)
+            close(outlet->owned);
+        buf_done(&outlet->queue);
+    }
     event_order_done(&follow->order);
     json_decref(follow->end);
     free(follow->id);
     free(follow);
-}
-
-void follow_until(struct follow *follow, uint64_t offset)
-{
-    follow->until = offset;
-}
-
-bool follow_has_exited(const struct follow *follow)
-{
-    return follow->has_exited;
 }
 
 bool follow_is_closed(const struct follow *follow)
@@ -499,9 +376,9 @@ bool follow_is_closed(const struct follow *follow)
     return follow->is_closed;
 }
 
-int follow_exit_code(const struct follow *follow)
+int follow_exit_code(const struct follow *follow, int otherwise)
 {
-    return follow->exit_code;
+    return follow->end ? follow->exit_code : otherwise;
 }
 
 const json_t *follow_end(const struct follow *follow)
@@ -511,22 +388,21 @@ const json_t *follow_end(const struct follow *follow)
 
 bool follow_has_no_reader(const struct follow *follow)
 {
-    for (int i = 0; i < OUTLETS; i++)
-        if (outlet_error(follow->outlets[i]))
-            return true;
-    return false;
+    return follow->outlets[0].error || follow->outlets[1].error;
 }
 
 int follow_finish(struct follow *follow, struct err *err)
 {
-    for (int i = 0; i < OUTLETS; i++) {
-        int error;
+    for (struct outlet *outlet = follow->outlets; outlet < follow->outlets + OUTLETS; outlet++) {
+        while (outlet->queue.len && !outlet->error) {
+            struct pollfd item = {.fd = outlet->fd, .events = POLLOUT};
 
-        outlet_finish(follow->outlets[i]);
-        error = outlet_error(follow->outlets[i]);
-        if (!error || error == EPIPE)
+            poll(&item, 1, -1);
+            buf_consume(&outlet->queue, outlet_try(outlet, outlet->queue.data, outlet->queue.len));
+        }
+        if (!outlet->error || outlet->error == EPIPE)
             continue;
-        errno = error;
+        errno = outlet->error;
         return err_sys(err, "writing the output");
     }
     if (!follow->err.code)

@@ -28,20 +28,18 @@ struct follow_options {
     const struct client_console *console;
     const char *id; /* by which the connection speaks of the process; copied */
     enum follow_order order;
+    uint64_t
+        until; /* the connection stops when the output has come up to here; UINT64_MAX: never */
 };
 
 struct follow *follow_new(const struct follow_options *options, struct err *err);
 void follow_free(struct follow *follow); /* before the connection; safe on NULL */
 
-/* Stops the connection also when the output has come up to here; UINT64_MAX: never. */
-void follow_until(struct follow *follow, uint64_t offset);
-
 /* Output that did not come by itself: a chunk of process/read. */
 void follow_chunk(struct follow *follow, const json_t *chunk);
 
-bool follow_has_exited(const struct follow *follow);
 bool follow_is_closed(const struct follow *follow);
-int follow_exit_code(const struct follow *follow); /* once it has exited */
+int follow_exit_code(const struct follow *follow, int otherwise); /* when it has not exited */
 
 /* The parameters of process/exited; NULL: it did not come. */
 const json_t *follow_end(const struct follow *follow);

@@ -104,12 +104,16 @@ int remote_open(const struct remote_file *file, enum remote_mode mode, struct er
                    err);
 }
 
-int remote_close(const struct remote_file *file, struct err *err)
+int remote_close(const struct remote_file *file, int status, struct err *err)
 {
+    struct err why;
     AUTO_JSON json_t *result =
-        connection_call(file->connection, "fs/close", json_pack("{s:s}", "handleId", HANDLE), err);
+        connection_call(file->connection, "fs/close", json_pack("{s:s}", "handleId", HANDLE), &why);
 
-    return result ? 0 : err_wrap(err, "remote:%s", file->shown);
+    if (status || result)
+        return status;
+    *err = why;
+    return err_wrap(err, "remote:%s", file->shown);
 }
 
 int remote_write(const struct remote_file *file, uint64_t offset, const char *bytes, size_t len,

@@ -40,8 +40,9 @@ int remote_read(const struct remote_file *file, uint64_t offset, char *ret, size
 int remote_write(const struct remote_file *file, uint64_t offset, const char *bytes, size_t len,
                  struct err *err);
 
-/* Also of what failed, and then whatever comes of it. */
-int remote_close(const struct remote_file *file, struct err *err);
+/* Whatever happened, so that the handle is free for the next file; `status` of what was done with
+ * the file decides which failure is reported. */
+int remote_close(const struct remote_file *file, int status, struct err *err);
 
 /* The array of entries of fs/readDirectory, with details where the server has them; a new
  * reference. NULL on failure. */

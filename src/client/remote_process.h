@@ -30,20 +30,16 @@ struct remote_process {
     struct connection *connection;
     enum remote_process_kind kind;
     char *id;            /* by which the connection speaks of it, once it is attached */
-    char *session;       /* */
     const json_t *entry; /* of process/list; NULL for REMOTE_PROCESS_RESUMED */
     json_t *list;        /* what holds the entry */
 };
 
-/* Connects and finds it. */
+/* Connects and finds it; `ret` is zeroed before, and remote_process_done() follows in any case. */
 int remote_process_open(const struct client *client, const char *id, struct remote_process *ret,
                         struct err *err);
 void remote_process_done(struct remote_process *process);
 
-/* Bytes of output so far; 0 when that is not known. */
-uint64_t remote_process_total(const struct remote_process *process);
-
-/* The byte that `from` means. */
+/* The byte that `from` means; the end counts as 0 where it is not known. */
 uint64_t remote_process_offset(const struct remote_process *process,
                                const struct client_position *from);
 

@@ -27,21 +27,17 @@
 #include "client/client.h"
 #include "client/connection.h"
 #include "loop/loop.h"
+#include "process/terminal.h"
 #include "rpc/message.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* --- the detach key --- */
-
-static int detach_key_fail(const char *text, struct err *err)
-{
-    return err_set(err, ERR_INVALID,
-                   "\"%.40s\" is no key: right are ctrl-\\, ctrl-p,ctrl-q or none", text);
-}
 
 /* The byte that a terminal sends for "x" or "ctrl-x"; 0 for what is neither. */
 static char key_of(const char *word, size_t len)
@@ -69,7 +65,8 @@ int detach_key_parse(const char *text, struct detach_key *ret, struct err *err)
         char byte = key_of(at, len);
 
         if (!byte)
-            return detach_key_fail(text, err);
+            return err_set(err, ERR_INVALID,
+                           "\"%.40s\" is no key: right are ctrl-\\, ctrl-p,ctrl-q or none", text);
         if (key.len == DETACH_KEY_MAX)
             return err_set(err, ERR_INVALID, "has more than %d keys", DETACH_KEY_MAX);
         key.keys[key.len++] = byte;
@@ -120,6 +117,8 @@ static const char interrupt_key = 3; /* Ctrl-C */
 
 struct stdin_sender {
     struct stdin_sender_options options;
+    struct loop_signals *signals;
+    struct terminal terminal;
     struct loop_watch *watch;     /* NULL: `next_read` */
     struct loop_timer *next_read; /* the next read of a file */
     struct loop_timer *retry;
@@ -310,10 +309,11 @@ static void sender_filter(struct stdin_sender *sender, const char *typed, size_t
     sender->len = 0;
 }
 
-static void sender_read(struct stdin_sender *sender)
+static void sender_read(void *data)
 {
+    struct stdin_sender *sender = data;
     char typed[PIECE];
-    ssize_t n = read(sender->options.fd, typed, sizeof typed);
+    ssize_t n = read(STDIN_FILENO, typed, sizeof typed);
 
     sender_set_reading(sender, false);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
@@ -338,37 +338,79 @@ static void sender_on_readable(void *data, int fd, unsigned ready)
     sender_read(data);
 }
 
-static void sender_on_next_read(void *data)
+/* --- life --- */
+
+void stdin_sender_resize(struct stdin_sender *sender)
 {
-    sender_read(data);
+    struct pty_size size = terminal_size(STDIN_FILENO);
+
+    if (!(sender->options.flags & STDIN_SENDER_NO_SIZE) && size.rows && size.columns)
+        connection_send_about(sender->options.connection, sender->options.id, "process/resize",
+                              json_pack("{s:i, s:i}", "rows", size.rows, "columns", size.columns));
 }
 
-/* --- life --- */
+static void sender_on_signal(void *data, int signal)
+{
+    struct stdin_sender *sender = data;
+
+    if (signal == SIGWINCH)
+        stdin_sender_resize(sender);
+    else
+        sender->options.on_signal(sender->options.data, signal);
+}
+
+static int sender_start(struct stdin_sender *sender, struct loop *loop, struct err *err)
+{
+    const struct stdin_sender_options *options = &sender->options;
+    struct err why;
+
+    sender->signals = loop_signals_new(loop, options->signals, sender_on_signal, sender, err);
+    if (!sender->signals)
+        return -1;
+    if (sender_is_raw(sender)) {
+        if (terminal_raw(&sender->terminal, STDIN_FILENO, err))
+            return -1;
+        options->console->set_raw(true);
+    }
+    if (options->flags & STDIN_SENDER_NO_INPUT)
+        return 0;
+    sender->watch = loop_watch_new(loop, STDIN_FILENO, LOOP_READ, sender_on_readable, sender, &why);
+    if (!sender->watch && why.code != ERR_UNSUPPORTED) {
+        *err = why;
+        return -1;
+    }
+    sender_set_reading(sender, true);
+    return 0;
+}
 
 struct stdin_sender *stdin_sender_new(const struct stdin_sender_options *options, struct err *err)
 {
     struct loop *loop = connection_loop(options->connection);
     struct stdin_sender *sender = alloc_zero(1, sizeof *sender);
-    struct err why;
 
     sender->options = *options;
+    sender->terminal.fd = -1;
     sender->retry_ms = RETRY_MIN_MS;
-    sender->next_read = loop_timer_new(loop, sender_on_next_read, sender);
+    sender->next_read = loop_timer_new(loop, sender_read, sender);
     sender->retry = loop_timer_new(loop, sender_on_retry, sender);
-    sender->watch = loop_watch_new(loop, options->fd, LOOP_READ, sender_on_readable, sender, &why);
-    if (!sender->watch && why.code != ERR_UNSUPPORTED) {
-        *err = why;
-        stdin_sender_free(sender);
-        return NULL;
-    }
-    sender_set_reading(sender, true);
-    return sender;
+    if (sender_start(sender, loop, err) == 0)
+        return sender;
+    stdin_sender_free(sender);
+    return NULL;
+}
+
+void stdin_sender_drop_signals(struct stdin_sender *sender)
+{
+    loop_signals_free(TAKE_PTR(sender->signals));
 }
 
 void stdin_sender_free(struct stdin_sender *sender)
 {
     if (!sender)
         return;
+    stdin_sender_drop_signals(sender);
+    terminal_restore(&sender->terminal);
+    sender->options.console->set_raw(false);
     for (size_t i = 0; i < WINDOW; i++)
         connection_cancel(sender->options.connection, sender->calls[i]);
     loop_watch_free(sender->watch);

@@ -40,7 +40,7 @@ static int send_blocks(struct cp *cp, int fd, const char *name, const struct rem
         if (remote_write(file, offset, cp->block, (size_t)n, err))
             return -1;
         offset += (uint64_t)n;
-        progress_add_bytes(&cp->progress, (size_t)n);
+        progress_add(&cp->progress, 0, (size_t)n);
     }
 }
 
@@ -48,45 +48,25 @@ static int upload_contents(struct cp *cp, int fd, const char *name, const struct
                            struct err *err)
 {
     if (remote_open(file, REMOTE_REPLACE, err) ||
-        cp_close(file, send_blocks(cp, fd, name, file, err), err))
+        remote_close(file, send_blocks(cp, fd, name, file, err), err))
         return -1;
-    progress_add_file(&cp->progress);
+    progress_add(&cp->progress, 1, 0);
     return 0;
 }
 
-/* --- a directory --- */
+/* --- one entry --- */
 
-struct level {
-    DIR *stream;
-    char *local; /* for messages */
-    char *remote;
-    mode_t mode;
+/* An entry of the directory that is being read. */
+struct item {
+    int dir;
+    const char *name;
+    const char *local;
+    const char *remote;
+    struct stat st;
 };
-
-struct upload_tree {
-    struct cp *cp;
-    struct level levels[CP_DEPTH_MAX];
-    size_t depth;
-    bool keeps_root; /* its mode: it was there before */
-};
-
-static void level_done(struct level *level)
-{
-    if (level->stream)
-        closedir(level->stream);
-    free(level->local);
-    free(level->remote);
-    *level = (struct level){0};
-}
-
-static void upload_tree_done(struct upload_tree *tree)
-{
-    while (tree->depth)
-        level_done(&tree->levels[--tree->depth]);
-}
 
 /* A server without modes is reported once. */
-static int set_mode(struct upload_tree *tree, const struct remote_file *file, mode_t mode,
+static int set_mode(struct cp_tree *tree, const struct remote_file *file, mode_t mode,
                     struct err *err)
 {
     struct cp *cp = tree->cp;
@@ -101,18 +81,7 @@ static int set_mode(struct upload_tree *tree, const struct remote_file *file, mo
     return 0;
 }
 
-/* --- one entry --- */
-
-/* An entry of the directory that is being read. */
-struct item {
-    int dir;
-    const char *name;
-    char *local;
-    char *remote;
-    struct stat st;
-};
-
-static int upload_file(struct upload_tree *tree, const struct item *item, struct err *err)
+static int upload_file(struct cp_tree *tree, const struct item *item, struct err *err)
 {
     const struct remote_file file = cp_remote(tree->cp, item->remote);
     AUTO_CLOSE int fd =
@@ -125,7 +94,7 @@ static int upload_file(struct upload_tree *tree, const struct item *item, struct
     return set_mode(tree, &file, item->st.st_mode, err);
 }
 
-static int upload_link(struct upload_tree *tree, const struct item *item, struct err *err)
+static int upload_link(struct cp_tree *tree, const struct item *item, struct err *err)
 {
     const struct remote_file file = cp_remote(tree->cp, item->remote);
     char target[PATH_MAX];
@@ -145,82 +114,56 @@ static int upload_link(struct upload_tree *tree, const struct item *item, struct
                : -1;
 }
 
-/* Takes over what `level` owns, also on failure. */
-static int upload_push(struct upload_tree *tree, struct level level, struct err *err)
+/* The directory is made at the server and is the next to be read. */
+static int upload_enter(struct cp_tree *tree, const struct item *item, int flags, struct err *err)
 {
-    const struct remote_file file = cp_remote(tree->cp, level.remote);
+    const struct remote_file file = cp_remote(tree->cp, item->remote);
+    struct cp_level level = {
+        .dir = openat(item->dir, item->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags)};
+    struct stat st;
 
-    if (tree->depth == CP_DEPTH_MAX)
+    if (level.dir >= 0 && fstat(level.dir, &st) == 0)
+        level.stream = fdopendir(level.dir);
+    if (!level.stream) {
+        err_sys(err, "%s", item->local);
+    } else if (tree->depth == CP_DEPTH_MAX) {
         err_set(err, ERR_LIMIT, "more than %d directories deep, and not copied: %s", CP_DEPTH_MAX,
-                level.local);
-    else if (remote_make_dir(&file, err) == 0) {
+                item->local);
+    } else if (remote_make_dir(&file, err) == 0) {
+        level.local = alloc_str(item->local);
+        level.remote = alloc_str(item->remote);
+        level.mode = st.st_mode;
         tree->levels[tree->depth++] = level;
         return 0;
     }
-    level_done(&level);
+    cp_level_done(&level);
     return -1;
 }
 
-/* Takes `fd`, also on failure. */
-static int upload_enter(struct upload_tree *tree, int fd, const char *local, const char *remote,
-                        struct err *err)
+static int upload_item(struct cp_tree *tree, const struct item *item, struct err *err)
 {
-    struct level level = {.local = alloc_str(local), .remote = alloc_str(remote)};
-    struct stat st;
+    mode_t mode = item->st.st_mode;
 
-    if (fd >= 0 && fstat(fd, &st) == 0)
-        level.stream = fdopendir(fd);
-    if (!level.stream) {
-        err_sys(err, "%s", local);
-        if (fd >= 0)
-            close(fd);
-        level_done(&level);
-        return -1;
-    }
-    level.mode = st.st_mode;
-    return upload_push(tree, level, err);
-}
-
-static const char *special_name(mode_t mode)
-{
-    switch (mode & S_IFMT) {
-    case S_IFIFO:
-        return "a named pipe";
-    case S_IFSOCK:
-        return "a socket";
-    case S_IFCHR:
-    case S_IFBLK:
-        return "a device";
-    default:
-        return "neither file nor directory nor link";
-    }
-}
-
-static int upload_item(struct upload_tree *tree, const struct item *item, struct err *err)
-{
-    switch (item->st.st_mode & S_IFMT) {
-    case S_IFDIR:
-        return upload_enter(
-            tree, openat(item->dir, item->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
-            item->local, item->remote, err);
-    case S_IFREG:
+    if (S_ISDIR(mode))
+        return upload_enter(tree, item, O_NOFOLLOW, err);
+    if (S_ISREG(mode))
         return upload_file(tree, item, err);
-    case S_IFLNK:
+    if (S_ISLNK(mode))
         return upload_link(tree, item, err);
-    default:
-        return err_set(err, ERR_INVALID, "%s is not copied: it is %s", item->local,
-                       special_name(item->st.st_mode));
-    }
+    return err_set(err, ERR_INVALID, "%s is not copied: it is %s", item->local,
+                   S_ISFIFO(mode)                   ? "a named pipe"
+                   : S_ISSOCK(mode)                 ? "a socket"
+                   : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
+                                                    : "neither file nor directory nor link");
 }
 
 /* --- all of them --- */
 
-static void upload_name(struct upload_tree *tree, const struct level *level, const char *name)
+static void upload_name(struct cp_tree *tree, const struct cp_level *level, const char *name)
 {
     AUTO_FREE char *local = path_join(level->local, name);
     AUTO_FREE char *remote = path_join(level->remote, name);
-    struct item item = {
-        .dir = dirfd(level->stream), .name = name, .local = local, .remote = remote};
+    struct item item = {.dir = level->dir, .name = name, .local = local, .remote = remote};
     struct err err;
 
     if (fstatat(item.dir, name, &item.st, AT_SYMLINK_NOFOLLOW))
@@ -230,52 +173,41 @@ static void upload_name(struct upload_tree *tree, const struct level *level, con
     cp_report(tree->cp, &err);
 }
 
-/* The directory is finished. */
-static void upload_leave(struct upload_tree *tree)
+static void upload_step(struct cp_tree *tree)
 {
-    struct level *level = &tree->levels[tree->depth - 1];
+    struct cp_level *level = &tree->levels[tree->depth - 1];
     const struct remote_file file = cp_remote(tree->cp, level->remote);
-    struct err err;
-
-    if ((tree->depth > 1 || !tree->keeps_root) && set_mode(tree, &file, level->mode, &err))
-        cp_report(tree->cp, &err);
-    level_done(level);
-    tree->depth--;
-}
-
-static void upload_step(struct upload_tree *tree)
-{
-    const struct level *level = &tree->levels[tree->depth - 1];
     const struct dirent *entry;
     struct err err;
 
     errno = 0;
     entry = readdir(level->stream);
-    if (entry && (entry->d_name[0] != '.' ||
-                  (entry->d_name[1] && (entry->d_name[1] != '.' || entry->d_name[2])))) {
-        upload_name(tree, level, entry->d_name);
-    } else if (!entry) {
-        if (errno) {
-            err_sys(&err, "%s", level->local);
-            cp_report(tree->cp, &err);
-        }
-        upload_leave(tree);
+    if (entry) {
+        if (!str_eq(entry->d_name, ".") && !str_eq(entry->d_name, ".."))
+            upload_name(tree, level, entry->d_name);
+        return;
     }
+    if (errno) {
+        err_sys(&err, "%s", level->local);
+        cp_report(tree->cp, &err);
+    }
+    if ((tree->depth > 1 || !tree->keeps_root) && set_mode(tree, &file, level->mode, &err))
+        cp_report(tree->cp, &err);
+    cp_level_done(level);
+    tree->depth--;
 }
 
-static int upload_tree_copy(struct cp *cp, const char *from, const struct remote_file *to,
-                            struct err *err)
+static int upload_tree(struct cp *cp, const char *from, const struct remote_file *to,
+                       struct err *err)
 {
-    AUTO(upload_tree_done) struct upload_tree tree = {.cp = cp};
+    AUTO(cp_tree_done) struct cp_tree tree = {.cp = cp};
+    const struct item root = {.dir = AT_FDCWD, .name = from, .local = from, .remote = to->path};
     struct remote_info info;
 
-    if (remote_stat(to, &info, err) ||
-        upload_enter(&tree, open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), from, to->path, err))
+    if (remote_stat(to, &info, err) || upload_enter(&tree, &root, 0, err))
         return -1;
     tree.keeps_root = info.kind == REMOTE_DIR;
-    while (tree.depth && !connection_is_lost(cp->connection))
-        upload_step(&tree);
-    return tree.depth ? err_set(err, ERR_SYSTEM, "the server is gone") : 0;
+    return cp_tree_walk(&tree, upload_step, err);
 }
 
 /* --- the way up --- */
@@ -298,27 +230,20 @@ static char *upload_path(const struct remote_file *file, const char *from, struc
     return *name ? path_join(file->path, name) : alloc_str(file->path);
 }
 
-static int open_source(const char *path, bool *ret_is_dir, struct err *err)
-{
-    struct stat info;
-    AUTO_CLOSE int fd = str_eq(path, "-") ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-                                          : open(path, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0 || fstat(fd, &info))
-        return err_sys(err, "%s", path);
-    *ret_is_dir = S_ISDIR(info.st_mode);
-    return TAKE_FD(fd);
-}
-
 int upload(struct cp *cp, const char *from, const struct remote_file *to, struct err *err)
 {
-    bool is_dir = false;
-    AUTO_CLOSE int fd = open_source(from, &is_dir, err);
-    AUTO_FREE char *path = fd < 0 ? NULL : upload_path(to, from, err);
-    struct remote_file file = {.connection = cp->connection, .path = path, .shown = to->shown};
+    AUTO_CLOSE int fd = str_eq(from, "-") ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                                          : open(from, O_RDONLY | O_CLOEXEC);
+    AUTO_FREE char *path = NULL;
+    struct remote_file file = *to;
+    struct stat info;
 
+    if (fd < 0 || fstat(fd, &info))
+        return err_sys(err, "%s", from);
+    path = upload_path(to, from, err);
     if (!path)
         return -1;
-    return is_dir ? upload_tree_copy(cp, from, &file, err)
-                  : upload_contents(cp, fd, from, &file, err);
+    file.path = path;
+    return S_ISDIR(info.st_mode) ? upload_tree(cp, from, &file, err)
+                                 : upload_contents(cp, fd, from, &file, err);
 }

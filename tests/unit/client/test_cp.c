@@ -48,9 +48,9 @@ static void a_short_copy_shows_nothing(void **state)
 
     clock_freeze(CLOCK_NS_PER_S, 0);
     progress_init(&progress, slave);
-    progress_add_bytes(&progress, 5);
+    progress_add(&progress, 0, 5);
     clock_advance(PROGRESS_AFTER_NS - 1);
-    progress_add_file(&progress);
+    progress_add(&progress, 1, 0);
     progress_clear(&progress);
     assert_shown("");
 }
@@ -61,16 +61,16 @@ static void a_long_one_shows_how_far_it_is_now_and_then(void **state)
 
     clock_freeze(CLOCK_NS_PER_S, 0);
     progress_init(&progress, slave);
-    progress_add_bytes(&progress, 5);
+    progress_add(&progress, 0, 5);
     clock_advance(PROGRESS_AFTER_NS);
-    progress_add_bytes(&progress, 2048);
+    progress_add(&progress, 0, 2048);
     assert_shown("\r0 files, 2.0 KiB\033[K");
-    progress_add_file(&progress);
+    progress_add(&progress, 1, 0);
     clock_advance(PROGRESS_EVERY_NS - 1);
-    progress_add_bytes(&progress, 1);
+    progress_add(&progress, 0, 1);
     assert_shown("");
     clock_advance(1);
-    progress_add_bytes(&progress, 1);
+    progress_add(&progress, 0, 1);
     assert_shown("\r1 file, 2.0 KiB\033[K");
     progress_clear(&progress);
     assert_shown("\r\033[K");
@@ -87,7 +87,7 @@ static void without_a_terminal_nothing_is_shown(void **state)
     clock_freeze(CLOCK_NS_PER_S, 0);
     progress_init(&progress, ends[1]);
     clock_advance(2 * PROGRESS_AFTER_NS);
-    progress_add_file(&progress);
+    progress_add(&progress, 1, 0);
     progress_clear(&progress);
     assert_int_equal(read(ends[0], ends, 1), -1);
     close(ends[0]);

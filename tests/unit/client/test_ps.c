@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "client/ps.h"
+#include "client/client.h"
 
 #include <stdint.h>
 #include <string.h>
