@@ -8,30 +8,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static enum fd_kind fd_kind_of(mode_t mode)
-{
-    if (S_ISDIR(mode))
-        return FD_DIR;
-    if (S_ISREG(mode))
-        return FD_FILE;
-    if (S_ISLNK(mode))
-        return FD_SYMLINK;
-    return FD_OTHER;
-}
 
 int fd_kind_at(int dir, const char *path, enum fd_kind *ret_kind, struct err *err)
 {
     struct stat st;
 
     if (!sys_fault() && fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-        *ret_kind = fd_kind_of(st.st_mode);
+        *ret_kind = S_ISDIR(st.st_mode) ? FD_DIR : FD_OTHER;
         return 0;
     }
     if (errno != ENOENT && errno != ENOTDIR)
@@ -119,7 +106,7 @@ int fd_write_all(int fd, const void *data, size_t len, struct err *err)
 int fd_sealed_memory(const char *name, const void *data, size_t len, struct err *err)
 {
     const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
-    AUTO_CLOSE int fd = sys_memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    AUTO_CLOSE int fd = sys_fault() ? -1 : memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
     if (fd < 0)
         return err_sys(err, "making an anonymous file");
@@ -128,21 +115,6 @@ int fd_sealed_memory(const char *name, const void *data, size_t len, struct err 
     if (sys_fault() || fcntl(fd, F_ADD_SEALS, seals) || lseek(fd, 0, SEEK_SET))
         return err_sys(err, "sealing an anonymous file");
     return TAKE_FD(fd);
-}
-
-char *fd_target(int fd, struct err *err)
-{
-    char link[32];
-    char target[PATH_MAX];
-    ssize_t len;
-
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    len = sys_fault() ? -1 : readlink(link, target, sizeof target - 1);
-    if (len < 0) {
-        err_sys(err, "reading %s", link);
-        return NULL;
-    }
-    return alloc_strn(target, (size_t)len);
 }
 
 int fd_set_nonblocking(int fd, bool on, struct err *err)

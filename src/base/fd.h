@@ -11,7 +11,7 @@
 struct buf;
 
 /* What a path names, without following a symlink in its last component. */
-enum fd_kind { FD_MISSING, FD_DIR, FD_FILE, FD_SYMLINK, FD_OTHER };
+enum fd_kind { FD_MISSING, FD_DIR, FD_OTHER };
 
 /* Kind of `path` relative to `dir` (AT_FDCWD for the current directory). A missing parent counts as
  * missing; any other failure is an error. */
@@ -34,8 +34,5 @@ int fd_write_all(int fd, const void *data, size_t len, struct err *err);
 
 /* Anonymous file holding `data`, sealed against any change, offset 0. */
 int fd_sealed_memory(const char *name, const void *data, size_t len, struct err *err);
-
-/* Where the descriptor points, from /proc/self/fd; caller frees. NULL on failure. */
-char *fd_target(int fd, struct err *err);
 
 int fd_set_nonblocking(int fd, bool on, struct err *err);

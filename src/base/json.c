@@ -13,7 +13,6 @@
 #include "base/strv.h"
 #include "base/utf8.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -117,29 +116,10 @@ bool json_at_is_given(const struct json_at *at)
     return at->value && !json_is_null(at->value);
 }
 
-static bool is_plain_word(const char *key)
-{
-    for (const char *c = key; *c; c++)
-        if (!isalnum((unsigned char)*c) && *c != '_' && *c != '-')
-            return false;
-    return *key != '\0';
-}
-
-static void json_path_append(struct buf *path, const struct json_at *at)
-{
-    if (!at->up)
-        buf_append_str(path, "$");
-    else if (!at->key)
-        buf_appendf(path, "[%zu]", at->index);
-    else if (is_plain_word(at->key))
-        buf_appendf(path, ".%s", at->key);
-    else
-        buf_appendf(path, "[\"%.64s\"]", at->key);
-}
-
 /* The list runs upwards, the text downwards. Its length is bounded by the depth of the document. */
 char *json_at_path(const struct json_at *at)
 {
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
     const struct json_at *steps[JSON_DEPTH_MAX + 2];
     size_t len = 0;
     AUTO(buf_done) struct buf path = {0};
@@ -147,8 +127,17 @@ char *json_at_path(const struct json_at *at)
     buf_init(&path, PATH_TEXT_MAX);
     for (; at && len < sizeof steps / sizeof *steps; at = at->up)
         steps[len++] = at;
-    while (len)
-        json_path_append(&path, steps[--len]);
+    while (len) {
+        at = steps[--len];
+        if (!at->up)
+            buf_append_str(&path, "$");
+        else if (!at->key)
+            buf_appendf(&path, "[%zu]", at->index);
+        else if (*at->key && !at->key[strspn(at->key, plain)])
+            buf_appendf(&path, ".%s", at->key);
+        else
+            buf_appendf(&path, "[\"%.64s\"]", at->key);
+    }
     return buf_take(&path);
 }
 
@@ -162,14 +151,13 @@ int json_at_fail(const struct json_at *at, struct err *err, const char *fmt, ...
     if (vasprintf(&text, fmt, args) < 0)
         text = NULL;
     va_end(args);
-    err_set(err, ERR_INVALID, "%s: %s", path, text ? text : fmt);
-    return -1;
+    return err_set(err, ERR_INVALID, "%s: %s", path, text ? text : fmt);
 }
 
 static int json_at_mistyped(const struct json_at *at, const char *wanted, struct err *err)
 {
-    json_at_fail(at, err, "%s, should be %s", at->value ? "has the wrong type" : "missing", wanted);
-    return -1;
+    return json_at_fail(at, err, "%s, should be %s", at->value ? "has the wrong type" : "missing",
+                        wanted);
 }
 
 int json_at_object(const struct json_at *at, struct err *err)
@@ -217,19 +205,9 @@ int json_at_integer(const struct json_at *at, int64_t min, int64_t max, int64_t 
     return 0;
 }
 
-static char *json_list_words(const char *const *words)
-{
-    AUTO(buf_done) struct buf list = {0};
-
-    buf_init(&list, PATH_TEXT_MAX);
-    for (size_t i = 0; words[i]; i++)
-        buf_appendf(&list, "%s\"%s\"", i ? ", " : "", words[i]);
-    return buf_take(&list);
-}
-
 int json_at_word(const struct json_at *at, const char *const *words, size_t *ret, struct err *err)
 {
-    AUTO_FREE char *list = NULL;
+    AUTO(buf_done) struct buf list = {.max = PATH_TEXT_MAX};
     const char *text = NULL;
 
     if (json_at_string(at, &text, err))
@@ -239,9 +217,9 @@ int json_at_word(const struct json_at *at, const char *const *words, size_t *ret
             *ret = i;
             return 0;
         }
+        buf_appendf(&list, "%s\"%s\"", i ? ", " : "", words[i]);
     }
-    list = json_list_words(words);
-    return json_at_fail(at, err, "\"%.40s\" is not one of %s", text, list);
+    return json_at_fail(at, err, "\"%.40s\" is not one of %s", text, list.data ? list.data : "");
 }
 
 int json_at_check_keys(const struct json_at *at, const char *const *known, struct strv *ignored,
@@ -251,7 +229,6 @@ int json_at_check_keys(const struct json_at *at, const char *const *known, struc
 
     for (void *iter = json_object_iter(object); iter; iter = json_object_iter_next(object, iter)) {
         struct json_at field = json_at_field(at, json_object_iter_key(iter));
-        const char *nearest;
         size_t i = 0;
 
         while (known[i] && !str_eq(known[i], field.key))
@@ -262,9 +239,9 @@ int json_at_check_keys(const struct json_at *at, const char *const *known, struc
             strv_push_take(ignored, json_at_path(&field));
             continue;
         }
-        nearest = str_nearest(field.key, known);
-        if (nearest)
-            return json_at_fail(&field, err, "unknown key, did you mean \"%s\"?", nearest);
+        if (str_nearest(field.key, known))
+            return json_at_fail(&field, err, "unknown key, did you mean \"%s\"?",
+                                str_nearest(field.key, known));
         return json_at_fail(&field, err, "unknown key");
     }
     return 0;

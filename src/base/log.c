@@ -31,8 +31,13 @@ static const struct {
     [LOG_LEVEL_DEBUG] = {"debug", '7'},
 };
 
-static const char text_end[] = "\n", text_cut[] = " cut=true\n";
-static const char json_end[] = "}\n", json_cut[] = ",\"cut\":true}\n";
+/* By form, for a line that is whole and one that is cut */
+static const char *const ends[][2] = {
+    [LOG_FORM_TEXT] = {"\n", " cut=true\n"},
+    [LOG_FORM_JSON] = {"}\n", ",\"cut\":true}\n"},
+};
+
+enum { LONGEST_END = sizeof ",\"cut\":true}\n" };
 
 struct log_line {
     char text[LOG_LINE_MAX];
@@ -62,7 +67,7 @@ void log_init(const struct log_options *options)
 
 static void log_put(struct log_line *line, const char *text, size_t len)
 {
-    const size_t room = sizeof line->text - sizeof json_cut - line->len;
+    const size_t room = sizeof line->text - LONGEST_END - line->len;
 
     if (line->is_full || len > room) {
         line->is_full = true;
@@ -150,8 +155,11 @@ static void log_put_text(struct log_line *line, const char *text)
         log_put_quoted(line, text, len);
 }
 
-static void log_put_value(struct log_line *line, const struct log_field *field)
+static void log_put_field(struct log_line *line, const struct log_field *field)
 {
+    const size_t before = line->len;
+
+    log_putf(line, settings.form == LOG_FORM_JSON ? ",\"%s\":" : " %s=", field->key);
     switch (field->kind) {
     case LOG_FIELD_TEXT:
         log_put_text(line, field->value.text);
@@ -166,14 +174,6 @@ static void log_put_value(struct log_line *line, const struct log_field *field)
         log_putf(line, "%s", field->value.b ? "true" : "false");
         break;
     }
-}
-
-static void log_put_field(struct log_line *line, const struct log_field *field)
-{
-    const size_t before = line->len;
-
-    log_putf(line, settings.form == LOG_FORM_JSON ? ",\"%s\":" : " %s=", field->key);
-    log_put_value(line, field);
     if (line->is_full) {
         line->len = before;
         line->is_full = false;
@@ -195,20 +195,11 @@ static void log_put_head(struct log_line *line, enum log_level level, const char
     log_put_text(line, event);
 }
 
-static void log_put_end(struct log_line *line)
-{
-    const bool json = settings.form == LOG_FORM_JSON;
-    const char *end = line->is_cut ? (json ? json_cut : text_cut) : (json ? json_end : text_end);
-    const size_t len = strlen(end);
-
-    memcpy(line->text + line->len, end, len); /* log_put() keeps room for the longest */
-    line->len += len;
-}
-
 void log_write(enum log_level level, const char *event, const struct log_field *fields)
 {
     const int saved = errno;
     struct log_line line;
+    const char *end;
 
     if (level > settings.level)
         return;
@@ -217,7 +208,9 @@ void log_write(enum log_level level, const char *event, const struct log_field *
     log_put_head(&line, level, event);
     for (; fields->key; fields++)
         log_put_field(&line, fields);
-    log_put_end(&line);
+    end = ends[settings.form][line.is_cut];
+    memcpy(line.text + line.len, end, strlen(end)); /* log_put() keeps room for the longest */
+    line.len += strlen(end);
     while (write(settings.fd, line.text, line.len) < 0 && errno == EINTR)
         ;
     errno = saved;

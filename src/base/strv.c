@@ -3,8 +3,6 @@
 
 #include "base/alloc.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,18 +24,6 @@ void strv_push_take(struct strv *strv, char *text)
 void strv_push(struct strv *strv, const char *text)
 {
     strv_push_take(strv, alloc_str(text));
-}
-
-void strv_pushf(struct strv *strv, const char *fmt, ...)
-{
-    char *text = NULL;
-    va_list args;
-
-    va_start(args, fmt);
-    if (vasprintf(&text, fmt, args) < 0)
-        abort();
-    va_end(args);
-    strv_push_take(strv, text);
 }
 
 void strv_push_all(struct strv *strv, char *const *items)

@@ -1,6 +1,8 @@
 /* A list of owned strings, always NULL-terminated behind `len`, so `items` is an argv or envp. */
 #pragma once
 
+#include "base/alloc.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -13,7 +15,7 @@ struct strv {
 void strv_done(struct strv *strv);
 void strv_push(struct strv *strv, const char *text); /* copies */
 void strv_push_take(struct strv *strv, char *text);  /* takes ownership of `text` */
-void strv_pushf(struct strv *strv, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define strv_pushf(strv, ...) strv_push_take(strv, alloc_strf(__VA_ARGS__))
 void strv_push_all(struct strv *strv, char *const *items); /* NULL-terminated; NULL is empty */
 void strv_sort(struct strv *strv);                         /* bytewise */
 bool strv_has(const struct strv *strv, const char *text);

@@ -56,13 +56,6 @@ int sys_close_range(unsigned first, unsigned last, unsigned flags)
     return (int)syscall(SYS_close_range, first, last, flags);
 }
 
-int sys_memfd_create(const char *name, unsigned flags)
-{
-    if (sys_fault())
-        return -1;
-    return (int)syscall(SYS_memfd_create, name, flags);
-}
-
 int sys_pidfd_send_signal(int pidfd, int signal)
 {
     if (sys_fault())

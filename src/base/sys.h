@@ -27,7 +27,6 @@ struct sys_open_how {
 
 int sys_openat2(int dir, const char *path, const struct sys_open_how *how);
 int sys_close_range(unsigned first, unsigned last, unsigned flags);
-int sys_memfd_create(const char *name, unsigned flags);
 int sys_pidfd_send_signal(int pidfd, int signal);
 
 #ifdef CORDON_FAULTS

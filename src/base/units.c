@@ -12,22 +12,15 @@ struct unit {
     uint64_t factor;
 };
 
+#define KIB (UINT64_C(1) << 10)
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+#define TIB (UINT64_C(1) << 40)
+
 static const struct unit size_units[] = {
-    {"", 1},
-    {"B", 1},
-    {"K", UINT64_C(1) << 10},
-    {"KB", UINT64_C(1) << 10},
-    {"KiB", UINT64_C(1) << 10},
-    {"M", UINT64_C(1) << 20},
-    {"MB", UINT64_C(1) << 20},
-    {"MiB", UINT64_C(1) << 20},
-    {"G", UINT64_C(1) << 30},
-    {"GB", UINT64_C(1) << 30},
-    {"GiB", UINT64_C(1) << 30},
-    {"T", UINT64_C(1) << 40},
-    {"TB", UINT64_C(1) << 40},
-    {"TiB", UINT64_C(1) << 40},
-    {NULL, 0},
+    {"", 1},      {"B", 1},    {"K", KIB},   {"KB", KIB},  {"KiB", KIB},
+    {"M", MIB},   {"MB", MIB}, {"MiB", MIB}, {"G", GIB},   {"GB", GIB},
+    {"GiB", GIB}, {"T", TIB},  {"TB", TIB},  {"TiB", TIB}, {NULL, 0},
 };
 
 static const struct unit duration_units[] = {
@@ -79,12 +72,12 @@ static const char *read_fraction(const char *text, struct number *number)
     return text;
 }
 
-static const struct unit *unit_find(const struct unit *units, const char *name)
+/* 0: no such unit. */
+static uint64_t unit_factor(const struct unit *units, const char *name)
 {
-    for (; units->name; units++)
-        if (!strcasecmp(units->name, name))
-            return units;
-    return NULL;
+    while (units->name && strcasecmp(units->name, name) != 0)
+        units++;
+    return units->factor;
 }
 
 /* false when the result does not fit. fraction < scale, so its part is below the factor and
@@ -106,17 +99,15 @@ int units_parse_size(const char *text, uint64_t *ret_bytes, struct err *err)
 {
     struct number number = {.scale = 1};
     const char *rest = read_whole(text, &number.whole);
-    const struct unit *unit = rest ? unit_find(size_units, rest) : NULL;
-    uint64_t value;
+    uint64_t factor = rest ? unit_factor(size_units, rest) : 0;
 
-    if (!unit)
+    if (!factor)
         return err_set(err, ERR_INVALID,
                        "'%s' is not a size: write a whole number of bytes, or with K, M, G or T "
                        "behind it, as in 512M",
                        text);
-    if (!number_scale(&number, unit->factor, &value))
+    if (!number_scale(&number, factor, ret_bytes))
         return err_set(err, ERR_INVALID, "the size '%s' is too large", text);
-    *ret_bytes = value;
     return 0;
 }
 
@@ -124,20 +115,18 @@ int units_parse_duration(const char *text, uint64_t *ret_ns, struct err *err)
 {
     struct number number = {.scale = 1};
     const char *rest = read_whole(text, &number.whole);
-    const struct unit *unit;
-    uint64_t value;
+    uint64_t factor;
 
     if (rest && *rest == '.')
         rest = read_fraction(rest + 1, &number);
-    unit = rest ? unit_find(duration_units, rest) : NULL;
-    if (!unit)
+    factor = rest ? unit_factor(duration_units, rest) : 0;
+    if (!factor)
         return err_set(err, ERR_INVALID,
                        "'%s' is not a duration: write a number of seconds, or with ms, s, m or h "
                        "behind it, as in 1.5s",
                        text);
-    if (!number_scale(&number, unit->factor, &value))
+    if (!number_scale(&number, factor, ret_ns))
         return err_set(err, ERR_INVALID, "the duration '%s' is too long", text);
-    *ret_ns = value;
     return 0;
 }
 

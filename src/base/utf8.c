@@ -26,25 +26,19 @@ static const struct utf8_row {
     {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
 };
 
-static const struct utf8_row *utf8_row_find(uint8_t first)
-{
-    for (size_t i = 0; i < sizeof utf8_rows / sizeof *utf8_rows; i++)
-        if (first >= utf8_rows[i].first_min && first <= utf8_rows[i].first_max)
-            return &utf8_rows[i];
-    return NULL;
-}
-
 enum utf8_kind utf8_next(const char *text, size_t len, size_t *ret_len)
 {
     const uint8_t *bytes = (const uint8_t *)text;
-    const struct utf8_row *row;
+    const struct utf8_row *row = utf8_rows;
+    const struct utf8_row *end = utf8_rows + sizeof utf8_rows / sizeof *utf8_rows;
     size_t n = 1;
 
     *ret_len = 1;
     if (bytes[0] < 0x80)
         return UTF8_VALID;
-    row = utf8_row_find(bytes[0]);
-    if (!row)
+    while (row < end && (bytes[0] < row->first_min || bytes[0] > row->first_max))
+        row++;
+    if (row == end)
         return UTF8_INVALID;
     for (uint8_t min = row->second_min, max = row->second_max; n < row->len; n++) {
         *ret_len = n;

@@ -9,6 +9,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/program.h"
 #include "base/str.h"
 #include "base/units.h"
 #include "sandbox/sandbox.h"
@@ -99,7 +100,7 @@ void host_facts_read(const char *root, struct host_facts *ret)
 {
     AUTO_FREE char *lsm = read_line(root, "/sys/kernel/security/lsm");
     struct utsname system = {.release = ""};
-    ssize_t len;
+    AUTO_FREE char *self = program_self();
 
     *ret = (struct host_facts){
         .is_root = geteuid() == 0,
@@ -115,8 +116,7 @@ void host_facts_read(const char *root, struct host_facts *ret)
     snprintf(ret->lsm, sizeof ret->lsm, "%s", lsm ? lsm : "");
     uname(&system);
     snprintf(ret->release, sizeof ret->release, "%s", system.release);
-    len = readlink("/proc/self/exe", ret->program, sizeof ret->program - 1);
-    ret->program[len < 0 ? 0 : len] = '\0';
+    snprintf(ret->program, sizeof ret->program, "%s", self);
 }
 
 /* --- remedies --- */

@@ -42,6 +42,18 @@
 
 /* --- a loop as a descriptor --- */
 
+struct loop {
+    struct event_base *base;
+    struct list running; /* timers */
+    bool is_dispatching; /* in loop_dispatch(), which looks after the timerfd itself */
+
+    /* For a loop of the host's; NULL and -1 before loop_fd() */
+    struct loop_watch *host_watch; /* of the timerfd */
+    int host_epoll;                /* libevent's; borrowed */
+    int host_timer;
+    uint64_t host_due_ns; /* what the timerfd is set to; UINT64_MAX: not set */
+};
+
 /* Not clock_now_ns(): the kernel's timers go on while a test has stopped that one. */
 static uint64_t loop_clock_ns(void)
 {
@@ -50,13 +62,6 @@ static uint64_t loop_clock_ns(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * CLOCK_NS_PER_S + (uint64_t)now.tv_nsec;
 }
-
-struct embedding {
-    int epoll; /* libevent's; borrowed */
-    int timer;
-    uint64_t due_ns; /* UINT64_MAX: not set */
-    struct loop_watch *watch;
-};
 
 /* Long enough for the watches of ten thousand sessions. */
 #define FDINFO_MAX ((size_t)8 << 20)
@@ -91,63 +96,25 @@ static int find_epoll(int fd, struct err *err)
         return err_sys(err, "reading /proc/self/fd");
     while ((entry = readdir(dir))) {
         int number = (int)strtol(entry->d_name, NULL, 10);
-        struct err ignored;
-        AUTO_FREE char *target = *entry->d_name == '.' ? NULL : fd_target(number, &ignored);
+        char target[32] = "";
 
-        if (target && str_eq(target, "anon_inode:[eventpoll]") && epoll_watches(number, fd))
+        if (readlinkat(dirfd(dir), entry->d_name, target, sizeof target - 1) > 0 &&
+            str_eq(target, "anon_inode:[eventpoll]") && epoll_watches(number, fd))
             return number;
     }
     return err_set(err, ERR_UNSUPPORTED, "the descriptor of the event loop cannot be found");
 }
 
-static void embedding_ready(void *data, int fd, unsigned ready)
+static void host_timer_ready(void *data, int fd, unsigned ready)
 {
     uint64_t count; /* how often it went off does not matter */
 
     if (read(fd, &count, sizeof count) == (ssize_t)sizeof count)
-        ((struct embedding *)data)->due_ns = UINT64_MAX;
+        ((struct loop *)data)->host_due_ns = UINT64_MAX;
 }
 
-static void embedding_free(struct embedding *embedding)
-{
-    if (!embedding)
-        return;
-    loop_watch_free(embedding->watch);
-    if (embedding->timer >= 0)
-        close(embedding->timer);
-    free(embedding);
-}
-
-static void embedding_auto(struct embedding **slot)
-{
-    embedding_free(*slot);
-}
-
-/* NULL on failure. */
-static struct embedding *embedding_new(struct loop *loop, struct err *err)
-{
-    AUTO(embedding_auto) struct embedding *embedding = alloc_zero(1, sizeof *embedding);
-
-    embedding->due_ns = UINT64_MAX;
-    embedding->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (embedding->timer < 0) {
-        err_sys(err, "making a timer descriptor");
-        return NULL;
-    }
-    embedding->watch =
-        loop_watch_new(loop, embedding->timer, LOOP_READ, embedding_ready, embedding, err);
-    if (!embedding->watch)
-        return NULL;
-    embedding->epoll = find_epoll(embedding->timer, err);
-    return embedding->epoll < 0 ? NULL : TAKE_PTR(embedding);
-}
-
-static int embedding_fd(const struct embedding *embedding)
-{
-    return embedding->epoll;
-}
-
-static void embedding_set(struct embedding *embedding, uint64_t due_ns)
+/* The descriptor gets readable at `due_ns` on CLOCK_MONOTONIC (0 or past: at once). */
+static void host_timer_set(struct loop *loop, uint64_t due_ns)
 {
     bool is_never = due_ns == UINT64_MAX;
     struct itimerspec when = {
@@ -155,40 +122,26 @@ static void embedding_set(struct embedding *embedding, uint64_t due_ns)
                      .tv_nsec = is_never ? 0 : (long)(due_ns % CLOCK_NS_PER_S)},
     };
 
-    embedding->due_ns = due_ns;
+    loop->host_due_ns = due_ns;
     if (due_ns == 0)
         when.it_value.tv_nsec = 1; /* all zero would stop it */
-    timerfd_settime(embedding->timer, TFD_TIMER_ABSTIME, &when, NULL);
+    timerfd_settime(loop->host_timer, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-/* The descriptor gets readable at `due_ns` on CLOCK_MONOTONIC (0 or past: at once) or sooner. NULL
- * is taken and does nothing. */
-static void embedding_wake(struct embedding *embedding, uint64_t due_ns)
-{
-    if (embedding && due_ns < embedding->due_ns)
-        embedding_set(embedding, due_ns);
-}
-
-/* ... and not sooner; UINT64_MAX: never. Something that is due now, but was not done in the round
- * that is just over, is due in a millisecond: libevent's clock lags by a few. */
-static void embedding_rewind(struct embedding *embedding, uint64_t due_ns)
+/* After a round: at `due_ns` and not sooner; UINT64_MAX: never. Something that is due now, but was
+ * not done in the round that is just over, is due in a millisecond: libevent's clock lags by a
+ * few. */
+static void host_timer_rewind(struct loop *loop, uint64_t due_ns)
 {
     uint64_t soon_ns = loop_clock_ns() + CLOCK_NS_PER_MS;
 
     if (due_ns && due_ns < soon_ns) /* 0 is a deferred call: it is not held up by that clock */
         due_ns = soon_ns;
-    if (due_ns != embedding->due_ns)
-        embedding_set(embedding, due_ns);
+    if (due_ns != loop->host_due_ns)
+        host_timer_set(loop, due_ns);
 }
 
 /* --- the loop --- */
-
-struct loop {
-    struct event_base *base;
-    struct list running;         /* timers */
-    struct embedding *embedding; /* NULL before loop_fd() */
-    bool is_dispatching;         /* in loop_dispatch(), which looks after the embedding itself */
-};
 
 struct loop_watch {
     struct event *event;
@@ -248,14 +201,22 @@ struct loop *loop_new(struct err *err)
     }
     loop = alloc_zero(1, sizeof *loop);
     loop->base = base;
+    loop->host_epoll = loop->host_timer = -1;
     return loop;
+}
+
+static void host_close(struct loop *loop)
+{
+    loop_watch_free(TAKE_PTR(loop->host_watch));
+    if (loop->host_timer >= 0)
+        close(TAKE_FD(loop->host_timer));
 }
 
 void loop_free(struct loop *loop)
 {
     if (!loop)
         return;
-    embedding_free(loop->embedding);
+    host_close(loop);
     event_base_free(loop->base);
     free(loop);
 }
@@ -276,28 +237,21 @@ int loop_run(struct loop *loop, const bool *until, struct err *err)
 static void loop_watch_ready(evutil_socket_t fd, short what, void *data)
 {
     struct loop_watch *watch = data;
-    unsigned ready = 0;
 
-    if (what & EV_READ)
-        ready |= LOOP_READ;
-    if (what & EV_WRITE)
-        ready |= LOOP_WRITE;
-    watch->on_ready(watch->data, fd, ready);
+    watch->on_ready(watch->data, fd,
+                    (what & EV_READ ? LOOP_READ : 0u) | (what & EV_WRITE ? LOOP_WRITE : 0u));
 }
 
 static int loop_watch_arm(struct loop_watch *watch, unsigned interest)
 {
-    short what = EV_PERSIST;
+    const int what =
+        EV_PERSIST | (interest & LOOP_READ ? EV_READ : 0) | (interest & LOOP_WRITE ? EV_WRITE : 0);
 
-    if (interest & LOOP_READ)
-        what |= EV_READ;
-    if (interest & LOOP_WRITE)
-        what |= EV_WRITE;
     event_del(watch->event);
     watch->interest = interest;
     if (interest == LOOP_NOTHING)
         return 0;
-    event_assign(watch->event, watch->loop->base, watch->fd, what, loop_watch_ready, watch);
+    event_assign(watch->event, watch->loop->base, watch->fd, (short)what, loop_watch_ready, watch);
     return event_add(watch->event, NULL);
 }
 
@@ -384,8 +338,9 @@ void loop_timer_start(struct loop_timer *timer, uint64_t delay_ns)
     loop_timer_wait(timer, delay_ns);
     if (!list_is_linked(&timer->in_running))
         list_add(&timer->loop->running, &timer->in_running);
-    if (!timer->loop->is_dispatching)
-        embedding_wake(timer->loop->embedding, timer->due_ns);
+    if (timer->loop->host_watch && !timer->loop->is_dispatching &&
+        timer->due_ns < timer->loop->host_due_ns)
+        host_timer_set(timer->loop, timer->due_ns);
 }
 
 void loop_timer_stop(struct loop_timer *timer)
@@ -422,13 +377,20 @@ static uint64_t loop_due_ns(const struct loop *loop)
 
 int loop_fd(struct loop *loop, struct err *err)
 {
-    if (!loop->embedding) {
-        loop->embedding = embedding_new(loop, err);
-        if (!loop->embedding)
-            return -1;
-        embedding_rewind(loop->embedding, loop_due_ns(loop));
-    }
-    return embedding_fd(loop->embedding);
+    if (loop->host_watch)
+        return loop->host_epoll;
+    loop->host_due_ns = UINT64_MAX;
+    loop->host_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (loop->host_timer < 0)
+        return err_sys(err, "making a timer descriptor");
+    loop->host_watch =
+        loop_watch_new(loop, loop->host_timer, LOOP_READ, host_timer_ready, loop, err);
+    loop->host_epoll = loop->host_watch ? find_epoll(loop->host_timer, err) : -1;
+    if (loop->host_epoll < 0)
+        host_close(loop);
+    else
+        host_timer_rewind(loop, loop_due_ns(loop));
+    return loop->host_epoll;
 }
 
 /* By epoll_wait(2), which costs a turn less in the kernel than poll(2) on its descriptor. */
@@ -461,8 +423,8 @@ int loop_dispatch(struct loop *loop, struct err *err)
     loop->is_dispatching = false;
     if (rc < 0)
         return err_sys(err, "looking for events");
-    if (loop->embedding)
-        embedding_rewind(loop->embedding, due_ns);
+    if (loop->host_watch)
+        host_timer_rewind(loop, due_ns);
     return 0;
 }
 
@@ -492,8 +454,7 @@ struct loop_signals *loop_signals_new(struct loop *loop, const int *list, loop_s
         return NULL;
     }
     signals = alloc_zero(1, sizeof *signals);
-    signals->on_signal = on_signal;
-    signals->data = data;
+    *signals = (struct loop_signals){.on_signal = on_signal, .data = data};
     signals->watch = loop_watch_new(loop, fd, LOOP_READ, loop_signals_ready, signals, err);
     if (!signals->watch) {
         free(signals);

@@ -74,13 +74,6 @@ static int run_sealed_memory(struct err *err)
     return check_fd(fd_sealed_memory("test", "abc", 3, err));
 }
 
-static int run_target(struct err *err)
-{
-    AUTO_FREE char *target = fd_target(0, err);
-
-    return target ? 0 : -1;
-}
-
 static int run_nonblocking(struct err *err)
 {
     AUTO_CLOSE int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -98,7 +91,6 @@ static const struct {
     {"fd_read_file", run_read_file, 3},
     {"fd_write_all", run_write_all, 1},
     {"fd_sealed_memory", run_sealed_memory, 3},
-    {"fd_target", run_target, 1},
     {"fd_set_nonblocking", run_nonblocking, 2},
 };
 
