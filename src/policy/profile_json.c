@@ -22,13 +22,11 @@
 
 enum { ENTRIES_MAX = 4096 /* in one list */ };
 
-struct special_kind {
+/* The first word of a kind is the one that is written. */
+static const struct special_kind {
     const char *word;
     enum profile_path_kind kind;
-};
-
-/* The first word of a kind is the one that is written. */
-static const struct special_kind special_kinds[] = {
+} special_kinds[] = {
     {"root", PROFILE_PATH_ROOT},
     {"minimal", PROFILE_PATH_MINIMAL},
     {"project_roots", PROFILE_PATH_PROJECT_ROOTS},
@@ -81,19 +79,6 @@ static int read_path(const struct json_at *at, char **ret, struct err *err)
     return *ret ? 0 : json_at_fail(at, err, "%s", why.msg);
 }
 
-static int read_pattern(const struct json_at *at, struct profile_entry *entry, struct err *err)
-{
-    const char *text;
-
-    if (json_at_string(at, &text, err))
-        return -1;
-    if (!*text)
-        return json_at_fail(at, err, "is empty");
-    entry->path_kind = PROFILE_PATH_GLOB;
-    entry->path = alloc_str(text);
-    return 0;
-}
-
 static int read_subpath(const struct json_at *at, struct profile_entry *entry, struct err *err)
 {
     const char *text;
@@ -110,45 +95,33 @@ static int read_subpath(const struct json_at *at, struct profile_entry *entry, s
     return 0;
 }
 
-/* "unknown" carries its name in `path`; a kind that is not known here is kept in the same way. */
-static int read_unknown(const struct json_at *at, const char *kind, struct profile_entry *entry,
-                        struct err *err)
-{
-    struct json_at path_at = json_at_field(at, "path");
-    struct json_at subpath = json_at_field(at, "subpath");
-    const char *path;
-
-    entry->path_kind = PROFILE_PATH_UNKNOWN;
-    if (!str_eq(kind, "unknown")) {
-        entry->path = alloc_strf(":%s", kind);
-    } else {
-        if (json_at_string(&path_at, &path, err))
-            return -1;
-        entry->path = alloc_str(path);
-    }
-    return read_subpath(&subpath, entry, err);
-}
-
 static int read_special(const struct json_at *at, struct profile_entry *entry, struct err *err)
 {
     static const char *const keys[] = {"kind", NULL};
     static const char *const keys_with_subpath[] = {"kind", "subpath", NULL};
     struct json_at kind_at = json_at_field(at, "kind");
     struct json_at subpath = json_at_field(at, "subpath");
+    struct json_at path_at = json_at_field(at, "path");
     const char *kind;
+    const char *path;
     size_t i = 0;
 
     if (json_at_object(at, err) || json_at_string(&kind_at, &kind, err))
         return -1;
     while (i < SPECIAL_KINDS && !str_eq(special_kinds[i].word, kind))
         i++;
-    if (i == SPECIAL_KINDS || special_kinds[i].kind == PROFILE_PATH_UNKNOWN)
-        return read_unknown(at, kind, entry, err);
-    entry->path_kind = special_kinds[i].kind;
-    if (entry->path_kind != PROFILE_PATH_PROJECT_ROOTS)
+    entry->path_kind = i < SPECIAL_KINDS ? special_kinds[i].kind : PROFILE_PATH_UNKNOWN;
+    if (i == SPECIAL_KINDS) {
+        entry->path = alloc_strf(":%s", kind);
+    } else if (entry->path_kind == PROFILE_PATH_UNKNOWN) { /* its name is in `path` */
+        if (json_at_string(&path_at, &path, err))
+            return -1;
+        entry->path = alloc_str(path);
+    } else if (entry->path_kind != PROFILE_PATH_PROJECT_ROOTS) {
         return json_at_check_keys(at, keys, NULL, err);
-    if (json_at_check_keys(at, keys_with_subpath, NULL, err))
+    } else if (json_at_check_keys(at, keys_with_subpath, NULL, err)) {
         return -1;
+    }
     return read_subpath(&subpath, entry, err);
 }
 
@@ -159,6 +132,7 @@ static int read_entry_path(const struct json_at *at, struct profile_entry *entry
     struct json_at type_at = json_at_field(at, "type");
     const char *keys[] = {"type", NULL, NULL};
     struct json_at field;
+    const char *pattern;
     size_t type;
 
     if (json_at_object(at, err) || json_at_word(&type_at, types, &type, err))
@@ -167,34 +141,19 @@ static int read_entry_path(const struct json_at *at, struct profile_entry *entry
     if (json_at_check_keys(at, keys, NULL, err))
         return -1;
     field = json_at_field(at, fields[type]);
-    if (str_eq(fields[type], "pattern"))
-        return read_pattern(&field, entry, err);
     if (str_eq(fields[type], "value"))
         return read_special(&field, entry, err);
-    entry->path_kind = PROFILE_PATH_LITERAL;
-    return read_path(&field, &entry->path, err);
-}
-
-static int read_access(const struct json_at *at, enum access *ret, struct err *err)
-{
-    const char *word;
-
-    if (json_at_string(at, &word, err))
+    if (str_eq(fields[type], "path")) {
+        entry->path_kind = PROFILE_PATH_LITERAL;
+        return read_path(&field, &entry->path, err);
+    }
+    if (json_at_string(&field, &pattern, err))
         return -1;
-    if (!access_parse(word, ret))
-        return json_at_fail(at, err, "\"%.40s\" is not one of \"read\", \"write\", \"deny\"", word);
+    if (!*pattern)
+        return json_at_fail(&field, err, "is empty");
+    entry->path_kind = PROFILE_PATH_GLOB;
+    entry->path = alloc_str(pattern);
     return 0;
-}
-
-static int read_missing(const struct json_at *at, enum profile_missing *ret, struct err *err)
-{
-    static const char *const words[] = {"skip", NULL};
-    size_t word;
-
-    if (!json_at_is_given(at))
-        return 0;
-    *ret = PROFILE_MISSING_SKIP;
-    return json_at_word(at, words, &word, err);
 }
 
 static int read_entry(const struct json_at *at, struct strv *ignored,
@@ -202,16 +161,25 @@ static int read_entry(const struct json_at *at, struct strv *ignored,
 {
     static const char *const keys[] = {"path", "access", "missing_path_behavior",
                                        "missingPathBehavior", NULL};
+    static const char *const missing_words[] = {"skip", NULL};
     AUTO(entry_done) struct profile_entry entry = {0};
     struct json_at path = json_at_field(at, "path");
     struct json_at access = json_at_field(at, "access");
     struct json_at missing;
+    const char *word;
 
     if (json_at_object(at, err) || json_at_check_keys(at, keys, ignored, err) ||
         json_field_either(at, keys[2], keys[3], &missing, err) ||
-        read_entry_path(&path, &entry, err) || read_access(&access, &entry.access, err) ||
-        read_missing(&missing, &entry.missing, err))
+        read_entry_path(&path, &entry, err) || json_at_string(&access, &word, err))
         return -1;
+    if (!access_parse(word, &entry.access))
+        return json_at_fail(&access, err, "\"%.40s\" is not one of \"read\", \"write\", \"deny\"",
+                            word);
+    if (json_at_is_given(&missing)) {
+        entry.missing = PROFILE_MISSING_SKIP;
+        if (json_at_word(&missing, missing_words, &(size_t){0}, err))
+            return -1;
+    }
     if (entry.path_kind == PROFILE_PATH_GLOB && entry.access != ACCESS_DENY)
         return json_at_fail(&access, err, "a pattern can only be denied");
     entry.origin = json_at_path(at);
@@ -268,41 +236,27 @@ static int entries_from_json_paths(const struct json_at *at, enum access access,
 
 /* --- out --- */
 
-/* A path is text where it can be; one that is not UTF-8 still is a URI. */
-static json_t *write_literal(const char *path)
-{
-    json_t *text = json_string(path);
-
-    if (!text) {
-        AUTO_FREE char *uri = file_uri_format(path);
-
-        text = json_string(uri);
-    }
-    return json_pack("{s:s, s:o}", "type", "path", "path", text);
-}
-
-static json_t *write_special(const struct profile_entry *entry)
+static json_t *write_path(const struct profile_entry *entry)
 {
     const struct special_kind *special = special_kinds;
     json_t *value;
 
-    while (special->kind != entry->path_kind)
-        special++;
-    value = json_pack("{s:s}", "kind", special->word);
-    if (entry->path)
-        json_object_set_new(value, "path", json_string(entry->path));
-    if (entry->subpath)
-        json_object_set_new(value, "subpath", json_string(entry->subpath));
-    return json_pack("{s:s, s:o}", "type", "special", "value", value);
-}
-
-static json_t *write_path(const struct profile_entry *entry)
-{
-    if (entry->path_kind == PROFILE_PATH_LITERAL)
-        return write_literal(entry->path);
     if (entry->path_kind == PROFILE_PATH_GLOB)
         return json_pack("{s:s, s:s}", "type", "glob_pattern", "pattern", entry->path);
-    return write_special(entry);
+    if (entry->path_kind == PROFILE_PATH_LITERAL) {
+        value = json_string(entry->path);
+        if (!value) { /* a path that is not UTF-8 still is a URI */
+            AUTO_FREE char *uri = file_uri_format(entry->path);
+
+            value = json_string(uri);
+        }
+        return json_pack("{s:s, s:o}", "type", "path", "path", value);
+    }
+    while (special->kind != entry->path_kind)
+        special++;
+    value = json_pack("{s:s, s:s*, s:s*}", "kind", special->word, "path", entry->path, "subpath",
+                      entry->subpath);
+    return json_pack("{s:s, s:o}", "type", "special", "value", value);
 }
 
 static json_t *entries_to_json(const struct profile_entries *entries)
@@ -323,12 +277,10 @@ static json_t *entries_to_json(const struct profile_entries *entries)
 
 /* --- profiles --- */
 
-typedef int profile_reader(const struct json_at *at, struct strv *ignored, struct profile *ret,
-                           struct err *err);
-
-static const char *const network_words[] = {"restricted", "proxied", "enabled", NULL};
-static const enum network_access network_values[] = {NETWORK_RESTRICTED, NETWORK_PROXIED,
-                                                     NETWORK_ENABLED};
+static const char *const network_words[] = {[NETWORK_RESTRICTED] = "restricted",
+                                            [NETWORK_PROXIED] = "proxied",
+                                            [NETWORK_ENABLED] = "enabled",
+                                            NULL};
 
 /* --- parts that several shapes share --- */
 
@@ -338,7 +290,7 @@ static int read_network_word(const struct json_at *at, enum network_access *ret,
 
     if (json_at_is_given(at) && json_at_word(at, network_words, &word, err))
         return -1;
-    *ret = network_values[word];
+    *ret = (enum network_access)word;
     return 0;
 }
 
@@ -424,48 +376,43 @@ static int read_file_system(const struct json_at *at, struct strv *ignored, stru
     return entries_from_json(&entries, ignored, &ret->entries, err);
 }
 
-static int read_managed(const struct json_at *at, struct strv *ignored, struct profile *ret,
-                        struct err *err)
+/* All readers of shapes: `keys` are those of the shape, and are checked already. */
+static int read_managed(const struct json_at *at, const char *const *keys, struct strv *ignored,
+                        struct profile *ret, struct err *err)
 {
-    static const char *const keys[] = {"type", "file_system", "network", "allow_nested_namespaces",
-                                       NULL};
     struct json_at file_system = json_at_field(at, "file_system");
     struct json_at network = json_at_field(at, "network");
     struct json_at nested = json_at_field(at, "allow_nested_namespaces");
 
-    if (json_at_check_keys(at, keys, ignored, err) ||
-        read_network_word(&network, &ret->network, err) ||
+    if (read_network_word(&network, &ret->network, err) ||
         read_flag(&nested, &ret->allow_nested_namespaces, err))
         return -1;
     return read_file_system(&file_system, ignored, ret, err);
 }
 
-static int read_disabled(const struct json_at *at, struct strv *ignored, struct profile *ret,
-                         struct err *err)
+static int read_disabled(const struct json_at *at, const char *const *keys, struct strv *ignored,
+                         struct profile *ret, struct err *err)
 {
-    static const char *const keys[] = {"type", NULL};
-
     profile_init_danger_full_access(ret);
-    return json_at_check_keys(at, keys, ignored, err);
+    return 0;
 }
 
-static int read_external(const struct json_at *at, struct strv *ignored, struct profile *ret,
-                         struct err *err)
+/* Its network is a word in both shapes, also in the one where that of all others is a bool. */
+static int read_external(const struct json_at *at, const char *const *keys, struct strv *ignored,
+                         struct profile *ret, struct err *err)
 {
-    static const char *const keys[] = {"type", "network", NULL};
-    struct json_at network = json_at_field(at, "network");
+    struct json_at network;
 
     ret->kind = PROFILE_EXTERNAL;
     ret->files = PROFILE_FILES_UNRESTRICTED;
-    if (json_at_check_keys(at, keys, ignored, err))
+    if (json_field_either(at, keys[1], keys[2], &network, err))
         return -1;
     return read_network_word(&network, &ret->network, err);
 }
 
 /* --- the older untagged PermissionProfile --- */
 
-static int read_untagged(const struct json_at *at, struct strv *ignored, struct profile *ret,
-                         struct err *err)
+static int read_untagged(const struct json_at *at, struct profile *ret, struct err *err)
 {
     static const char *const keys[] = {"file_system", "network", NULL};
     struct json_at file_system = json_at_field(at, "file_system");
@@ -480,107 +427,74 @@ static int read_untagged(const struct json_at *at, struct strv *ignored, struct 
 
 /* --- the legacy SandboxPolicy --- */
 
-static int read_legacy_network(const struct json_at *at, enum network_access *ret, struct err *err)
-{
-    struct json_at network;
-    bool enabled;
-
-    if (json_field_either(at, "network_access", "networkAccess", &network, err) ||
-        read_flag(&network, &enabled, err))
-        return -1;
-    *ret = enabled ? NETWORK_ENABLED : NETWORK_RESTRICTED;
-    return 0;
-}
-
-static int read_legacy_danger(const struct json_at *at, struct strv *ignored, struct profile *ret,
-                              struct err *err)
-{
-    return read_disabled(at, NULL, ret, err);
-}
-
-static int read_legacy_read_only(const struct json_at *at, struct strv *ignored,
-                                 struct profile *ret, struct err *err)
-{
-    static const char *const keys[] = {"type", "network_access", "networkAccess", NULL};
-    enum network_access network;
-
-    if (json_at_check_keys(at, keys, NULL, err) || read_legacy_network(at, &network, err))
-        return -1;
-    profile_init_read_only(ret, network);
-    return 0;
-}
-
-/* Here, and only here, the network is a word. */
-static int read_legacy_external(const struct json_at *at, struct strv *ignored, struct profile *ret,
-                                struct err *err)
-{
-    static const char *const keys[] = {"type", "network_access", "networkAccess", NULL};
-    struct json_at network;
-
-    ret->kind = PROFILE_EXTERNAL;
-    ret->files = PROFILE_FILES_UNRESTRICTED;
-    if (json_at_check_keys(at, keys, NULL, err) ||
-        json_field_either(at, keys[1], keys[2], &network, err))
-        return -1;
-    return read_network_word(&network, &ret->network, err);
-}
-
-static int read_exclude(const struct json_at *at, const char *snake, const char *camel,
-                        unsigned bit, unsigned *exclude, struct err *err)
+static int read_legacy_flag(const struct json_at *at, const char *snake, const char *camel,
+                            bool *ret, struct err *err)
 {
     struct json_at field;
-    bool is_set;
 
-    if (json_field_either(at, snake, camel, &field, err) || read_flag(&field, &is_set, err))
+    return json_field_either(at, snake, camel, &field, err) ? -1 : read_flag(&field, ret, err);
+}
+
+static int read_legacy_read_only(const struct json_at *at, const char *const *keys,
+                                 struct strv *ignored, struct profile *ret, struct err *err)
+{
+    bool network;
+
+    if (read_legacy_flag(at, keys[1], keys[2], &network, err))
         return -1;
-    if (is_set)
-        *exclude |= bit;
+    profile_init_read_only(ret, network ? NETWORK_ENABLED : NETWORK_RESTRICTED);
     return 0;
 }
 
-static int read_legacy_workspace(const struct json_at *at, struct strv *ignored,
-                                 struct profile *ret, struct err *err)
+static int read_legacy_workspace(const struct json_at *at, const char *const *keys,
+                                 struct strv *ignored, struct profile *ret, struct err *err)
 {
-    static const char *const keys[] = {"type",
-                                       "writable_roots",
-                                       "writableRoots",
-                                       "network_access",
-                                       "networkAccess",
-                                       "exclude_slash_tmp",
-                                       "excludeSlashTmp",
-                                       "exclude_tmpdir_env_var",
-                                       "excludeTmpdirEnvVar",
-                                       NULL};
     struct profile_workspace options = {0};
     struct json_at roots;
+    bool network;
+    bool no_slash_tmp;
+    bool no_tmpdir;
 
-    if (json_at_check_keys(at, keys, NULL, err) ||
-        json_field_either(at, keys[1], keys[2], &roots, err) ||
-        read_legacy_network(at, &options.network, err) ||
-        read_exclude(at, keys[5], keys[6], PROFILE_EXCLUDE_SLASH_TMP, &options.exclude, err) ||
-        read_exclude(at, keys[7], keys[8], PROFILE_EXCLUDE_TMPDIR, &options.exclude, err))
+    if (json_field_either(at, "writable_roots", "writableRoots", &roots, err) ||
+        read_legacy_flag(at, keys[1], keys[2], &network, err) ||
+        read_legacy_flag(at, "exclude_slash_tmp", "excludeSlashTmp", &no_slash_tmp, err) ||
+        read_legacy_flag(at, "exclude_tmpdir_env_var", "excludeTmpdirEnvVar", &no_tmpdir, err))
         return -1;
+    options.network = network ? NETWORK_ENABLED : NETWORK_RESTRICTED;
+    options.exclude = (no_slash_tmp ? (unsigned)PROFILE_EXCLUDE_SLASH_TMP : 0) |
+                      (no_tmpdir ? (unsigned)PROFILE_EXCLUDE_TMPDIR : 0);
     profile_init_workspace_write(ret, &options);
     return entries_from_json_paths(&roots, ACCESS_WRITE, &ret->entries, err);
 }
 
 /* --- in --- */
 
+#define LEGACY_KEYS "type", "network_access", "networkAccess"
+
 static const struct profile_shape {
     const char *type;
-    profile_reader *read;
+    const char *camel; /* another word for `type`, or NULL */
+    int (*read)(const struct json_at *at, const char *const *keys, struct strv *ignored,
+                struct profile *ret, struct err *err);
+    bool is_closed; /* every unknown key is an error */
+    const char *keys[10];
 } shapes[] = {
-    {"managed", read_managed},
-    {"disabled", read_disabled},
-    {"external", read_external},
-    {"danger-full-access", read_legacy_danger},
-    {"dangerFullAccess", read_legacy_danger},
-    {"read-only", read_legacy_read_only},
-    {"readOnly", read_legacy_read_only},
-    {"external-sandbox", read_legacy_external},
-    {"externalSandbox", read_legacy_external},
-    {"workspace-write", read_legacy_workspace},
-    {"workspaceWrite", read_legacy_workspace},
+    {"managed",
+     NULL,
+     read_managed,
+     false,
+     {"type", "file_system", "network", "allow_nested_namespaces"}},
+    {"disabled", NULL, read_disabled, false, {"type"}},
+    {"external", NULL, read_external, false, {"type", "network"}},
+    {"danger-full-access", "dangerFullAccess", read_disabled, true, {"type"}},
+    {"read-only", "readOnly", read_legacy_read_only, true, {LEGACY_KEYS}},
+    {"external-sandbox", "externalSandbox", read_external, true, {LEGACY_KEYS}},
+    {"workspace-write",
+     "workspaceWrite",
+     read_legacy_workspace,
+     true,
+     {LEGACY_KEYS, "writable_roots", "writableRoots", "exclude_slash_tmp", "excludeSlashTmp",
+      "exclude_tmpdir_env_var", "excludeTmpdirEnvVar"}},
 };
 
 static int read_profile(const struct json_at *at, struct strv *ignored, struct profile *ret,
@@ -592,12 +506,18 @@ static int read_profile(const struct json_at *at, struct strv *ignored, struct p
     if (json_at_object(at, err))
         return -1;
     if (!type_at.value)
-        return read_untagged(at, ignored, ret, err);
+        return read_untagged(at, ret, err);
     if (json_at_string(&type_at, &type, err))
         return -1;
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        if (str_eq(shapes[i].type, type))
-            return shapes[i].read(at, ignored, ret, err);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const struct profile_shape *shape = &shapes[i];
+
+        if (!str_eq(shape->type, type) && !(shape->camel && str_eq(shape->camel, type)))
+            continue;
+        if (json_at_check_keys(at, shape->keys, shape->is_closed ? NULL : ignored, err))
+            return -1;
+        return shape->read(at, shape->keys, ignored, ret, err);
+    }
     return json_at_fail(&type_at, err,
                         "\"%.40s\" is not one of \"managed\", \"disabled\", \"external\", nor of "
                         "\"read-only\", \"workspace-write\", \"danger-full-access\", "
@@ -648,31 +568,26 @@ int profile_overlay_from_json(const json_t *value, struct profile_overlay *ret, 
 
 /* --- out --- */
 
-static json_t *write_file_system(const struct profile *profile)
-{
-    json_t *files;
-
-    if (profile->files == PROFILE_FILES_UNRESTRICTED)
-        return json_pack("{s:s}", "type", "unrestricted");
-    files = json_pack("{s:s, s:o}", "type", "restricted", "entries",
-                      entries_to_json(&profile->entries));
-    if (profile->glob_scan_max_depth)
-        json_object_set_new(files, "glob_scan_max_depth",
-                            json_integer(profile->glob_scan_max_depth));
-    return files;
-}
-
 json_t *profile_to_json(const struct profile *profile)
 {
     const char *network = network_access_name(profile->network);
+    json_t *files;
     json_t *value;
 
     if (profile->kind == PROFILE_DISABLED)
         return json_pack("{s:s}", "type", "disabled");
     if (profile->kind == PROFILE_EXTERNAL)
         return json_pack("{s:s, s:s}", "type", "external", "network", network);
-    value = json_pack("{s:s, s:o, s:s}", "type", "managed", "file_system",
-                      write_file_system(profile), "network", network);
+    if (profile->files == PROFILE_FILES_UNRESTRICTED)
+        files = json_pack("{s:s}", "type", "unrestricted");
+    else
+        files = json_pack("{s:s, s:o}", "type", "restricted", "entries",
+                          entries_to_json(&profile->entries));
+    if (profile->files != PROFILE_FILES_UNRESTRICTED && profile->glob_scan_max_depth)
+        json_object_set_new(files, "glob_scan_max_depth",
+                            json_integer(profile->glob_scan_max_depth));
+    value =
+        json_pack("{s:s, s:o, s:s}", "type", "managed", "file_system", files, "network", network);
     if (profile->allow_nested_namespaces)
         json_object_set_new(value, "allow_nested_namespaces", json_true());
     return value;

@@ -49,21 +49,17 @@ const char *approval_mode_name(enum approval_mode mode)
     return mode_names[mode];
 }
 
-/* `said`: the switches that are there, `on`: those of them that are true. */
-static struct approval_policy granular(enum sense sense, unsigned said, unsigned on)
-{
-    unsigned silent = sense == GRANTS ? 0 : APPROVAL_QUESTIONS_ALL & ~said;
-
-    return (struct approval_policy){.mode = APPROVAL_GRANULAR,
-                                    .questions = sense == GRANTS ? on : silent | (said & ~on)};
-}
-
-/* The first switch that has to be said and is not; NULL: none. */
-static const char *find_missing(unsigned said)
+/* `said`: the switches that are there, `on`: those of them that are true. The first switch that has
+ * to be said and is not; NULL with the policy in `ret`. */
+static const char *granular(enum sense sense, unsigned said, unsigned on,
+                            struct approval_policy *ret)
 {
     for (size_t i = 0; approval_switches[i]; i++)
         if (!((said | SWITCHES_OPTIONAL) & 1u << i))
             return approval_switches[i];
+    *ret =
+        (struct approval_policy){.mode = APPROVAL_GRANULAR,
+                                 .questions = sense == GRANTS ? on : APPROVAL_QUESTIONS_ALL & ~on};
     return NULL;
 }
 
@@ -72,6 +68,7 @@ static const char *find_missing(unsigned said)
 static int read_json_switches(const struct json_at *table, enum sense sense,
                               struct approval_policy *ret, struct err *err)
 {
+    const char *missing;
     unsigned said = 0;
     unsigned on = 0;
 
@@ -88,10 +85,8 @@ static int read_json_switches(const struct json_at *table, enum sense sense,
         said |= 1u << i;
         on |= is_on ? 1u << i : 0;
     }
-    if (find_missing(said))
-        return json_at_fail(table, err, "%s is missing; say true or false", find_missing(said));
-    *ret = granular(sense, said, on);
-    return 0;
+    missing = granular(sense, said, on, ret);
+    return missing ? json_at_fail(table, err, "%s is missing; say true or false", missing) : 0;
 }
 
 int approval_policy_from_json(const struct json_at *at, struct approval_policy *ret,
@@ -135,6 +130,7 @@ json_t *approval_policy_to_json(const struct approval_policy *policy)
 static int read_toml_switches(struct config *config, const struct toml_node *table,
                               enum sense sense, struct err *err)
 {
+    const char *missing;
     unsigned said = 0;
     unsigned on = 0;
 
@@ -148,12 +144,11 @@ static int read_toml_switches(struct config *config, const struct toml_node *tab
         said |= node ? 1u << i : 0;
         on |= node && node->boolean ? 1u << i : 0;
     }
-    if (find_missing(said))
-        return config_fail(config, table, err,
-                           "approval_policy.%s: %s is missing; say true or false", table->key,
-                           find_missing(said));
-    config->approval = granular(sense, said, on);
-    return 0;
+    missing = granular(sense, said, on, &config->approval);
+    return missing ? config_fail(config, table, err,
+                                 "approval_policy.%s: %s is missing; say true or false", table->key,
+                                 missing)
+                   : 0;
 }
 
 int config_read_approval(struct config *config, struct err *err)

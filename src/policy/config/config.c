@@ -34,11 +34,6 @@ int config_fail(const struct config *config, const struct toml_node *node, struc
     return -1;
 }
 
-int config_fail_wrap(const struct config *config, const struct toml_node *node, struct err *err)
-{
-    return err_wrap(err, "%s:%u", config->file, node->line);
-}
-
 int config_want(const struct config *config, const struct toml_node *node, enum toml_kind kind,
                 struct err *err)
 {
@@ -57,18 +52,6 @@ int config_item(const struct config *config, const struct toml_node *table, cons
     if (node && config_want(config, node, kind, err))
         return -1;
     *ret = node;
-    return 0;
-}
-
-int config_string(const struct config *config, const struct toml_node *table, const char *key,
-                  const char **ret, struct err *err)
-{
-    const struct toml_node *node;
-
-    if (config_item(config, table, key, TOML_STRING, &node, err))
-        return -1;
-    if (node)
-        *ret = node->string;
     return 0;
 }
 
@@ -244,43 +227,26 @@ static bool is_enough(const struct config *config)
     return config->warnings_len >= CONFIG_WARNINGS_MAX;
 }
 
-static void warn_unknown(struct config *config, const struct toml_node *node, const char *prefix,
-                         const char *const *known)
-{
-    const char *nearest;
-
-    if (is_enough(config))
-        return;
-    nearest = str_nearest(node->key, known);
-    warn(config, node, prefix, nearest,
-         nearest
-             ? alloc_strf("unknown key \"%s%s\", did you mean \"%s\"?", prefix, node->key, nearest)
-             : alloc_strf("unknown key \"%s%s\"", prefix, node->key));
-}
-
-static bool is_known(const char *key, const char *const *known)
-{
-    while (*known && !str_eq(*known, key))
-        known++;
-    return *known != NULL;
-}
-
+/* A warning for every key of the table that is not one of `known`. */
 static void warn_table(struct config *config, const struct toml_node *table, const char *prefix,
                        const char *const *known)
 {
-    for (size_t i = 0; table && i < table->len; i++)
-        if (table->kind == TOML_TABLE && !is_known(table->items[i].key, known))
-            warn_unknown(config, &table->items[i], prefix, known);
-}
+    for (size_t i = 0; table && table->kind == TOML_TABLE && i < table->len; i++) {
+        const struct toml_node *node = &table->items[i];
+        const char *nearest;
+        size_t at = 0;
 
-static void warn_specials(struct config *config, const struct toml_node *files, const char *prefix)
-{
-    for (size_t i = 0; i < files->len && !is_enough(config); i++) {
-        const char *key = files->items[i].key;
-
-        if (files->kind == TOML_TABLE && key[0] == ':' && !profile_text_is_special(key))
-            warn(config, &files->items[i], prefix, NULL,
-                 alloc_strf("the special path \"%s\" is not known here and has no effect", key));
+        while (known[at] && !str_eq(known[at], node->key))
+            at++;
+        if (known[at] || (!*prefix && str_starts(node->key, "experimental_")))
+            continue;
+        if (is_enough(config))
+            return;
+        nearest = str_nearest(node->key, known);
+        warn(config, node, prefix, nearest,
+             nearest ? alloc_strf("unknown key \"%s%s\", did you mean \"%s\"?", prefix, node->key,
+                                  nearest)
+                     : alloc_strf("unknown key \"%s%s\"", prefix, node->key));
     }
 }
 
@@ -293,8 +259,13 @@ static void warn_permissions(struct config *config, const struct toml_node *prof
 
     warn_table(config, profile, prefix, permission_keys);
     warn_table(config, toml_find(profile, "network"), network_prefix, network_keys);
-    if (files)
-        warn_specials(config, files, files_prefix);
+    for (size_t i = 0; files && i < files->len && !is_enough(config); i++) {
+        const char *key = files->items[i].key;
+
+        if (files->kind == TOML_TABLE && key[0] == ':' && !profile_text_is_special(key))
+            warn(config, &files->items[i], files_prefix, NULL,
+                 alloc_strf("the special path \"%s\" is not known here and has no effect", key));
+    }
     if ((!files || (files->kind == TOML_TABLE && files->len == 0)) &&
         !toml_find(profile, "extends") && !is_enough(config))
         warn(config, profile, "permissions.", NULL,
@@ -302,46 +273,36 @@ static void warn_permissions(struct config *config, const struct toml_node *prof
                         profile->key));
 }
 
-static void warn_without_effect(struct config *config)
-{
-    const struct toml_node *permissions = toml_find(config->root, "default_permissions");
-    const struct toml_node *profile = toml_find(config->root, "profile");
-    const struct toml_node *chosen = NULL;
-
-    if (profile && profile->kind == TOML_STRING)
-        chosen = toml_find(toml_find(config->root, "profiles"), profile->string);
-    if (permissions && config->sandbox_mode)
-        warn(config, permissions, "", NULL,
-             alloc_str("default_permissions has no effect, because sandbox_mode is set"));
-    if (toml_find(chosen, "sandbox_mode"))
-        warn(config, toml_find(chosen, "sandbox_mode"), "profiles.*.", NULL,
-             alloc_str("a sandbox_mode in [profiles] has no effect here, only the one at the top"));
-}
-
 /* A warning for every key that is not known, and for what is known to be without effect; about
  * CONFIG_WARNINGS_MAX at most. */
 static void config_warn_keys(struct config *config)
 {
-    const struct toml_node *permissions = toml_find(config->root, "permissions");
-    const struct toml_node *approval = toml_find(config->root, "approval_policy");
+    const struct toml_node *root = config->root;
+    const struct toml_node *permissions = toml_find(root, "permissions");
+    const struct toml_node *approval = toml_find(root, "approval_policy");
+    const struct toml_node *default_name = toml_find(root, "default_permissions");
+    const struct toml_node *profile = toml_find(root, "profile");
+    const struct toml_node *mode = NULL;
 
-    for (size_t i = 0; i < config->root->len; i++) {
-        const struct toml_node *node = &config->root->items[i];
-
-        if (!is_known(node->key, top_keys) && !str_starts(node->key, "experimental_"))
-            warn_unknown(config, node, "", top_keys);
-    }
-    warn_table(config, toml_find(config->root, "sandbox_workspace_write"),
-               "sandbox_workspace_write.", workspace_keys);
-    warn_table(config, toml_find(config->root, "shell_environment_policy"),
-               "shell_environment_policy.", environment_keys);
+    warn_table(config, root, "", top_keys);
+    warn_table(config, toml_find(root, "sandbox_workspace_write"), "sandbox_workspace_write.",
+               workspace_keys);
+    warn_table(config, toml_find(root, "shell_environment_policy"), "shell_environment_policy.",
+               environment_keys);
     warn_table(config, toml_find(approval, "granular"), "approval_policy.granular.",
                approval_switches);
     warn_table(config, toml_find(approval, "reject"), "approval_policy.reject.", approval_switches);
     for (size_t i = 0; permissions && i < permissions->len; i++)
         if (permissions->kind == TOML_TABLE)
             warn_permissions(config, &permissions->items[i]);
-    warn_without_effect(config);
+    if (default_name && config->sandbox_mode)
+        warn(config, default_name, "", NULL,
+             alloc_str("default_permissions has no effect, because sandbox_mode is set"));
+    if (profile && profile->kind == TOML_STRING)
+        mode = toml_find(toml_find(toml_find(root, "profiles"), profile->string), "sandbox_mode");
+    if (mode)
+        warn(config, mode, "profiles.*.", NULL,
+             alloc_str("a sandbox_mode in [profiles] has no effect here, only the one at the top"));
 }
 
 void config_free(struct config *config)
@@ -401,35 +362,17 @@ static int read_set(const struct config *config, const struct toml_node *table, 
     return 0;
 }
 
-/* The newer spelling of the two lists: pattern = "include" or "exclude". */
-static int read_filters(const struct config *config, const struct toml_node *table,
-                        struct environment_policy *policy, struct err *err)
-{
-    static const char *const words[] = {"include", "exclude", NULL};
-    const struct toml_node *filters;
-
-    if (config_item(config, table, "filters", TOML_TABLE, &filters, err))
-        return -1;
-    for (size_t i = 0; filters && i < filters->len; i++) {
-        const struct toml_node *item = &filters->items[i];
-        unsigned word = 0;
-
-        if (config_word(config, item, words, &word, err))
-            return -1;
-        strv_push(word ? &policy->exclude : &policy->include_only, item->key);
-    }
-    return 0;
-}
-
 static int read_environment(struct config *config, struct err *err)
 {
-    static const char *const inherit_words[] = {"all", "core", "none", NULL};
-    static const enum environment_inherit inherit_values[] = {ENVIRONMENT_ALL, ENVIRONMENT_CORE,
-                                                              ENVIRONMENT_NONE};
+    static const char *const inherit_words[] = {
+        [ENVIRONMENT_ALL] = "all", [ENVIRONMENT_CORE] = "core", [ENVIRONMENT_NONE] = "none", NULL};
+    static const char *const filter_words[] = {"include", "exclude", NULL};
     struct environment_policy *policy = &config->environment;
     const struct toml_node *table;
     const struct toml_node *inherit_node;
+    const struct toml_node *filters;
     unsigned inherit = 0;
+    unsigned word;
     bool ignore = false;
 
     if (config_item(config, config->root, "shell_environment_policy", TOML_TABLE, &table, err))
@@ -442,38 +385,42 @@ static int read_environment(struct config *config, struct err *err)
     if (config_bool(config, table, "ignore_default_excludes", &ignore, err) ||
         read_patterns(config, table, "exclude", &policy->exclude, err) ||
         read_patterns(config, table, "include_only", &policy->include_only, err) ||
-        read_filters(config, table, policy, err) || read_set(config, table, &policy->set, err))
+        config_item(config, table, "filters", TOML_TABLE, &filters, err))
         return -1;
-    policy->inherit = inherit_values[inherit];
+    /* the newer spelling of the two lists: pattern = "include" or "exclude" */
+    for (size_t i = 0; filters && i < filters->len; i++) {
+        const struct toml_node *item = &filters->items[i];
+
+        if (config_word(config, item, filter_words, &word, err))
+            return -1;
+        strv_push(word ? &policy->exclude : &policy->include_only, item->key);
+    }
+    policy->inherit = (enum environment_inherit)inherit;
     policy->defaults = ignore ? ENVIRONMENT_DEFAULTS_OFF : ENVIRONMENT_DEFAULTS_ON;
-    return 0;
+    return read_set(config, table, &policy->set, err);
 }
 
 /* --- loading --- */
 
-static int read_sandbox_mode(struct config *config, struct err *err)
-{
-    static const char *const modes[] = {"read-only", "workspace-write", "danger-full-access", NULL};
-    const struct toml_node *node = toml_find(config->root, "sandbox_mode");
-    unsigned mode = 3;
-
-    if (node && config_word(config, node, modes, &mode, err))
-        return -1;
-    config->sandbox_mode = modes[mode];
-    return 0;
-}
-
+/* The keys outside of profiles. */
 static int read_general(struct config *config, struct err *err)
 {
+    static const char *const modes[] = {"read-only", "workspace-write", "danger-full-access", NULL};
+    const struct toml_node *root = config->root;
+    const struct toml_node *mode_node = toml_find(root, "sandbox_mode");
+    const struct toml_node *name;
     const struct toml_node *unused;
+    unsigned mode = 3;
 
-    if (read_sandbox_mode(config, err) || config_read_approval(config, err) ||
-        read_environment(config, err) ||
-        config_string(config, config->root, "default_permissions", &config->default_permissions,
-                      err) ||
-        config_item(config, config->root, "permissions", TOML_TABLE, &unused, err))
+    if ((mode_node && config_word(config, mode_node, modes, &mode, err)) ||
+        config_read_approval(config, err) || read_environment(config, err) ||
+        config_item(config, root, "default_permissions", TOML_STRING, &name, err) ||
+        config_item(config, root, "permissions", TOML_TABLE, &unused, err) ||
+        config_item(config, root, "sandbox_workspace_write", TOML_TABLE, &unused, err))
         return -1;
-    return config_item(config, config->root, "sandbox_workspace_write", TOML_TABLE, &unused, err);
+    config->sandbox_mode = modes[mode];
+    config->default_permissions = name ? name->string : NULL;
+    return 0;
 }
 
 struct config *config_load(const char *text, size_t len, const char *file, struct err *err)

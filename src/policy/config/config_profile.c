@@ -40,36 +40,6 @@ struct chain {
     const char *builtin; /* ":read-only" or ":workspace" behind the last level; NULL for none */
 };
 
-/* One item of a table, and how far away the level is that it comes from. */
-struct chain_item {
-    const struct toml_node *node;
-    size_t level;
-};
-
-struct chain_items {
-    struct chain_item *items;
-    size_t len;
-    size_t cap;
-};
-
-static int chain_parent(const struct chain *chain, const struct toml_node *extends,
-                        const struct toml_node **ret, struct err *err)
-{
-    const struct toml_node *permissions = toml_find(chain->config->root, "permissions");
-
-    *ret = toml_find(permissions, extends->string);
-    if (!*ret)
-        return config_fail(chain->config, extends, err,
-                           "extends: there is no [permissions.%s] in this file", extends->string);
-    for (size_t i = 0; i < chain->len; i++)
-        if (chain->levels[i] == *ret)
-            return config_fail(chain->config, extends, err,
-                               "extends: [permissions.%s] would extend itself", extends->string);
-    if (chain->len == CHAIN_MAX)
-        return config_fail(chain->config, extends, err, "extends: more than %d levels", CHAIN_MAX);
-    return 0;
-}
-
 /* ERR_INVALID for an unknown parent, one that cannot be a parent, a cycle, or too long a chain. */
 static int chain_open(const struct config *config, const struct toml_node *profile,
                       struct chain *ret, struct err *err)
@@ -77,24 +47,36 @@ static int chain_open(const struct config *config, const struct toml_node *profi
     struct chain chain = {.config = config};
     const struct toml_node *next = profile;
 
-    while (next) {
+    for (;;) {
         const struct toml_node *extends;
 
         if (config_want(config, next, TOML_TABLE, err) ||
             config_item(config, next, "extends", TOML_STRING, &extends, err))
             return -1;
         chain.levels[chain.len++] = next;
-        next = NULL;
-        if (extends && extends->string[0] == ':') {
+        if (!extends)
+            break;
+        if (extends->string[0] == ':') {
             chain.builtin = extends->string;
-            if (!str_eq(chain.builtin, ":read-only") && !str_eq(chain.builtin, ":workspace"))
-                return config_fail(config, extends, err,
-                                   "extends: \"%s\" cannot be a parent; \":read-only\" and "
-                                   "\":workspace\" can",
-                                   chain.builtin);
-        } else if (extends && chain_parent(&chain, extends, &next, err)) {
-            return -1;
+            if (str_eq(chain.builtin, ":read-only") || str_eq(chain.builtin, ":workspace"))
+                break;
+            return config_fail(config, extends, err,
+                               "extends: \"%s\" cannot be a parent; \":read-only\" and "
+                               "\":workspace\" can",
+                               chain.builtin);
         }
+        next = toml_find(toml_find(config->root, "permissions"), extends->string);
+        if (!next)
+            return config_fail(config, extends, err,
+                               "extends: there is no [permissions.%s] in this file",
+                               extends->string);
+        for (size_t i = 0; i < chain.len; i++)
+            if (chain.levels[i] == next)
+                return config_fail(config, extends, err,
+                                   "extends: [permissions.%s] would extend itself",
+                                   extends->string);
+        if (chain.len == CHAIN_MAX)
+            return config_fail(config, extends, err, "extends: more than %d levels", CHAIN_MAX);
     }
     *ret = chain;
     return 0;
@@ -117,68 +99,15 @@ static int chain_find(const struct chain *chain, const char *table, const char *
     return 0;
 }
 
-static void chain_items_done(struct chain_items *items)
-{
-    free(items->items);
-    *items = (struct chain_items){0};
-}
-
-static int item_compare(const void *left, const void *right)
-{
-    const struct chain_item *a = left;
-    const struct chain_item *b = right;
-    int order = strcmp(a->node->key, b->node->key);
-
-    if (order)
-        return order;
-    return a->level < b->level ? -1 : 1;
-}
-
-static void items_keep_nearest(struct chain_items *list)
-{
-    size_t kept = 0;
-
-    if (!list->len)
-        return;
-    qsort(list->items, list->len, sizeof *list->items, item_compare);
-    for (size_t i = 1; i < list->len; i++)
-        if (!str_eq(list->items[i].node->key, list->items[kept].node->key))
-            list->items[++kept] = list->items[i];
-    list->len = kept + 1;
-}
-
-/* The items of the table `table`.`inner` (`inner` may be NULL) on all levels: for every key the
- * nearest, ordered by key. Something else than a table there is an error. */
-static int chain_merge(const struct chain *chain, const char *table, const char *inner,
-                       struct chain_items *ret, struct err *err)
-{
-    for (size_t level = 0; level < chain->len; level++) {
-        const struct toml_node *at = chain->levels[level];
-
-        if (config_item(chain->config, at, table, TOML_TABLE, &at, err))
-            return -1;
-        if (inner && config_item(chain->config, at, inner, TOML_TABLE, &at, err))
-            return -1;
-        for (size_t i = 0; at && i < at->len; i++) {
-            ret->items = alloc_grow(ret->items, ret->len, &ret->cap, sizeof *ret->items);
-            ret->items[ret->len++] = (struct chain_item){.node = &at->items[i], .level = level};
-        }
-    }
-    items_keep_nearest(ret);
-    return 0;
-}
-
-/* --- [permissions.NAME.filesystem] --- */
-
-static const char depth_key[] = "glob_scan_max_depth";
+/* --- rules: what the levels say about a key --- */
 
 enum rule_form { RULE_PLAIN /* scope = access */, RULE_SCOPED /* in a table under the scope */ };
 
 struct rule {
-    const char *scope;
-    const char *sub;
-    const struct toml_node *node; /* the access */
-    size_t level;
+    const char *scope; /* the key */
+    const char *sub;   /* the key in the table under the scope */
+    const struct toml_node *node;
+    size_t level; /* how far away: 0 is the table that was asked for */
     enum rule_form form;
 };
 
@@ -197,83 +126,6 @@ static void rules_add(struct rules *rules, const struct rule *rule)
 {
     rules->items = alloc_grow(rules->items, rules->len, &rules->cap, sizeof *rules->items);
     rules->items[rules->len++] = *rule;
-}
-
-/* Two names, one scope. */
-static const char *scope_name(const char *key)
-{
-    return str_eq(key, ":project_roots") ? ":workspace_roots" : key;
-}
-
-static int check_scoped(const struct config *config, const struct toml_node *scope,
-                        const struct toml_node *item, struct err *err)
-{
-    const char *name = scope_name(scope->key);
-
-    if (profile_text_is_special(name) && !str_eq(name, ":workspace_roots"))
-        return config_fail(config, scope, err, "\"%s\" takes an access, not a table", scope->key);
-    if (!str_eq(item->key, ".") && !profile_subpath_is_valid(item->key))
-        return config_fail(config, item, err,
-                           "\"%s\" below \"%s\" should be \".\", or a relative path without \".\" "
-                           "and \"..\"",
-                           item->key, scope->key);
-    return 0;
-}
-
-static int collect_key(const struct chain *chain, const struct toml_node *node, size_t level,
-                       struct rules *rules, struct err *err)
-{
-    struct rule rule = {.scope = scope_name(node->key), .level = level};
-
-    if (node->kind != TOML_TABLE) {
-        rule.sub = ".";
-        rule.node = node;
-        rule.form = RULE_PLAIN;
-        rules_add(rules, &rule);
-        return 0;
-    }
-    for (size_t i = 0; i < node->len; i++) {
-        if (check_scoped(chain->config, node, &node->items[i], err))
-            return -1;
-        rule.sub = node->items[i].key;
-        rule.node = &node->items[i];
-        rule.form = RULE_SCOPED;
-        rules_add(rules, &rule);
-    }
-    return 0;
-}
-
-static int collect(const struct chain *chain, struct rules *rules, struct err *err)
-{
-    for (size_t level = 0; level < chain->len; level++) {
-        const struct toml_node *files;
-
-        if (config_item(chain->config, chain->levels[level], "filesystem", TOML_TABLE, &files, err))
-            return -1;
-        for (size_t i = 0; files && i < files->len; i++)
-            if (!str_eq(files->items[i].key, depth_key) &&
-                collect_key(chain, &files->items[i], level, rules, err))
-                return -1;
-    }
-    return 0;
-}
-
-/* What a built-in parent would say in a table. It is the furthest level. */
-static void collect_builtin(const struct chain *chain, struct rules *rules)
-{
-    static const struct toml_node read = {.kind = TOML_STRING, .string = (char *)"read"};
-    static const struct toml_node write = {.kind = TOML_STRING, .string = (char *)"write"};
-    const struct rule all[] = {
-        {":root", ".", &read, chain->len, RULE_PLAIN},
-        {":workspace_roots", ".", &write, chain->len, RULE_SCOPED},
-        {":slash_tmp", ".", &write, chain->len, RULE_PLAIN},
-        {":tmpdir", ".", &write, chain->len, RULE_PLAIN},
-    };
-
-    if (!chain->builtin)
-        return;
-    for (size_t i = 0; i < (str_eq(chain->builtin, ":workspace") ? 4 : 1); i++)
-        rules_add(rules, &all[i]);
 }
 
 /* By scope, then nearest level first, then subpath. */
@@ -302,6 +154,84 @@ static int rule_compare_path(const void *left, const void *right)
     if (order)
         return order;
     return a->level < b->level ? -1 : a->level > b->level;
+}
+
+/* The items of the table `table`.`inner` (`inner` may be NULL) on all levels: for every key the
+ * nearest, ordered by key. Something else than a table there is an error. */
+static int chain_merge(const struct chain *chain, const char *table, const char *inner,
+                       struct rules *ret, struct err *err)
+{
+    size_t kept = 0;
+
+    for (size_t level = 0; level < chain->len; level++) {
+        const struct toml_node *at = chain->levels[level];
+
+        if (config_item(chain->config, at, table, TOML_TABLE, &at, err))
+            return -1;
+        if (inner && config_item(chain->config, at, inner, TOML_TABLE, &at, err))
+            return -1;
+        for (size_t i = 0; at && i < at->len; i++)
+            rules_add(ret, &(struct rule){.scope = at->items[i].key,
+                                          .sub = "",
+                                          .node = &at->items[i],
+                                          .level = level});
+    }
+    if (!ret->len)
+        return 0;
+    qsort(ret->items, ret->len, sizeof *ret->items, rule_compare_path);
+    for (size_t i = 1; i < ret->len; i++)
+        if (!str_eq(ret->items[i].scope, ret->items[kept].scope))
+            ret->items[++kept] = ret->items[i];
+    ret->len = kept + 1;
+    return 0;
+}
+
+/* --- [permissions.NAME.filesystem] --- */
+
+static const char depth_key[] = "glob_scan_max_depth";
+
+static int collect_key(const struct chain *chain, const struct toml_node *node, size_t level,
+                       struct rules *rules, struct err *err)
+{
+    /* two names, one scope */
+    const char *scope = str_eq(node->key, ":project_roots") ? ":workspace_roots" : node->key;
+
+    if (node->kind != TOML_TABLE) {
+        rules_add(rules, &(struct rule){scope, ".", node, level, RULE_PLAIN});
+        return 0;
+    }
+    for (size_t i = 0; i < node->len; i++) {
+        const struct toml_node *item = &node->items[i];
+
+        if (profile_text_is_special(scope) && !str_eq(scope, ":workspace_roots"))
+            return config_fail(chain->config, node, err, "\"%s\" takes an access, not a table",
+                               node->key);
+        if (!str_eq(item->key, ".") && !profile_subpath_is_valid(item->key))
+            return config_fail(chain->config, item, err,
+                               "\"%s\" below \"%s\" should be \".\", or a relative path without "
+                               "\".\" and \"..\"",
+                               item->key, node->key);
+        rules_add(rules, &(struct rule){scope, item->key, item, level, RULE_SCOPED});
+    }
+    return 0;
+}
+
+/* What a built-in parent would say in a table. It is the furthest level. */
+static void collect_builtin(const struct chain *chain, struct rules *rules)
+{
+    static const struct toml_node read = {.kind = TOML_STRING, .string = (char *)"read"};
+    static const struct toml_node write = {.kind = TOML_STRING, .string = (char *)"write"};
+    const struct rule all[] = {
+        {":root", ".", &read, chain->len, RULE_PLAIN},
+        {":workspace_roots", ".", &write, chain->len, RULE_SCOPED},
+        {":slash_tmp", ".", &write, chain->len, RULE_PLAIN},
+        {":tmpdir", ".", &write, chain->len, RULE_PLAIN},
+    };
+
+    if (!chain->builtin)
+        return;
+    for (size_t i = 0; i < (str_eq(chain->builtin, ":workspace") ? 4 : 1); i++)
+        rules_add(rules, &all[i]);
 }
 
 /* Drops what a nearer level replaces as a whole. A plain rule hides all levels behind it, and is
@@ -352,18 +282,14 @@ static int rules_merge(const struct config *config, struct rules *rules, struct 
     return 0;
 }
 
-static char *rule_origin(const struct chain *chain, const struct rule *rule)
-{
-    if (rule->level == chain->len)
-        return alloc_strf("built-in %s", chain->builtin);
-    return alloc_strf("%s:%u [permissions.%s.filesystem]", chain->config->file, rule->node->line,
-                      chain->levels[rule->level]->key);
-}
-
 static int add_rule(const struct chain *chain, const struct rule *rule, const char *home,
                     struct profile *ret, struct err *err)
 {
-    AUTO_FREE char *origin = rule_origin(chain, rule);
+    AUTO_FREE char *origin =
+        rule->level == chain->len
+            ? alloc_strf("built-in %s", chain->builtin)
+            : alloc_strf("%s:%u [permissions.%s.filesystem]", chain->config->file, rule->node->line,
+                         chain->levels[rule->level]->key);
     AUTO_FREE char *text = str_eq(rule->sub, ".") ? alloc_str(rule->scope)
                                                   : alloc_strf("%s/%s", rule->scope, rule->sub);
     struct profile_text options = {
@@ -376,21 +302,7 @@ static int add_rule(const struct chain *chain, const struct rule *rule, const ch
                            "\"%s\": \"%.40s\" is not one of \"read\", \"write\", \"deny\"",
                            rule->node->key, rule->node->string);
     if (profile_add_text(ret, &options, err))
-        return config_fail_wrap(chain->config, rule->node, err);
-    return 0;
-}
-
-static int read_depth(const struct chain *chain, unsigned *ret, struct err *err)
-{
-    const struct toml_node *node;
-
-    if (chain_find(chain, "filesystem", depth_key, TOML_INTEGER, &node, err))
-        return -1;
-    if (!node)
-        return 0;
-    if (node->integer < 1 || node->integer > INT_MAX)
-        return config_fail(chain->config, node, err, "%s should be at least 1", depth_key);
-    *ret = (unsigned)node->integer;
+        return err_wrap(err, "%s:%u", chain->config->file, rule->node->line);
     return 0;
 }
 
@@ -399,13 +311,25 @@ static int read_files(const struct chain *chain, const char *home, struct profil
                       struct err *err)
 {
     AUTO(rules_done) struct rules rules = {0};
+    const struct toml_node *depth;
 
-    if (collect(chain, &rules, err))
-        return -1;
+    for (size_t level = 0; level < chain->len; level++) {
+        const struct toml_node *files;
+
+        if (config_item(chain->config, chain->levels[level], "filesystem", TOML_TABLE, &files, err))
+            return -1;
+        for (size_t i = 0; files && i < files->len; i++)
+            if (!str_eq(files->items[i].key, depth_key) &&
+                collect_key(chain, &files->items[i], level, &rules, err))
+                return -1;
+    }
     collect_builtin(chain, &rules);
     if (rules_merge(chain->config, &rules, err) ||
-        read_depth(chain, &ret->glob_scan_max_depth, err))
+        chain_find(chain, "filesystem", depth_key, TOML_INTEGER, &depth, err))
         return -1;
+    if (depth && (depth->integer < 1 || depth->integer > INT_MAX))
+        return config_fail(chain->config, depth, err, "%s should be at least 1", depth_key);
+    ret->glob_scan_max_depth = depth ? (unsigned)depth->integer : 0;
     for (size_t i = 0; i < rules.len; i++)
         if (add_rule(chain, &rules.items[i], home, ret, err))
             return -1;
@@ -418,7 +342,7 @@ static int read_files(const struct chain *chain, const char *home, struct profil
 static int count_rules(const struct chain *chain, const char *table, size_t *ret, struct err *err)
 {
     static const char *const words[] = {"allow", "deny", NULL};
-    AUTO(chain_items_done) struct chain_items items = {0};
+    AUTO(rules_done) struct rules items = {0};
     unsigned unused;
 
     if (chain_merge(chain, "network", table, &items, err))
@@ -431,23 +355,19 @@ static int count_rules(const struct chain *chain, const char *table, size_t *ret
 }
 
 /* Settings of the managed proxy, which is not there yet: they have to be of the right type. */
-static int check_proxy_settings(const struct chain *chain, struct err *err)
-{
-    static const char *const flags[] = {"enable_socks5",
-                                        "enable_socks5_udp",
-                                        "allow_upstream_proxy",
-                                        "allow_local_binding",
-                                        "dangerously_allow_non_loopback_proxy",
-                                        "dangerously_allow_all_unix_sockets"};
-    const struct toml_node *unused;
-
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (chain_find(chain, "network", flags[i], TOML_BOOLEAN, &unused, err))
-            return -1;
-    if (chain_find(chain, "network", "proxy_url", TOML_STRING, &unused, err))
-        return -1;
-    return chain_find(chain, "network", "socks_url", TOML_STRING, &unused, err);
-}
+static const struct {
+    const char *key;
+    enum toml_kind kind;
+} proxy_settings[] = {
+    {"enable_socks5", TOML_BOOLEAN},
+    {"enable_socks5_udp", TOML_BOOLEAN},
+    {"allow_upstream_proxy", TOML_BOOLEAN},
+    {"allow_local_binding", TOML_BOOLEAN},
+    {"dangerously_allow_non_loopback_proxy", TOML_BOOLEAN},
+    {"dangerously_allow_all_unix_sockets", TOML_BOOLEAN},
+    {"proxy_url", TOML_STRING},
+    {"socks_url", TOML_STRING},
+};
 
 /* An empty table, or `mitm = false`, asks for nothing. */
 static int refuse_mitm(const struct chain *chain, struct err *err)
@@ -478,8 +398,13 @@ static int read_network(const struct chain *chain, enum network_access *ret, str
 
     if (chain_find(chain, "network", "enabled", TOML_BOOLEAN, &enabled, err) ||
         chain_find(chain, "network", "mode", TOML_STRING, &mode, err) ||
-        (mode && config_word(chain->config, mode, modes, &is_limited, err)) ||
-        check_proxy_settings(chain, err) || count_rules(chain, "domains", &domains, err) ||
+        (mode && config_word(chain->config, mode, modes, &is_limited, err)))
+        return -1;
+    for (size_t i = 0; i < sizeof proxy_settings / sizeof *proxy_settings; i++)
+        if (chain_find(chain, "network", proxy_settings[i].key, proxy_settings[i].kind,
+                       &(const struct toml_node *){NULL}, err))
+            return -1;
+    if (count_rules(chain, "domains", &domains, err) ||
         count_rules(chain, "unix_sockets", &sockets, err) || refuse_mitm(chain, err))
         return -1;
     if (!enabled || !enabled->boolean)
@@ -550,56 +475,29 @@ static int mode_workspace_write(const struct config *config, const char *home, s
     return 0;
 }
 
-static int builtin(const struct config *config, const char *name, const char *home,
-                   struct profile *ret, struct err *err)
-{
-    if (config && str_eq(name, "workspace-write"))
-        return mode_workspace_write(config, home, ret, err);
-    if (profile_init_builtin(ret, name))
-        return 0;
-    if (name[0] == ':')
-        return err_set(
-            err, ERR_NOT_FOUND,
-            "there is no profile \"%s\"; built in are \":read-only\", \":workspace\" and "
-            "\":danger-full-access\"",
-            name);
-    return err_set(err, ERR_NOT_FOUND,
-                   "there is no profile \"%s\": neither [permissions.%s] in %s, nor one of "
-                   "\"read-only\", \"workspace-write\", \"danger-full-access\"",
-                   name, name, config ? config->file : "a configuration file");
-}
-
 /* --- [permissions.NAME] --- */
-
-static int read_roots(const struct chain *chain, const char *home, struct strv *ret,
-                      struct err *err)
-{
-    AUTO(chain_items_done) struct chain_items items = {0};
-
-    if (chain_merge(chain, "workspace_roots", NULL, &items, err))
-        return -1;
-    for (size_t i = 0; i < items.len; i++) {
-        const struct toml_node *node = items.items[i].node;
-        struct toml_node path = {.kind = TOML_STRING, .line = node->line, .string = node->key};
-
-        if (config_want(chain->config, node, TOML_BOOLEAN, err))
-            return -1;
-        if (node->boolean && read_extra_root(chain->config, &path, home, ret, err))
-            return -1;
-    }
-    return 0;
-}
 
 static int read_table(const struct config *config, const struct toml_node *node, const char *home,
                       struct config_profile *ret, struct err *err)
 {
+    AUTO(rules_done) struct rules roots = {0};
     struct profile *profile = &ret->profile;
     const struct toml_node *nested;
     struct chain chain;
 
     if (chain_open(config, node, &chain, err) || read_files(&chain, home, profile, err) ||
-        read_roots(&chain, home, &ret->workspace_roots, err) ||
-        read_network(&chain, &profile->network, err) ||
+        chain_merge(&chain, "workspace_roots", NULL, &roots, err))
+        return -1;
+    for (size_t i = 0; i < roots.len; i++) {
+        const struct toml_node *root = roots.items[i].node;
+        struct toml_node path = {.kind = TOML_STRING, .line = root->line, .string = root->key};
+
+        if (config_want(config, root, TOML_BOOLEAN, err))
+            return -1;
+        if (root->boolean && read_extra_root(config, &path, home, &ret->workspace_roots, err))
+            return -1;
+    }
+    if (read_network(&chain, &profile->network, err) ||
         chain_find(&chain, NULL, "allow_nested_namespaces", TOML_BOOLEAN, &nested, err))
         return -1;
     profile->allow_nested_namespaces = nested && nested->boolean;
@@ -613,7 +511,6 @@ int config_profile(const struct config *config, const char *name, const char *ho
 {
     AUTO(config_profile_done) struct config_profile profile = {0};
     const struct toml_node *node = NULL;
-    int status;
 
     /* a sandbox mode is never the name of a table */
     if (name || (config && !config->sandbox_mode)) {
@@ -624,12 +521,24 @@ int config_profile(const struct config *config, const char *name, const char *ho
     }
     if (!name)
         return err_set(err, ERR_INVALID, "no profile was named, and no default is configured");
-    if (node && name[0] != ':')
-        status = read_table(config, node, home, &profile, err);
-    else
-        status = builtin(config, name, home, &profile.profile, err);
-    if (status)
-        return -1;
+    if (node && name[0] != ':') {
+        if (read_table(config, node, home, &profile, err))
+            return -1;
+    } else if (config && str_eq(name, "workspace-write")) {
+        if (mode_workspace_write(config, home, &profile.profile, err))
+            return -1;
+    } else if (!profile_init_builtin(&profile.profile, name)) {
+        if (name[0] == ':')
+            return err_set(
+                err, ERR_NOT_FOUND,
+                "there is no profile \"%s\"; built in are \":read-only\", \":workspace\" and "
+                "\":danger-full-access\"",
+                name);
+        return err_set(err, ERR_NOT_FOUND,
+                       "there is no profile \"%s\": neither [permissions.%s] in %s, nor one of "
+                       "\"read-only\", \"workspace-write\", \"danger-full-access\"",
+                       name, name, config ? config->file : "a configuration file");
+    }
     *ret = profile;
     profile = (struct config_profile){0};
     return 0;

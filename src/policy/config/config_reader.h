@@ -2,7 +2,6 @@
  * nodes with errors that start with "FILE:LINE: ". */
 #pragma once
 
-#include "base/err.h"
 #include "policy/config/approval.h"
 #include "policy/config/config.h"
 #include "policy/config/toml.h"
@@ -26,16 +25,11 @@ struct config {
 int config_fail(const struct config *config, const struct toml_node *node, struct err *err,
                 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-/* "FILE:LINE: " in front of an error that is there already; returns -1. */
-int config_fail_wrap(const struct config *config, const struct toml_node *node, struct err *err);
-
 /* The item `key` of `table`, which has to be of that kind. NULL in `*ret` when there is none. */
 int config_item(const struct config *config, const struct toml_node *table, const char *key,
                 enum toml_kind kind, const struct toml_node **ret, struct err *err);
 
 /* The value of an item; `*ret` stays as it is when there is none. */
-int config_string(const struct config *config, const struct toml_node *table, const char *key,
-                  const char **ret, struct err *err);
 int config_bool(const struct config *config, const struct toml_node *table, const char *key,
                 bool *ret, struct err *err);
 
