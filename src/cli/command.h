@@ -48,6 +48,12 @@ extern const struct command *const commands[];
 bool command_parse(const struct command *command, char **argv, void *data, char ***ret_rest,
                    int *ret_status);
 
+/* For commands whose one option is --json: their data is a bool. */
+extern const struct option_group command_json_groups[];
+
+/* One line on stderr; EXIT_FAILED. */
+#define console_failf(...) (console_say(__VA_ARGS__), EXIT_FAILED)
+
 /* For commands that take no arguments: complains about the first one, if there is one. */
 bool command_has_no_arguments(const struct command *command, char **rest, int *ret_status);
 

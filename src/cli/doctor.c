@@ -21,10 +21,6 @@
 #include <stdint.h>
 #include <string.h>
 
-struct doctor_options {
-    bool wants_json;
-};
-
 struct diagnosis {
     struct host_facts facts;
     int status; /* enum exit_status */
@@ -88,22 +84,18 @@ static bool try_sandbox(struct diagnosis *diagnosis, enum trial trial)
     return true;
 }
 
-/* Only compiled: what the host can do is known by now. */
-static void try_protected_name(struct diagnosis *diagnosis)
-{
-    AUTO(sandbox_auto) struct sandbox *sandbox = make_sandbox(TRIAL_PROTECT, &diagnosis->refusal);
-
-    diagnosis->keeps_protected = sandbox;
-}
-
 static void diagnose(struct diagnosis *ret)
 {
+    AUTO(sandbox_auto) struct sandbox *protected = NULL;
+
     *ret = (struct diagnosis){.status = EXIT_CANNOT};
     host_facts_read("", &ret->facts);
     /* Without namespaces /tmp cannot be writable when files of Cordon's own are in it. */
     if (!try_sandbox(ret, TRIAL_WRITE))
         try_sandbox(ret, TRIAL_READ);
-    try_protected_name(ret);
+    /* only compiled: what the host can do is known by now */
+    protected = make_sandbox(TRIAL_PROTECT, &ret->refusal);
+    ret->keeps_protected = protected;
     ret->cgroup = cgroup_find_base(NULL, &ret->no_cgroup);
     if (!ret->has_layers)
         for (int i = 0; i < LAYER_COUNT; i++)
@@ -112,18 +104,6 @@ static void diagnose(struct diagnosis *ret)
         remedies_find(&ret->facts, ret->layers, &ret->remedies);
     if (!ret->cgroup)
         remedies_add_cgroup(&ret->facts, ret->no_cgroup.msg, &ret->remedies);
-}
-
-static const char *verdict(const struct diagnosis *diagnosis)
-{
-    switch (diagnosis->status) {
-    case EXIT_OK:
-        return "enforced";
-    case EXIT_NO:
-        return "degraded";
-    default:
-        return "none";
-    }
 }
 
 /* --- for people --- */
@@ -150,17 +130,6 @@ static void print_layers(const struct diagnosis *diagnosis, struct buf *text)
               diagnosis->cgroup ? diagnosis->cgroup : diagnosis->no_cgroup.msg, text);
 }
 
-static void print_remedies(const struct remedies *remedies, struct buf *text)
-{
-    for (size_t i = 0; i < remedies->len; i++) {
-        const struct remedy *remedy = &remedies->items[i];
-
-        buf_appendf(text, "\n%s:\n", remedy->about);
-        options_print_text(remedy->cause, 2, text);
-        console_lines(text, "    ", remedy->how);
-    }
-}
-
 static int print_diagnosis(const struct diagnosis *diagnosis)
 {
     static const char *const verdicts[] = {
@@ -168,15 +137,20 @@ static int print_diagnosis(const struct diagnosis *diagnosis)
         [EXIT_NO] = "Commands are sandboxed, but not by every layer.",
         [EXIT_CANNOT] = "No sandbox can be made here",
     };
-    AUTO(buf_done) struct buf text;
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
     int printed;
 
-    buf_init(&text, SIZE_MAX / 2);
     buf_appendf(&text, "%s%s%s\n\n", verdicts[diagnosis->status], diagnosis->has_layers ? "" : ": ",
                 diagnosis->has_layers ? "" : diagnosis->failure.msg);
     if (diagnosis->has_layers)
         print_layers(diagnosis, &text);
-    print_remedies(&diagnosis->remedies, &text);
+    for (size_t i = 0; i < diagnosis->remedies.len; i++) {
+        const struct remedy *remedy = &diagnosis->remedies.items[i];
+
+        buf_appendf(&text, "\n%s:\n", remedy->about);
+        options_print_text(remedy->cause, 2, &text);
+        console_lines(&text, "    ", remedy->how);
+    }
     printed = console_print(&text);
     return printed == EXIT_OK ? diagnosis->status : printed;
 }
@@ -227,47 +201,34 @@ static json_t *facts_to_json(const struct host_facts *facts)
 
 static int print_diagnosis_json(const struct diagnosis *diagnosis)
 {
-    AUTO_JSON json_t *json = json_object();
-    int printed;
+    static const char *const verdicts[] = {
+        [EXIT_OK] = "enforced", [EXIT_NO] = "degraded", [EXIT_CANNOT] = "none"};
+    AUTO_JSON json_t *json = json_pack(
+        "{s:s, s:o, s:o, s:{s:b, s:b}, s:o, s:o, s:o}", "verdict", verdicts[diagnosis->status],
+        "failure", diagnosis->has_layers ? json_null() : json_lossy(diagnosis->failure.msg),
+        "layers", layers_to_json(diagnosis), "profiles", "read-only", diagnosis->has_layers,
+        "workspace-write", diagnosis->keeps_protected, "cgroup", json_lossy(diagnosis->cgroup),
+        "remedies", remedies_to_json(&diagnosis->remedies), "host",
+        facts_to_json(&diagnosis->facts));
+    int printed = console_print_json(json);
 
-    json_object_set_new(json, "verdict", json_string(verdict(diagnosis)));
-    json_object_set_new(json, "failure",
-                        diagnosis->has_layers ? json_null() : json_lossy(diagnosis->failure.msg));
-    json_object_set_new(json, "layers", layers_to_json(diagnosis));
-    json_object_set_new(json, "profiles",
-                        json_pack("{s:b, s:b}", "read-only", diagnosis->has_layers,
-                                  "workspace-write", diagnosis->keeps_protected));
-    json_object_set_new(json, "cgroup", json_lossy(diagnosis->cgroup));
-    json_object_set_new(json, "remedies", remedies_to_json(&diagnosis->remedies));
-    json_object_set_new(json, "host", facts_to_json(&diagnosis->facts));
-    printed = console_print_json(json);
     return printed == EXIT_OK ? diagnosis->status : printed;
 }
 
 /* --- the command --- */
 
-static const struct option doctor_options[] = {
-    {.name = "json",
-     .letter = 'j',
-     INTO_TRUE(struct doctor_options, wants_json),
-     .help = "Prints one JSON value."},
-    {.name = NULL},
-};
-
-static const struct option_group doctor_groups[] = {{"Options", doctor_options}, {NULL, NULL}};
-
 static int doctor_run(char **argv)
 {
-    struct doctor_options options = {0};
+    bool wants_json = false;
     AUTO(diagnosis_done) struct diagnosis diagnosis = {0};
     char **rest;
     int status;
 
-    if (!command_parse(&command_doctor, argv, &options, &rest, &status) ||
+    if (!command_parse(&command_doctor, argv, &wants_json, &rest, &status) ||
         !command_has_no_arguments(&command_doctor, rest, &status))
         return status;
     diagnose(&diagnosis);
-    return options.wants_json ? print_diagnosis_json(&diagnosis) : print_diagnosis(&diagnosis);
+    return wants_json ? print_diagnosis_json(&diagnosis) : print_diagnosis(&diagnosis);
 }
 
 const struct command command_doctor = {
@@ -284,6 +245,6 @@ const struct command command_doctor = {
     .examples = "  cordon doctor\n"
                 "  cordon doctor --json | jq .verdict\n",
     .page = "cordon-doctor",
-    .groups = doctor_groups,
+    .groups = command_json_groups,
     .run = doctor_run,
 };

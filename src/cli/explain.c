@@ -47,15 +47,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum explain_flag { EXPLAIN_JSON = 1, EXPLAIN_WITH_VALUES = 2 };
+
+struct explain_options {
+    struct policy_options policy;
+    const char *path;
+    const char *host;
+    enum access wanted; /* of --path */
+    unsigned flags;     /* of enum explain_flag */
+};
+
 /* What is explained. */
 struct explanation {
+    struct explain_options options;
     struct settings settings;
     struct sandbox *sandbox;          /* NULL when none can be made: `refusal` */
     struct explained_command command; /* `argv` NULL: none was asked about */
     struct err refusal;
 };
-
-enum explain_values { EXPLAIN_NAMES, EXPLAIN_VALUES };
 
 /* The map that holds: with what was added for Cordon's own files when there is a sandbox. */
 static const struct access_map *explanation_access(const struct explanation *explanation)
@@ -65,7 +74,6 @@ static const struct access_map *explanation_access(const struct explanation *exp
                : &explanation->settings.workspace->map;
 }
 
-/* For an entry whose path is a plain file, or not there. */
 static const char *explanation_kind_name(enum access_kind kind)
 {
     static const char *const names[] = {
@@ -86,6 +94,7 @@ struct explain_answer {
     char *entry;         /* the path of the entry that decides; NULL when none does */
     char *note;          /* one more thing to know; NULL when there is none */
 };
+
 static void explain_answer_done(struct explain_answer *answer)
 {
     free(answer->asked);
@@ -93,16 +102,6 @@ static void explain_answer_done(struct explain_answer *answer)
     free(answer->decided_by);
     free(answer->entry);
     free(answer->note);
-}
-
-/* As a person writes it: "~/x", relative to the workspace directory, or absolute. Caller frees. */
-static char *absolute(const struct settings *settings, const char *path)
-{
-    const char *home = settings->file.home;
-
-    if (home && path[0] == '~' && (path[1] == '/' || !path[1]))
-        return path_clean(home, path + 1 + (path[1] == '/'));
-    return path_clean(settings->workspace->dir, path);
 }
 
 static char *note_for(const char *path, enum access_kind kind, bool is_bare)
@@ -119,12 +118,17 @@ static char *note_for(const char *path, enum access_kind kind, bool is_bare)
     return NULL;
 }
 
-static int explain_path(const struct explanation *explanation, const char *path, enum access wanted,
-                        struct explain_answer *ret, struct err *err)
+/* The path as a person writes it: "~/x", relative to the workspace directory, or absolute. */
+static int explain_path(const struct explanation *explanation, struct explain_answer *ret,
+                        struct err *err)
 {
     const struct settings *settings = &explanation->settings;
     const struct access_map *map = explanation_access(explanation);
-    AUTO_FREE char *clean = absolute(settings, path);
+    const char *path = explanation->options.path;
+    const char *home = settings->file.home;
+    bool is_at_home = home && path[0] == '~' && (path[1] == '/' || !path[1]);
+    AUTO_FREE char *clean = is_at_home ? path_clean(home, path + 1 + (path[1] == '/'))
+                                       : path_clean(settings->workspace->dir, path);
     AUTO(path_walk_done) struct path_walk walk = {0};
     bool is_bare = settings->workspace->mode == SANDBOX_DISABLED;
     const struct access_entry *entry;
@@ -135,7 +139,7 @@ static int explain_path(const struct explanation *explanation, const char *path,
     entry = access_map_find(map, walk.path);
     verdict = access_map_check(map, walk.path);
     *ret = (struct explain_answer){
-        .is_allowed = verdict >= wanted,
+        .is_allowed = verdict >= explanation->options.wanted,
         .asked = alloc_str(path),
         .canonical = alloc_str(walk.path),
         .verdict = access_name(verdict),
@@ -148,33 +152,28 @@ static int explain_path(const struct explanation *explanation, const char *path,
     return 0;
 }
 
-/* RFC 6761 6.3 and the loopback blocks of RFC 6890. */
-static bool is_loopback(const char *host)
+static void explain_host(const struct explanation *explanation, struct explain_answer *ret)
 {
-    return str_eq(host, "localhost") || str_ends(host, ".localhost") || str_eq(host, "::1") ||
-           str_eq(host, "[::1]") || str_starts(host, "127.");
-}
-
-static void explain_host(const struct explanation *explanation, const char *host,
-                         struct explain_answer *ret)
-{
-    const struct settings *settings = &explanation->settings;
-    bool is_open = settings->workspace->map.network == NETWORK_ENABLED;
-    bool is_inside = !is_open && is_loopback(host);
+    const struct workspace *workspace = explanation->settings.workspace;
+    const char *host = explanation->options.host;
+    bool is_open = workspace->map.network == NETWORK_ENABLED;
+    /* RFC 6761 6.3 and the loopback blocks of RFC 6890 */
+    bool is_loopback = str_eq(host, "localhost") || str_ends(host, ".localhost") ||
+                       str_eq(host, "::1") || str_eq(host, "[::1]") || str_starts(host, "127.");
+    bool is_allowed = is_open || is_loopback;
 
     *ret = (struct explain_answer){
-        .is_allowed = is_open || is_inside,
+        .is_allowed = is_allowed,
         .asked = alloc_str(host),
-        .verdict = is_open || is_inside ? "allow" : "deny",
-        .decided_by = alloc_str(settings->workspace->mode == SANDBOX_DISABLED
-                                    ? "no sandbox"
-                                    : settings->workspace->network_from),
+        .verdict = is_allowed ? "allow" : "deny",
+        .decided_by =
+            alloc_str(workspace->mode == SANDBOX_DISABLED ? "no sandbox" : workspace->network_from),
     };
-    if (is_inside)
+    if (!is_allowed)
+        ret->note = alloc_str("the network is restricted; --network enabled opens it");
+    else if (!is_open)
         ret->note = alloc_str("the command's own localhost: servers that it starts are reached, "
                               "those of this machine are not");
-    else if (!is_open)
-        ret->note = alloc_str("the network is restricted; --network enabled opens it");
 }
 
 static void print_field(const char *name, const char *value, struct buf *text)
@@ -185,10 +184,8 @@ static void print_field(const char *name, const char *value, struct buf *text)
 
 static void explain_answer_print(const struct explain_answer *answer, struct buf *ret)
 {
-    bool is_path = answer->canonical;
-
     console_line(ret, "%s: %s", answer->asked, answer->verdict);
-    if (is_path && !str_eq(answer->canonical, answer->asked))
+    if (answer->canonical && !str_eq(answer->canonical, answer->asked))
         print_field("path", answer->canonical, ret);
     print_field("decided by", answer->decided_by, ret);
     print_field("entry", answer->entry, ret);
@@ -273,63 +270,42 @@ static const char *value_of(const struct strv *env, const char *name)
     return "";
 }
 
-static void print_variable(const struct settings *settings, const struct environment_note *note,
-                           enum explain_values values, struct buf *text)
+static void print_environment(const struct explanation *explanation, struct buf *text)
 {
-    bool is_dropped = environment_reason_is_drop(note->reason);
-    bool has_value = values == EXPLAIN_VALUES && !is_dropped;
-
-    console_line(text, "  %-5s  %s%s%s  (%s%s%s)", is_dropped ? "drop" : "pass", note->name,
-                 has_value ? "=" : "",
-                 has_value ? value_of(&settings->workspace->env, note->name) : "",
-                 environment_reason_name(note->reason), note->pattern ? " " : "",
-                 note->pattern ? note->pattern : "");
-}
-
-static void print_environment(const struct settings *settings, enum explain_values values,
-                              struct buf *text)
-{
-    const struct environment_report *report = &settings->workspace->env_report;
+    const struct workspace *workspace = explanation->settings.workspace;
+    const struct environment_report *report = &workspace->env_report;
 
     buf_append_str(text, "\nenvironment\n");
-    for (size_t i = 0; i < report->len; i++)
-        print_variable(settings, &report->notes[i], values, text);
+    for (size_t i = 0; i < report->len; i++) {
+        const struct environment_note *note = &report->notes[i];
+        bool is_dropped = environment_reason_is_drop(note->reason);
+        bool has_value = explanation->options.flags & EXPLAIN_WITH_VALUES && !is_dropped;
+
+        console_line(text, "  %-5s  %s%s%s  (%s%s%s)", is_dropped ? "drop" : "pass", note->name,
+                     has_value ? "=" : "", has_value ? value_of(&workspace->env, note->name) : "",
+                     environment_reason_name(note->reason), note->pattern ? " " : "",
+                     note->pattern ? note->pattern : "");
+    }
 }
 
-static void print_plan(const struct sandbox *sandbox, struct buf *text)
+static void explain_print_text(const struct explanation *explanation, struct buf *ret)
 {
-    struct buf plan;
+    AUTO(buf_done) struct buf plan = {.max = SIZE_MAX / 2};
 
-    buf_init(&plan, SIZE_MAX / 2);
-    plan_print(sandbox_plan(sandbox), &plan);
-    buf_append_str(text, "\nplan\n");
-    console_lines(text, "  ", plan.data ? plan.data : "");
-    buf_done(&plan);
-}
-
-static void explain_print_text(const struct explanation *explanation, enum explain_values values,
-                               struct buf *ret)
-{
     if (explanation->command.argv)
         explained_command_print(&explanation->command, ret);
     print_profile(&explanation->settings, ret);
     print_entries(explanation, ret);
     print_layers(explanation, ret);
-    print_environment(&explanation->settings, values, ret);
-    if (explanation->sandbox && explanation->settings.workspace->mode != SANDBOX_DISABLED)
-        print_plan(explanation->sandbox, ret);
+    print_environment(explanation, ret);
+    if (!explanation->sandbox || explanation->settings.workspace->mode == SANDBOX_DISABLED)
+        return;
+    plan_print(sandbox_plan(explanation->sandbox), &plan);
+    buf_append_str(ret, "\nplan\n");
+    console_lines(ret, "  ", plan.data ? plan.data : "");
 }
 
 /* --- for programs --- */
-
-static json_t *profile_json(const struct settings *settings)
-{
-    const struct profile *profile = &settings->workspace->profile;
-
-    return json_pack("{s:o, s:o, s:o, s:o}", "name", json_lossy(settings->workspace->profile_name),
-                     "from", json_lossy(settings->workspace->profile_from), "extends",
-                     json_lossy(profile->extends), "definition", profile_to_json(profile));
-}
 
 static json_t *entries_json(const struct access_map *map)
 {
@@ -363,9 +339,10 @@ static json_t *layers_json(const struct sandbox *sandbox)
 
 /* "NAME=value" is found by its place: both lists are ordered by name, and every note that is no
  * drop has its variable. */
-static json_t *environment_json(const struct settings *settings, enum explain_values values)
+static json_t *environment_json(const struct explanation *explanation)
 {
-    const struct environment_report *report = &settings->workspace->env_report;
+    const struct workspace *workspace = explanation->settings.workspace;
+    const struct environment_report *report = &workspace->env_report;
     json_t *passed = json_array();
     json_t *dropped = json_array();
     size_t next = 0;
@@ -379,9 +356,9 @@ static json_t *environment_json(const struct settings *settings, enum explain_va
         if (is_dropped) {
             json_object_set_new(item, "pattern", json_lossy(note->pattern));
         } else {
-            const char *text = settings->workspace->env.items[next++];
+            const char *text = workspace->env.items[next++];
 
-            if (values == EXPLAIN_VALUES)
+            if (explanation->options.flags & EXPLAIN_WITH_VALUES)
                 json_object_set_new(item, "value", json_lossy(strchr(text, '=') + 1));
         }
         json_array_append_new(is_dropped ? dropped : passed, item);
@@ -389,31 +366,27 @@ static json_t *environment_json(const struct settings *settings, enum explain_va
     return json_pack("{s:o, s:o}", "passed", passed, "dropped", dropped);
 }
 
-static json_t *explain_to_json(const struct explanation *explanation, enum explain_values values)
+static json_t *explain_to_json(const struct explanation *explanation)
 {
     const struct settings *settings = &explanation->settings;
+    const struct workspace *workspace = settings->workspace;
     const struct sandbox *sandbox = explanation->sandbox;
     const struct access_map *map = explanation_access(explanation);
-    json_t *json = json_object();
+    json_t *json = json_pack(
+        "{s:{s:o, s:o, s:o, s:o}, s:o, s:s, s:{s:s, s:o}, s:o, s:o, s:b, s:o, s:o, s:b, s:o}",
+        "profile", "name", json_lossy(workspace->profile_name), "from",
+        json_lossy(workspace->profile_from), "extends", json_lossy(workspace->profile.extends),
+        "definition", profile_to_json(&workspace->profile), "config",
+        json_lossy(settings->file.path), "mode",
+        workspace->mode == SANDBOX_DISABLED ? "bare" : "sandboxed", "network", "access",
+        network_access_name(map->network), "decided_by", json_lossy(workspace->network_from),
+        "folder", json_lossy(workspace->dir), "workspace_roots",
+        json_lossy_list(strv_view(&workspace->roots)), "restricted", map->restricted, "entries",
+        entries_json(map), "layers", layers_json(sandbox), "degraded",
+        sandbox && sandbox_is_degraded(sandbox), "refusal",
+        sandbox ? json_null() : json_lossy(explanation->refusal.msg));
 
-    json_object_set_new(json, "profile", profile_json(settings));
-    json_object_set_new(json, "config", json_lossy(settings->file.path));
-    json_object_set_new(
-        json, "mode",
-        json_string(settings->workspace->mode == SANDBOX_DISABLED ? "bare" : "sandboxed"));
-    json_object_set_new(json, "network",
-                        json_pack("{s:s, s:o}", "access", network_access_name(map->network),
-                                  "decided_by", json_lossy(settings->workspace->network_from)));
-    json_object_set_new(json, "folder", json_lossy(settings->workspace->dir));
-    json_object_set_new(json, "workspace_roots",
-                        json_lossy_list(strv_view(&settings->workspace->roots)));
-    json_object_set_new(json, "restricted", json_boolean(map->restricted));
-    json_object_set_new(json, "entries", entries_json(map));
-    json_object_set_new(json, "layers", layers_json(sandbox));
-    json_object_set_new(json, "degraded", json_boolean(sandbox && sandbox_is_degraded(sandbox)));
-    json_object_set_new(json, "refusal",
-                        sandbox ? json_null() : json_lossy(explanation->refusal.msg));
-    json_object_set_new(json, "environment", environment_json(settings, values));
+    json_object_set_new(json, "environment", environment_json(explanation));
     json_object_set_new(json, "plan", sandbox ? plan_to_json(sandbox_plan(sandbox)) : json_array());
     json_object_set_new(json, "warnings", json_lossy_list(strv_view(&settings->warnings)));
     json_object_set_new(json, "command",
@@ -424,37 +397,11 @@ static json_t *explain_to_json(const struct explanation *explanation, enum expla
 
 /* --- the command --- */
 
-enum explain_flag { EXPLAIN_JSON = 1, EXPLAIN_WITH_VALUES = 2 };
-
-struct explain_options {
-    struct policy_options policy;
-    const char *path;
-    const char *host;
-    enum access wanted; /* of --path */
-    unsigned flags;     /* of enum explain_flag */
-};
-
-static void explain_options_done(struct explain_options *options)
-{
-    policy_options_done(&options->policy);
-}
-
 static void explanation_done(struct explanation *explanation)
 {
     explained_command_done(&explanation->command);
     settings_done(&explanation->settings);
-}
-
-/* A machine that cannot enforce the profile is no failure of explaining it. */
-static int explanation_init(struct explanation *ret, const struct policy_options *options,
-                            struct err *err)
-{
-    *ret = (struct explanation){.sandbox = NULL};
-    if (settings_init(&ret->settings, options, err))
-        return -1;
-    if (workspace_probe(ret->settings.workspace, &ret->refusal) == 0)
-        ret->sandbox = ret->settings.workspace->sandbox;
-    return 0;
+    policy_options_done(&explanation->options.policy);
 }
 
 /* --- options --- */
@@ -522,71 +469,61 @@ static int print_text_or_json(struct buf *text, json_t *json)
     return status;
 }
 
-static int answer(const struct explanation *explanation, const struct explain_options *options)
+static int answer(const struct explanation *explanation)
 {
     AUTO(explain_answer_done) struct explain_answer answer = {0};
-    AUTO(buf_done) struct buf text = {0};
-    bool is_json = options->flags & EXPLAIN_JSON;
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
+    bool is_json = explanation->options.flags & EXPLAIN_JSON;
     struct err err;
     int status;
 
-    if (options->host)
-        explain_host(explanation, options->host, &answer);
-    else if (explain_path(explanation, options->path, options->wanted, &answer, &err))
+    if (explanation->options.host)
+        explain_host(explanation, &answer);
+    else if (explain_path(explanation, &answer, &err))
         return console_fail(&err);
-    buf_init(&text, SIZE_MAX / 2);
     if (!is_json)
         explain_answer_print(&answer, &text);
     status = print_text_or_json(&text, is_json ? explain_answer_to_json(&answer) : NULL);
-    if (status != EXIT_OK)
-        return status;
-    return answer.is_allowed ? EXIT_OK : EXIT_NO;
+    return status == EXIT_OK && !answer.is_allowed ? EXIT_NO : status;
 }
 
-static bool is_refused(const struct explanation *explanation)
+static int explain_all(const struct explanation *explanation)
 {
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
     const struct explained_command *command = &explanation->command;
-
-    return command->argv && command->requirement.outcome == REQUIREMENT_FORBID;
-}
-
-static int explain_all(const struct explanation *explanation, unsigned flags)
-{
-    AUTO(buf_done) struct buf text;
-    enum explain_values values = flags & EXPLAIN_WITH_VALUES ? EXPLAIN_VALUES : EXPLAIN_NAMES;
+    bool is_json = explanation->options.flags & EXPLAIN_JSON;
+    bool is_refused = command->argv && command->requirement.outcome == REQUIREMENT_FORBID;
     int status;
 
-    buf_init(&text, SIZE_MAX / 2);
-    if (!(flags & EXPLAIN_JSON))
-        explain_print_text(explanation, values, &text);
-    status = print_text_or_json(&text,
-                                flags & EXPLAIN_JSON ? explain_to_json(explanation, values) : NULL);
+    if (!is_json)
+        explain_print_text(explanation, &text);
+    status = print_text_or_json(&text, is_json ? explain_to_json(explanation) : NULL);
     if (status == EXIT_OK && !explanation->sandbox)
         return console_fail(&explanation->refusal);
-    return status == EXIT_OK && is_refused(explanation) ? EXIT_NO : status;
+    return status == EXIT_OK && is_refused ? EXIT_NO : status;
 }
 
 static int explain_run(char **argv)
 {
-    AUTO(explain_options_done) struct explain_options options = {.wanted = ACCESS_READ};
-    AUTO(explanation_done) struct explanation explanation = {.sandbox = NULL};
+    AUTO(explanation_done) struct explanation explanation = {.options = {.wanted = ACCESS_READ}};
+    const struct explain_options *options = &explanation.options;
     struct err err;
     char **rest;
     int status;
 
-    if (!command_parse(&command_explain, argv, &options, &rest, &status))
+    if (!command_parse(&command_explain, argv, &explanation.options, &rest, &status))
         return status;
-    if (!!options.path + !!options.host + !!*rest > 1) {
-        console_say("--path, --host and COMMAND are different questions; ask one at a time");
-        return EXIT_FAILED;
-    }
-    if (explanation_init(&explanation, &options.policy, &err))
+    if (!!options->path + !!options->host + !!*rest > 1)
+        return console_failf("--path, --host and COMMAND are different questions; ask one at a "
+                             "time");
+    if (settings_init(&explanation.settings, &options->policy, &err))
         return console_fail(&err);
+    /* a machine that cannot enforce the profile is no failure of explaining it */
+    if (workspace_probe(explanation.settings.workspace, &explanation.refusal) == 0)
+        explanation.sandbox = explanation.settings.workspace->sandbox;
     if (*rest)
         explained_command_init(&explanation.command, &explanation.settings, rest);
-    if (options.path || options.host)
-        return answer(&explanation, &options);
-    return explain_all(&explanation, options.flags);
+    return options->path || options->host ? answer(&explanation) : explain_all(&explanation);
 }
 
 const struct command command_explain = {

@@ -32,19 +32,13 @@ static const char broken_text[] = "a rules file that does not parse could have f
 static const char patch_text[] =
     "it is a patch: Cordon applies it itself, in the sandbox and with an empty environment";
 
-static bool is_patch(char *const *argv)
-{
-    AUTO(patch_call_done) struct patch_call call;
-
-    patch_call_read(argv, &call);
-    return call.kind == PATCH_CALL_PATCH;
-}
-
 void explained_command_init(struct explained_command *ret, const struct settings *settings,
                             char *const *argv)
 {
+    AUTO(patch_call_done) struct patch_call call;
     struct execution_options options;
 
+    patch_call_read(argv, &call);
     settings_execution(settings, argv, &options);
     *ret = (struct explained_command){.settings = settings, .argv = argv};
     ret->rules = execution_rules(&options);
@@ -52,7 +46,7 @@ void explained_command_init(struct explained_command *ret, const struct settings
     rules_check_make(ret->rules, argv, &ret->check);
     ret->danger = command_view_danger(&ret->check.view);
     ret->is_safe = command_view_is_safe(&ret->check.view, &ret->finder.finder);
-    ret->is_patch = is_patch(argv);
+    ret->is_patch = call.kind == PATCH_CALL_PATCH;
     execution_decide(&options, ret->rules, &ret->requirement);
 }
 
@@ -67,21 +61,6 @@ void explained_command_done(struct explained_command *command)
 }
 
 /* --- words --- */
-
-static const char *class_name(const struct explained_command *command)
-{
-    if (command->danger != DANGER_NONE)
-        return "dangerous";
-    return command->is_safe ? "known-safe" : "neither";
-}
-
-static const char *danger_name(enum command_danger danger)
-{
-    static const char *const names[] = {
-        [DANGER_NONE] = NULL, [DANGER_FORCED_RM] = "forced-rm", [DANGER_OTHER] = "nested-too-deep"};
-
-    return names[danger];
-}
 
 static const char *class_words(const struct explained_command *command)
 {
@@ -121,28 +100,7 @@ static const char *place_words(const struct explained_command *command)
                : "in the sandbox of the profile";
 }
 
-static const char *outcome_words(enum requirement_outcome outcome)
-{
-    static const char *const words[] = {
-        [REQUIREMENT_SKIP] = "runs without a question",
-        [REQUIREMENT_ASK] = "is asked about first",
-        [REQUIREMENT_FORBID] = "is refused",
-    };
-
-    return words[outcome];
-}
-
 /* --- for people --- */
-
-static void print_words(const struct explained_command *command, struct buf *text)
-{
-    AUTO(buf_done) struct buf words;
-
-    buf_init(&words, SIZE_MAX / 2);
-    for (size_t i = 0; command->argv[i]; i++)
-        buf_appendf(&words, "%s%s", i ? " " : "", command->argv[i]);
-    console_line(text, "command  %s", words.data);
-}
 
 static void print_note(const char *name, const char *words, struct buf *text)
 {
@@ -152,12 +110,19 @@ static void print_note(const char *name, const char *words, struct buf *text)
 
 void explained_command_print(const struct explained_command *command, struct buf *text)
 {
+    static const char *const outcomes[] = {
+        [REQUIREMENT_SKIP] = "runs without a question",
+        [REQUIREMENT_ASK] = "is asked about first",
+        [REQUIREMENT_FORBID] = "is refused",
+    };
     const struct settings *settings = command->settings;
-    AUTO(buf_done) struct buf rules;
+    AUTO(buf_done) struct buf words = {.max = SIZE_MAX / 2};
+    AUTO(buf_done) struct buf rules = {.max = SIZE_MAX / 2};
 
-    buf_init(&rules, SIZE_MAX / 2);
-    print_words(command, text);
-    console_line(text, "  decision %s: %s", outcome_words(command->requirement.outcome),
+    for (size_t i = 0; command->argv[i]; i++)
+        buf_appendf(&words, "%s%s", i ? " " : "", command->argv[i]);
+    console_line(text, "command  %s", words.data);
+    console_line(text, "  decision %s: %s", outcomes[command->requirement.outcome],
                  command->requirement.reason);
     print_note("runs", place_words(command), text);
     if (settings->approval_from)
@@ -178,36 +143,26 @@ void explained_command_print(const struct explained_command *command, struct buf
 
 /* --- for programs --- */
 
-static json_t *approval_to_json(const struct settings *settings)
-{
-    json_t *policy =
-        settings->approval_from ? approval_policy_to_json(&settings->approval) : json_null();
-
-    return json_pack("{s:o, s:o}", "policy", policy, "from", json_lossy(settings->approval_from));
-}
-
-static json_t *requirement_to_json(const struct explained_command *command)
-{
-    const struct requirement *requirement = &command->requirement;
-    bool is_bare = command->settings->workspace->mode == SANDBOX_DISABLED;
-
-    return json_pack("{s:s, s:s, s:o, s:s}", "outcome",
-                     requirement_outcome_name(requirement->outcome), "cause",
-                     requirement_cause_name(requirement->cause), "reason",
-                     json_lossy(command->requirement.reason), "place",
-                     is_bare ? "none" : run_where_name(requirement->where));
-}
-
 json_t *explained_command_to_json(const struct explained_command *command)
 {
-    json_t *argv = json_array();
+    static const char *const dangers[] = {
+        [DANGER_NONE] = NULL, [DANGER_FORCED_RM] = "forced-rm", [DANGER_OTHER] = "nested-too-deep"};
+    const struct settings *settings = command->settings;
+    const struct requirement *requirement = &command->requirement;
+    bool is_bare = settings->workspace->mode == SANDBOX_DISABLED;
+    const char *class = command->danger != DANGER_NONE ? "dangerous"
+                        : command->is_safe             ? "known-safe"
+                                                       : "neither";
 
-    for (size_t i = 0; command->argv[i]; i++)
-        json_array_append_new(argv, json_lossy(command->argv[i]));
-    return json_pack("{s:o, s:b, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "argv", argv, "patch",
-                     command->is_patch, "rules", rules_check_to_json(&command->check), "class",
-                     class_name(command), "danger", json_lossy(danger_name(command->danger)),
-                     "approval", approval_to_json(command->settings), "requirement",
-                     requirement_to_json(command), "bypass", json_lossy(bypass_words(command)),
-                     "broken", json_lossy(broken_words(command)));
+    return json_pack(
+        "{s:o, s:b, s:o, s:s, s:o, s:{s:o, s:o}, s:{s:s, s:s, s:o, s:s}, s:o, s:o}", "argv",
+        json_lossy_list(command->argv), "patch", command->is_patch, "rules",
+        rules_check_to_json(&command->check), "class", class, "danger",
+        json_lossy(dangers[command->danger]), "approval", "policy",
+        settings->approval_from ? approval_policy_to_json(&settings->approval) : json_null(),
+        "from", json_lossy(settings->approval_from), "requirement", "outcome",
+        requirement_outcome_name(requirement->outcome), "cause",
+        requirement_cause_name(requirement->cause), "reason", json_lossy(requirement->reason),
+        "place", is_bare ? "none" : run_where_name(requirement->where), "bypass",
+        json_lossy(bypass_words(command)), "broken", json_lossy(broken_words(command)));
 }

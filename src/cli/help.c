@@ -26,24 +26,16 @@ static const char examples_cordon[] =
     "  cordon explain --path ~/.ssh/id_ed25519        may a command read this, and why\n"
     "  cordon doctor                         what this machine can enforce, and what to fix\n";
 
-static const struct command *command_find(const char *name)
-{
-    for (size_t i = 0; commands[i]; i++)
-        if (str_eq(commands[i]->name, name))
-            return commands[i];
-    return NULL;
-}
-
 const struct command *help_find_command(const char *name)
 {
-    const struct command *command = command_find(name);
     AUTO(strv_done) struct strv names = {0};
     const char *nearest;
 
-    if (command)
-        return command;
-    for (size_t i = 0; commands[i]; i++)
+    for (size_t i = 0; commands[i]; i++) {
+        if (str_eq(commands[i]->name, name))
+            return commands[i];
         strv_push(&names, commands[i]->name);
+    }
     nearest = str_nearest(name, (const char *const *)strv_view(&names));
     if (nearest)
         console_say("there is no command \"%s\"; did you mean \"%s\"? (\"cordon help\" lists them)",
@@ -57,9 +49,8 @@ const struct command *help_find_command(const char *name)
 
 int help_print_command(const struct command *command)
 {
-    AUTO(buf_done) struct buf text;
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
 
-    buf_init(&text, SIZE_MAX / 2);
     buf_appendf(&text, "Usage: cordon %s%s%s\n\n", command->name, *command->usage ? " " : "",
                 command->usage);
     options_print_text(command->about, 0, &text);
@@ -72,9 +63,8 @@ int help_print_command(const struct command *command)
 
 int help_print(void)
 {
-    AUTO(buf_done) struct buf text;
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
 
-    buf_init(&text, SIZE_MAX / 2);
     buf_append_str(&text, "Usage: cordon COMMAND [OPTION]... [ARGUMENT]...\n\n");
     options_print_text(about_cordon, 0, &text);
     buf_append_str(&text, "\nCommands:\n");
@@ -86,57 +76,41 @@ int help_print(void)
     return console_print(&text);
 }
 
-static json_t *words_to_json(const char *const *words)
-{
-    json_t *json = words ? json_array() : json_null();
-
-    for (size_t i = 0; words && words[i]; i++)
-        json_array_append_new(json, json_string(words[i]));
-    return json;
-}
-
 static json_t *option_to_json(const struct option *option)
 {
-    const char letter[] = {option->letter, '\0'};
+    json_t *words = option->words ? json_array() : json_null();
 
+    for (size_t i = 0; option->words && option->words[i]; i++)
+        json_array_append_new(words, json_string(option->words[i]));
     return json_pack("{s:s, s:o, s:o, s:o, s:s}", "name", option->name, "letter",
-                     *letter ? json_string(letter) : json_null(), "value",
-                     option->value ? json_string(option->value) : json_null(), "words",
-                     words_to_json(option->words), "help", option->help);
-}
-
-static json_t *command_to_json(const struct command *command)
-{
-    json_t *options = json_array();
-
-    for (const struct option_group *group = command->groups; group->options; group++)
-        for (const struct option *option = group->options; option->name; option++)
-            json_array_append_new(options, option_to_json(option));
-    return json_pack("{s:s, s:s, s:s, s:o}", "name", command->name, "summary", command->summary,
-                     "usage", command->usage, "options", options);
+                     option->letter ? json_stringn(&option->letter, 1) : json_null(), "value",
+                     json_lossy(option->value), "words", words, "help", option->help);
 }
 
 static int help_print_json(void)
 {
-    AUTO_JSON json_t *json = json_object();
     json_t *list = json_array();
+    AUTO_JSON json_t *json = json_pack("{s:o}", "commands", list);
 
-    for (size_t i = 0; commands[i]; i++)
-        json_array_append_new(list, command_to_json(commands[i]));
-    json_object_set_new(json, "commands", list);
+    for (size_t i = 0; commands[i]; i++) {
+        json_t *options = json_array();
+
+        for (const struct option_group *group = commands[i]->groups; group->options; group++)
+            for (const struct option *option = group->options; option->name; option++)
+                json_array_append_new(options, option_to_json(option));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o}", "name", commands[i]->name,
+                                              "summary", commands[i]->summary, "usage",
+                                              commands[i]->usage, "options", options));
+    }
     return console_print_json(json);
 }
 
 /* --- the command --- */
 
-struct help_options {
-    bool wants_json;
-};
-
 static const struct option help_options[] = {
     {.name = "json",
      .help = "Prints the commands and their options as one JSON value.",
-     INTO_TRUE(struct help_options, wants_json)},
+     .kind = OPTION_TRUE},
     {.name = NULL},
 };
 
@@ -144,14 +118,14 @@ static const struct option_group help_groups[] = {{"Options", help_options}, {NU
 
 static int help_run(char **argv)
 {
-    struct help_options options = {0};
+    bool wants_json = false;
     const struct command *command;
     char **rest;
     int status;
 
-    if (!command_parse(&command_help, argv, &options, &rest, &status))
+    if (!command_parse(&command_help, argv, &wants_json, &rest, &status))
         return status;
-    if (options.wants_json)
+    if (wants_json)
         return help_print_json();
     if (!*rest)
         return help_print();
@@ -168,6 +142,13 @@ const struct command command_help = {
     .groups = help_groups,
     .run = help_run,
 };
+
+static const struct option json_options[] = {
+    {.name = "json", .letter = 'j', .kind = OPTION_TRUE, .help = "Prints one JSON value."},
+    {.name = NULL},
+};
+
+const struct option_group command_json_groups[] = {{"Options", json_options}, {NULL, NULL}};
 
 bool command_parse(const struct command *command, char **argv, void *data, char ***ret_rest,
                    int *ret_status)

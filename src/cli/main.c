@@ -39,16 +39,26 @@ static void open_missing_stdio(void)
             (void)!open("/dev/null", O_RDWR);
 }
 
-static int run_command(char **argv)
+int main(int argc, char **argv)
 {
-    static char version[] = "version";
-    char *as_version[] = {version, NULL};
+    const char *name = argc > 0 ? path_name(argv[0]) : "";
+    char *as_version[] = {(char *)"version", NULL};
     const struct command *command;
 
-    if (!*argv) {
+    if (argc == 2 && str_eq(argv[0], PLAN_LAUNCHER_NAME))
+        return launcher_main(argv[1]);
+    open_missing_stdio();
+    if (str_eq(name, "codex-linux-sandbox") || str_eq(name, "cordon-linux-sandbox"))
+        return helper_main(argv + 1);
+    if (str_eq(name, "apply_patch") || str_eq(name, "applypatch"))
+        return patch_apply_main(argv + 1);
+    if (str_eq(name, PATCH_HELPER_NAME))
+        return patch_helper_main(argv + 1);
+    if (argc < 2) {
         help_print();
         return EXIT_FAILED;
     }
+    argv++;
     if (str_eq(*argv, "--help") || str_eq(*argv, "-h"))
         return help_print();
     if (str_eq(*argv, "--version") || str_eq(*argv, "-V"))
@@ -64,20 +74,4 @@ static int run_command(char **argv)
     }
     command = help_find_command(*argv);
     return command ? command->run(argv) : EXIT_FAILED;
-}
-
-int main(int argc, char **argv)
-{
-    const char *name = argc > 0 ? path_name(argv[0]) : "";
-
-    if (argc == 2 && str_eq(argv[0], PLAN_LAUNCHER_NAME))
-        return launcher_main(argv[1]);
-    open_missing_stdio();
-    if (str_eq(name, "codex-linux-sandbox") || str_eq(name, "cordon-linux-sandbox"))
-        return helper_main(argv + 1);
-    if (str_eq(name, "apply_patch") || str_eq(name, "applypatch"))
-        return patch_apply_main(argv + 1);
-    if (str_eq(name, PATCH_HELPER_NAME))
-        return patch_helper_main(argv + 1);
-    return run_command(argc > 0 ? argv + 1 : argv);
 }

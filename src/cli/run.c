@@ -23,10 +23,10 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/patch.h"
-#include "cli/settings.h"
 #include "executor/execution.h"
 #include "job/job_run.h"
 #include "loop/loop.h"
+#include "patch/call.h"
 #include "patch/patch.h"
 #include "policy/protect.h"
 
@@ -40,18 +40,28 @@
 
 /* --- options --- */
 
-void run_options_init(struct run_options *options)
-{
-    *options = (struct run_options){
-        .kill_after_ns = JOB_RUN_KILL_AFTER_NS,
-        .max_output = OUTPUT_MEMORY_DEFAULT,
-    };
-}
+enum run_terminal {
+    RUN_TERMINAL_AUTO, /* when stdin, stdout and stderr are one */
+    RUN_TERMINAL_YES,
+    RUN_TERMINAL_NO,
+};
 
-void run_options_done(struct run_options *options)
-{
-    policy_options_done(&options->policy);
-}
+enum run_flag { RUN_JSON = 1, RUN_QUIET = 2, RUN_NO_AUDIT = 4 };
+
+enum run_input { RUN_INPUT_PIPE, RUN_INPUT_NULL };
+
+struct run_options {
+    struct policy_options policy;
+    enum run_terminal terminal;
+    enum run_input input; /* --stdin */
+    unsigned flags;       /* of enum run_flag */
+    uint64_t timeout_ns;
+    uint64_t kill_after_ns;
+    uint64_t max_output;
+    struct resource_limits limits;
+    const char *approval_hook;    /* NULL: none */
+    uint64_t approval_timeout_ns; /* 0: none */
+};
 
 /* What is retained has to fit into memory several times, for the JSON text of it. */
 #define MAX_OUTPUT_LIMIT (UINT64_C(1) << 30)
@@ -154,7 +164,7 @@ static const struct option stream_options[] = {
     {.name = NULL},
 };
 
-const struct option_group run_option_groups[] = {
+static const struct option_group run_option_groups[] = {
     {"Permissions", policy_permission_options, offsetof(struct run_options, policy)},
     {"Environment", policy_environment_options, offsetof(struct run_options, policy)},
     {"Approval", approval_options},
@@ -165,18 +175,23 @@ const struct option_group run_option_groups[] = {
 
 /* --- a command that is a patch --- */
 
-static int find_dir(struct run_patch *patch, const char *dir, struct err *err)
+enum { PATCH_WORDS = 4 };
+
+/* Zeroed: the command is no patch. */
+struct run_patch {
+    struct patch_call call;
+    char *cwd; /* where it is applied: absolute; NULL: it is no patch */
+    char *helper[PATCH_WORDS];
+    char *program; /* which the helper is: this one */
+};
+
+/* Looks at the command, which is to be run in `dir`. ERR_INVALID for a patch without the word
+ * apply_patch, and for a `cd` to a directory that is not there. */
+static int run_patch_init(struct run_patch *patch, char *const *argv, const char *dir,
+                          struct err *err)
 {
     struct stat st;
 
-    patch->cwd = path_clean(dir, patch->call.dir ? patch->call.dir : ".");
-    if (stat(patch->cwd, &st))
-        return err_sys(err, "the directory of the patch, %s", patch->cwd);
-    return 0;
-}
-
-int run_patch_init(struct run_patch *patch, char *const *argv, const char *dir, struct err *err)
-{
     patch_call_read(argv, &patch->call);
     if (patch->call.kind == PATCH_CALL_BARE)
         return err_set(err, ERR_INVALID, "%s", patch_call_advice);
@@ -188,41 +203,10 @@ int run_patch_init(struct run_patch *patch, char *const *argv, const char *dir, 
     patch->helper[0] = (char *)PATCH_HELPER_NAME;
     patch->helper[1] = (char *)patch_task_words[PATCH_APPLY];
     patch->helper[2] = (char *)patch_form_words[PATCH_TEXT];
-    return find_dir(patch, dir, err);
-}
-
-void run_patch_done(struct run_patch *patch)
-{
-    patch_call_done(&patch->call);
-    free(patch->cwd);
-    free(patch->program);
-    *patch = (struct run_patch){.cwd = NULL};
-}
-
-void run_patch_fill(struct run_patch *patch, struct execution_options *execution,
-                    struct job_run_options *job)
-{
-    if (!run_patch_is_one(patch))
-        return;
-    execution->replacement_argv = patch->helper;
-    execution->cwd = patch->cwd;
-    job->program = patch->program;
-    job->stdio = JOB_RUN_PIPES;
-    job->terminal_fd = -1;
-    job->input = JOB_RUN_INPUT_DATA;
-    job->input_data = patch->call.text;
-    job->input_len = patch->call.text_len;
-}
-
-void run_patch_report(const struct run_patch *patch, const struct job_result *result)
-{
-    bool is_whole = result->end == JOB_RUN_EXITED || result->end == JOB_RUN_DENIED ||
-                    result->end == JOB_RUN_FAILED_TO_START;
-
-    if (run_patch_is_one(patch) && !is_whole)
-        console_say("the patch was interrupted: \"cordon patch --recover\" in %s, or the next "
-                    "patch there, completes it or takes it back",
-                    patch->cwd);
+    patch->cwd = path_clean(dir, patch->call.dir ? patch->call.dir : ".");
+    if (stat(patch->cwd, &st))
+        return err_sys(err, "the directory of the patch, %s", patch->cwd);
+    return 0;
 }
 
 /* --- which streams --- */
@@ -233,56 +217,40 @@ static bool is_own_terminal(int fd)
     return isatty(fd) && tcgetpgrp(fd) == getpgrp();
 }
 
-static bool is_null_device(int fd)
-{
-    struct stat st;
-
-    return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3);
-}
-
-/* All three, because on a terminal of its own stdout and stderr become one stream, and stdin is no
- * longer just bytes: neither must happen to a file or a pipe that the caller put there. */
-static bool wants_terminal(const struct run_options *options)
-{
-    if (options->terminal != RUN_TERMINAL_AUTO)
-        return options->terminal == RUN_TERMINAL_YES;
-    return !((options->flags & RUN_JSON) && options->input == RUN_INPUT_PIPE) &&
-           isatty(STDOUT_FILENO) && isatty(STDERR_FILENO) && is_own_terminal(STDIN_FILENO);
-}
-
-static bool wants_input(const struct run_options *options)
-{
-    if (options->input == RUN_INPUT_NULL || is_null_device(STDIN_FILENO))
-        return false;
-    return !isatty(STDIN_FILENO) || is_own_terminal(STDIN_FILENO);
-}
-
-static void choose_streams(const struct run_options *options, struct job_run_options *job)
-{
-    if (!(options->flags & RUN_JSON)) {
-        job->pump_fds[STREAM_STDOUT] = STDOUT_FILENO;
-        job->pump_fds[STREAM_STDERR] = STDERR_FILENO;
-    }
-    job->stdio = wants_terminal(options) ? JOB_RUN_TTY : JOB_RUN_PIPES;
-    job->input = wants_input(options) ? JOB_RUN_INPUT_FD : JOB_RUN_INPUT_NULL;
-    job->input_fd = STDIN_FILENO;
-    if (job->stdio == JOB_RUN_TTY && job->input == JOB_RUN_INPUT_FD &&
-        !(options->flags & RUN_JSON) && is_own_terminal(STDIN_FILENO))
-        job->terminal_fd = STDIN_FILENO;
-}
-
-/* --- the command --- */
-
 static void fill_job(const struct run_options *options, struct job_run_options *job)
 {
+    bool is_json = options->flags & RUN_JSON;
+    bool is_own = is_own_terminal(STDIN_FILENO);
+    struct stat st;
+    bool is_null =
+        fstat(STDIN_FILENO, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3);
+    bool has_input =
+        options->input == RUN_INPUT_PIPE && !is_null && (is_own || !isatty(STDIN_FILENO));
+    /* All three, because on a terminal of its own stdout and stderr become one stream, and stdin is
+     * no longer just bytes: neither must happen to a file or a pipe that the caller put there. */
+    bool is_auto = !(is_json && options->input == RUN_INPUT_PIPE) && isatty(STDOUT_FILENO) &&
+                   isatty(STDERR_FILENO) && is_own;
+    bool has_terminal =
+        options->terminal == RUN_TERMINAL_AUTO ? is_auto : options->terminal == RUN_TERMINAL_YES;
+
     job_run_defaults(job);
     job->timeout_ns = options->timeout_ns;
     job->kill_after_ns = options->kill_after_ns;
     job->max_output = options->max_output;
     job->limits = options->limits;
     job->signals = JOB_RUN_SIGNALS_HANDLE;
-    choose_streams(options, job);
+    if (!is_json) {
+        job->pump_fds[STREAM_STDOUT] = STDOUT_FILENO;
+        job->pump_fds[STREAM_STDERR] = STDERR_FILENO;
+    }
+    job->stdio = has_terminal ? JOB_RUN_TTY : JOB_RUN_PIPES;
+    job->input = has_input ? JOB_RUN_INPUT_FD : JOB_RUN_INPUT_NULL;
+    job->input_fd = STDIN_FILENO;
+    if (has_terminal && has_input && !is_json && is_own)
+        job->terminal_fd = STDIN_FILENO;
 }
+
+/* --- the command --- */
 
 /* Output that could not be written is a failure of ours, unless its reader just went away. */
 static int exit_status(const struct job_result *result)
@@ -308,11 +276,11 @@ static int run_fail(const struct run_options *options, const struct err *err)
     return console_fail(err);
 }
 
-/* Everything that lives as long as the command; borrowed: `options`, `audit`. */
+/* Everything that lives as long as the command. */
 struct run_flow {
-    const struct run_options *options;
-    struct run_audit *audit;
-    struct settings settings;     /* given; outlives what borrows from it */
+    struct run_options options;
+    struct run_audit audit;
+    struct settings settings;
     const struct workspace *told; /* whose lacks were warned of */
     struct run_patch patch;       /* what the command is, if it is one */
     struct loop *loop;
@@ -336,16 +304,21 @@ static void run_flow_done(struct run_flow *flow)
     prompt_free(flow->prompt);
     loop_timer_free(flow->flush);
     loop_free(flow->loop);
-    run_patch_done(&flow->patch);
+    patch_call_done(&flow->patch.call);
+    free(flow->patch.cwd);
+    free(flow->patch.program);
     settings_done(&flow->settings);
-    *flow = (struct run_flow){0};
+    run_audit_done(&flow->audit);
+    policy_options_done(&flow->options.policy);
 }
 
 /* --- attempts --- */
 
-/* Says, once each, what there is to warn of: before any output of the command. */
-static void run_flow_warn(struct run_flow *flow)
+/* Says, once each, what there is to warn of: before any output of the command, once the sandbox
+ * stands, since which layers this host has is only known then. */
+static void on_started(void *data)
 {
+    struct run_flow *flow = data;
     const struct workspace *workspace = flow->settings.workspace;
     struct strv *warnings = &flow->settings.warnings;
 
@@ -353,25 +326,23 @@ static void run_flow_warn(struct run_flow *flow)
         run_report_degradation(workspace->sandbox, warnings);
     flow->told = workspace;
     for (; flow->warned < warnings->len; flow->warned++)
-        if (!(flow->options->flags & RUN_QUIET))
+        if (!(flow->options.flags & RUN_QUIET))
             console_say("%s", warnings->items[flow->warned]);
-}
-
-/* Once the sandbox stands, since which layers this host has is only known then. */
-static void on_started(void *data)
-{
-    run_flow_warn(data);
 }
 
 static void on_attempt(void *data, enum run_where where, struct workspace *workspace)
 {
     struct run_flow *flow = data;
+    struct strv *warnings = &flow->settings.warnings;
 
     flow->settings.workspace = workspace;
     if (where == RUN_UNCONFINED)
-        strv_push(&flow->settings.warnings, "no sandbox: a rule or an answer allows that");
-    else
-        run_report_no_sandbox(&flow->settings, &flow->settings.warnings);
+        strv_push(warnings, "no sandbox: a rule or an answer allows that");
+    else if (workspace->mode == SANDBOX_DISABLED && workspace->profile.kind == PROFILE_DISABLED)
+        strv_pushf(warnings, "no sandbox: the profile is %s (from %s)", workspace->profile_name,
+                   workspace->profile_from);
+    else if (workspace->mode == SANDBOX_DISABLED)
+        strv_push(warnings, "no sandbox: --sandbox disabled");
 }
 
 /* --- what happens --- */
@@ -380,14 +351,14 @@ static void on_event(void *data, const struct execution_event *event)
 {
     struct run_flow *flow = data;
 
-    if (event->kind == EXECUTION_RETRIED && !(flow->options->flags & RUN_QUIET))
+    if (event->kind == EXECUTION_RETRIED && !(flow->options.flags & RUN_QUIET))
         console_say("once more, with %s", event->words);
-    run_audit_event(flow->audit, &flow->settings, event);
+    run_audit_event(&flow->audit, &flow->settings, event);
 }
 
 static void on_flush(void *data)
 {
-    run_audit_flush(((struct run_flow *)data)->audit);
+    run_audit_flush(&((struct run_flow *)data)->audit, 0);
 }
 
 static void on_done(void *data)
@@ -399,12 +370,15 @@ static void on_done(void *data)
 
 static int add_approvers(struct run_flow *flow, struct err *err)
 {
-    const struct run_options *options = flow->options;
+    const struct run_options *options = &flow->options;
     uint64_t deadline =
         options->approval_timeout_ns ? options->approval_timeout_ns : APPROVER_HOOK_DEADLINE_NS;
     struct err ignored; /* without a terminal there is just one less to ask */
     struct approver *approver;
 
+    if (!flow->settings.approval_from)
+        return 0;
+    flow->approvals = approvals_new(flow->loop, options->approval_timeout_ns);
     if (options->approval_hook) {
         approver = approver_hook_new(flow->loop, options->approval_hook, deadline, err);
         if (!approver)
@@ -431,55 +405,40 @@ static void fill_options(struct run_flow *flow, char **argv)
     options->data = flow;
     flow->job.on_started = on_started;
     flow->job.data = flow;
-    run_patch_fill(&flow->patch, options, &flow->job);
-}
-
-/* -1 only for failures before there is an execution. */
-static int run_flow_run(struct run_flow *flow, char **argv, struct err *err)
-{
-    flow->loop = loop_new(err);
-    if (!flow->loop)
-        return -1;
-    if (flow->settings.approval_from) {
-        flow->approvals = approvals_new(flow->loop, flow->options->approval_timeout_ns);
-        if (add_approvers(flow, err))
-            return -1;
-    }
-    fill_options(flow, argv);
-    flow->execution = execution_start(&flow->execution_options);
-    strv_push_all(&flow->settings.warnings,
-                  strv_view(&execution_result(flow->execution)->problems));
-    flow->flush = loop_timer_new(flow->loop, on_flush, flow);
-    loop_timer_start(flow->flush, FLUSH_NS);
-    execution_begin(flow->execution);
-    return loop_run(flow->loop, &flow->is_done, err);
+    if (!flow->patch.cwd)
+        return;
+    /* the helper runs in place of the command, and is fed with the patch */
+    options->replacement_argv = flow->patch.helper;
+    options->cwd = flow->patch.cwd;
+    flow->job.program = flow->patch.program;
+    flow->job.stdio = JOB_RUN_PIPES;
+    flow->job.terminal_fd = -1;
+    flow->job.input = JOB_RUN_INPUT_DATA;
+    flow->job.input_data = flow->patch.call.text;
+    flow->job.input_len = flow->patch.call.text_len;
 }
 
 static int report_attempt(const struct run_flow *flow, const struct execution_result *execution)
 {
     const struct job_result *result = &execution->attempts[execution->attempts_len - 1].result;
+    bool is_whole = result->end == JOB_RUN_EXITED || result->end == JOB_RUN_DENIED ||
+                    result->end == JOB_RUN_FAILED_TO_START;
     int status = exit_status(result);
 
-    run_patch_report(&flow->patch, result);
-    if (flow->options->flags & RUN_JSON) {
+    if (flow->patch.cwd && !is_whole)
+        console_say("the patch was interrupted: \"cordon patch --recover\" in %s, or the next "
+                    "patch there, completes it or takes it back",
+                    flow->patch.cwd);
+    if (flow->options.flags & RUN_JSON) {
         int printed = run_report_json(&flow->settings, execution);
 
         return printed == EXIT_OK ? status : printed;
     }
     if (job_result_has_failed(result))
         console_say("%s", result->process->failure.msg);
-    if (!(flow->options->flags & RUN_QUIET))
+    if (!(flow->options.flags & RUN_QUIET))
         run_report_notes(result);
     return status;
-}
-
-/* It was never run. */
-static int report_refusal(const struct run_flow *flow, const struct execution_result *execution)
-{
-    if (flow->options->flags & RUN_JSON)
-        run_report_refusal_json(&flow->settings, execution);
-    console_say("not run: %s", execution->reason);
-    return EXIT_REFUSED;
 }
 
 static int run_report(const struct run_flow *flow)
@@ -488,43 +447,64 @@ static int run_report(const struct run_flow *flow)
 
     for (size_t i = 0; i < execution->warnings.len; i++)
         console_say("%s", execution->warnings.items[i]);
-    switch (execution->outcome) {
-    case EXECUTION_RAN:
+    if (execution->outcome == EXECUTION_RAN)
         return report_attempt(flow, execution);
-    case EXECUTION_FORBIDDEN:
-    case EXECUTION_REJECTED:
-        return report_refusal(flow, execution);
-    case EXECUTION_FAILED:
-        break;
-    }
-    return run_fail(flow->options, &execution->failure);
+    if (execution->outcome == EXECUTION_FAILED)
+        return run_fail(&flow->options, &execution->failure);
+    if (flow->options.flags & RUN_JSON)
+        run_report_refusal_json(&flow->settings, execution);
+    console_say("not run: %s", execution->reason);
+    return EXIT_REFUSED;
 }
 
-static int run_flow(struct run_flow *flow, char **argv)
+/* Runs the command to its end and tells of it; the exit status. */
+static int run_execution(struct run_flow *flow, char **argv)
 {
     struct err err;
-    int status;
+    int status = -1;
 
-    fill_job(flow->options, &flow->job);
+    fill_job(&flow->options, &flow->job);
     console_set_raw(flow->job.terminal_fd >= 0);
-    status = run_flow_run(flow, argv, &err);
+    flow->loop = loop_new(&err);
+    if (flow->loop && add_approvers(flow, &err) == 0) {
+        fill_options(flow, argv);
+        flow->execution = execution_start(&flow->execution_options);
+        strv_push_all(&flow->settings.warnings,
+                      strv_view(&execution_result(flow->execution)->problems));
+        flow->flush = loop_timer_new(flow->loop, on_flush, flow);
+        loop_timer_start(flow->flush, FLUSH_NS);
+        execution_begin(flow->execution);
+        status = loop_run(flow->loop, &flow->is_done, &err);
+    }
     console_set_raw(false);
-    run_flow_warn(flow);
+    on_started(flow); /* when it was never started, there is still to warn of what is known */
     if (status) {
-        run_audit_failure(flow->audit, err.msg);
-        return run_fail(flow->options, &err);
+        run_audit_failure(&flow->audit, err.msg);
+        return run_fail(&flow->options, &err);
     }
     status = run_report(flow);
-    run_audit_result(flow->audit, execution_result(flow->execution));
+    run_audit_result(&flow->audit, execution_result(flow->execution));
     return status;
 }
 
-static int run_with(const struct run_options *options, char **argv)
+static int run_main(char **argv)
 {
-    AUTO(run_audit_done) struct run_audit audit = {0};
-    AUTO(run_flow_done) struct run_flow flow = {.options = options, .audit = &audit};
+    AUTO(run_flow_done)
+    struct run_flow flow = {
+        .options = {.kill_after_ns = JOB_RUN_KILL_AFTER_NS, .max_output = OUTPUT_MEMORY_DEFAULT}};
+    struct run_options *options = &flow.options;
     struct err err;
+    char **command;
+    int status;
 
+    if (!command_parse(&command_run, argv, options, &command, &status))
+        return status;
+    if (options->approval_hook && strchr(options->approval_hook, '/'))
+        options->policy.guarded = options->approval_hook;
+    if (!*command) {
+        err_set(&err, ERR_INVALID, "there is no command to run: cordon run [OPTION]... -- COMMAND");
+        return run_fail(options, &err);
+    }
     /* The end of a reader must not be ours before what is on the host for the run is taken away. */
     signal(SIGPIPE, SIG_IGN);
     if (settings_init(&flow.settings, &options->policy, &err))
@@ -534,32 +514,14 @@ static int run_with(const struct run_options *options, char **argv)
         return run_fail(options, &err);
     }
     if (!(options->flags & RUN_NO_AUDIT))
-        run_audit_init(&audit, &flow.settings);
-    if (run_patch_init(&flow.patch, argv, flow.settings.workspace->dir, &err))
+        run_audit_init(&flow.audit, &flow.settings);
+    if (run_patch_init(&flow.patch, command, flow.settings.workspace->dir, &err))
         return run_fail(options, &err);
-    if (run_patch_is_one(&flow.patch))
-        run_audit_patch_begin(&audit, flow.patch.cwd, flow.patch.call.text_len);
+    if (flow.patch.cwd)
+        run_audit_patch_begin(&flow.audit, flow.patch.cwd, flow.patch.call.text_len);
     else
-        run_audit_begin(&audit, &flow.settings, argv);
-    return run_flow(&flow, argv);
-}
-
-static int run_main(char **argv)
-{
-    AUTO(run_options_done) struct run_options options;
-    struct err err;
-    char **command;
-    int status;
-
-    run_options_init(&options);
-    if (!command_parse(&command_run, argv, &options, &command, &status))
-        return status;
-    if (options.approval_hook && strchr(options.approval_hook, '/'))
-        options.policy.guarded = options.approval_hook;
-    if (*command)
-        return run_with(&options, command);
-    err_set(&err, ERR_INVALID, "there is no command to run: cordon run [OPTION]... -- COMMAND");
-    return run_fail(&options, &err);
+        run_audit_begin(&flow.audit, &flow.settings, command);
+    return run_execution(&flow, command);
 }
 
 const struct command command_run = {

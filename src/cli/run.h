@@ -1,97 +1,26 @@
-/* The parts of `cordon run`: its options, the command that is a patch, and what is told of a run: on
- * stderr, as JSON, and in the audit log. */
+/* What is told of a run: on stderr, as JSON, and in the audit log. `cordon patch` and `cordon script`
+ * tell the same way. */
 #pragma once
 
 #include "base/err.h"
 #include "cli/settings.h"
-#include "patch/call.h"
-#include "process/resource_limits.h"
 #include "sandbox/sandbox.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct audit;
 struct config_file;
 struct execution_event;
-struct execution_options;
 struct execution_result;
-struct job_run_options;
 struct job_result;
 struct settings;
 struct strv;
 
-/* --- options --- */
-
-enum run_terminal {
-    RUN_TERMINAL_AUTO, /* when stdin, stdout and stderr are one */
-    RUN_TERMINAL_YES,
-    RUN_TERMINAL_NO,
-};
-
-enum run_flag {
-    RUN_JSON = 1,
-    RUN_QUIET = 2,
-    RUN_NO_AUDIT = 4,
-};
-
-enum run_input { RUN_INPUT_PIPE, RUN_INPUT_NULL };
-
-struct run_options {
-    struct policy_options policy;
-    enum run_terminal terminal;
-    enum run_input input; /* --stdin */
-    unsigned flags;       /* of enum run_flag */
-    uint64_t timeout_ns;
-    uint64_t kill_after_ns;
-    uint64_t max_output;
-    struct resource_limits limits;
-    const char *approval_hook;    /* NULL: none */
-    uint64_t approval_timeout_ns; /* 0: none */
-};
-
-extern const struct option_group run_option_groups[];
-
-void run_options_init(struct run_options *options);
-void run_options_done(struct run_options *options);
-
-/* --- run.c: a command that is a patch --- */
-
-enum { RUN_PATCH_WORDS = 4 };
-
-/* Zeroed: the command is no patch. */
-struct run_patch {
-    struct patch_call call;
-    char *cwd; /* where it is applied: absolute */
-    char *helper[RUN_PATCH_WORDS];
-    char *program; /* which the helper is: this one */
-};
-
-/* Looks at the command, which is to be run in `directory`. ERR_INVALID for a patch without the word
- * apply_patch, and for a `cd` to a directory that is not there. */
-int run_patch_init(struct run_patch *patch, char *const *argv, const char *dir, struct err *err);
-void run_patch_done(struct run_patch *patch);
-
-static inline bool run_patch_is_one(const struct run_patch *patch)
-{
-    return patch->call.kind == PATCH_CALL_PATCH;
-}
-
-/* Has the helper run in place of the command, and feeds it; nothing when it is no patch. */
-void run_patch_fill(struct run_patch *patch, struct execution_options *execution,
-                    struct job_run_options *job);
-
-/* Says what is to be done when the helper was ended on its way. */
-void run_patch_report(const struct run_patch *patch, const struct job_result *result);
-
-/* --- run_report.c: lines and JSON --- */
+/* --- lines and JSON --- */
 
 /* Appends a line for the person when a needed layer is missing. */
 void run_report_degradation(const struct sandbox *sandbox, struct strv *warnings);
-
-/* ... when there is no sandbox at all. */
-void run_report_no_sandbox(const struct settings *settings, struct strv *warnings);
 
 /* Lines on stderr, after the output: time is up, a limit was reached, what was refused and what
  * would allow it. */
@@ -118,7 +47,7 @@ void run_report_refusal_json(const struct settings *settings,
  * "end": "failed-to-start", "shell_exit_code": 125 and "failure": {"stage": "cordon", ...}. */
 void run_report_failure_json(const struct err *err);
 
-/* --- run_report.c: the audit log --- */
+/* --- the audit log --- */
 
 /* The events of a run. They are written in one go after the result is out, and when the command
  * runs for long, what is known meanwhile. A failure is said on stderr and is no reason for
@@ -147,5 +76,6 @@ void run_audit_failure(struct run_audit *audit, const char *reason);
 void run_audit_patch_begin(struct run_audit *audit, const char *dir, uint64_t bytes);
 void run_audit_patch_end(struct run_audit *audit, bool is_applied, const char *reason);
 
-void run_audit_flush(struct run_audit *audit); /* writes what there is by now */
-void run_audit_done(struct run_audit *audit);  /* writes the rest */
+/* Writes what there is by now; waits that long when others hold the log. */
+void run_audit_flush(struct run_audit *audit, uint64_t wait_ns);
+void run_audit_done(struct run_audit *audit); /* writes the rest */

@@ -27,78 +27,44 @@ enum { DENIALS_SHOWN = 3 };
 
 /* --- before --- */
 
-/* The first layer that is not whole; NULL when all are. */
-static const struct layer_report *weakest_layer(const struct sandbox *sandbox, enum layer *ret)
-{
-    for (int i = 0; i < LAYER_COUNT; i++) {
-        const struct layer_report *report = sandbox_layer(sandbox, (enum layer)i);
-
-        *ret = (enum layer)i;
-        if (report->state == LAYER_ABSENT || report->state == LAYER_PARTIAL)
-            return report;
-    }
-    return NULL;
-}
-
 void run_report_degradation(const struct sandbox *sandbox, struct strv *warnings)
 {
     static const char remedy[] = "(cordon doctor tells what to do)";
     const char *why = sandbox_degradation(sandbox);
-    const struct layer_report *report;
-    enum layer layer;
 
     if (!sandbox_is_degraded(sandbox))
         return;
-    report = weakest_layer(sandbox, &layer);
     if (*why)
         strv_pushf(warnings, "the sandbox is weaker than it should be: %s %s", why, remedy);
-    else if (report)
+    for (enum layer layer = 0; !*why && layer < LAYER_COUNT; layer++) {
+        const struct layer_report *report = sandbox_layer(sandbox, layer);
+
+        if (report->state != LAYER_ABSENT && report->state != LAYER_PARTIAL)
+            continue;
         strv_pushf(warnings, "the sandbox is weaker than it should be: %s is %s: %s %s",
                    layer_name(layer), layer_state_name(report->state), report->why, remedy);
-}
-
-void run_report_no_sandbox(const struct settings *settings, struct strv *warnings)
-{
-    if (settings->workspace->mode != SANDBOX_DISABLED)
         return;
-    if (settings->workspace->profile.kind == PROFILE_DISABLED)
-        strv_pushf(warnings, "no sandbox: the profile is %s (from %s)",
-                   settings->workspace->profile_name, settings->workspace->profile_from);
-    else
-        strv_push(warnings, "no sandbox: --sandbox disabled");
+    }
 }
 
 /* --- after --- */
 
-static const char *operation_text(enum denial_operation operation)
+static void say_denial(const struct denial *denial)
 {
-    static const char *const texts[] = {
+    static const char *const operations[] = {
         [DENIAL_READ] = "reading",       [DENIAL_WRITE] = "writing",
         [DENIAL_EXECUTE] = "executing",  [DENIAL_CONNECT] = "connecting to",
         [DENIAL_OTHER] = "an operation",
     };
+    const char *object = denial->path                          ? denial->path
+                         : denial->operation != DENIAL_CONNECT ? ""
+                         : denial->host                        ? denial->host
+                                                               : "the network";
 
-    return texts[operation];
-}
-
-/* What was refused; caller frees. */
-static char *denial_object(const struct denial *denial)
-{
-    if (denial->path)
-        return alloc_strf(" %s", denial->path);
-    if (denial->operation == DENIAL_CONNECT)
-        return alloc_strf(" %s", denial->host ? denial->host : "the network");
-    return alloc_str("");
-}
-
-static void say_denial(const struct denial *denial)
-{
-    AUTO_FREE char *object = denial_object(denial);
-
-    console_say("refused%s: %s%s%s%s",
+    console_say("refused%s: %s%s%s%s%s",
                 denial->evidence == DENIAL_FACT ? "" : " (read from the output, so a guess)",
-                operation_text(denial->operation), object, denial->origin ? ", by " : "",
-                denial->origin ? denial->origin : "");
+                operations[denial->operation], *object ? " " : "", object,
+                denial->origin ? ", by " : "", denial->origin ? denial->origin : "");
     console_say("  %s", denial->remedy);
 }
 
@@ -117,10 +83,16 @@ static void say_denials(const struct denials *denials)
         console_say("... and %zu more; --json has them all", shown - DENIALS_SHOWN);
 }
 
-static void say_limits(const struct job_result *result)
+void run_report_notes(const struct job_result *result)
 {
     struct resource_limits_report limits;
 
+    if (result->end == JOB_RUN_TIMED_OUT)
+        console_say("time is up after %" PRIu64 " ms: the command was ended",
+                    result->wall_ns / 1000000);
+    if (result->drain_cut)
+        console_say("not all output was passed on: when it was given up, a process still held it "
+                    "open, or the reader did not take it");
     job_resource_limits(result->job, &limits);
     for (int i = 0; i < LIMIT_COUNT; i++)
         if (limits.hit[i])
@@ -131,46 +103,29 @@ static void say_limits(const struct job_result *result)
     if (limits.by[LIMIT_PIDS] == LIMIT_BY_RLIMIT && geteuid() == 0)
         console_say("--max-pids was not enforced: for root that takes a cgroup, and there is none "
                     "here (cordon doctor tells what to do)");
-}
-
-void run_report_notes(const struct job_result *result)
-{
-    if (result->end == JOB_RUN_TIMED_OUT)
-        console_say("time is up after %" PRIu64 " ms: the command was ended",
-                    result->wall_ns / 1000000);
-    if (result->drain_cut)
-        console_say("not all output was passed on: when it was given up, a process still held it "
-                    "open, or the reader did not take it");
-    say_limits(result);
     say_denials(&result->denials);
 }
 
 /* --- JSON --- */
 
-static json_t *approval_to_json(const struct execution_result *execution)
-{
-    bool is_plain = execution->outcome == EXECUTION_RAN && execution->attempts_len == 1 &&
-                    !json_array_size(execution->questions);
-
-    return is_plain ? json_null() : execution_to_json(execution);
-}
-
 int run_report_json(const struct settings *settings, const struct execution_result *execution)
 {
     const struct job_result *result = &execution->attempts[execution->attempts_len - 1].result;
     AUTO_JSON json_t *json = result_to_json(result);
-    json_t *sandbox = json_object_get(json, "sandbox");
+    const struct workspace *workspace = settings->workspace;
     const char *why = sandbox_degradation(result->sandbox);
+    bool is_plain = execution->outcome == EXECUTION_RAN && execution->attempts_len == 1 &&
+                    !json_array_size(execution->questions);
 
     json_object_set_new(json, "warnings", json_lossy_list(strv_view(&settings->warnings)));
-    json_object_set_new(json, "approval", approval_to_json(execution));
-    json_object_set_new(sandbox, "mode",
-                        json_string(run_audit_mode_name(settings->workspace->mode)));
-    json_object_set_new(sandbox, "degradation", *why ? json_lossy(why) : json_null());
-    json_object_set_new(sandbox, "profile", json_lossy(settings->workspace->profile_name));
-    json_object_set_new(sandbox, "profile_from", json_lossy(settings->workspace->profile_from));
-    json_object_set_new(sandbox, "network",
-                        json_string(network_access_name(settings->workspace->map.network)));
+    json_object_set_new(json, "approval", is_plain ? json_null() : execution_to_json(execution));
+    json_object_update_new(json_object_get(json, "sandbox"),
+                           json_pack("{s:s, s:o, s:o, s:o, s:s}", "mode",
+                                     run_audit_mode_name(workspace->mode), "degradation",
+                                     *why ? json_lossy(why) : json_null(), "profile",
+                                     json_lossy(workspace->profile_name), "profile_from",
+                                     json_lossy(workspace->profile_from), "network",
+                                     network_access_name(workspace->map.network)));
     return console_print_json(json);
 }
 
@@ -269,22 +224,20 @@ void run_audit_event(struct run_audit *audit, const struct settings *settings,
         add(audit, note.event, note.body);
 }
 
-static void add_patch_end(struct run_audit *audit, const struct execution_result *result)
-{
-    const struct job_result *last =
-        result->attempts_len ? &result->attempts[result->attempts_len - 1].result : NULL;
-    bool is_applied = last && last->end == JOB_RUN_EXITED && last->process->code == 0;
-    const char *reason = last ? job_run_end_name(last->end) : result->reason;
-
-    run_audit_patch_end(audit, is_applied, is_applied ? NULL : reason);
-}
-
 void run_audit_result(struct run_audit *audit, const struct execution_result *result)
 {
     if (!audit->audit)
         return;
     if (audit->is_patch) {
-        add_patch_end(audit, result);
+        const struct execution_attempt *last =
+            result->attempts_len ? &result->attempts[result->attempts_len - 1] : NULL;
+        bool is_applied =
+            last && last->result.end == JOB_RUN_EXITED && last->result.process->code == 0;
+
+        run_audit_patch_end(audit, is_applied,
+                            is_applied ? NULL
+                            : last     ? job_run_end_name(last->result.end)
+                                       : result->reason);
         return;
     }
     for (size_t i = 0; i < result->attempts_len; i++)
@@ -315,7 +268,7 @@ void run_audit_patch_end(struct run_audit *audit, bool is_applied, const char *r
         add(audit, AUDIT_PATCH_END, audit_patch_end_body(is_applied, reason));
 }
 
-static void write_down(struct run_audit *audit, uint64_t wait_ns)
+void run_audit_flush(struct run_audit *audit, uint64_t wait_ns)
 {
     struct err err;
 
@@ -328,14 +281,9 @@ static void write_down(struct run_audit *audit, uint64_t wait_ns)
     audit->has_complained = true;
 }
 
-void run_audit_flush(struct run_audit *audit)
-{
-    write_down(audit, 0);
-}
-
 void run_audit_done(struct run_audit *audit)
 {
-    write_down(audit, end_wait_ns);
+    run_audit_flush(audit, end_wait_ns);
     audit_free(audit->audit);
     *audit = (struct run_audit){0};
 }

@@ -15,10 +15,6 @@
 #include <stdint.h>
 #include <sys/utsname.h>
 
-struct version_options {
-    bool wants_json;
-};
-
 struct version {
     char *launcher; /* owned; NULL: not found */
     bool is_matching;
@@ -42,18 +38,6 @@ static int version_try(const char *launcher, struct err *err)
     return status;
 }
 
-static void version_init(struct version *ret)
-{
-    struct host host;
-
-    *ret = (struct version){.launcher = NULL};
-    ret->launcher = launcher_path(&ret->problem);
-    ret->is_matching = ret->launcher && version_try(ret->launcher, &ret->problem) == 0;
-    host_init(&host);
-    ret->landlock = host.facts.landlock;
-    uname(&ret->system);
-}
-
 static void version_done(struct version *version)
 {
     free(version->launcher);
@@ -61,9 +45,8 @@ static void version_done(struct version *version)
 
 static int version_print(const struct version *version)
 {
-    AUTO(buf_done) struct buf text;
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
 
-    buf_init(&text, SIZE_MAX / 2);
     buf_appendf(&text, "cordon %s\n", CORDON_VERSION);
     buf_appendf(&text, "launcher  %s%s%s\n", version->launcher ? version->launcher : "none",
                 version->is_matching ? "" : ": ", version->is_matching ? "" : version->problem.msg);
@@ -88,27 +71,22 @@ static int version_print_json(const struct version *version)
 
 static int version_run(char **argv)
 {
-    struct version_options options = {0};
     AUTO(version_done) struct version version = {.launcher = NULL};
+    bool wants_json = false;
+    struct host host;
     char **rest;
     int status;
 
-    if (!command_parse(&command_version, argv, &options, &rest, &status) ||
+    if (!command_parse(&command_version, argv, &wants_json, &rest, &status) ||
         !command_has_no_arguments(&command_version, rest, &status))
         return status;
-    version_init(&version);
-    return options.wants_json ? version_print_json(&version) : version_print(&version);
+    version.launcher = launcher_path(&version.problem);
+    version.is_matching = version.launcher && version_try(version.launcher, &version.problem) == 0;
+    host_init(&host);
+    version.landlock = host.facts.landlock;
+    uname(&version.system);
+    return wants_json ? version_print_json(&version) : version_print(&version);
 }
-
-static const struct option version_options[] = {
-    {.name = "json",
-     .letter = 'j',
-     INTO_TRUE(struct version_options, wants_json),
-     .help = "Prints one JSON value."},
-    {.name = NULL},
-};
-
-static const struct option_group version_groups[] = {{"Options", version_options}, {NULL, NULL}};
 
 const struct command command_version = {
     .name = "version",
@@ -117,6 +95,6 @@ const struct command command_version = {
     .about = "Tells the version of Cordon, which launcher it uses and whether that one belongs to "
              "it, the kernel and its Landlock.\n",
     .examples = "  cordon version --json | jq -r .launcher.path\n",
-    .groups = version_groups,
+    .groups = command_json_groups,
     .run = version_run,
 };
