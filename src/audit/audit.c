@@ -18,7 +18,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -110,16 +109,6 @@ void audit_session_id(char ret[AUDIT_SESSION_SIZE])
 
 /* --- adding --- */
 
-static char *body_text(const json_t *body)
-{
-    char *text = json_dumps(body, JSON_COMPACT);
-
-    if (text && strlen(text) <= AUDIT_BODY_MAX)
-        return text;
-    free(text);
-    return alloc_str("{\"too_large\":true}");
-}
-
 void audit_add(struct audit *audit, enum audit_event event, const char *session, json_t *body)
 {
     struct note note = {.event = event, .time_ns = clock_wall_ns()};
@@ -130,8 +119,12 @@ void audit_add(struct audit *audit, enum audit_event event, const char *session,
         return;
     }
     note.session = alloc_str(audit_word_is_valid(audit_text_of(session)) ? session : "unnamed");
-    note.body = body_text(body);
+    note.body = json_dumps(body, JSON_COMPACT);
     json_decref(body);
+    if (!note.body || strlen(note.body) > AUDIT_BODY_MAX) {
+        free(note.body);
+        note.body = alloc_str("{\"too_large\":true}");
+    }
     audit->notes = alloc_grow(audit->notes, audit->len, &audit->cap, sizeof *audit->notes);
     audit->notes[audit->len++] = note;
 }
@@ -146,35 +139,15 @@ size_t audit_pending(const struct audit *audit)
 /* When it cannot be started the tail grows, and `cordon log` moves the records. */
 static void tidy_start(struct audit *audit)
 {
-    static char null[] = "/dev/null";
     struct err ignored;
     AUTO_FREE char *program = program_find(LOG_PROGRAM, &ignored);
-    AUTO_FREE char *place = alloc_str(audit->dir);
-    char *argv[] = {program, (char *)"--tidy", place, NULL};
-    posix_spawn_file_actions_t actions;
-    pid_t pid;
 
     tidy_reap(audit, WNOHANG);
-    if (!program || audit->tidier)
-        return;
-    posix_spawn_file_actions_init(&actions);
-    for (int fd = 0; fd < 3; fd++)
-        posix_spawn_file_actions_addopen(&actions, fd, null, O_RDWR, 0);
-    if (posix_spawn(&pid, program, &actions, NULL, argv, environ) == 0)
-        audit->tidier = pid;
-    posix_spawn_file_actions_destroy(&actions);
+    if (program && !audit->tidier)
+        audit->tidier = otlp_spawn((char *[]){program, (char *)"--tidy", audit->dir, NULL}, -1);
 }
 
 /* --- flushing --- */
-
-static int append(struct audit *audit, struct audit_batch *batch, uint64_t wait_ns, struct err *err)
-{
-    if (audit_tail_append(audit->dir, batch, wait_ns, err) == 0)
-        return 0;
-    if (err->sys != ENOENT || fd_make_dirs(audit->dir, 0700, err))
-        return -1;
-    return audit_tail_append(audit->dir, batch, wait_ns, err);
-}
 
 static void fill_records(const struct note *notes, size_t len, struct audit_record *records)
 {
@@ -212,11 +185,8 @@ static void keep_begun(struct audit *audit)
 static void export(struct audit *audit)
 {
     size_t len = audit->begun_len + audit->len;
-    AUTO_FREE struct audit_record *records = NULL;
+    AUTO_FREE struct audit_record *records = alloc_zero(len, sizeof *records);
 
-    if (!otlp_is_on())
-        return;
-    records = alloc_zero(len, sizeof *records);
     fill_records(audit->begun, audit->begun_len, records);
     fill_records(audit->notes, audit->len, records + audit->begun_len);
     otlp_export(&audit->senders, records, len);
@@ -230,16 +200,21 @@ int audit_flush(struct audit *audit, uint64_t wait_ns, struct err *err)
     AUTO_FREE struct audit_record *records = alloc_zero(audit->len + 1, sizeof *records);
     struct audit_batch batch = {.items = records, .len = audit->len};
     size_t omitted = audit->omitted;
+    int failed;
 
     if (!audit->len)
         return 0;
     fill_records(audit->notes, audit->len, records);
-    if (append(audit, &batch, wait_ns, err)) {
+    failed = audit_tail_append(audit->dir, &batch, wait_ns, err);
+    if (failed && err->sys == ENOENT && fd_make_dirs(audit->dir, 0700, err) == 0)
+        failed = audit_tail_append(audit->dir, &batch, wait_ns, err);
+    if (failed) {
         if (err->code != ERR_LIMIT)
             audit_clear(audit);
         return -1;
     }
-    export(audit);
+    if (otlp_is_on())
+        export(audit);
     audit_clear(audit);
     if (batch.begin / AUDIT_TAIL_TIDY != batch.end / AUDIT_TAIL_TIDY)
         tidy_start(audit);

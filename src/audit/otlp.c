@@ -51,16 +51,9 @@ static bool is_hex(const char *text, size_t len)
     return strspn(text, "0123456789abcdef") >= len && strspn(text, "0") < len;
 }
 
-/* https://www.w3.org/TR/trace-context/, version 00. */
-static bool is_traceparent(const char *text)
-{
-    return text && strlen(text) == TRACEPARENT_SIZE && str_starts(text, "00-") &&
-           is_hex(text + TRACE_AT, TRACE_DIGITS) && text[PARENT_AT - 1] == '-' &&
-           is_hex(text + PARENT_AT, SPAN_DIGITS);
-}
-
 static void ids_make(const struct otlp_context *context, struct audit_text session, struct ids *ret)
 {
+    const char *parent = context->traceparent;
     uint8_t hash[SHA256_SIZE];
     char hex[AUDIT_HEX_SIZE];
     struct sha256 sha;
@@ -72,10 +65,13 @@ static void ids_make(const struct otlp_context *context, struct audit_text sessi
     *ret = (struct ids){0};
     memcpy(ret->trace, hex, TRACE_DIGITS);
     memcpy(ret->span, hex + TRACE_DIGITS, SPAN_DIGITS);
-    if (!is_traceparent(context->traceparent))
+    /* https://www.w3.org/TR/trace-context/, version 00. */
+    if (!parent || strlen(parent) != TRACEPARENT_SIZE || !str_starts(parent, "00-") ||
+        !is_hex(parent + TRACE_AT, TRACE_DIGITS) || parent[PARENT_AT - 1] != '-' ||
+        !is_hex(parent + PARENT_AT, SPAN_DIGITS))
         return;
-    memcpy(ret->trace, context->traceparent + TRACE_AT, TRACE_DIGITS);
-    memcpy(ret->parent, context->traceparent + PARENT_AT, SPAN_DIGITS);
+    memcpy(ret->trace, parent + TRACE_AT, TRACE_DIGITS);
+    memcpy(ret->parent, parent + PARENT_AT, SPAN_DIGITS);
 }
 
 /* --- values --- */
@@ -88,25 +84,12 @@ static json_t *nanoseconds(uint64_t ns)
     return json_string(text);
 }
 
-static json_t *value_of(const json_t *json);
-
-static json_t *array_value(const json_t *array)
-{
-    json_t *values = json_array();
-    size_t i;
-    json_t *item;
-
-    json_array_foreach(array, i, item)
-    {
-        if (json_is_string(item)) /* one level: argv and the like */
-            json_array_append_new(values, value_of(item));
-    }
-    return json_pack("{s:{s:o}}", "arrayValue", "values", values);
-}
-
 /* AnyValue; NULL for what has none (null). */
 static json_t *value_of(const json_t *json)
 {
+    json_t *values;
+    size_t i;
+    json_t *item;
     char text[24];
 
     switch (json_typeof(json)) {
@@ -119,7 +102,13 @@ static json_t *value_of(const json_t *json)
     case JSON_FALSE:
         return json_pack("{s:O}", "boolValue", json);
     case JSON_ARRAY:
-        return array_value(json);
+        values = json_array();
+        json_array_foreach(json, i, item)
+        {
+            if (json_is_string(item)) /* one level: argv and the like */
+                json_array_append_new(values, json_pack("{s:O}", "stringValue", item));
+        }
+        return json_pack("{s:{s:o}}", "arrayValue", "values", values);
     case JSON_OBJECT:
     case JSON_REAL:
     case JSON_NULL:
@@ -128,27 +117,19 @@ static json_t *value_of(const json_t *json)
     return NULL;
 }
 
-static void add_attribute(json_t *attributes, const char *prefix, const char *name,
-                          const json_t *json)
-{
-    AUTO_FREE char *key = alloc_strf("%s%s", prefix, name);
-    json_t *value = value_of(json);
-
-    if (value)
-        json_array_append_new(attributes, json_pack("{s:s, s:o}", "key", key, "value", value));
-}
-
 static void add_attributes(json_t *attributes, json_t *body)
 {
     const char *name;
-    json_t *value;
+    json_t *json;
 
-    json_object_foreach(body, name, value)
+    json_object_foreach(body, name, json)
     {
-        bool is_argv = str_eq(name, "argv");
+        AUTO_FREE char *key = str_eq(name, "argv") ? alloc_str("process.command_args")
+                                                   : alloc_strf("cordon.%s", name);
+        json_t *value = value_of(json);
 
-        add_attribute(attributes, is_argv ? "" : "cordon.", is_argv ? "process.command_args" : name,
-                      value);
+        if (value)
+            json_array_append_new(attributes, json_pack("{s:s, s:o}", "key", key, "value", value));
     }
 }
 
@@ -159,10 +140,17 @@ static json_t *body_of(const struct audit_record *record)
     return json_parse(record->body.at, record->body.len, &ignored);
 }
 
-static json_t *resource(const struct otlp_context *context)
+/* The body of a request: `items` (taken) under the names of its kind; NULL when there are none. */
+static json_t *request_body(const struct otlp_context *context, const char *resources,
+                            const char *scopes, const char *kind, json_t *items)
 {
-    return json_pack("{s:[{s:s, s:{s:o}}]}", "attributes", "key", "service.name", "value",
-                     "stringValue", json_lossy(context->service));
+    if (!json_array_size(items)) {
+        json_decref(items);
+        return NULL;
+    }
+    return json_pack("{s:[{s:{s:[{s:s, s:{s:o}}]}, s:[{s:{s:s}, s:o}]}]}", resources, "resource",
+                     "attributes", "key", "service.name", "value", "stringValue",
+                     json_lossy(context->service), scopes, "scope", "name", "cordon", kind, items);
 }
 
 static bool is_event(const struct audit_record *record, enum audit_event event)
@@ -172,45 +160,36 @@ static bool is_event(const struct audit_record *record, enum audit_event event)
 
 /* --- spans --- */
 
-/* How the command began, when that is among the records; NULL otherwise. */
-static const struct audit_record *find_begin(const struct audit_record *records, size_t end)
-{
-    for (size_t i = end; i-- > 0;)
-        if (is_event(&records[i], AUDIT_BEGIN) &&
-            audit_text_eq(records[i].session, records[end].session))
-            return &records[i];
-    return NULL;
-}
-
-static bool is_good_end(const json_t *body)
-{
-    const char *end = json_string_value(json_object_get(body, "end"));
-
-    return end && (str_eq(end, "exited") || str_eq(end, "cancelled"));
-}
-
 static json_t *span_to_json(const struct otlp_context *context, const struct audit_record *records,
-                            size_t end)
+                            const struct audit_record *end)
 {
-    const struct audit_record *begin = find_begin(records, end);
-    AUTO_JSON json_t *body = body_of(&records[end]);
-    AUTO_JSON json_t *start = begin ? body_of(begin) : NULL;
+    const struct audit_record *begin = end; /* how the command began, when that is there */
+    AUTO_JSON json_t *body = body_of(end);
+    AUTO_JSON json_t *start = NULL;
     uint64_t wall = (uint64_t)json_integer_value(json_object_get(body, "wall_time_ns"));
-    uint64_t since = begin ? begin->time_ns : records[end].time_ns - wall;
+    const char *how = json_string_value(json_object_get(body, "end"));
+    uint64_t since = end->time_ns - wall;
     json_t *attributes = json_array();
     json_t *span;
     struct ids ids;
 
-    ids_make(context, records[end].session, &ids);
+    do
+        begin = begin == records ? NULL : begin - 1;
+    while (begin && !(is_event(begin, AUDIT_BEGIN) && audit_text_eq(begin->session, end->session)));
+    if (begin) {
+        start = body_of(begin);
+        since = begin->time_ns;
+    }
+    ids_make(context, end->session, &ids);
     add_attributes(attributes, start);
     add_attributes(attributes, body);
     span = json_pack("{s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "traceId", ids.trace, "spanId",
                      ids.span, "name", "cordon.run", "kind", KIND_INTERNAL, "startTimeUnixNano",
-                     nanoseconds(since), "endTimeUnixNano", nanoseconds(records[end].time_ns),
-                     "attributes", attributes);
+                     nanoseconds(since), "endTimeUnixNano", nanoseconds(end->time_ns), "attributes",
+                     attributes);
     if (*ids.parent)
         json_object_set_new(span, "parentSpanId", json_string(ids.parent));
-    if (!is_good_end(body))
+    if (!how || (!str_eq(how, "exited") && !str_eq(how, "cancelled")))
         json_object_set_new(span, "status", json_pack("{s:i}", "code", STATUS_ERROR));
     return span;
 }
@@ -218,24 +197,15 @@ static json_t *span_to_json(const struct otlp_context *context, const struct aud
 json_t *otlp_traces(const struct otlp_context *context, const struct audit_record *records,
                     size_t len)
 {
-    AUTO_JSON json_t *spans = json_array();
+    json_t *spans = json_array();
 
     for (size_t i = 0; i < len; i++)
         if (is_event(&records[i], AUDIT_END))
-            json_array_append_new(spans, span_to_json(context, records, i));
-    if (!json_array_size(spans))
-        return NULL;
-    return json_pack("{s:[{s:o, s:[{s:{s:s}, s:O}]}]}", "resourceSpans", "resource",
-                     resource(context), "scopeSpans", "scope", "name", "cordon", "spans", spans);
+            json_array_append_new(spans, span_to_json(context, records, &records[i]));
+    return request_body(context, "resourceSpans", "scopeSpans", "spans", spans);
 }
 
 /* --- decisions --- */
-
-static bool is_decision(const struct audit_record *record)
-{
-    return is_event(record, AUDIT_ASKED) || is_event(record, AUDIT_ANSWERED) ||
-           is_event(record, AUDIT_DENIED) || is_event(record, AUDIT_RETRIED);
-}
 
 static json_t *log_to_json(const struct otlp_context *context, const struct audit_record *record)
 {
@@ -258,15 +228,13 @@ static json_t *log_to_json(const struct otlp_context *context, const struct audi
 json_t *otlp_logs(const struct otlp_context *context, const struct audit_record *records,
                   size_t len)
 {
-    AUTO_JSON json_t *logs = json_array();
+    json_t *logs = json_array();
 
-    for (size_t i = 0; i < len; i++)
-        if (is_decision(&records[i]))
-            json_array_append_new(logs, log_to_json(context, &records[i]));
-    if (!json_array_size(logs))
-        return NULL;
-    return json_pack("{s:[{s:o, s:[{s:{s:s}, s:O}]}]}", "resourceLogs", "resource",
-                     resource(context), "scopeLogs", "scope", "name", "cordon", "logRecords", logs);
+    for (const struct audit_record *record = records; record < records + len; record++)
+        if (is_event(record, AUDIT_ASKED) || is_event(record, AUDIT_ANSWERED) ||
+            is_event(record, AUDIT_DENIED) || is_event(record, AUDIT_RETRIED))
+            json_array_append_new(logs, log_to_json(context, record));
+    return request_body(context, "resourceLogs", "scopeLogs", "logRecords", logs);
 }
 
 /* --- the request --- */
@@ -330,30 +298,6 @@ static json_int_t timeout_ms(void)
     return (json_int_t)value;
 }
 
-/* The whole request for cordon-http (src/http/main.c), as a file. -1 when it cannot be made. */
-static int request_open(const char *endpoint, const char *path, const json_t *body)
-{
-    size_t slash = strlen(endpoint);
-    AUTO_FREE char *text = json_dumps(body, JSON_COMPACT);
-    AUTO_FREE char *encoded = alloc_zero(base64_encoded_len(strlen(text)) + 1, 1);
-    AUTO_FREE char *url = NULL;
-    AUTO_JSON json_t *request = NULL;
-    AUTO_FREE char *line = NULL;
-    struct err ignored;
-    int fd;
-
-    while (slash && endpoint[slash - 1] == '/')
-        slash--;
-    url = alloc_strf("%.*s%s", (int)slash, endpoint, path);
-    base64_encode(text, strlen(text), encoded);
-    request = json_pack("{s:s, s:o, s:o, s:s, s:I}", "method", "POST", "url", json_lossy(url),
-                        "headers", headers_to_json(getenv("OTEL_EXPORTER_OTLP_HEADERS")),
-                        "bodyBase64", encoded, "timeoutMs", timeout_ms());
-    line = json_dumps(request, JSON_COMPACT);
-    fd = fd_sealed_memory("cordon-otlp", line, strlen(line), &ignored);
-    return fd;
-}
-
 /* --- sending --- */
 
 void otlp_reap(struct otlp_senders *senders)
@@ -363,28 +307,54 @@ void otlp_reap(struct otlp_senders *senders)
             senders->pids[i] = senders->pids[--senders->len];
 }
 
-static void send(struct otlp_senders *senders, const char *path, const json_t *body)
+pid_t otlp_spawn(char *const *argv, int input)
 {
     static char null[] = "/dev/null";
+    posix_spawn_file_actions_t actions;
+    pid_t pid = 0;
+
+    posix_spawn_file_actions_init(&actions);
+    if (input >= 0)
+        posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+    for (int fd = input >= 0 ? 1 : 0; fd < 3; fd++)
+        posix_spawn_file_actions_addopen(&actions, fd, null, O_RDWR, 0);
+    if (posix_spawn(&pid, argv[0], &actions, NULL, argv, environ))
+        pid = 0;
+    posix_spawn_file_actions_destroy(&actions);
+    return pid;
+}
+
+/* The whole request goes to cordon-http (src/http/main.c) as a file. */
+static void send(struct otlp_senders *senders, const char *path, const json_t *body)
+{
+    const char *endpoint = getenv("OTEL_EXPORTER_OTLP_ENDPOINT");
+    size_t slash = strlen(endpoint);
     struct err ignored;
     AUTO_FREE char *program = body ? program_find("cordon-http", &ignored) : NULL;
-    AUTO_CLOSE int request = -1;
-    char *argv[] = {program, NULL};
-    posix_spawn_file_actions_t actions;
+    AUTO_FREE char *text = NULL;
+    AUTO_FREE char *encoded = NULL;
+    AUTO_FREE char *url = NULL;
+    AUTO_JSON json_t *request = NULL;
+    AUTO_FREE char *line = NULL;
+    AUTO_CLOSE int fd = -1;
     pid_t pid;
 
     if (!program || senders->len >= OTLP_SENDERS_MAX)
         return;
-    request = request_open(getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), path, body);
-    if (request < 0)
-        return;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, request, STDIN_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, null, O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, null, O_WRONLY, 0);
-    if (posix_spawn(&pid, program, &actions, NULL, argv, environ) == 0)
+    while (slash && endpoint[slash - 1] == '/')
+        slash--;
+    url = alloc_strf("%.*s%s", (int)slash, endpoint, path);
+    text = json_dumps(body, JSON_COMPACT);
+    encoded = alloc_zero(base64_encoded_len(strlen(text)) + 1, 1);
+    base64_encode(text, strlen(text), encoded);
+    request = json_pack("{s:s, s:o, s:o, s:s, s:I}", "method", "POST", "url", json_lossy(url),
+                        "headers", headers_to_json(getenv("OTEL_EXPORTER_OTLP_HEADERS")),
+                        "bodyBase64", encoded, "timeoutMs", timeout_ms());
+    line = json_dumps(request, JSON_COMPACT);
+    fd = fd_sealed_memory("cordon-otlp", line, strlen(line), &ignored);
+    pid = fd < 0 ? 0 : otlp_spawn((char *[]){program, NULL}, fd);
+    if (pid)
         senders->pids[senders->len++] = pid;
-    posix_spawn_file_actions_destroy(&actions);
 }
 
 bool otlp_is_on(void)
@@ -399,15 +369,10 @@ void otlp_export(struct otlp_senders *senders, const struct audit_record *record
     const char *service = getenv("OTEL_SERVICE_NAME");
     const struct otlp_context context = {.service = service && *service ? service : "cordon",
                                          .traceparent = getenv("TRACEPARENT")};
+    AUTO_JSON json_t *traces = otlp_traces(&context, records, len);
+    AUTO_JSON json_t *logs = otlp_logs(&context, records, len);
 
-    AUTO_JSON json_t *traces = NULL;
-    AUTO_JSON json_t *logs = NULL;
-
-    if (!otlp_is_on())
-        return;
     otlp_reap(senders);
-    traces = otlp_traces(&context, records, len);
-    logs = otlp_logs(&context, records, len);
     send(senders, "/v1/traces", traces);
     send(senders, "/v1/logs", logs);
 }

@@ -51,8 +51,12 @@ struct otlp_senders {
 /* A collector is named. */
 bool otlp_is_on(void);
 
-/* Never waits. Requests beyond OTLP_SENDERS_MAX at a time are left out. */
+/* Only when it is on. Never waits. Requests beyond OTLP_SENDERS_MAX at a time are left out. */
 void otlp_export(struct otlp_senders *senders, const struct audit_record *records, size_t len);
 
 /* Collects those that are done. */
 void otlp_reap(struct otlp_senders *senders);
+
+/* Starts a program, `argv[0]` its path, with stdin from `input` (-1: nothing) and no output; 0 when
+ * that fails. */
+pid_t otlp_spawn(char *const *argv, int input);

@@ -29,16 +29,13 @@ bool audit_link_eq(const struct audit_link *a, const struct audit_link *b)
     return a->seq == b->seq && memcmp(a->hash, b->hash, AUDIT_HASH_SIZE) == 0;
 }
 
-static bool is_word_byte(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == ':' || c == '-';
-}
-
 bool audit_word_is_valid(struct audit_text word)
 {
+    static const char bytes[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-";
+
     for (size_t i = 0; i < word.len; i++)
-        if (!is_word_byte(word.at[i]))
+        if (!memchr(bytes, word.at[i], sizeof bytes - 1))
             return false;
     return word.len > 0 && word.len <= AUDIT_WORD_MAX;
 }
@@ -138,18 +135,11 @@ static uint64_t number_of(struct audit_text word)
     return number;
 }
 
-static bool is_same_line(const struct audit_record *record, const char *line, size_t len)
-{
-    AUTO(buf_done) struct buf text = {0};
-
-    buf_init(&text, AUDIT_LINE_MAX);
-    return audit_record_format(record, &text) && text.len == len + 1 &&
-           memcmp(text.data, line, len) == 0;
-}
-
 int audit_record_parse(const char *line, size_t len, struct audit_record *ret, struct err *err)
 {
+    const char *start = line;
     const char *end = line + len;
+    AUTO(buf_done) struct buf again = {0};
     struct audit_record record = {0};
     struct audit_text hash;
 
@@ -164,20 +154,17 @@ int audit_record_parse(const char *line, size_t len, struct audit_record *ret, s
     record.event = take_word(&line, end);
     record.session = take_word(&line, end);
     record.body = (struct audit_text){line, (size_t)(end - line)};
+    buf_init(&again, AUDIT_LINE_MAX);
     if (!audit_word_is_valid(record.event) || !audit_word_is_valid(record.session) ||
         record.body.len < 2 || record.body.len > AUDIT_BODY_MAX ||
-        !is_same_line(&record, end - len, len))
+        !audit_record_format(&record, &again) || again.len != len + 1 ||
+        memcmp(again.data, start, len) != 0)
         return err_set(err, ERR_INVALID, "is not \"HASH NUMBER TIME EVENT SESSION BODY\"");
     *ret = record;
     return 0;
 }
 
 /* --- the events --- */
-
-static json_t *words_without_secrets(char *const *argv, char *const *env)
-{
-    return argv ? audit_redact_words(argv, env) : json_array();
-}
 
 const char *audit_event_name(enum audit_event event)
 {
@@ -201,7 +188,7 @@ json_t *audit_begin_body(const struct audit_begin *begin)
     json_t *process = begin->process ? json_lossy(begin->process) : NULL;
 
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o*}", "argv",
-                     words_without_secrets(begin->argv, begin->env), "cwd", json_lossy(begin->cwd),
+                     audit_redact_words(begin->argv, begin->env), "cwd", json_lossy(begin->cwd),
                      "profile", json_lossy(begin->profile), "network", json_lossy(begin->network),
                      "sandbox", json_lossy(begin->sandbox), "face", json_lossy(begin->face),
                      "process", process);
@@ -220,7 +207,7 @@ json_t *audit_output_body(uint64_t stdout_bytes, uint64_t stderr_bytes)
 
 json_t *audit_asked_body(const struct audit_asked *asked)
 {
-    return json_pack("{s:o, s:o, s:o}", "argv", words_without_secrets(asked->argv, asked->env),
+    return json_pack("{s:o, s:o, s:o}", "argv", audit_redact_words(asked->argv, asked->env),
                      "reason", json_lossy(asked->reason), "covers", json_lossy(asked->covers));
 }
 

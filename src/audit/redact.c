@@ -147,28 +147,21 @@ static size_t service_key(const struct cursor *cursor)
     return 0;
 }
 
-static size_t secret_at(const struct cursor *cursor)
-{
-    static size_t (*const recognisers[])(const struct cursor *) = {
-        env_value, named_value, option_value, url_password, service_key};
-    size_t len = 0;
-
-    for (size_t i = 0; i < sizeof recognisers / sizeof *recognisers && !len; i++)
-        len = recognisers[i](cursor);
-    return len;
-}
-
 /* --- texts --- */
 
 char *audit_redact(const char *text, char *const *env)
 {
+    static size_t (*const recognisers[])(const struct cursor *) = {
+        env_value, named_value, option_value, url_password, service_key};
     AUTO(buf_done) struct buf out = {0};
     struct cursor cursor = {.text = text, .at = text, .env = env};
 
     buf_init(&out, SIZE_MAX / 2);
     while (*cursor.at) {
-        size_t len = secret_at(&cursor);
+        size_t len = 0;
 
+        for (size_t i = 0; i < sizeof recognisers / sizeof *recognisers && !len; i++)
+            len = recognisers[i](&cursor);
         if (len)
             buf_append_str(&out, AUDIT_REDACTED);
         else
@@ -178,23 +171,19 @@ char *audit_redact(const char *text, char *const *env)
     return buf_take(&out);
 }
 
-static bool is_secret_option(const char *word)
-{
-    return str_starts(word, "--") && !strchr(word, '=') && is_secret_name(word, strlen(word));
-}
-
 json_t *audit_redact_words(char *const *words, char *const *env)
 {
     json_t *json = json_array();
     size_t bytes = 0;
     bool hides_next = false;
 
-    for (size_t i = 0; words[i] && (bytes += strlen(words[i])) <= WORDS_BYTES_MAX; i++) {
+    for (size_t i = 0; words && words[i] && (bytes += strlen(words[i])) <= WORDS_BYTES_MAX; i++) {
         AUTO_FREE char *text = hides_next && *words[i] != '-' ? alloc_str(AUDIT_REDACTED)
                                                               : audit_redact(words[i], env);
 
         json_array_append_new(json, json_lossy(text));
-        hides_next = is_secret_option(words[i]);
+        hides_next = str_starts(words[i], "--") && !strchr(words[i], '=') &&
+                     is_secret_name(words[i], strlen(words[i]));
     }
     return json;
 }

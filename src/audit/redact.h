@@ -14,6 +14,6 @@ struct json_t;
  * NULL. */
 char *audit_redact(const char *text, char *const *env);
 
-/* A JSON array of the words, each without secrets; also what follows an option like --password is
+/* A JSON array of the words (NULL: none), each without secrets; also what follows an option like --password is
  * taken out. Words beyond 8 KiB in all are left out. New reference. */
 struct json_t *audit_redact_words(char *const *words, char *const *env);

@@ -26,31 +26,21 @@ static uint32_t rotate(uint32_t x, unsigned n)
     return x >> n | x << (32 - n);
 }
 
-static uint32_t load(const uint8_t *at)
+static void compress(uint32_t state[8], const uint8_t *block)
 {
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+    uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
+    uint32_t w[64]; /* the message schedule: w[0..16) is the block */
 
-/* The message schedule: w[0..16) is the block. */
-static void expand(const uint8_t *block, uint32_t w[64])
-{
-    for (int t = 0; t < 16; t++)
-        w[t] = load(block + 4 * t);
+    for (int t = 0; t < 16; t++, block += 4)
+        w[t] = (uint32_t)block[0] << 24 | (uint32_t)block[1] << 16 | (uint32_t)block[2] << 8 |
+               block[3];
     for (int t = 16; t < 64; t++) {
         uint32_t sigma0 = rotate(w[t - 15], 7) ^ rotate(w[t - 15], 18) ^ w[t - 15] >> 3;
         uint32_t sigma1 = rotate(w[t - 2], 17) ^ rotate(w[t - 2], 19) ^ w[t - 2] >> 10;
 
         w[t] = sigma1 + w[t - 7] + sigma0 + w[t - 16];
     }
-}
-
-static void compress(uint32_t state[8], const uint8_t *block)
-{
-    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
-    uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
-    uint32_t w[64];
-
-    expand(block, w);
     for (int t = 0; t < 64; t++) {
         uint32_t sum1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
         uint32_t t1 = h + sum1 + ((e & f) ^ (~e & g)) + k[t] + w[t];

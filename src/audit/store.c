@@ -157,23 +157,20 @@ static int store_ready(struct audit_store *store, enum audit_store_mode mode, in
     return pages ? check_version(store, err) : 0;
 }
 
-/* Made by us, because SQLite would let other users read it. */
-static int make_file(const char *path, struct err *err)
-{
-    AUTO_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-
-    return fd < 0 ? err_sys(err, "%s", path) : 0;
-}
-
 int audit_store_open(const char *dir, enum audit_store_mode mode, struct audit_store **ret,
                      struct err *err)
 {
     AUTO(store_auto) struct audit_store *store = alloc_zero(1, sizeof *store);
+    int made;
     int64_t pages;
 
     store->path = path_join(dir, AUDIT_STORE_NAME);
-    if (mode == AUDIT_STORE_WRITE && make_file(store->path, err))
-        return -1;
+    if (mode == AUDIT_STORE_WRITE) { /* made by us, because SQLite would let other users read it */
+        made = open(store->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+        if (made < 0)
+            return err_sys(err, "%s", store->path);
+        close(made); /* before SQLite locks the file: closing drops POSIX locks */
+    }
     if (access(store->path, F_OK)) {
         *ret = NULL;
         return errno == ENOENT ? 0 : err_sys(err, "%s", store->path);
@@ -214,14 +211,6 @@ static bool read_text(sqlite3_stmt *statement, int column, struct audit_text *re
     return ret->at != NULL;
 }
 
-static bool read_record(sqlite3_stmt *statement, struct audit_record *ret)
-{
-    return store_read_count(statement, 0, &ret->link.seq) &&
-           store_read_count(statement, 1, &ret->time_ns) && read_text(statement, 2, &ret->event) &&
-           read_text(statement, 3, &ret->session) && read_text(statement, 4, &ret->body) &&
-           store_read_hash(statement, 5, ret->link.hash);
-}
-
 int audit_store_each(struct audit_store *store,
                      int (*each)(void *data, const struct audit_record *record, struct err *err),
                      void *data, struct err *err)
@@ -233,7 +222,11 @@ int audit_store_each(struct audit_store *store,
     while (got > 0 && (got = store_step(store, statement, err)) > 0) {
         struct audit_record record;
 
-        if (!read_record(statement, &record))
+        if (!store_read_count(statement, 0, &record.link.seq) ||
+            !store_read_count(statement, 1, &record.time_ns) ||
+            !read_text(statement, 2, &record.event) || !read_text(statement, 3, &record.session) ||
+            !read_text(statement, 4, &record.body) ||
+            !store_read_hash(statement, 5, record.link.hash))
             return err_set(err, ERR_INVALID, "%s: record %" PRIu64 " has a column of another type",
                            store->path, (uint64_t)sqlite3_column_int64(statement, 0));
         if (each(data, &record, err))
@@ -242,37 +235,41 @@ int audit_store_each(struct audit_store *store,
     return got;
 }
 
-static int store_anchor(struct audit_store *store, struct audit_link *ret, struct err *err)
+/* The place in the chain that the query gives (seq, hash). 1: `*ret` is it, 0: no row, -1: failed,
+ * when it is damaged with the message `damaged`. */
+static int store_link(struct audit_store *store, const char *sql, struct audit_link *ret,
+                      const char *damaged, struct err *err)
 {
-    AUTO_STATEMENT sqlite3_stmt *statement =
-        store_query(store, "SELECT seq, hash FROM anchor WHERE id = 1", err);
+    AUTO_STATEMENT sqlite3_stmt *statement = store_query(store, sql, err);
     struct audit_link link;
     int got = statement ? store_step(store, statement, err) : -1;
 
-    if (got < 0)
-        return -1;
-    if (!got || !store_read_count(statement, 0, &link.seq) ||
-        !store_read_hash(statement, 1, link.hash))
-        return err_set(err, ERR_INVALID, "%s: the anchor is missing or damaged", store->path);
+    if (got <= 0)
+        return got;
+    if (!store_read_count(statement, 0, &link.seq) || !store_read_hash(statement, 1, link.hash))
+        return err_set(err, ERR_INVALID, "%s: %s", store->path, damaged);
     *ret = link;
-    return 0;
+    return 1;
+}
+
+static int store_anchor(struct audit_store *store, struct audit_link *ret, struct err *err)
+{
+    static const char damaged[] = "the anchor is missing or damaged";
+    int got = store_link(store, "SELECT seq, hash FROM anchor WHERE id = 1", ret, damaged, err);
+
+    if (!got)
+        return err_set(err, ERR_INVALID, "%s: %s", store->path, damaged);
+    return got > 0 ? 0 : -1;
 }
 
 int audit_store_head(struct audit_store *store, struct audit_link *ret, struct err *err)
 {
-    AUTO_STATEMENT sqlite3_stmt *statement =
-        store_query(store, "SELECT seq, hash FROM records ORDER BY seq DESC LIMIT 1", err);
-    struct audit_link link;
-    int got = statement ? store_step(store, statement, err) : -1;
+    int got = store_link(store, "SELECT seq, hash FROM records ORDER BY seq DESC LIMIT 1", ret,
+                         "the last record is damaged", err);
 
-    if (got < 0)
-        return -1;
     if (!got)
         return store_anchor(store, ret, err);
-    if (!store_read_count(statement, 0, &link.seq) || !store_read_hash(statement, 1, link.hash))
-        return err_set(err, ERR_INVALID, "%s: the last record is damaged", store->path);
-    *ret = link;
-    return 0;
+    return got > 0 ? 0 : -1;
 }
 
 /* --- writing --- */
@@ -344,20 +341,6 @@ int audit_store_import(struct audit_store *store, const struct audit_tail *tail,
 
 /* --- pruning --- */
 
-static int used_bytes(struct audit_store *store, uint64_t *ret, struct err *err)
-{
-    int64_t pages;
-    int64_t unused;
-    int64_t size;
-
-    if (store_number(store, "PRAGMA page_count", &pages, err) ||
-        store_number(store, "PRAGMA freelist_count", &unused, err) ||
-        store_number(store, "PRAGMA page_size", &size, err))
-        return -1;
-    *ret = (uint64_t)((pages - unused) * size);
-    return 0;
-}
-
 /* Moves the anchor to record `seq` and deletes all up to it. */
 static int prune_to(struct audit_store *store, int64_t seq, struct err *err)
 {
@@ -399,16 +382,18 @@ static int prune_by_age(struct audit_store *store, uint64_t oldest_ns, struct er
 
 static int prune_by_size(struct audit_store *store, uint64_t max_bytes, struct err *err)
 {
-    uint64_t used;
+    static const char used_bytes[] = "SELECT (page_count - freelist_count) * page_size FROM"
+                                     " pragma_page_count, pragma_freelist_count, pragma_page_size";
+    int64_t used;
     int64_t first;
     int64_t last;
 
     for (;;) {
-        if (used_bytes(store, &used, err) ||
+        if (store_number(store, used_bytes, &used, err) ||
             store_number(store, "SELECT min(seq) FROM records", &first, err) ||
             store_number(store, "SELECT max(seq) FROM records", &last, err))
             return -1;
-        if (used <= max_bytes || !last)
+        if ((uint64_t)used <= max_bytes || !last)
             return 0;
         first += DELETE_BATCH - 1;
         if (prune_to(store, first < last ? first : last, err))

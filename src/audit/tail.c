@@ -133,16 +133,6 @@ static int tail_head_parse(const char *text, size_t len, struct audit_tail_head 
     return err_set(err, ERR_INVALID, "the first line of " AUDIT_TAIL_NAME " is damaged");
 }
 
-static int tail_head_read(int fd, struct audit_tail_head *ret, struct err *err)
-{
-    char text[AUDIT_TAIL_HEAD];
-    ssize_t len = pread(fd, text, sizeof text, 0);
-
-    if (len < 0)
-        return err_sys(err, AUDIT_TAIL_NAME);
-    return tail_head_parse(text, (size_t)len, ret, err);
-}
-
 static int tail_head_write(int fd, const struct audit_tail_head *head, struct err *err)
 {
     char text[AUDIT_TAIL_HEAD + 1];
@@ -162,31 +152,30 @@ void audit_tail_done(struct audit_tail *tail)
     *tail = (struct audit_tail){0};
 }
 
-static void tail_push(struct audit_tail *tail, const struct audit_record *record)
+/* Takes the lines from `*at` on, which have to continue the chain behind `last`; both go on with it,
+ * as far as the lines are sound. */
+static int read_lines(struct audit_tail *tail, const char **at, const char *end,
+                      struct audit_link *last, struct err *err)
 {
-    tail->items = alloc_grow(tail->items, tail->len, &tail->cap, sizeof *tail->items);
-    tail->items[tail->len++] = *record;
-}
+    while (*at < end) {
+        const char *feed = memchr(*at, '\n', (size_t)(end - *at));
+        struct audit_record record;
 
-/* The line at `at`, which has to continue the chain. */
-static int read_line(const char *at, const char *end, const struct audit_link *previous,
-                     struct audit_record *ret, size_t *ret_len, struct err *err)
-{
-    const char *feed = memchr(at, '\n', (size_t)(end - at));
-    struct audit_record record;
-
-    if (!feed)
-        return err_set(err, ERR_INVALID, "record %" PRIu64 " in " AUDIT_TAIL_NAME " is cut off",
-                       previous->seq + 1);
-    if (audit_record_parse(at, (size_t)(feed - at), &record, err))
-        return err_wrap(err, "record %" PRIu64 " in " AUDIT_TAIL_NAME, previous->seq + 1);
-    if (!audit_record_follows(&record, previous))
-        return err_set(err, ERR_INVALID,
-                       "record %" PRIu64 " in " AUDIT_TAIL_NAME
-                       " was changed, or the one before it",
-                       previous->seq + 1);
-    *ret = record;
-    *ret_len = (size_t)(feed - at) + 1;
+        if (!feed)
+            return err_set(err, ERR_INVALID, "record %" PRIu64 " in " AUDIT_TAIL_NAME " is cut off",
+                           last->seq + 1);
+        if (audit_record_parse(*at, (size_t)(feed - *at), &record, err))
+            return err_wrap(err, "record %" PRIu64 " in " AUDIT_TAIL_NAME, last->seq + 1);
+        if (!audit_record_follows(&record, last))
+            return err_set(err, ERR_INVALID,
+                           "record %" PRIu64 " in " AUDIT_TAIL_NAME
+                           " was changed, or the one before it",
+                           last->seq + 1);
+        tail->items = alloc_grow(tail->items, tail->len, &tail->cap, sizeof *tail->items);
+        tail->items[tail->len++] = record;
+        *last = record.link;
+        *at = feed + 1;
+    }
     return 0;
 }
 
@@ -194,7 +183,6 @@ static int read_line(const char *at, const char *end, const struct audit_link *p
 static int read_known(struct audit_tail *tail, size_t len, struct err *err)
 {
     struct audit_link last = tail->head.base;
-    const char *end = tail->text + tail->head.size;
     const char *at = tail->text + AUDIT_TAIL_HEAD;
 
     if (len && tail->head.size > len)
@@ -202,16 +190,8 @@ static int read_known(struct audit_tail *tail, size_t len, struct err *err)
                        AUDIT_TAIL_NAME " has %zu bytes, but should have %" PRIu64
                                        ": records were taken away",
                        len, tail->head.size);
-    while (len && at < end) {
-        struct audit_record record;
-        size_t used;
-
-        if (read_line(at, end, &last, &record, &used, err))
-            return -1;
-        tail_push(tail, &record);
-        last = record.link;
-        at += used;
-    }
+    if (len && read_lines(tail, &at, tail->text + tail->head.size, &last, err))
+        return -1;
     if (!audit_link_eq(&last, &tail->head.head))
         return err_set(err, ERR_INVALID,
                        "the last record in " AUDIT_TAIL_NAME " is %" PRIu64
@@ -220,21 +200,14 @@ static int read_known(struct audit_tail *tail, size_t len, struct err *err)
     return 0;
 }
 
-/* And those behind `size`, by a writer that was killed. */
+/* And those behind `size`, by a writer that was killed; half a line never became a record. */
 static void read_rest(struct audit_tail *tail, size_t len)
 {
-    while (tail->head.size < len) {
-        struct audit_record record;
-        struct err ignored; /* half a line: it never became a record */
-        size_t used;
+    const char *at = tail->text + tail->head.size;
+    struct err ignored;
 
-        if (read_line(tail->text + tail->head.size, tail->text + len, &tail->head.head, &record,
-                      &used, &ignored))
-            return;
-        tail_push(tail, &record);
-        tail->head.head = record.link;
-        tail->head.size += used;
-    }
+    (void)read_lines(tail, &at, tail->text + len, &tail->head.head, &ignored);
+    tail->head.size = (uint64_t)(at - tail->text);
 }
 
 static int tail_read_fd(int fd, struct audit_tail *ret, struct err *err)
@@ -250,7 +223,7 @@ static int tail_read_fd(int fd, struct audit_tail *ret, struct err *err)
     ret->text = buf_take(&text);
     if (read_known(ret, len, err))
         return -1;
-    if (len)
+    if (len > ret->head.size)
         read_rest(ret, len);
     return 0;
 }
@@ -286,42 +259,21 @@ static int take_rest(int fd, struct audit_tail_head *head, struct err *err)
     return 0;
 }
 
-static int tail_format(struct audit_batch *batch, struct audit_link last, struct buf *ret,
-                       struct err *err)
-{
-    for (size_t i = 0; i < batch->len; i++) {
-        struct audit_record *record = &batch->items[i];
-
-        record->link.seq = last.seq + 1;
-        audit_record_hash(record, last.hash, record->link.hash);
-        last = record->link;
-        if (!audit_record_format(record, ret))
-            return err_set(err, ERR_LIMIT, "too much at once for the audit log");
-    }
-    return 0;
-}
-
-/* All of the text or nothing of it. */
-static int append_text(int fd, uint64_t at, const struct buf *text, struct err *err)
-{
-    ssize_t written = pwrite(fd, text->data, text->len, (off_t)at);
-    int error = written < 0 ? errno : ENOSPC;
-
-    if (written == (ssize_t)text->len)
-        return 0;
-    (void)!ftruncate(fd, (off_t)at); /* what stays behind is not counted by the first line */
-    errno = error;
-    return err_sys(err, "writing " AUDIT_TAIL_NAME);
-}
-
 /* A file that is shorter than it should be was tampered with: the break must stay visible, so the
  * place where lines go to is the real end. */
 static int open_end(int fd, struct audit_tail_head *ret, struct err *err)
 {
+    char line[AUDIT_TAIL_HEAD];
     struct audit_tail_head head;
     uint64_t size;
+    ssize_t len;
 
-    if (tail_file_size(fd, &size, err) || tail_head_read(fd, &head, err) ||
+    if (tail_file_size(fd, &size, err))
+        return -1;
+    len = pread(fd, line, sizeof line, 0);
+    if (len < 0)
+        return err_sys(err, AUDIT_TAIL_NAME);
+    if (tail_head_parse(line, (size_t)len, &head, err) ||
         (size == 0 && tail_head_write(fd, &head, err)))
         return -1;
     if (size > head.size && take_rest(fd, &head, err))
@@ -338,14 +290,26 @@ int audit_tail_append(const char *dir, struct audit_batch *batch, uint64_t wait_
     AUTO_CLOSE int fd = lock < 0 ? -1 : tail_file_open(dir, O_RDWR | O_CREAT, err);
     AUTO(buf_done) struct buf text = {0};
     struct audit_tail_head head;
+    ssize_t written;
 
     if (fd < 0 || open_end(fd, &head, err))
         return -1;
     buf_init(&text, AUDIT_TAIL_MAX - head.size);
-    if (tail_format(batch, head.head, &text, err) || append_text(fd, head.size, &text, err))
-        return -1;
-    if (batch->len)
-        head.head = batch->items[batch->len - 1].link;
+    for (struct audit_record *record = batch->items; record < batch->items + batch->len; record++) {
+        record->link.seq = head.head.seq + 1;
+        audit_record_hash(record, head.head.hash, record->link.hash);
+        head.head = record->link;
+        if (!audit_record_format(record, &text))
+            return err_set(err, ERR_LIMIT, "too much at once for the audit log");
+    }
+    written = pwrite(fd, text.data, text.len, (off_t)head.size);
+    if (written != (ssize_t)text.len) { /* all of the text or nothing of it */
+        int error = written < 0 ? errno : ENOSPC;
+
+        (void)!ftruncate(fd, (off_t)head.size); /* what stays is not counted by the first line */
+        errno = error;
+        return err_sys(err, "writing " AUDIT_TAIL_NAME);
+    }
     batch->begin = head.size;
     head.size += text.len;
     batch->end = head.size;
