@@ -4,7 +4,6 @@
 
 #include "base/auto.h"
 #include "base/buf.h"
-#include "rpc/json_bulk.h"
 #include "rpc/message.h"
 
 #include <stdlib.h>

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -115,6 +116,14 @@ int fd_sealed_memory(const char *name, const void *data, size_t len, struct err 
     if (sys_fault() || fcntl(fd, F_ADD_SEALS, seals) || lseek(fd, 0, SEEK_SET))
         return err_sys(err, "sealing an anonymous file");
     return TAKE_FD(fd);
+}
+
+int fd_reopen_for_writing(int fd)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    return open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
 int fd_set_nonblocking(int fd, bool on, struct err *err)

@@ -35,4 +35,8 @@ int fd_write_all(int fd, const void *data, size_t len, struct err *err);
 /* Anonymous file holding `data`, sealed against any change, offset 0. */
 int fd_sealed_memory(const char *name, const void *data, size_t len, struct err *err);
 
+/* Opens a pipe or terminal once more, to be written to without waiting: O_NONBLOCK is a property of
+ * the description, which others may share. -1 with errno. */
+int fd_reopen_for_writing(int fd);
+
 int fd_set_nonblocking(int fd, bool on, struct err *err);

@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "base/strv.h"
 #include "policy/config/config.h"
-#include "rpc/transport/address.h"
+#include "rpc/transport/listener.h"
 #include "rpc/transport/auth.h"
 #include "server/server.h"
 

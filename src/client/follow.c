@@ -14,6 +14,7 @@
 #include "base/auto.h"
 #include "base/base64.h"
 #include "base/buf.h"
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "client/client.h"
@@ -166,14 +167,13 @@ static void outlet_on_ready(void *data, int fd, unsigned ready)
 /* A description of our own, where that matters and is possible. */
 static int outlet_open(struct outlet *outlet, struct follow *follow, int fd, struct err *err)
 {
-    AUTO_FREE char *name = alloc_strf("/proc/self/fd/%d", fd);
     struct stat info;
     mode_t type = fstat(fd, &info) ? 0 : info.st_mode & S_IFMT;
     struct err why;
 
     *outlet = (struct outlet){.follow = follow, .owned = -1, .is_socket = type == S_IFSOCK};
     if (type == S_IFIFO || type == S_IFCHR)
-        outlet->owned = open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        outlet->owned = fd_reopen_for_writing(fd);
     outlet->fd = outlet->owned >= 0 ? outlet->owned : fd;
     buf_init(&outlet->queue, SIZE_MAX / 2);
     outlet->watch = loop_watch_new(connection_loop(follow->options.connection), outlet->fd,

@@ -1,7 +1,10 @@
 /* All connections of a server. Two timers: one for the earliest deadline of anything, set anew by
  * going through everything (there are hundreds of peers, not millions), and one that fires in the
  * next round, for what must not happen inside a call of the owner: notifying it of peers that came
- * or left, reading on after a pause, freeing. */
+ * or left, reading on after a pause, freeing.
+ *
+ * To connect, poll(2) waits instead of the loop, because the caller has nothing else to do before
+ * there is a connection. Bytes behind the server's handshake are kept for the first reader. */
 #include "rpc/peer.h"
 
 #include "base/alloc.h"
@@ -9,19 +12,25 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "rpc/transport/auth.h"
-#include "rpc/transport/connect.h"
+#include "rpc/transport/http.h"
 #include "rpc/transport/listener.h"
 #include "rpc/transport/stream.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-enum { ROUND_HEADS = 1 }; /* HTTP heads that are answered before open peers get their turn */
+enum {
+    ROUND_HEADS = 1, /* HTTP heads that are answered before open peers get their turn */
+    CONNECT_S = 10,  /* as Codex's client */
+};
 
 /* --- rounds --- */
 
@@ -30,25 +39,18 @@ static void hub_on_timer(void *data)
     rpc_hub_tick(data);
 }
 
-/* Lets a peer that waits have its head read, if this round has time for it. */
-static void hub_admit(struct rpc_hub *hub, struct rpc_peer *peer)
-{
-    if (!peer->is_waiting)
-        return;
-    if (!hub->heads) {
-        hub_defer(hub);
-        return;
-    }
-    peer->is_waiting = false;
-    hub->heads--;
-    peer_read(peer);
-    peer_update_interest(peer);
-}
-
-/* Tells the owner what it has to know of this peer. */
+/* Lets a peer that waits have its head read, if this round has time for it; tells the owner what it
+ * has to know of this peer. */
 static void hub_notify(struct rpc_hub *hub, struct rpc_peer *peer)
 {
-    hub_admit(hub, peer);
+    if (peer->is_waiting && !hub->heads) {
+        hub_defer(hub);
+    } else if (peer->is_waiting) {
+        peer->is_waiting = false;
+        hub->heads--;
+        peer_read(peer);
+        peer_update_interest(peer);
+    }
     if (peer_is_open(peer) && !peer->is_announced) {
         peer_announce(peer);
         peer_update_interest(peer);
@@ -58,18 +60,9 @@ static void hub_notify(struct rpc_hub *hub, struct rpc_peer *peer)
     if (!peer_is_open(peer) && peer->is_announced && !peer->is_departed) {
         peer->is_departed = true;
         hub->stats.peers_open--;
-        calls_fail(&peer->calls);
+        peer_fail_calls(peer);
         hub->options.handlers->on_closed(hub->options.data, peer, peer->why);
     }
-}
-
-static void hub_notify_idle(struct rpc_hub *hub)
-{
-    if (!hub->is_shut || hub->is_idle || !list_is_empty(&hub->peers))
-        return;
-    hub->is_idle = true;
-    if (hub->options.handlers->on_idle)
-        hub->options.handlers->on_idle(hub->options.data);
 }
 
 static void hub_on_deferred(void *data)
@@ -87,7 +80,11 @@ static void hub_on_deferred(void *data)
             peer_free(peer);
         peer = next;
     }
-    hub_notify_idle(hub);
+    if (!hub->is_shut || hub->is_idle || !list_is_empty(&hub->peers))
+        return;
+    hub->is_idle = true;
+    if (hub->options.handlers->on_idle)
+        hub->options.handlers->on_idle(hub->options.data);
 }
 
 void rpc_hub_tick(struct rpc_hub *hub)
@@ -107,24 +104,16 @@ void rpc_hub_tick(struct rpc_hub *hub)
 
 /* --- the hub --- */
 
-static struct rpc_hub_options options_complete(const struct rpc_hub_options *given)
-{
-    struct rpc_hub_options options = *given;
-
-    options.max_peers = given->max_peers ?: 256;
-    options.message_max = given->message_max ?: (size_t)64 * 1024 * 1024;
-    options.queue_high = given->queue_high ?: (size_t)1024 * 1024;
-    options.queue_low = given->queue_low ?: (size_t)256 * 1024;
-    options.queue_stop = given->queue_stop ?: (size_t)4 * 1024 * 1024;
-    return options;
-}
-
 struct rpc_hub *rpc_hub_new(struct loop *loop, const struct rpc_hub_options *options)
 {
     struct rpc_hub *hub = alloc_zero(1, sizeof *hub);
 
-    *hub =
-        (struct rpc_hub){.loop = loop, .options = options_complete(options), .due_ns = UINT64_MAX};
+    *hub = (struct rpc_hub){.loop = loop, .options = *options, .due_ns = UINT64_MAX};
+    hub->options.max_peers = options->max_peers ?: 256;
+    hub->options.message_max = options->message_max ?: (size_t)64 * 1024 * 1024;
+    hub->options.queue_high = options->queue_high ?: (size_t)1024 * 1024;
+    hub->options.queue_low = options->queue_low ?: (size_t)256 * 1024;
+    hub->options.queue_stop = options->queue_stop ?: (size_t)4 * 1024 * 1024;
     hub->timer = loop_timer_new(loop, hub_on_timer, hub);
     hub->deferred = loop_timer_new(loop, hub_on_deferred, hub);
     admission_init(&hub->admission, loop);
@@ -324,8 +313,147 @@ struct rpc_peer *rpc_hub_attach(struct rpc_hub *hub, int in, int out, struct err
     if (!stream)
         return NULL;
     peer = peer_new(hub, stream, RPC_STDIO, "stdio");
-    peer_start_lines(peer);
+    peer_start_open(peer);
     return peer;
+}
+
+struct attempt {
+    int fd; /* non-blocking */
+    uint64_t deadline_ns;
+};
+
+/* Waits for these events of poll(2). */
+static int attempt_wait(const struct attempt *attempt, short events, struct err *err)
+{
+    struct pollfd item = {.fd = attempt->fd, .events = events};
+
+    for (;;) {
+        uint64_t now = clock_now_ns();
+        uint64_t left = attempt->deadline_ns > now ? attempt->deadline_ns - now : 0;
+        int n = poll(&item, 1, (int)(left / CLOCK_NS_PER_MS));
+
+        if (n > 0)
+            return 0;
+        if (n < 0 && errno != EINTR)
+            return err_sys(err, "waiting for the server");
+        if (n == 0) {
+            errno = ETIMEDOUT;
+            return err_sys(err, "no answer");
+        }
+    }
+}
+
+static int attempt_connect(const struct attempt *attempt, const struct rpc_address *address,
+                           struct err *err)
+{
+    struct sockaddr_un local = {.sun_family = AF_UNIX};
+    bool is_ip = address->transport == RPC_WS;
+    const struct sockaddr *name = is_ip ? &address->ip.any : (struct sockaddr *)&local;
+    int failure = 0;
+    socklen_t len = sizeof failure;
+
+    snprintf(local.sun_path, sizeof local.sun_path, "%.*s", (int)sizeof local.sun_path - 1,
+             address->path);
+    if (connect(attempt->fd, name, is_ip ? rpc_address_ip_len(address) : sizeof local) == 0)
+        return 0;
+    if (errno != EINPROGRESS)
+        return err_sys(err, "no connection");
+    if (attempt_wait(attempt, POLLOUT, err))
+        return -1;
+    if (getsockopt(attempt->fd, SOL_SOCKET, SO_ERROR, &failure, &len))
+        return err_sys(err, "no connection");
+    errno = failure;
+    return failure ? err_sys(err, "no connection") : 0;
+}
+
+static int attempt_send(const struct attempt *attempt, const struct buf *text, struct err *err)
+{
+    size_t done = 0;
+
+    while (done < text->len) {
+        ssize_t n = send(attempt->fd, text->data + done, text->len - done, MSG_NOSIGNAL);
+
+        if (n > 0)
+            done += (size_t)n;
+        else if (errno != EAGAIN && errno != EINTR)
+            return err_sys(err, "sending the handshake");
+        else if (attempt_wait(attempt, POLLOUT, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* Reads until a whole head is there; what follows it may be there as well. */
+static int attempt_read_head(const struct attempt *attempt, struct buf *ret, struct err *err)
+{
+    while (!http_head_len(ret->data ? ret->data : "", ret->len)) {
+        char bytes[4096];
+        size_t room = ret->max - ret->len;
+        ssize_t n;
+
+        if (!room)
+            return err_set(err, ERR_INVALID, "this is no exec server: its HTTP head is too long");
+        n = recv(attempt->fd, bytes, room < sizeof bytes ? room : sizeof bytes, 0);
+        if (n > 0)
+            buf_append(ret, bytes, (size_t)n);
+        else if (n == 0)
+            return err_set(err, ERR_INVALID, "the server ended the connection in the handshake");
+        else if (errno != EAGAIN && errno != EINTR)
+            return err_sys(err, "reading the handshake");
+        else if (attempt_wait(attempt, POLLIN, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* `ret` is left with what came behind the server's head. */
+static int attempt_upgrade(const struct attempt *attempt, const struct rpc_address *address,
+                           const char *token, struct buf *ret, struct err *err)
+{
+    const int on = 1;
+    char url[RPC_ADDRESS_TEXT_SIZE];
+    char key[HANDSHAKE_KEY_SIZE];
+    AUTO(buf_done) struct buf request;
+    size_t len;
+
+    buf_init(&request, HTTP_HEAD_MAX);
+    rpc_address_format(address, url);
+    handshake_key(key);
+    handshake_request(url, key, token, &request);
+    setsockopt(attempt->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (attempt_send(attempt, &request, err) || attempt_read_head(attempt, ret, err))
+        return -1;
+    len = http_head_len(ret->data, ret->len);
+    if (handshake_check(ret->data, len, key, err))
+        return -1;
+    buf_consume(ret, len);
+    return 0;
+}
+
+/* A connected socket that does not block; of RPC_WS the handshake is done, and `ret_early` has what
+ * came behind it. */
+static int connect_to(const struct rpc_target *target, struct buf *ret_early, struct err *err)
+{
+    const struct rpc_address *address = &target->address;
+    const char *token = target->token;
+    int family = address->transport == RPC_WS ? address->ip.any.sa_family : AF_UNIX;
+    struct attempt attempt;
+    AUTO_CLOSE int fd = -1;
+
+    if (address->transport == RPC_STDIO)
+        return err_set(err, ERR_INVALID, "one can connect to ws://IP:PORT and unix:PATH only");
+    if (token && !handshake_token_is_valid(token))
+        return err_set(err, ERR_INVALID,
+                       "the token is empty, too long, or has characters that do not belong there");
+    fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return err_sys(err, "making a socket");
+    attempt = (struct attempt){
+        .fd = fd, .deadline_ns = clock_after(clock_now_ns(), CONNECT_S * CLOCK_NS_PER_S)};
+    if (attempt_connect(&attempt, address, err) ||
+        (address->transport == RPC_WS && attempt_upgrade(&attempt, address, token, ret_early, err)))
+        return -1;
+    return TAKE_FD(fd);
 }
 
 struct rpc_peer *rpc_hub_connect(struct rpc_hub *hub, const struct rpc_target *target,
@@ -337,20 +465,18 @@ struct rpc_peer *rpc_hub_connect(struct rpc_hub *hub, const struct rpc_target *t
     struct rpc_peer *peer;
     int fd;
 
-    buf_init(&early, CONNECT_EARLY_MAX);
-    fd = connect_open(&target->address, target->token, &early, err);
+    buf_init(&early, HTTP_HEAD_MAX);
+    fd = connect_to(target, &early, err);
     stream = fd < 0 ? NULL : stream_new(hub->loop, fd, fd, err);
     if (!stream)
         return NULL;
     rpc_address_format(&target->address, name);
     peer = peer_new(hub, stream, target->address.transport, name);
     peer->is_server = true;
-    if (target->address.transport == RPC_WS) {
-        buf_append(&peer->early, early.data ? early.data : "", early.len);
-        peer->has_leftover = early.len > 0;
-        peer_start_ws(peer);
-    } else {
-        peer_start_lines(peer);
+    if (early.len) {
+        buf_append(&peer->early, early.data, early.len);
+        peer->has_leftover = true;
     }
+    peer_start_open(peer);
     return peer;
 }

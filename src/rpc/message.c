@@ -5,18 +5,148 @@
  * The number of values is counted before anything is parsed, because a message of the permitted
  * length full of "[],[],[]" would become gigabytes of json_t.
  *
+ * jansson reads strings character by character, some 70 MB/s, and what clients send in bulk is
+ * base64 inside of one string. So such strings are replaced by the text "\u0001N" before parsing,
+ * and the N-th is copied into the finished value after. No other string can be taken for such a
+ * mark: a text that has \u0001 anywhere is left alone (as a raw byte it is not allowed in JSON).
+ * Keys stay.
+ *
  * Writing goes straight into the caller's buffer. Values that exist as JSON go through jansson's
  * callback writer; texts and bytes that do not, never become any. */
 #include "rpc/message.h"
 
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/utf8.h"
-#include "rpc/json_bulk.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* --- long strings --- */
+
+static const char mark[] = "\\u0001";
+
+/* Printable ASCII without a backslash; there is no quote in it. */
+static bool is_plain(const char *text, size_t len)
+{
+    unsigned bad = 0;
+
+    for (size_t i = 0; i < len; i++)
+        bad |= (unsigned)((unsigned char)(text[i] - ' ') > '~' - ' ') | (text[i] == '\\');
+    return !bad;
+}
+
+/* Whether what comes behind a string makes it a key. */
+static bool is_key(const char *text, size_t len)
+{
+    size_t i = 0;
+
+    while (i < len && strchr(" \t\r\n", text[i]) && text[i])
+        i++;
+    return i < len && text[i] == ':';
+}
+
+/* The closing quote of the string whose first byte is `text`; NULL when there is none.
+ * `*ret_is_long`: it has at least `long_enough` bytes, all of them plain. */
+static const char *string_end(const char *text, const char *end, size_t long_enough,
+                              bool *ret_is_long)
+{
+    const char *quote = memchr(text, '"', (size_t)(end - text));
+    size_t len = quote ? (size_t)(quote - text) : 0;
+
+    *ret_is_long = quote && len >= long_enough && is_plain(text, len);
+    if (!quote || *ret_is_long || !memchr(text, '\\', len))
+        return quote;
+    while (text < end && *text != '"')
+        text += *text == '\\' && text + 1 < end ? 2 : 1;
+    return text < end ? text : NULL;
+}
+
+static void json_bulk_find(struct json_bulk *bulk, const char *text, size_t len, size_t long_enough)
+{
+    const char *end = text + len;
+    const char *at = text;
+
+    while (at < end && (at = memchr(at, '"', (size_t)(end - at)))) {
+        bool is_long;
+        const char *close = string_end(++at, end, long_enough, &is_long);
+
+        if (!close)
+            return;
+        if (is_long && !is_key(close + 1, (size_t)(end - close - 1))) {
+            bulk->spans =
+                alloc_grow(bulk->spans, bulk->span_count, &bulk->span_cap, sizeof *bulk->spans);
+            bulk->spans[bulk->span_count++] = (struct json_bulk_span){at, (size_t)(close - at)};
+        }
+        at = close + 1;
+    }
+}
+
+/* false when the text between the strings has something that looks like a mark. */
+static bool json_bulk_shorten(struct json_bulk *bulk, const char *text, size_t len)
+{
+    const char *from = text;
+    size_t left;
+
+    for (size_t i = 0; i < bulk->span_count; i++) {
+        const struct json_bulk_span *span = &bulk->spans[i];
+        size_t gap = (size_t)(span->at - from);
+
+        if (memmem(from, gap, mark, strlen(mark)))
+            return false;
+        buf_append(&bulk->shorter, from, gap);
+        buf_appendf(&bulk->shorter, "%s%zu", mark, i);
+        from = span->at + span->len;
+    }
+    left = len - (size_t)(from - text);
+    if (memmem(from, left, mark, strlen(mark)))
+        return false;
+    buf_append(&bulk->shorter, from, left);
+    return true;
+}
+
+void json_bulk_take(struct json_bulk *bulk, const char *text, size_t len, size_t long_enough)
+{
+    *bulk = (struct json_bulk){.text = text, .len = len};
+    buf_init(&bulk->shorter, SIZE_MAX / 2);
+    json_bulk_find(bulk, text, len, long_enough);
+    if (bulk->span_count && json_bulk_shorten(bulk, text, len)) {
+        bulk->text = bulk->shorter.data;
+        bulk->len = bulk->shorter.len;
+    } else {
+        bulk->span_count = 0;
+    }
+}
+
+/* Recursion: as deep as JSON_DEPTH_MAX. */
+void json_bulk_restore(const struct json_bulk *bulk, json_t *value)
+{
+    const char *text = json_string_value(value);
+
+    if (!bulk->span_count)
+        return;
+    if (text && *text == '\1') {
+        const struct json_bulk_span *span = &bulk->spans[strtoul(text + 1, NULL, 10)];
+
+        json_string_setn_nocheck(value, span->at, span->len);
+    } else if (json_is_array(value)) {
+        for (size_t i = 0; i < json_array_size(value); i++)
+            json_bulk_restore(bulk, json_array_get(value, i));
+    } else if (json_is_object(value)) {
+        for (void *i = json_object_iter(value); i; i = json_object_iter_next(value, i))
+            json_bulk_restore(bulk, json_object_iter_value(i));
+    }
+}
+
+void json_bulk_done(struct json_bulk *bulk)
+{
+    buf_done(&bulk->shorter);
+    free(bulk->spans);
+    *bulk = (struct json_bulk){0};
+}
 
 /* --- reading --- */
 
@@ -46,26 +176,6 @@ static size_t message_count_values(const char *text, size_t len)
         in_string = c == '"';
     }
     return count;
-}
-
-static int message_check_count(const char *text, size_t len, struct err *err)
-{
-    if (len / 2 < RPC_VALUES_MAX) /* a value has at least one character and a comma */
-        return 0;
-    if (message_count_values(text, len) > RPC_VALUES_MAX)
-        return err_set(err, ERR_INVALID, "more than %d values in one message", RPC_VALUES_MAX);
-    return 0;
-}
-
-/* A missing id gives NULL. */
-static int message_read_id(const struct json_at *root, const json_t **ret, struct err *err)
-{
-    struct json_at id = json_at_field(root, "id");
-
-    if (id.value && !json_is_integer(id.value) && !json_is_string(id.value))
-        return json_at_fail(&id, err, "should be a string or an integer of 64 bits");
-    *ret = id.value;
-    return 0;
 }
 
 /* W3C trace context; nothing here uses it, but a request with a wrong one is refused. */
@@ -132,14 +242,6 @@ static int message_read_answer(const struct json_at *root, struct rpc_message *m
     return 0;
 }
 
-static int message_read(const struct json_at *root, struct rpc_message *message, struct err *err)
-{
-    if (json_at_object(root, err) || message_read_id(root, &message->id, err))
-        return -1;
-    return json_object_get(root->value, "method") ? message_read_call(root, message, err)
-                                                  : message_read_answer(root, message, err);
-}
-
 /* Without the long strings first; if that fails, all of it again, for the place of what is wrong.
  */
 static json_t *message_parse_json(const char *text, size_t len, struct err *err)
@@ -148,8 +250,11 @@ static json_t *message_parse_json(const char *text, size_t len, struct err *err)
     json_t *root;
 
     json_bulk_take(&bulk, text, len, JSON_BULK_MIN);
-    if (message_check_count(bulk.text, bulk.len, err))
+    if (bulk.len / 2 >= RPC_VALUES_MAX && /* a value has at least one character and a comma */
+        message_count_values(bulk.text, bulk.len) > RPC_VALUES_MAX) {
+        err_set(err, ERR_INVALID, "more than %d values in one message", RPC_VALUES_MAX);
         return NULL;
+    }
     root = json_parse(bulk.text, bulk.len, err);
     if (!root && bulk.span_count)
         return json_parse(text, len, err);
@@ -161,12 +266,20 @@ int rpc_message_parse(const char *text, size_t len, struct rpc_message *ret, str
 {
     AUTO(rpc_message_done) struct rpc_message message = {0};
     struct json_at root;
+    struct json_at id;
 
     message.root = message_parse_json(text, len, err);
     if (!message.root)
         return -1;
     root = json_at_root(message.root);
-    if (message_read(&root, &message, err))
+    if (json_at_object(&root, err))
+        return -1;
+    id = json_at_field(&root, "id");
+    if (id.value && !json_is_integer(id.value) && !json_is_string(id.value))
+        return json_at_fail(&id, err, "should be a string or an integer of 64 bits");
+    message.id = id.value;
+    if (json_object_get(message.root, "method") ? message_read_call(&root, &message, err)
+                                                : message_read_answer(&root, &message, err))
         return -1;
     *ret = rpc_message_take(&message);
     return 0;
@@ -198,16 +311,6 @@ bool rpc_text_json(struct buf *buf, const json_t *value)
     return json_dump_callback(value, text_write, buf, JSON_COMPACT | JSON_ENCODE_ANY) == 0;
 }
 
-/* The bytes from `text` on that need no escape (RFC 8259, 7). */
-static size_t text_plain_len(const char *text, size_t len)
-{
-    size_t n = 0;
-
-    while (n < len && (unsigned char)text[n] >= 0x20 && text[n] != '"' && text[n] != '\\')
-        n++;
-    return n;
-}
-
 static bool text_escape(struct buf *buf, unsigned char c)
 {
     switch (c) {
@@ -229,8 +332,11 @@ static bool text_escape(struct buf *buf, unsigned char c)
 static bool text_escape_all(struct buf *buf, const char *text, size_t len)
 {
     while (len) {
-        size_t plain = text_plain_len(text, len);
+        size_t plain = 0; /* bytes that need no escape (RFC 8259, 7) */
 
+        while (plain < len && (unsigned char)text[plain] >= 0x20 && text[plain] != '"' &&
+               text[plain] != '\\')
+            plain++;
         if (!buf_append(buf, text, plain))
             return false;
         text += plain;

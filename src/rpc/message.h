@@ -10,14 +10,13 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct buf;
 
 enum {
     RPC_VALUES_MAX = 262144, /* JSON values in one message, as Codex allows */
@@ -91,3 +90,34 @@ bool rpc_text_error(struct buf *buf, const json_t *id, const struct rpc_failure 
 bool rpc_text_json(struct buf *buf, const json_t *value);
 bool rpc_text_string(struct buf *buf, const char *text, size_t len); /* with its quotes, lossy */
 bool rpc_text_base64(struct buf *buf, const void *data, size_t len); /* without quotes */
+
+/* --- long strings, kept out of the JSON parser's way: of rpc_message_parse(), and for its fuzzer ---
+ *
+ *     json_bulk_take(&bulk, text, len, JSON_BULK_MIN)    parse bulk.text, which is shorter
+ *     json_bulk_restore(&bulk, value)                    puts the strings where they belong
+ *
+ * The value is then what parsing the whole text would have given; `text` has to live until then. */
+enum { JSON_BULK_MIN = 4096 }; /* bytes from which on it is worth it */
+
+struct json_bulk_span {
+    const char *at;
+    size_t len;
+};
+
+struct json_bulk {
+    const char *text; /* what to parse: the original or `shorter` */
+    size_t len;
+    struct buf shorter;
+    struct json_bulk_span *spans; /* the strings, in the original */
+    size_t span_count;
+    size_t span_cap;
+};
+
+/* Takes out every string value of at least `long_enough` bytes that has no escapes and nothing but
+ * printable ASCII. Never fails: what is no JSON stays none. */
+void json_bulk_take(struct json_bulk *bulk, const char *text, size_t len, size_t long_enough);
+
+/* `value` is nested at most JSON_DEPTH_MAX deep, as json_parse() sees to. */
+void json_bulk_restore(const struct json_bulk *bulk, json_t *value);
+
+void json_bulk_done(struct json_bulk *bulk);

@@ -7,7 +7,16 @@
  *
  * A message is written at once when nothing waits before it: the answer to a small request never
  * goes through the loop. What the kernel does not take is copied (or taken) into the outbox, and
- * goes out in the order of arrival when the descriptor gets writable. */
+ * goes out in the order of arrival when the descriptor gets writable. The outbox is a ring of blocks,
+ * one for each message that did not fit, so that writev(2) takes many at once and nothing is moved
+ * when some is taken. An empty one holds no memory: most peers are idle.
+ *
+ * Calls to the peer are a list, oldest first: a peer is asked little at a time. A call that was
+ * cancelled or timed out stays without its callback until its answer comes, because an answer to
+ * nothing closes the connection and the peer cannot know that the caller waits no more. Each costs
+ * 64 bytes and a peer that never answers makes them pile up, so the oldest of more than STALE_MAX
+ * go. Callbacks may add and cancel, so a call is taken out of the list before its callback is called,
+ * and the list is walked from the beginning again after. */
 #include "rpc/peer.h"
 
 #include "base/alloc.h"
@@ -26,7 +35,216 @@ enum {
     FLUSH_S = 5,    /* a peer that is being closed may take nothing for so long */
     LINGER_S = 2,   /* for the other end to close, when all is written */
     PARTS_MAX = 64, /* of one writev(2) */
+    STALE_MAX = 1024,
 };
+
+/* --- what the peer has not taken yet --- */
+
+struct outbox_piece {
+    char *data; /* owned */
+    size_t len;
+    size_t sent;
+};
+
+static struct outbox_piece *outbox_at(const struct outbox *outbox, size_t index)
+{
+    return &outbox->pieces[(outbox->first + index) % outbox->cap];
+}
+
+static void outbox_drop_first(struct outbox *outbox)
+{
+    free(outbox_at(outbox, 0)->data);
+    outbox->first = (outbox->first + 1) % outbox->cap;
+    outbox->count--;
+}
+
+void outbox_done(struct outbox *outbox)
+{
+    while (outbox->count)
+        outbox_drop_first(outbox);
+    free(outbox->pieces);
+    *outbox = (struct outbox){0};
+}
+
+void outbox_push_take(struct outbox *outbox, char *data, size_t len, size_t skip)
+{
+    if (skip >= len) {
+        free(data);
+        return;
+    }
+    if (outbox->count == outbox->cap) {
+        size_t cap = outbox->cap ? outbox->cap * 2 : 16;
+        struct outbox_piece *pieces = alloc_zero(cap, sizeof *pieces);
+
+        for (size_t i = 0; i < outbox->count; i++)
+            pieces[i] = *outbox_at(outbox, i);
+        free(outbox->pieces);
+        outbox->pieces = pieces;
+        outbox->cap = cap;
+        outbox->first = 0;
+    }
+    *outbox_at(outbox, outbox->count++) =
+        (struct outbox_piece){.data = data, .len = len, .sent = skip};
+    outbox->len += len - skip;
+}
+
+void outbox_push(struct outbox *outbox, const struct iovec *parts, size_t count, size_t skip)
+{
+    size_t total = 0;
+    size_t len = 0;
+    char *data;
+
+    for (size_t i = 0; i < count; i++)
+        total += parts[i].iov_len;
+    if (skip >= total)
+        return;
+    data = alloc_resize(NULL, total - skip, 1);
+    for (size_t i = 0; i < count; i++) {
+        size_t skipped = skip < parts[i].iov_len ? skip : parts[i].iov_len;
+
+        if (parts[i].iov_len > skipped)
+            memcpy(data + len, (const char *)parts[i].iov_base + skipped,
+                   parts[i].iov_len - skipped);
+        len += parts[i].iov_len - skipped;
+        skip -= skipped;
+    }
+    outbox_push_take(outbox, data, len, 0);
+}
+
+size_t outbox_peek(const struct outbox *outbox, struct iovec *ret, size_t max)
+{
+    size_t n = 0;
+
+    for (; n < outbox->count && n < max; n++) {
+        const struct outbox_piece *piece = outbox_at(outbox, n);
+
+        ret[n] = (struct iovec){piece->data + piece->sent, piece->len - piece->sent};
+    }
+    return n;
+}
+
+void outbox_consume(struct outbox *outbox, size_t len)
+{
+    while (len && outbox->count) {
+        struct outbox_piece *piece = outbox_at(outbox, 0);
+        size_t left = piece->len - piece->sent;
+
+        if (len < left) {
+            piece->sent += len;
+            outbox->len -= len;
+            return;
+        }
+        len -= left;
+        outbox->len -= left;
+        outbox_drop_first(outbox);
+    }
+    if (!outbox->count)
+        outbox_done(outbox);
+}
+
+/* --- calls that it has not answered yet --- */
+
+struct peer_call {
+    struct list in_peer;
+    int64_t id;
+    uint64_t due_ns;          /* UINT64_MAX: never */
+    rpc_answer_fn *on_answer; /* NULL: the caller waits no more */
+    void *data;
+};
+
+static void call_drop(struct peer_call *call)
+{
+    list_remove(&call->in_peer);
+    free(call);
+}
+
+static struct peer_call *peer_find_call(const struct rpc_peer *peer, int64_t id)
+{
+    struct peer_call *call;
+
+    list_for_each(call, &peer->calls, in_peer)
+        if (call->id == id)
+            return call;
+    return NULL;
+}
+
+static void peer_make_stale(struct rpc_peer *peer, struct peer_call *call)
+{
+    struct peer_call *following;
+    size_t stale = 0;
+
+    call->on_answer = NULL;
+    call->due_ns = UINT64_MAX;
+    list_for_each(call, &peer->calls, in_peer)
+        stale += !call->on_answer;
+    list_for_each_safe(call, following, &peer->calls, in_peer) {
+        if (stale <= STALE_MAX)
+            return;
+        if (!call->on_answer) {
+            call_drop(call);
+            stale--;
+        }
+    }
+}
+
+/* Takes the call out, then calls back. */
+static void call_finish(struct peer_call *call, const struct rpc_message *answer)
+{
+    const struct peer_call found = *call;
+
+    call_drop(call);
+    if (found.on_answer)
+        found.on_answer(found.data, answer);
+}
+
+bool peer_take_answer(struct rpc_peer *peer, const struct rpc_message *answer)
+{
+    struct peer_call *call =
+        json_is_integer(answer->id) ? peer_find_call(peer, json_integer_value(answer->id)) : NULL;
+
+    if (call)
+        call_finish(call, answer);
+    return call != NULL;
+}
+
+void peer_expire_calls(struct rpc_peer *peer, uint64_t now_ns)
+{
+    struct peer_call *call = list_first(&peer->calls, struct peer_call, in_peer);
+
+    while (call) {
+        const struct peer_call found = *call;
+
+        if (found.due_ns > now_ns) {
+            call = list_item(list_after(&peer->calls, &call->in_peer), struct peer_call, in_peer);
+            continue;
+        }
+        peer_make_stale(peer, call);
+        if (found.on_answer)
+            found.on_answer(found.data, NULL);
+        call = list_first(&peer->calls, struct peer_call, in_peer);
+    }
+}
+
+uint64_t peer_calls_due_ns(const struct rpc_peer *peer)
+{
+    const struct peer_call *call;
+    uint64_t due_ns = UINT64_MAX;
+
+    list_for_each(call, &peer->calls, in_peer)
+        if (call->due_ns < due_ns)
+            due_ns = call->due_ns;
+    return due_ns;
+}
+
+void peer_fail_calls(struct rpc_peer *peer)
+{
+    struct peer_call *call;
+
+    while ((call = list_first(&peer->calls, struct peer_call, in_peer)))
+        call_finish(call, NULL);
+}
+
+/* --- the life of a peer --- */
 
 struct rpc_peer *peer_new(struct rpc_hub *hub, struct stream *stream, enum rpc_transport transport,
                           const char *name)
@@ -47,6 +265,8 @@ struct rpc_peer *peer_new(struct rpc_hub *hub, struct stream *stream, enum rpc_t
 
 void peer_free(struct rpc_peer *peer)
 {
+    struct peer_call *call;
+
     list_remove(&peer->in_hub);
     admission_withdraw(&peer->admission);
     stream_free(peer->stream);
@@ -54,7 +274,8 @@ void peer_free(struct rpc_peer *peer)
     rpc_lines_done(&peer->lines);
     buf_done(&peer->early);
     outbox_done(&peer->outbox);
-    calls_done(&peer->calls);
+    while ((call = list_first(&peer->calls, struct peer_call, in_peer)))
+        call_drop(call);
     free(peer);
 }
 
@@ -109,29 +330,20 @@ void peer_break(struct rpc_peer *peer, const char *why)
     hub_defer(peer->hub);
 }
 
-static unsigned peer_interest(const struct rpc_peer *peer)
+void peer_update_interest(struct rpc_peer *peer)
 {
     bool awaits_head =
         peer->stage == PEER_HEAD && !peer->is_waiting && peer->admission.state == ADMISSION_UNASKED;
-    unsigned interest = LOOP_NOTHING;
+    unsigned interest = peer->outbox.len ? LOOP_WRITE : LOOP_NOTHING;
 
-    if (peer->stage == PEER_DEAD)
-        return LOOP_NOTHING;
-    if (peer->outbox.len)
-        interest |= LOOP_WRITE;
-    if (awaits_head || peer->stage == PEER_LINGER || peer_may_read(peer))
-        interest |= LOOP_READ;
-    return interest;
-}
-
-void peer_update_interest(struct rpc_peer *peer)
-{
     if (peer->stage == PEER_FLUSH && !peer->outbox.len) {
         stream_end_writing(peer->stream);
         peer->stage = PEER_LINGER;
         peer_set_deadline(peer, LINGER_S);
     }
-    stream_want(peer->stream, peer_interest(peer));
+    if (awaits_head || peer->stage == PEER_LINGER || peer_may_read(peer))
+        interest |= LOOP_READ;
+    stream_want(peer->stream, peer->stage == PEER_DEAD ? LOOP_NOTHING : interest);
 }
 
 /* --- bytes out --- */
@@ -162,19 +374,9 @@ void peer_put(struct rpc_peer *peer, const void *bytes, size_t len)
     peer_update_interest(peer);
 }
 
-static void peer_write_room(struct rpc_peer *peer)
-{
-    const struct rpc_hub_options *options = &peer->hub->options;
-
-    if (!peer->is_full || peer->outbox.len > options->queue_low || !peer_is_open(peer))
-        return;
-    peer->is_full = false;
-    if (options->handlers->on_room)
-        options->handlers->on_room(options->data, peer);
-}
-
 void peer_write(struct rpc_peer *peer)
 {
+    const struct rpc_hub_options *options = &peer->hub->options;
     struct iovec parts[PARTS_MAX];
 
     while (peer->outbox.len && peer->stage != PEER_DEAD) {
@@ -192,7 +394,11 @@ void peer_write(struct rpc_peer *peer)
         if (peer->stage == PEER_FLUSH)
             peer->deadline_ns = clock_after(peer->alive_ns, FLUSH_S * CLOCK_NS_PER_S);
     }
-    peer_write_room(peer);
+    if (peer->is_full && peer->outbox.len <= options->queue_low && peer_is_open(peer)) {
+        peer->is_full = false;
+        if (options->handlers->on_room)
+            options->handlers->on_room(options->data, peer);
+    }
     if (peer->has_leftover && peer_may_read(peer))
         hub_defer(peer->hub);
 }
@@ -349,15 +555,19 @@ bool rpc_peer_error(struct rpc_peer *peer, const json_t *id, enum rpc_code code,
     return rpc_peer_fail(peer, id, &failure);
 }
 
-int64_t rpc_peer_call(struct rpc_peer *peer, const struct rpc_call *call)
+int64_t rpc_peer_call(struct rpc_peer *peer, const struct rpc_call *asked)
 {
-    uint64_t due = call->timeout_ns ? clock_after(clock_now_ns(), call->timeout_ns) : UINT64_MAX;
-    int64_t id = calls_add(&peer->calls, call, due);
+    struct peer_call *call = alloc_zero(1, sizeof *call);
+    uint64_t due = asked->timeout_ns ? clock_after(clock_now_ns(), asked->timeout_ns) : UINT64_MAX;
+    int64_t id = ++peer->last_call_id;
     AUTO(buf_done) struct buf buf;
 
+    *call = (struct peer_call){
+        .id = id, .due_ns = due, .on_answer = asked->on_answer, .data = asked->data};
+    list_append(&peer->calls, &call->in_peer);
     buf_init(&buf, SIZE_MAX / 2);
     peer_send_buf(peer, &buf,
-                  rpc_text_request(&buf, id, call->method) && append_params(&buf, call->params) &&
+                  rpc_text_request(&buf, id, asked->method) && append_params(&buf, asked->params) &&
                       rpc_text_end(&buf));
     if (due != UINT64_MAX)
         hub_due_by(peer->hub, due);
@@ -366,7 +576,10 @@ int64_t rpc_peer_call(struct rpc_peer *peer, const struct rpc_call *call)
 
 void rpc_peer_call_cancel(struct rpc_peer *peer, int64_t id)
 {
-    calls_cancel(&peer->calls, id);
+    struct peer_call *call = peer_find_call(peer, id);
+
+    if (call)
+        peer_make_stale(peer, call);
 }
 
 /* --- what the owner sees --- */

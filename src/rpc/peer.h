@@ -6,11 +6,10 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "loop/loop.h"
-#include "rpc/calls.h"
-#include "rpc/outbox.h"
 #include "rpc/rpc.h"
-#include "rpc/transport/lines.h"
 #include "rpc/transport/peer_admission.h"
+
+#include <sys/uio.h>
 
 enum {
     PEER_NAME_SIZE = 80, /* "[IPv6]:65535", "unix:uid=...,pid=..." */
@@ -48,6 +47,21 @@ enum peer_stage {
     PEER_DEAD,   /* freed in the next round */
 };
 
+struct outbox {
+    struct outbox_piece *pieces; /* a ring of `cap`, `count` of them in use from `first` on */
+    size_t cap;
+    size_t first;
+    size_t count;
+    size_t len; /* bytes */
+};
+
+struct rpc_lines {
+    struct buf buf;
+    size_t at;      /* where the next line begins */
+    size_t scanned; /* there is no line feed between `at` and here */
+    size_t max;     /* bytes of one line */
+};
+
 struct rpc_peer {
     struct rpc_hub *hub;
     struct list in_hub;
@@ -60,7 +74,8 @@ struct rpc_peer {
     struct ws *ws;
     struct rpc_lines lines;
     struct outbox outbox;
-    struct calls calls;
+    struct list calls; /* that it has not answered yet, oldest first */
+    int64_t last_call_id;
     void *data;
     size_t budget;        /* bytes that may still be read in this round, for the others' sake */
     uint64_t deadline_ns; /* of HEAD, FLUSH and LINGER */
@@ -120,12 +135,35 @@ void peer_put(struct rpc_peer *peer, const void *bytes, size_t len);
 /* Writes what is queued. */
 void peer_write(struct rpc_peer *peer);
 
+/* Hands the answer to the caller that it is for. false when it answers no call. */
+bool peer_take_answer(struct rpc_peer *peer, const struct rpc_message *answer);
+void peer_expire_calls(struct rpc_peer *peer, uint64_t now_ns); /* answers what is due with NULL */
+uint64_t peer_calls_due_ns(const struct rpc_peer *peer);        /* of the next one */
+void peer_fail_calls(struct rpc_peer *peer);                    /* answers all with NULL */
+
+/* Copies the parts without their first `skip` bytes. */
+void outbox_push(struct outbox *outbox, const struct iovec *parts, size_t count, size_t skip);
+/* Takes `data`, of which the first `skip` bytes are not sent; it is freed when it is all taken. */
+void outbox_push_take(struct outbox *outbox, char *data, size_t len, size_t skip);
+/* Fills at most `max` parts with what comes next; borrowed until the next call. */
+size_t outbox_peek(const struct outbox *outbox, struct iovec *ret, size_t max);
+/* Forgets the first `len` bytes, at most all. */
+void outbox_consume(struct outbox *outbox, size_t len);
+void outbox_done(struct outbox *outbox);
+
 /* --- peer_input.c: bytes in --- */
 
 void peer_start_head(struct rpc_peer *peer);
-void peer_start_ws(struct rpc_peer *peer);
-void peer_start_lines(struct rpc_peer *peer);
+void peer_start_open(struct rpc_peer *peer); /* as WS or LINES, by its transport */
 void peer_read(struct rpc_peer *peer);
 void peer_read_leftover(struct rpc_peer *peer);
 void peer_tick(struct rpc_peer *peer, uint64_t now_ns); /* deadlines, pings */
 uint64_t peer_due_ns(const struct rpc_peer *peer);      /* when it has to come next */
+
+void rpc_lines_init(struct rpc_lines *lines, size_t max);
+void rpc_lines_done(struct rpc_lines *lines);
+/* false when the line that is not complete yet is longer than the limit already. */
+bool rpc_lines_append(struct rpc_lines *lines, const char *data, size_t len);
+/* The next complete line without its line feed, borrowed until the next call; blank ones are left
+ * out. */
+bool rpc_lines_next(struct rpc_lines *lines, const char **ret_line, size_t *ret_len);

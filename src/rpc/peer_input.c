@@ -7,7 +7,11 @@
  *
  * Reading stops while peer_may_read() says so. What then lies in our own buffers (bytes of frames,
  * or lines that were read with the last ones) is remembered by a flag, because no descriptor gets
- * readable for it. */
+ * readable for it.
+ *
+ * Lines stay where they were read to; what was handed out is dropped when there is no further one,
+ * once for all lines of a read. Memory goes back when nothing is left, because most connections are
+ * idle and most that are not have had their longest line. */
 #include "rpc/peer.h"
 
 #include "base/auto.h"
@@ -28,6 +32,7 @@ enum {
     EARLY_SIZE = 4096,   /* bytes of one read(2) for the heads of frames */
     READ_SIZE = 65536,   /* of any other */
     ROUND_BYTES = 65536, /* read from one peer before the others get their turn */
+    LINES_KEPT = 4096,   /* bytes of memory for lines that stay */
     METRICS_MAX = 1024 * 1024,
     REPLY_MAX = METRICS_MAX + 4096,
 };
@@ -48,19 +53,10 @@ static void peer_refuse_text(struct rpc_peer *peer, const struct err *err)
                        peer->transport == RPC_UNIX ? "unix socket" : "stdio", err->msg);
 }
 
-static void peer_dispatch(struct rpc_peer *peer, struct rpc_message *message)
-{
-    const struct rpc_hub_options *options = &peer->hub->options;
-
-    if (message->kind == RPC_REQUEST || message->kind == RPC_NOTIFICATION)
-        options->handlers->on_message(options->data, peer, message);
-    else if (!calls_answer(&peer->calls, message))
-        rpc_peer_close(peer, RPC_CLOSE_PROTOCOL, "an answer to no request");
-}
-
 static void peer_message(void *data, const char *text, size_t len)
 {
     struct rpc_peer *peer = data;
+    const struct rpc_hub_options *options = &peer->hub->options;
     struct rpc_message message;
     struct err err;
 
@@ -74,7 +70,10 @@ static void peer_message(void *data, const char *text, size_t len)
             peer_refuse_text(peer, &err);
         return;
     }
-    peer_dispatch(peer, &message);
+    if (message.kind == RPC_REQUEST || message.kind == RPC_NOTIFICATION)
+        options->handlers->on_message(options->data, peer, &message);
+    else if (!peer_take_answer(peer, &message))
+        rpc_peer_close(peer, RPC_CLOSE_PROTOCOL, "an answer to no request");
     rpc_message_done(&message);
 }
 
@@ -103,17 +102,6 @@ static void peer_end(struct rpc_peer *peer)
 
 /* --- frames --- */
 
-/* Frames are read in small parts; a read(2) for each would be three for a message. */
-static ssize_t peer_fill_early(struct rpc_peer *peer)
-{
-    char bytes[EARLY_SIZE];
-    ssize_t n = peer_fill(peer, bytes, sizeof bytes);
-
-    if (n > 0)
-        buf_append(&peer->early, bytes, (size_t)n);
-    return n;
-}
-
 static ssize_t peer_take_early(struct rpc_peer *peer, void *ret_bytes, size_t len)
 {
     if (len > peer->early.len)
@@ -128,6 +116,8 @@ static ssize_t peer_take_early(struct rpc_peer *peer, void *ret_bytes, size_t le
 static ssize_t peer_on_ws_read(void *data, void *ret_bytes, size_t len)
 {
     struct rpc_peer *peer = data;
+    char bytes[EARLY_SIZE]; /* frames are read in small parts: a read(2) for each would be three */
+    bool is_direct = len >= EARLY_SIZE / 2;
     ssize_t n;
 
     if (!peer_may_read(peer)) {
@@ -138,13 +128,16 @@ static ssize_t peer_on_ws_read(void *data, void *ret_bytes, size_t len)
         return peer_take_early(peer, ret_bytes, len);
     if (!peer->budget)
         return 0;
-    n = len >= EARLY_SIZE / 2 ? peer_fill(peer, ret_bytes, len) : peer_fill_early(peer);
+    n = peer_fill(peer, is_direct ? ret_bytes : bytes, is_direct ? len : sizeof bytes);
     if (n == STREAM_AGAIN)
         return 0;
     if (n <= 0)
         return -1;
     peer->budget -= (size_t)n < peer->budget ? (size_t)n : peer->budget;
-    return peer->early.len ? peer_take_early(peer, ret_bytes, len) : n;
+    if (is_direct)
+        return n;
+    buf_append(&peer->early, bytes, (size_t)n);
+    return peer_take_early(peer, ret_bytes, len);
 }
 
 static void peer_on_ws_control(void *data, const void *bytes, size_t len)
@@ -176,6 +169,55 @@ static void peer_read_ws(struct rpc_peer *peer)
 }
 
 /* --- lines --- */
+
+void rpc_lines_init(struct rpc_lines *lines, size_t max)
+{
+    *lines = (struct rpc_lines){.max = max};
+    buf_init(&lines->buf, SIZE_MAX / 2);
+}
+
+void rpc_lines_done(struct rpc_lines *lines)
+{
+    buf_done(&lines->buf);
+}
+
+bool rpc_lines_append(struct rpc_lines *lines, const char *data, size_t len)
+{
+    return lines->scanned - lines->at <= lines->max && buf_append(&lines->buf, data, len);
+}
+
+static bool is_blank(const char *line, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (!strchr(" \t\r", line[i]) || !line[i])
+            return false;
+    return true;
+}
+
+bool rpc_lines_next(struct rpc_lines *lines, const char **ret_line, size_t *ret_len)
+{
+    struct buf *buf = &lines->buf;
+
+    while (buf->len > lines->scanned) {
+        const char *line = buf->data + lines->at;
+        const char *end = memchr(buf->data + lines->scanned, '\n', buf->len - lines->scanned);
+
+        if (!end)
+            break;
+        lines->scanned = lines->at = (size_t)(end - buf->data) + 1;
+        if (!is_blank(line, (size_t)(end - line))) {
+            *ret_line = line;
+            *ret_len = (size_t)(end - line);
+            return true;
+        }
+    }
+    buf_consume(buf, lines->at);
+    lines->scanned = buf->len;
+    lines->at = 0;
+    if (!buf->len && buf->cap > LINES_KEPT)
+        buf_done(buf);
+    return false;
+}
 
 static void peer_pump_lines(struct rpc_peer *peer)
 {
@@ -247,7 +289,7 @@ static void peer_reply(struct rpc_peer *peer, const struct http_reply *reply)
 
 static void peer_reply_error(struct rpc_peer *peer, int status, const char *text)
 {
-    struct http_reply reply = http_reply_error(status, text);
+    struct http_reply reply = http_reply_text(status, text);
 
     peer_reply(peer, &reply);
 }
@@ -269,37 +311,23 @@ static void peer_begin_ws(struct rpc_peer *peer)
     hub_due_by(peer->hub, peer->ping_ns);
 }
 
-/* `len` bytes of what was collected are the head. */
-static void peer_upgrade(struct rpc_peer *peer, size_t len)
-{
-    if (peer->stage != PEER_HEAD)
-        return; /* the reply could not be written */
-    buf_consume(&peer->early, len);
-    peer_begin_ws(peer);
-    peer_announce(peer);
-    if (peer->stage == PEER_WS)
-        peer_read_leftover(peer);
-}
-
-static struct http_reply peer_refusal(const struct rpc_peer *peer)
-{
-    log_event(LOG_LEVEL_WARN, "peer-refused", log_text("peer", peer->name));
-    return (struct http_reply){
-        .status = 403,
-        .text = "without a token this server lets in its own user's processes and root's: not "
-                "commands of Cordon's, nor processes that it cannot see (see --ws-auth)",
-        .is_refusal = true,
-    };
-}
-
-/* Whether its process decides if it may come in, and not a token. */
-static bool peer_needs_admission(struct rpc_peer *peer)
+/* Without a token its process decides whether it may come in. false while that is being found out. */
+static bool peer_admit(struct rpc_peer *peer, struct http_reply *reply)
 {
     if (peer->transport != RPC_WS || peer->hub->options.auth)
-        return false;
+        return true;
     if (peer->admission.state == ADMISSION_UNASKED)
         admission_ask(&peer->hub->admission, &peer->admission, stream_fd(peer->stream));
-    return true;
+    if (peer->admission.state == ADMISSION_REFUSED) {
+        log_event(LOG_LEVEL_WARN, "peer-refused", log_text("peer", peer->name));
+        *reply = (struct http_reply){
+            .status = 403,
+            .text = "without a token this server lets in its own user's processes and root's: not "
+                    "commands of Cordon's, nor processes that it cannot see (see --ws-auth)",
+            .is_refusal = true,
+        };
+    }
+    return peer->admission.state != ADMISSION_WAITING;
 }
 
 /* Called twice for a peer that has to wait for admission, and parsing a head takes it apart. */
@@ -323,26 +351,16 @@ static void peer_handle_head(struct rpc_peer *peer, size_t len)
         return;
     }
     reply = http_reply_to(&head, &situation);
-    if (reply.page == HTTP_PAGE_UPGRADE && peer_needs_admission(peer)) {
-        if (peer->admission.state == ADMISSION_WAITING)
-            return;
-        if (peer->admission.state == ADMISSION_REFUSED)
-            reply = peer_refusal(peer);
-    }
+    if (reply.page == HTTP_PAGE_UPGRADE && !peer_admit(peer, &reply))
+        return;
     peer_reply(peer, &reply);
-    if (reply.page == HTTP_PAGE_UPGRADE)
-        peer_upgrade(peer, len);
-}
-
-/* `data` as of the server's other limits (schema/intro.md). */
-static void refuse_full(struct rpc_peer *peer)
-{
-    AUTO_JSON json_t *data = json_pack("{s:s, s:I}", "reason", "max-connections", "limit",
-                                       (json_int_t)peer->hub->options.max_peers);
-    const struct rpc_failure failure = {
-        .code = RPC_INVALID_REQUEST, .message = "too many connections", .data = data};
-
-    rpc_peer_fail(peer, NULL, &failure);
+    if (reply.page != HTTP_PAGE_UPGRADE || peer->stage != PEER_HEAD)
+        return; /* or the reply could not be written */
+    buf_consume(&peer->early, len);
+    peer_begin_ws(peer);
+    peer_announce(peer);
+    if (peer->stage == PEER_WS)
+        peer_read_leftover(peer);
 }
 
 static void peer_begin_lines(struct rpc_peer *peer)
@@ -358,9 +376,14 @@ static void peer_turn_to_lines(struct rpc_peer *peer)
 
     buf_init(&peer->early, 0);
     peer_begin_lines(peer);
-    if (hub_is_full(peer->hub)) {
+    if (hub_is_full(peer->hub)) { /* `data` as of the server's other limits (schema/intro.md) */
+        AUTO_JSON json_t *data = json_pack("{s:s, s:I}", "reason", "max-connections", "limit",
+                                           (json_int_t)peer->hub->options.max_peers);
+        const struct rpc_failure failure = {
+            .code = RPC_INVALID_REQUEST, .message = "too many connections", .data = data};
+
         peer->hub->stats.peers_refused++;
-        refuse_full(peer);
+        rpc_peer_fail(peer, NULL, &failure);
         peer_leave(peer, "refused");
         return;
     }
@@ -435,8 +458,10 @@ void peer_read(struct rpc_peer *peer)
 }
 
 /* Connections may come by the hundred, and open ones go first: a head waits for hub.c. */
-static void peer_wait(struct rpc_peer *peer)
+static void peer_wait(void *data)
 {
+    struct rpc_peer *peer = data;
+
     peer->is_waiting = true;
     hub_defer(peer->hub);
 }
@@ -454,14 +479,9 @@ static void peer_ready(void *data, unsigned ready)
     peer_update_interest(peer);
 }
 
-static void peer_on_decided(void *data)
-{
-    peer_wait(data);
-}
-
 void peer_start_head(struct rpc_peer *peer)
 {
-    peer->admission.on_decided = peer_on_decided;
+    peer->admission.on_decided = peer_wait;
     peer->admission.data = peer;
     stream_set_callback(peer->stream, peer_ready, peer);
     if (peer->transport == RPC_WS)
@@ -469,17 +489,13 @@ void peer_start_head(struct rpc_peer *peer)
     peer_update_interest(peer);
 }
 
-void peer_start_ws(struct rpc_peer *peer)
+void peer_start_open(struct rpc_peer *peer)
 {
     stream_set_callback(peer->stream, peer_ready, peer);
-    peer_begin_ws(peer);
-    hub_defer(peer->hub);
-}
-
-void peer_start_lines(struct rpc_peer *peer)
-{
-    stream_set_callback(peer->stream, peer_ready, peer);
-    peer_begin_lines(peer);
+    if (peer->transport == RPC_WS)
+        peer_begin_ws(peer);
+    else
+        peer_begin_lines(peer);
     hub_defer(peer->hub);
 }
 
@@ -504,7 +520,7 @@ void peer_tick(struct rpc_peer *peer, uint64_t now_ns)
             peer_break(peer, "too slow");
         return;
     }
-    calls_expire(&peer->calls, now_ns);
+    peer_expire_calls(peer, now_ns);
     if (peer->stage != PEER_WS)
         return;
     if (peer_silence_ns(peer) <= now_ns)
@@ -518,7 +534,7 @@ void peer_tick(struct rpc_peer *peer, uint64_t now_ns)
 
 uint64_t peer_due_ns(const struct rpc_peer *peer)
 {
-    uint64_t due = calls_due_ns(&peer->calls);
+    uint64_t due = peer_calls_due_ns(peer);
 
     if (peer->stage == PEER_DEAD)
         return UINT64_MAX;

@@ -28,7 +28,6 @@
 
 #include "base/err.h"
 #include "rpc/message.h"
-#include "rpc/transport/address.h"
 #include "rpc/transport/listener.h"
 
 #include <stdbool.h>

@@ -25,20 +25,18 @@
 #include <string.h>
 #include <strings.h>
 
-enum { SECRET_FILE_MAX = 64 * 1024 };
+enum { SECRET_FILE_MAX = 64 * 1024, TOKEN_MAX = 16 * 1024 };
 
-/* --- signed tokens --- */
-
-struct jwt_rules {
-    const void *secret;
-    size_t secret_len;
-    const char *issuer;   /* NULL: any */
-    const char *audience; /* NULL: any */
-    uint64_t skew_s;      /* how far clocks may differ */
-    uint64_t now_s;       /* since 1970 */
+struct rpc_auth {
+    enum rpc_auth_mode mode;
+    uint8_t token[SHA256_DIGEST_SIZE]; /* of the capability token */
+    struct buf secret;
+    char *issuer;    /* NULL: any */
+    char *audience;  /* NULL: any */
+    uint64_t skew_s; /* how far clocks may differ */
 };
 
-enum { TOKEN_MAX = 16 * 1024 };
+/* --- signed tokens --- */
 
 /* Base64 with the URL alphabet and without padding (RFC 7515, 2). NUL-terminated; NULL when it is
  * not well-formed. */
@@ -71,38 +69,18 @@ static json_t *jwt_part(const char *text, size_t len)
     return data ? json_parse(data, size, &err) : NULL;
 }
 
-static bool jwt_is_signed(const char *token, const char *signature, const struct jwt_rules *rules)
+static bool jwt_is_signed(const char *token, const char *signature, const struct rpc_auth *auth)
 {
     size_t len = 0;
     AUTO_FREE char *given = url64_decode(signature, strlen(signature), &len);
     uint8_t digest[SHA256_DIGEST_SIZE];
     struct hmac_sha256_ctx hmac;
 
-    hmac_sha256_set_key(&hmac, rules->secret_len, rules->secret);
+    hmac_sha256_set_key(&hmac, auth->secret.len, (const uint8_t *)auth->secret.data);
     hmac_sha256_update(&hmac, (size_t)(signature - 1 - token), (const uint8_t *)token);
     hmac_sha256_digest(&hmac, sizeof digest, digest);
     explicit_bzero(&hmac, sizeof hmac);
     return given && len == sizeof digest && memeql_sec(given, digest, sizeof digest);
-}
-
-/* "crit" (RFC 7515, 4.1.11) names extensions that have to be understood; none are. */
-static bool jwt_header_is_ours(const json_t *header)
-{
-    const char *algorithm = json_string_value(json_object_get(header, "alg"));
-
-    return algorithm && str_eq(algorithm, "HS256") && !json_object_get(header, "crit");
-}
-
-static bool jwt_is_in_time(const json_t *claims, const struct jwt_rules *rules)
-{
-    const json_t *expires = json_object_get(claims, "exp");
-    const json_t *begins = json_object_get(claims, "nbf");
-    double now = (double)rules->now_s;
-    double skew = (double)rules->skew_s;
-
-    if (!json_is_number(expires) || json_number_value(expires) + skew < now)
-        return false;
-    return !begins || (json_is_number(begins) && json_number_value(begins) <= now + skew);
 }
 
 /* A string, or an array with that string in it. */
@@ -119,47 +97,48 @@ static bool jwt_names(const json_t *value, const char *wanted)
     return false;
 }
 
-static bool jwt_claims_hold(const json_t *claims, const struct jwt_rules *rules)
+static bool jwt_claims_hold(const json_t *claims, const struct rpc_auth *auth)
 {
+    const json_t *expires = json_object_get(claims, "exp");
+    const json_t *begins = json_object_get(claims, "nbf");
     const json_t *issuer = json_object_get(claims, "iss");
+    double now = (double)(clock_wall_ns() / CLOCK_NS_PER_S);
+    double skew = (double)auth->skew_s;
 
-    if (!jwt_is_in_time(claims, rules))
+    if (!json_is_number(expires) || json_number_value(expires) + skew < now)
         return false;
-    if (rules->issuer && !(json_is_string(issuer) && jwt_names(issuer, rules->issuer)))
+    if (begins && !(json_is_number(begins) && json_number_value(begins) <= now + skew))
         return false;
-    return !rules->audience || jwt_names(json_object_get(claims, "aud"), rules->audience);
+    if (auth->issuer && !(json_is_string(issuer) && jwt_names(issuer, auth->issuer)))
+        return false;
+    return !auth->audience || jwt_names(json_object_get(claims, "aud"), auth->audience);
 }
 
 /* Whether the token is well-formed, signed with the secret by HS256, has an "exp" that is not over,
  * an "nbf" (if any) that is, and names issuer and audience where asked. */
-static bool jwt_is_valid(const char *token, const struct jwt_rules *rules)
+static bool jwt_is_valid(const char *token, const struct rpc_auth *auth)
 {
     const char *payload = strchr(token, '.');
     const char *signature = payload ? strchr(payload + 1, '.') : NULL;
     AUTO_JSON json_t *header = NULL;
     AUTO_JSON json_t *claims = NULL;
+    const char *algorithm;
 
     if (!signature || strlen(token) > TOKEN_MAX)
         return false;
     payload++;
     signature++;
-    if (!jwt_is_signed(token, signature, rules))
+    if (!jwt_is_signed(token, signature, auth))
         return false;
     header = jwt_part(token, (size_t)(payload - 1 - token));
     claims = jwt_part(payload, (size_t)(signature - 1 - payload));
-    return jwt_header_is_ours(header) && jwt_claims_hold(claims, rules);
+    algorithm = json_string_value(json_object_get(header, "alg"));
+    /* "crit" (RFC 7515, 4.1.11) names extensions that have to be understood; none are */
+    return algorithm && str_eq(algorithm, "HS256") && !json_object_get(header, "crit") &&
+           jwt_claims_hold(claims, auth);
 }
 
 /* --- the options --- */
-
-struct rpc_auth {
-    enum rpc_auth_mode mode;
-    uint8_t token[SHA256_DIGEST_SIZE]; /* of the capability token */
-    struct buf secret;
-    char *issuer;   /* NULL: any */
-    char *audience; /* NULL: any */
-    uint64_t skew_s;
-};
 
 static const char *const mode_words[] = {
     [RPC_AUTH_CAPABILITY_TOKEN] = "capability-token",
@@ -313,15 +292,6 @@ static int auth_load_secret(struct rpc_auth *auth, const struct rpc_auth_options
     return 0;
 }
 
-static int auth_load(struct rpc_auth *auth, const struct rpc_auth_options *options, struct err *err)
-{
-    if (options->mode == RPC_AUTH_CAPABILITY_TOKEN)
-        return auth_load_token(auth, options, err);
-    if (options->mode == RPC_AUTH_SIGNED_BEARER_TOKEN)
-        return auth_load_secret(auth, options, err);
-    return 0;
-}
-
 static void auth_auto(struct rpc_auth **auth)
 {
     rpc_auth_free(*auth);
@@ -337,7 +307,9 @@ int rpc_auth_new(const struct rpc_auth_options *options, struct rpc_auth **ret, 
         auth = alloc_zero(1, sizeof *auth);
         auth->mode = options->mode;
         buf_init(&auth->secret, SECRET_FILE_MAX);
-        if (auth_load(auth, options, err))
+        if (options->mode == RPC_AUTH_CAPABILITY_TOKEN && auth_load_token(auth, options, err))
+            return -1;
+        if (options->mode == RPC_AUTH_SIGNED_BEARER_TOKEN && auth_load_secret(auth, options, err))
             return -1;
     }
     *ret = TAKE_PTR(auth);
@@ -355,12 +327,6 @@ void rpc_auth_free(struct rpc_auth *auth)
     free(auth);
 }
 
-static bool auth_is_same(const struct rpc_auth *a, const struct rpc_auth *b)
-{
-    return memeql_sec(a->token, b->token, sizeof a->token) && a->secret.len == b->secret.len &&
-           (!a->secret.len || memeql_sec(a->secret.data, b->secret.data, a->secret.len));
-}
-
 int rpc_auth_reload(struct rpc_auth *auth, const struct rpc_auth_options *options,
                     bool *ret_changed, struct err *err)
 {
@@ -369,38 +335,14 @@ int rpc_auth_reload(struct rpc_auth *auth, const struct rpc_auth_options *option
 
     if (rpc_auth_new(options, &fresh, err))
         return -1;
-    *ret_changed = !auth_is_same(auth, fresh);
+    *ret_changed =
+        !memeql_sec(auth->token, fresh->token, sizeof auth->token) ||
+        auth->secret.len != fresh->secret.len ||
+        (auth->secret.len && !memeql_sec(auth->secret.data, fresh->secret.data, auth->secret.len));
     *auth = *fresh;
     *fresh = old;
     explicit_bzero(&old, sizeof old);
     return 0;
-}
-
-/* The token of "Bearer TOKEN"; NULL for other schemes. */
-static const char *header_token(const char *header, size_t *ret_len)
-{
-    static const char scheme[] = "bearer";
-    const size_t scheme_len = sizeof scheme - 1;
-
-    if (!header || strncasecmp(header, scheme, scheme_len) != 0 || !is_space(header[scheme_len]))
-        return NULL;
-    *ret_len = strlen(header) - scheme_len;
-    return trim(header + scheme_len, ret_len);
-}
-
-static bool auth_allows_signed(const struct rpc_auth *auth, const char *token, size_t len)
-{
-    AUTO_FREE char *text = alloc_strn(token, len);
-    const struct jwt_rules rules = {
-        .secret = auth->secret.data,
-        .secret_len = auth->secret.len,
-        .issuer = auth->issuer,
-        .audience = auth->audience,
-        .skew_s = auth->skew_s,
-        .now_s = clock_wall_ns() / CLOCK_NS_PER_S,
-    };
-
-    return jwt_is_valid(text, &rules);
 }
 
 bool rpc_auth_is_open(const struct rpc_auth *auth)
@@ -410,16 +352,25 @@ bool rpc_auth_is_open(const struct rpc_auth *auth)
 
 bool rpc_auth_allows(const struct rpc_auth *auth, const char *header)
 {
+    static const char scheme[] = "bearer";
+    const size_t scheme_len = sizeof scheme - 1;
     uint8_t digest[SHA256_DIGEST_SIZE];
-    size_t len = 0;
-    const char *token = header_token(header, &len);
+    const char *token;
+    size_t len;
 
     if (rpc_auth_is_open(auth))
         return true;
-    if (!token || !len)
+    if (!header || strncasecmp(header, scheme, scheme_len) != 0 || !is_space(header[scheme_len]))
         return false;
-    if (auth->mode == RPC_AUTH_SIGNED_BEARER_TOKEN)
-        return auth_allows_signed(auth, token, len);
+    len = strlen(header) - scheme_len;
+    token = trim(header + scheme_len, &len);
+    if (!len)
+        return false;
+    if (auth->mode == RPC_AUTH_SIGNED_BEARER_TOKEN) {
+        AUTO_FREE char *text = alloc_strn(token, len);
+
+        return jwt_is_valid(text, auth);
+    }
     token_digest(token, len, digest);
     return memeql_sec(digest, auth->token, sizeof digest);
 }

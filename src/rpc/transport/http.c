@@ -53,15 +53,6 @@ static bool is_visible(const char *text)
     return *text != '\0';
 }
 
-/* field-value of RFC 9110, 5.5: no control character but the tab. */
-static bool is_value(const char *text)
-{
-    for (const char *c = text; *c; c++)
-        if (((unsigned char)*c < ' ' && *c != '\t') || *c == 0x7f)
-            return false;
-    return true;
-}
-
 /* Cuts at the first CRLF from `*at` on; NULL when there is a NUL or a lone CR or LF before it. The
  * text is known to end in one. */
 static char *head_next_line(char **at)
@@ -139,19 +130,20 @@ static bool is_single(const char *name)
 static int head_parse_field(char *line, struct http_head *head, struct err *err)
 {
     char *colon = strchr(line, ':');
-    struct http_field *field = &head->fields[head->field_count];
+    bool is_clean = true; /* of control characters but the tab */
 
     if (head->field_count == HTTP_FIELDS_MAX)
         return err_set(err, ERR_LIMIT, "more than %d fields", HTTP_FIELDS_MAX);
     if (!colon)
         return err_set(err, ERR_INVALID, "a line is not \"Name: value\"");
     *colon = '\0';
-    if (!is_token(line) || !is_value(colon + 1))
+    for (const char *c = colon + 1; *c; c++) /* field-value of RFC 9110, 5.5 */
+        is_clean &= ((unsigned char)*c >= ' ' || *c == '\t') && *c != 0x7f;
+    if (!is_clean || !is_token(line))
         return err_set(err, ERR_INVALID, "a field has characters that do not belong there");
     if (is_single(line) && http_head_field(head, line))
         return err_set(err, ERR_INVALID, "field %.32s is there twice", line);
-    *field = (struct http_field){line, trim(colon + 1)};
-    head->field_count++;
+    head->fields[head->field_count++] = (struct http_field){line, trim(colon + 1)};
     return 0;
 }
 
@@ -162,21 +154,16 @@ static int head_parse(char *text, size_t len, head_line_fn *parse_first, struct 
 {
     struct http_head head = {.field_count = 0};
     char *at = text;
-    char *line;
 
     if (memchr(text, '\0', len))
         return err_set(err, ERR_INVALID, "there is a NUL");
     text[len - 2] = '\0'; /* where the empty line was */
-    line = head_next_line(&at);
-    if (!line)
-        return err_set(err, ERR_INVALID, "a line does not end in CR LF");
-    if (parse_first(line, &head, err))
-        return -1;
-    while (*at) {
-        line = head_next_line(&at);
+    for (bool is_first = true; is_first || *at; is_first = false) {
+        char *line = head_next_line(&at);
+
         if (!line)
             return err_set(err, ERR_INVALID, "a line does not end in CR LF");
-        if (head_parse_field(line, &head, err))
+        if (is_first ? parse_first(line, &head, err) : head_parse_field(line, &head, err))
             return -1;
     }
     *ret = head;
@@ -196,25 +183,20 @@ const char *http_head_field(const struct http_head *head, const char *name)
     return NULL;
 }
 
-static bool list_has(const char *list, const char *word)
-{
-    size_t len = strlen(word);
-
-    while (*list) {
-        list += strspn(list, " \t,");
-        if (strncasecmp(list, word, len) == 0 && (!list[len] || strchr(" \t,", list[len])))
-            return true;
-        list += strcspn(list, ",");
-    }
-    return false;
-}
-
 /* Whether the comma-separated list of a field (all of that name) has `word`, in any case. */
 static bool head_has_word(const struct http_head *head, const char *name, const char *word)
 {
-    for (size_t i = 0; i < head->field_count; i++)
-        if (strcasecmp(head->fields[i].name, name) == 0 && list_has(head->fields[i].value, word))
-            return true;
+    size_t len = strlen(word);
+
+    for (size_t i = 0; i < head->field_count; i++) {
+        const char *list = strcasecmp(head->fields[i].name, name) == 0 ? head->fields[i].value : "";
+
+        for (; *list; list += strcspn(list, ",")) {
+            list += strspn(list, " \t,");
+            if (strncasecmp(list, word, len) == 0 && (!list[len] || strchr(" \t,", list[len])))
+                return true;
+        }
+    }
     return false;
 }
 
@@ -226,17 +208,12 @@ enum { HTTP_ACCEPT_SIZE = 29 };        /* 20 bytes in base64, and the NUL */
 typedef struct http_reply http_route_fn(const struct http_head *head,
                                         const struct http_situation *situation);
 
-static struct http_reply reply_status(int status)
-{
-    return (struct http_reply){.status = status};
-}
-
 static struct http_reply reply_refusal(int status, const char *text)
 {
     return (struct http_reply){.status = status, .text = text, .is_refusal = true};
 }
 
-struct http_reply http_reply_error(int status, const char *text)
+struct http_reply http_reply_text(int status, const char *text)
 {
     return (struct http_reply){.status = status, .text = text};
 }
@@ -254,7 +231,7 @@ static struct http_reply reply_method(const char *allow)
 static struct http_reply reply_health(const struct http_head *head,
                                       const struct http_situation *situation)
 {
-    return is_get(head) ? reply_status(200) : reply_method("GET,HEAD");
+    return is_get(head) ? http_reply_text(200, NULL) : reply_method("GET,HEAD");
 }
 
 static bool is_allowed(const struct http_head *head, const struct http_situation *situation)
@@ -267,7 +244,7 @@ static struct http_reply reply_metrics(const struct http_head *head,
                                        const struct http_situation *situation)
 {
     if (!situation->has_metrics)
-        return reply_status(404);
+        return http_reply_text(404, NULL);
     if (!is_get(head))
         return reply_method("GET,HEAD");
     if (!is_allowed(head, situation))
@@ -288,18 +265,12 @@ static const char *upgrade_key(const struct http_head *head)
     return key;
 }
 
-static bool has_body(const struct http_head *head)
-{
-    const char *length = http_head_field(head, "content-length");
-
-    return http_head_field(head, "transfer-encoding") || (length && !str_eq(length, "0"));
-}
-
 static struct http_reply reply_upgrade(const struct http_head *head,
                                        const struct http_situation *situation)
 {
     const char *key = upgrade_key(head);
     const char *version = http_head_field(head, "sec-websocket-version");
+    const char *length = http_head_field(head, "content-length");
 
     if (!str_eq(head->method, "GET"))
         return reply_method("GET");
@@ -307,26 +278,18 @@ static struct http_reply reply_upgrade(const struct http_head *head,
         return reply_refusal(401, "unauthorized");
     if (head->minor != 1 || !head_has_word(head, "connection", "upgrade") ||
         !head_has_word(head, "upgrade", "websocket"))
-        return http_reply_error(400,
-                                "this is a WebSocket endpoint: Connection: upgrade and Upgrade: "
-                                "websocket are missing");
+        return http_reply_text(400,
+                               "this is a WebSocket endpoint: Connection: upgrade and Upgrade: "
+                               "websocket are missing");
     if (!version || !str_eq(version, "13"))
-        return http_reply_error(400, "Sec-WebSocket-Version has to be 13");
+        return http_reply_text(400, "Sec-WebSocket-Version has to be 13");
     if (!key)
-        return http_reply_error(400, "Sec-WebSocket-Key has to be 16 bytes in base64");
-    if (has_body(head))
-        return http_reply_error(400, "an upgrade has no body");
+        return http_reply_text(400, "Sec-WebSocket-Key has to be 16 bytes in base64");
+    if (http_head_field(head, "transfer-encoding") || (length && !str_eq(length, "0")))
+        return http_reply_text(400, "an upgrade has no body");
     if (situation->is_full)
         return reply_refusal(503, "too many connections");
     return (struct http_reply){.status = 101, .page = HTTP_PAGE_UPGRADE, .key = key};
-}
-
-/* The path, up to a query. */
-static bool is_path(const struct http_head *head, const char *path)
-{
-    size_t len = strcspn(head->target, "?");
-
-    return strlen(path) == len && strncmp(head->target, path, len) == 0;
 }
 
 struct http_reply http_reply_to(const struct http_head *head,
@@ -341,12 +304,13 @@ struct http_reply http_reply_to(const struct http_head *head,
         {"/healthz", reply_health},
         {"/metrics", reply_metrics},
     };
-    struct http_reply reply = reply_status(404);
+    struct http_reply reply = http_reply_text(404, NULL);
+    size_t len = strcspn(head->target, "?"); /* of the path */
 
     if (http_head_field(head, "origin"))
         return reply_refusal(403, NULL);
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
-        if (is_path(head, routes[i].path))
+        if (strlen(routes[i].path) == len && strncmp(head->target, routes[i].path, len) == 0)
             reply = routes[i].reply(head, situation);
     reply.is_bodiless = str_eq(head->method, "HEAD");
     return reply;
@@ -401,15 +365,6 @@ static void accept_of(const char *key, char ret[HTTP_ACCEPT_SIZE])
     base64_encode(digest, sizeof digest, ret);
 }
 
-static void append_accept(const char *key, struct buf *ret)
-{
-    char text[HTTP_ACCEPT_SIZE];
-
-    accept_of(key, text);
-    buf_appendf(ret, "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-accept: %s\r\n",
-                text);
-}
-
 static void append_body(const struct http_reply *reply, const struct buf *body, struct buf *ret)
 {
     bool is_metrics = reply->page == HTTP_PAGE_METRICS;
@@ -426,6 +381,8 @@ static void append_body(const struct http_reply *reply, const struct buf *body, 
 
 void http_reply_write(const struct http_reply *reply, const struct buf *body, struct buf *ret)
 {
+    char accept[HTTP_ACCEPT_SIZE];
+
     buf_appendf(ret, "HTTP/1.1 %d %s\r\n", reply->status, status_phrase(reply->status));
     append_date(ret);
     if (reply->allow)
@@ -434,8 +391,10 @@ void http_reply_write(const struct http_reply *reply, const struct buf *body, st
         append_body(reply, body, ret);
         return;
     }
-    append_accept(reply->key, ret);
-    buf_append_str(ret, "\r\n");
+    accept_of(reply->key, accept);
+    buf_appendf(ret,
+                "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-accept: %s\r\n\r\n",
+                accept);
 }
 
 /* --- the client's handshake --- */
@@ -451,12 +410,7 @@ void handshake_key(char ret[HANDSHAKE_KEY_SIZE])
 
 bool handshake_token_is_valid(const char *token)
 {
-    size_t len = strlen(token);
-
-    for (size_t i = 0; i < len; i++)
-        if (token[i] <= ' ' || token[i] > '~')
-            return false;
-    return len > 0 && len <= HANDSHAKE_TOKEN_MAX;
+    return is_visible(token) && strlen(token) <= HANDSHAKE_TOKEN_MAX;
 }
 
 void handshake_request(const char *url, const char *key, const char *token, struct buf *ret)

@@ -76,8 +76,8 @@ struct http_situation {
 struct http_reply http_reply_to(const struct http_head *head,
                                 const struct http_situation *situation);
 
-/* To what is no request. */
-struct http_reply http_reply_error(int status, const char *text);
+/* To what is no request. `text` may be NULL. */
+struct http_reply http_reply_text(int status, const char *text);
 
 /* Appends the whole reply; `body` is used for HTTP_PAGE_METRICS. */
 void http_reply_write(const struct http_reply *reply, const struct buf *body, struct buf *ret);

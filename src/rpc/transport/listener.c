@@ -8,7 +8,10 @@
  * up to listen(2), happens under a lock on the directory: otherwise a second server could take the
  * first one's file for a dead one in the moment between bind and listen. The mode is set on the
  * socket before it has a name (Linux gives it to the file), so there is no moment in which other
- * users could connect. */
+ * users could connect.
+ *
+ * Host names are refused in addresses on purpose: which of a name's addresses is listened on, and
+ * whether that is loopback, should not depend on a resolver. */
 #include "rpc/transport/listener.h"
 
 #include "base/alloc.h"
@@ -16,8 +19,10 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "loop/loop.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -29,6 +34,142 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+/* --- addresses --- */
+
+static int address_fail_ws(const char *text, struct err *err)
+{
+    return err_set(err, ERR_INVALID,
+                   "invalid websocket address \"%.80s\": should be ws://IP:PORT, as in "
+                   "ws://127.0.0.1:0 or ws://[::1]:8080",
+                   text);
+}
+
+/* 1 to 5 digits up to 65535, or -1. */
+static int port_parse(const char *text)
+{
+    int port = 0;
+
+    if (!*text || strlen(text) > 5 || text[strspn(text, "0123456789")])
+        return -1;
+    for (; *text; text++)
+        port = port * 10 + (*text - '0');
+    return port <= 65535 ? port : -1;
+}
+
+/* `host` without brackets. */
+static bool ip_parse(const char *host, int port, bool is_v6, struct rpc_address *ret)
+{
+    in_port_t net_port = htons((uint16_t)port);
+
+    if (is_v6) {
+        ret->ip.v6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = net_port};
+        return inet_pton(AF_INET6, host, &ret->ip.v6.sin6_addr) == 1;
+    }
+    ret->ip.v4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = net_port};
+    return inet_pton(AF_INET, host, &ret->ip.v4.sin_addr) == 1;
+}
+
+static int address_parse_ws(const char *text, const char *rest, struct rpc_address *ret,
+                            struct err *err)
+{
+    char host[INET6_ADDRSTRLEN];
+    const char *colon = strrchr(rest, ':');
+    bool is_v6 = *rest == '[';
+    size_t len;
+    int port;
+
+    if (!colon)
+        return address_fail_ws(text, err);
+    port = port_parse(colon + 1);
+    len = (size_t)(colon - rest);
+    if (is_v6) {
+        if (len < 2 || rest[len - 1] != ']')
+            return address_fail_ws(text, err);
+        rest++;
+        len -= 2;
+    }
+    if (port < 0 || len >= sizeof host)
+        return address_fail_ws(text, err);
+    memcpy(host, rest, len);
+    host[len] = '\0';
+    if (!ip_parse(host, port, is_v6, ret))
+        return address_fail_ws(text, err);
+    return 0;
+}
+
+static int address_parse_unix(const char *path, struct rpc_address *ret, struct err *err)
+{
+    const size_t max = sizeof((struct sockaddr_un *)0)->sun_path;
+
+    if (!*path)
+        return err_set(err, ERR_INVALID, "\"unix:\" lacks the path of the socket");
+    if (strlen(path) >= max)
+        return err_set(err, ERR_INVALID, "the path of a Unix socket has at most %zu bytes, not %zu",
+                       max - 1, strlen(path));
+    snprintf(ret->path, sizeof ret->path, "%s", path);
+    return 0;
+}
+
+int rpc_address_parse(const char *text, struct rpc_address *ret, struct err *err)
+{
+    struct rpc_address address = {.transport = RPC_STDIO};
+
+    if (str_starts(text, "ws://")) {
+        address.transport = RPC_WS;
+        if (address_parse_ws(text, text + strlen("ws://"), &address, err))
+            return -1;
+    } else if (str_starts(text, "unix:")) {
+        address.transport = RPC_UNIX;
+        if (address_parse_unix(text + strlen("unix:"), &address, err))
+            return -1;
+    } else if (!str_eq(text, "stdio") && !str_eq(text, "stdio://")) {
+        return err_set(err, ERR_UNSUPPORTED,
+                       "unsupported address \"%.80s\": should be ws://IP:PORT, unix:PATH or stdio",
+                       text);
+    }
+    *ret = address;
+    return 0;
+}
+
+void rpc_address_format(const struct rpc_address *address, char ret[RPC_ADDRESS_TEXT_SIZE])
+{
+    char host[INET6_ADDRSTRLEN] = "";
+
+    switch (address->transport) {
+    case RPC_STDIO:
+        snprintf(ret, RPC_ADDRESS_TEXT_SIZE, "stdio");
+        return;
+    case RPC_UNIX:
+        snprintf(ret, RPC_ADDRESS_TEXT_SIZE, "unix:%.110s", address->path);
+        return;
+    case RPC_WS:
+        break;
+    }
+    if (address->ip.any.sa_family == AF_INET6) {
+        inet_ntop(AF_INET6, &address->ip.v6.sin6_addr, host, sizeof host);
+        snprintf(ret, RPC_ADDRESS_TEXT_SIZE, "ws://[%s]:%u", host, ntohs(address->ip.v6.sin6_port));
+    } else {
+        inet_ntop(AF_INET, &address->ip.v4.sin_addr, host, sizeof host);
+        snprintf(ret, RPC_ADDRESS_TEXT_SIZE, "ws://%s:%u", host, ntohs(address->ip.v4.sin_port));
+    }
+}
+
+bool rpc_address_is_loopback(const struct rpc_address *address)
+{
+    if (address->transport != RPC_WS)
+        return true;
+    if (address->ip.any.sa_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&address->ip.v6.sin6_addr);
+    return ntohl(address->ip.v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+socklen_t rpc_address_ip_len(const struct rpc_address *address)
+{
+    return address->ip.any.sa_family == AF_INET6 ? sizeof address->ip.v6 : sizeof address->ip.v4;
+}
+
+/* --- binding --- */
 
 enum { BACKLOG = 512, ACCEPTS_PER_ROUND = 2, PAUSE_S = 1 };
 
@@ -50,13 +191,10 @@ struct rpc_listener {
     uint64_t resume_ns; /* accepts nothing before; 0: accepts */
 };
 
-/* --- binding --- */
-
 static int bind_ip(const struct rpc_address *address, struct err *err)
 {
     const int on = 1;
     int family = address->ip.any.sa_family;
-    socklen_t len = family == AF_INET6 ? sizeof address->ip.v6 : sizeof address->ip.v4;
     AUTO_CLOSE int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0)
@@ -64,7 +202,7 @@ static int bind_ip(const struct rpc_address *address, struct err *err)
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    if (bind(fd, &address->ip.any, len) || listen(fd, BACKLOG))
+    if (bind(fd, &address->ip.any, rpc_address_ip_len(address)) || listen(fd, BACKLOG))
         return err_sys(err, "listening");
     return TAKE_FD(fd);
 }
@@ -143,28 +281,6 @@ static int bind_unix(const char *path, struct socket_file *ret_file, struct err 
     return TAKE_FD(fd);
 }
 
-/* A listening socket of RPC_WS or RPC_UNIX. */
-static int bind_open(const struct rpc_address *address, struct socket_file *ret_file,
-                     struct err *err)
-{
-    char text[RPC_ADDRESS_TEXT_SIZE];
-    int fd = address->transport == RPC_UNIX ? bind_unix(address->path, ret_file, err)
-                                            : bind_ip(address, err);
-
-    rpc_address_format(address, text);
-    return fd < 0 ? err_wrap(err, "%s", text) : fd;
-}
-
-/* When it is still the one that was made. */
-static void socket_file_remove(const struct socket_file *file)
-{
-    struct stat info;
-
-    if (*file->path && lstat(file->path, &info) == 0 && info.st_dev == file->dev &&
-        info.st_ino == file->ino)
-        unlink(file->path);
-}
-
 static int socket_option(int fd, int option)
 {
     int value = -1;
@@ -199,14 +315,6 @@ int listener_identify(int fd, struct rpc_address *ret, struct err *err)
 
 /* --- accepting --- */
 
-static void listener_pause(struct rpc_listener *listener)
-{
-    log_event(LOG_LEVEL_WARN, "accept-failed", log_text("why", strerror(errno)));
-    loop_watch_set(listener->watch, LOOP_NOTHING);
-    listener->resume_ns = clock_after(clock_now_ns(), PAUSE_S * CLOCK_NS_PER_S);
-    listener->events->on_pause(listener->data, listener->resume_ns);
-}
-
 static void listener_ready(void *data, int fd, unsigned ready)
 {
     struct rpc_listener *listener = data;
@@ -223,7 +331,10 @@ static void listener_ready(void *data, int fd, unsigned ready)
         if (errno == EAGAIN)
             return;
         if (errno != ECONNABORTED && errno != EINTR) {
-            listener_pause(listener);
+            log_event(LOG_LEVEL_WARN, "accept-failed", log_text("why", strerror(errno)));
+            loop_watch_set(listener->watch, LOOP_NOTHING);
+            listener->resume_ns = clock_after(clock_now_ns(), PAUSE_S * CLOCK_NS_PER_S);
+            listener->events->on_pause(listener->data, listener->resume_ns);
             return;
         }
     }
@@ -255,19 +366,31 @@ struct rpc_listener *listener_new(const struct rpc_address *address,
 
 void listener_free(struct rpc_listener *listener)
 {
+    const struct socket_file *file;
+    struct stat info;
+
     if (!listener)
         return;
     loop_watch_free(listener->watch);
     if (listener->fd >= 0)
         close(listener->fd);
-    socket_file_remove(&listener->file);
+    file = &listener->file; /* removed when it is still the one that was made */
+    if (*file->path && lstat(file->path, &info) == 0 && info.st_dev == file->dev &&
+        info.st_ino == file->ino)
+        unlink(file->path);
     free(listener);
 }
 
 int listener_start(struct rpc_listener *listener, struct loop *loop, int fd, struct err *err)
 {
-    listener->fd = fd >= 0 ? fd : bind_open(&listener->address, &listener->file, err);
-    if (listener->fd < 0 || listener_identify(listener->fd, &listener->address, err))
+    if (fd < 0 && listener->address.transport == RPC_UNIX)
+        fd = bind_unix(listener->address.path, &listener->file, err);
+    else if (fd < 0)
+        fd = bind_ip(&listener->address, err);
+    if (fd < 0)
+        return err_wrap(err, "%s", listener->url);
+    listener->fd = fd;
+    if (listener_identify(listener->fd, &listener->address, err))
         return -1;
     rpc_address_format(&listener->address, listener->url);
     listener->watch = loop_watch_new(loop, listener->fd, LOOP_READ, listener_ready, listener, err);

@@ -11,10 +11,8 @@
 #include "loop/loop.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -78,60 +76,37 @@ static bool fd_is(int fd, mode_t type)
     return fstat(fd, &info) == 0 && (info.st_mode & S_IFMT) == type;
 }
 
-static bool fd_is_tcp(int fd)
-{
-    int domain = 0;
-    socklen_t len = sizeof domain;
-
-    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
-           (domain == AF_INET || domain == AF_INET6);
-}
-
-/* A description of our own that does not block, where that is possible and matters. */
-static int stream_unshare_out(struct stream *stream, struct err *err)
-{
-    char name[64];
-    int fd;
-
-    if (!fd_is(stream->out, S_IFIFO) && !fd_is(stream->out, S_IFCHR))
-        return 0;
-    snprintf(name, sizeof name, "/proc/self/fd/%d", stream->out);
-    fd = open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0)
-        return fd_set_nonblocking(stream->out, true, err);
-    close(stream->out);
-    stream->out = fd;
-    return 0;
-}
-
-static int stream_start(struct stream *stream, struct loop *loop, struct err *err)
-{
-    if (stream_watch(stream, loop, stream->in, &stream->watch, err))
-        return -1;
-    if (!stream->watch)
-        stream->timer = loop_timer_new(loop, stream_on_timer, stream);
-    if (stream->is_socket)
-        return 0;
-    if (stream_unshare_out(stream, err))
-        return -1;
-    return stream_watch(stream, loop, stream->out, &stream->out_watch, err);
-}
-
 struct stream *stream_new(struct loop *loop, int in, int out, struct err *err)
 {
     AUTO(stream_auto) struct stream *stream = alloc_zero(1, sizeof *stream);
+    bool is_socket = in == out && fd_is(in, S_IFSOCK);
+    int domain = AF_UNSPEC;
+    socklen_t len = sizeof domain;
 
-    *stream = (struct stream){
-        .in = in,
-        .out = out,
-        .is_socket = in == out && fd_is(in, S_IFSOCK),
-        .is_tcp = fd_is_tcp(in),
-    };
+    getsockopt(in, SOL_SOCKET, SO_DOMAIN, &domain, &len);
+    *stream = (struct stream){.in = in,
+                              .out = out,
+                              .is_socket = is_socket,
+                              .is_tcp = domain == AF_INET || domain == AF_INET6};
     if (in == out && !stream->is_socket) {
         err_set(err, ERR_UNSUPPORTED, "descriptor %d is no socket, so it can not be both ends", in);
         return NULL;
     }
-    if (stream_start(stream, loop, err))
+    if (stream_watch(stream, loop, in, &stream->watch, err))
+        return NULL;
+    if (!stream->watch)
+        stream->timer = loop_timer_new(loop, stream_on_timer, stream);
+    if (!is_socket && (fd_is(out, S_IFIFO) || fd_is(out, S_IFCHR))) {
+        int own = fd_reopen_for_writing(out); /* where that is possible and matters */
+
+        if (own < 0 && fd_set_nonblocking(out, true, err))
+            return NULL;
+        if (own >= 0) {
+            close(out);
+            stream->out = own;
+        }
+    }
+    if (!is_socket && stream_watch(stream, loop, stream->out, &stream->out_watch, err))
         return NULL;
     return TAKE_PTR(stream);
 }
@@ -190,24 +165,17 @@ static ssize_t stream_result(ssize_t n)
 
 /* A peer that leaves Nagle's algorithm on sends its second small message only when the first is
  * acknowledged, which Linux delays by 40 ms unless told otherwise, and it forgets (tcp(7)). */
-static void stream_acknowledge(const struct stream *stream)
-{
-    const int on = 1;
-
-    if (stream->is_tcp)
-        setsockopt(stream->in, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
-}
-
 ssize_t stream_read(struct stream *stream, void *ret_data, size_t len)
 {
+    const int on = 1;
     ssize_t n;
 
     do {
         n = stream->is_socket ? recv(stream->in, ret_data, len, MSG_DONTWAIT)
                               : read(stream->in, ret_data, len);
     } while (n < 0 && errno == EINTR);
-    if (n > 0)
-        stream_acknowledge(stream);
+    if (n > 0 && stream->is_tcp)
+        setsockopt(stream->in, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
     return stream_result(n);
 }
 

@@ -214,11 +214,6 @@ static bool frame_is_masked(const struct frame *frame)
     return frame->head[1] & MASKED;
 }
 
-static bool frame_is_final(const struct frame *frame)
-{
-    return frame->head[0] & FIN;
-}
-
 static unsigned frame_opcode(const struct frame *frame)
 {
     return frame->head[0] & OPCODE;
@@ -237,16 +232,6 @@ static size_t frame_missing(const struct frame *frame)
     return (frame->head_len < 2 ? 2 : 2 + frame_length_bytes(frame) + mask) - frame->head_len;
 }
 
-static uint64_t frame_payload(const struct frame *frame)
-{
-    size_t bytes = frame_length_bytes(frame);
-    uint64_t payload = bytes ? 0 : frame->head[1] & LENGTH;
-
-    for (size_t i = 0; i < bytes; i++)
-        payload = payload << 8 | frame->head[2 + i];
-    return payload;
-}
-
 /* What is wrong with a head here: a status code; 0: nothing. A length has to be written in as few
  * bytes as possible. */
 static uint16_t ws_judge_head(const struct ws *ws)
@@ -260,7 +245,7 @@ static uint16_t ws_judge_head(const struct ws *ws)
         frame_is_masked(frame) != (ws->side == WS_SERVER))
         return CODE_PROTOCOL;
     if (frame_is_control(frame))
-        return opcode > PONG || !frame_is_final(frame) || frame->payload > CONTROL_MAX
+        return opcode > PONG || !(frame->head[0] & FIN) || frame->payload > CONTROL_MAX
                    ? CODE_PROTOCOL
                    : 0;
     if (opcode > BINARY || (opcode == CONTINUATION) != ws->is_fragmented)
@@ -281,6 +266,7 @@ static ssize_t ws_fill(struct ws *ws, void *ret_bytes, size_t len)
 static bool ws_read_head(struct ws *ws)
 {
     struct frame *frame = &ws->frame;
+    size_t bytes;
     uint16_t code;
 
     for (size_t missing; (missing = frame_missing(frame));) {
@@ -290,7 +276,11 @@ static bool ws_read_head(struct ws *ws)
             return false;
         frame->head_len += (size_t)n;
     }
-    frame->payload = frame->left = frame_payload(frame);
+    bytes = frame_length_bytes(frame);
+    frame->payload = bytes ? 0 : frame->head[1] & LENGTH;
+    for (size_t i = 0; i < bytes; i++)
+        frame->payload = frame->payload << 8 | frame->head[2 + i];
+    frame->left = frame->payload;
     code = ws_judge_head(ws);
     if (code) {
         ws_close(ws, code, NULL);
@@ -319,22 +309,14 @@ static size_t ws_read_part(struct ws *ws, char *ret_bytes, size_t len)
     return (size_t)n;
 }
 
-/* A message that is text has to be UTF-8; what is here of it may end inside a character. */
-static bool ws_check_text(struct ws *ws)
-{
-    size_t left = ws->message.len - ws->checked;
-    size_t tail = 0;
-    size_t good = ws->is_text ? utf8_valid_len(ws->message.data + ws->checked, left, &tail) : left;
-
-    ws->checked += good;
-    return good + tail == left;
-}
-
 static bool ws_read_data(struct ws *ws)
 {
     struct buf *message = &ws->message;
     size_t len = ws->frame.left < PART_BYTES ? (size_t)ws->frame.left : PART_BYTES;
     char *part = buf_extend(message, len);
+    size_t tail = 0; /* of a text: it may end inside a character */
+    size_t left;
+    size_t good;
     size_t n;
 
     if (!part) {
@@ -344,16 +326,12 @@ static bool ws_read_data(struct ws *ws)
     n = ws_read_part(ws, part, len);
     message->len -= len - n;
     message->data[message->len] = '\0';
-    if (!ws_check_text(ws))
+    left = message->len - ws->checked;
+    good = ws->is_text ? utf8_valid_len(message->data + ws->checked, left, &tail) : left;
+    ws->checked += good;
+    if (good + tail != left)
         ws_close(ws, CODE_BAD_TEXT, NULL);
     return n && ws->state == WS_OPEN;
-}
-
-static bool ws_read_control(struct ws *ws)
-{
-    size_t done = (size_t)(ws->frame.payload - ws->frame.left);
-
-    return ws_read_part(ws, (char *)ws->control + done, (size_t)ws->frame.left) > 0;
 }
 
 /* --- the end of a frame --- */
@@ -383,24 +361,10 @@ static void ws_take_close(struct ws *ws, size_t len)
     ws_reply(ws, CLOSE, ws->control, len >= CODE_LEN ? len : 0);
 }
 
-static void ws_take_message(struct ws *ws)
-{
-    struct buf *message = &ws->message;
-
-    if (ws->checked < message->len) { /* its end is missing */
-        ws_close(ws, CODE_BAD_TEXT, NULL);
-        return;
-    }
-    ws->events->on_message(ws->data, message->data ? message->data : "", message->len);
-    buf_clear(message);
-    ws->checked = 0;
-    if (message->cap > KEPT_BYTES)
-        buf_done(message);
-}
-
 static void ws_take_frame(struct ws *ws)
 {
     const struct frame frame = ws->frame;
+    struct buf *message = &ws->message;
 
     ws->frame = (struct frame){0};
     if (frame_opcode(&frame) == CLOSE) {
@@ -408,9 +372,18 @@ static void ws_take_frame(struct ws *ws)
     } else if (frame_opcode(&frame) == PING) {
         ws_reply(ws, PONG, ws->control, (size_t)frame.payload);
     } else if (!frame_is_control(&frame)) {
-        ws->is_fragmented = !frame_is_final(&frame);
-        if (!ws->is_fragmented)
-            ws_take_message(ws);
+        ws->is_fragmented = !(frame.head[0] & FIN);
+        if (ws->is_fragmented)
+            return;
+        if (ws->checked < message->len) { /* its end is missing */
+            ws_close(ws, CODE_BAD_TEXT, NULL);
+            return;
+        }
+        ws->events->on_message(ws->data, message->data ? message->data : "", message->len);
+        buf_clear(message);
+        ws->checked = 0;
+        if (message->cap > KEPT_BYTES)
+            buf_done(message);
     }
 }
 
@@ -421,9 +394,13 @@ static bool ws_read_frame(struct ws *ws)
 
     if (!frame->has_head && !ws_read_head(ws))
         return false;
-    while (frame->left)
-        if (!(frame_is_control(frame) ? ws_read_control(ws) : ws_read_data(ws)))
+    while (frame->left) {
+        char *control = (char *)ws->control + (frame->payload - frame->left);
+
+        if (frame_is_control(frame) ? !ws_read_part(ws, control, (size_t)frame->left)
+                                    : !ws_read_data(ws))
             return false;
+    }
     ws_take_frame(ws);
     return true;
 }

@@ -2,7 +2,7 @@
 #include "../base/support.h"
 
 #include "base/auto.h"
-#include "rpc/outbox.h"
+#include "rpc/peer.h"
 
 #include <stdlib.h>
 #include <string.h>

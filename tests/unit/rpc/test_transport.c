@@ -3,9 +3,9 @@
 
 #include "base/auto.h"
 #include "base/buf.h"
-#include "rpc/transport/address.h"
+#include "rpc/peer.h"
 #include "rpc/transport/http.h"
-#include "rpc/transport/lines.h"
+#include "rpc/transport/listener.h"
 
 #include <stdlib.h>
 #include <string.h>
