@@ -5,7 +5,6 @@
 #include "base/auto.h"
 #include "base/json.h"
 #include "base/utf8.h"
-#include "files/document.h"
 #include "files/skill.h"
 
 #include <stdlib.h>
@@ -26,7 +25,7 @@ static void check_skill(const char *text, size_t len)
     if (!skill.description || !is_line(skill.name) || !is_line(skill.description) ||
         !is_line(skill.short_description))
         abort();
-    if (skill.name && document_characters(skill.name) > SKILL_NAME_MAX)
+    if (skill.name && text_characters(skill.name) > SKILL_NAME_MAX)
         abort();
 }
 

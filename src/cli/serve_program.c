@@ -12,8 +12,8 @@
 #include "base/str.h"
 #include "base/strv.h"
 #include "policy/config/config.h"
-#include "rpc/transport/listener.h"
 #include "rpc/transport/auth.h"
+#include "rpc/transport/listener.h"
 #include "server/server.h"
 
 #include <limits.h>

@@ -65,34 +65,29 @@ int reply_fmt(struct reply *reply, struct err *err, const char *fmt, ...)
     return reply_raw(reply, text, (size_t)len, err);
 }
 
-/* Escapes what JSON does not let stand (RFC 8259 section 7); `text` is valid UTF-8. */
-static int reply_escaped(struct reply *reply, const char *text, size_t len, struct err *err)
-{
-    size_t start = 0;
-
-    for (size_t i = 0; i < len; i++) {
-        unsigned char byte = (unsigned char)text[i];
-        char escape[8];
-
-        if (byte >= 0x20 && byte != '"' && byte != '\\')
-            continue;
-        snprintf(escape, sizeof escape, "\\u%04x", byte);
-        if (reply_raw(reply, text + start, i - start, err) || reply_str(reply, escape, err))
-            return -1;
-        start = i + 1;
-    }
-    return reply_raw(reply, text + start, len - start, err);
-}
-
 int reply_quoted(struct reply *reply, const char *text, struct err *err)
 {
     AUTO(buf_done) struct buf valid;
+    size_t start = 0;
 
     buf_init(&valid, SIZE_MAX / 2);
     utf8_append_lossy(&valid, text, strlen(text));
-    if (reply_str(reply, "\"", err) || reply_escaped(reply, valid.data, valid.len, err))
+    if (reply_str(reply, "\"", err))
         return -1;
-    return reply_str(reply, "\"", err);
+    for (size_t i = 0; i < valid.len; i++) { /* what JSON does not let stand (RFC 8259, 7) */
+        unsigned char byte = (unsigned char)valid.data[i];
+
+        if (byte >= 0x20 && byte != '"' && byte != '\\')
+            continue;
+        if (reply_raw(reply, valid.data + start, i - start, err) ||
+            reply_fmt(reply, err, "\\u%04x", byte))
+            return -1;
+        start = i + 1;
+    }
+    return reply_raw(reply, valid.data + start, valid.len - start, err) ||
+                   reply_str(reply, "\"", err)
+               ? -1
+               : 0;
 }
 
 int reply_uri(struct reply *reply, const char *path, struct err *err)
@@ -139,18 +134,15 @@ int error_code(const struct err *err)
     return CODE_INTERNAL;
 }
 
-static const char *text_of(int sys)
-{
-    for (size_t i = 0; i < sizeof musl_texts / sizeof *musl_texts; i++)
-        if (musl_texts[i].sys == sys)
-            return musl_texts[i].text;
-    return strerror(sys);
-}
-
 void error_text(const struct err *err, char ret_text[ERROR_TEXT_SIZE])
 {
+    const char *text = strerror(err->sys);
+
+    for (size_t i = 0; i < sizeof musl_texts / sizeof *musl_texts; i++)
+        if (musl_texts[i].sys == err->sys)
+            text = musl_texts[i].text;
     if (err->code == ERR_SYSTEM && err->sys)
-        snprintf(ret_text, ERROR_TEXT_SIZE, "%s (os error %d)", text_of(err->sys), err->sys);
+        snprintf(ret_text, ERROR_TEXT_SIZE, "%s (os error %d)", text, err->sys);
     else
         snprintf(ret_text, ERROR_TEXT_SIZE, "%s", err->msg);
 }
@@ -177,11 +169,9 @@ static const struct {
     {"capabilities/discover", files_capabilities},
 };
 
-enum { CALLS = sizeof calls / sizeof *calls };
-
 int files_call(const struct files_request *request, struct reply *reply, struct err *err)
 {
-    for (size_t i = 0; i < CALLS; i++)
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (str_eq(calls[i].name, request->method))
             return json_at_object(&request->params, err) ? -1
                                                          : calls[i].handle(request, reply, err);

@@ -16,7 +16,6 @@
 #include "base/str.h"
 #include "files/call.h"
 #include "files/discover.h"
-#include "files/document.h"
 #include "files/plugin_cache.h"
 #include "files/skill.h"
 #include "files/target.h"
@@ -38,14 +37,9 @@ static void warn(struct found *found, const char *what, const char *path, const 
 
 /* --- names --- */
 
-static const char *member(const json_t *file, const char *key)
-{
-    return json_string_value(json_object_get(file, key));
-}
-
 static char *path_of(const json_t *file)
 {
-    return file_uri_parse(member(file, "path"), &(struct err){0});
+    return file_uri_parse(json_string_value(json_object_get(file, "path")), &(struct err){0});
 }
 
 static bool is_blank(const char *text)
@@ -124,12 +118,12 @@ static const char *namespaces_find(const struct namespaces *spaces, const char *
 static char *full_name(const char *space, const char *path, const char *own)
 {
     AUTO_FREE char *dir = path_parent(path);
-    AUTO_FREE char *name = own ? alloc_str(own) : document_one_line(path_name(dir));
+    AUTO_FREE char *name = own ? alloc_str(own) : text_one_line(path_name(dir));
     const char *last = *name ? name : "skill";
     char *full = space ? alloc_strf("%s:%s", space, last) : alloc_str(last);
     size_t max = space ? FULL_NAME_MAX : SKILL_NAME_MAX;
 
-    if (document_characters(last) <= SKILL_NAME_MAX && document_characters(full) <= max)
+    if (text_characters(last) <= SKILL_NAME_MAX && text_characters(full) <= max)
         return full;
     free(full);
     return NULL;
@@ -288,15 +282,9 @@ static void inventory_done(struct inventory *inventory)
     json_decref(inventory->details);
 }
 
-/* The size of its JSON. */
-static size_t json_size(const json_t *value)
-{
-    return json_dumpb(value, NULL, 0, JSON_COMPACT);
-}
-
 static bool inventory_admit(struct inventory *inventory, size_t count, const json_t *value)
 {
-    size_t bytes = json_size(value);
+    size_t bytes = json_dumpb(value, NULL, 0, JSON_COMPACT);
 
     if (inventory->count + count > CAPABILITIES_MAX || inventory->bytes + bytes > BYTES_MAX) {
         inventory->is_truncated = true;
@@ -309,42 +297,30 @@ static bool inventory_admit(struct inventory *inventory, size_t count, const jso
 
 /* --- one place --- */
 
-/* A directory that can be looked through; what is missing, closed or not a directory does not count. */
-static bool is_dir(const char *path)
+/* The skills there; a new reference, or NULL. A directory that is missing, closed or none does not
+ * count. */
+static json_t *look_at(struct inventory *inventory, const char *path, struct found *ret_found)
 {
     const struct target target = {.path = (char *)path};
     struct err err;
     struct stat st;
 
-    return target_stat(&target, &st, &err) == 0 && S_ISDIR(st.st_mode);
-}
-
-static void inventory_keep(struct inventory *inventory, const struct found *found)
-{
-    json_array_extend(inventory->details, found->warnings);
-}
-
-static void inventory_fail(struct inventory *inventory, const struct err *err)
-{
-    json_array_append_new(inventory->details, json_lossy(err->msg));
+    if (target_stat(&target, &st, &err) || !S_ISDIR(st.st_mode))
+        return NULL;
+    if (found_look(ret_found, path, &err)) {
+        json_array_append_new(inventory->details, json_lossy(err.msg));
+        return NULL;
+    }
+    return capability_skills(ret_found);
 }
 
 static void add_skill_dir(struct inventory *inventory, const char *id, const char *path)
 {
     AUTO(found_done) struct found found = {0};
-    AUTO_JSON json_t *skills = NULL;
-    AUTO_JSON json_t *root = NULL;
-    struct err err;
+    AUTO_JSON json_t *skills = look_at(inventory, path, &found);
+    AUTO_JSON json_t *root = json_pack("{s:s, s:o}", "id", id, "path", target_uri_to_json(path));
 
-    if (!is_dir(path))
-        return;
-    if (found_look(&found, path, &err)) {
-        inventory_fail(inventory, &err);
-        return;
-    }
-    skills = capability_skills(&found);
-    root = json_pack("{s:s, s:o}", "id", id, "path", target_uri_to_json(path));
-    inventory_keep(inventory, &found);
+    json_array_extend(inventory->details, found.warnings);
     for (size_t i = 0; i < json_array_size(skills); i++) {
         json_t *skill = json_array_get(skills, i);
 
@@ -354,35 +330,21 @@ static void add_skill_dir(struct inventory *inventory, const char *id, const cha
     }
 }
 
-/* --- plugins --- */
-
 /* Only so many skills of a plugin are told as there is room for. */
-static void inventory_fit(struct inventory *inventory, json_t *skills)
-{
-    size_t room = CAPABILITIES_MAX - inventory->count;
-
-    inventory->is_truncated |= json_array_size(skills) + 1 > room;
-    while (json_array_size(skills) > 0 && json_array_size(skills) + 1 > room)
-        json_array_remove(skills, json_array_size(skills) - 1);
-}
-
 static void add_plugin(struct inventory *inventory, const struct plugin *plugin)
 {
     AUTO(found_done) struct found found = {0};
-    AUTO_JSON json_t *skills = NULL;
+    AUTO_JSON json_t *skills = look_at(inventory, plugin->root, &found);
     AUTO_JSON json_t *made = NULL;
-    struct err err;
+    size_t room = CAPABILITIES_MAX - inventory->count;
 
-    if (!is_dir(plugin->root))
+    if (!skills)
         return;
-    if (found_look(&found, plugin->root, &err)) {
-        inventory_fail(inventory, &err);
-        return;
-    }
-    skills = capability_skills(&found);
-    inventory_fit(inventory, skills);
+    inventory->is_truncated |= json_array_size(skills) + 1 > room;
+    while (json_array_size(skills) > 0 && json_array_size(skills) + 1 > room)
+        json_array_remove(skills, json_array_size(skills) - 1);
     made = capability_plugin(&found, plugin, skills);
-    inventory_keep(inventory, &found);
+    json_array_extend(inventory->details, found.warnings);
     if (made && inventory_admit(inventory, 1 + json_array_size(skills), made))
         json_array_append(inventory->plugins, made);
 }
@@ -407,24 +369,6 @@ static json_t *make_warnings(const struct inventory *inventory)
     return warnings;
 }
 
-static void look_around(struct inventory *inventory, const char *codex, const char *home,
-                        const char *system)
-{
-    AUTO(plugin_cache_done) struct plugin_cache cache = {0};
-    AUTO_FREE char *own = path_join(codex, "skills");
-    AUTO_FREE char *users = path_join(home, ".agents/skills");
-    AUTO_FREE char *systems = path_join(system, "skills");
-
-    plugin_cache_find(&cache, codex);
-    inventory->is_partial = cache.is_partial;
-    for (size_t i = 0; i < cache.len && inventory->count < CAPABILITIES_MAX; i++)
-        add_plugin(inventory, &cache.items[i]);
-    add_skill_dir(inventory, "codex-home-skills", own);
-    if (!str_eq(users, own))
-        add_skill_dir(inventory, "user-agent-skills", users);
-    add_skill_dir(inventory, "system-skills", systems);
-}
-
 int files_capabilities(const struct files_request *request, struct reply *reply, struct err *err)
 {
     AUTO(target_done) struct target codex = {0};
@@ -433,6 +377,10 @@ int files_capabilities(const struct files_request *request, struct reply *reply,
     AUTO(inventory_done)
     struct inventory inventory = {
         .plugins = json_array(), .skills = json_array(), .details = json_array()};
+    AUTO(plugin_cache_done) struct plugin_cache cache = {0};
+    AUTO_FREE char *own = NULL;
+    AUTO_FREE char *users = NULL;
+    AUTO_FREE char *systems = NULL;
     AUTO_JSON json_t *answer = NULL;
     AUTO_FREE char *text = NULL;
 
@@ -440,7 +388,17 @@ int files_capabilities(const struct files_request *request, struct reply *reply,
         target_read(&request->params, "userHome", &home, err) ||
         target_read(&request->params, "system", &system, err))
         return -1;
-    look_around(&inventory, codex.path, home.path, system.path);
+    plugin_cache_find(&cache, codex.path);
+    inventory.is_partial = cache.is_partial;
+    for (size_t i = 0; i < cache.len && inventory.count < CAPABILITIES_MAX; i++)
+        add_plugin(&inventory, &cache.items[i]);
+    own = path_join(codex.path, "skills");
+    users = path_join(home.path, ".agents/skills");
+    systems = path_join(system.path, "skills");
+    add_skill_dir(&inventory, "codex-home-skills", own);
+    if (!str_eq(users, own))
+        add_skill_dir(&inventory, "user-agent-skills", users);
+    add_skill_dir(&inventory, "system-skills", systems);
     answer = json_pack("{s:O, s:O, s:o}", "plugins", inventory.plugins, "skills", inventory.skills,
                        "warnings", make_warnings(&inventory));
     text = json_dumps(answer, JSON_COMPACT);

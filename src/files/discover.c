@@ -105,25 +105,20 @@ static bool is_readable(struct found *found, const struct target *target)
     return false;
 }
 
-static int read_text(const struct target *target, struct buf *ret, struct err *err)
-{
-    AUTO_CLOSE int fd = target_open_file(target, O_RDONLY, err);
-
-    return fd < 0 ? -1 : buf_read_fd(ret, fd, err);
-}
-
 /* {"path", "contents"}, NULL when it is not there or cannot be had. */
 static json_t *find_file(struct found *found, const char *dir, const char *name)
 {
     AUTO_FREE char *path = path_join(dir, name);
     const struct target target = {.path = path};
     AUTO(buf_done) struct buf text;
+    AUTO_CLOSE int fd = -1;
     struct err err;
 
     buf_init(&text, FILE_BYTES_MAX);
     if (!is_readable(found, &target))
         return NULL;
-    if (read_text(&target, &text, &err)) {
+    fd = target_open_file(&target, O_RDONLY, &err);
+    if (fd < 0 || buf_read_fd(&text, fd, &err)) {
         warn_failure(found, "failed to read capability file", path, &err);
         return NULL;
     }

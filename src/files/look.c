@@ -31,48 +31,32 @@ static int64_t milliseconds(const struct statx_timestamp *time)
     return time->tv_sec * 1000 + time->tv_nsec / 1000000;
 }
 
-/* Of the last component alone. */
-static bool is_link(const char *path)
-{
-    struct stat st;
-
-    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
-}
-
-static int open_to_look(const struct target *target, struct err *err)
-{
-    struct err failure;
-    int fd = target_open(target, O_PATH, 0, &failure);
-
-    if (fd >= 0)
-        return fd;
-    if (target->no_follow && failure.sys == ELOOP)
-        return err_set(err, ERR_INVALID, "path contains a symbolic link");
-    *err = failure;
-    return -1;
-}
-
 int files_get_metadata(const struct files_request *request, struct reply *reply, struct err *err)
 {
     const unsigned wanted = STATX_TYPE | STATX_MODE | STATX_SIZE | STATX_MTIME | STATX_BTIME;
     AUTO(target_done) struct target target = {0};
     AUTO_CLOSE int fd = -1;
     bool has_details = false;
+    struct stat link;
     struct statx st;
+    bool is_link;
 
     if (target_read(&request->params, "path", &target, err) ||
         target_flag(&request->params, "details", &has_details, err))
         return -1;
-    fd = open_to_look(&target, err);
+    fd = target_open(&target, O_PATH, 0, err);
+    if (fd < 0 && target.no_follow && err->sys == ELOOP)
+        return err_set(err, ERR_INVALID, "path contains a symbolic link");
     if (fd < 0)
         return -1;
+    is_link = !target.no_follow && lstat(target.path, &link) == 0 && S_ISLNK(link.st_mode);
     if (sys_fault() || statx(fd, "", AT_EMPTY_PATH, wanted, &st))
         return err_sys(err, "looking at %s", target.path);
     if (reply_fmt(reply, err,
                   "{\"isDirectory\":%s,\"isFile\":%s,\"isSymlink\":%s,\"size\":%" PRIu64
                   ",\"createdAtMs\":%" PRId64 ",\"modifiedAtMs\":%" PRId64,
                   reply_bool(S_ISDIR(st.stx_mode)), reply_bool(S_ISREG(st.stx_mode)),
-                  reply_bool(!target.no_follow && is_link(target.path)), (uint64_t)st.stx_size,
+                  reply_bool(is_link), (uint64_t)st.stx_size,
                   st.stx_mask & STATX_BTIME ? milliseconds(&st.stx_btime) : 0,
                   milliseconds(&st.stx_mtime)) ||
         (has_details && reply_fmt(reply, err, ",\"mode\":%u", st.stx_mode & 0777u)))
@@ -95,18 +79,21 @@ int files_canonicalize(const struct files_request *request, struct reply *reply,
     return reply_str(reply, "}", err);
 }
 
-/* What an entry is, behind links. false for a link that leads nowhere. What may not be looked at is
- * listed by what the directory says of it. */
-static bool entry_mode(const struct dir *dir, const struct dirent *entry, mode_t *ret)
+/* Whether it is to be listed: with details, everything that is still there; else with what it is
+ * behind links, but for a link that leads nowhere. What may not be looked at is listed by what the
+ * directory says of it. */
+static bool entry_counts(const struct dir *dir, const struct dirent *entry, bool has_details,
+                         mode_t *ret_mode)
 {
+    int flags = has_details ? AT_SYMLINK_NOFOLLOW : 0;
     struct stat st;
 
-    if (fstatat(dirfd(dir->stream), entry->d_name, &st, 0) == 0) {
-        *ret = st.st_mode;
+    if (fstatat(dirfd(dir->stream), entry->d_name, &st, flags) == 0) {
+        *ret_mode = st.st_mode;
         return true;
     }
-    *ret = DTTOIF(entry->d_type);
-    return errno != ENOENT && errno != ELOOP && errno != ENOTDIR;
+    *ret_mode = DTTOIF(entry->d_type);
+    return errno != ENOENT && (has_details || (errno != ELOOP && errno != ENOTDIR));
 }
 
 /* A string, or null for what is no text: a target that is no UTF-8, or a link that has just gone.
@@ -142,24 +129,6 @@ static int reply_details(struct reply *reply, int dir, const char *name, const c
     return S_ISLNK(st.st_mode) ? reply_link(reply, dir, name, err) : 0;
 }
 
-static int reply_kind(struct reply *reply, mode_t mode, struct err *err)
-{
-    return reply_fmt(reply, err, ",\"isDirectory\":%s,\"isFile\":%s", reply_bool(S_ISDIR(mode)),
-                     reply_bool(S_ISREG(mode)));
-}
-
-/* Whether it is to be listed: with details, everything that is still there. */
-static bool entry_counts(const struct dir *dir, const struct dirent *entry, bool has_details,
-                         mode_t *ret_mode)
-{
-    struct stat st;
-
-    if (!has_details)
-        return entry_mode(dir, entry, ret_mode);
-    return fstatat(dirfd(dir->stream), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
-           errno != ENOENT;
-}
-
 int files_read_directory(const struct files_request *request, struct reply *reply, struct err *err)
 {
     AUTO(target_done) struct target target = {0};
@@ -181,7 +150,8 @@ int files_read_directory(const struct files_request *request, struct reply *repl
             continue;
         if (reply_fmt(reply, err, "%s{\"fileName\":", comma) || reply_quoted(reply, name, err) ||
             (has_details ? reply_details(reply, dirfd(dir.stream), name, target.path, err)
-                         : reply_kind(reply, mode, err)) ||
+                         : reply_fmt(reply, err, ",\"isDirectory\":%s,\"isFile\":%s",
+                                     reply_bool(S_ISDIR(mode)), reply_bool(S_ISREG(mode)))) ||
             reply_str(reply, "}", err))
             return -1;
         comma = ",";
@@ -273,10 +243,13 @@ static void walk_push(struct walk *walk, char *path, unsigned depth)
     walk->queue[walk->len++] = (struct step){.path = path, .depth = depth};
 }
 
-static int walk_report(struct walk *walk, const char *path, const char *message, struct err *err)
+static int walk_report(struct walk *walk, const char *path, const struct err *failure,
+                       struct err *err)
 {
     AUTO(reply_done) struct reply entry;
+    char message[ERROR_TEXT_SIZE];
 
+    error_text(failure, message);
     reply_init(&entry, NULL, NULL);
     if (reply_str(&entry, walk->errors_len ? ",{\"path\":" : "{\"path\":", err) ||
         reply_uri(&entry, path, err) || reply_str(&entry, ",\"message\":", err) ||
@@ -285,33 +258,6 @@ static int walk_report(struct walk *walk, const char *path, const char *message,
     if (!buf_append(&walk->errors, entry.text.data, entry.text.len))
         return err_set(err, ERR_LIMIT, "too many directories cannot be read");
     walk->errors_len++;
-    return 0;
-}
-
-static int walk_report_failure(struct walk *walk, const char *path, const struct err *failure,
-                               struct err *err)
-{
-    char text[ERROR_TEXT_SIZE];
-
-    error_text(failure, text);
-    return walk_report(walk, path, text, err);
-}
-
-/* false when there is no room for another. */
-static bool walk_has_room(struct walk *walk)
-{
-    walk->is_truncated |= walk->entries == walk->entries_max;
-    return !walk->is_truncated;
-}
-
-static int walk_list(struct walk *walk, const char *path, const char *kind, struct err *err)
-{
-    struct reply *reply = walk->reply;
-
-    if (reply_str(reply, walk->entries ? ",{\"path\":" : "{\"path\":", err) ||
-        reply_uri(reply, path, err) || reply_fmt(reply, err, ",\"kind\":\"%s\"}", kind))
-        return -1;
-    walk->entries++;
     return 0;
 }
 
@@ -330,6 +276,8 @@ static mode_t walk_kind(const struct walk *walk, const struct dir *dir, const ch
     return S_ISDIR(st.st_mode) ? S_IFDIR : S_ISREG(st.st_mode) ? S_IFREG : 0;
 }
 
+static const struct err bad_name = {.code = ERR_INVALID, .msg = "the name is not valid UTF-8"};
+
 static int walk_name(struct walk *walk, const struct step *step, const struct dir *dir,
                      const char *name, struct err *err)
 {
@@ -337,11 +285,18 @@ static int walk_name(struct walk *walk, const struct step *step, const struct di
     AUTO_FREE char *path = path_join(step->path, name);
 
     if (!utf8_is_valid(name, strlen(name)))
-        return walk_report(walk, path, "the name is not valid UTF-8", err);
-    if (!kind || !walk_has_room(walk))
+        return walk_report(walk, path, &bad_name, err);
+    if (!kind)
         return 0;
-    if (walk_list(walk, path, kind == S_IFDIR ? "directory" : "file", err))
+    if (walk->entries == walk->entries_max) {
+        walk->is_truncated = true;
+        return 0;
+    }
+    if (reply_str(walk->reply, walk->entries ? ",{\"path\":" : "{\"path\":", err) ||
+        reply_uri(walk->reply, path, err) ||
+        reply_fmt(walk->reply, err, ",\"kind\":\"%s\"}", kind == S_IFDIR ? "directory" : "file"))
         return -1;
+    walk->entries++;
     if (kind == S_IFDIR && step->depth < walk->depth_max && !(walk->prunes && name[0] == '.'))
         walk_push(walk, TAKE_PTR(path), step->depth + 1);
     return 0;
@@ -395,14 +350,6 @@ static int walk_open(const struct walk *walk, const struct step *step, struct di
     return dir_open_fd(ret, fd, err);
 }
 
-/* It is there, whether or not it can be opened. */
-static bool is_dir(const char *path)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 static int walk_enter(struct walk *walk, const struct step *step, struct err *err)
 {
     AUTO(dir_close) struct dir dir = {0};
@@ -411,31 +358,19 @@ static int walk_enter(struct walk *walk, const struct step *step, struct err *er
     struct stat st;
 
     if (walk_open(walk, step, &dir, &st, &failure)) {
-        if (step->depth > 0 || is_dir(step->path))
-            return walk_report_failure(walk, step->path, &failure, err);
+        /* it is there, whether or not it can be opened */
+        if (step->depth > 0 || (stat(step->path, &st) == 0 && S_ISDIR(st.st_mode)))
+            return walk_report(walk, step->path, &failure, err);
         *err = failure;
         return -1;
     }
     if (!walk_is_new(walk, &st))
         return 0;
     if (read_names(&dir, &names, &failure))
-        return walk_report_failure(walk, step->path, &failure, err);
+        return walk_report(walk, step->path, &failure, err);
     for (size_t i = 0; i < names.len && !walk->is_truncated; i++)
         if (walk_name(walk, step, &dir, names.items[i], err))
             return -1;
-    return 0;
-}
-
-static int walk_all(struct walk *walk, struct err *err)
-{
-    while (walk->next < walk->len && !walk->is_truncated) {
-        struct step step = walk->queue[walk->next++]; /* the queue moves as it grows */
-
-        if (walk->seen_len == walk->dirs_max)
-            walk->is_truncated = true;
-        else if (walk_enter(walk, &step, err))
-            return -1;
-    }
     return 0;
 }
 
@@ -450,9 +385,14 @@ int files_walk(const struct files_request *request, struct reply *reply, struct 
         target_read(&request->params, "path", &root, err) || target_stat(&root, &st, err) ||
         reply_str(reply, "{\"entries\":[", err))
         return -1;
-    if (S_ISDIR(st.st_mode)) {
+    if (S_ISDIR(st.st_mode))
         walk_push(&walk, alloc_str(root.path), 0);
-        if (walk_all(&walk, err))
+    while (walk.next < walk.len && !walk.is_truncated) {
+        struct step step = walk.queue[walk.next++]; /* the queue moves as it grows */
+
+        if (walk.seen_len == walk.dirs_max)
+            walk.is_truncated = true;
+        else if (walk_enter(&walk, &step, err))
             return -1;
     }
     if (reply_str(reply, "],\"errors\":[", err) ||

@@ -14,14 +14,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int send_frame(int socket, enum frame_kind kind, const struct buf *payload, int fd,
-                      struct err *err)
-{
-    const struct frame_head head = {.kind = kind, .len = (uint32_t)payload->len};
-
-    return frame_send(socket, &head, payload->data, fd, err);
-}
-
 static int send_more(void *data, const char *text, size_t len, struct err *err)
 {
     const struct frame_head head = {.kind = FRAME_MORE, .len = (uint32_t)len};
@@ -35,13 +27,6 @@ struct inbox {
     struct buf call;
     bool has_data;
 };
-
-static void inbox_init(struct inbox *inbox)
-{
-    *inbox = (struct inbox){0};
-    buf_init(&inbox->data, FRAME_MAX);
-    buf_init(&inbox->call, FRAME_MAX);
-}
 
 static void inbox_done(struct inbox *inbox)
 {
@@ -67,14 +52,15 @@ static int call(const struct inbox *inbox, struct reply *reply, struct err *err)
 
 static int answer(int socket, const struct inbox *inbox, struct err *err)
 {
-    const struct frame_head failed = {.kind = FRAME_FAILURE, .len = sizeof(struct err)};
+    struct frame_head head = {.kind = FRAME_FAILURE, .len = sizeof(struct err)};
     AUTO(reply_done) struct reply reply;
     struct err failure = {0};
 
     reply_init(&reply, send_more, &socket);
     if (call(inbox, &reply, &failure))
-        return frame_send(socket, &failed, &failure, -1, err);
-    return send_frame(socket, FRAME_RESULT, &reply.text, reply.fd, err);
+        return frame_send(socket, &head, &failure, -1, err);
+    head = (struct frame_head){.kind = FRAME_RESULT, .len = (uint32_t)reply.text.len};
+    return frame_send(socket, &head, reply.text.data, reply.fd, err);
 }
 
 /* 1: a call is whole, 0: the end. */
@@ -100,10 +86,11 @@ static int receive_call(int socket, struct inbox *inbox, struct err *err)
 static int files_serve(int socket, struct err *err)
 {
     for (;;) {
-        AUTO(inbox_done) struct inbox inbox;
+        AUTO(inbox_done) struct inbox inbox = {0}; /* a large file is no reason to stay large */
         int status;
 
-        inbox_init(&inbox); /* a large file is no reason to stay large */
+        buf_init(&inbox.data, FRAME_MAX);
+        buf_init(&inbox.call, FRAME_MAX);
         status = receive_call(socket, &inbox, err);
         if (status <= 0)
             return status;

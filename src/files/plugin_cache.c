@@ -24,25 +24,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define DIGITS "0123456789"
+#define WORD_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" DIGITS "-"
+#define ID_BYTES WORD_BYTES "_"
+
 /* --- the order of versions --- */
-
-static bool is_digit(char byte)
-{
-    return byte >= '0' && byte <= '9';
-}
-
-static bool is_word(char byte)
-{
-    return is_digit(byte) || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-           byte == '-';
-}
-
-static size_t number_len(const char *text)
-{
-    size_t len = strspn(text, "0123456789");
-
-    return len > 1 && *text == '0' ? 0 : len;
-}
 
 /* Dot-separated identifiers up to `end`; numbers among them without leading zeros when `strict`. */
 static bool are_identifiers(const char *text, const char *end, bool is_strict)
@@ -50,12 +36,11 @@ static bool are_identifiers(const char *text, const char *end, bool is_strict)
     while (text <= end) {
         const char *start = text;
 
-        while (text < end && is_word(*text))
-            text++;
+        text += strspn(text, WORD_BYTES);
         if (text == start || (text < end && *text != '.'))
             return false;
-        if (is_strict && strspn(start, "0123456789") >= (size_t)(text - start) &&
-            text - start > 1 && *start == '0')
+        if (is_strict && strspn(start, DIGITS) >= (size_t)(text - start) && text - start > 1 &&
+            *start == '0')
             return false;
         text++;
     }
@@ -76,9 +61,11 @@ static bool version_read(const char *text, struct version *ret)
     *ret = (struct version){0};
     for (int i = 0; i < 3; i++) {
         ret->numbers[i] = text;
-        ret->numbers_len[i] = number_len(text);
+        ret->numbers_len[i] = strspn(text, DIGITS);
+        if (ret->numbers_len[i] == 0 || (*text == '0' && ret->numbers_len[i] > 1))
+            return false;
         text += ret->numbers_len[i];
-        if (ret->numbers_len[i] == 0 || (i < 2 && *text++ != '.'))
+        if (i < 2 && *text++ != '.')
             return false;
     }
     if (*text == '-') {
@@ -108,8 +95,8 @@ static int compare_numbers(const char *a, size_t a_len, const char *b, size_t b_
 
 static int compare_words(const char *a, size_t a_len, const char *b, size_t b_len)
 {
-    bool is_a_number = strspn(a, "0123456789") >= a_len;
-    bool is_b_number = strspn(b, "0123456789") >= b_len;
+    bool is_a_number = strspn(a, DIGITS) >= a_len;
+    bool is_b_number = strspn(b, DIGITS) >= b_len;
     size_t len = a_len < b_len ? a_len : b_len;
     int order;
 
@@ -172,19 +159,6 @@ enum {
 
 #define REMOTE_FILE ".codex-remote-plugin-install.json"
 
-#define ID_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-
-static bool is_made_of(const char *name, const char *bytes)
-{
-    return *name && name[strspn(name, bytes)] == '\0';
-}
-
-/* A name of a plugin, unlike that of a marketplace, may have single dots inside. */
-static bool is_plugin_name(const char *name)
-{
-    return *name != '.' && !str_ends(name, ".") && !strstr(name, "..");
-}
-
 /* Names of directories made of `bytes`, sorted; links to directories, too, but for
  * AT_SYMLINK_NOFOLLOW. */
 static void list_dirs(struct plugin_cache *cache, const char *path, const char *bytes, int flags,
@@ -199,7 +173,7 @@ static void list_dirs(struct plugin_cache *cache, const char *path, const char *
 
     while (status == 0 && (status = dir_next(&dir, &entry, &err)) > 0) {
         status = 0;
-        if (is_made_of(entry->d_name, bytes) &&
+        if (!entry->d_name[strspn(entry->d_name, bytes)] &&
             !fstatat(dirfd(dir.stream), entry->d_name, &st, flags) && S_ISDIR(st.st_mode))
             strv_push(ret, entry->d_name);
         if (ret->len == DIRS_MAX)
@@ -266,12 +240,16 @@ static char *find_remote_id(struct plugin_cache *cache, const char *package)
     return id;
 }
 
+/* A name of a plugin, unlike that of a marketplace, may have single dots inside. */
 static void add_package(struct plugin_cache *cache, const char *market, const char *name)
 {
     AUTO_FREE char *package = path_join(market, name);
-    AUTO_FREE char *version = find_version(cache, package);
+    AUTO_FREE char *version = NULL;
     struct plugin *plugin;
 
+    if (*name == '.' || str_ends(name, ".") || strstr(name, ".."))
+        return;
+    version = find_version(cache, package);
     if (!version)
         return;
     cache->items = alloc_grow(cache->items, cache->len, &cache->cap, sizeof *cache->items);
@@ -298,17 +276,6 @@ static int compare_ids(const void *a, const void *b)
     return strcmp(left->id, right->id);
 }
 
-/* The first name of a marketplace counts, however many links lead to it. */
-static bool is_new_dir(struct strv *seen, const char *path)
-{
-    AUTO_FREE char *canonical = realpath(path, NULL);
-
-    if (!canonical || strv_has(seen, canonical))
-        return false;
-    strv_push(seen, canonical);
-    return true;
-}
-
 void plugin_cache_find(struct plugin_cache *ret, const char *codex_home)
 {
     AUTO_FREE char *top = path_join(codex_home, "plugins/cache");
@@ -319,14 +286,15 @@ void plugin_cache_find(struct plugin_cache *ret, const char *codex_home)
     list_dirs(&cache, top, ID_BYTES, 0, &markets);
     for (size_t i = 0; i < markets.len; i++) {
         AUTO_FREE char *market = path_join(top, markets.items[i]);
+        AUTO_FREE char *canonical = realpath(market, NULL);
         AUTO(strv_done) struct strv names = {0};
 
-        if (!is_new_dir(&seen, market))
-            continue;
+        if (!canonical || strv_has(&seen, canonical))
+            continue; /* the first name of a marketplace counts, however many links lead to it */
+        strv_push(&seen, canonical);
         list_dirs(&cache, market, ID_BYTES ".", 0, &names);
         for (size_t j = 0; j < names.len && cache.len < DIRS_MAX; j++)
-            if (is_plugin_name(names.items[j]))
-                add_package(&cache, market, names.items[j]);
+            add_package(&cache, market, names.items[j]);
     }
     if (cache.len)
         qsort(cache.items, cache.len, sizeof *cache.items, compare_ids);

@@ -23,5 +23,12 @@ void skill_text_done(struct skill_text *skill);
  * the file does not say. Fails, with both null, when the file is not as it should be. */
 int skill_metadata_add(json_t *skill, const char *text, size_t len, struct err *err);
 
+/* The text with every run of white space (of Unicode) become one space, and none at the ends.
+ * Caller frees; NULL stays NULL. */
+char *text_one_line(const char *text);
+
+/* Characters of valid UTF-8. */
+size_t text_characters(const char *text);
+
 /* Both null. */
 void skill_metadata_none(json_t *skill);

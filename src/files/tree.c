@@ -38,11 +38,6 @@ struct way {
     const char *new_name;
 };
 
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 /* --- one file, one link --- */
 
 /* In the kernel, by whatever means both file systems have; sendfile(2) for the others. */
@@ -91,7 +86,7 @@ static int open_copy(const struct way *way, const struct stat *source, int flags
         return err_sys(err, "opening %s", way->new_name);
     if (!S_ISREG(st.st_mode))
         return err_set(err, ERR_INVALID, "path `%s` is not a file", way->new_name);
-    if (is_same(&st, source))
+    if (st.st_dev == source->st_dev && st.st_ino == source->st_ino)
         return err_set(err, ERR_INVALID, "`%s` is the file that is to be copied", way->new_name);
     if (sys_fault() || ftruncate(fd, 0))
         return err_sys(err, "emptying %s", way->new_name);
@@ -128,14 +123,8 @@ static int copy_link(const struct way *way, struct err *err)
 
 /* --- a tree --- */
 
-struct tree {
-    int from; /* roots, borrowed */
-    int to;
-    struct strv todo; /* directories relative to them, "." for themselves */
-};
-
 /* A directory of the tree; what is copied meanwhile into a place below itself ends here. */
-static int copy_dir(struct tree *tree, const char *path, const struct way *way, struct err *err)
+static int copy_dir(struct strv *todo, const char *path, const struct way *way, struct err *err)
 {
     struct stat st;
 
@@ -147,27 +136,30 @@ static int copy_dir(struct tree *tree, const char *path, const struct way *way, 
         errno = S_ISLNK(st.st_mode) ? ELOOP : ENOTDIR;
         return err_sys(err, "making the directory %s", way->new_name);
     }
-    strv_push_take(&tree->todo, path_join(path, way->name));
+    strv_push_take(todo, path_join(path, way->name));
     return 0;
 }
 
-static int copy_name(struct tree *tree, const char *path, const struct way *way, struct err *err)
+/* Directories are added to `todo`, relative to the roots. */
+static int copy_name(struct strv *todo, const char *path, const struct way *way, struct err *err)
 {
     struct stat st;
 
     if (fstatat(way->from, way->name, &st, AT_SYMLINK_NOFOLLOW))
         return errno == ENOENT ? 0 : err_sys(err, "looking at %s", way->name);
     if (S_ISDIR(st.st_mode))
-        return copy_dir(tree, path, way, err);
+        return copy_dir(todo, path, way, err);
     if (S_ISLNK(st.st_mode))
         return copy_link(way, err);
     return S_ISREG(st.st_mode) ? copy_file(way, O_NOFOLLOW, err) : 0;
 }
 
-static int copy_level(struct tree *tree, const char *path, struct err *err)
+/* One directory of a tree, between two roots. */
+static int copy_level(const struct way *roots, struct strv *todo, struct err *err)
 {
+    const char *path = roots->name;
     AUTO(dir_close) struct dir dir = {0};
-    int from = target_open_strict(tree->from, path, O_RDONLY | O_DIRECTORY, 0);
+    int from = target_open_strict(roots->from, path, O_RDONLY | O_DIRECTORY, 0);
     AUTO_CLOSE int to = -1;
     const struct dirent *entry = NULL;
     int status;
@@ -176,67 +168,38 @@ static int copy_level(struct tree *tree, const char *path, struct err *err)
         return err_sys(err, "opening the directory %s", path);
     if (dir_open_fd(&dir, from, err))
         return -1;
-    to = target_open_strict(tree->to, path, O_PATH | O_DIRECTORY, 0);
+    to = target_open_strict(roots->to, path, O_PATH | O_DIRECTORY, 0);
     if (to < 0)
         return err_sys(err, "opening the directory %s of the copy", path);
     while ((status = dir_next(&dir, &entry, err)) > 0) {
         const struct way way = {
             .from = dirfd(dir.stream), .name = entry->d_name, .to = to, .new_name = entry->d_name};
 
-        if (copy_name(tree, path, &way, err))
+        if (copy_name(todo, path, &way, err))
             return -1;
     }
     return status;
 }
 
-static void tree_done(struct tree *tree)
-{
-    strv_done(&tree->todo);
-}
-
-static int copy_tree(int from, int to, struct err *err)
-{
-    AUTO(tree_done) struct tree tree = {.from = from, .to = to};
-
-    strv_push(&tree.todo, ".");
-    for (size_t next = 0; next < tree.todo.len; next++) {
-        AUTO_FREE char *path = alloc_str(tree.todo.items[next]);
-
-        if (copy_level(&tree, path, err))
-            return -1;
-    }
-    return 0;
-}
-
 /* --- the call --- */
 
-/* Where the directory of the copy really is, or would be. */
-static char *real_destination(const struct target *to, struct err *err)
-{
-    AUTO_FREE char *parent = path_parent(to->path);
-    AUTO_FREE char *real_parent = NULL;
-    char *real = realpath(to->path, NULL);
-
-    if (real)
-        return real;
-    real_parent = realpath(parent, NULL);
-    if (!real_parent) {
-        err_sys(err, "resolving %s", parent);
-        return NULL;
-    }
-    return path_join(real_parent, path_name(to->path));
-}
-
+/* A directory is not to be copied to where it is, or below. */
 static int check_apart(const struct target *from, const struct target *to, struct err *err)
 {
     AUTO_FREE char *source = realpath(from->path, NULL);
     AUTO_FREE char *copy = NULL;
+    AUTO_FREE char *parent = path_parent(to->path);
+    AUTO_FREE char *real_parent = NULL;
 
     if (!source)
         return err_sys(err, "resolving %s", from->path);
-    copy = real_destination(to, err);
-    if (!copy)
-        return -1;
+    copy = realpath(to->path, NULL);
+    if (!copy) { /* where it would be */
+        real_parent = realpath(parent, NULL);
+        if (!real_parent)
+            return err_sys(err, "resolving %s", parent);
+        copy = path_join(real_parent, path_name(to->path));
+    }
     if (path_is_within(copy, source))
         return err_set(err, ERR_INVALID,
                        "fs/copy cannot copy a directory to itself or one of its descendants");
@@ -247,6 +210,7 @@ static int copy_root(const struct target *from, const struct target *to, struct 
 {
     AUTO_CLOSE int source = -1;
     AUTO_CLOSE int copy = -1;
+    AUTO(strv_done) struct strv todo = {0};
 
     if (check_apart(from, to, err))
         return -1;
@@ -256,7 +220,17 @@ static int copy_root(const struct target *from, const struct target *to, struct 
     if ((sys_fault() || mkdir(to->path, COPY_MODE)) && errno != EEXIST)
         return err_sys(err, "making the directory %s", to->path);
     copy = target_open(to, O_PATH | O_DIRECTORY, 0, err);
-    return copy < 0 ? -1 : copy_tree(source, copy, err);
+    if (copy < 0)
+        return -1;
+    strv_push(&todo, ".");
+    for (size_t next = 0; next < todo.len; next++) {
+        AUTO_FREE char *path = alloc_str(todo.items[next]);
+        const struct way way = {.from = source, .name = path, .to = copy, .new_name = path};
+
+        if (copy_level(&way, &todo, err))
+            return -1;
+    }
+    return 0;
 }
 
 static int copy_target(const struct target *from, const struct target *to, bool recursive,
