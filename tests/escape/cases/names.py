@@ -2,6 +2,7 @@
 present or missing, folder, file or link. Where git is the one who would obey, git is asked."""
 
 import os
+import subprocess
 
 from catalogue import attack
 
@@ -128,6 +129,20 @@ def make_a_bare_repository(stage):
                 ' git config -f config core.worktree "$PWD" && '
                 'git config -f config core.fsmonitor "$1"', program)
     return git_is_trapped(stage, mark)
+
+
+@attack(holes=(5,))
+def replace_the_missing_head_beside_another_command(stage):
+    """The name that would make the folder a repository is held for another command, which runs
+    already; to this one it looks like a file."""
+    ready = stage.start("/bin/sh", "-c", "echo @up; read line", stdin=subprocess.PIPE)
+    ready.stdout.readline()
+    stage.shell("rm -rf HEAD; mkdir -p objects refs/heads; echo 'ref: refs/heads/main' > HEAD;"
+                " printf '[core]\\nbare = true\\n' > config")
+    ready.communicate("\n", timeout=20)
+    git = subprocess.run(["git", "-C", stage.ws, "rev-parse", "--git-dir"], check=False,
+                         capture_output=True, text=True, env={**stage.env, "GIT_CEILING_DIRECTORIES": str(stage.ws.parent)})
+    return git.returncode == 0
 
 
 @attack()
