@@ -70,16 +70,10 @@ void access_map_copy(struct access_map *ret, const struct access_map *map)
     }
 }
 
-/* deny > write > read */
-static int access_rank(enum access access)
-{
-    static const int ranks[] = {[ACCESS_DENY] = 0, [ACCESS_WRITE] = 1, [ACCESS_READ] = 2};
-
-    return ranks[access];
-}
-
+/* Among equal paths: the user's entry, then deny > write > read. */
 static int access_entry_compare(const void *left, const void *right)
 {
+    static const int ranks[] = {[ACCESS_DENY] = 0, [ACCESS_WRITE] = 1, [ACCESS_READ] = 2};
     const struct access_entry *a = left;
     const struct access_entry *b = right;
     int order = path_compare(a->path, b->path);
@@ -88,7 +82,7 @@ static int access_entry_compare(const void *left, const void *right)
         return order;
     if (a->is_protected != b->is_protected)
         return a->is_protected ? 1 : -1;
-    return access_rank(a->access) - access_rank(b->access);
+    return ranks[a->access] - ranks[b->access];
 }
 
 static int access_link_compare(const void *left, const void *right)

@@ -17,7 +17,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* Codex has the same list for Unix. */
 static const char *const core_names[] = {"PATH", "SHELL",  "TMPDIR",   "TEMP",    "TMP", "HOME",
@@ -135,14 +134,6 @@ static struct candidate *candidates_add_pair(struct candidates *list, const char
     return candidates_add(list, alloc_strn(pair, (size_t)(equals - pair)), equals + 1, reason);
 }
 
-static bool is_core(const char *name)
-{
-    for (size_t i = 0; i < LENGTH(core_names); i++)
-        if (strcasecmp(core_names[i], name) == 0)
-            return true;
-    return false;
-}
-
 /* The first of `len` patterns that matches, or NULL. */
 static const char *find_pattern(const char *const *patterns, size_t len, const char *name)
 {
@@ -163,36 +154,16 @@ static void judge_inherited(const struct environment_policy *policy, struct cand
     const char *name = candidate->name;
 
     if (policy->inherit == ENVIRONMENT_NONE ||
-        (policy->inherit == ENVIRONMENT_CORE && !is_core(name))) {
+        (policy->inherit == ENVIRONMENT_CORE &&
+         !find_pattern(core_names, LENGTH(core_names), name))) {
         candidate->reason = ENVIRONMENT_NOT_CORE;
         return;
     }
-    if (policy->defaults == ENVIRONMENT_DEFAULTS_ON) {
-        candidate->pattern = find_pattern(default_excludes, LENGTH(default_excludes), name);
-        candidate->reason =
-            candidate->pattern ? ENVIRONMENT_DEFAULT_EXCLUDE : ENVIRONMENT_INHERITED;
-    }
-    if (candidate->reason == ENVIRONMENT_INHERITED) {
-        candidate->pattern = find_pattern_in(&policy->exclude, name);
-        candidate->reason = candidate->pattern ? ENVIRONMENT_EXCLUDE : ENVIRONMENT_INHERITED;
-    }
-}
-
-/* Of two variables with the same name, getenv() sees the first: later ones get a lower rank by
- * being added earlier. */
-static void collect_inherited(const struct environment_policy *policy, char *const *base,
-                              struct candidates *list)
-{
-    size_t len = 0;
-
-    while (base && base[len])
-        len++;
-    while (len) {
-        struct candidate *candidate = candidates_add_pair(list, base[--len], ENVIRONMENT_INHERITED);
-
-        if (candidate)
-            judge_inherited(policy, candidate);
-    }
+    if (policy->defaults == ENVIRONMENT_DEFAULTS_ON &&
+        (candidate->pattern = find_pattern(default_excludes, LENGTH(default_excludes), name)))
+        candidate->reason = ENVIRONMENT_DEFAULT_EXCLUDE;
+    else if ((candidate->pattern = find_pattern_in(&policy->exclude, name)))
+        candidate->reason = ENVIRONMENT_EXCLUDE;
 }
 
 /* `include_only`, and the reserved names. */
@@ -211,16 +182,6 @@ static void judge_all(const struct environment_policy *policy, struct candidates
     }
 }
 
-static void add_markers(const struct environment_request *request, struct candidates *list)
-{
-    if (request->sandbox == ENVIRONMENT_SANDBOXED)
-        candidates_add_pair(list, "CORDON_SANDBOX=linux", ENVIRONMENT_ADDED);
-    if (request->network == NETWORK_RESTRICTED) {
-        candidates_add_pair(list, "CORDON_SANDBOX_NETWORK_DISABLED=1", ENVIRONMENT_ADDED);
-        candidates_add_pair(list, "CODEX_SANDBOX_NETWORK_DISABLED=1", ENVIRONMENT_ADDED);
-    }
-}
-
 static int candidate_compare(const void *left, const void *right)
 {
     const struct candidate *a = left;
@@ -232,49 +193,54 @@ static int candidate_compare(const void *left, const void *right)
     return a->rank > b->rank ? -1 : 1;
 }
 
-static void report_add(struct environment_report *report, const struct candidate *candidate)
-{
-    report->notes = alloc_grow(report->notes, report->len, &report->cap, sizeof *report->notes);
-    report->notes[report->len++] = (struct environment_note){
-        .name = alloc_str(candidate->name),
-        .reason = candidate->reason,
-        .pattern = alloc_str(candidate->pattern),
-    };
-}
-
-/* The first of each name counts. */
-static void candidates_emit(const struct candidates *list, struct strv *env,
-                            struct environment_report *report)
-{
-    for (size_t i = 0; i < list->len; i++) {
-        const struct candidate *candidate = &list->items[i];
-
-        if (i && str_eq(candidate->name, list->items[i - 1].name))
-            continue;
-        if (!environment_reason_is_drop(candidate->reason))
-            strv_pushf(env, "%s=%s", candidate->name, candidate->value);
-        if (report)
-            report_add(report, candidate);
-    }
-}
-
 void environment_build(const struct environment_request *request, struct strv *ret_env,
                        struct environment_report *ret_report)
 {
     const struct environment_policy *policy = request->policy ? request->policy : &default_policy;
     AUTO(candidates_done) struct candidates list = {0};
+    struct environment_report report = {0};
+    size_t len = 0;
 
-    collect_inherited(policy, request->base, &list);
+    /* Of two variables with the same name, getenv() sees the first: later ones get a lower rank by
+     * being added earlier. */
+    while (request->base && request->base[len])
+        len++;
+    while (len) {
+        struct candidate *candidate =
+            candidates_add_pair(&list, request->base[--len], ENVIRONMENT_INHERITED);
+
+        if (candidate)
+            judge_inherited(policy, candidate);
+    }
     for (size_t i = 0; i < policy->set.len; i++)
         candidates_add_pair(&list, policy->set.items[i], ENVIRONMENT_SET);
     if (request->thread_id)
         candidates_add(&list, alloc_str("CODEX_THREAD_ID"), request->thread_id, ENVIRONMENT_ADDED);
     judge_all(policy, &list);
-    add_markers(request, &list);
+    if (request->sandbox == ENVIRONMENT_SANDBOXED)
+        candidates_add_pair(&list, "CORDON_SANDBOX=linux", ENVIRONMENT_ADDED);
+    if (request->network == NETWORK_RESTRICTED) {
+        candidates_add_pair(&list, "CORDON_SANDBOX_NETWORK_DISABLED=1", ENVIRONMENT_ADDED);
+        candidates_add_pair(&list, "CODEX_SANDBOX_NETWORK_DISABLED=1", ENVIRONMENT_ADDED);
+    }
     if (list.len)
         qsort(list.items, list.len, sizeof *list.items, candidate_compare);
     *ret_env = (struct strv){0};
+    for (size_t i = 0; i < list.len; i++) {
+        const struct candidate *candidate = &list.items[i];
+
+        if (i && str_eq(candidate->name, list.items[i - 1].name))
+            continue; /* the first of each name counts */
+        if (!environment_reason_is_drop(candidate->reason))
+            strv_pushf(ret_env, "%s=%s", candidate->name, candidate->value);
+        if (!ret_report)
+            continue;
+        report.notes = alloc_grow(report.notes, report.len, &report.cap, sizeof *report.notes);
+        report.notes[report.len++] =
+            (struct environment_note){.name = alloc_str(candidate->name),
+                                      .reason = candidate->reason,
+                                      .pattern = alloc_str(candidate->pattern)};
+    }
     if (ret_report)
-        *ret_report = (struct environment_report){0};
-    candidates_emit(&list, ret_env, ret_report);
+        *ret_report = report;
 }

@@ -79,28 +79,22 @@ static bool read_path(struct index_reader *reader, size_t start)
     return reader->at <= reader->len;
 }
 
-static bool read_entry(struct index_reader *reader, bool *ret_is_submodule)
-{
-    size_t fixed = ENTRY_BYTES + reader->hash_extra;
-    size_t start = reader->at;
-    uint32_t flags;
-
-    if (reader->len - start < fixed + 2)
-        return false;
-    *ret_is_submodule = (read_u32(reader->bytes + start + MODE_OFFSET) & MODE_TYPE) == MODE_GITLINK;
-    flags = read_u32(reader->bytes + start + FLAGS_OFFSET + reader->hash_extra - 2) & 0xffff;
-    reader->at = start + fixed + (flags & FLAG_EXTENDED ? 2 : 0);
-    return read_path(reader, start);
-}
-
 static bool read_entries(struct index_reader *reader, uint32_t count, struct strv *ret)
 {
-    bool is_submodule;
+    size_t fixed = ENTRY_BYTES + reader->hash_extra;
 
     while (count--) {
-        if (!read_entry(reader, &is_submodule))
+        const unsigned char *entry = reader->bytes + reader->at;
+        size_t start = reader->at;
+        uint32_t flags;
+
+        if (reader->len - start < fixed + 2)
             return false;
-        if (is_submodule)
+        flags = read_u32(entry + FLAGS_OFFSET + reader->hash_extra - 2) & 0xffff;
+        reader->at = start + fixed + (flags & FLAG_EXTENDED ? 2 : 0);
+        if (!read_path(reader, start))
+            return false;
+        if ((read_u32(entry + MODE_OFFSET) & MODE_TYPE) == MODE_GITLINK)
             strv_push_take(
                 ret, alloc_strn(reader->path.data ? reader->path.data : "", reader->path.len));
     }

@@ -83,21 +83,6 @@ static struct glob_range glob_class_range(const char **at, const char *end)
     return range;
 }
 
-static bool glob_class_has(const char *class, const char *end, uint32_t wanted)
-{
-    const char *at = class + 1;
-    bool negate = *at == '!' || *at == '^';
-    bool found = false;
-
-    at += negate;
-    while (at < end - 1) {
-        struct glob_range range = glob_class_range(&at, end - 1);
-
-        found |= wanted >= range.low && wanted <= range.high;
-    }
-    return found != negate;
-}
-
 /* Matches one pattern item that is not a star against one character; moves both on when it fits. */
 static bool glob_item_matches(const char **pattern, const char **text)
 {
@@ -105,10 +90,18 @@ static bool glob_item_matches(const char **pattern, const char **text)
     const char *next_text = *text;
     const char *class_end = **pattern == '[' ? glob_class_end(*pattern) : NULL;
     uint32_t wanted = glob_char(&next_text);
-    bool fits;
+    bool fits = false;
 
     if (class_end) {
-        fits = glob_class_has(*pattern, class_end, wanted);
+        bool negate = *++next_pattern == '!' || *next_pattern == '^';
+
+        next_pattern += negate;
+        while (next_pattern < class_end - 1) {
+            struct glob_range range = glob_class_range(&next_pattern, class_end - 1);
+
+            fits |= wanted >= range.low && wanted <= range.high;
+        }
+        fits = fits != negate;
         next_pattern = class_end;
     } else if (**pattern == '?') {
         fits = true;
@@ -149,21 +142,6 @@ static bool glob_name_match(const char *pattern, const char *name)
     return *pattern == '\0';
 }
 
-static int glob_check_class(const char *class, const char *end, struct err *err)
-{
-    const char *at = class + 1;
-
-    at += *at == '!' || *at == '^';
-    while (at < end - 1) {
-        struct glob_range range = glob_class_range(&at, end - 1);
-
-        if (range.low > range.high)
-            return err_set(err, ERR_INVALID, "a range in %.*s runs backwards", (int)(end - class),
-                           class);
-    }
-    return 0;
-}
-
 /* ERR_INVALID when the component of a pattern is not a good one. */
 static int glob_name_check(const char *part, struct err *err)
 {
@@ -175,8 +153,15 @@ static int glob_name_check(const char *part, struct err *err)
         const char *end = *at == '[' ? glob_class_end(at) : NULL;
 
         if (end) {
-            if (glob_check_class(at, end, err))
-                return -1;
+            const char *member = at + 1 + (at[1] == '!' || at[1] == '^');
+
+            while (member < end - 1) {
+                struct glob_range range = glob_class_range(&member, end - 1);
+
+                if (range.low > range.high)
+                    return err_set(err, ERR_INVALID, "a range in %.*s runs backwards",
+                                   (int)(end - at), at);
+            }
             at = end - 1;
         } else if (*at == '{') {
             return err_set(err, ERR_INVALID,
@@ -264,15 +249,10 @@ struct glob {
 
 /* --- compiling --- */
 
-static bool is_any_depth(const char *part)
-{
-    return part[0] == '*' && part[1] == '*' && part[strspn(part, "*")] == '\0';
-}
-
 /* Adds a component to the fixed prefix while it has no live character, else to the parts. */
 static void glob_add_part(struct glob *glob, char *part)
 {
-    bool any_depth = is_any_depth(part);
+    bool any_depth = part[0] == '*' && part[1] == '*' && part[strspn(part, "*")] == '\0';
 
     if (glob->len == 0 && !glob_has_meta(part)) {
         AUTO_FREE char *name = glob_unescape(part);
@@ -289,25 +269,6 @@ static void glob_add_part(struct glob *glob, char *part)
     }
     glob->parts = alloc_grow(glob->parts, glob->len, &glob->cap, sizeof *glob->parts);
     glob->parts[glob->len++] = (struct glob_part){.text = part, .any_depth = any_depth};
-}
-
-static int glob_add_parts(struct glob *glob, const char *pattern, struct err *err)
-{
-    const char *at = pattern;
-
-    while (*(at += strspn(at, "/"))) {
-        size_t len = strcspn(at, "/");
-        AUTO_FREE char *part = alloc_strn(at, len);
-
-        if (glob_name_check(part, err))
-            return err_wrap(err, "pattern %s", pattern);
-        glob_add_part(glob, TAKE_PTR(part));
-        if (glob->len > GLOB_COMPONENTS_MAX)
-            return err_set(err, ERR_INVALID, "pattern %s: more than %d components", pattern,
-                           GLOB_COMPONENTS_MAX);
-        at += len;
-    }
-    return 0;
 }
 
 static void glob_free_slot(struct glob **slot)
@@ -329,8 +290,20 @@ struct glob *glob_compile(const char *pattern, struct err *err)
     }
     glob = alloc_zero(1, sizeof *glob);
     glob->prefix = alloc_str("/");
-    if (glob_add_parts(glob, pattern, err))
-        return NULL;
+    for (const char *at = pattern; *(at += strspn(at, "/")); at += strcspn(at, "/")) {
+        AUTO_FREE char *part = alloc_strn(at, strcspn(at, "/"));
+
+        if (glob_name_check(part, err)) {
+            err_wrap(err, "pattern %s", pattern);
+            return NULL;
+        }
+        glob_add_part(glob, TAKE_PTR(part));
+        if (glob->len > GLOB_COMPONENTS_MAX) {
+            err_set(err, ERR_INVALID, "pattern %s: more than %d components", pattern,
+                    GLOB_COMPONENTS_MAX);
+            return NULL;
+        }
+    }
     if (str_eq(glob->prefix, "/")) {
         err_set(err, ERR_INVALID, "pattern %s: has to start with the name of a directory", pattern);
         return NULL;

@@ -54,7 +54,7 @@ char *glob_escape(const char *text);    /* a pattern that matches just `text`; c
 char *glob_unescape(const char *text);  /* `\x` becomes `x`; caller frees */
 bool glob_has_escape(const char *text); /* has a backslash before one of `*?[]{}\` */
 
-struct glob;
+/* --- a whole tree --- */
 
 struct glob_hit {
     char *path;

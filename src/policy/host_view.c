@@ -109,29 +109,6 @@ static void host_dir_close(DIR **slot)
         closedir(*slot);
 }
 
-static int host_list_add(struct host_listing *listing, DIR *dir, const struct dirent *item,
-                         struct err *err)
-{
-    if (str_eq(item->d_name, ".") || str_eq(item->d_name, ".."))
-        return 0;
-    if (listing->len == HOST_LISTING_MAX)
-        return err_set(err, ERR_LIMIT, "more than %d entries", HOST_LISTING_MAX);
-    listing->items =
-        alloc_grow(listing->items, listing->len, &listing->cap, sizeof *listing->items);
-    listing->items[listing->len++] = (struct host_item){.name = alloc_str(item->d_name),
-                                                        .kind = host_item_kind(dirfd(dir), item)};
-    return 0;
-}
-
-static int host_open_failed(const char *path, struct err *err)
-{
-    enum err_code code = errno == EACCES ? ERR_FORBIDDEN : ERR_SYSTEM;
-
-    err_sys(err, "opening the directory %s", path);
-    err->code = code;
-    return -1;
-}
-
 static int host_real_list(const struct host_view *view, const char *path, struct host_listing *ret,
                           struct err *err)
 {
@@ -144,15 +121,25 @@ static int host_real_list(const struct host_view *view, const char *path, struct
     fd = sys_fault() ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return 0;
-    if (fd < 0)
-        return host_open_failed(path, err);
-    dir = fdopendir(fd);
-    if (!dir)
-        return host_open_failed(path, err);
+    dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!dir) {
+        enum err_code code = errno == EACCES ? ERR_FORBIDDEN : ERR_SYSTEM;
+
+        err_sys(err, "opening the directory %s", path);
+        err->code = code;
+        return -1;
+    }
     (void)TAKE_FD(fd);
-    while ((void)(errno = 0), (item = readdir(dir)))
-        if (host_list_add(&listing, dir, item, err))
-            return err_wrap(err, "listing %s", path);
+    while ((void)(errno = 0), (item = readdir(dir))) {
+        if (str_eq(item->d_name, ".") || str_eq(item->d_name, ".."))
+            continue;
+        if (listing.len == HOST_LISTING_MAX)
+            return err_set(err, ERR_LIMIT, "listing %s: more than %d entries", path,
+                           HOST_LISTING_MAX);
+        listing.items = alloc_grow(listing.items, listing.len, &listing.cap, sizeof *listing.items);
+        listing.items[listing.len++] = (struct host_item){.name = alloc_str(item->d_name),
+                                                          .kind = host_item_kind(dirfd(dir), item)};
+    }
     if (errno)
         return err_sys(err, "listing %s", path);
     if (listing.len)
@@ -247,16 +234,6 @@ static bool has_parent_component(const char *path)
     return false;
 }
 
-static int walk_missing(struct walk_state *state, const char *path, struct err *err)
-{
-    if (has_parent_component(state->rest))
-        return err_set(err, ERR_INVALID, "%s: the symlink %s goes through %s, which is missing",
-                       state->asked, state->walk.links[state->walk.links_len - 1].path, path);
-    walk_end(state, path_clean(path, state->rest + strspn(state->rest, "/")), PATH_MISSING,
-             ACCESS_MISSING);
-    return 0;
-}
-
 static int walk_link(struct walk_state *state, const char *path, struct err *err)
 {
     struct path_walk *walk = &state->walk;
@@ -298,7 +275,12 @@ static int walk_step(struct walk_state *state, const char *name, struct err *err
     case HOST_SYMLINK:
         return walk_link(state, path, err);
     case HOST_MISSING:
-        return walk_missing(state, path, err);
+        if (has_parent_component(state->rest))
+            return err_set(err, ERR_INVALID, "%s: the symlink %s goes through %s, which is missing",
+                           state->asked, state->walk.links[state->walk.links_len - 1].path, path);
+        walk_end(state, path_clean(path, state->rest + strspn(state->rest, "/")), PATH_MISSING,
+                 ACCESS_MISSING);
+        return 0;
     case HOST_HIDDEN:
         walk_end(state, TAKE_PTR(state->done), PATH_HIDDEN, ACCESS_DIR);
         return 0;

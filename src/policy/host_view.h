@@ -54,8 +54,6 @@ void host_listing_done(struct host_listing *listing);
 /* This machine. Never blocks on fifos or devices, changes nothing. */
 extern const struct host_view host_view_real;
 
-struct host_view;
-
 /* --- a path as the kernel would follow it: symlinks resolved one component at a time --- */
 
 enum path_end {

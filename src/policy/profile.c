@@ -16,17 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void profile_entry_done(struct profile_entry *entry)
-{
-    free(entry->path);
-    free(entry->subpath);
-    free(entry->origin);
-}
-
 static void profile_entries_done(struct profile_entries *entries)
 {
-    for (size_t i = 0; i < entries->len; i++)
-        profile_entry_done(&entries->items[i]);
+    for (size_t i = 0; i < entries->len; i++) {
+        free(entries->items[i].path);
+        free(entries->items[i].subpath);
+        free(entries->items[i].origin);
+    }
     free(entries->items);
     *entries = (struct profile_entries){0};
 }
@@ -133,12 +129,10 @@ bool profile_entry_equal(const struct profile_entry *a, const struct profile_ent
 
 /* --- entries as people write them --- */
 
-struct special {
+static const struct special {
     const char *name;
     enum profile_path_kind kind;
-};
-
-static const struct special specials[] = {
+} specials[] = {
     {":root", PROFILE_PATH_ROOT},
     {":minimal", PROFILE_PATH_MINIMAL},
     {":workspace_roots", PROFILE_PATH_PROJECT_ROOTS},
@@ -182,45 +176,34 @@ static char *strip_tree(char *text, enum access access)
     return text;
 }
 
-/* Whether a pattern is a good one can be said at once; where it starts does not matter for that.
- * It has to be UTF-8, because JSON could not carry it otherwise. */
-static int check_pattern(const char *pattern, struct err *err)
+static void add_entry(struct profile *profile, const struct profile_text *options,
+                      enum profile_path_kind kind, const char *path, const char *subpath)
 {
-    AUTO_FREE char *absolute = pattern[0] == '/' ? alloc_str(pattern) : path_join("/-", pattern);
-    struct glob *glob = NULL;
-
-    if (!utf8_is_valid(pattern, strlen(pattern)))
-        return err_set(err, ERR_INVALID, "a pattern is not UTF-8");
-    glob = glob_compile(absolute, err);
-    glob_free(glob);
-    return glob ? 0 : -1;
-}
-
-static void add_literal(struct profile *profile, const struct profile_text *options, char *path)
-{
-    struct profile_entry entry = {.path_kind = PROFILE_PATH_LITERAL,
+    /* it is copied, and only read */
+    struct profile_entry entry = {.path_kind = kind,
                                   .access = options->access,
-                                  .path = path,
+                                  .path = (char *)path,
+                                  .subpath = (char *)subpath,
                                   .origin = (char *)options->origin};
 
     profile_entries_add(&profile->entries, &entry);
 }
 
 /* Adds a pattern, absolute or relative to the workspace; one without a live character is the path
- * that it escapes. */
+ * that it escapes. Whether a pattern is a good one can be said at once; where it starts does not
+ * matter for that. It has to be UTF-8, because JSON could not carry it otherwise. */
 static int add_pattern(struct profile *profile, const struct profile_text *options, char *pattern,
                        struct err *err)
 {
-    struct profile_entry entry = {.path_kind = PROFILE_PATH_GLOB,
-                                  .access = options->access,
-                                  .path = strip_tree(pattern, options->access),
-                                  .origin = (char *)options->origin};
+    AUTO_FREE char *absolute = NULL;
+    struct glob *glob;
 
+    strip_tree(pattern, options->access);
     if (!glob_has_meta(pattern)) {
         AUTO_FREE char *plain = glob_unescape(pattern);
         AUTO_FREE char *path = path_clean("/", plain);
 
-        add_literal(profile, options, path);
+        add_entry(profile, options, PROFILE_PATH_LITERAL, path, NULL);
         return 0;
     }
     if (options->access != ACCESS_DENY)
@@ -228,9 +211,14 @@ static int add_pattern(struct profile *profile, const struct profile_text *optio
             err, ERR_INVALID,
             "the pattern \"%s\" can only deny; to allow a whole directory, name the directory",
             options->text);
-    if (check_pattern(pattern, err))
+    if (!utf8_is_valid(pattern, strlen(pattern)))
+        return err_set(err, ERR_INVALID, "a pattern is not UTF-8");
+    absolute = pattern[0] == '/' ? alloc_str(pattern) : path_join("/-", pattern);
+    glob = glob_compile(absolute, err);
+    if (!glob)
         return -1;
-    profile_entries_add(&profile->entries, &entry);
+    glob_free(glob);
+    add_entry(profile, options, PROFILE_PATH_GLOB, pattern, NULL);
     return 0;
 }
 
@@ -240,19 +228,15 @@ static int add_workspace(struct profile *profile, const struct profile_text *opt
 {
     AUTO_FREE char *text = strip_tree(alloc_strf("/%s", subpath), options->access);
     AUTO_FREE char *plain = is_pattern(text) ? glob_unescape(text) : alloc_str(text);
-    struct profile_entry entry = {.path_kind = PROFILE_PATH_PROJECT_ROOTS,
-                                  .access = options->access,
-                                  .subpath = plain[0] ? plain + 1 : NULL,
-                                  .origin = (char *)options->origin};
 
-    if (entry.subpath && !profile_subpath_is_valid(entry.subpath))
+    if (plain[0] && !profile_subpath_is_valid(plain + 1))
         return err_set(err, ERR_INVALID,
                        "\"%s\" is not a path below the workspace: no empty, \".\" or \"..\" "
                        "component may be in it",
                        options->text);
     if (glob_has_meta(text))
         return add_pattern(profile, options, text + 1, err);
-    profile_entries_add(&profile->entries, &entry);
+    add_entry(profile, options, PROFILE_PATH_PROJECT_ROOTS, NULL, plain[0] ? plain + 1 : NULL);
     return 0;
 }
 
@@ -262,24 +246,20 @@ static int add_token(struct profile *profile, const struct profile_text *options
     AUTO_FREE char *name =
         alloc_strn(options->text, slash ? (size_t)(slash - options->text) : strlen(options->text));
     const struct special *special = special_find(name);
-    struct profile_entry entry = {
-        .path_kind = special->kind, .access = options->access, .origin = (char *)options->origin};
+    bool is_unknown = special->kind == PROFILE_PATH_UNKNOWN;
 
     if (!utf8_is_valid(options->text, strlen(options->text)))
         return err_set(err, ERR_INVALID, "a name that starts with \":\" is not UTF-8");
     if (slash && special->kind == PROFILE_PATH_PROJECT_ROOTS)
         return add_workspace(profile, options, slash + 1, err);
-    if (slash && special->kind != PROFILE_PATH_UNKNOWN)
+    if (slash && !is_unknown)
         return err_set(err, ERR_INVALID, "%s takes no path below it; write the path itself", name);
-    if (special->kind == PROFILE_PATH_UNKNOWN && options->unknown == PROFILE_UNKNOWN_REFUSE)
+    if (is_unknown && options->unknown == PROFILE_UNKNOWN_REFUSE)
         return err_set(err, ERR_INVALID,
                        "%s is not one of :root, :minimal, :workspace_roots, :tmpdir, :slash_tmp",
                        name);
-    if (special->kind == PROFILE_PATH_UNKNOWN) {
-        entry.path = name;
-        entry.subpath = slash ? (char *)slash + 1 : NULL;
-    }
-    profile_entries_add(&profile->entries, &entry);
+    add_entry(profile, options, special->kind, is_unknown ? name : NULL,
+              is_unknown && slash ? slash + 1 : NULL);
     return 0;
 }
 
@@ -292,7 +272,7 @@ static int add_below(struct profile *profile, const struct profile_text *options
 
     if (!is_pattern(text)) {
         path = path_clean(dir, text);
-        add_literal(profile, options, path);
+        add_entry(profile, options, PROFILE_PATH_LITERAL, path, NULL);
         return 0;
     }
     escaped = glob_escape(dir);
@@ -334,18 +314,12 @@ bool profile_overlay_is_empty(const struct profile_overlay *overlay)
     return overlay->network != OVERLAY_NETWORK_ENABLED && overlay->entries.len == 0;
 }
 
-static bool entries_have(const struct profile_entries *entries, const struct profile_entry *wanted)
-{
-    for (size_t i = 0; i < entries->len; i++)
-        if (profile_entry_equal(&entries->items[i], wanted))
-            return true;
-    return false;
-}
-
 static void entries_add_new(struct profile_entries *entries, const struct profile_entry *entry)
 {
-    if (!entries_have(entries, entry))
-        profile_entries_add(entries, entry);
+    for (size_t i = 0; i < entries->len; i++)
+        if (profile_entry_equal(&entries->items[i], entry))
+            return;
+    profile_entries_add(entries, entry);
 }
 
 int profile_overlay_normalise(struct profile_overlay *overlay, struct err *err)
@@ -373,17 +347,12 @@ int profile_overlay_normalise(struct profile_overlay *overlay, struct err *err)
     return 0;
 }
 
-static bool is_enabled(const struct profile_overlay *overlay)
-{
-    return overlay->network == OVERLAY_NETWORK_ENABLED;
-}
-
 void profile_overlay_merge(const struct profile_overlay *a, const struct profile_overlay *b,
                            struct profile_overlay *ret)
 {
     struct profile_overlay merged = {.network = a->network ? a->network : b->network};
 
-    if (is_enabled(a) || is_enabled(b))
+    if (b->network == OVERLAY_NETWORK_ENABLED)
         merged.network = OVERLAY_NETWORK_ENABLED;
     merged.glob_scan_max_depth = a->glob_scan_max_depth > b->glob_scan_max_depth
                                      ? a->glob_scan_max_depth
@@ -399,7 +368,7 @@ void profile_overlay_apply(struct profile *profile, const struct profile_overlay
 {
     if (profile->kind == PROFILE_DISABLED)
         return;
-    if (is_enabled(overlay) && profile->network == NETWORK_RESTRICTED)
+    if (overlay->network == OVERLAY_NETWORK_ENABLED && profile->network == NETWORK_RESTRICTED)
         profile->network = NETWORK_ENABLED;
     if (profile->kind != PROFILE_MANAGED || profile->files != PROFILE_FILES_RESTRICTED)
         return;

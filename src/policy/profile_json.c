@@ -156,13 +156,12 @@ static int read_entry_path(const struct json_at *at, struct profile_entry *entry
     return 0;
 }
 
-static int read_entry(const struct json_at *at, struct strv *ignored,
-                      struct profile_entries *entries, struct err *err)
+static int read_entry(const struct json_at *at, struct strv *ignored, struct profile_entry *ret,
+                      struct err *err)
 {
     static const char *const keys[] = {"path", "access", "missing_path_behavior",
                                        "missingPathBehavior", NULL};
     static const char *const missing_words[] = {"skip", NULL};
-    AUTO(entry_done) struct profile_entry entry = {0};
     struct json_at path = json_at_field(at, "path");
     struct json_at access = json_at_field(at, "access");
     struct json_at missing;
@@ -170,63 +169,45 @@ static int read_entry(const struct json_at *at, struct strv *ignored,
 
     if (json_at_object(at, err) || json_at_check_keys(at, keys, ignored, err) ||
         json_field_either(at, keys[2], keys[3], &missing, err) ||
-        read_entry_path(&path, &entry, err) || json_at_string(&access, &word, err))
+        read_entry_path(&path, ret, err) || json_at_string(&access, &word, err))
         return -1;
-    if (!access_parse(word, &entry.access))
+    if (!access_parse(word, &ret->access))
         return json_at_fail(&access, err, "\"%.40s\" is not one of \"read\", \"write\", \"deny\"",
                             word);
     if (json_at_is_given(&missing)) {
-        entry.missing = PROFILE_MISSING_SKIP;
+        ret->missing = PROFILE_MISSING_SKIP;
         if (json_at_word(&missing, missing_words, &(size_t){0}, err))
             return -1;
     }
-    if (entry.path_kind == PROFILE_PATH_GLOB && entry.access != ACCESS_DENY)
+    if (ret->path_kind == PROFILE_PATH_GLOB && ret->access != ACCESS_DENY)
         return json_at_fail(&access, err, "a pattern can only be denied");
-    entry.origin = json_at_path(at);
-    profile_entries_add(entries, &entry);
     return 0;
 }
 
-static int read_list_len(const struct json_at *at, size_t *ret, struct err *err)
-{
-    if (json_at_array(at, ret, err))
-        return -1;
-    if (*ret > ENTRIES_MAX)
-        return json_at_fail(at, err, "has more than %d items", ENTRIES_MAX);
-    return 0;
-}
+enum list {
+    LIST_ENTRIES,
+    LIST_READ, /* of paths, each of them to be read; missing and null are empty */
+    LIST_WRITE,
+};
 
-/* Appends what the array `at` holds; each origin is the JSON path of the entry. */
-static int entries_from_json(const struct json_at *at, struct strv *ignored,
-                             struct profile_entries *entries, struct err *err)
-{
-    size_t len;
-
-    if (read_list_len(at, &len, err))
-        return -1;
-    for (size_t i = 0; i < len; i++) {
-        struct json_at item = json_at_item(at, i);
-
-        if (read_entry(&item, ignored, entries, err))
-            return -1;
-    }
-    return 0;
-}
-
-/* Appends one entry with `access` for every path in the array `at`; missing and null are empty. */
-static int entries_from_json_paths(const struct json_at *at, enum access access,
-                                   struct profile_entries *entries, struct err *err)
+/* Appends what the array `at` holds; each origin is the JSON path of the item. */
+static int read_list(const struct json_at *at, enum list list, struct strv *ignored,
+                     struct profile_entries *entries, struct err *err)
 {
     size_t len = 0;
 
-    if (json_at_is_given(at) && read_list_len(at, &len, err))
+    if ((list == LIST_ENTRIES || json_at_is_given(at)) && json_at_array(at, &len, err))
         return -1;
+    if (len > ENTRIES_MAX)
+        return json_at_fail(at, err, "has more than %d items", ENTRIES_MAX);
     for (size_t i = 0; i < len; i++) {
         struct json_at item = json_at_item(at, i);
         AUTO(entry_done)
-        struct profile_entry entry = {.path_kind = PROFILE_PATH_LITERAL, .access = access};
+        struct profile_entry entry = {.path_kind = PROFILE_PATH_LITERAL,
+                                      .access = list == LIST_WRITE ? ACCESS_WRITE : ACCESS_READ};
 
-        if (read_path(&item, &entry.path, err))
+        if (list == LIST_ENTRIES ? read_entry(&item, ignored, &entry, err)
+                                 : read_path(&item, &entry.path, err))
             return -1;
         entry.origin = json_at_path(&item);
         profile_entries_add(entries, &entry);
@@ -326,11 +307,11 @@ static int read_file_parts(const struct json_at *at, struct profile_entries *ent
     if (json_at_object(at, err) || json_at_check_keys(at, keys, NULL, err) ||
         json_field_either(at, keys[3], keys[4], &depth, err) || read_depth(&depth, ret_depth, err))
         return -1;
-    if (json_at_is_given(&list) && entries_from_json(&list, NULL, entries, err))
+    if (json_at_is_given(&list) && read_list(&list, LIST_ENTRIES, NULL, entries, err))
         return -1;
-    if (entries_from_json_paths(&read, ACCESS_READ, entries, err))
+    if (read_list(&read, LIST_READ, NULL, entries, err))
         return -1;
-    return entries_from_json_paths(&write, ACCESS_WRITE, entries, err);
+    return read_list(&write, LIST_WRITE, NULL, entries, err);
 }
 
 static int read_network_part(const struct json_at *at, enum overlay_network *ret, struct err *err)
@@ -373,7 +354,7 @@ static int read_file_system(const struct json_at *at, struct strv *ignored, stru
     if (json_at_check_keys(at, keys, ignored, err) ||
         read_depth(&depth, &ret->glob_scan_max_depth, err))
         return -1;
-    return entries_from_json(&entries, ignored, &ret->entries, err);
+    return read_list(&entries, LIST_ENTRIES, ignored, &ret->entries, err);
 }
 
 /* All readers of shapes: `keys` are those of the shape, and are checked already. */
@@ -464,7 +445,7 @@ static int read_legacy_workspace(const struct json_at *at, const char *const *ke
     options.exclude = (no_slash_tmp ? (unsigned)PROFILE_EXCLUDE_SLASH_TMP : 0) |
                       (no_tmpdir ? (unsigned)PROFILE_EXCLUDE_TMPDIR : 0);
     profile_init_workspace_write(ret, &options);
-    return entries_from_json_paths(&roots, ACCESS_WRITE, &ret->entries, err);
+    return read_list(&roots, LIST_WRITE, NULL, &ret->entries, err);
 }
 
 /* --- in --- */

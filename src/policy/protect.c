@@ -63,55 +63,32 @@ static bool is_writable_dir(const struct access_entry *entry)
     return entry && entry->access == ACCESS_WRITE && entry->kind == ACCESS_DIR;
 }
 
-/* The directory above `path`, which has a protected name and lies in a writable root, or is `path`
- * itself; caller frees. NULL when there is none. */
-static char *find_name_above(const struct access_map *map, const char *path)
-{
-    AUTO_FREE char *at = alloc_str(path);
-
-    while (at[1]) {
-        AUTO_FREE char *parent = path_parent(at);
-
-        if (protect_is_name(path_name(at)) && is_writable_dir(access_map_exact(map, parent)))
-            return TAKE_PTR(at);
-        free(at);
-        at = TAKE_PTR(parent);
-    }
-    return NULL;
-}
-
 /* A protected name that the user opened again is no root with names of its own, nor is a part of a
  * git directory; but a worktree in there is, and so is a workspace that some agent keeps in its
  * directory (~/.codex/worktrees/x). */
 static int is_root(const struct protect_run *run, const struct access_entry *entry, bool *ret,
                    struct err *err)
 {
-    AUTO_FREE char *name = find_name_above(run->map, entry->path);
+    AUTO_FREE char *at = alloc_str(entry->path);
     AUTO_FREE char *git = NULL;
     enum host_kind kind;
 
+    /* the nearest directory that has a protected name and lies in a writable root */
+    while (at[1]) {
+        AUTO_FREE char *parent = path_parent(at);
+
+        if (protect_is_name(path_name(at)) && is_writable_dir(access_map_exact(run->map, parent)))
+            break;
+        free(at);
+        at = TAKE_PTR(parent);
+    }
     *ret = true;
-    if (!name || (!str_eq(name, entry->path) && !str_eq(path_name(name), ".git")))
+    if (!at[1] || (!str_eq(at, entry->path) && !str_eq(path_name(at), ".git")))
         return 0;
     git = path_join(entry->path, ".git");
     if (run->view->kind(run->view, git, &kind, err))
         return -1;
     *ret = kind != HOST_MISSING;
-    return 0;
-}
-
-static int protect_find_roots(const struct protect_run *run, struct strv *ret_roots,
-                              struct err *err)
-{
-    for (size_t i = 0; i < run->map->len; i++) {
-        const struct access_entry *entry = &run->map->entries[i];
-        bool is_one = false;
-
-        if (is_writable_dir(entry) && is_root(run, entry, &is_one, err))
-            return -1;
-        if (is_one)
-            strv_push(ret_roots, entry->path);
-    }
     return 0;
 }
 
@@ -331,30 +308,10 @@ static bool has_file(const struct protect_run *run, const char *dir, const char 
     return run->view->kind(run->view, path, &kind, &ignored) == 0 && kind != HOST_MISSING;
 }
 
-/* The `.git` of the submodule at `path`: git enters it with a plain `git status` of the repository
- * around it, and obeys the configuration that it finds by way of it. */
-static int protect_submodule(const struct protect_run *run, const char *path, struct err *err)
-{
-    AUTO_FREE char *git = path_join(path, ".git");
-    enum host_kind kind;
-
-    if (!path_is_clean(git) || access_map_check(run->map, git) != ACCESS_WRITE ||
-        access_map_exact(run->map, git))
-        return 0;
-    if (run->view->kind(run->view, git, &kind, err))
-        return -1;
-    if (kind == HOST_SYMLINK)
-        return protect_symlink(run, git, err);
-    if (kind == HOST_HIDDEN)
-        return 0;
-    access_map_add(run->map, git, ACCESS_READ, protect_kind(kind), "git directory of a submodule")
-        ->is_protected = true;
-    access_map_sort(run->map);
-    return kind == HOST_FILE ? protect_git_file(run, path, git, err) : 0;
-}
-
 /* Submodules by the index, which the command cannot change. A repository without any is not read
- * for it; an index that makes no sense has none, for git as well. */
+ * for it; an index that makes no sense has none, for git as well. git enters a submodule with a
+ * plain `git status` of the repository around it, and obeys the configuration that it finds by way
+ * of its `.git`. */
 static int protect_submodules(const struct protect_run *run, const char *root, const char *git,
                               struct err *err)
 {
@@ -370,27 +327,25 @@ static int protect_submodules(const struct protect_run *run, const char *root, c
         return 0;
     for (size_t i = 0; i < paths.len; i++) {
         AUTO_FREE char *path = path_join(root, paths.items[i]);
+        AUTO_FREE char *file = path_join(path, ".git");
+        enum host_kind kind;
 
-        if (protect_submodule(run, path, err))
+        if (!path_is_clean(file) || access_map_check(run->map, file) != ACCESS_WRITE ||
+            access_map_exact(run->map, file))
+            continue;
+        if (run->view->kind(run->view, file, &kind, err))
+            return -1;
+        if (kind == HOST_SYMLINK && protect_symlink(run, file, err))
+            return -1;
+        if (kind == HOST_SYMLINK || kind == HOST_HIDDEN)
+            continue;
+        access_map_add(run->map, file, ACCESS_READ, protect_kind(kind),
+                       "git directory of a submodule")
+            ->is_protected = true;
+        access_map_sort(run->map);
+        if (kind == HOST_FILE && protect_git_file(run, path, file, err))
             return -1;
     }
-    return 0;
-}
-
-static int protect_add_pointers(const struct protect_run *run, const char *root, struct err *err)
-{
-    AUTO_FREE char *git = path_join(root, ".git");
-    const struct access_entry *entry = access_map_exact(run->map, git);
-
-    if (!entry || entry->access == ACCESS_WRITE)
-        return 0;
-    if (entry->kind == ACCESS_DIR && protect_submodules(run, root, git, err))
-        return -1;
-    entry = access_map_exact(run->map, git); /* the map has grown */
-    if (entry->kind == ACCESS_DIR)
-        return protect_common_dir(run, git, err);
-    if (entry->kind == ACCESS_FILE)
-        return protect_git_file(run, root, git, err);
     return 0;
 }
 
@@ -400,10 +355,28 @@ int protect_add(struct access_map *map, const struct host_view *view, const stru
     const struct protect_run run = {.map = map, .view = view, .reopened = reopened};
     AUTO(strv_done) struct strv roots = {0};
 
-    if (protect_find_roots(&run, &roots, err) || protect_add_names(&run, &roots, err))
-        return -1;
-    for (size_t i = 0; i < roots.len; i++)
-        if (protect_add_pointers(&run, roots.items[i], err))
+    for (size_t i = 0; i < map->len; i++) {
+        bool is_one = false;
+
+        if (is_writable_dir(&map->entries[i]) && is_root(&run, &map->entries[i], &is_one, err))
             return -1;
+        if (is_one)
+            strv_push(&roots, map->entries[i].path);
+    }
+    if (protect_add_names(&run, &roots, err))
+        return -1;
+    for (size_t i = 0; i < roots.len; i++) {
+        AUTO_FREE char *git = path_join(roots.items[i], ".git");
+        const struct access_entry *entry = access_map_exact(map, git);
+        enum access_kind kind = entry ? entry->kind : ACCESS_MISSING;
+
+        if (!entry || entry->access == ACCESS_WRITE)
+            continue;
+        if (kind == ACCESS_DIR && (protect_submodules(&run, roots.items[i], git, err) ||
+                                   protect_common_dir(&run, git, err)))
+            return -1;
+        if (kind == ACCESS_FILE && protect_git_file(&run, roots.items[i], git, err))
+            return -1;
+    }
     return 0;
 }

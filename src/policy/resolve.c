@@ -6,7 +6,7 @@
  *             -> protected names                                              policy/protect.h
  *             -> are the symlinks on the way out of the command's reach?      resolve_check_targets
  *             -> what patterns match, denied                                  resolve_patterns
- *             -> symlinks that a restricted root needs                        resolve_finish
+ *             -> symlinks that a restricted root needs                        profile_resolve
  *
  * The order of the steps is fixed and each works on the sorted result of the one before, so the
  * order of the entries in the profile does not matter.
@@ -106,22 +106,11 @@ static int resolve_add_target(struct resolution *run, const struct profile_entry
     return 0;
 }
 
-static struct target *resolve_last_target(struct resolution *run)
-{
-    return &run->targets[run->targets_len - 1];
-}
-
-static void resolve_drop_last_target(struct resolution *run)
-{
-    target_done(&run->targets[--run->targets_len]);
-}
-
 /* A workspace root inside of a git directory is not writable just for being the workspace, because
  * hooks and configuration would be. A worktree that was put there is. */
-static int resolve_guard_git_interior(struct resolution *run, struct err *err)
+static int resolve_guard_git_interior(const struct host_view *view, struct target *target,
+                                      struct err *err)
 {
-    const struct host_view *view = run->context->view;
-    struct target *target = resolve_last_target(run);
     AUTO_FREE char *slashed = alloc_strf("%s/", target->walk.path);
     AUTO_FREE char *git = path_join(target->walk.path, ".git");
     enum host_kind kind;
@@ -137,49 +126,6 @@ static int resolve_guard_git_interior(struct resolution *run, struct err *err)
         target->origin = origin;
         target->access = ACCESS_READ;
     }
-    return 0;
-}
-
-static int resolve_project_roots(struct resolution *run, const struct profile_entry *entry,
-                                 struct err *err)
-{
-    char *const *roots = run->context->workspace_roots;
-
-    for (size_t i = 0; roots && roots[i]; i++) {
-        AUTO_FREE char *path =
-            entry->subpath ? path_join(roots[i], entry->subpath) : alloc_str(roots[i]);
-
-        if (resolve_add_target(run, entry, path, err))
-            return -1;
-        if (!entry->subpath && resolve_guard_git_interior(run, err))
-            return -1;
-    }
-    return 0;
-}
-
-/* $TMPDIR is taken from an environment, not from the policy: a value that is not usable, or that
- * would open the whole disk, is no entry. */
-static int resolve_tmpdir(struct resolution *run, const struct profile_entry *entry,
-                          struct err *err)
-{
-    const char *tmpdir = run->context->tmpdir;
-
-    if (!tmpdir || tmpdir[0] != '/')
-        return 0;
-    if (resolve_add_target(run, entry, tmpdir, err))
-        return -1;
-    if (str_eq(resolve_last_target(run)->walk.path, "/"))
-        resolve_drop_last_target(run);
-    return 0;
-}
-
-static int resolve_slash_tmp(struct resolution *run, const struct profile_entry *entry,
-                             struct err *err)
-{
-    if (resolve_add_target(run, entry, "/tmp", err))
-        return -1;
-    if (resolve_last_target(run)->walk.kind != ACCESS_DIR)
-        resolve_drop_last_target(run);
     return 0;
 }
 
@@ -227,6 +173,9 @@ static int resolve_glob(struct resolution *run, const struct profile_entry *entr
 
 static int resolve_entry(struct resolution *run, const struct profile_entry *entry, struct err *err)
 {
+    char *const *roots = run->context->workspace_roots;
+    const char *tmpdir = run->context->tmpdir;
+
     switch (entry->path_kind) {
     case PROFILE_PATH_LITERAL:
         return resolve_add_target(run, entry, entry->path, err);
@@ -235,11 +184,34 @@ static int resolve_entry(struct resolution *run, const struct profile_entry *ent
     case PROFILE_PATH_ROOT:
         return resolve_add_target(run, entry, "/", err);
     case PROFILE_PATH_PROJECT_ROOTS:
-        return resolve_project_roots(run, entry, err);
+        for (size_t i = 0; roots && roots[i]; i++) {
+            AUTO_FREE char *path =
+                entry->subpath ? path_join(roots[i], entry->subpath) : alloc_str(roots[i]);
+
+            if (resolve_add_target(run, entry, path, err))
+                return -1;
+            if (!entry->subpath &&
+                resolve_guard_git_interior(run->context->view, &run->targets[run->targets_len - 1],
+                                           err))
+                return -1;
+        }
+        break;
     case PROFILE_PATH_TMPDIR:
-        return resolve_tmpdir(run, entry, err);
+        /* It is taken from an environment, not from the policy: a value that is not usable, or that
+         * would open the whole disk, is no entry. */
+        if (!tmpdir || tmpdir[0] != '/')
+            break;
+        if (resolve_add_target(run, entry, tmpdir, err))
+            return -1;
+        if (str_eq(run->targets[run->targets_len - 1].walk.path, "/"))
+            target_done(&run->targets[--run->targets_len]);
+        break;
     case PROFILE_PATH_SLASH_TMP:
-        return resolve_slash_tmp(run, entry, err);
+        if (resolve_add_target(run, entry, "/tmp", err))
+            return -1;
+        if (run->targets[run->targets_len - 1].walk.kind != ACCESS_DIR)
+            target_done(&run->targets[--run->targets_len]);
+        break;
     case PROFILE_PATH_MINIMAL: /* resolve_minimal() */
     case PROFILE_PATH_UNKNOWN:
         break;
@@ -266,34 +238,10 @@ static void resolve_map_target(struct resolution *run, const struct target *targ
             access_map_add_link(&run->map, walk->links[i].path, walk->links[i].target);
 }
 
-/* A guarded path that ends early narrows the place where it ends, and never grants anything there:
- * a directory that hides it gets its access; a file in its way becomes read-only, so that it cannot
- * be replaced by a directory. */
-static void resolve_narrow_target(const struct resolution *run, const struct target *target,
-                                  struct access_map *narrowed)
-{
-    const struct path_walk *walk = &target->walk;
-    enum access access = walk->end == PATH_HIDDEN ? target->access : ACCESS_READ;
-
-    if (walk->end != PATH_HIDDEN && walk->end != PATH_BLOCKED)
-        return;
-    if (target->access != ACCESS_WRITE && access_map_check(&run->map, walk->path) > access)
-        access_map_add(narrowed, walk->path, access, walk->kind, target->origin);
-}
-
-/* Denied is what "restricted" says anyway. */
-static void resolve_drop_root_deny(struct access_map *map)
-{
-    if (!map->len || !str_eq(map->entries[0].path, "/") || map->entries[0].access != ACCESS_DENY)
-        return;
-    free(map->entries[0].path);
-    free(map->entries[0].origin);
-    memmove(map->entries, map->entries + 1, --map->len * sizeof *map->entries);
-}
-
 static int resolve_entries(struct resolution *run, struct err *err)
 {
     const struct profile_entries *entries = &run->profile->entries;
+    struct access_map *map = &run->map;
     AUTO(access_map_done) struct access_map narrowed = {0};
 
     for (size_t i = 0; i < entries->len; i++)
@@ -301,12 +249,27 @@ static int resolve_entries(struct resolution *run, struct err *err)
             return -1;
     for (size_t i = 0; i < run->targets_len; i++)
         resolve_map_target(run, &run->targets[i]);
-    access_map_sort(&run->map);
-    for (size_t i = 0; i < run->targets_len; i++)
-        resolve_narrow_target(run, &run->targets[i], &narrowed);
-    access_map_add_all(&run->map, &narrowed);
-    access_map_sort(&run->map);
-    resolve_drop_root_deny(&run->map);
+    access_map_sort(map);
+    /* A guarded path that ends early narrows the place where it ends, and never grants anything
+     * there: a directory that hides it gets its access; a file in its way becomes read-only, so
+     * that it cannot be replaced by a directory. */
+    for (size_t i = 0; i < run->targets_len; i++) {
+        const struct target *target = &run->targets[i];
+        const struct path_walk *walk = &target->walk;
+        enum access access = walk->end == PATH_HIDDEN ? target->access : ACCESS_READ;
+
+        if ((walk->end == PATH_HIDDEN || walk->end == PATH_BLOCKED) &&
+            target->access != ACCESS_WRITE && access_map_check(map, walk->path) > access)
+            access_map_add(&narrowed, walk->path, access, walk->kind, target->origin);
+    }
+    access_map_add_all(map, &narrowed);
+    access_map_sort(map);
+    /* a denied root is what "restricted" says anyway */
+    if (map->len && str_eq(map->entries[0].path, "/") && map->entries[0].access == ACCESS_DENY) {
+        free(map->entries[0].path);
+        free(map->entries[0].origin);
+        memmove(map->entries, map->entries + 1, --map->len * sizeof *map->entries);
+    }
     return 0;
 }
 
@@ -319,27 +282,7 @@ static const char *const platform_roots[] = {
     "/lib64", "/lib32", "/libx32", "/nix/store", "/run/current-system/sw",
 };
 
-/* Only fills a gap, so that what the user wrote about such a directory, or one above it, stays. */
-static int resolve_platform_root(struct resolution *run, const char *path, const char *origin,
-                                 struct err *err)
-{
-    AUTO(path_walk_done) struct path_walk walk = {0};
-
-    if (path_walk(run->context->view, path, &walk, err))
-        return -1;
-    if (walk.end != PATH_FOUND)
-        return 0;
-    for (size_t i = 0; i < walk.links_len; i++)
-        access_map_add_link(&run->map, walk.links[i].path, walk.links[i].target);
-    if (access_map_find(&run->map, walk.path))
-        return 0;
-    if (protect_check_links(&run->map, path, walk.links, walk.links_len, err))
-        return err_wrap(err, "%s", origin);
-    access_map_add(&run->map, walk.path, ACCESS_READ, walk.kind, origin);
-    access_map_sort(&run->map);
-    return 0;
-}
-
+/* Only fills gaps, so that what the user wrote about such a directory, or one above it, stays. */
 static int resolve_minimal(struct resolution *run, struct err *err)
 {
     const struct profile_entries *entries = &run->profile->entries;
@@ -351,31 +294,27 @@ static int resolve_minimal(struct resolution *run, struct err *err)
             minimal = &entries->items[i];
     if (!minimal || access_map_full_read(&run->map))
         return 0;
-    for (size_t i = 0; i < sizeof platform_roots / sizeof *platform_roots; i++)
-        if (resolve_platform_root(run, platform_roots[i], minimal->origin, err))
+    for (size_t i = 0; i < sizeof platform_roots / sizeof *platform_roots; i++) {
+        const char *path = platform_roots[i];
+        AUTO(path_walk_done) struct path_walk walk = {0};
+
+        if (path_walk(run->context->view, path, &walk, err))
             return -1;
+        if (walk.end != PATH_FOUND)
+            continue;
+        for (size_t j = 0; j < walk.links_len; j++)
+            access_map_add_link(&run->map, walk.links[j].path, walk.links[j].target);
+        if (access_map_find(&run->map, walk.path))
+            continue;
+        if (protect_check_links(&run->map, path, walk.links, walk.links_len, err))
+            return err_wrap(err, "%s", minimal->origin);
+        access_map_add(&run->map, walk.path, ACCESS_READ, walk.kind, minimal->origin);
+        access_map_sort(&run->map);
+    }
     return 0;
 }
 
 /* --- guards --- */
-
-static int resolve_protect(struct resolution *run, struct err *err)
-{
-    /* any glob narrows, also one that matches nothing today */
-    if (run->patterns_len == 0 && access_map_full_write(&run->map))
-        return 0;
-    return protect_add(&run->map, run->context->view, &run->reopened, err);
-}
-
-/* What is writable right above the target is the command's anyway, wherever a symlink leads to it.
- */
-static bool is_writable_anyway(const struct resolution *run, const struct target *target)
-{
-    AUTO_FREE char *above = path_parent(target->walk.path);
-
-    return target->access == ACCESS_WRITE && target->walk.path[1] &&
-           access_map_check(&run->map, above) == ACCESS_WRITE;
-}
 
 /* A symlink that the command can replace may lead elsewhere in the next run: then a guard would
  * stand in the wrong place, and a grant would open what the user never named. */
@@ -383,10 +322,15 @@ static int resolve_check_targets(const struct resolution *run, struct err *err)
 {
     for (size_t i = 0; i < run->targets_len; i++) {
         const struct target *target = &run->targets[i];
+        const struct path_walk *walk = &target->walk;
+        AUTO_FREE char *above = path_parent(walk->path);
 
-        if (!is_writable_anyway(run, target) &&
-            protect_check_links(&run->map, target->asked, target->walk.links,
-                                target->walk.links_len, err))
+        /* what is writable right above the target is the command's anyway, wherever a symlink leads
+         * to it */
+        if (target->access == ACCESS_WRITE && walk->path[1] &&
+            access_map_check(&run->map, above) == ACCESS_WRITE)
+            continue;
+        if (protect_check_links(&run->map, target->asked, walk->links, walk->links_len, err))
             return err_wrap(err, "%s", target->origin);
     }
     return 0;
@@ -399,40 +343,27 @@ enum {
     PATTERN_VISITS_MAX = 2000000, /* directory entries looked at, for each pattern */
 };
 
-/* Where the fixed part of a pattern is; NULL in `*ret` when nothing is there to match.
- * ERR_FORBIDDEN when it leads through a symlink that the command could replace. */
-static int pattern_find_root(const struct resolution *run, const struct deny_pattern *pattern,
-                             struct access_map *denied, char **ret, struct err *err)
-{
-    const char *prefix = glob_prefix(pattern->glob);
-    AUTO(path_walk_done) struct path_walk walk = {0};
-
-    *ret = NULL;
-    if (path_walk(run->context->view, prefix, &walk, err) ||
-        protect_check_links(&run->map, prefix, walk.links, walk.links_len, err))
-        return -1;
-    if (walk.end == PATH_HIDDEN)
-        access_map_add(denied, walk.path, ACCESS_DENY, walk.kind, pattern->origin);
-    if (walk.end == PATH_FOUND)
-        *ret = TAKE_PTR(walk.path);
-    return 0;
-}
-
+/* Adds the matches of a pattern to `hits`, and what they deny to `denied`. ERR_FORBIDDEN when its
+ * fixed part leads through a symlink that the command could replace. */
 static int pattern_expand(const struct resolution *run, const struct deny_pattern *pattern,
                           struct access_map *denied, struct glob_hits *hits, struct err *err)
 {
     AUTO_FREE char *origin = alloc_strf("%s, pattern %s", pattern->origin, pattern->text);
-    AUTO_FREE char *root = NULL;
+    AUTO(path_walk_done) struct path_walk root = {0};
+    const char *prefix = glob_prefix(pattern->glob);
     struct glob_walk walk = {.view = run->context->view,
                              .max_depth = run->profile->glob_scan_max_depth,
                              .matches_max = PATTERN_MATCHES_MAX,
                              .visits_max = PATTERN_VISITS_MAX};
     size_t first = hits->len;
 
-    if (pattern_find_root(run, pattern, denied, &root, err))
+    if (path_walk(walk.view, prefix, &root, err) ||
+        protect_check_links(&run->map, prefix, root.links, root.links_len, err))
         return err_wrap(err, "%s", origin);
-    walk.root = root;
-    if (root && glob_expand(pattern->glob, &walk, hits, err))
+    if (root.end == PATH_HIDDEN)
+        access_map_add(denied, root.path, ACCESS_DENY, root.kind, pattern->origin);
+    walk.root = root.path;
+    if (root.end == PATH_FOUND && glob_expand(pattern->glob, &walk, hits, err))
         return err_wrap(err, "%s", origin);
     for (size_t i = first; i < hits->len; i++)
         if (hits->items[i].kind != HOST_SYMLINK)
@@ -480,11 +411,30 @@ static int resolve_patterns(struct resolution *run, struct err *err)
     return 0;
 }
 
-/* Symlinks that an entry covers are shown, or hidden, by it. */
-static void resolve_finish(struct access_map *map)
+int profile_resolve(const struct profile *profile, const struct resolve_context *context,
+                    struct access_map *ret, struct err *err)
 {
+    AUTO(resolution_done) struct resolution run = {.profile = profile, .context = context};
+    struct access_map *map = &run.map;
     size_t kept = 0;
 
+    if (profile->kind != PROFILE_MANAGED || profile->files == PROFILE_FILES_UNRESTRICTED) {
+        bool is_disabled = profile->kind == PROFILE_DISABLED;
+
+        *ret = (struct access_map){.network = is_disabled ? NETWORK_ENABLED : profile->network};
+        return 0;
+    }
+    map->restricted = true;
+    map->network = profile->network;
+    if (resolve_entries(&run, err) || resolve_minimal(&run, err))
+        return -1;
+    /* any glob narrows, also one that matches nothing today */
+    if ((run.patterns_len || !access_map_full_write(map)) &&
+        protect_add(map, context->view, &run.reopened, err))
+        return -1;
+    if (resolve_check_targets(&run, err) || resolve_patterns(&run, err))
+        return -1;
+    /* symlinks that an entry covers are shown, or hidden, by it */
     for (size_t i = 0; i < map->links_len; i++) {
         if (!access_map_find(map, map->links[i].path)) {
             map->links[kept++] = map->links[i];
@@ -495,26 +445,7 @@ static void resolve_finish(struct access_map *map)
     }
     map->links_len = kept;
     access_map_sort(map);
-}
-
-int profile_resolve(const struct profile *profile, const struct resolve_context *context,
-                    struct access_map *ret, struct err *err)
-{
-    AUTO(resolution_done) struct resolution run = {.profile = profile, .context = context};
-
-    if (profile->kind != PROFILE_MANAGED || profile->files == PROFILE_FILES_UNRESTRICTED) {
-        bool is_disabled = profile->kind == PROFILE_DISABLED;
-
-        *ret = (struct access_map){.network = is_disabled ? NETWORK_ENABLED : profile->network};
-        return 0;
-    }
-    run.map.restricted = true;
-    run.map.network = profile->network;
-    if (resolve_entries(&run, err) || resolve_minimal(&run, err) || resolve_protect(&run, err) ||
-        resolve_check_targets(&run, err) || resolve_patterns(&run, err))
-        return -1;
-    resolve_finish(&run.map);
-    *ret = run.map;
-    run.map = (struct access_map){0};
+    *ret = *map;
+    *map = (struct access_map){0};
     return 0;
 }

@@ -369,22 +369,6 @@ static const struct {
     {"socks_url", TOML_STRING},
 };
 
-/* An empty table, or `mitm = false`, asks for nothing. */
-static int refuse_mitm(const struct chain *chain, struct err *err)
-{
-    for (size_t i = 0; i < chain->len; i++) {
-        const struct toml_node *node = toml_find(toml_find(chain->levels[i], "network"), "mitm");
-
-        if (node && (node->kind == TOML_BOOLEAN ? node->boolean : node->len > 0)) {
-            config_fail(chain->config, node, err,
-                        "mitm: rules on the content of connections are not supported");
-            err->code = ERR_UNSUPPORTED;
-            return -1;
-        }
-    }
-    return 0;
-}
-
 /* What the merged table says about the network as a whole. ERR_UNSUPPORTED for rules on the content
  * of connections (`mitm`), which nothing here would enforce. */
 static int read_network(const struct chain *chain, enum network_access *ret, struct err *err)
@@ -405,8 +389,19 @@ static int read_network(const struct chain *chain, enum network_access *ret, str
                        &(const struct toml_node *){NULL}, err))
             return -1;
     if (count_rules(chain, "domains", &domains, err) ||
-        count_rules(chain, "unix_sockets", &sockets, err) || refuse_mitm(chain, err))
+        count_rules(chain, "unix_sockets", &sockets, err))
         return -1;
+    for (size_t i = 0; i < chain->len; i++) {
+        const struct toml_node *node = toml_find(toml_find(chain->levels[i], "network"), "mitm");
+
+        /* an empty table, or `mitm = false`, asks for nothing */
+        if (!node || !(node->kind == TOML_BOOLEAN ? node->boolean : node->len > 0))
+            continue;
+        config_fail(chain->config, node, err,
+                    "mitm: rules on the content of connections are not supported");
+        err->code = ERR_UNSUPPORTED;
+        return -1;
+    }
     if (!enabled || !enabled->boolean)
         *ret = NETWORK_RESTRICTED;
     else

@@ -170,13 +170,6 @@ static int skip_comment(struct parser *p)
     return 0;
 }
 
-static int end_line(struct parser *p)
-{
-    if (skip_comment(p))
-        return -1;
-    return peek(p) == AT_END || take_newline(p) ? 0 : fail_expected(p, "the end of the line");
-}
-
 /* --- strings --- */
 
 static void add_character(struct buf *text, uint32_t c)
@@ -742,8 +735,10 @@ static int read_document(struct parser *p, struct toml_node *root)
             return -1;
         if (c != '[' && c != '#' && c != AT_END && !at_newline(p) && read_key_value(p, table))
             return -1;
-        if (end_line(p))
+        if (skip_comment(p))
             return -1;
+        if (peek(p) != AT_END && !take_newline(p))
+            return fail_expected(p, "the end of the line");
     }
     return 0;
 }
