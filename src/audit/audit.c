@@ -162,9 +162,15 @@ static void fill_records(const struct note *notes, size_t len, struct audit_reco
 
 /* --- spans --- */
 
-/* Keeps what has begun until it has ended; what is kept is taken out of the notes. */
-static void keep_begun(struct audit *audit)
+/* Also keeps what has begun until it has ended; what is kept is taken out of the notes. */
+static void export(struct audit *audit)
 {
+    size_t len = audit->begun_len + audit->len;
+    AUTO_FREE struct audit_record *records = alloc_zero(len, sizeof *records);
+
+    fill_records(audit->begun, audit->begun_len, records);
+    fill_records(audit->notes, audit->len, records + audit->begun_len);
+    otlp_export(&audit->senders, records, len);
     for (size_t i = 0; i < audit->len; i++) {
         struct note *note = &audit->notes[i];
 
@@ -180,17 +186,6 @@ static void keep_begun(struct audit *audit)
         audit->begun[audit->begun_len++] = *note;
         *note = (struct note){.event = AUDIT_OUTPUT}; /* any but what is looked for */
     }
-}
-
-static void export(struct audit *audit)
-{
-    size_t len = audit->begun_len + audit->len;
-    AUTO_FREE struct audit_record *records = alloc_zero(len, sizeof *records);
-
-    fill_records(audit->begun, audit->begun_len, records);
-    fill_records(audit->notes, audit->len, records + audit->begun_len);
-    otlp_export(&audit->senders, records, len);
-    keep_begun(audit);
 }
 
 /* --- all of it --- */

@@ -274,20 +274,6 @@ int audit_store_head(struct audit_store *store, struct audit_link *ret, struct e
 
 /* --- writing --- */
 
-static int insert(struct audit_store *store, sqlite3_stmt *statement,
-                  const struct audit_record *record, struct err *err)
-{
-    const struct audit_text texts[] = {record->event, record->session, record->body};
-
-    sqlite3_reset(statement);
-    sqlite3_bind_int64(statement, 1, (int64_t)record->link.seq);
-    sqlite3_bind_int64(statement, 2, (int64_t)record->time_ns);
-    for (int i = 0; i < 3; i++)
-        sqlite3_bind_text(statement, 3 + i, texts[i].at, (int)texts[i].len, SQLITE_STATIC);
-    sqlite3_bind_blob(statement, 6, record->link.hash, AUDIT_HASH_SIZE, SQLITE_STATIC);
-    return store_step(store, statement, err);
-}
-
 int audit_store_find_new(const struct audit_tail *tail, const struct audit_link *head, size_t *ret,
                          struct err *err)
 {
@@ -316,9 +302,19 @@ static int import(struct audit_store *store, const struct audit_tail *tail, stru
     if (!statement || audit_store_head(store, &head, err) ||
         audit_store_find_new(tail, &head, &at, err))
         return -1;
-    for (; at < tail->len; at++)
-        if (insert(store, statement, &tail->items[at], err))
+    for (; at < tail->len; at++) {
+        const struct audit_record *record = &tail->items[at];
+        const struct audit_text texts[] = {record->event, record->session, record->body};
+
+        sqlite3_reset(statement);
+        sqlite3_bind_int64(statement, 1, (int64_t)record->link.seq);
+        sqlite3_bind_int64(statement, 2, (int64_t)record->time_ns);
+        for (int i = 0; i < 3; i++)
+            sqlite3_bind_text(statement, 3 + i, texts[i].at, (int)texts[i].len, SQLITE_STATIC);
+        sqlite3_bind_blob(statement, 6, record->link.hash, AUDIT_HASH_SIZE, SQLITE_STATIC);
+        if (store_step(store, statement, err))
             return -1;
+    }
     return 0;
 }
 
@@ -438,27 +434,22 @@ static int check_record(void *data, const struct audit_record *record, struct er
     return 0;
 }
 
-static int check_structure(struct audit_store *store, struct err *err)
-{
-    AUTO_STATEMENT sqlite3_stmt *statement = store_query(store, "PRAGMA integrity_check(1)", err);
-    const char *said;
-
-    if (!statement || store_step(store, statement, err) < 0)
-        return -1;
-    said = (const char *)sqlite3_column_text(statement, 0);
-    if (said && strcmp(said, "ok") == 0)
-        return 0;
-    return err_set(err, ERR_INVALID, "%s is damaged: %s", store->path, said ? said : "no answer");
-}
-
 int audit_store_verify(struct audit_store *store, struct audit_link *ret_head,
                        uint64_t *ret_records, struct err *err)
 {
+    AUTO_STATEMENT sqlite3_stmt *structure = NULL;
     struct walk walk = {.store = store};
+    const char *said;
 
-    if (store_anchor(store, &walk.last, err) || audit_store_each(store, check_record, &walk, err) ||
-        check_structure(store, err))
+    if (store_anchor(store, &walk.last, err) || audit_store_each(store, check_record, &walk, err))
         return -1;
+    structure = store_query(store, "PRAGMA integrity_check(1)", err);
+    if (!structure || store_step(store, structure, err) < 0)
+        return -1;
+    said = (const char *)sqlite3_column_text(structure, 0);
+    if (!said || strcmp(said, "ok") != 0)
+        return err_set(err, ERR_INVALID, "%s is damaged: %s", store->path,
+                       said ? said : "no answer");
     *ret_head = walk.last;
     *ret_records = walk.count;
     return 0;

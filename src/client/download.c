@@ -119,22 +119,7 @@ static int local_file_open(struct local_file *file, const char *path, const char
     return open_beside(file, real, info.st_mode & 0777, err);
 }
 
-/* Puts it in its place. */
-static int local_file_commit(struct local_file *file, struct err *err)
-{
-    int fd = TAKE_FD(file->fd);
-
-    if (close(fd))
-        return err_sys(err, "writing %s", file->path ? file->path : "the copy");
-    if (!file->making)
-        return 0;
-    if (rename(file->making, file->path))
-        return err_sys(err, "putting %s in its place", file->path);
-    free(TAKE_PTR(file->making));
-    return 0;
-}
-
-/* Without a commit nothing is left. */
+/* What is not in its place by then is taken away. */
 static void local_file_done(struct local_file *file)
 {
     if (file->fd >= 0)
@@ -322,10 +307,19 @@ static int download_single(struct cp *cp, const struct remote_file *from, const 
 {
     AUTO(local_file_done) struct local_file file = {.fd = -1};
 
-    if (local_file_open(&file, to, path_name(from->path), err) ||
-        download_contents(cp, from, file.fd, file.path ? file.path : "the copy", err))
+    const char *name;
+
+    if (local_file_open(&file, to, path_name(from->path), err))
         return -1;
-    return local_file_commit(&file, err);
+    name = file.path ? file.path : "the copy";
+    if (download_contents(cp, from, file.fd, name, err))
+        return -1;
+    if (close(TAKE_FD(file.fd)))
+        return err_sys(err, "writing %s", name);
+    if (file.making && rename(file.making, file.path))
+        return err_sys(err, "putting %s in its place", name);
+    free(TAKE_PTR(file.making));
+    return 0;
 }
 
 /* Into a directory that is there it goes under its own name. The directory that all goes to may be

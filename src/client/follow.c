@@ -260,17 +260,6 @@ void follow_chunk(struct follow *follow, const json_t *chunk)
                           base64_decoded_len(json_string_value(text), json_string_length(text)));
 }
 
-static void on_gap(struct follow *follow, const json_t *params)
-{
-    json_int_t offset = json_integer_value(json_object_get(params, "offset"));
-    json_int_t bytes = json_integer_value(json_object_get(params, "bytes"));
-
-    follow->options.console->say("%" JSON_INTEGER_FORMAT " bytes from byte %" JSON_INTEGER_FORMAT
-                                 " on are not kept any more",
-                                 bytes, offset);
-    reach(follow, (uint64_t)offset + (uint64_t)bytes);
-}
-
 static void on_exited(struct follow *follow, const json_t *params)
 {
     struct json_at root = json_at_root(params);
@@ -292,7 +281,14 @@ static void follow_take(struct follow *follow, const char *method, const json_t 
     if (str_eq(method, "process/output")) {
         follow_chunk(follow, params);
     } else if (str_eq(method, "process/gap")) {
-        on_gap(follow, params);
+        json_int_t offset = json_integer_value(json_object_get(params, "offset"));
+        json_int_t bytes = json_integer_value(json_object_get(params, "bytes"));
+
+        follow->options.console->say("%" JSON_INTEGER_FORMAT
+                                     " bytes from byte %" JSON_INTEGER_FORMAT
+                                     " on are not kept any more",
+                                     bytes, offset);
+        reach(follow, (uint64_t)offset + (uint64_t)bytes);
     } else if (str_eq(method, "process/exited")) {
         on_exited(follow, params);
     } else if (str_eq(method, "process/closed")) {

@@ -294,24 +294,11 @@ static void sender_on_retry(void *data)
 
 /* --- reading --- */
 
-/* What is left of the typed bytes for the process; sets is_detaching. */
-static void sender_filter(struct stdin_sender *sender, const char *typed, size_t len)
-{
-    const struct stdin_sender_options *options = &sender->options;
-    struct detach_key none = {.len = 0};
-
-    sender->is_detaching = detach_key_filter(options->detach ? options->detach : &none, typed, len,
-                                             sender->piece, &sender->len);
-    if (!(options->flags & STDIN_SENDER_MUTE))
-        return;
-    if (sender_is_raw(sender) && memchr(sender->piece, interrupt_key, sender->len))
-        sender->is_detaching = true;
-    sender->len = 0;
-}
-
 static void sender_read(void *data)
 {
     struct stdin_sender *sender = data;
+    const struct stdin_sender_options *options = &sender->options;
+    struct detach_key none = {.len = 0};
     char typed[PIECE];
     ssize_t n = read(STDIN_FILENO, typed, sizeof typed);
 
@@ -324,7 +311,13 @@ static void sender_read(void *data)
         sender_end(sender);
         return;
     }
-    sender_filter(sender, typed, (size_t)n);
+    sender->is_detaching = detach_key_filter(options->detach ? options->detach : &none, typed,
+                                             (size_t)n, sender->piece, &sender->len);
+    if (options->flags & STDIN_SENDER_MUTE) {
+        if (sender_is_raw(sender) && memchr(sender->piece, interrupt_key, sender->len))
+            sender->is_detaching = true;
+        sender->len = 0;
+    }
     sender->number++;
     if (sender->len)
         sender_send(sender);
