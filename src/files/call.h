@@ -74,7 +74,7 @@ struct files_request {
     size_t data_len;
 };
 
-/* Failures say by code and errno what they are (error.h). fs/open answers with `reply->fd`. */
+/* Failures say by code and errno what they are (error_code()). fs/open answers with `reply->fd`. */
 int files_call(const struct files_request *request, struct reply *reply, struct err *err);
 
 /* The handlers, one per method. */

@@ -1,4 +1,4 @@
-/* See found.h. One walk as fs/walk does it, bounded in depth, directories and names; then the files
+/* See discover.h. One walk as fs/walk does it, bounded in depth, directories and names; then the files
  * are read, bounded each and together. What is missing is normal. The words of warnings and
  * failures, and every bound, are those of Codex 0.169.0 (tests/cases/discovery): a client may show
  * or look for them. */

@@ -6,15 +6,14 @@
  * A Unix socket says which process connected. TCP does not; but both ends of a connection within a
  * host are sockets of its kernel, which can be asked for the other one (sock_diag(7)): its user,
  * and its inode number. To find the processes that have that inode open takes a search of all of
- * them, which is made in small steps, one in a round of the loop, so that
- * connected clients go on meanwhile. However many wait, one search serves them all: those that were
- * there when it began. The others wait for the next one. A socket that could not be found is
- * searched for once more, since a process may hand its connection on to another, as servers and
- * their workers do.
+ * them, which is made in small steps, one in a round of the loop, so that connected clients go on
+ * meanwhile. However many wait, one search serves them all: those that were there when it began. The
+ * others wait for the next one. A socket that could not be found is searched for once more, since a
+ * process may hand its connection on to another, as servers and their workers do.
  *
  * A request may be withdrawn while it waits; the search goes by inodes and knows nothing of it.
  *
- * One search of /proc. Processes come in the order of their numbers, and what each has open in the
+ * In a search of /proc, processes come in the order of their numbers, and what each has open in the
  * order of descriptors; the two positions are all that a step leaves to the next one. Steps are
  * counted in system calls, because the number of a process's descriptors is not known beforehand.
  *
@@ -31,9 +30,9 @@
  *   of /proc can make certain, however fast: a command that wants to can keep its descriptor in the
  *   queue of a socket pair, where it is in no process's table. To hand it to a process that was
  *   seen already, or to fork one, is no better a way to hide. What is gained so is nothing: the
- *   socket is not found then unless it is open in a process that is not
- *   sandboxed. Forking alone does not hide anything, because new processes get higher numbers; to
- *   come to lower ones takes as many forks as there are numbers.
+ *   socket is not found then unless it is open in a process that is not sandboxed. Forking alone
+ *   does not hide anything, because new processes get higher numbers; to come to lower ones takes
+ *   as many forks as there are numbers.
  *
  * No process is left out because of its user or its name: any process that has the socket open
  * counts. Two kinds are empty by themselves: threads of the kernel, and those that may not be
@@ -330,7 +329,7 @@ static void holders_next_process(struct socket_holders *holders)
     holders->pid = (pid_t)strtol(name, NULL, 10);
     holders->kind = UNKNOWN;
     if (holders->files.fd < 0 && errno != ENOENT && errno != ESRCH && errno != EACCES &&
-        errno != EPERM) /* it has neither ended, nor may it not be inspected */
+        errno != EPERM) /* neither ended nor closed to us */
         holders->is_blind = true;
 }
 
