@@ -336,7 +336,8 @@ int launch_signal(struct launch *launch, int signal, bool everything, struct err
 {
     struct request request = {signal, everything};
 
-    if (send(launch->status, &request, sizeof request, MSG_NOSIGNAL) < 0 && errno != EPIPE)
+    if (send(launch->status, &request, sizeof request, MSG_NOSIGNAL) < 0 && errno != EPIPE &&
+        errno != ECONNRESET)
         return err_sys(err, "sending a signal");
     return 0;
 }
