@@ -70,17 +70,6 @@ static int input_flush(struct input *input)
     return 0;
 }
 
-/* The line discipline reads its end-of-file byte as "end of input" only at the start of a line;
- * behind a begun line it takes two. */
-static void input_queue_eof(struct input *input)
-{
-    char eof = pty_eof_byte(input->pty);
-
-    if (input->last && input->last != '\n')
-        buf_append(&input->queue, &eof, 1);
-    buf_append(&input->queue, &eof, 1);
-}
-
 static void input_on_writable(void *data, int fd, unsigned ready)
 {
     struct input *input = data;
@@ -96,7 +85,8 @@ static void input_on_writable(void *data, int fd, unsigned ready)
         input_close(input);
     } else if (input->has_refused) {
         input->has_refused = false;
-        input->on_event(input->data, INPUT_ROOM);
+        if (input->on_event)
+            input->on_event(input->data, INPUT_ROOM);
     }
 }
 
@@ -141,8 +131,14 @@ void input_end(struct input *input)
     if (input->fd < 0 || input->is_ending)
         return;
     input->is_ending = true;
-    if (input->pty)
-        input_queue_eof(input);
+    /* The line discipline reads its end-of-file byte as "end of input" only at the start of a line;
+     * behind a begun line it takes two. */
+    if (input->pty) {
+        char eof[2];
+
+        memset(eof, pty_eof_byte(input->pty), sizeof eof);
+        buf_append(&input->queue, eof, input->last && input->last != '\n' ? 2 : 1);
+    }
     loop_watch_set(input->watch, LOOP_WRITE);
 }
 
@@ -153,12 +149,6 @@ void command_stdio_init(struct command_stdio *stdio)
     *stdio = (struct command_stdio){.pty = {.master = -1, .slave = -1}, .input = {.fd = -1}};
     for (int i = 0; i < STREAM_COUNT; i++)
         stdio->out[i] = (struct command_stream){.stdio = stdio, .stream = (enum stream)i, .fd = -1};
-}
-
-static int stdio_open_null(struct command_stdio_child *child, struct err *err)
-{
-    child->fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    return child->fds[0] < 0 ? err_sys(err, "opening /dev/null") : 0;
 }
 
 static int stdio_open_input(struct command_stdio *stdio, struct loop *loop,
@@ -188,23 +178,17 @@ static int stdio_open_pipes(struct command_stdio *stdio, const struct process_op
                             struct command_stdio_child *child, struct err *err)
 {
     child->is_owned = true;
-    if (options->input == PROCESS_STDIN_NULL ? stdio_open_null(child, err)
-                                             : stdio_open_input(stdio, options->loop, child, err))
+    if (options->input == PROCESS_STDIN_NULL) {
+        child->fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (child->fds[0] < 0)
+            return err_sys(err, "opening /dev/null");
+    } else if (stdio_open_input(stdio, options->loop, child, err)) {
         return -1;
-    if (stdio_open_output(stdio, STREAM_STDOUT, child, err))
-        return -1;
-    return stdio_open_output(stdio, STREAM_STDERR, child, err);
-}
-
-static int stdio_open_tty(struct command_stdio *stdio, const struct process_options *options,
-                          struct command_stdio_child *child, struct err *err)
-{
-    if (pty_open(options->size, options->tty_like, &stdio->pty, err))
-        return -1;
-    for (int i = 0; i < 3; i++)
-        child->fds[i] = stdio->pty.slave;
-    stdio->out[STREAM_STDOUT].fd = stdio->pty.master;
-    return input_init(&stdio->input, options->loop, -1, &stdio->pty, err);
+    }
+    return stdio_open_output(stdio, STREAM_STDOUT, child, err) ||
+                   stdio_open_output(stdio, STREAM_STDERR, child, err)
+               ? -1
+               : 0;
 }
 
 int command_stdio_open(struct command_stdio *stdio, const struct process_options *options,
@@ -215,7 +199,12 @@ int command_stdio_open(struct command_stdio *stdio, const struct process_options
     case PROCESS_PIPES:
         return stdio_open_pipes(stdio, options, ret_child, err);
     case PROCESS_TTY:
-        return stdio_open_tty(stdio, options, ret_child, err);
+        if (pty_open(options->size, options->tty_like, &stdio->pty, err))
+            return -1;
+        for (int i = 0; i < 3; i++)
+            ret_child->fds[i] = stdio->pty.slave;
+        stdio->out[STREAM_STDOUT].fd = stdio->pty.master;
+        return input_init(&stdio->input, options->loop, -1, &stdio->pty, err);
     case PROCESS_FDS:
         memcpy(ret_child->fds, options->fds, sizeof ret_child->fds);
         return 0;

@@ -53,16 +53,10 @@ static void lane_close(struct lane *lane)
     buf_clear(&lane->waiting);
 }
 
-static bool is_ready(int fd)
-{
-    struct pollfd poll_fd = {.fd = fd, .events = POLLOUT};
-
-    return poll(&poll_fd, 1, 0) > 0;
-}
-
 /* How much of the bytes was taken, at least 0; -1 with errno. */
 static ssize_t lane_write_some(const struct lane *lane, const char *bytes, size_t len)
 {
+    struct pollfd poll_fd = {.fd = lane->fd, .events = POLLOUT};
     ssize_t n = 0;
 
     do {
@@ -70,7 +64,7 @@ static ssize_t lane_write_some(const struct lane *lane, const char *bytes, size_
             n = send(lane->fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
         else if (lane->kind == LANE_DIRECT)
             n = write(lane->fd, bytes, len);
-        else if (is_ready(lane->fd))
+        else if (poll(&poll_fd, 1, 0) > 0)
             n = write(lane->fd, bytes, len < PIPE_BUF ? len : PIPE_BUF);
     } while (n < 0 && errno == EINTR);
     return n < 0 && errno == EAGAIN ? 0 : n;

@@ -46,39 +46,11 @@ struct drain {
     uint64_t left_ns;         /* while it stands still */
 };
 
-/* Takes the timer over; zero limits are the defaults. */
-static void drain_init(struct drain *drain, const struct process_drain *limits,
-                       struct loop_timer *timer)
-{
-    *drain = (struct drain){.limits = *limits, .timer = timer};
-    if (!drain->limits.quiet_ns)
-        drain->limits.quiet_ns = PROCESS_DRAIN_QUIET_NS;
-    if (!drain->limits.total_ns)
-        drain->limits.total_ns = PROCESS_DRAIN_TOTAL_NS;
-}
-
-static void drain_done(struct drain *drain)
-{
-    loop_timer_free(drain->timer);
-    *drain = (struct drain){0};
-}
-
-static bool drain_is_on(const struct drain *drain)
-{
-    return drain->until_ns;
-}
-
 static uint64_t drain_left(const struct drain *drain)
 {
     uint64_t now = clock_now_ns();
 
     return drain->until_ns > now ? drain->until_ns - now : 0;
-}
-
-/* `total_ns` have gone by. */
-static bool drain_is_over(const struct drain *drain)
-{
-    return !drain_left(drain);
 }
 
 /* Something came. */
@@ -91,34 +63,17 @@ static void drain_touch(struct drain *drain)
                          left < drain->limits.quiet_ns ? left : drain->limits.quiet_ns);
 }
 
-static void drain_begin(struct drain *drain)
+static void drain_begin(struct drain *drain, uint64_t left_ns)
 {
-    drain->until_ns = clock_after(clock_now_ns(), drain->limits.total_ns);
+    drain->until_ns = clock_after(clock_now_ns(), left_ns);
     drain_touch(drain);
 }
 
 /* The clock stands still while a reader keeps the output waiting. */
 static void drain_pause(struct drain *drain)
 {
-    if (!drain->until_ns)
-        return;
     drain->left_ns = drain_left(drain);
     loop_timer_stop(drain->timer);
-}
-
-static void drain_resume(struct drain *drain)
-{
-    if (!drain->until_ns)
-        return;
-    drain->until_ns = clock_after(clock_now_ns(), drain->left_ns);
-    drain_touch(drain);
-}
-
-/* There is nothing to wait for any more: the timer fires in the next turn of the loop. */
-static void drain_stop(struct drain *drain)
-{
-    if (drain->until_ns)
-        loop_timer_start(drain->timer, 0);
 }
 
 /* --- how it ended --- */
@@ -144,21 +99,6 @@ static void process_end_set_failed(struct process_end *end, enum launch_stage st
     end->how = PROCESS_FAILED_TO_START;
     end->stage = stage;
     end->failure = *failure;
-}
-
-/* Init went without a word. When it was killed, the kernel killed the command with it;
- * `has_started`: there was a command already, or we have killed it. */
-static void process_end_set_gone(struct process_end *end, bool has_started)
-{
-    struct err err;
-
-    if (has_started) {
-        end->how = PROCESS_SIGNALED;
-        end->signal = SIGKILL;
-        return;
-    }
-    err_set(&err, ERR_SYSTEM, "the launcher died before it could start the command");
-    process_end_set_failed(end, LAUNCH_STAGE_SANDBOX, &err);
 }
 
 int process_end_exit_code(const struct process_end *end)
@@ -209,7 +149,8 @@ static void process_close(struct process *process)
     loop_watch_free(process->status_watch);
     loop_watch_free(process->pidfd_watch);
     loop_timer_free(process->kill_timer);
-    drain_done(&process->drain);
+    loop_timer_free(process->drain.timer);
+    process->drain = (struct drain){0};
     process->status_watch = NULL;
     process->pidfd_watch = NULL;
     process->kill_timer = NULL;
@@ -257,7 +198,7 @@ static void process_on_drain_time(void *data)
 
     command_stdio_take(&process->stdio);
     if (process->end.output_bytes == before || command_stdio_is_read_out(&process->stdio) ||
-        drain_is_over(&process->drain))
+        !drain_left(&process->drain))
         process_finish(process);
 }
 
@@ -275,7 +216,7 @@ static void process_begin_drain(struct process *process)
         process_finish(process);
         return;
     }
-    drain_begin(&process->drain);
+    drain_begin(&process->drain, process->drain.limits.total_ns);
     if (process_is_waiting(process))
         drain_pause(&process->drain);
 }
@@ -296,23 +237,24 @@ static void process_on_read_out(void *data)
 {
     struct process *process = data;
 
-    if (drain_is_on(&process->drain))
+    if (process->drain.until_ns)
         process_finish(process);
     else
         process_notify_output_end(process);
 }
 
-static void process_on_input(void *data, enum input_event event)
-{
-    struct process *process = data;
-
-    if (process->events->on_input)
-        process->events->on_input(process->data, event);
-}
-
+/* Init went without a word. When it was killed, the kernel killed the command with it. */
 static void process_set_gone(struct process *process)
 {
-    process_end_set_gone(&process->end, process->has_started || process->is_killed);
+    struct err err;
+
+    if (process->has_started || process->is_killed) {
+        process->end.how = PROCESS_SIGNALED;
+        process->end.signal = SIGKILL;
+        return;
+    }
+    err_set(&err, ERR_SYSTEM, "the launcher died before it could start the command");
+    process_end_set_failed(&process->end, LAUNCH_STAGE_SANDBOX, &err);
 }
 
 /* With everything that it started; its end comes from the loop. */
@@ -390,7 +332,7 @@ static void process_on_pidfd(void *data, int fd, unsigned ready)
     process->has_report = true;
     loop_watch_set(process->status_watch, LOOP_NOTHING);
     process_notify_exit(process);
-    if (!drain_is_on(&process->drain))
+    if (!process->drain.until_ns)
         process_begin_drain(process);
 }
 
@@ -416,6 +358,7 @@ static struct process *process_new(const struct process_options *options)
 {
     struct process *process = alloc_zero(1, sizeof *process);
     struct command_stdio *stdio = &process->stdio;
+    const struct process_drain *drain = &options->drain;
 
     process->loop = options->loop;
     process->events = options->events;
@@ -426,17 +369,25 @@ static struct process *process_new(const struct process_options *options)
     stdio->on_bytes = process_on_bytes;
     stdio->on_read_out = process_on_read_out;
     stdio->data = process;
-    stdio->input.on_event = process_on_input;
-    stdio->input.data = process;
+    stdio->input.on_event = options->events->on_input;
+    stdio->input.data = options->data;
     process->kill_timer = loop_timer_new(process->loop, process_on_kill_time, process);
-    drain_init(&process->drain, &options->drain,
-               loop_timer_new(process->loop, process_on_drain_time, process));
+    process->drain = (struct drain){
+        .limits = {.quiet_ns = drain->quiet_ns ? drain->quiet_ns : PROCESS_DRAIN_QUIET_NS,
+                   .total_ns = drain->total_ns ? drain->total_ns : PROCESS_DRAIN_TOTAL_NS},
+        .timer = loop_timer_new(process->loop, process_on_drain_time, process),
+    };
     return process;
 }
 
-static int process_launch(struct process *process, const struct process_options *options,
-                          struct err *err)
+static void process_auto_free(struct process **process)
 {
+    process_free(*process);
+}
+
+struct process *process_start(const struct process_options *options, struct err *err)
+{
+    AUTO(process_auto_free) struct process *process = process_new(options);
     AUTO(command_stdio_child_done) struct command_stdio_child child = {0};
     struct launch_options launch = {
         .argv = options->argv,
@@ -450,27 +401,13 @@ static int process_launch(struct process *process, const struct process_options 
     };
 
     if (command_stdio_open(&process->stdio, options, &child, err))
-        return -1;
+        return NULL;
     memcpy(launch.stdio, child.fds, sizeof launch.stdio);
     process->end.started_ns = clock_now_ns();
     if (sandbox_launch(options->sandbox, &launch, &process->launch, err))
-        return -1;
-    process->is_launched = true;
-    return 0;
-}
-
-static void process_auto_free(struct process **process)
-{
-    process_free(*process);
-}
-
-struct process *process_start(const struct process_options *options, struct err *err)
-{
-    AUTO(process_auto_free) struct process *process = process_new(options);
-
-    if (process_launch(process, options, err) || process_watch(process, err))
         return NULL;
-    return TAKE_PTR(process);
+    process->is_launched = true;
+    return process_watch(process, err) ? NULL : TAKE_PTR(process);
 }
 
 void process_free(struct process *process)
@@ -510,21 +447,22 @@ void process_hold_output(struct process *process, enum stream stream, bool on)
     bool was_waiting = process_is_waiting(process);
 
     command_stdio_hold(&process->stdio, stream, on);
-    if (was_waiting == process_is_waiting(process))
+    if (was_waiting == process_is_waiting(process) || !process->drain.until_ns)
         return;
     if (was_waiting)
-        drain_resume(&process->drain);
+        drain_begin(&process->drain, process->drain.left_ns);
     else
         drain_pause(&process->drain);
 }
 
-/* The end may come of it, but not out of this call. */
+/* The end may come of it, but not out of this call: when there is nothing to wait for any more, the
+ * timer of the drain fires in the next turn of the loop. */
 void process_close_output(struct process *process, enum stream stream)
 {
     process_hold_output(process, stream, false);
     command_stdio_close_stream(&process->stdio, stream);
-    if (command_stdio_is_read_out(&process->stdio))
-        drain_stop(&process->drain);
+    if (command_stdio_is_read_out(&process->stdio) && process->drain.until_ns)
+        loop_timer_start(process->drain.timer, 0);
 }
 
 pid_t process_pid(const struct process *process)
@@ -571,14 +509,6 @@ int process_interrupt(struct process *process, struct err *err)
     return process_send(process, SIGINT, true, err);
 }
 
-/* SIGCONT, or a stopped process would never see the SIGTERM. */
-static int process_ask_to_end(struct process *process, struct err *err)
-{
-    if (process_send(process, SIGTERM, true, err))
-        return -1;
-    return process_send(process, SIGCONT, true, err);
-}
-
 int process_terminate(struct process *process, uint64_t grace_ns, struct err *err)
 {
     uint64_t kill_at_ns = clock_after(clock_now_ns(), grace_ns);
@@ -591,7 +521,9 @@ int process_terminate(struct process *process, uint64_t grace_ns, struct err *er
         process_kill(process);
         return 0;
     }
-    if (!process->kill_at_ns && process_ask_to_end(process, err))
+    /* SIGCONT, or a stopped process would never see the SIGTERM. */
+    if (!process->kill_at_ns &&
+        (process_send(process, SIGTERM, true, err) || process_send(process, SIGCONT, true, err)))
         return -1;
     process->kill_at_ns = kill_at_ns;
     loop_timer_start(process->kill_timer, grace_ns);

@@ -63,20 +63,18 @@ static uint64_t limits_rlimit(struct resource_limits_scope *scope, enum resource
     return value;
 }
 
-static uint64_t seconds_up(uint64_t ns)
-{
-    return ns / CLOCK_NS_PER_S + (ns % CLOCK_NS_PER_S != 0);
-}
-
 void resource_limits_open(const struct resource_limits *limits, const char *base,
                           struct resource_limits_scope *ret)
 {
+    uint64_t cpu_s =
+        limits->cpu_time_ns / CLOCK_NS_PER_S + (limits->cpu_time_ns % CLOCK_NS_PER_S != 0);
+
     *ret = (struct resource_limits_scope){.asked = *limits};
     if (limits->memory || limits->pids)
         limits_open_cgroup(ret, base);
     ret->rlimits = (struct sandbox_limits){
         .memory = limits_rlimit(ret, LIMIT_MEMORY, limits->memory),
-        .cpu_time = limits_rlimit(ret, LIMIT_CPU_TIME, seconds_up(limits->cpu_time_ns)),
+        .cpu_time = limits_rlimit(ret, LIMIT_CPU_TIME, cpu_s),
         .processes = limits_rlimit(ret, LIMIT_PIDS, limits->pids),
         .file_size = limits_rlimit(ret, LIMIT_FILE_SIZE, limits->file_size),
     };
@@ -94,25 +92,20 @@ static bool ended_by(const struct process_end *end, int signal)
            (end->how == PROCESS_EXITED && end->code == 128 + signal);
 }
 
-static uint64_t cpu_time_ns(const struct process_end *end)
-{
-    const struct timeval *user = &end->usage.ru_utime;
-    const struct timeval *sys = &end->usage.ru_stime;
-
-    return (uint64_t)(user->tv_sec + sys->tv_sec) * CLOCK_NS_PER_S +
-           (uint64_t)(user->tv_usec + sys->tv_usec) * 1000;
-}
-
 /* The kernel sends SIGXCPU at the soft limit and SIGKILL at the hard one (getrlimit(2)); a SIGKILL
  * from elsewhere comes with less CPU time used. It counts in ticks, rusage does not: they differ by
  * some hundredths. */
 static bool hit_cpu_time(const struct resource_limits_scope *scope, const struct process_end *end)
 {
-    if (!scope->by[LIMIT_CPU_TIME])
-        return false;
-    return ended_by(end, SIGXCPU) ||
-           (ended_by(end, SIGKILL) && end->usage_known &&
-            cpu_time_ns(end) / 3 * 4 >= scope->rlimits.cpu_time * CLOCK_NS_PER_S);
+    const struct timeval *user = &end->usage.ru_utime;
+    const struct timeval *sys = &end->usage.ru_stime;
+    uint64_t used_ns = (uint64_t)(user->tv_sec + sys->tv_sec) * CLOCK_NS_PER_S +
+                       (uint64_t)(user->tv_usec + sys->tv_usec) * 1000;
+
+    return scope->by[LIMIT_CPU_TIME] &&
+           (ended_by(end, SIGXCPU) ||
+            (ended_by(end, SIGKILL) && end->usage_known &&
+             used_ns / 3 * 4 >= scope->rlimits.cpu_time * CLOCK_NS_PER_S));
 }
 
 void resource_limits_report(const struct resource_limits_scope *scope,

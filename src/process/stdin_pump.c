@@ -55,8 +55,9 @@ static void stdin_pump_push(struct stdin_pump *pump)
         stdin_pump_set_reading(pump, !pump->left);
 }
 
-static void stdin_pump_read(struct stdin_pump *pump)
+static void stdin_pump_read(void *data)
 {
+    struct stdin_pump *pump = data;
     ssize_t n = read(pump->fd, pump->buffer, sizeof pump->buffer);
 
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
@@ -74,11 +75,6 @@ static void stdin_pump_read(struct stdin_pump *pump)
 }
 
 static void stdin_pump_on_readable(void *data, int fd, unsigned ready)
-{
-    stdin_pump_read(data);
-}
-
-static void stdin_pump_on_turn(void *data)
 {
     stdin_pump_read(data);
 }
@@ -111,7 +107,7 @@ struct stdin_pump *stdin_pump_new_fd(struct loop *loop, struct process *process,
         stdin_pump_free(pump);
         return NULL;
     }
-    pump->turn = loop_timer_new(loop, stdin_pump_on_turn, pump);
+    pump->turn = loop_timer_new(loop, stdin_pump_read, pump);
     stdin_pump_set_reading(pump, true);
     return pump;
 }
