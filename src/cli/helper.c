@@ -206,11 +206,11 @@ static bool must_be_relayed(int fd)
 
 static void choose_streams(struct job_run_options *job)
 {
-    job->stdio = JOB_RUN_INHERIT;
+    job->stdio = PROCESS_FDS;
     if (!must_be_relayed(STDIN_FILENO) && !must_be_relayed(STDOUT_FILENO) &&
         !must_be_relayed(STDERR_FILENO))
         return;
-    job->stdio = JOB_RUN_PIPES;
+    job->stdio = PROCESS_PIPES;
     job->input = JOB_RUN_INPUT_FD;
     job->input_fd = STDIN_FILENO;
     job->pump_fds[STREAM_STDOUT] = STDOUT_FILENO;

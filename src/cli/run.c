@@ -243,7 +243,7 @@ static void fill_job(const struct run_options *options, struct job_run_options *
         job->pump_fds[STREAM_STDOUT] = STDOUT_FILENO;
         job->pump_fds[STREAM_STDERR] = STDERR_FILENO;
     }
-    job->stdio = has_terminal ? JOB_RUN_TTY : JOB_RUN_PIPES;
+    job->stdio = has_terminal ? PROCESS_TTY : PROCESS_PIPES;
     job->input = has_input ? JOB_RUN_INPUT_FD : JOB_RUN_INPUT_NULL;
     job->input_fd = STDIN_FILENO;
     if (has_terminal && has_input && !is_json && is_own)
@@ -411,7 +411,7 @@ static void fill_options(struct run_flow *flow, char **argv)
     options->replacement_argv = flow->patch.helper;
     options->cwd = flow->patch.cwd;
     flow->job.program = flow->patch.program;
-    flow->job.stdio = JOB_RUN_PIPES;
+    flow->job.stdio = PROCESS_PIPES;
     flow->job.terminal_fd = -1;
     flow->job.input = JOB_RUN_INPUT_DATA;
     flow->job.input_data = flow->patch.call.text;

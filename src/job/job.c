@@ -47,14 +47,6 @@ static uint64_t hash_text(const char *text)
     return hash;
 }
 
-static void write_ids_done(struct write_ids *ids)
-{
-    for (size_t i = 0; i < ids->len; i++)
-        free(ids->items[i].text);
-    free(ids->items);
-    *ids = (struct write_ids){0};
-}
-
 static bool write_ids_has(const struct write_ids *ids, const char *id)
 {
     uint64_t hash = hash_text(id);
@@ -232,21 +224,11 @@ static void job_auto_free(struct job **slot)
     job_free(*slot);
 }
 
-static void job_make_outputs(struct job *job, const struct job_options *options)
-{
-    bool are_apart = options->streams == JOB_STREAMS_APART;
-
-    job->memory_max = options->output.memory_max;
-    for (int i = 0; i < STREAM_COUNT; i++)
-        job->outputs[i] = i && !are_apart ? job->outputs[0] : output_new(&options->output);
-    if (!are_apart)
-        job->cursor = model_cursor_new(job->outputs[0], job->memory_max);
-}
-
 static struct job *job_new(const struct job_options *options)
 {
     static const struct resource_limits none;
     const struct process_options *process = options->process;
+    bool are_apart = options->streams == JOB_STREAMS_APART;
     struct job *job = alloc_zero(1, sizeof *job);
 
     job->info = (struct job_info){
@@ -265,7 +247,11 @@ static struct job *job_new(const struct job_options *options)
                          &job->limits);
     job->input =
         job->info.has_tty || process->input == PROCESS_STDIN_PIPE ? INPUT_IS_OPEN : INPUT_IS_CLOSED;
-    job_make_outputs(job, options);
+    job->memory_max = options->output.memory_max;
+    for (int i = 0; i < STREAM_COUNT; i++)
+        job->outputs[i] = i && !are_apart ? job->outputs[0] : output_new(&options->output);
+    if (!are_apart)
+        job->cursor = model_cursor_new(job->outputs[0], job->memory_max);
     if (options->screen && job->info.has_tty)
         job->screen =
             screen_new(&(struct screen_options){.size = process->size, .limits = *options->screen});
@@ -300,7 +286,9 @@ void job_free(struct job *job)
     output_free(job->outputs[STREAM_STDOUT]);
     screen_free(job->screen);
     buf_done(&job->pending);
-    write_ids_done(&job->writes);
+    for (size_t i = 0; i < job->writes.len; i++)
+        free(job->writes.items[i].text);
+    free(job->writes.items);
     free(job->program);
     free((char *)job->info.command);
     free((char *)job->info.cwd);
@@ -309,52 +297,30 @@ void job_free(struct job *job)
 
 /* --- input --- */
 
-static void job_take(struct job *job, const char *bytes, size_t len)
-{
-    size_t taken = 0;
-
-    if (!job->pending.len)
-        taken = process_write(job->process, bytes, len);
-    buf_append(&job->pending, bytes + taken, len - taken);
-}
-
-/* A command without a terminal has no other way to be given a Ctrl-C. */
-static bool is_interrupt(const struct job *job, const char *bytes, size_t len)
-{
-    return !job->info.has_tty && len == 1 && *bytes == '\003';
-}
-
-/* Whether the bytes can be taken, and if not, why. */
-static enum job_written job_can_write(struct job *job, size_t len)
-{
-    if (job->input != INPUT_IS_OPEN)
-        return JOB_NO_INPUT;
-    if (len <= JOB_INPUT_MAX - job->pending.len)
-        return JOB_WRITTEN;
-    job->has_refused = true;
-    return JOB_NO_ROOM;
-}
-
 int job_write(struct job *job, const void *bytes, size_t len, const char *name,
               enum job_written *ret, struct err *err)
 {
-    enum job_written written = JOB_INTERRUPTED;
+    enum job_written written = JOB_WRITTEN;
+    size_t taken = 0;
 
     if (!job->process) {
-        *ret = JOB_IS_OVER;
-        return 0;
-    }
-    if (name && write_ids_has(&job->writes, name)) {
-        *ret = JOB_WRITTEN_BEFORE;
-        return 0;
-    }
-    if (is_interrupt(job, bytes, len)) {
+        written = JOB_IS_OVER;
+    } else if (name && write_ids_has(&job->writes, name)) {
+        written = JOB_WRITTEN_BEFORE;
+    } else if (!job->info.has_tty && len == 1 && *(const char *)bytes == '\003') {
+        /* a command without a terminal has no other way to be given a Ctrl-C */
         if (process_interrupt(job->process, err))
             return -1;
+        written = JOB_INTERRUPTED;
+    } else if (job->input != INPUT_IS_OPEN) {
+        written = JOB_NO_INPUT;
+    } else if (len > JOB_INPUT_MAX - job->pending.len) {
+        job->has_refused = true;
+        written = JOB_NO_ROOM;
     } else {
-        written = job_can_write(job, len);
-        if (written == JOB_WRITTEN)
-            job_take(job, bytes, len);
+        if (!job->pending.len)
+            taken = process_write(job->process, bytes, len);
+        buf_append(&job->pending, (const char *)bytes + taken, len - taken);
     }
     if (name && (written == JOB_WRITTEN || written == JOB_INTERRUPTED))
         write_ids_add(&job->writes, name);

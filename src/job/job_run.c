@@ -10,14 +10,134 @@
 #include "loop/loop.h"
 #include "output/output.h"
 #include "process/output_pump.h"
-#include "process/stdin_pump.h"
 #include "process/terminal.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define SIGNALS_MAX 8
+
+/* --- input: given data, or what comes from a descriptor ---
+ *
+ * One buffer of bytes that wait: it is read into only when empty, so a command that does not read
+ * stops us from reading, and so the writer on our stdin waits, too.
+ *
+ * The descriptor may be the user's stdin: its flags are shared with the process that started us, so
+ * it is never made non-blocking; a read that follows readiness does not block. Files are always
+ * ready and cannot be watched: they are read in turns of the loop (a timer of 0). */
+
+struct stdin_pump {
+    struct process *process;
+    int fd; /* -1: nothing more comes than what waits */
+    struct loop_watch *watch;
+    struct loop_timer *turn; /* for files */
+    const char *next;
+    size_t left;
+    char buffer[INPUT_MAX];
+};
+
+static void stdin_pump_stop(struct stdin_pump *pump)
+{
+    loop_watch_free(pump->watch);
+    loop_timer_free(pump->turn);
+    pump->watch = NULL;
+    pump->turn = NULL;
+    pump->fd = -1;
+    pump->left = 0;
+}
+
+/* Wants to read again, or not. */
+static void stdin_pump_set_reading(struct stdin_pump *pump, bool on)
+{
+    if (pump->watch)
+        loop_watch_set(pump->watch, on ? LOOP_READ : LOOP_NOTHING);
+    else if (pump->turn && on)
+        loop_timer_start(pump->turn, 0);
+}
+
+static void stdin_pump_push(struct stdin_pump *pump)
+{
+    size_t taken = process_write(pump->process, pump->next, pump->left);
+
+    pump->next += taken;
+    pump->left -= taken;
+    if (!pump->left && pump->fd < 0)
+        process_close_input(pump->process);
+    else
+        stdin_pump_set_reading(pump, !pump->left);
+}
+
+static void stdin_pump_read(void *data)
+{
+    struct stdin_pump *pump = data;
+    ssize_t n = read(pump->fd, pump->buffer, sizeof pump->buffer);
+
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
+        stdin_pump_set_reading(pump, true);
+        return;
+    }
+    if (n <= 0) {
+        stdin_pump_stop(pump);
+        process_close_input(pump->process);
+        return;
+    }
+    pump->next = pump->buffer;
+    pump->left = (size_t)n;
+    stdin_pump_push(pump);
+}
+
+static void stdin_pump_on_readable(void *data, int fd, unsigned ready)
+{
+    stdin_pump_read(data);
+}
+
+/* `data` then end of file; borrowed for the life of the pump. */
+static struct stdin_pump *stdin_pump_new_data(struct process *process, const void *data, size_t len)
+{
+    struct stdin_pump *pump = alloc_zero(1, sizeof *pump);
+
+    pump->process = process;
+    pump->fd = -1;
+    pump->next = data;
+    pump->left = len;
+    stdin_pump_push(pump);
+    return pump;
+}
+
+static void stdin_pump_free(struct stdin_pump *pump)
+{
+    if (!pump)
+        return;
+    stdin_pump_stop(pump);
+    free(pump);
+}
+
+/* What `fd` (borrowed, of any kind, blocking or not) gives until its end, then end of file. NULL on
+ * failure. */
+static struct stdin_pump *stdin_pump_new_fd(struct loop *loop, struct process *process, int fd,
+                                            struct err *err)
+{
+    struct stdin_pump *pump = alloc_zero(1, sizeof *pump);
+    struct err why;
+
+    pump->process = process;
+    pump->fd = fd;
+    pump->watch = loop_watch_new(loop, fd, LOOP_READ, stdin_pump_on_readable, pump, &why);
+    if (pump->watch)
+        return pump;
+    if (why.code != ERR_UNSUPPORTED) {
+        *err = why;
+        stdin_pump_free(pump);
+        return NULL;
+    }
+    pump->turn = loop_timer_new(loop, stdin_pump_read, pump);
+    stdin_pump_set_reading(pump, true);
+    return pump;
+}
+
+/* --- the run --- */
 
 enum stop_reason { STOP_NONE, STOP_TIMEOUT, STOP_CANCEL };
 
@@ -63,8 +183,10 @@ static bool run_is_pumping(const struct job_run *run)
 }
 
 /* The command has ended, and who reads its output lets us wait. */
-static void run_abandon(struct job_run *run)
+static void run_abandon(void *data)
 {
+    struct job_run *run = data;
+
     if (!run_is_pumping(run))
         return;
     run->drain_cut = true;
@@ -99,6 +221,7 @@ void job_run_cancel(struct job_run *run)
     else
         run_abandon(run);
 }
+
 static void on_cancel(void *data, int fd, unsigned ready)
 {
     struct job_run *run = data;
@@ -181,23 +304,6 @@ static int run_watch_signals(struct job_run *run, struct err *err)
     return run->signals ? 0 : -1;
 }
 
-static int run_watch_cancel(struct job_run *run, struct err *err)
-{
-    if (run->options->cancel_fd < 0)
-        return 0;
-    run->cancel =
-        loop_watch_new(run->loop, run->options->cancel_fd, LOOP_READ, on_cancel, run, err);
-    return run->cancel ? 0 : err_wrap(err, "watching for cancellation");
-}
-
-static void run_start_clock(struct job_run *run)
-{
-    if (!run->options->timeout_ns)
-        return;
-    run->timeout = loop_timer_new(run->loop, on_timeout, run);
-    loop_timer_start(run->timeout, run->options->timeout_ns);
-}
-
 /* --- what comes and goes --- */
 
 static void on_output(void *data, enum stream stream, const char *bytes, size_t len,
@@ -219,9 +325,9 @@ static void on_input(void *data, enum input_event event)
     if (!run->stdin_pump)
         return;
     if (event == INPUT_ROOM)
-        stdin_pump_on_room(run->stdin_pump);
+        stdin_pump_push(run->stdin_pump);
     else
-        stdin_pump_on_closed(run->stdin_pump);
+        stdin_pump_stop(run->stdin_pump);
 }
 
 static void on_notification(void *data)
@@ -252,11 +358,6 @@ static void on_pumped(void *data)
         run_set_over(run);
 }
 
-static void on_flush_deadline(void *data)
-{
-    run_abandon(data);
-}
-
 static void run_on_end(struct job_run *run)
 {
     uint64_t limit_ns = run->options->drain.total_ns;
@@ -267,7 +368,7 @@ static void run_on_end(struct job_run *run)
     if (!run_is_pumping(run)) {
         run_set_over(run);
     } else if (run->stop != STOP_NONE) {
-        run->flush_deadline = loop_timer_new(run->loop, on_flush_deadline, run);
+        run->flush_deadline = loop_timer_new(run->loop, run_abandon, run);
         loop_timer_start(run->flush_deadline, limit_ns ? limit_ns : PROCESS_DRAIN_TOTAL_NS);
     }
 }
@@ -286,7 +387,7 @@ static int run_start_stdin(struct job_run *run, struct err *err)
 {
     const struct job_run_options *options = run->options;
 
-    if (options->stdio == JOB_RUN_INHERIT)
+    if (options->stdio == PROCESS_FDS)
         return 0;
     switch (options->input) {
     case JOB_RUN_INPUT_NULL:
@@ -322,11 +423,26 @@ static int run_start_pump(struct job_run *run, struct err *err)
     return is_wanted && !run->output_pump ? err_wrap(err, "passing output on") : 0;
 }
 
-static int run_take_terminal(struct job_run *run, struct err *err)
+/* What goes on beside the command, once it has been started. */
+static int run_accompany(struct job_run *run, struct err *err)
 {
-    if (run->options->stdio != JOB_RUN_TTY || run->options->terminal_fd < 0)
-        return 0;
-    return terminal_raw(&run->terminal, run->options->terminal_fd, err);
+    const struct job_run_options *options = run->options;
+
+    if (options->timeout_ns) {
+        run->timeout = loop_timer_new(run->loop, on_timeout, run);
+        loop_timer_start(run->timeout, options->timeout_ns);
+    }
+    if (run_start_pump(run, err))
+        return -1;
+    if (options->cancel_fd >= 0) {
+        run->cancel = loop_watch_new(run->loop, options->cancel_fd, LOOP_READ, on_cancel, run, err);
+        if (!run->cancel)
+            return err_wrap(err, "watching for cancellation");
+    }
+    if (options->stdio == PROCESS_TTY && options->terminal_fd >= 0 &&
+        terminal_raw(&run->terminal, options->terminal_fd, err))
+        return -1;
+    return run_start_stdin(run, err);
 }
 
 /* --- life --- */
@@ -354,25 +470,19 @@ static void job_run_auto(struct job_run **slot)
     job_run_free(*slot);
 }
 
-static int run_start_job(struct job_run *run, struct err *err)
+struct job_run *job_run_start(const struct job_run_options *options, struct err *err)
 {
-    static const enum process_stdio stdio[] = {
-        [JOB_RUN_PIPES] = PROCESS_PIPES,
-        [JOB_RUN_TTY] = PROCESS_TTY,
-        [JOB_RUN_INHERIT] = PROCESS_FDS,
-    };
     static const struct job_tap tap = {.on_output = on_output, .on_input = on_input};
-    const struct job_run_options *options = run->options;
+    AUTO(job_run_auto) struct job_run *run = alloc_zero(1, sizeof *run);
     struct termios like;
     bool has_terminal = options->terminal_fd >= 0 && tcgetattr(options->terminal_fd, &like) == 0;
-    const struct process_options process = {
-        .loop = run->loop,
+    struct process_options process = {
         .sandbox = options->sandbox,
         .argv = options->argv,
         .program = options->program,
         .env = options->env,
         .cwd = options->cwd,
-        .stdio = stdio[options->stdio],
+        .stdio = options->stdio,
         .input = options->input == JOB_RUN_INPUT_NULL ? PROCESS_STDIN_NULL : PROCESS_STDIN_PIPE,
         .fds = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO},
         .size = has_terminal ? terminal_size(options->terminal_fd) : options->size,
@@ -382,6 +492,17 @@ static int run_start_job(struct job_run *run, struct err *err)
                   .total_ns = options->drain.total_ns},
     };
 
+    *run = (struct job_run){.options = options, .loop = options->loop, .terminal = {.fd = -1}};
+    if (!options->argv || !options->argv[0]) {
+        err_set(err, ERR_INVALID, "there is no command to run");
+        return NULL;
+    }
+    if (!run->loop)
+        run->loop = run->own_loop = loop_new(err);
+    /* Signals first: one that comes between is not lost, but waits for the loop. */
+    if (!run->loop || run_watch_signals(run, err))
+        return NULL;
+    process.loop = run->loop;
     run->job = job_start(
         &(struct job_options){
             .command = options->argv[0],
@@ -396,37 +517,10 @@ static int run_start_job(struct job_run *run, struct err *err)
         },
         err);
     if (!run->job)
-        return -1;
+        return NULL;
     run->job_watch.on_event = on_job;
     job_watch(run->job, &run->job_watch);
-    return 0;
-}
-
-static int run_begin(struct job_run *run, struct err *err)
-{
-    if (!run->loop)
-        run->loop = run->own_loop = loop_new(err);
-    if (!run->loop)
-        return -1;
-    /* Signals first: one that comes between is not lost, but waits for the loop. */
-    if (run_watch_signals(run, err) || run_start_job(run, err))
-        return -1;
-    run_start_clock(run);
-    if (run_start_pump(run, err) || run_watch_cancel(run, err) || run_take_terminal(run, err))
-        return -1;
-    return run_start_stdin(run, err);
-}
-
-struct job_run *job_run_start(const struct job_run_options *options, struct err *err)
-{
-    AUTO(job_run_auto) struct job_run *run = alloc_zero(1, sizeof *run);
-
-    *run = (struct job_run){.options = options, .loop = options->loop, .terminal = {.fd = -1}};
-    if (!options->argv || !options->argv[0])
-        err_set(err, ERR_INVALID, "there is no command to run");
-    else if (run_begin(run, err) == 0)
-        return TAKE_PTR(run);
-    return NULL;
+    return run_accompany(run, err) ? NULL : TAKE_PTR(run);
 }
 
 int job_run(const struct job_run_options *options, struct job_result *ret, struct err *err)

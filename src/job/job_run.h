@@ -31,12 +31,6 @@ struct job_run;
 struct loop;
 struct sandbox;
 
-enum job_run_stdio {
-    JOB_RUN_PIPES,   /* output retained, stdout and stderr apart */
-    JOB_RUN_TTY,     /* a PTY of its own; all output is one stream, STREAM_STDOUT */
-    JOB_RUN_INHERIT, /* the caller's own descriptors 0, 1, 2: nothing retained, nothing passed on */
-};
-
 enum job_run_input {
     JOB_RUN_INPUT_NULL, /* /dev/null; a PTY just gets nothing */
     JOB_RUN_INPUT_DATA, /* `input_data`, then end of file */
@@ -63,15 +57,17 @@ struct job_run_options {
     char *const *env;
     const char *cwd; /* absolute */
 
-    enum job_run_stdio stdio;
+    /* PIPES: output retained, stdout and stderr apart; TTY: all output is one stream, STREAM_STDOUT;
+     * FDS: the caller's own descriptors 0, 1, 2, nothing retained, nothing passed on */
+    enum process_stdio stdio;
     enum job_run_input input;
     const void *input_data;
     size_t input_len;
     int input_fd;
-    /* JOB_RUN_TTY: the user's terminal, which turns raw while the command runs and whose window
+    /* PROCESS_TTY: the user's terminal, which turns raw while the command runs and whose window
      * size and line settings the PTY follows; -1: none. */
     int terminal_fd;
-    struct pty_size size; /* JOB_RUN_TTY without a terminal; zero: 24 x 80 */
+    struct pty_size size; /* PROCESS_TTY without a terminal; zero: 24 x 80 */
 
     uint64_t timeout_ns;    /* 0: none */
     uint64_t kill_after_ns; /* from TERM to KILL; 0: KILL at once */
@@ -117,7 +113,7 @@ struct job_result {
     const struct process_end *process; /* the job's */
     int cancel_signal;                 /* CANCELLED by a signal to us; 0 otherwise */
     uint64_t wall_ns;
-    enum job_run_stdio stdio;
+    enum process_stdio stdio;
     struct output_order order;
     bool drain_cut; /* the output was still held open when we stopped reading, or was not taken */
     int pump_error[STREAM_COUNT]; /* errno value for which passing on was given up; 0: it was not */

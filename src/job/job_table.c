@@ -85,12 +85,6 @@ static void order_list_remove(struct order_list *list, struct job_table_node *no
     list->len--;
 }
 
-/* Of a list that is not empty. */
-static struct job_table_node *order_list_oldest(const struct order_list *list)
-{
-    return container_of(list->nodes.previous, struct job_table_node, in_list);
-}
-
 static void order_heap_done(struct order_heap *heap)
 {
     free(heap->nodes);
@@ -205,28 +199,18 @@ void job_table_free(struct job_table *table)
 
 /* --- ids --- */
 
-static int draw_number(uint32_t *ret_number, struct err *err)
+static int draw_id(const struct job_table *table, int *ret_id, struct err *err)
 {
     const uint32_t end = UINT32_MAX / IDS_DRAWN * IDS_DRAWN; /* from here on it would be uneven */
     uint32_t number;
+    int id;
 
     do {
         if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
             return err_sys(err, "asking for a random number");
-    } while (number >= end);
-    *ret_number = number % IDS_DRAWN;
-    return 0;
-}
-
-static int draw_id(const struct job_table *table, int *ret_id, struct err *err)
-{
-    uint32_t number = 0;
-
-    do {
-        if (draw_number(&number, err))
-            return -1;
-    } while (id_map_find(&table->ids, JOB_TABLE_ID_MIN + (int)number));
-    *ret_id = JOB_TABLE_ID_MIN + (int)number;
+        id = JOB_TABLE_ID_MIN + (int)(number % IDS_DRAWN);
+    } while (number >= end || id_map_find(&table->ids, id));
+    *ret_id = id;
     return 0;
 }
 
@@ -352,14 +336,6 @@ static struct job_table_node *choose_any(const struct job_table *table)
     return NULL;
 }
 
-static struct job_table_node *choose(struct job_table *table)
-{
-    bool has_spared;
-    struct job_table_node *exited = choose_exited(table, &has_spared);
-
-    return exited || has_spared ? exited : choose_any(table);
-}
-
 /* --- jobs --- */
 
 /* A job becomes a tombstone. */
@@ -377,7 +353,8 @@ static void *table_bury(struct job_table *table, struct job_table_node *node,
     node->time_ns = clock_now_ns();
     order_list_add(&table->tombstones, node);
     if (table->tombstones.len > table->tombstones_max)
-        tombstone_forget(table, order_list_oldest(&table->tombstones));
+        tombstone_forget(
+            table, container_of(table->tombstones.nodes.previous, struct job_table_node, in_list));
     return job;
 }
 
@@ -385,11 +362,16 @@ void job_table_insert(struct job_table *table, const struct job_table_entry *ent
                       struct job_table_pushed *ret_pushed)
 {
     struct job_table_node *node = find_kind(table, entry->id, JOB_TABLE_RESERVED);
-    struct job_table_node *leaving =
-        table->jobs.len >= table->options.capacity ? choose(table) : NULL;
+    struct job_table_node *leaving = NULL;
+    bool has_spared = false;
 
     assert(node);
     *ret_pushed = (struct job_table_pushed){0};
+    if (table->jobs.len >= table->options.capacity) {
+        leaving = choose_exited(table, &has_spared);
+        if (!leaving && !has_spared)
+            leaving = choose_any(table);
+    }
     if (leaving) {
         ret_pushed->id = leaving->id;
         ret_pushed->job = table_bury(table, leaving, (struct job_outcome){.fate = JOB_FATE_PRUNED});

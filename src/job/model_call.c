@@ -139,14 +139,6 @@ static void call_keep_job(struct model_call *call)
     }
 }
 
-static void call_take(const struct model_call *call, struct headtail *ret)
-{
-    if (call->kind == MODEL_CALL_TERMINATE)
-        headtail_init(ret, 0);
-    else
-        model_cursor_take(job_model_cursor(call->job), ret);
-}
-
 static void call_notes(const struct model_call *call, struct strv *ret)
 {
     const struct process_end *end = job_end(call->job);
@@ -160,20 +152,16 @@ static void call_notes(const struct model_call *call, struct strv *ret)
                        "it writes from now on is not read");
 }
 
-/* Wide enough for any output that is kept. */
-#define TEXT_MAX (SIZE_MAX / 2)
-
 static void format_text(const struct model_call *call, struct model_call_answer *response,
                         struct buf *out)
 {
-    const uint64_t *tokens = &call->max_tokens;
     struct model_response text = {
         .chunk_id = response->chunk_id,
         .wall_ns = response->wall_ns,
         .end = response->end ? MODEL_EXITED : MODEL_RUNNING,
         .number = response->end ? response->exit_code : call->id,
         .output = response->output,
-        .asked_tokens = tokens,
+        .asked_tokens = &call->max_tokens,
         .policy = call->calls->options.policy,
         .notes = response->notes,
     };
@@ -188,15 +176,6 @@ static void format_text(const struct model_call *call, struct model_call_answer 
     response->text_len = out->len;
 }
 
-static void next_chunk_id(struct model_calls *calls, char ret_id[MODEL_CHUNK_ID_SIZE])
-{
-    struct err ignored; /* without randomness a number is as good */
-
-    calls->chunks++;
-    if (calls->options.ids == JOB_TABLE_IDS_IN_ORDER || model_chunk_id_random(ret_id, &ignored))
-        model_chunk_id(calls->chunks, ret_id);
-}
-
 /* What is known of the end of a command, apart from the job that is about to be freed. */
 struct ending {
     struct process_end end;
@@ -204,11 +183,6 @@ struct ending {
     struct resource_limits_report resource_limits_report;
     struct denials denials;
 };
-
-static void ending_done(struct ending *ending)
-{
-    denials_done(&ending->denials);
-}
 
 static void call_end(const struct model_call *call, struct ending *ending,
                      struct model_call_answer *response)
@@ -231,18 +205,25 @@ static void call_end(const struct model_call *call, struct ending *ending,
 /* Answers the call and frees it. Nothing of it is touched behind on_done. */
 static void call_finish(struct model_call *call)
 {
-    AUTO(ending_done) struct ending ending = {0};
+    struct ending ending = {0};
     AUTO(headtail_done) struct headtail output;
     AUTO(strv_done) struct strv notes = {0};
     AUTO(buf_done) struct buf text;
     struct model_call_answer response = {.wall_ns = clock_now_ns() - call->start_ns};
     model_call_done_fn *on_done = call->on_done;
     void *data = call->data;
+    struct err ignored; /* without randomness a number is as good */
 
-    buf_init(&text, TEXT_MAX);
-    call_take(call, &output);
+    buf_init(&text, SIZE_MAX / 2);
+    if (call->kind == MODEL_CALL_TERMINATE)
+        headtail_init(&output, 0);
+    else
+        model_cursor_take(job_model_cursor(call->job), &output);
     call_notes(call, &notes);
-    next_chunk_id(call->calls, response.chunk_id);
+    call->calls->chunks++;
+    if (call->calls->options.ids == JOB_TABLE_IDS_IN_ORDER ||
+        model_chunk_id_random(response.chunk_id, &ignored))
+        model_chunk_id(call->calls->chunks, response.chunk_id);
     response.reason = call->is_met ? MODEL_CALL_MET : MODEL_CALL_YIELDED;
     response.output = &output;
     response.notes = strv_view(&notes);
@@ -252,6 +233,7 @@ static void call_finish(struct model_call *call)
     format_text(call, &response, &text);
     call_free(call);
     on_done(data, &response);
+    denials_done(&ending.denials);
 }
 
 /* --- waiting --- */
@@ -268,13 +250,14 @@ static uint64_t after_ms(uint64_t now_ns, uint64_t ms)
                                              : clock_after(now_ns, ms * CLOCK_NS_PER_MS);
 }
 
+/* When it has been quiet for long enough. */
 static uint64_t call_quiet_ns(const struct model_call *call)
 {
     return after_ms(call->news_ns, call->pace.number);
 }
 
-/* When to check next, if nothing comes. */
-static uint64_t call_next_ns(const struct model_call *call)
+/* Until the next check, if nothing comes. */
+static void call_sleep(const struct model_call *call, uint64_t now)
 {
     uint64_t next = call->deadline_ns;
 
@@ -282,13 +265,6 @@ static uint64_t call_next_ns(const struct model_call *call)
         next = call->start_ns + MODEL_CALL_EARLY_NS;
     if (call->pace.until == MODEL_UNTIL_QUIET && call_quiet_ns(call) < next)
         next = call_quiet_ns(call);
-    return next;
-}
-
-static void call_sleep(struct model_call *call, uint64_t now)
-{
-    uint64_t next = call_next_ns(call);
-
     loop_timer_start(call->timer, next > now ? next - now : 0);
 }
 
@@ -386,18 +362,11 @@ static void call_listen(struct model_call *call, uint64_t offset)
     }
 }
 
-/* The text is short enough: that was checked before anything was started. */
-static struct match *call_match(const struct model_pace *pace)
-{
-    struct err ignored;
-
-    return pace->until == MODEL_UNTIL_TEXT ? match_new(pace->text, pace->text_len, &ignored) : NULL;
-}
-
 struct model_call *call_new(struct model_calls *calls, const struct call_options *options)
 {
     const struct model_pace *pace = options->pace;
     struct model_call *call = alloc_zero(1, sizeof *call);
+    struct err ignored; /* the text is short enough: that was checked before anything was started */
 
     call->calls = calls;
     call->kind = options->kind;
@@ -410,7 +379,8 @@ struct model_call *call_new(struct model_calls *calls, const struct call_options
     call->start_ns = call->news_ns = clock_now_ns();
     call->deadline_ns =
         call->kind == MODEL_CALL_TERMINATE ? UINT64_MAX : after_ms(call->start_ns, call->yield.ms);
-    call->match = call_match(pace);
+    if (pace->until == MODEL_UNTIL_TEXT)
+        call->match = match_new(pace->text, pace->text_len, &ignored);
     call->note = options->note;
     call->on_done = options->on_done;
     call->data = options->data;

@@ -50,11 +50,13 @@ struct model_calls *model_calls_new(const struct model_calls_options *options, s
 }
 
 /* Kills all before it waits for the first. */
-static void kill_all(struct model_calls *calls)
+void model_calls_free(struct model_calls *calls)
 {
     size_t len;
     AUTO_FREE int *ids = NULL;
 
+    if (!calls)
+        return;
     model_calls_terminate_all(calls, 0, 0);
     while (!list_is_empty(&calls->waiting))
         call_free(list_first(&calls->waiting, struct model_call, in_waiting));
@@ -62,58 +64,40 @@ static void kill_all(struct model_calls *calls)
     for (size_t i = 0; i < len; i++)
         job_free(job_table_remove(calls->table, ids[i],
                                   (struct job_outcome){.fate = JOB_FATE_TERMINATED}));
-}
-
-void model_calls_free(struct model_calls *calls)
-{
-    if (!calls)
-        return;
-    kill_all(calls);
     job_table_free(calls->table);
     free(calls);
 }
 
 /* --- finding --- */
 
-static int fail_gone(int id, const struct job_outcome *end, struct err *err)
+static void fail_gone(int id, const struct job_outcome *end, struct err *err)
 {
-    switch (end->fate) {
-    case JOB_FATE_EXITED:
-        return err_set(err, ERR_NOT_FOUND, "session %d has ended: it exited with code %d", id,
-                       end->number);
-    case JOB_FATE_SIGNALED:
-        return err_set(err, ERR_NOT_FOUND, "session %d has ended: signal %d ended it", id,
-                       end->number);
-    case JOB_FATE_TERMINATED:
-        return err_set(err, ERR_NOT_FOUND, "session %d has ended: it was terminated", id);
-    case JOB_FATE_PRUNED:
-        return err_set(err, ERR_NOT_FOUND,
-                       "session %d has ended: it was killed to make room for newer ones", id);
-    case JOB_FATE_FAILED:
-        break;
-    }
-    return err_set(err, ERR_NOT_FOUND, "session %d has ended: it failed to start", id);
-}
+    static const char *const whys[] = {
+        [JOB_FATE_FAILED] = "it failed to start",
+        [JOB_FATE_TERMINATED] = "it was terminated",
+        [JOB_FATE_PRUNED] = "it was killed to make room for newer ones",
+    };
 
-static struct job *find_early(const struct model_calls *calls, int id)
-{
-    const struct model_call *call;
-
-    list_for_each(call, &calls->waiting, in_waiting)
-        if (call->id == id && !call_is_stored(call))
-            return call->job;
-    return NULL;
+    if (end->fate == JOB_FATE_EXITED)
+        err_set(err, ERR_NOT_FOUND, "session %d has ended: it exited with code %d", id,
+                end->number);
+    else if (end->fate == JOB_FATE_SIGNALED)
+        err_set(err, ERR_NOT_FOUND, "session %d has ended: signal %d ended it", id, end->number);
+    else
+        err_set(err, ERR_NOT_FOUND, "session %d has ended: %s", id, whys[end->fate]);
 }
 
 struct job *model_calls_find(struct model_calls *calls, int id, struct err *err)
 {
     struct job *job = job_table_find(calls->table, id);
     struct job_table_tombstone tombstone;
+    const struct model_call *call;
 
-    if (!job)
-        job = find_early(calls, id);
     if (job)
         return job;
+    list_for_each(call, &calls->waiting, in_waiting)
+        if (call->id == id && !call_is_stored(call))
+            return call->job;
     if (job_table_tombstone(calls->table, id, &tombstone))
         fail_gone(id, &tombstone.end, err);
     else
@@ -345,14 +329,6 @@ static int compare_ids(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static bool is_owned(const struct job *job, uint64_t owner)
-{
-    struct job_info info;
-
-    job_info(job, &info);
-    return !owner || info.owner == owner;
-}
-
 int *model_calls_list(const struct model_calls *calls, uint64_t owner, size_t *ret_len)
 {
     size_t stored;
@@ -366,8 +342,11 @@ int *model_calls_list(const struct model_calls *calls, uint64_t owner, size_t *r
         if (job_is_alive(job_table_find(calls->table, ids[i])))
             ids[len++] = ids[i];
     list_for_each(call, &calls->waiting, in_waiting) {
-        if (call->kind != MODEL_CALL_EXEC || call_is_stored(call) || !is_owned(call->job, owner) ||
-            !job_is_alive(call->job))
+        struct job_info info;
+
+        job_info(call->job, &info);
+        if (call->kind != MODEL_CALL_EXEC || call_is_stored(call) ||
+            (owner && info.owner != owner) || !job_is_alive(call->job))
             continue;
         ids = alloc_grow(ids, len, &cap, sizeof *ids);
         ids[len++] = call->id;

@@ -27,28 +27,6 @@ int model_chunk_id_random(char ret_id[MODEL_CHUNK_ID_SIZE], struct err *err)
     return 0;
 }
 
-static bool append_end(const struct model_response *response, struct buf *out)
-{
-    switch (response->end) {
-    case MODEL_EXITED:
-        return buf_appendf(out, "Process exited with code %d\n", response->number);
-    case MODEL_RUNNING:
-        return buf_appendf(out, "Process running with session ID %d\n", response->number);
-    case MODEL_UNKNOWN:
-        return true;
-    }
-    return true;
-}
-
-static bool append_notes(char *const *notes, struct buf *out)
-{
-    bool fits = true;
-
-    for (; notes && *notes && fits; notes++)
-        fits = buf_appendf(out, "Note: %s\n", *notes);
-    return fits;
-}
-
 /* Everything before the text. The time is rounded as a double, since that is how it was always
  * made. */
 static bool append_header(const struct model_response *response, struct buf *out)
@@ -56,21 +34,19 @@ static bool append_header(const struct model_response *response, struct buf *out
     uint64_t ns = response->wall_ns;
     double seconds =
         (double)(ns / CLOCK_NS_PER_S) + (double)(ns % CLOCK_NS_PER_S) / (double)CLOCK_NS_PER_S;
-    bool has_id = response->chunk_id && *response->chunk_id;
+    bool fits = !response->chunk_id || !*response->chunk_id ||
+                buf_appendf(out, "Chunk ID: %s\n", response->chunk_id);
 
-    return (!has_id || buf_appendf(out, "Chunk ID: %s\n", response->chunk_id)) &&
-           buf_appendf(out, "Wall time: %.4f seconds\n", seconds) && append_end(response, out) &&
-           buf_appendf(out, "Original token count: %" PRIu64 "\n",
-                       truncate_tokens(headtail_total(response->output))) &&
-           append_notes(response->notes, out) && buf_append_str(out, "Output:\n");
-}
-
-/* 1.2 times as many bytes as the policy allows. */
-static uint64_t response_max(struct truncate_budget policy)
-{
-    uint64_t bytes = truncate_budget_bytes(policy);
-
-    return bytes > UINT64_MAX - bytes / 5 ? UINT64_MAX : bytes + bytes / 5;
+    fits = fits && buf_appendf(out, "Wall time: %.4f seconds\n", seconds);
+    if (response->end == MODEL_EXITED)
+        fits = fits && buf_appendf(out, "Process exited with code %d\n", response->number);
+    else if (response->end == MODEL_RUNNING)
+        fits = fits && buf_appendf(out, "Process running with session ID %d\n", response->number);
+    fits = fits && buf_appendf(out, "Original token count: %" PRIu64 "\n",
+                               truncate_tokens(headtail_total(response->output)));
+    for (char *const *note = response->notes; note && *note; note++)
+        fits = fits && buf_appendf(out, "Note: %s\n", *note);
+    return fits && buf_append_str(out, "Output:\n");
 }
 
 /* A budget that is smaller by at least `bytes`, if it can be. */
@@ -110,7 +86,9 @@ bool model_text_format(const struct model_response *response, struct buf *out)
         .limit = response->asked_tokens ? *response->asked_tokens : MODEL_TOKENS_DEFAULT,
     };
     struct truncate_source source = {.total = headtail_total(response->output)};
-    uint64_t max = response_max(response->policy);
+    uint64_t allowed = truncate_budget_bytes(response->policy);
+    /* 1.2 times as many bytes as the policy allows */
+    uint64_t max = allowed > UINT64_MAX - allowed / 5 ? UINT64_MAX : allowed + allowed / 5;
     AUTO(buf_done) struct buf header;
     AUTO(buf_done) struct buf text;
 

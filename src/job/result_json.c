@@ -69,22 +69,18 @@ static json_t *usage_to_json(const struct job_result *result)
 {
     const struct rusage *usage = &result->process->usage;
     struct resource_limits_report limits;
-    json_t *json;
 
     if (!result->process->usage_known)
         return json_null();
     job_resource_limits(result->job, &limits);
-    json = json_object();
-    json_object_set_new(json, "user_time_ns", json_time(&usage->ru_utime));
-    json_object_set_new(json, "system_time_ns", json_time(&usage->ru_stime));
-    /* of the tree with a cgroup, otherwise of its largest process */
-    json_object_set_new(
-        json, "memory_peak_kb",
-        json_u64(limits.memory_peak ? limits.memory_peak / 1024 : (uint64_t)usage->ru_maxrss));
-    json_object_set_new(json, "voluntary_context_switches", json_u64((uint64_t)usage->ru_nvcsw));
-    json_object_set_new(json, "involuntary_context_switches", json_u64((uint64_t)usage->ru_nivcsw));
-    json_object_set_new(json, "bytes_written", json_u64(result->process->bytes_written));
-    return json;
+    /* memory: of the tree with a cgroup, otherwise of its largest process */
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o}", "user_time_ns", json_time(&usage->ru_utime),
+        "system_time_ns", json_time(&usage->ru_stime), "memory_peak_kb",
+        json_u64(limits.memory_peak ? limits.memory_peak / 1024 : (uint64_t)usage->ru_maxrss),
+        "voluntary_context_switches", json_u64((uint64_t)usage->ru_nvcsw),
+        "involuntary_context_switches", json_u64((uint64_t)usage->ru_nivcsw), "bytes_written",
+        json_u64(result->process->bytes_written));
 }
 
 json_t *resource_limits_to_json(const struct resource_limits *asked,
@@ -117,45 +113,6 @@ static void set_named(json_t *json, const char *name, const char *suffix, json_t
     json_object_set_new(json, key, value);
 }
 
-/* What is retained of a stream: two parts with a gap between them, or the first one alone. */
-struct retained {
-    struct buf bytes;
-    size_t head_len;
-    uint64_t omitted;
-};
-
-static void retained_read(struct output *output, struct retained *ret)
-{
-    struct output_info info;
-
-    output_info(output, &info);
-    buf_init(&ret->bytes, SIZE_MAX / 2);
-    output_append_range(output, 0, info.prefix_end, &ret->bytes);
-    ret->head_len = ret->bytes.len;
-    output_append_range(output, info.tail_start, info.total, &ret->bytes);
-    ret->omitted = info.tail_start - info.prefix_end;
-    if (!ret->omitted)
-        ret->head_len = ret->bytes.len;
-}
-
-static bool retained_is_utf8(const struct retained *retained)
-{
-    const struct buf *bytes = &retained->bytes;
-    size_t head_len = retained->head_len;
-
-    return !bytes->len || (utf8_is_valid(bytes->data, head_len) &&
-                           utf8_is_valid(bytes->data + head_len, bytes->len - head_len));
-}
-
-static json_t *retained_to_base64(const struct retained *retained)
-{
-    size_t len = retained->bytes.len;
-    AUTO_FREE char *text = alloc_zero(base64_encoded_len(len) + 1, 1);
-
-    base64_encode(retained->bytes.data ? retained->bytes.data : "", len, text);
-    return json_string(text);
-}
-
 static json_t *stream_text(struct output *output)
 {
     AUTO(buf_done) struct buf raw = {0};
@@ -172,17 +129,31 @@ static void set_stream(json_t *json, const struct job_result *result, enum strea
 {
     struct output *output = job_stream(result->job, stream);
     const char *name = stream_name(stream);
-    struct retained retained;
+    AUTO(buf_done) struct buf bytes; /* what is retained: two parts with a gap between, or one */
+    struct output_info info;
+    uint64_t omitted;
+    size_t head_len;
 
-    retained_read(output, &retained);
+    output_info(output, &info);
+    omitted = info.tail_start - info.prefix_end;
+    buf_init(&bytes, SIZE_MAX / 2);
+    output_append_range(output, 0, info.prefix_end, &bytes);
+    head_len = bytes.len;
+    output_append_range(output, info.tail_start, info.total, &bytes);
+    if (!omitted)
+        head_len = bytes.len;
     set_named(json, name, "", stream_text(output));
-    if (!retained_is_utf8(&retained))
-        set_named(json, name, "_base64", retained_to_base64(&retained));
+    if (bytes.len && !(utf8_is_valid(bytes.data, head_len) &&
+                       utf8_is_valid(bytes.data + head_len, bytes.len - head_len))) {
+        AUTO_FREE char *text = alloc_zero(base64_encoded_len(bytes.len) + 1, 1);
+
+        base64_encode(bytes.data, bytes.len, text);
+        set_named(json, name, "_base64", json_string(text));
+    }
     set_named(json, name, "_bytes", json_u64(output_total(output)));
-    set_named(json, name, "_omitted_bytes", json_u64(retained.omitted));
-    if (retained.omitted)
-        set_named(json, name, "_omitted_at", json_u64(retained.head_len));
-    buf_done(&retained.bytes);
+    set_named(json, name, "_omitted_bytes", json_u64(omitted));
+    if (omitted)
+        set_named(json, name, "_omitted_at", json_u64(head_len));
 }
 
 static void set_order(json_t *json, const struct output_order *order)
@@ -243,7 +214,7 @@ json_t *result_to_json(const struct job_result *result)
     json_t *json = json_object();
     struct resource_limits_report limits;
     const struct resource_limits *asked;
-    bool is_tty = result->stdio == JOB_RUN_TTY;
+    bool is_tty = result->stdio == PROCESS_TTY;
 
     json_object_set_new(json, "end", json_string(job_run_end_name(result->end)));
     json_object_set_new(json, "exit_code",

@@ -323,7 +323,7 @@ static void test_inherited(void **state)
 
         dup2(fd, STDOUT_FILENO);
         shot_init(&shot, "echo direct; exit 4");
-        shot.options.stdio = JOB_RUN_INHERIT;
+        shot.options.stdio = PROCESS_FDS;
         shot_run(&shot);
         _exit(shot.live.len ? 99 : job_result_exit_code(&shot.result));
     }

@@ -102,7 +102,7 @@ static void test_tty_without_terminal(void **state)
     struct shot shot;
 
     shot_init(&shot, "test -t 1 && stty size; cat");
-    shot.options.stdio = JOB_RUN_TTY;
+    shot.options.stdio = PROCESS_TTY;
     shot.options.size = (struct pty_size){40, 120};
     shot.options.input = JOB_RUN_INPUT_DATA;
     shot.options.input_data = "typed";
@@ -123,7 +123,7 @@ static _Noreturn void be_program_at(int slave, const char *script)
     if (ioctl(slave, TIOCSCTTY, 0))
         _exit(90);
     shot_init(&shot, script);
-    shot.options.stdio = JOB_RUN_TTY;
+    shot.options.stdio = PROCESS_TTY;
     shot.options.input = JOB_RUN_INPUT_FD;
     shot.options.input_fd = slave;
     shot.options.terminal_fd = slave;

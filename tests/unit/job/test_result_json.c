@@ -173,7 +173,7 @@ static void test_tty_has_one_stream(void **state)
     json_t *json;
 
     job_run_defaults(&options);
-    options.stdio = JOB_RUN_TTY;
+    options.stdio = PROCESS_TTY;
     json = json_of("echo out; echo err >&2", &options);
     assert_true(json_is_true(json_object_get(json, "tty")));
     assert_string_equal(text_of(json, "stdout"), "out\r\nerr\r\n");
