@@ -41,24 +41,19 @@ static void denial_done(struct denial *denial)
     free(denial->remedy);
 }
 
-static const struct access_link *link_in(const struct access_map *access, const char *path)
-{
-    for (size_t i = 0; i < access->links_len; i++)
-        if (path_is_within(path, access->links[i].path))
-            return &access->links[i];
-    return NULL;
-}
-
 /* `path` as the map knows it: absolute, clean, through the symlinks that it knows. */
 static char *resolve(const struct access_map *access, const char *cwd, const char *path)
 {
     char *clean = path_clean(cwd ? cwd : "/", path);
 
     for (int i = 0; i < LINKS_MAX; i++) {
-        const struct access_link *link = link_in(access, clean);
+        const struct access_link *link = NULL;
         AUTO_FREE char *parent = NULL;
         AUTO_FREE char *joined = NULL;
 
+        for (size_t at = 0; !link && at < access->links_len; at++)
+            if (path_is_within(clean, access->links[at].path))
+                link = &access->links[at];
         if (!link)
             break;
         parent = path_parent(link->path);
@@ -76,19 +71,16 @@ static enum access needed(enum denial_operation operation)
 
 static enum denial_operation operation_of(enum denial_hint hint, enum access access)
 {
-    switch (hint) {
-    case DENIAL_HINT_READ:
-        return DENIAL_READ;
-    case DENIAL_HINT_WRITE:
-        return DENIAL_WRITE;
-    case DENIAL_HINT_EXECUTE:
-        return DENIAL_EXECUTE;
-    case DENIAL_HINT_CONNECT:
-        return DENIAL_CONNECT;
-    case DENIAL_HINT_NONE:
-        break;
-    }
-    return access == ACCESS_DENY ? DENIAL_READ : DENIAL_WRITE;
+    static const enum denial_operation operations[] = {
+        [DENIAL_HINT_READ] = DENIAL_READ,
+        [DENIAL_HINT_WRITE] = DENIAL_WRITE,
+        [DENIAL_HINT_EXECUTE] = DENIAL_EXECUTE,
+        [DENIAL_HINT_CONNECT] = DENIAL_CONNECT,
+    };
+
+    if (hint == DENIAL_HINT_NONE)
+        return access == ACCESS_DENY ? DENIAL_READ : DENIAL_WRITE;
+    return operations[hint];
 }
 
 static char *remedy_for_read(const char *path, const struct access_entry *entry)
@@ -120,33 +112,20 @@ static char *remedy_for_write(const char *path, const struct access_entry *entry
                       root, root);
 }
 
-static char *remedy_for_host(const char *path)
-{
-    return alloc_strf("The sandbox does not deny this for %s: look at the permissions, owner or "
-                      "mount of the file itself.",
-                      path);
-}
-
-static char *remedy_for_network(enum network_access network)
-{
-    switch (network) {
-    case NETWORK_RESTRICTED:
-        return alloc_str("Allow it with --network enabled, or in config.toml under "
-                         "[permissions.NAME.network]: enabled = true.");
-    case NETWORK_PROXIED:
-        return alloc_str("Only the managed proxy leads out: use it (HTTPS_PROXY is set), or allow "
-                         "the whole network with --network enabled.");
-    case NETWORK_ENABLED:
-        break;
-    }
-    return alloc_str("The sandbox does not deny the network: look at the network of the host.");
-}
-
 /* A host, or a socket of the host by its path: the network decides about both. */
 static void denial_decide_network(struct denial *denial, const struct access_map *access)
 {
+    static const char *const remedies[] = {
+        [NETWORK_RESTRICTED] = "Allow it with --network enabled, or in config.toml under "
+                               "[permissions.NAME.network]: enabled = true.",
+        [NETWORK_PROXIED] = "Only the managed proxy leads out: use it (HTTPS_PROXY is set), or "
+                            "allow the whole network with --network enabled.",
+        [NETWORK_ENABLED] =
+            "The sandbox does not deny the network: look at the network of the host.",
+    };
+
     denial->source = DENIAL_BY_HOST;
-    denial->remedy = remedy_for_network(access->network);
+    denial->remedy = alloc_str(remedies[access->network]);
     if (access->network == NETWORK_ENABLED)
         return;
     denial->source = DENIAL_BY_SANDBOX;
@@ -164,32 +143,15 @@ static void denial_decide(struct denial *denial, const struct access_map *access
     entry = access_map_find(access, denial->path);
     if (access_map_check(access, denial->path) >= needed(denial->operation)) {
         denial->source = DENIAL_BY_HOST;
-        denial->remedy = remedy_for_host(denial->path);
+        denial->remedy = alloc_strf("The sandbox does not deny this for %s: look at the "
+                                    "permissions, owner or mount of the file itself.",
+                                    denial->path);
         return;
     }
     denial->source = DENIAL_BY_SANDBOX;
     denial->origin = alloc_str(entry ? entry->origin : "no entry of the profile allows it");
     denial->remedy = denial->operation == DENIAL_WRITE ? remedy_for_write(denial->path, entry)
                                                        : remedy_for_read(denial->path, entry);
-}
-
-/* For one path and a known operation, as a fact; false when the profile allows it. */
-static bool denial_verdict_path(enum denial_operation operation, const char *path, int error,
-                                const struct access_map *access, const char *cwd,
-                                struct denial *ret)
-{
-    AUTO_FREE char *resolved = resolve(access, cwd, path);
-
-    if (access_map_check(access, resolved) >= needed(operation))
-        return false;
-    *ret = (struct denial){
-        .operation = operation,
-        .evidence = DENIAL_FACT,
-        .path = TAKE_PTR(resolved),
-        .error = error,
-    };
-    denial_decide(ret, access);
-    return true;
 }
 
 /* The first path of the list that the profile denies; NULL when it denies none. Caller frees. */
@@ -247,9 +209,13 @@ static bool verdict_file(const struct denial_clue *clue, const struct access_map
     return true;
 }
 
-static bool verdict_network(const struct denial_clue *clue, const struct access_map *access,
-                            struct denial *ret)
+/* What a line speaks of; false when it is not worth telling (weak words that the profile does not
+ * bear out). `ret` is owned by the caller then: denial_done(). */
+static bool denial_verdict(const struct denial_clue *clue, const struct access_map *access,
+                           const char *cwd, struct denial *ret)
 {
+    if (clue->topic != DENIAL_TOPIC_NETWORK)
+        return verdict_file(clue, access, cwd, ret);
     *ret = (struct denial){
         .operation = DENIAL_CONNECT,
         .evidence = DENIAL_HEURISTIC,
@@ -258,16 +224,6 @@ static bool verdict_network(const struct denial_clue *clue, const struct access_
     };
     denial_decide(ret, access);
     return true;
-}
-
-/* What a line speaks of; false when it is not worth telling (weak words that the profile does not
- * bear out). `ret` is owned by the caller then: denial_done(). */
-static bool denial_verdict(const struct denial_clue *clue, const struct access_map *access,
-                           const char *cwd, struct denial *ret)
-{
-    if (clue->topic == DENIAL_TOPIC_NETWORK)
-        return verdict_network(clue, access, ret);
-    return verdict_file(clue, access, cwd, ret);
 }
 
 /* --- facts and lines --- */
@@ -344,13 +300,21 @@ static void find_in_failure(const struct denial_input *input, struct denials *re
     const struct process_end *end = input->end;
     bool is_cwd = end->stage == LAUNCH_STAGE_CWD;
     const char *path = is_cwd ? input->cwd : input->program;
-    struct denial denial;
+    struct denial denial = {
+        .operation = is_cwd ? DENIAL_READ : DENIAL_EXECUTE,
+        .evidence = DENIAL_FACT,
+        .error = end->failure.sys,
+    };
 
     if (!input->access || !path || end->stage == LAUNCH_STAGE_SANDBOX || !strchr(path, '/'))
         return;
-    if (denial_verdict_path(is_cwd ? DENIAL_READ : DENIAL_EXECUTE, path, end->failure.sys,
-                            input->access, input->cwd, &denial))
-        denials_push(ret, &denial);
+    denial.path = resolve(input->access, input->cwd, path);
+    if (access_map_check(input->access, denial.path) >= needed(denial.operation)) {
+        free(denial.path);
+        return;
+    }
+    denial_decide(&denial, input->access);
+    denials_push(ret, &denial);
 }
 
 /* seccomp ends a process that calls by a foreign system call table with SIGSYS. A shell makes
@@ -372,30 +336,14 @@ static void find_in_signal(const struct process_end *end, struct denials *ret)
     denials_push(ret, &denial);
 }
 
-static const char *line_before(const char *text, const char *line)
-{
-    if (line == text)
-        return NULL;
-    for (line--; line > text && line[-1] != '\n'; line--)
-        continue;
-    return line;
-}
-
 /* Paths of the lines above, the nearest first. */
 static void look_back(const char *text, const char *line, struct strv *paths)
 {
-    for (int i = 0; i < LOOK_BACK && !paths->len; i++) {
-        line = line_before(text, line);
-        if (!line)
-            return;
+    for (int i = 0; i < LOOK_BACK && !paths->len && line > text; i++) {
+        for (line--; line > text && line[-1] != '\n'; line--)
+            continue;
         denial_line_quoted(line, strcspn(line, "\n"), paths);
     }
-}
-
-/* What a shell cannot execute it reports with this code (POSIX XCU 2.8.2). */
-static bool is_not_executable(const struct process_end *end)
-{
-    return end->how == PROCESS_EXITED && end->code == 126;
 }
 
 static void find_in_line(const struct denial_input *input, const char *text, const char *line,
@@ -408,7 +356,9 @@ static void find_in_line(const struct denial_input *input, const char *text, con
         return;
     if (clue.is_rust && !clue.paths.len)
         look_back(text, line, &clue.paths);
-    if (is_not_executable(input->end) && clue.error == EACCES && clue.hint == DENIAL_HINT_NONE)
+    /* What a shell cannot execute it reports with this code (POSIX XCU 2.8.2). */
+    if (input->end->how == PROCESS_EXITED && input->end->code == 126 && clue.error == EACCES &&
+        clue.hint == DENIAL_HINT_NONE)
         clue.hint = DENIAL_HINT_EXECUTE;
     if (denial_verdict(&clue, input->access, input->cwd, &denial))
         denials_push(ret, &denial);
@@ -425,26 +375,18 @@ static void find_in_text(const struct denial_input *input, const char *text, str
     }
 }
 
-/* Nothing is denied to whom everything is allowed. */
-static bool is_open(const struct access_map *access)
-{
-    return !access || (access_map_full_write(access) && access->network == NETWORK_ENABLED);
-}
-
-static bool is_success(const struct process_end *end)
-{
-    return end->how == PROCESS_EXITED && end->code == 0;
-}
-
 void denials_find(const struct denial_input *input, struct denials *ret)
 {
-    if (is_success(input->end))
+    const struct access_map *access = input->access;
+
+    if (input->end->how == PROCESS_EXITED && input->end->code == 0)
         return;
     if (input->end->how == PROCESS_FAILED_TO_START) {
         find_in_failure(input, ret);
         return;
     }
-    if (is_open(input->access))
+    /* Nothing is denied to whom everything is allowed. */
+    if (!access || (access_map_full_write(access) && access->network == NETWORK_ENABLED))
         return;
     find_in_signal(input->end, ret);
     /* stderr first: that is where reasons stand */

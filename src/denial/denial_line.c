@@ -38,16 +38,12 @@ static const char *const not_files[] = {
     "listen",  "sendto",  "write", "read",   "mkdir",  "unlink", "rename", "denied",
     "stat",    "access",  "chdir", "openat", NULL};
 
-static bool is_path(const char *text)
-{
-    return strchr(text, '/') && !strstr(text, "://") && text[0] != '~' && !strchr(text, '\n');
-}
-
 static void push_path(struct strv *paths, const char *text, size_t len)
 {
     char *path = alloc_strn(text, len);
 
-    if (paths->len < PATHS_MAX && len && is_path(path) && !strv_has(paths, path))
+    if (paths->len < PATHS_MAX && len && strchr(path, '/') && !strstr(path, "://") &&
+        path[0] != '~' && !strchr(path, '\n') && !strv_has(paths, path))
         strv_push(paths, path);
     free(path);
 }
@@ -66,12 +62,6 @@ static const struct quotes quotes[] = {
     {"\xe2\x80\x9c", "\xe2\x80\x9d"},
 };
 
-/* An apostrophe inside a word ("can't") opens nothing. */
-static bool opens_quote(const char *text, const char *at)
-{
-    return at == text || !isalnum((unsigned char)at[-1]);
-}
-
 static void push_quoted_by(const char *text, const struct quotes *by, struct strv *paths)
 {
     size_t open_len = strlen(by->open);
@@ -81,7 +71,8 @@ static void push_quoted_by(const char *text, const struct quotes *by, struct str
         const char *begin = at + open_len;
         const char *end = strstr(begin, by->close);
 
-        if (!opens_quote(text, at)) {
+        /* an apostrophe inside a word ("can't") opens nothing */
+        if (at > text && isalnum((unsigned char)at[-1])) {
             at = begin;
             continue;
         }
@@ -107,14 +98,6 @@ static void push_behind(const char *rest, struct strv *paths)
         rest = dash + 3;
     rest += strspn(rest, ": ");
     push_path(paths, rest, strcspn(rest, " ,;)'\""));
-}
-
-/* The end of what stands before the error: without ": ", " (", ", ", "[Errno 13] " and the like. */
-static size_t trim_before(const char *text, size_t len)
-{
-    while (len && strchr(" :(,-'\"", text[len - 1]))
-        len--;
-    return len;
 }
 
 /* The text between the last ": " and the error, as a whole: it may have blanks in it. */
@@ -179,8 +162,10 @@ static void push_name(const char *text, size_t len, struct strv *names)
  * its names when there is no path. */
 static void paths_around(const char *text, size_t at, size_t len, struct denial_clue *clue)
 {
-    size_t before = trim_before(text, at);
+    size_t before = at; /* without ": ", " (", ", ", "[Errno 13] " and the like */
 
+    while (before && strchr(" :(,-'\"", text[before - 1]))
+        before--;
     paths_quoted(text, &clue->paths);
     push_behind(text + at + len, &clue->paths);
     push_segment(text, before, &clue->paths);
@@ -348,20 +333,15 @@ static bool ends_message(const char *rest)
     return false;
 }
 
-static bool is_remote(const char *at)
-{
-    for (size_t i = 0; i < sizeof remote / sizeof *remote; i++)
-        if (str_starts(at, remote[i]) && !str_starts(at, "permission denied (os error"))
-            return true;
-    return false;
-}
-
 /* Where `phrase` stands in the line as the text of an error; NULL when it does not. */
 static const char *phrase_find(const struct line *line, const struct phrase *phrase)
 {
     const char *at = strstr(line->lower, phrase->text);
 
-    if (!at || is_remote(at))
+    for (size_t i = 0; at && i < sizeof remote / sizeof *remote; i++)
+        if (str_starts(at, remote[i]) && !str_starts(at, "permission denied (os error"))
+            return NULL;
+    if (!at)
         return NULL;
     if (phrase->topic == DENIAL_TOPIC_NETWORK || phrase->needs_proof)
         return at;
@@ -393,11 +373,6 @@ static enum denial_hint hint_of(const struct line *line, int error)
     return DENIAL_HINT_NONE;
 }
 
-static bool is_host_char(char c)
-{
-    return isalnum((unsigned char)c) || c == '.' || c == '-' || c == '_';
-}
-
 /* A name or IPv4 address, or an IPv6 address in brackets; caller frees. */
 static char *host_at(const char *text)
 {
@@ -408,7 +383,7 @@ static char *host_at(const char *text)
         len = strspn(text + 1, "0123456789abcdefABCDEF:.");
         return len && text[len + 1] == ']' ? alloc_strn(text + 1, len) : NULL;
     }
-    while (is_host_char(text[len]))
+    while (isalnum((unsigned char)text[len]) || (text[len] && strchr(".-_", text[len])))
         len++;
     while (len && text[len - 1] == '.')
         len--;
@@ -430,17 +405,9 @@ static char *host_find(const struct line *line)
     return NULL;
 }
 
-/* /dev/tcp/HOST/PORT is bash's word for a connection, not a file. */
-static bool names_bash_socket(const char *lower)
-{
-    return strstr(lower, "/dev/tcp/") || strstr(lower, "/dev/udp/");
-}
-
 static void clue_fill(struct denial_clue *clue, const struct line *line, const char *at,
                       const struct phrase *phrase)
 {
-    size_t at_text = (size_t)(at - line->lower);
-
     *clue = (struct denial_clue){
         .topic = phrase->topic,
         .hint = hint_of(line, phrase->error),
@@ -448,12 +415,14 @@ static void clue_fill(struct denial_clue *clue, const struct line *line, const c
         .needs_proof = phrase->needs_proof,
         .is_rust = strstr(line->lower, "(os error ") != NULL,
     };
-    if (phrase->topic == DENIAL_TOPIC_NETWORK || names_bash_socket(line->lower)) {
+    /* /dev/tcp/HOST/PORT is bash's word for a connection, not a file. */
+    if (phrase->topic == DENIAL_TOPIC_NETWORK || strstr(line->lower, "/dev/tcp/") ||
+        strstr(line->lower, "/dev/udp/")) {
         clue->topic = DENIAL_TOPIC_NETWORK;
         clue->host = host_find(line);
         return;
     }
-    paths_around(line->text, at_text, strlen(phrase->text), clue);
+    paths_around(line->text, (size_t)(at - line->lower), strlen(phrase->text), clue);
 }
 
 bool denial_line_read(const char *text, size_t len, struct denial_clue *ret)

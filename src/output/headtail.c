@@ -50,16 +50,6 @@ uint64_t headtail_total(const struct headtail *headtail)
     return headtail->head.len + headtail->omitted + headtail->tail.len;
 }
 
-/* Bytes at the beginning that can only continue a character. */
-static size_t torn_start(const char *text, size_t len)
-{
-    size_t n = 0;
-
-    while (n < UTF8_CONTINUATIONS_MAX && n < len && ((unsigned char)text[n] & 0xc0) == 0x80)
-        n++;
-    return n;
-}
-
 bool headtail_render(const struct headtail *headtail, struct buf *out, uint64_t *ret_omitted)
 {
     size_t head = headtail->head.len;
@@ -73,7 +63,10 @@ bool headtail_render(const struct headtail *headtail, struct buf *out, uint64_t 
     ring_copy(&headtail->head, 0, text, head);
     ring_copy(&headtail->tail, 0, text + head, len - head);
     if (omitted) {
-        tail += torn_start(text + head, len - head);
+        /* bytes that can only continue a character */
+        while (tail - head < UTF8_CONTINUATIONS_MAX && tail < len &&
+               ((unsigned char)text[tail] & 0xc0) == 0x80)
+            tail++;
         head -= utf8_torn_len(text, head);
         omitted += tail - head;
     }

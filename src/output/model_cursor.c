@@ -79,15 +79,6 @@ static void model_cursor_add_gap(struct model_cursor *cursor, const struct outpu
     headtail_omit(ret, gap->len - len);
 }
 
-/* Leaves out what would only be read to be pushed out again. */
-static void model_cursor_skip(struct model_cursor *cursor, struct headtail *ret)
-{
-    uint64_t total = output_total(cursor->output);
-
-    if (ret->head.len == ret->head.max && total > ret->tail.max)
-        headtail_omit(ret, reader_skip(cursor->reader, total - ret->tail.max));
-}
-
 void model_cursor_take(struct model_cursor *cursor, struct headtail *ret)
 {
     struct output_record record = {.kind = OUTPUT_BYTES};
@@ -95,7 +86,11 @@ void model_cursor_take(struct model_cursor *cursor, struct headtail *ret)
 
     headtail_init(ret, cursor->max);
     while (record.kind == OUTPUT_BYTES || record.kind == OUTPUT_GAP) {
-        model_cursor_skip(cursor, ret);
+        uint64_t total = output_total(cursor->output);
+
+        /* what would only be read to be pushed out again is left out */
+        if (ret->head.len == ret->head.max && total > ret->tail.max)
+            headtail_omit(ret, reader_skip(cursor->reader, total - ret->tail.max));
         reader_read(cursor->reader, piece, sizeof piece, &record);
         if (record.kind == OUTPUT_BYTES)
             headtail_add(ret, piece, (size_t)record.len);

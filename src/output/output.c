@@ -72,21 +72,17 @@ static bool byte_store_will_spool(const struct byte_store *store, size_t len)
     return spool_state(store->spool) == SPOOL_OK && rest > store->tail.max - store->tail.len;
 }
 
-/* The bytes at `offset` that are in memory and contiguous. */
-static const char *memory_piece(const struct byte_store *store, uint64_t offset, size_t *ret_len)
-{
-    if (offset < store->head.len)
-        return ring_piece(&store->head, (size_t)offset, ret_len);
-    return ring_piece(&store->tail, (size_t)(offset - byte_store_tail_start(store)), ret_len);
-}
-
 /* Writes everything to the spool that is not there yet. */
 static void byte_store_flush(struct byte_store *store)
 {
     size_t len = 1;
 
     while (spool_state(store->spool) == SPOOL_OK && len) {
-        const char *bytes = memory_piece(store, spool_len(store->spool), &len);
+        uint64_t at = spool_len(store->spool);
+        const char *bytes =
+            at < store->head.len
+                ? ring_piece(&store->head, (size_t)at, &len)
+                : ring_piece(&store->tail, (size_t)(at - byte_store_tail_start(store)), &len);
 
         spool_write(store->spool, bytes, len);
     }
@@ -295,15 +291,6 @@ static bool chunk_index_advance(struct chunk_index *chunks, struct output_cursor
     return true;
 }
 
-/* Those before position `mark`, of the tail, are no longer needed in memory. */
-static void chunk_index_forget(struct chunk_index *chunks, uint64_t mark)
-{
-    if (mark <= chunks->tail_at)
-        return;
-    ring_drop(&chunks->tail, (size_t)(mark - chunks->tail_at));
-    chunks->tail_at = mark;
-}
-
 /* Writes to the spool what is not there yet; false when that is not possible. */
 static bool chunk_index_flush(struct chunk_index *chunks)
 {
@@ -383,28 +370,26 @@ static void output_notify(const struct output *output)
             watch->on_new(watch);
 }
 
-/* Marks first. */
-static void output_prepare_spool(struct output *output)
-{
-    if (!chunk_index_flush(&output->chunks))
-        spool_fail(output->store.spool, spool_errno(output->chunks.spool));
-}
-
 void output_append(struct output *output, enum stream stream, const char *bytes, size_t len)
 {
     struct byte_store *store = &output->store;
+    struct chunk_index *chunks = &output->chunks;
     enum chunk_index_region region =
         store->total < store->head.max ? CHUNK_INDEX_HEAD : CHUNK_INDEX_TAIL;
 
     if (!len)
         return;
     output->last_seq++;
-    chunk_index_add(&output->chunks, region, stream, len);
-    if (byte_store_will_spool(store, len))
-        output_prepare_spool(output);
+    chunk_index_add(chunks, region, stream, len);
+    /* The index first. */
+    if (byte_store_will_spool(store, len) && !chunk_index_flush(chunks))
+        spool_fail(store->spool, spool_errno(chunks->spool));
     byte_store_add(store, bytes, len, output_on_loss, output);
-    chunk_index_advance(&output->chunks, &output->front, byte_store_tail_start(store));
-    chunk_index_forget(&output->chunks, output->front.mark);
+    chunk_index_advance(chunks, &output->front, byte_store_tail_start(store));
+    if (output->front.mark > chunks->tail_at) {
+        ring_drop(&chunks->tail, (size_t)(output->front.mark - chunks->tail_at));
+        chunks->tail_at = output->front.mark;
+    }
     output_notify(output);
 }
 
@@ -452,17 +437,13 @@ static bool output_in_gap(const struct output *output, uint64_t offset)
            offset < byte_store_tail_start(&output->store);
 }
 
-/* Where the retained bytes that begin at `offset` end. */
-static uint64_t output_reach(const struct output *output, uint64_t offset)
+void output_peek(struct output *output, struct output_cursor *cursor, struct output_record *ret)
 {
     uint64_t prefix_end = byte_store_prefix_end(&output->store);
     uint64_t tail_start = byte_store_tail_start(&output->store);
+    uint64_t end = /* of the retained bytes that begin here */
+        prefix_end < tail_start && cursor->offset < prefix_end ? prefix_end : output->store.total;
 
-    return prefix_end < tail_start && offset < prefix_end ? prefix_end : output->store.total;
-}
-
-void output_peek(struct output *output, struct output_cursor *cursor, struct output_record *ret)
-{
     *ret = (struct output_record){.kind = OUTPUT_BYTES, .offset = cursor->offset};
     if (cursor->offset == output->store.total) {
         ret->kind = output->finished ? OUTPUT_END : OUTPUT_EMPTY;
@@ -473,13 +454,11 @@ void output_peek(struct output *output, struct output_cursor *cursor, struct out
         ret->stream = cursor->stream;
         ret->first_seq = cursor->seq;
         ret->last_seq = cursor->seq;
-        ret->len = output_reach(output, cursor->offset) - cursor->offset;
-        if (ret->len > cursor->left)
-            ret->len = cursor->left;
+        ret->len = end - cursor->offset < cursor->left ? end - cursor->offset : cursor->left;
         return;
     }
     ret->kind = OUTPUT_GAP;
-    ret->len = byte_store_tail_start(&output->store) - cursor->offset;
+    ret->len = tail_start - cursor->offset;
 }
 
 /* Makes the record, which is one of bytes, as long as unit and `max` allow, and moves the place

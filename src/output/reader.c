@@ -123,19 +123,6 @@ static bool reader_join(struct reader *reader, char *into, size_t max, struct ou
     return true;
 }
 
-/* Keeps a record that is nothing but the beginning of a character. */
-static void reader_hold(struct reader *reader, const char *bytes,
-                        const struct output_record *record)
-{
-    struct held *held = &reader->held[record->stream];
-
-    memcpy(held->bytes, bytes, (size_t)record->len);
-    held->len = (size_t)record->len;
-    held->offset = record->offset;
-    held->first_seq = record->first_seq;
-    held->last_seq = record->last_seq;
-}
-
 /* Reads a record of text; the cursor has its stream. false when there is nothing to give: all of it
  * is held back, or gone. */
 static bool reader_read_text(struct reader *reader, char *into, size_t max,
@@ -150,8 +137,12 @@ static bool reader_read_text(struct reader *reader, char *into, size_t max,
     if (!reader_join(reader, into, max, ret))
         return false;
     torn = utf8_torn_len(into, (size_t)ret->len);
-    if (torn == ret->len) {
-        reader_hold(reader, into, ret);
+    if (torn == ret->len) { /* nothing but the beginning of a character */
+        *held = (struct held){.len = torn,
+                              .offset = ret->offset,
+                              .first_seq = ret->first_seq,
+                              .last_seq = ret->last_seq};
+        memcpy(held->bytes, into, torn);
         return false;
     }
     if (torn) {
@@ -167,8 +158,7 @@ static bool reader_read_text(struct reader *reader, char *into, size_t max,
     return true;
 }
 
-static void reader_read_record(struct reader *reader, char *into, size_t max,
-                               struct output_record *ret)
+void reader_read(struct reader *reader, char *into, size_t max, struct output_record *ret)
 {
     struct output_record next;
     bool has_record = false;
@@ -183,11 +173,6 @@ static void reader_read_record(struct reader *reader, char *into, size_t max,
             output_read(reader->output, &reader->cursor, reader->options.unit, into, max, ret);
         has_record = true;
     }
-}
-
-void reader_read(struct reader *reader, char *into, size_t max, struct output_record *ret)
-{
-    reader_read_record(reader, into, max, ret);
     if (ret->kind == OUTPUT_EMPTY)
         reader->is_armed = true;
 }

@@ -51,22 +51,6 @@ void spool_free(struct spool *spool)
     free(spool);
 }
 
-static const char *spool_dir(const struct spool *spool)
-{
-    const char *tmpdir = getenv("TMPDIR");
-
-    if (spool->dir)
-        return spool->dir;
-    return tmpdir && *tmpdir == '/' ? tmpdir : "/tmp";
-}
-
-static int open_named(const char *dir, const char *name)
-{
-    AUTO_FREE char *path = path_join(dir, name);
-
-    return open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, SPOOL_MODE);
-}
-
 static int open_nameless(const char *dir)
 {
     int fd = open(dir, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, SPOOL_MODE);
@@ -90,12 +74,16 @@ void spool_fail(struct spool *spool, int error)
 
 static bool spool_open(struct spool *spool)
 {
-    const char *dir = spool_dir(spool);
+    const char *tmpdir = getenv("TMPDIR");
+    const char *dir = spool->dir ? spool->dir : tmpdir && *tmpdir == '/' ? tmpdir : "/tmp";
+    AUTO_FREE char *path = spool->name ? path_join(dir, spool->name) : NULL;
 
     if (spool->name && strchr(spool->name, '/'))
         errno = EINVAL;
     else if (!sys_fault())
-        spool->fd = spool->name ? open_named(dir, spool->name) : open_nameless(dir);
+        spool->fd = path
+                        ? open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, SPOOL_MODE)
+                        : open_nameless(dir);
     if (spool->fd < 0)
         spool_fail(spool, errno);
     return spool->fd >= 0;

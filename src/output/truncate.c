@@ -37,21 +37,12 @@ static bool is_continuation(char byte)
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-static uint64_t count_characters(const char *text, size_t len)
-{
-    uint64_t count = 0;
-
-    for (size_t i = 0; i < len; i++)
-        count += !is_continuation(text[i]);
-    return count;
-}
-
 bool truncate_middle(const char *text, size_t len, struct truncate_budget budget, struct buf *out)
 {
     uint64_t bytes = truncate_budget_bytes(budget);
     size_t left;
     size_t right;
-    uint64_t removed;
+    uint64_t characters = 0;
 
     if (len <= bytes)
         return buf_append(out, text, len);
@@ -59,21 +50,13 @@ bool truncate_middle(const char *text, size_t len, struct truncate_budget budget
     right = len - (size_t)(bytes - bytes / 2);
     while (right < len && is_continuation(text[right]))
         right++;
-    removed = budget.unit == TRUNCATE_TOKENS ? truncate_tokens(len - bytes)
-                                             : count_characters(text + left, right - left);
+    for (size_t i = left; i < right; i++)
+        characters += !is_continuation(text[i]);
     return buf_append(out, text, left) &&
-           buf_appendf(out, ELLIPSIS "%" PRIu64 " %s truncated" ELLIPSIS, removed,
+           buf_appendf(out, ELLIPSIS "%" PRIu64 " %s truncated" ELLIPSIS,
+                       budget.unit == TRUNCATE_TOKENS ? truncate_tokens(len - bytes) : characters,
                        budget.unit == TRUNCATE_TOKENS ? "tokens" : "chars") &&
            buf_append(out, text + right, len - right);
-}
-
-static size_t count_lines(const char *text, size_t len)
-{
-    size_t count = len && text[len - 1] != '\n';
-
-    for (size_t i = 0; i < len; i++)
-        count += text[i] == '\n';
-    return count;
 }
 
 /* The line behind the warning, or none. `cut` is what is left of the text. */
@@ -81,10 +64,13 @@ static bool append_second_line(const struct truncate_source *source, const struc
                                struct buf *out)
 {
     AUTO_FREE char *marker = NULL;
+    size_t lines = source->len && source->text[source->len - 1] != '\n';
 
-    if (!source->omitted)
-        return buf_appendf(out, "Total output lines: %zu\n",
-                           count_lines(source->text, source->len));
+    if (!source->omitted) {
+        for (size_t i = 0; i < source->len; i++)
+            lines += source->text[i] == '\n';
+        return buf_appendf(out, "Total output lines: %zu\n", lines);
+    }
     marker = alloc_strf(HEADTAIL_MARKER, source->omitted);
     return memmem(cut->data, cut->len, marker, strlen(marker)) || buf_appendf(out, "%s\n", marker);
 }
