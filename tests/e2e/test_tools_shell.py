@@ -118,8 +118,8 @@ def test_processes_are_its_own(place):
     out = passes(place.shell("sleep 1000 & ps -e -o pid=,comm= | sort -n | tr -s ' '"))
     names = [line.split()[1] for line in out.splitlines()]
     assert names[0].startswith("cordon")
-    assert len(names) == 6
-    assert set(names[1:]) <= {"sh", "sleep", "ps", "sort", "tr"}  # or still sh, before the exec
+    assert len(names) <= 6 and "ps" in names
+    assert set(names[1:]) <= {"sh", "sleep", "ps", "sort", "tr"}  # sh: before the exec
 
 
 def test_nice_timeout_and_nohup(place):

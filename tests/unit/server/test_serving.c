@@ -283,7 +283,6 @@ static void a_read_waits_for_output(void **state)
     struct end *end = connect_one(desk, 0);
     struct rpc_process *process = start(desk, end, "read x; echo $x; read y");
     AUTO_JSON json_t *listed = NULL;
-    AUTO_JSON json_t *written = NULL;
     AUTO_JSON json_t *answer = NULL;
     const json_t *chunk;
 
@@ -344,7 +343,6 @@ static void a_process_that_goes_fails_those_that_wait(void **state)
     struct desk *desk = *state;
     struct end *end = connect_one(desk, 0);
     struct rpc_process *process = start(desk, end, "read x");
-    AUTO_JSON json_t *answer = NULL;
 
     say(end, "{\"id\":5,\"method\":\"process/wait\",\"params\":{\"processId\":\"p\"}}\n"
              "{\"id\":6,\"method\":\"process/read\",\"params\":{\"processId\":\"p\","
