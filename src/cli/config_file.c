@@ -44,30 +44,6 @@ static char *home_by_user(void)
     return home;
 }
 
-/* Caller frees; NULL when it is not known. */
-static char *home_dir(void)
-{
-    const char *home = getenv("HOME");
-
-    return home && home[0] == '/' ? path_clean("/", home) : home_by_user();
-}
-
-/* Caller frees; NULL without a home directory. */
-static int config_dir(const char *home, char **ret, struct err *err)
-{
-    const char *named = getenv("CORDON_HOME");
-
-    *ret = NULL;
-    if (named && *named && *named != '/')
-        return err_set(err, ERR_INVALID, "CORDON_HOME is \"%s\", which is not an absolute path",
-                       named);
-    if (named && *named)
-        *ret = path_clean("/", named);
-    else if (home)
-        *ret = path_join(home, ".config/cordon");
-    return 0;
-}
-
 /* Reads and parses `path`, which is given up to the file. */
 static int load(struct config_file *file, char *path, struct err *err)
 {
@@ -83,20 +59,11 @@ static int load(struct config_file *file, char *path, struct err *err)
     return 0;
 }
 
-static int load_named(struct config_file *file, const char *named, const char *base,
-                      struct err *err)
-{
-    char *path = path_clean(base, named);
-
-    strv_push(&file->own_paths, path);
-    return load(file, path, err) ? err_wrap(err, "--config") : 0;
-}
-
-static int load_default(struct config_file *file, const char *dir, struct err *err)
+static int load_default(struct config_file *file, struct err *err)
 {
     struct err failure;
 
-    if (load(file, path_join(dir, CONFIG_NAME), &failure) == 0)
+    if (load(file, path_join(file->dir, CONFIG_NAME), &failure) == 0)
         return 0;
     if (failure.sys != ENOENT && failure.sys != ENOTDIR) {
         *err = failure;
@@ -106,39 +73,42 @@ static int load_default(struct config_file *file, const char *dir, struct err *e
     return 0;
 }
 
-static int place(struct config_file *file, char **ret_dir, struct err *err)
-{
-    file->home = home_dir();
-    if (config_dir(file->home, ret_dir, err))
-        return -1;
-    if (*ret_dir) {
-        file->dir = alloc_str(*ret_dir);
-        strv_push(&file->own_paths, *ret_dir);
-        strv_push_take(&file->own_paths, path_join(*ret_dir, CONFIG_NAME));
-    }
-    return 0;
-}
-
 int config_file_place(struct config_file *ret, struct err *err)
 {
-    AUTO(config_file_done) struct config_file file = {0};
-    AUTO_FREE char *dir = NULL;
+    const char *named = getenv("CORDON_HOME");
+    const char *home = getenv("HOME");
 
-    if (place(&file, &dir, err))
-        return -1;
-    *ret = file;
-    file = (struct config_file){0};
+    if (named && *named && *named != '/')
+        return err_set(err, ERR_INVALID, "CORDON_HOME is \"%s\", which is not an absolute path",
+                       named);
+    *ret = (struct config_file){0};
+    ret->home = home && home[0] == '/' ? path_clean("/", home) : home_by_user();
+    if (named && *named)
+        ret->dir = path_clean("/", named);
+    else if (ret->home)
+        ret->dir = path_join(ret->home, ".config/cordon");
+    if (ret->dir) {
+        strv_push(&ret->own_paths, ret->dir);
+        strv_push_take(&ret->own_paths, path_join(ret->dir, CONFIG_NAME));
+    }
     return 0;
 }
 
 int config_file_load(const char *named, const char *base, struct config_file *ret, struct err *err)
 {
     AUTO(config_file_done) struct config_file file = {0};
-    AUTO_FREE char *dir = NULL;
 
-    if (place(&file, &dir, err) ||
-        (named ? load_named(&file, named, base, err) : dir && load_default(&file, dir, err)))
+    if (config_file_place(&file, err))
         return -1;
+    if (named) {
+        char *path = path_clean(base, named);
+
+        strv_push(&file.own_paths, path);
+        if (load(&file, path, err))
+            return err_wrap(err, "--config");
+    } else if (file.dir && load_default(&file, err)) {
+        return -1;
+    }
     *ret = file;
     file = (struct config_file){0};
     return 0;

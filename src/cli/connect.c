@@ -18,19 +18,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* --- options --- */
-
 enum { GRACE_S = 10 };
-
-void connect_options_init(struct connect_options *options)
-{
-    *options = (struct connect_options){.grace_ns = GRACE_S * CLOCK_NS_PER_S};
-}
-
-void connect_options_done(struct connect_options *options)
-{
-    strv_done(&options->env);
-}
 
 /* --- the tables --- */
 
@@ -42,13 +30,11 @@ static const char *const profile_words[] = {"read-only", "workspace-write", "dan
 static const struct option server_options[] = {
     {.name = "connect",
      .value = "URL",
-     INTO_TEXT(struct connect_options, url),
-     .wrong = "the value is empty",
+     INTO_NOT_EMPTY(struct connect_options, url),
      .help = "Where the server is: ws://IP:PORT or unix:PATH. Default: $CORDON_CONNECT."},
     {.name = "auth-token-file",
      .value = "FILE",
-     INTO_TEXT(struct connect_options, token_file),
-     .wrong = "the value is empty",
+     INTO_NOT_EMPTY(struct connect_options, token_file),
      .help = "The file with the token that the server asks for (capability token or signed "
              "bearer token). Default: the file that $CORDON_TOKEN_FILE names."},
     {.name = NULL},
@@ -58,23 +44,20 @@ static const struct option run_options[] = {
     {.name = "directory",
      .letter = 'C',
      .value = "DIR",
-     INTO_TEXT(struct connect_options, directory),
-     .wrong = "the value is empty",
+     INTO_NOT_EMPTY(struct connect_options, directory),
      .help = "The directory at the server in which the command runs, and below which it may write. "
              "A relative one counts from the server's own, which is the default."},
     {.name = "profile",
      .letter = 'p',
      .value = "NAME",
      .words = profile_words,
-     INTO_TEXT(struct connect_options, profile),
-     .wrong = "the value is empty",
+     INTO_NOT_EMPTY(struct connect_options, profile),
      .help = "What it may do there. Default: workspace-write. danger-full-access is no sandbox."},
     {.name = "network",
      .letter = 'n',
      .value = "ACCESS",
      .words = network_words,
-     INTO_TEXT(struct connect_options, network),
-     .wrong = "the value is empty",
+     INTO_NOT_EMPTY(struct connect_options, network),
      .help = "Which network it may use, in place of what the profile says."},
     {.name = "env",
      .letter = 'e',
@@ -112,14 +95,12 @@ static const struct option attach_options[] = {
      .help = "Only looks on: no key, signal or window size reaches the process."},
     {.name = "from",
      .value = "OFFSET",
-     INTO_TEXT(struct connect_options, from),
-     .wrong = "the value is empty",
+     INTO_NOT_EMPTY(struct connect_options, from),
      .help = "Begins with this byte of the output: 4096, 64K, -8K (the last ones; the default), "
              "start, end."},
     {.name = "detach-key",
      .value = "KEYS",
-     INTO_TEXT(struct connect_options, detach_key),
-     .wrong = "the value is empty",
+     INTO_NOT_EMPTY(struct connect_options, detach_key),
      .help = "What to press to leave it running: one key, or several with commas between, as in "
              "ctrl-p,ctrl-q; none turns it off. Default: ctrl-\\."},
     {.name = NULL},
@@ -132,8 +113,7 @@ static const struct option logs_options[] = {
      .help = "Goes on until the process ends."},
     {.name = "from",
      .value = "OFFSET",
-     INTO_TEXT(struct connect_options, from),
-     .wrong = "the value is empty",
+     INTO_NOT_EMPTY(struct connect_options, from),
      .help = "Begins with this byte of the output, written as for attach. Default: start."},
     {.name = NULL},
 };
@@ -142,8 +122,7 @@ static const struct option kill_options[] = {
     {.name = "signal",
      .letter = 's',
      .value = "SIGNAL",
-     INTO_TEXT(struct connect_options, signal),
-     .wrong = "the value is empty",
+     INTO_NOT_EMPTY(struct connect_options, signal),
      .help = "TERM (the default), INT or KILL; the protocol has no others."},
     {.name = "grace",
      .value = "TIME",
@@ -154,10 +133,10 @@ static const struct option kill_options[] = {
 
 static const struct option no_options[] = {{.name = NULL}};
 
-const struct option_group connect_server_groups[] = {
+static const struct option_group connect_server_groups[] = {
     {"Server (before the command)", server_options}, {NULL, NULL}};
 
-const struct option_group connect_all_groups[] = {
+static const struct option_group connect_all_groups[] = {
     {"Server (before the command)", server_options},
     {"Of run", run_options},
     {"Of ps", ps_options},
@@ -247,13 +226,13 @@ static const struct command connect_cp = {
     .groups = cp_groups,
 };
 
-const struct command *const connect_commands[] = {
-    &connect_run, &connect_ps, &connect_attach, &connect_logs, &connect_kill, &connect_cp, NULL,
-};
-
 const struct command *connect_find_command(const char *word)
 {
-    for (size_t i = 0; connect_commands[i]; i++)
+    static const struct command *const connect_commands[] = {
+        &connect_run, &connect_ps, &connect_attach, &connect_logs, &connect_kill, &connect_cp,
+    };
+
+    for (size_t i = 0; i < sizeof connect_commands / sizeof *connect_commands; i++)
         if (str_eq(connect_commands[i]->name + strlen("connect "), word))
             return connect_commands[i];
     return NULL;
@@ -266,6 +245,7 @@ bool connect_parse(char **argv, struct connect_options *options, char ***ret_res
     struct options_rest rest;
     struct err err;
 
+    *options = (struct connect_options){.grace_ns = GRACE_S * CLOCK_NS_PER_S};
     *ret_status = EXIT_FAILED;
     if (options_parse(connect_server_groups, argv + 1, options, &rest, &err)) {
         console_say("%s (\"cordon help connect\" lists all)", err.msg);
@@ -288,12 +268,11 @@ bool connect_parse(char **argv, struct connect_options *options, char ***ret_res
 
 static int connect_exec(char **argv)
 {
-    AUTO(connect_options_done) struct connect_options options;
+    struct connect_options options; /* only read to complain about them here */
     struct err err;
     char **rest;
     int status;
 
-    connect_options_init(&options);
     if (!connect_parse(argv, &options, &rest, &status))
         return status;
     program_exec("cordon-client", argv, &err);

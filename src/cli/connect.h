@@ -31,21 +31,10 @@ struct connect_options {
     unsigned flags;          /* of enum connect_flag */
 };
 
-void connect_options_init(struct connect_options *options);
-void connect_options_done(struct connect_options *options);
-
-/* What stands before the command. */
-extern const struct option_group connect_server_groups[];
-
-/* Those and the options of every command, for help. */
-extern const struct option_group connect_all_groups[];
-
-/* The commands, each with its own options; NULL-terminated. Nothing calls their `run`. */
-extern const struct command *const connect_commands[];
-
-/* By the word that a person types; NULL: there is none. */
+/* The command with its own options, by the word that a person types; NULL: there is none. Nothing
+ * calls its `run`. */
 const struct command *connect_find_command(const char *word);
 
-/* Reads the options before the command; `*ret_rest` begins with the command's word. False when
- * there is nothing more to do; `*ret_status` is to be returned then. */
+/* Fills in the defaults and reads the options before the command; `*ret_rest` begins with the
+ * command's word. False when there is nothing more to do; `*ret_status` is to be returned then. */
 bool connect_parse(char **argv, struct connect_options *options, char ***ret_rest, int *ret_status);

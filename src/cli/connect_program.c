@@ -30,7 +30,6 @@ typedef int handler_fn(const struct client *client, const struct connect_options
 static int do_run(const struct client *client, const struct connect_options *options,
                   char **arguments, int *ret_status, struct err *err)
 {
-    bool is_detached = options->flags & CONNECT_DETACHED;
     const struct client_run run = {
         .argv = arguments,
         .env = strv_view(&options->env),
@@ -39,7 +38,7 @@ static int do_run(const struct client *client, const struct connect_options *opt
         .network = options->network,
         .input = options->input,
         .flags = (options->flags & CONNECT_TTY ? CLIENT_RUN_TTY : 0) |
-                 (is_detached ? CLIENT_RUN_DETACHED : 0),
+                 (options->flags & CONNECT_DETACHED ? CLIENT_RUN_DETACHED : 0),
     };
 
     return client_run(client, &run, ret_status, err);
@@ -50,13 +49,6 @@ static int do_ps(const struct client *client, const struct connect_options *opti
 {
     return client_ps(client, options->flags & CONNECT_JSON ? CLIENT_JSON : CLIENT_TEXT, ret_status,
                      err);
-}
-
-static int parse_from(const char *text, struct client_position *ret, struct err *err)
-{
-    if (client_position_parse(text, ret, err))
-        return err_wrap(err, "--from");
-    return 0;
 }
 
 static int do_attach(const struct client *client, const struct connect_options *options,
@@ -72,8 +64,8 @@ static int do_attach(const struct client *client, const struct connect_options *
 
     if (detach_key_parse(attach.key_text, &key, err))
         return err_wrap(err, "--detach-key");
-    if (parse_from(options->from ? options->from : "-8K", &attach.from, err))
-        return -1;
+    if (client_position_parse(options->from ? options->from : "-8K", &attach.from, err))
+        return err_wrap(err, "--from");
     return client_attach(client, &attach, ret_status, err);
 }
 
@@ -85,8 +77,8 @@ static int do_logs(const struct client *client, const struct connect_options *op
         .mode = options->flags & CONNECT_FOLLOW ? CLIENT_LOGS_FOLLOW : CLIENT_LOGS_SO_FAR,
     };
 
-    if (parse_from(options->from ? options->from : "start", &logs.from, err))
-        return -1;
+    if (client_position_parse(options->from ? options->from : "start", &logs.from, err))
+        return err_wrap(err, "--from");
     return client_logs(client, &logs, ret_status, err);
 }
 
@@ -123,11 +115,10 @@ static const struct handler {
 /* The whole file without white space around it; caller frees. */
 static char *read_token(const char *path, struct err *err)
 {
-    AUTO(buf_done) struct buf text;
+    AUTO(buf_done) struct buf text = {.max = TOKEN_FILE_MAX};
     const char *begin;
     size_t len;
 
-    buf_init(&text, TOKEN_FILE_MAX);
     if (fd_read_file(path, TOKEN_FILE_MAX, &text, err)) {
         err_wrap(err, "--auth-token-file");
         return NULL;
@@ -161,18 +152,9 @@ static int find_server(const struct connect_options *options, struct client *ret
 
 /* --- the whole --- */
 
-static const struct handler *handler_find(const char *word)
+static bool has_arguments(const struct handler *handler, const struct command *command,
+                          char **arguments)
 {
-    const struct handler *handler = handlers;
-
-    while (!str_eq(handler->word, word)) /* connect_parse() let only these through */
-        handler++;
-    return handler;
-}
-
-static bool has_arguments(const struct handler *handler, char **arguments)
-{
-    const struct command *command = connect_find_command(handler->word);
     size_t count = 0;
 
     while (arguments[count])
@@ -186,34 +168,31 @@ static bool has_arguments(const struct handler *handler, char **arguments)
     return false;
 }
 
-static int run(char **argv, struct connect_options *options)
-{
-    AUTO_FREE char *token = NULL;
-    struct client client;
-    const struct handler *handler;
-    struct err err;
-    char **rest;
-    char **arguments;
-    int status;
-
-    if (!connect_parse(argv, options, &rest, &status))
-        return status;
-    handler = handler_find(*rest);
-    if (!command_parse(connect_find_command(*rest), rest, options, &arguments, &status))
-        return status;
-    if (!has_arguments(handler, arguments))
-        return EXIT_FAILED;
-    if (find_server(options, &client, &token, &err) ||
-        handler->run(&client, options, arguments, &status, &err))
-        return console_fail(&err);
-    return status;
-}
-
 int main(int argc, char **argv)
 {
-    AUTO(connect_options_done) struct connect_options options;
+    const struct handler *handler = handlers;
+    const struct command *command;
+    struct connect_options options;
+    AUTO_FREE char *token = NULL;
+    struct client client;
+    struct err err;
+    char **arguments;
+    char **rest;
+    int status;
 
     signal(SIGPIPE, SIG_IGN);
-    connect_options_init(&options);
-    return run(argv, &options);
+    if (!connect_parse(argv, &options, &rest, &status))
+        return status;
+    while (!str_eq(handler->word, *rest)) /* connect_parse() let only these through */
+        handler++;
+    command = connect_find_command(*rest);
+    if (!command_parse(command, rest, &options, &arguments, &status))
+        return status;
+    if (!has_arguments(handler, command, arguments))
+        return EXIT_FAILED;
+    if (find_server(&options, &client, &token, &err) ||
+        handler->run(&client, &options, arguments, &status, &err))
+        status = console_fail(&err);
+    strv_done(&options.env);
+    return status;
 }

@@ -69,11 +69,6 @@ static void add_labelled(struct buf *ret, const char *label, const char *text)
         buf_appendf(ret, "%s%s", label, text);
 }
 
-static bool needs_quotes(const char *word)
-{
-    return !*word || word[strcspn(word, " \t\n\"'\\$`;&|<>()*?[]#~!{}")];
-}
-
 /* As a shell would read it, near enough. */
 static void add_words(struct buf *ret, const json_t *words)
 {
@@ -83,7 +78,8 @@ static void add_words(struct buf *ret, const json_t *words)
     json_array_foreach(words, i, item)
     {
         const char *word = json_string_value(item);
-        const char *quote = word && needs_quotes(word) ? "'" : "";
+        const char *quote =
+            word && (!*word || word[strcspn(word, " \t\n\"'\\$`;&|<>()*?[]#~!{}")]) ? "'" : "";
 
         buf_appendf(ret, "%s%s%s%s", i ? " " : "", quote, word ? word : "?", quote);
     }
@@ -184,40 +180,23 @@ static void show_body(const struct audit_record *record, const json_t *body, str
 
 /* --- denials --- */
 
-static bool is_refusal(const json_t *body)
+/* Whether it tells of something refused: a denial, an answer that is no yes, a run that was
+ * denied, forbidden or rejected. */
+static bool log_is_denial(const struct audit_record *record)
 {
     static const char *const ends[] = {"denied", "forbidden", "rejected"};
+    AUTO_JSON json_t *body = body_parse(record);
     const char *decision = text_of(body, "decision");
     const char *end = text_of(body, "end");
 
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (str_eq(end, ends[i]))
             return true;
-    return *decision && !str_starts(decision, "approved");
-}
-
-/* Whether it tells of something refused: a denial, an answer that is no yes, a run that was
- * denied, forbidden or rejected. */
-static bool log_is_denial(const struct audit_record *record)
-{
-    AUTO_JSON json_t *body = body_parse(record);
-
-    return audit_text_eq(record->event, audit_text_of("denied")) || is_refusal(body);
+    return audit_text_eq(record->event, audit_text_of("denied")) ||
+           (*decision && !str_starts(decision, "approved"));
 }
 
 /* --- lines --- */
-
-static void make_harmless(struct buf *text, size_t from)
-{
-    AUTO_FREE char *line = NULL;
-
-    for (size_t i = from; i < text->len; i++)
-        if (text->data[i] == '\n' || !text->data[i])
-            text->data[i] = ' ';
-    line = text->len > from ? utf8_plain(text->data + from) : alloc_str("");
-    text->len = from;
-    buf_append_str(text, line);
-}
 
 static const char *colour_of(const struct audit_record *record, const json_t *body)
 {
@@ -229,16 +208,6 @@ static const char *colour_of(const struct audit_record *record, const json_t *bo
     return number_of(body, "exit_code") || number_of(body, "signal") ? yellow : "";
 }
 
-/* The beginning of the id, and of a server's also the number of the command in its session. */
-static void session_text(struct audit_text session, char ret[SESSION_TEXT_SIZE])
-{
-    const char *dot = memrchr(session.at, '.', session.len);
-    size_t shown = session.len < SESSION_SHOWN ? session.len : SESSION_SHOWN;
-    int rest = dot && dot > session.at + shown ? (int)(session.at + session.len - dot) : 0;
-
-    snprintf(ret, SESSION_TEXT_SIZE, "%.*s%.*s", (int)shown, session.at, rest, rest ? dot : "");
-}
-
 /* The line, its line feed included:
  *
  *   2026-11-20 10:34:00.123  4f5c1a2b  begin     make test   (in /home/me/p, workspace-write)
@@ -246,27 +215,35 @@ static void session_text(struct audit_text session, char ret[SESSION_TEXT_SIZE])
 static void log_show_text(const struct audit_record *record, bool is_coloured, struct buf *ret)
 {
     AUTO_JSON json_t *body = body_parse(record);
+    AUTO(buf_done) struct buf words = {.max = SIZE_MAX / 2};
     const char *colour = is_coloured ? colour_of(record, body) : "";
+    struct audit_text id = record->session;
+    const char *dot = memrchr(id.at, '.', id.len);
+    size_t shown = id.len < SESSION_SHOWN ? id.len : SESSION_SHOWN;
+    /* the beginning of the id, and of a server's also the number of the command in its session */
+    int rest = dot && dot > id.at + shown ? (int)(id.at + id.len - dot) : 0;
     char session[SESSION_TEXT_SIZE];
     char time[CLOCK_UTC_SIZE];
-    size_t from;
+    AUTO_FREE char *line = NULL;
 
     clock_format_utc(record->time_ns, time);
-    session_text(record->session, session);
+    snprintf(session, sizeof session, "%.*s%.*s", (int)shown, id.at, rest, rest ? dot : "");
     buf_appendf(ret, "%s%s  %-*s%s  %s", is_coloured ? faint : "", time, SESSION_SHOWN, session,
                 is_coloured ? plain : "", colour);
-    from = ret->len;
-    buf_appendf(ret, "%-11.*s  ", (int)record->event.len, record->event.at);
-    show_body(record, body, ret);
-    make_harmless(ret, from);
-    buf_appendf(ret, "%s\n", *colour ? plain : "");
+    buf_appendf(&words, "%-11.*s  ", (int)record->event.len, record->event.at);
+    show_body(record, body, &words);
+    for (size_t i = 0; i < words.len; i++)
+        if (words.data[i] == '\n' || !words.data[i])
+            words.data[i] = ' ';
+    line = utf8_plain(words.data);
+    buf_appendf(ret, "%s%s\n", line, *colour ? plain : "");
 }
 
 /* {"seq":7,"time":"2026-11-20T10:34:00.123Z","event":"begin","session":"...","body":{...},
  * "hash":"..."} on one line. */
 static void log_show_json(const struct audit_record *record, struct buf *ret)
 {
-    AUTO_JSON json_t *json = json_object();
+    AUTO_JSON json_t *json = NULL;
     AUTO_FREE char *line = NULL;
     json_t *body = body_parse(record);
     char hex[AUDIT_HEX_SIZE];
@@ -274,12 +251,10 @@ static void log_show_json(const struct audit_record *record, struct buf *ret)
 
     clock_format_utc(record->time_ns, time);
     audit_hash_format(record->link.hash, hex);
-    json_object_set_new(json, "seq", json_integer((json_int_t)record->link.seq));
-    json_object_set_new(json, "time", json_string(time));
-    json_object_set_new(json, "event", json_stringn(record->event.at, record->event.len));
-    json_object_set_new(json, "session", json_stringn(record->session.at, record->session.len));
-    json_object_set_new(json, "body", body ? body : json_null());
-    json_object_set_new(json, "hash", json_stringn(hex, sizeof hex));
+    json = json_pack("{s:I, s:s, s:o, s:o, s:o, s:o}", "seq", (json_int_t)record->link.seq, "time",
+                     time, "event", json_stringn(record->event.at, record->event.len), "session",
+                     json_stringn(record->session.at, record->session.len), "body",
+                     body ? body : json_null(), "hash", json_stringn(hex, sizeof hex));
     line = json_dumps(json, JSON_COMPACT);
     buf_appendf(ret, "%s\n", line ? line : "null");
 }
@@ -299,13 +274,21 @@ static void store_auto(struct audit_store **slot)
 /* --- moving records --- */
 
 /* Others may move records at the same time: what was read of the tail is then older than the
- * database, and does not fit. */
-static bool is_worth_a_try(int status, const struct err *err, int tries)
+ * database, and does not fit. So each step is tried a few times. */
+static int try_often(int (*step)(const char *dir, void *data, struct err *err), const char *dir,
+                     void *data, struct err *err)
 {
-    return status && err->code == ERR_INVALID && tries < READ_TRIES;
+    int status = -1;
+
+    for (int tries = 0; status && tries < READ_TRIES; tries++) {
+        status = step(dir, data, err);
+        if (status && err->code != ERR_INVALID)
+            break;
+    }
+    return status;
 }
 
-static int move_once(const char *dir, struct err *err)
+static int move_once(const char *dir, void *data, struct err *err)
 {
     AUTO(audit_tail_done) struct audit_tail tail = {0};
     AUTO(store_auto) struct audit_store *store = NULL;
@@ -324,13 +307,7 @@ static int move_once(const char *dir, struct err *err)
 
 static int move_records(const char *dir, struct err *err)
 {
-    int tries = 0;
-    int status;
-
-    do
-        status = move_once(dir, err);
-    while (is_worth_a_try(status, err, ++tries));
-    return status;
+    return try_often(move_once, dir, NULL, err);
 }
 
 /* A failure is not reported: `cordon log` tries again and says it. */
@@ -372,24 +349,16 @@ static int log_read(struct log *log, const char *dir, struct err *err)
     return status;
 }
 
-/* ... and where the tail goes on from the database, which have to fit together. Records may come
- * and be moved between reading the two: then it is done once more. */
-static int log_open(struct log *log, const char *dir, struct err *err)
+/* ... and where the tail goes on from the database, which have to fit together. */
+static int log_open(const char *dir, void *data, struct err *err)
 {
-    int tries = 0;
-    int status;
+    struct log *log = data;
+    struct audit_link head = {0};
 
-    do {
-        struct audit_link head = {0};
-
-        log_done(log);
-        status = log_read(log, dir, err);
-        if (!status && log->store)
-            status = audit_store_head(log->store, &head, err);
-        if (!status)
-            status = audit_store_find_new(&log->tail, &head, &log->from, err);
-    } while (is_worth_a_try(status, err, ++tries));
-    return status;
+    log_done(log);
+    if (log_read(log, dir, err) || (log->store && audit_store_head(log->store, &head, err)))
+        return -1;
+    return audit_store_find_new(&log->tail, &head, &log->from, err);
 }
 
 /* --- verifying --- */
@@ -399,8 +368,9 @@ struct verdict {
     uint64_t records;
 };
 
-static int verify_once(const char *dir, struct verdict *ret, struct err *err)
+static int verify(const char *dir, void *data, struct err *err)
 {
+    struct verdict *ret = data;
     AUTO(log_done) struct log log = {0};
 
     *ret = (struct verdict){0};
@@ -414,40 +384,26 @@ static int verify_once(const char *dir, struct verdict *ret, struct err *err)
     return 0;
 }
 
-static int verify(const char *dir, struct verdict *ret, struct err *err)
-{
-    int tries = 0;
-    int status;
-
-    do
-        status = verify_once(dir, ret, err);
-    while (is_worth_a_try(status, err, ++tries));
-    return status;
-}
-
 static int verify_print_json(const struct verdict *verdict, const struct err *err)
 {
     char hex[AUDIT_HEX_SIZE];
-    AUTO_JSON json_t *json = json_object();
+    AUTO_JSON json_t *json = NULL;
 
     audit_hash_format(verdict->head.hash, hex);
-    json_object_set_new(json, "ok", json_boolean(!err));
-    json_object_set_new(json, "records",
-                        err ? json_null() : json_integer((json_int_t)verdict->records));
-    json_object_set_new(json, "last",
-                        err ? json_null() : json_integer((json_int_t)verdict->head.seq));
-    json_object_set_new(json, "hash", err ? json_null() : json_stringn(hex, sizeof hex));
-    json_object_set_new(json, "problem", err ? json_lossy(err->msg) : json_null());
+    json = err ? json_pack("{s:b, s:n, s:n, s:n, s:o}", "ok", 0, "records", "last", "hash",
+                           "problem", json_lossy(err->msg))
+               : json_pack("{s:b, s:I, s:I, s:o, s:n}", "ok", 1, "records",
+                           (json_int_t)verdict->records, "last", (json_int_t)verdict->head.seq,
+                           "hash", json_stringn(hex, sizeof hex), "problem");
     return console_print_json(json);
 }
 
 static int verify_print(const struct verdict *verdict)
 {
-    AUTO(buf_done) struct buf text = {0};
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
     char hex[AUDIT_HEX_SIZE];
 
     audit_hash_format(verdict->head.hash, hex);
-    buf_init(&text, SIZE_MAX / 2);
     console_line(&text,
                  "%" PRIu64 " records, all as they were written; the last is %" PRIu64
                  " with the hash %.*s",
@@ -459,7 +415,7 @@ static int log_verify(const struct log_options *options, const char *dir)
 {
     struct verdict verdict = {0};
     struct err err;
-    int failed = verify(dir, &verdict, &err);
+    int failed = try_often(verify, dir, &verdict, &err);
     int status = EXIT_OK;
 
     if (options->flags & LOG_JSON)
@@ -521,17 +477,16 @@ static int pass_all(struct pass *pass, const struct log *log, struct err *err)
 static int log_list(const struct log_options *options, const char *dir)
 {
     AUTO(log_done) struct log log = {0};
-    AUTO(buf_done) struct buf text = {0};
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
     struct pass pass = {.options = options,
                         .is_coloured = isatty(STDOUT_FILENO) && !getenv("NO_COLOR")};
     struct err err;
     int status = EXIT_OK;
 
-    if (log_open(&log, dir, &err))
+    if (try_often(log_open, dir, &log, &err))
         status = console_fail(&err);
     if (options->count && pass_all(&pass, &log, &err) == 0)
         pass.skip = pass.matches > options->count ? pass.matches - options->count : 0;
-    buf_init(&text, SIZE_MAX / 2);
     pass.text = &text;
     pass.matches = 0;
     if (pass_all(&pass, &log, &err))
@@ -546,26 +501,20 @@ static int log_main(char **argv)
     AUTO(config_file_done) struct config_file place = {0};
     struct log_options options = {0};
     struct options_rest rest;
-    const char *dir;
     struct err err;
 
     if (options_parse(log_option_groups, argv + 1, &options, &rest, &err) ||
         config_file_place(&place, &err))
         return console_fail(&err);
-    if (!place.own_paths.len) {
-        console_say("there is no home directory: set CORDON_HOME");
-        return EXIT_FAILED;
-    }
-    dir = place.own_paths.items[0];
-    if (*rest.argv && (!str_eq(*rest.argv, "verify") || rest.argv[1])) {
-        console_say("cordon log takes no argument but \"verify\"");
-        return EXIT_FAILED;
-    }
+    if (!place.dir)
+        return console_failf("there is no home directory: set CORDON_HOME");
+    if (*rest.argv && (!str_eq(*rest.argv, "verify") || rest.argv[1]))
+        return console_failf("cordon log takes no argument but \"verify\"");
     if (*rest.argv)
-        return log_verify(&options, dir);
-    if (move_records(dir, &err))
+        return log_verify(&options, place.dir);
+    if (move_records(place.dir, &err))
         console_say("no record can be moved to the database: %s", err.msg);
-    return log_list(&options, dir);
+    return log_list(&options, place.dir);
 }
 
 int main(int argc, char **argv)

@@ -67,10 +67,8 @@ static int unknown_option(const struct option_group *groups, const char *argumen
     while ((option = option_next(&groups, option)))
         strv_push(&names, option->name);
     nearest = str_nearest(name, (const char *const *)strv_view(&names));
-    if (nearest)
-        return err_set(err, ERR_INVALID, "there is no option --%s; did you mean --%s?", name,
-                       nearest);
-    return err_set(err, ERR_INVALID, "there is no option --%s", name);
+    return err_set(err, ERR_INVALID, "there is no option --%s%s%s%s", name,
+                   nearest ? "; did you mean --" : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
 /* Finds the option of `argument`, which begins with "-". */
@@ -92,66 +90,31 @@ static int given_find(const struct option_group *groups, const char *argument, v
                    : err_set(err, ERR_INVALID, "there is no option -%c", argument[1]);
 }
 
-/* "a, b or c"; caller frees. */
-static char *words_text(const char *const *words)
-{
-    struct buf text;
-
-    buf_init(&text, SIZE_MAX / 2);
-    for (size_t i = 0; words[i]; i++)
-        buf_appendf(&text, "%s%s", !i ? "" : words[i + 1] ? ", " : " or ", words[i]);
-    return buf_take(&text);
-}
-
-static int check_word(const struct option *option, const char *value, struct err *err)
-{
-    AUTO_FREE char *words = NULL;
-    const char *nearest;
-
-    for (const char *const *word = option->words; word && *word; word++)
-        if (str_eq(*word, value))
-            return 0;
-    if (!option->words)
-        return 0;
-    words = words_text(option->words);
-    nearest = str_nearest(value, option->words);
-    if (nearest)
-        return err_set(err, ERR_INVALID, "\"%s\" is not one of %s; did you mean %s?", value, words,
-                       nearest);
-    return err_set(err, ERR_INVALID, "\"%s\" is not one of %s", value, words);
-}
-
+/* Whether there is a value where there should be one, and a right one. */
 static int given_check(const struct given *given, struct err *err)
 {
     const struct option *option = given->option;
-    AUTO_FREE char *words = option->words ? words_text(option->words) : NULL;
+    AUTO(buf_done) struct buf words = {.max = SIZE_MAX / 2}; /* "a, b or c" */
+    const char *nearest;
 
-    if (!option->value && given->value)
-        return err_set(err, ERR_INVALID, "takes no value");
-    if (option->value && !given->value)
-        return err_set(err, ERR_INVALID, "needs a value: %s", words ? words : option->value);
-    return option->value ? check_word(option, given->value, err) : 0;
+    if (!option->value)
+        return given->value ? err_set(err, ERR_INVALID, "takes no value") : 0;
+    for (const char *const *word = option->words; word && *word; word++) {
+        if (given->value && str_eq(*word, given->value))
+            return 0;
+        buf_appendf(&words, "%s%s", !words.len ? "" : word[1] ? ", " : " or ", *word);
+    }
+    if (!given->value)
+        return err_set(err, ERR_INVALID, "needs a value: %s",
+                       option->words ? words.data : option->value);
+    if (!option->words)
+        return 0;
+    nearest = str_nearest(given->value, option->words);
+    return err_set(err, ERR_INVALID, "\"%s\" is not one of %s%s%s%s", given->value, words.data,
+                   nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
 /* --- values --- */
-
-static int set_text(const struct option *option, const char **member, const char *value,
-                    struct err *err)
-{
-    if (!*value && option->wrong)
-        return err_set(err, ERR_INVALID, "%s", option->wrong);
-    *member = value;
-    return 0;
-}
-
-static int add_item(const struct option *option, struct strv *member, const char *value,
-                    struct err *err)
-{
-    if (option->max && member->len == option->max)
-        return err_set(err, ERR_LIMIT, "given more than %" PRIu64 " times", option->max);
-    strv_push(member, value);
-    return 0;
-}
 
 static int set_number(const struct option *option, uint64_t *member, const char *value,
                       struct err *err)
@@ -175,25 +138,21 @@ static int set_number(const struct option *option, uint64_t *member, const char 
                    option->max);
 }
 
-/* `value` is one of the words. */
-static unsigned word_number(const struct option *option, const char *value)
-{
-    unsigned number = (unsigned)option->number;
-
-    for (const char *const *word = option->words; !str_eq(*word, value); word++)
-        number++;
-    return number;
-}
-
 static int option_set(const struct option *option, void *member, const char *value, struct err *err)
 {
     switch (option->kind) {
     case OPTION_CALL:
         return option->set(option, member, value, err);
     case OPTION_TEXT:
-        return set_text(option, member, value, err);
+        if (!*value && option->wrong)
+            return err_set(err, ERR_INVALID, "%s", option->wrong);
+        *(const char **)member = value;
+        return 0;
     case OPTION_LIST:
-        return add_item(option, member, value, err);
+        if (option->max && ((struct strv *)member)->len == option->max)
+            return err_set(err, ERR_LIMIT, "given more than %" PRIu64 " times", option->max);
+        strv_push(member, value);
+        return 0;
     case OPTION_TRUE:
         *(bool *)member = true;
         return 0;
@@ -204,7 +163,9 @@ static int option_set(const struct option *option, void *member, const char *val
         *(unsigned *)member = (unsigned)option->number;
         return 0;
     case OPTION_WORD:
-        *(unsigned *)member = word_number(option, value);
+        *(unsigned *)member = (unsigned)option->number;
+        for (const char *const *word = option->words; !str_eq(*word, value); word++)
+            ++*(unsigned *)member;
         return 0;
     case OPTION_COUNT:
     case OPTION_DURATION:
@@ -212,15 +173,6 @@ static int option_set(const struct option *option, void *member, const char *val
         break;
     }
     return set_number(option, member, value, err);
-}
-
-static int given_apply(const struct given *given, struct err *err)
-{
-    char *member = (char *)given->data + given->option->offset;
-
-    if (given_check(given, err) || option_set(given->option, member, given->value, err))
-        return err_wrap(err, "%.*s", (int)given->spelled_len, given->spelled);
-    return 0;
 }
 
 int options_parse(const struct option_group *groups, char **argv, void *data,
@@ -241,8 +193,9 @@ int options_parse(const struct option_group *groups, char **argv, void *data,
             break;
         if (given.option->value && !given.value && *rest.argv)
             given.value = *rest.argv++;
-        if (given_apply(&given, err))
-            return -1;
+        if (given_check(&given, err) ||
+            option_set(given.option, (char *)given.data + given.option->offset, given.value, err))
+            return err_wrap(err, "%.*s", (int)given.spelled_len, given.spelled);
     }
     *ret = rest;
     return 0;

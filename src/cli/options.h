@@ -61,6 +61,7 @@ struct option {
     (offsetof(type, member) + _Generic(((type *)NULL)->member, wanted : 0))
 #define INTO_TEXT(type, member)                                                                    \
     .kind = OPTION_TEXT, .offset = OPTION_OFFSET(type, member, const char *)
+#define INTO_NOT_EMPTY(type, member) INTO_TEXT(type, member), .wrong = "the value is empty"
 #define INTO_LIST(type, member)                                                                    \
     .kind = OPTION_LIST, .offset = OPTION_OFFSET(type, member, struct strv)
 #define INTO_TRUE(type, member) .kind = OPTION_TRUE, .offset = OPTION_OFFSET(type, member, bool)

@@ -74,8 +74,7 @@ const struct option policy_permission_options[] = {
     {.name = "profile",
      .letter = 'p',
      .value = "NAME",
-     INTO_TEXT(struct policy_options, profile),
-     .wrong = "the value is empty",
+     INTO_NOT_EMPTY(struct policy_options, profile),
      .help =
          "What the command may do: read-only, workspace-write, danger-full-access (no sandbox), "
          "or a [permissions.NAME] table of the config file. Default: what the config file "
@@ -89,8 +88,7 @@ const struct option policy_permission_options[] = {
     {.name = "directory",
      .letter = 'C',
      .value = "DIR",
-     INTO_TEXT(struct policy_options, directory),
-     .wrong = "the value is empty",
+     INTO_NOT_EMPTY(struct policy_options, directory),
      .help = "As if started in DIR: the command's directory, the root of its workspace, and what "
              "relative paths in other options count from."},
     {.name = "writable",
@@ -127,8 +125,7 @@ const struct option policy_permission_options[] = {
      .help = "restricted: only a localhost of its own. enabled: the network of this machine."},
     {.name = "config",
      .value = "FILE",
-     INTO_TEXT(struct policy_options, config),
-     .wrong = "the value is empty",
+     INTO_NOT_EMPTY(struct policy_options, config),
      .help = "Reads FILE in place of $CORDON_HOME/config.toml (~/.config/cordon/config.toml). It "
              "may be one of Codex."},
     {.name = NULL},
@@ -143,8 +140,7 @@ const struct option policy_environment_options[] = {
     {.name = "env-inherit",
      .value = "SET",
      .words = inherit_words,
-     INTO_TEXT(struct policy_options, inherit),
-     .wrong = "the value is empty",
+     INTO_NOT_EMPTY(struct policy_options, inherit),
      .help = "Which of your variables are passed. all (the default) is without those that look "
              "like secrets: *KEY*, *SECRET*, *TOKEN*, *PASSWORD*, *CREDENTIAL*. core: PATH, HOME, "
              "USER, SHELL, the language and the temporary directory. none: none."},
@@ -192,19 +188,6 @@ static int find_dir(const char *named, char **ret_dir, char **ret_root, struct e
     return 0;
 }
 
-static void take_config_warnings(struct settings *settings)
-{
-    const struct config_warning *warnings;
-    size_t len;
-
-    if (!settings->file.config)
-        return;
-    warnings = config_warnings(settings->file.config, &len);
-    for (size_t i = 0; i < len; i++)
-        strv_pushf(&settings->warnings, "%s:%u: %s", warnings[i].file, warnings[i].line,
-                   warnings[i].text);
-}
-
 /* --- environment --- */
 
 /* What is named by --env is meant, so it passes the patterns of --env-include, too. */
@@ -222,21 +205,6 @@ static int set_variable(struct environment_policy *policy, const char *text, str
     strv_pushf(&policy->set, "%s=%s", name, value);
     if (policy->include_only.len)
         strv_push(&policy->include_only, name);
-    return 0;
-}
-
-static int apply_environment_options(struct environment_policy *policy,
-                                     const struct policy_options *options, struct err *err)
-{
-    if (options->inherit)
-        policy->inherit = str_eq(options->inherit, "all")    ? ENVIRONMENT_ALL
-                          : str_eq(options->inherit, "core") ? ENVIRONMENT_CORE
-                                                             : ENVIRONMENT_NONE;
-    strv_push_all(&policy->exclude, strv_view(&options->env_exclude));
-    strv_push_all(&policy->include_only, strv_view(&options->env_include));
-    for (size_t i = 0; i < options->env.len; i++)
-        if (set_variable(policy, options->env.items[i], err))
-            return -1;
     return 0;
 }
 
@@ -271,20 +239,6 @@ static bool grants_roots(const struct profile *profile)
     return false;
 }
 
-static void open_workspaces(struct settings *settings)
-{
-    const struct config_file *file = &settings->file;
-    const struct workspaces_options options = {
-        .config = file->config,
-        .config_path = file->path,
-        .home = file->home,
-        .own_paths = strv_view(&file->own_paths),
-        .dies_with_thread = true,
-    };
-
-    settings->workspaces = workspaces_new(&options);
-}
-
 /* $TMPDIR is the caller's own and not the command's: --env must not open a directory. */
 static int make_workspace(struct settings *settings, const struct policy_options *options,
                           const char *dir, const char *root, struct err *err)
@@ -312,8 +266,15 @@ static int make_workspace(struct settings *settings, const struct policy_options
 
     if (settings->file.config)
         environment_policy_copy(config_environment(settings->file.config), &env);
-    if (apply_environment_options(&env, options, err))
-        return -1;
+    if (options->inherit)
+        env.inherit = str_eq(options->inherit, "all")    ? ENVIRONMENT_ALL
+                      : str_eq(options->inherit, "core") ? ENVIRONMENT_CORE
+                                                         : ENVIRONMENT_NONE;
+    strv_push_all(&env.exclude, strv_view(&options->env_exclude));
+    strv_push_all(&env.include_only, strv_view(&options->env_include));
+    for (size_t i = 0; i < options->env.len; i++)
+        if (set_variable(&env, options->env.items[i], err))
+            return -1;
     settings->workspace = workspace_make(settings->workspaces, NULL, &request, err);
     if (!settings->workspace)
         return -1;
@@ -324,26 +285,38 @@ static int make_workspace(struct settings *settings, const struct policy_options
     return 0;
 }
 
-static int init(struct settings *settings, const struct policy_options *options, struct err *err)
+static int make(struct settings *settings, const struct policy_options *options, struct err *err)
 {
+    struct config_file *file = &settings->file;
+    struct workspaces_options workspaces = {.dies_with_thread = true};
+    const struct config_warning *warnings = NULL;
     AUTO_FREE char *dir = NULL;
     AUTO_FREE char *root = NULL;
+    size_t len = 0;
 
     if (find_dir(options->directory, &dir, &root, err) ||
-        config_file_load(options->config, dir, &settings->file, err))
+        config_file_load(options->config, dir, file, err))
         return -1;
     if (options->guarded)
-        strv_push_take(&settings->file.own_paths, path_clean(dir, options->guarded));
-    take_config_warnings(settings);
+        strv_push_take(&file->own_paths, path_clean(dir, options->guarded));
+    if (file->config)
+        warnings = config_warnings(file->config, &len);
+    for (size_t i = 0; i < len; i++)
+        strv_pushf(&settings->warnings, "%s:%u: %s", warnings[i].file, warnings[i].line,
+                   warnings[i].text);
     choose_approval(settings, options);
-    open_workspaces(settings);
+    workspaces.config = file->config;
+    workspaces.config_path = file->path;
+    workspaces.home = file->home;
+    workspaces.own_paths = strv_view(&file->own_paths);
+    settings->workspaces = workspaces_new(&workspaces);
     return make_workspace(settings, options, dir, root, err);
 }
 
 int settings_init(struct settings *ret, const struct policy_options *options, struct err *err)
 {
     *ret = (struct settings){0};
-    if (init(ret, options, err) == 0)
+    if (make(ret, options, err) == 0)
         return 0;
     settings_done(ret);
     return -1;
