@@ -168,11 +168,16 @@ static bool has_arguments(const struct handler *handler, const struct command *c
     return false;
 }
 
+static void options_done(struct connect_options *options)
+{
+    strv_done(&options->env);
+}
+
 int main(int argc, char **argv)
 {
     const struct handler *handler = handlers;
     const struct command *command;
-    struct connect_options options;
+    AUTO(options_done) struct connect_options options = {.url = NULL};
     AUTO_FREE char *token = NULL;
     struct client client;
     struct err err;
@@ -192,7 +197,6 @@ int main(int argc, char **argv)
         return EXIT_FAILED;
     if (find_server(&options, &client, &token, &err) ||
         handler->run(&client, &options, arguments, &status, &err))
-        status = console_fail(&err);
-    strv_done(&options.env);
+        return console_fail(&err);
     return status;
 }

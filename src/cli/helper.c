@@ -96,9 +96,8 @@ static const struct option_group helper_groups[] = {{"Options", helper_options},
 
 static int helper_help(void)
 {
-    AUTO(buf_done) struct buf text;
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
 
-    buf_init(&text, SIZE_MAX / 2);
     buf_append_str(&text, "Usage: codex-linux-sandbox --sandbox-policy-cwd DIR --command-cwd DIR\n"
                           "           --permission-profile JSON -- COMMAND [ARGUMENT]...\n\n");
     options_print_text("Cordon in the place of Codex's sandbox helper. For people there is "
@@ -106,30 +105,6 @@ static int helper_help(void)
                        0, &text);
     options_print(helper_groups, &text);
     return console_print(&text);
-}
-
-static int check_flags(const struct helper *helper, char *const *command, struct err *err)
-{
-    if (!helper->policy_cwd)
-        return err_set(err, ERR_INVALID, "--sandbox-policy-cwd DIR is missing");
-    if (!helper->profile_text)
-        return err_set(err, ERR_INVALID, "--permission-profile JSON is missing");
-    if (!*command)
-        return err_set(err, ERR_INVALID, "there is no command: ... -- COMMAND [ARGUMENT]...");
-    return 0;
-}
-
-/* What a newer Codex may add to a profile is ignored, and said. */
-static int read_profile(struct helper *helper, struct err *err)
-{
-    AUTO(strv_done) struct strv ignored = {0};
-
-    if (profile_parse(helper->profile_text, strlen(helper->profile_text), &ignored,
-                      &helper->profile, err))
-        return err_wrap(err, "invalid permission profile JSON");
-    for (size_t i = 0; i < ignored.len; i++)
-        console_say("permission profile: %s is not known here and has no effect", ignored.items[i]);
-    return 0;
 }
 
 static int helper_fail(const struct err *err, int status)
@@ -260,6 +235,7 @@ static int run_bare(const struct helper *helper, char **command)
 int helper_main(char **argv)
 {
     AUTO(helper_done) struct helper helper = {0};
+    AUTO(strv_done) struct strv ignored = {0};
     struct options_rest rest;
     char current[PATH_MAX];
     struct err err;
@@ -268,8 +244,21 @@ int helper_main(char **argv)
         return helper_fail(&err, HELPER_EXIT_USAGE);
     if (rest.wants_help)
         return helper_help();
-    if (check_flags(&helper, rest.argv, &err) || read_profile(&helper, &err))
+    if (!helper.policy_cwd || !helper.profile_text || !*rest.argv) {
+        console_say("%s", !helper.policy_cwd     ? "--sandbox-policy-cwd DIR is missing"
+                          : !helper.profile_text ? "--permission-profile JSON is missing"
+                                                 : "there is no command: ... -- COMMAND "
+                                                   "[ARGUMENT]...");
+        return HELPER_EXIT_USAGE;
+    }
+    if (profile_parse(helper.profile_text, strlen(helper.profile_text), &ignored, &helper.profile,
+                      &err)) {
+        err_wrap(&err, "invalid permission profile JSON");
         return helper_fail(&err, HELPER_EXIT_USAGE);
+    }
+    /* what a newer Codex may add to a profile is ignored, and said */
+    for (size_t i = 0; i < ignored.len; i++)
+        console_say("permission profile: %s is not known here and has no effect", ignored.items[i]);
     if (!helper.command_cwd && !(helper.command_cwd = getcwd(current, sizeof current))) {
         err_sys(&err, "finding the current directory");
         return helper_fail(&err, HELPER_EXIT_FAILED);

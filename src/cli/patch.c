@@ -72,14 +72,6 @@ static void helper_done(struct helper *helper)
 
 /* --- what is said --- */
 
-static const char *recovery_word(const struct helper *helper)
-{
-    static const char *const words[] = {
-        [RECOVERY_NONE] = NULL, [RECOVERY_COMPLETED] = "completed", [RECOVERY_UNDONE] = "undone"};
-
-    return words[helper->recovery.what];
-}
-
 static void say_recovery(const struct helper *helper)
 {
     const struct strv *left = &helper->recovery.left_alone;
@@ -95,15 +87,18 @@ static void say_recovery(const struct helper *helper)
 
 static json_t *make_json(const struct helper *helper, const char *diff)
 {
+    static const char *const recovered[] = {
+        [RECOVERY_NONE] = NULL, [RECOVERY_COMPLETED] = "completed", [RECOVERY_UNDONE] = "undone"};
     const struct strv *left = &helper->recovery.left_alone;
 
     return json_pack("{s:b, s:o, s:o, s:o, s:o, s:n}", "applied", helper->task == PATCH_APPLY,
                      "files", report_to_json(&helper->changes), "diff", json_lossy(diff),
-                     "recovered", json_lossy(recovery_word(helper)), "left_alone",
+                     "recovered", json_lossy(recovered[helper->recovery.what]), "left_alone",
                      json_lossy_list(strv_view(left)), "error");
 }
 
-int patch_fail(enum patch_form form, const struct err *err, int status)
+/* Says why nothing was done: a line on stderr, or the JSON value. Returns `status`. */
+static int patch_fail(enum patch_form form, const struct err *err, int status)
 {
     if (form == PATCH_JSON) {
         AUTO_JSON json_t *json =
@@ -120,24 +115,19 @@ int patch_fail(enum patch_form form, const struct err *err, int status)
 
 /* --- what is done --- */
 
-static int helper_begin(struct helper *helper, struct err *err)
-{
-    if (patch_dir_open(".", &helper->dir, err))
-        return -1;
-    if (helper->task == PATCH_CHECK || helper->task == PATCH_DIFF)
-        return apply_wait(&helper->dir, err);
-    return apply_begin(&helper->dir, &helper->recovery, &helper->apply, err);
-}
-
 static int helper_work(struct helper *helper, const struct buf *text, struct err *err)
 {
     struct source source = patch_dir_source(&helper->dir);
+    bool is_reading = helper->task == PATCH_CHECK || helper->task == PATCH_DIFF;
 
-    if (helper->task != PATCH_RECOVER)
+    if (helper->task != PATCH_RECOVER) {
         helper->patch = patch_parse(text->data, text->len, err);
-    if (helper->task != PATCH_RECOVER && !helper->patch)
-        return -1;
-    if (helper_begin(helper, err))
+        if (!helper->patch)
+            return -1;
+    }
+    if (patch_dir_open(".", &helper->dir, err) ||
+        (is_reading ? apply_wait(&helper->dir, err)
+                    : apply_begin(&helper->dir, &helper->recovery, &helper->apply, err)))
         return -1;
     if (helper->task == PATCH_RECOVER)
         return 0;
@@ -188,7 +178,8 @@ static int word_index(const char *const *words, const char *word)
     return -1;
 }
 
-int patch_here(enum patch_task task, enum patch_form form, const struct buf *text)
+/* What the helper does, in this process and the current directory. Returns the exit status. */
+static int patch_here(enum patch_task task, enum patch_form form, const struct buf *text)
 {
     AUTO(helper_done)
     struct helper helper = {
@@ -228,11 +219,6 @@ struct patch_options {
     enum patch_task task;
     enum patch_form form;
 };
-
-static void patch_options_done(struct patch_options *options)
-{
-    policy_options_done(&options->policy);
-}
 
 /* --- options --- */
 
@@ -278,7 +264,7 @@ static const struct option_group patch_groups[] = {
 /* --- the helper --- */
 
 struct patch_run {
-    const struct patch_options *options;
+    struct patch_options options;
     struct settings settings;
     char *program;
 };
@@ -289,7 +275,7 @@ static int helper_run(struct patch_run *run, enum patch_task task, const struct 
 {
     char *const no_env[] = {NULL};
     char *const argv[] = {(char *)PATCH_HELPER_NAME, (char *)patch_task_words[task],
-                          (char *)patch_form_words[run->options->form], NULL};
+                          (char *)patch_form_words[run->options.form], NULL};
     struct job_run_options job;
 
     job_run_defaults(&job);
@@ -306,7 +292,7 @@ static int helper_run(struct patch_run *run, enum patch_task task, const struct 
     job.signals = JOB_RUN_SIGNALS_HANDLE;
     job.pump_fds[STREAM_STDERR] = STDERR_FILENO;
     /* of a recovery that was not asked for, only complaints are of interest */
-    job.pump_fds[STREAM_STDOUT] = task == run->options->task ? STDOUT_FILENO : -1;
+    job.pump_fds[STREAM_STDOUT] = task == run->options.task ? STDOUT_FILENO : -1;
     return job_run(&job, ret, err);
 }
 
@@ -326,7 +312,7 @@ static int recover(struct patch_run *run, const struct job_result *killed)
 
     err_set(&err, ERR_SYSTEM, "the patch was %s",
             killed->end == JOB_RUN_TIMED_OUT ? "not done after a minute" : "interrupted");
-    if (run->options->task == PATCH_APPLY) {
+    if (run->options.task == PATCH_APPLY) {
         if (helper_run(run, PATCH_RECOVER, &nothing, &result, &why) == 0) {
             if (!has_ended_by_itself(&result) || result.process->code != 0)
                 err_wrap(&err, "\"cordon patch --recover\" has to be called in %s",
@@ -336,24 +322,20 @@ static int recover(struct patch_run *run, const struct job_result *killed)
             (void)console_fail(&why);
         }
     }
-    return patch_fail(run->options->form, &err, EXIT_FAILED);
-}
-
-static void say_warnings(struct patch_run *run)
-{
-    run_report_degradation(run->settings.workspace->sandbox, &run->settings.warnings);
-    for (size_t i = 0; i < run->settings.warnings.len; i++)
-        console_say("%s", run->settings.warnings.items[i]);
+    return patch_fail(run->options.form, &err, EXIT_FAILED);
 }
 
 static int report(struct patch_run *run, const struct job_result *result)
 {
-    bool is_text = run->options->form == PATCH_TEXT;
+    bool is_text = run->options.form == PATCH_TEXT;
+    struct strv *warnings = &run->settings.warnings;
 
     if (is_text)
-        say_warnings(run);
+        run_report_degradation(run->settings.workspace->sandbox, warnings);
+    for (size_t i = 0; is_text && i < warnings->len; i++)
+        console_say("%s", warnings->items[i]);
     if (job_result_has_failed(result))
-        return patch_fail(run->options->form, &result->process->failure, EXIT_FAILED);
+        return patch_fail(run->options.form, &result->process->failure, EXIT_FAILED);
     if (!has_ended_by_itself(result))
         return recover(run, result);
     if (is_text)
@@ -365,32 +347,34 @@ static void patch_run_done(struct patch_run *run)
 {
     settings_done(&run->settings);
     free(run->program);
+    policy_options_done(&run->options.policy);
 }
 
-static int patch_with(const struct patch_options *options, const struct buf *text)
+static int patch_with(struct patch_run *run, const struct buf *text)
 {
     AUTO(run_audit_done) struct run_audit audit = {0};
-    AUTO(patch_run_done) struct patch_run run = {.options = options, .program = program_self()};
+    const struct patch_options *options = &run->options;
     struct job_result result;
     struct err err;
     int status;
 
     signal(SIGPIPE, SIG_IGN);
-    if (!*run.program) {
+    run->program = program_self();
+    if (!*run->program) {
         err_set(&err, ERR_SYSTEM, "/proc does not say which program this is");
         return patch_fail(options->form, &err, EXIT_FAILED);
     }
-    if (settings_init(&run.settings, &options->policy, &err))
+    if (settings_init(&run->settings, &options->policy, &err))
         return patch_fail(options->form, &err, EXIT_FAILED);
     if (options->task == PATCH_APPLY)
-        run_audit_init(&audit, &run.settings);
-    run_audit_patch_begin(&audit, run.settings.workspace->dir, text->len);
-    if (workspace_open(run.settings.workspace, &err) ||
-        helper_run(&run, options->task, text, &result, &err)) {
+        run_audit_init(&audit, &run->settings);
+    run_audit_patch_begin(&audit, run->settings.workspace->dir, text->len);
+    if (workspace_open(run->settings.workspace, &err) ||
+        helper_run(run, options->task, text, &result, &err)) {
         run_audit_patch_end(&audit, false, err.msg);
         return patch_fail(options->form, &err, EXIT_FAILED);
     }
-    status = report(&run, &result);
+    status = report(run, &result);
     run_audit_patch_end(&audit, status == EXIT_OK,
                         result.end == JOB_RUN_EXITED ? NULL : job_run_end_name(result.end));
     job_result_done(&result);
@@ -420,23 +404,24 @@ static int read_file(const struct patch_options *options, const char *path, stru
 
 static int patch_main(char **argv)
 {
-    AUTO(patch_options_done) struct patch_options options = {.form = PATCH_TEXT};
+    AUTO(patch_run_done) struct patch_run run = {.program = NULL};
+    struct patch_options *options = &run.options;
     AUTO(buf_done) struct buf text = {.max = PATCH_TEXT_MAX};
     struct err err;
     char **rest;
     int status;
 
-    if (!command_parse(&command_patch, argv, &options, &rest, &status))
+    if (!command_parse(&command_patch, argv, options, &rest, &status))
         return status;
-    if (*rest && (options.task == PATCH_RECOVER || rest[1])) {
+    if (*rest && (options->task == PATCH_RECOVER || rest[1])) {
         err_set(&err, ERR_INVALID, "cordon patch takes %s, not \"%s\"",
-                options.task == PATCH_RECOVER ? "no file with --recover" : "one file",
-                options.task == PATCH_RECOVER ? *rest : rest[1]);
-        return patch_fail(options.form, &err, EXIT_FAILED);
+                options->task == PATCH_RECOVER ? "no file with --recover" : "one file",
+                options->task == PATCH_RECOVER ? *rest : rest[1]);
+        return patch_fail(options->form, &err, EXIT_FAILED);
     }
-    if (options.task != PATCH_RECOVER && read_file(&options, *rest ? *rest : "-", &text, &err))
-        return patch_fail(options.form, &err, EXIT_FAILED);
-    return patch_with(&options, &text);
+    if (options->task != PATCH_RECOVER && read_file(options, *rest ? *rest : "-", &text, &err))
+        return patch_fail(options->form, &err, EXIT_FAILED);
+    return patch_with(&run, &text);
 }
 
 /* --- apply_patch --- */
@@ -448,20 +433,14 @@ enum { APPLY_EXIT_FAILED = 1, APPLY_EXIT_USAGE = 2, ANCESTORS_MAX = 4096 };
  * asked is the kernel, and not the environment, which any program may have set: that this process is
  * filtered, and that a launcher of ours is above it. Who could put a process of that name there
  * could as well write the files. */
-static bool is_filtered(void)
-{
-    AUTO(buf_done) struct buf status = {.max = 1 << 16};
-    struct err ignored;
-
-    return fd_read_file("/proc/self/status", status.max, &status, &ignored) == 0 &&
-           strstr(status.data, "\nNoNewPrivs:\t1\n") && strstr(status.data, "\nSeccomp:\t2\n");
-}
-
 static bool is_inside_sandbox(void)
 {
+    AUTO(buf_done) struct buf status = {.max = 1 << 16};
     pid_t above = getppid();
+    struct err ignored;
 
-    if (!is_filtered())
+    if (fd_read_file("/proc/self/status", status.max, &status, &ignored) ||
+        !strstr(status.data, "\nNoNewPrivs:\t1\n") || !strstr(status.data, "\nSeccomp:\t2\n"))
         return false;
     for (int i = 0; i < ANCESTORS_MAX && above > 0; i++, above = proc_parent(above))
         if (proc_is_named(above, PLAN_LAUNCHER_NAME))
@@ -469,18 +448,12 @@ static bool is_inside_sandbox(void)
     return false;
 }
 
-static int apply(const struct buf *text)
-{
-    const struct patch_options options = {.form = PATCH_TEXT};
-
-    return is_inside_sandbox() ? patch_here(PATCH_APPLY, PATCH_TEXT, text)
-                               : patch_with(&options, text);
-}
-
 int patch_apply_main(char **argv)
 {
+    AUTO(patch_run_done) struct patch_run run = {.program = NULL};
     AUTO(buf_done) struct buf text = {.max = PATCH_TEXT_MAX};
     struct err err;
+    int status;
 
     if (argv[0] && argv[1]) {
         console_say("usage: apply_patch PATCH, or apply_patch with the patch on stdin");
@@ -492,7 +465,9 @@ int patch_apply_main(char **argv)
         err_set(&err, ERR_LIMIT, "the patch has more than %d MiB", PATCH_TEXT_MAX >> 20);
         return patch_fail(PATCH_TEXT, &err, APPLY_EXIT_FAILED);
     }
-    return apply(&text) == EXIT_OK ? EXIT_OK : APPLY_EXIT_FAILED;
+    status =
+        is_inside_sandbox() ? patch_here(PATCH_APPLY, PATCH_TEXT, &text) : patch_with(&run, &text);
+    return status == EXIT_OK ? EXIT_OK : APPLY_EXIT_FAILED;
 }
 
 const struct command command_patch = {

@@ -2,10 +2,6 @@
  * everything that has to do with the patch. */
 #pragma once
 
-#include "base/err.h"
-
-struct buf;
-
 enum patch_task { PATCH_APPLY, PATCH_CHECK, PATCH_DIFF, PATCH_RECOVER };
 enum patch_form { PATCH_TEXT, PATCH_JSON };
 
@@ -17,11 +13,5 @@ extern const char *const patch_form_words[]; /* "text", "json" */
  * argv[0]. Returns the exit status. */
 int patch_helper_main(char **argv);
 
-/* What the helper does, in this process and the current directory. Returns the exit status. */
-int patch_here(enum patch_task task, enum patch_form form, const struct buf *text);
-
 /* `apply_patch [PATCH]` as models call it. `argv` without argv[0]. */
 int patch_apply_main(char **argv);
-
-/* Says why nothing was done: a line on stderr, or the JSON value. Returns `status`. */
-int patch_fail(enum patch_form form, const struct err *err, int status);

@@ -88,17 +88,11 @@ static bool is_wsl1(const char *root)
            !strcasestr(version, "microsoft-standard");
 }
 
-static void ask_landlock(struct host_facts *facts)
-{
-    long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION_FLAG);
-
-    facts->landlock_abi = abi > 0 ? (int)abi : 0;
-    facts->landlock_error = abi > 0 ? 0 : errno;
-}
-
 void host_facts_read(const char *root, struct host_facts *ret)
 {
     AUTO_FREE char *lsm = read_line(root, "/sys/kernel/security/lsm");
+    long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION_FLAG);
+    int landlock_error = abi > 0 ? 0 : errno;
     struct utsname system = {.release = ""};
     AUTO_FREE char *self = program_self();
 
@@ -110,8 +104,9 @@ void host_facts_read(const char *root, struct host_facts *ret)
             read_switch(root, "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
         .userns_clone = read_switch(root, "/proc/sys/kernel/unprivileged_userns_clone"),
         .max_user_namespaces = read_switch(root, "/proc/sys/user/max_user_namespaces"),
+        .landlock_abi = abi > 0 ? (int)abi : 0,
+        .landlock_error = landlock_error,
     };
-    ask_landlock(ret);
     find_container(root, ret->container, sizeof ret->container);
     snprintf(ret->lsm, sizeof ret->lsm, "%s", lsm ? lsm : "");
     uname(&system);

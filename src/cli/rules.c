@@ -112,42 +112,26 @@ static int load_rules(const struct rules_source *source, struct rules *rules, st
 
 /* --- for people --- */
 
-static const char *verdict_meaning(enum rule_verdict verdict)
-{
-    static const char *const texts[] = {
-        [RULE_NONE] = "no rule decides; the approval policy does",
-        [RULE_BYPASS] = "allow, without a sandbox (sandbox = \"bypass\")",
-        [RULE_KEEP] = "allow, in its sandbox (sandbox = \"keep\")",
-        [RULE_PROMPT] = "prompt: it is asked about first",
-        [RULE_FORBIDDEN] = "forbidden",
-    };
-
-    return texts[verdict];
-}
-
-static void print_match(const struct rule_match *match, struct buf *text)
-{
-    AUTO_FREE char *pattern = prefix_rule_text(match->rule);
-    const struct prefix_rule *rule = match->rule;
-    const char *sandbox = rule_sandbox_name(rule->verdict);
-
-    console_line(text, "    %s by `%s`, %s:%u (%s)%s%s%s%s%s%s", rule_decision_name(rule->verdict),
-                 pattern, rule->file, rule->place.line, rule_layer_name(rule->layer),
-                 sandbox ? ", sandbox = \"" : "", sandbox ? sandbox : "", sandbox ? "\"" : "",
-                 match->fit == PREFIX_MAYBE ? ", if the shell expands it to that" : "",
-                 rule->justification ? ": " : "", rule->justification ? rule->justification : "");
-}
-
 static void print_checked(const struct rules_checked *checked, struct buf *text)
 {
-    AUTO(buf_done) struct buf words;
+    AUTO(buf_done) struct buf words = {.max = SIZE_MAX / 2};
 
-    buf_init(&words, SIZE_MAX / 2);
     for (size_t i = 0; i < checked->command->words.len; i++)
         buf_appendf(&words, "%s%s", i ? " " : "", checked->command->words.items[i]);
     console_line(text, "  %s%s", words.data, checked->is_inside ? "   (inside)" : "");
-    for (size_t i = 0; i < checked->decision.len; i++)
-        print_match(&checked->decision.items[i], text);
+    for (size_t i = 0; i < checked->decision.len; i++) {
+        const struct rule_match *match = &checked->decision.items[i];
+        const struct prefix_rule *rule = match->rule;
+        const char *sandbox = rule_sandbox_name(rule->verdict);
+        AUTO_FREE char *pattern = prefix_rule_text(rule);
+
+        console_line(
+            text, "    %s by `%s`, %s:%u (%s)%s%s%s%s%s%s", rule_decision_name(rule->verdict),
+            pattern, rule->file, rule->place.line, rule_layer_name(rule->layer),
+            sandbox ? ", sandbox = \"" : "", sandbox ? sandbox : "", sandbox ? "\"" : "",
+            match->fit == PREFIX_MAYBE ? ", if the shell expands it to that" : "",
+            rule->justification ? ": " : "", rule->justification ? rule->justification : "");
+    }
     if (!checked->decision.len)
         buf_append_str(text, "    no rule matches\n");
 }
@@ -166,7 +150,15 @@ static void print_problems(const struct rules *rules, struct buf *text)
 
 void rules_check_print(const struct rules_check *check, struct buf *text)
 {
-    buf_appendf(text, "%s\n", verdict_meaning(rules_check_verdict(check)));
+    static const char *const meanings[] = {
+        [RULE_NONE] = "no rule decides; the approval policy does",
+        [RULE_BYPASS] = "allow, without a sandbox (sandbox = \"bypass\")",
+        [RULE_KEEP] = "allow, in its sandbox (sandbox = \"keep\")",
+        [RULE_PROMPT] = "prompt: it is asked about first",
+        [RULE_FORBIDDEN] = "forbidden",
+    };
+
+    buf_appendf(text, "%s\n", meanings[rules_check_verdict(check)]);
     for (size_t i = 0; i < check->len; i++)
         print_checked(&check->items[i], text);
     if (check->view.opaque)
@@ -201,17 +193,6 @@ static int check_host(const struct rules *rules, const struct rules_options *opt
     return rules_print(options, rules_check_host_to_json(rules, rule), &text);
 }
 
-static int check_command(const struct rules *rules, const struct rules_options *options,
-                         char **words)
-{
-    AUTO(rules_check_done) struct rules_check check;
-    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
-
-    rules_check_make(rules, words, &check);
-    rules_check_print(&check, &text);
-    return rules_print(options, rules_check_to_json(&check), &text);
-}
-
 static void rules_auto(struct rules **slot)
 {
     rules_free(*slot);
@@ -222,16 +203,23 @@ static int rules_check(const struct rules_options *options, char **words)
 {
     AUTO(rules_source_done) struct rules_source source = {.options = options};
     AUTO(rules_auto) struct rules *rules = rules_new();
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
+    struct rules_check check;
     struct err err;
+    int status;
 
-    if (!options->host == !*words) {
-        console_say("ask about a command (cordon rules check -- COMMAND...) or about a host "
-                    "(--host NAME), one of them");
-        return EXIT_FAILED;
-    }
+    if (!options->host == !*words)
+        return console_failf("ask about a command (cordon rules check -- COMMAND...) or about a "
+                             "host (--host NAME), one of them");
     if (rules_source_init(&source, options, &err) || load_rules(&source, rules, &err))
         return console_fail(&err);
-    return options->host ? check_host(rules, options) : check_command(rules, options, words);
+    if (options->host)
+        return check_host(rules, options);
+    rules_check_make(rules, words, &check);
+    rules_check_print(&check, &text);
+    status = rules_print(options, rules_check_to_json(&check), &text);
+    rules_check_done(&check);
+    return status;
 }
 
 /* --- add --- */
@@ -288,14 +276,6 @@ static char *choose_file(const struct rules_source *source, struct err *err)
     return path_join(dir, RULES_DEFAULT);
 }
 
-static void warn(const struct rules_options *options, char **words)
-{
-    bool is_allow = !options->decision || str_eq(options->decision, "allow");
-
-    if (!options->host && is_allow && prefix_is_banned(words))
-        console_say("this allows whatever %s can be made to run; a longer rule is safer", words[0]);
-}
-
 static int append(const struct rules_source *source, const char *line, const char *path)
 {
     AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
@@ -317,19 +297,21 @@ static int rules_add(const struct rules_options *options, char **words)
     AUTO(rules_source_done) struct rules_source source = {.options = options};
     AUTO_FREE char *line = NULL;
     AUTO_FREE char *path = NULL;
+    bool is_allow;
     struct err err;
 
-    if (!options->host == !*words) {
-        console_say("say what the rule is about: cordon rules add -- WORD..., or --host NAME");
-        return EXIT_FAILED;
-    }
+    if (!options->host == !*words)
+        return console_failf("say what the rule is about: cordon rules add -- WORD..., or --host "
+                             "NAME");
     if (rules_source_init(&source, options, &err))
         return console_fail(&err);
     line = make_line(options, words, &err);
     path = line ? choose_file(&source, &err) : NULL;
     if (!path)
         return console_fail(&err);
-    warn(options, words);
+    is_allow = !options->decision || str_eq(options->decision, "allow");
+    if (!options->host && is_allow && prefix_is_banned(words))
+        console_say("this allows whatever %s can be made to run; a longer rule is safer", words[0]);
     return append(&source, line, path);
 }
 
@@ -356,39 +338,23 @@ static void add_failure(struct report *report, json_t *failures, const struct er
     report->failures++;
 }
 
-static void test_examples(struct report *report, const struct rules_file *file, json_t *failures)
-{
-    struct err err;
-
-    for (size_t i = 0; i < file->examples_len; i++)
-        if (rules_file_check_example(file, &file->examples[i], &err))
-            add_failure(report, failures, &err);
-}
-
-static void test_file(struct report *report, const struct rules_origin *origin, json_t *failures,
-                      struct rules_file *ret)
-{
-    AUTO(buf_done) struct buf text = {.max = 0};
-    struct err err;
-
-    if (rules_read(origin->file, &text, &err) ||
-        rules_file_parse(origin, text.data ? text.data : "", text.len, ret, &err))
-        add_failure(report, failures, &err);
-    else
-        test_examples(report, ret, failures);
-}
-
 static void visit(void *data, const struct rules_origin *origin, const struct err *failure)
 {
     struct report *report = data;
     AUTO(rules_file_done) struct rules_file file = {.prefixes = NULL};
+    AUTO(buf_done) struct buf text = {.max = 0};
     json_t *failures = json_array();
     size_t rules;
+    struct err err;
 
     if (failure)
         add_failure(report, failures, failure);
-    else
-        test_file(report, origin, failures, &file);
+    else if (rules_read(origin->file, &text, &err) ||
+             rules_file_parse(origin, text.data ? text.data : "", text.len, &file, &err))
+        add_failure(report, failures, &err);
+    for (size_t i = 0; i < file.examples_len; i++)
+        if (rules_file_check_example(&file, &file.examples[i], &err))
+            add_failure(report, failures, &err);
     rules = file.prefixes_len + file.hosts_len;
     report->rules += rules;
     report->examples += file.examples_len;
@@ -399,26 +365,12 @@ static void visit(void *data, const struct rules_origin *origin, const struct er
                                     "failures", failures));
 }
 
-static void visit_all(const struct rules_source *source, struct report *report)
-{
-    const struct rules_visitor visitor = {.visit = visit, .data = report};
-    const struct strv *files = &source->options->files;
-
-    if (!files->len)
-        rules_visit(&source->places, &visitor);
-    for (size_t i = 0; i < files->len; i++) {
-        const struct rules_origin origin = {
-            .layer = RULE_LAYER_OPTION, .file = files->items[i], .home = source->places.home};
-
-        visit(report, &origin, NULL);
-    }
-}
-
 static int rules_test(const struct rules_options *options, char **words)
 {
     AUTO(rules_source_done) struct rules_source source = {.options = options};
     AUTO(report_done)
     struct report report = {.text = {.max = SIZE_MAX / 2}, .files = json_array()};
+    const struct rules_visitor visitor = {.visit = visit, .data = &report};
     size_t files;
     struct err err;
     int status;
@@ -427,7 +379,15 @@ static int rules_test(const struct rules_options *options, char **words)
         return status;
     if (rules_source_init(&source, options, &err))
         return console_fail(&err);
-    visit_all(&source, &report);
+    if (!options->files.len)
+        rules_visit(&source.places, &visitor);
+    for (size_t i = 0; i < options->files.len; i++) {
+        const struct rules_origin origin = {.layer = RULE_LAYER_OPTION,
+                                            .file = options->files.items[i],
+                                            .home = source.places.home};
+
+        visit(&report, &origin, NULL);
+    }
     files = json_array_size(report.files);
     buf_appendf(&report.text, "%zu file%s, %zu rule%s, %zu example%s: %zu wrong\n", files,
                 files == 1 ? "" : "s", report.rules, report.rules == 1 ? "" : "s", report.examples,
@@ -540,32 +500,25 @@ static const struct subcommand *find_subcommand(const char *name)
     return NULL;
 }
 
-/* A text or a list has a pointer in front, which is NULL when nothing was given. */
-static bool is_given(const struct option *option, const struct rules_options *options)
-{
-    const char *member = (const char *)options + option->offset;
-
-    return option->kind == OPTION_TRUE ? *(const bool *)member
-                                       : *(const void *const *)(const void *)member != NULL;
-}
-
-static bool takes(const struct subcommand *subcommand, const struct option *option)
-{
-    for (const char *const *name = subcommand->takes; *name; name++)
-        if (str_eq(*name, option->name))
-            return true;
-    return false;
-}
-
 static bool is_meaningful(const struct subcommand *subcommand, const struct rules_options *options)
 {
     for (const struct option_group *group = rules_groups; group->options; group++)
-        for (const struct option *option = group->options; option->name; option++)
-            if (is_given(option, options) && !takes(subcommand, option)) {
+        for (const struct option *option = group->options; option->name; option++) {
+            const char *member = (const char *)options + option->offset;
+            /* a text or a list has a pointer in front, which is NULL when nothing was given */
+            bool is_given = option->kind == OPTION_TRUE
+                                ? *(const bool *)member
+                                : *(const void *const *)(const void *)member != NULL;
+            const char *const *taken = subcommand->takes;
+
+            while (*taken && !str_eq(*taken, option->name))
+                taken++;
+            if (is_given && !*taken) {
                 console_say("--%s means nothing to \"cordon rules %s\"", option->name,
                             subcommand->name);
                 return false;
             }
+        }
     if (options->protocol && !options->host) {
         console_say("--protocol is about a host; add --host NAME");
         return false;

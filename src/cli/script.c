@@ -11,7 +11,6 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -25,10 +24,7 @@
 #include "executor/execution_audit.h"
 #include "job/job_table.h"
 #include "job/model_calls.h"
-#include "job/result_json.h"
 #include "loop/loop.h"
-#include "output/headtail.h"
-#include "screen/screen.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -126,125 +122,6 @@ void script_audit_done(struct script_audit *audit)
     *audit = (struct script_audit){.audit = NULL};
 }
 
-/* --- answers --- */
-
-#define WALL_TIME "Wall time: "
-
-/* The text with the time in its header replaced. */
-static json_t *text_json(const struct script *script, const char *text, size_t len)
-{
-    const char *line = memmem(text, len, WALL_TIME, strlen(WALL_TIME));
-    const char *output = memmem(text, len, "\nOutput:", strlen("\nOutput:"));
-    AUTO(buf_done) struct buf fixed = {0};
-    size_t before;
-
-    if (!script->has_fixed_times || !line || !output || line > output)
-        return json_stringn(text, len);
-    buf_init(&fixed, SIZE_MAX / 2);
-    before = (size_t)(line - text) + strlen(WALL_TIME);
-    line = strchr(line, '\n');
-    buf_append(&fixed, text, before);
-    buf_append_str(&fixed, "0.0000 seconds");
-    buf_append(&fixed, line, len - (size_t)(line - text));
-    return json_stringn(fixed.data, fixed.len);
-}
-
-static void add_end(json_t *answer, const struct model_call_answer *response)
-{
-    const struct process_end *end = response->end;
-
-    if (!end) {
-        json_object_set_new(answer, "session_id", json_integer(response->session_id));
-        return;
-    }
-    json_object_set_new(answer, "exit_code", json_integer(response->exit_code));
-    if (end->how == PROCESS_SIGNALED)
-        json_object_set_new(answer, "signal", json_integer(end->signal));
-    if (end->how == PROCESS_FAILED_TO_START)
-        json_object_set_new(answer, "failed", json_lossy(end->failure.msg));
-    if (response->limits->memory || response->limits->cpu_time_ns || response->limits->pids ||
-        response->limits->file_size)
-        json_object_set_new(
-            answer, "limits",
-            resource_limits_to_json(response->limits, response->resource_limits_report));
-    if (response->denials->len)
-        json_object_set_new(answer, "denials", denials_to_json(response->denials));
-}
-
-json_t *script_response_json(const struct script *script, const struct model_call_answer *response)
-{
-    static const char *const reasons[] = {
-        [MODEL_CALL_ENDED] = "ended", [MODEL_CALL_YIELDED] = "yielded", [MODEL_CALL_MET] = "met"};
-    uint64_t wall_ns = script->has_fixed_times ? 0 : response->wall_ns;
-    uint64_t total = headtail_total(response->output);
-    json_t *answer = json_object();
-    AUTO(buf_done) struct buf output;
-    uint64_t omitted = 0;
-
-    buf_init(&output, SIZE_MAX / 2);
-    headtail_render(response->output, &output, &omitted);
-    json_object_set_new(answer, "call", json_string(script->call));
-    json_object_set_new(answer, "reason", json_string(reasons[response->reason]));
-    add_end(answer, response);
-    json_object_set_new(answer, "chunk_id", json_string(response->chunk_id));
-    json_object_set_new(answer, "wall_time_seconds",
-                        json_real((double)wall_ns / (double)CLOCK_NS_PER_S));
-    json_object_set_new(answer, "original_token_count",
-                        json_integer((json_int_t)truncate_tokens(total)));
-    json_object_set_new(answer, "bytes", json_integer((json_int_t)total));
-    json_object_set_new(answer, "omitted_bytes", json_integer((json_int_t)omitted));
-    json_object_set_new(answer, "notes", json_lossy_list(response->notes));
-    json_object_set_new(answer, "output", json_stringn(output.data ? output.data : "", output.len));
-    json_object_set_new(answer, "text", text_json(script, response->text, response->text_len));
-    return answer;
-}
-
-json_t *script_failure_json(const struct script *script, int session_id, const char *command,
-                            const struct err *failure)
-{
-    json_t *answer = json_object();
-    struct job_table_tombstone tombstone;
-    AUTO(buf_done) struct buf text;
-
-    buf_init(&text, SIZE_MAX / 2);
-    model_calls_format_error(script->call, command, failure, &text);
-    json_object_set_new(answer, "call", json_string(script->call));
-    json_object_set_new(answer, "error", json_string(err_code_name(failure->code)));
-    json_object_set_new(answer, "message", json_lossy(failure->msg));
-    if (session_id && model_calls_tombstone(script->model_calls, session_id, &tombstone))
-        json_object_set_new(answer, "ended",
-                            json_pack("{s:s, s:i}", "fate", job_fate_name(tombstone.end.fate),
-                                      "number", tombstone.end.number));
-    json_object_set_new(answer, "text", json_lossy(text.data));
-    return answer;
-}
-
-static json_t *row_json(const struct screen *screen, unsigned row)
-{
-    AUTO(buf_done) struct buf text;
-
-    buf_init(&text, SIZE_MAX / 2);
-    screen_row(screen, row, &text);
-    return json_stringn(text.data ? text.data : "", text.len);
-}
-
-json_t *script_screen_json(const struct screen *screen)
-{
-    json_t *rows = json_array();
-    json_t *scrollback = json_array();
-    struct screen_info info;
-
-    screen_info(screen, &info);
-    for (unsigned row = 0; row < info.rows; row++)
-        json_array_append_new(rows, row_json(screen, row));
-    for (size_t i = 0; i < info.lines; i++)
-        json_array_append_new(scrollback, json_string(screen_line(screen, i)));
-    return json_pack("{s:o, s:[i, i], s:b, s:b, s:s, s:i, s:o}", "rows", rows, "cursor",
-                     (int)info.cursor_row, (int)info.cursor_column, "cursor_visible",
-                     info.is_cursor_visible, "alternate", info.is_alternate, "title", info.title,
-                     "columns", (int)info.columns, "scrollback", scrollback);
-}
-
 /* --- set-up --- */
 
 struct script_options {
@@ -269,8 +146,6 @@ static void script_auto(struct script *script)
     script_audit_done(&script->audit);
     loop_free(script->loop);
 }
-
-/* --- set-up --- */
 
 static int script_init(struct script *script, const struct script_options *options, struct err *err)
 {
@@ -303,18 +178,13 @@ static int print_answer(json_t *answer)
     return EXIT_FAILED;
 }
 
-static bool is_blank(const char *line)
-{
-    return line[strspn(line, " \t\r\n")] == '\0' || *line == '#';
-}
-
 static int play_line(struct script *script, const char *line, size_t len, const char *name,
                      unsigned number)
 {
     struct err err;
     AUTO_JSON json_t *answer = NULL;
 
-    if (is_blank(line))
+    if (line[strspn(line, " \t\r\n")] == '\0' || *line == '#')
         return EXIT_OK;
     if (line[len - 1] == '\n') /* so that what is missing is missing on this line */
         len--;
@@ -401,9 +271,8 @@ static int script_main(char **argv)
         return status;
     if (*rest && !rest[1])
         return play(&options, *rest);
-    console_say("cordon script takes one file (or - for stdin), this many were given: %s",
-                *rest ? "more" : "none");
-    return EXIT_FAILED;
+    return console_failf("cordon script takes one file (or - for stdin), this many were given: %s",
+                         *rest ? "more" : "none");
 }
 
 const struct command command_script = {

@@ -10,7 +10,6 @@
 
 struct json_t;
 struct loop;
-struct screen;
 struct settings;
 
 /* What is written to the audit log. A session whose end is still to be written. */
@@ -44,13 +43,6 @@ struct script {
 /* Plays one line: starts the call that it is and waits for its end. New reference; NULL when the
  * line is wrong. A call that fails is an answer. */
 struct json_t *script_play(struct script *script, const char *line, size_t len, struct err *err);
-
-/* Answers as JSON; new references. */
-struct json_t *script_response_json(const struct script *script,
-                                    const struct model_call_answer *response);
-struct json_t *script_screen_json(const struct screen *screen);
-struct json_t *script_failure_json(const struct script *script, int session_id, const char *command,
-                                   const struct err *failure);
 
 /* The audit log: beginning and end of each session. */
 void script_audit_init(struct script_audit *audit, const struct settings *settings);

@@ -5,15 +5,21 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "cli/settings.h"
+#include "job/job_table.h"
+#include "job/result_json.h"
 #include "loop/loop.h"
+#include "output/headtail.h"
+#include "screen/screen.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* --- parameters --- */
 
@@ -144,13 +150,127 @@ static int read_limits(const struct json_at *at, struct resource_limits *ret, st
     return 0;
 }
 
+/* --- answers --- */
+
+#define WALL_TIME "Wall time: "
+
+/* The text with the time in its header replaced. */
+static json_t *text_json(const struct script *script, const char *text, size_t len)
+{
+    const char *line = memmem(text, len, WALL_TIME, strlen(WALL_TIME));
+    const char *output = memmem(text, len, "\nOutput:", strlen("\nOutput:"));
+    AUTO(buf_done) struct buf fixed = {.max = SIZE_MAX / 2};
+    size_t before;
+
+    if (!script->has_fixed_times || !line || !output || line > output)
+        return json_stringn(text, len);
+    before = (size_t)(line - text) + strlen(WALL_TIME);
+    line = strchr(line, '\n');
+    buf_append(&fixed, text, before);
+    buf_append_str(&fixed, "0.0000 seconds");
+    buf_append(&fixed, line, len - (size_t)(line - text));
+    return json_stringn(fixed.data, fixed.len);
+}
+
+static void add_end(json_t *answer, const struct model_call_answer *response)
+{
+    const struct process_end *end = response->end;
+
+    if (!end) {
+        json_object_set_new(answer, "session_id", json_integer(response->session_id));
+        return;
+    }
+    json_object_set_new(answer, "exit_code", json_integer(response->exit_code));
+    if (end->how == PROCESS_SIGNALED)
+        json_object_set_new(answer, "signal", json_integer(end->signal));
+    if (end->how == PROCESS_FAILED_TO_START)
+        json_object_set_new(answer, "failed", json_lossy(end->failure.msg));
+    if (response->limits->memory || response->limits->cpu_time_ns || response->limits->pids ||
+        response->limits->file_size)
+        json_object_set_new(
+            answer, "limits",
+            resource_limits_to_json(response->limits, response->resource_limits_report));
+    if (response->denials->len)
+        json_object_set_new(answer, "denials", denials_to_json(response->denials));
+}
+
+static json_t *response_json(const struct script *script, const struct model_call_answer *response)
+{
+    static const char *const reasons[] = {
+        [MODEL_CALL_ENDED] = "ended", [MODEL_CALL_YIELDED] = "yielded", [MODEL_CALL_MET] = "met"};
+    uint64_t wall_ns = script->has_fixed_times ? 0 : response->wall_ns;
+    uint64_t total = headtail_total(response->output);
+    json_t *answer = json_object();
+    AUTO(buf_done) struct buf output = {.max = SIZE_MAX / 2};
+    uint64_t omitted = 0;
+
+    headtail_render(response->output, &output, &omitted);
+    json_object_set_new(answer, "call", json_string(script->call));
+    json_object_set_new(answer, "reason", json_string(reasons[response->reason]));
+    add_end(answer, response);
+    json_object_update_new(
+        answer,
+        json_pack("{s:s, s:f, s:I, s:I, s:I, s:o, s:o, s:o}", "chunk_id", response->chunk_id,
+                  "wall_time_seconds", (double)wall_ns / (double)CLOCK_NS_PER_S,
+                  "original_token_count", (json_int_t)truncate_tokens(total), "bytes",
+                  (json_int_t)total, "omitted_bytes", (json_int_t)omitted, "notes",
+                  json_lossy_list(response->notes), "output",
+                  json_stringn(output.data ? output.data : "", output.len), "text",
+                  text_json(script, response->text, response->text_len)));
+    return answer;
+}
+
+static json_t *failure_json(const struct script *script, int session_id, const char *command,
+                            const struct err *failure)
+{
+    json_t *answer = json_object();
+    struct job_table_tombstone tombstone;
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
+
+    model_calls_format_error(script->call, command, failure, &text);
+    json_object_set_new(answer, "call", json_string(script->call));
+    json_object_set_new(answer, "error", json_string(err_code_name(failure->code)));
+    json_object_set_new(answer, "message", json_lossy(failure->msg));
+    if (session_id && model_calls_tombstone(script->model_calls, session_id, &tombstone))
+        json_object_set_new(answer, "ended",
+                            json_pack("{s:s, s:i}", "fate", job_fate_name(tombstone.end.fate),
+                                      "number", tombstone.end.number));
+    json_object_set_new(answer, "text", json_lossy(text.data));
+    return answer;
+}
+
+static json_t *row_json(const struct screen *screen, unsigned row)
+{
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
+
+    screen_row(screen, row, &text);
+    return json_stringn(text.data ? text.data : "", text.len);
+}
+
+static json_t *screen_json(const struct screen *screen)
+{
+    json_t *rows = json_array();
+    json_t *scrollback = json_array();
+    struct screen_info info;
+
+    screen_info(screen, &info);
+    for (unsigned row = 0; row < info.rows; row++)
+        json_array_append_new(rows, row_json(screen, row));
+    for (size_t i = 0; i < info.lines; i++)
+        json_array_append_new(scrollback, json_string(screen_line(screen, i)));
+    return json_pack("{s:o, s:[i, i], s:b, s:b, s:s, s:i, s:o}", "rows", rows, "cursor",
+                     (int)info.cursor_row, (int)info.cursor_column, "cursor_visible",
+                     info.is_cursor_visible, "alternate", info.is_alternate, "title", info.title,
+                     "columns", (int)info.columns, "scrollback", scrollback);
+}
+
 /* --- calls --- */
 
 static void on_done(void *data, const struct model_call_answer *response)
 {
     struct script *script = data;
 
-    script->answer = script_response_json(script, response);
+    script->answer = response_json(script, response);
     script->is_answered = true;
     script_audit_answer(&script->audit, response);
 }
@@ -161,7 +281,7 @@ static void answer_failure(struct script *script, const struct model_call *call,
 {
     if (call)
         return;
-    script->answer = script_failure_json(script, session_id, command, failure);
+    script->answer = failure_json(script, session_id, command, failure);
     script->is_answered = true;
 }
 
@@ -319,7 +439,7 @@ static int play_screen(struct script *script, const struct json_at *at, struct e
     if (job && !job_screen(job))
         err_set(&failure, ERR_INVALID, "session %d was started without a screen", id);
     if (job && job_screen(job))
-        answer_now(script, script_screen_json(job_screen(job)));
+        answer_now(script, screen_json(job_screen(job)));
     else
         answer_failure(script, NULL, id, NULL, &failure);
     return 0;

@@ -19,19 +19,6 @@
 
 #define SPOOL_QUOTA_DEFAULT (UINT64_C(64) << 20) /* bytes that one process may ask for */
 
-void serve_options_init(struct serve_options *options)
-{
-    *options = (struct serve_options){
-        .limits = {.lifetime_ns = 80 * CLOCK_NS_PER_S, .spool_quota = SPOOL_QUOTA_DEFAULT},
-        .log_level = LOG_LEVEL_INFO,
-    };
-}
-
-void serve_options_done(struct serve_options *options)
-{
-    strv_done(&options->listen);
-}
-
 static int set_lifetime(const struct option *option, void *member, const char *value,
                         struct err *err)
 {
@@ -181,16 +168,27 @@ const struct option_group serve_option_groups[] = {
 
 /* --- the command --- */
 
+bool serve_parse(char **argv, struct serve_options *ret, int *ret_status)
+{
+    char **rest;
+
+    *ret = (struct serve_options){
+        .limits = {.lifetime_ns = 80 * CLOCK_NS_PER_S, .spool_quota = SPOOL_QUOTA_DEFAULT},
+        .log_level = LOG_LEVEL_INFO,
+    };
+    return command_parse(&command_serve, argv, ret, &rest, ret_status) &&
+           command_has_no_arguments(&command_serve, rest, ret_status);
+}
+
 static int serve_run(char **argv)
 {
-    AUTO(serve_options_done) struct serve_options options;
+    struct serve_options options; /* only read to complain about them here */
     struct err err;
-    char **rest;
     int status;
+    bool is_right = serve_parse(argv, &options, &status);
 
-    serve_options_init(&options);
-    if (!command_parse(&command_serve, argv, &options, &rest, &status) ||
-        !command_has_no_arguments(&command_serve, rest, &status))
+    strv_done(&options.listen);
+    if (!is_right)
         return status;
     program_exec("cordon-server", argv, &err);
     return console_fail(&err);

@@ -27,5 +27,6 @@ struct serve_options {
 
 extern const struct option_group serve_option_groups[];
 
-void serve_options_init(struct serve_options *options);
-void serve_options_done(struct serve_options *options);
+/* Fills in the defaults and reads the options, as command_parse(). What `ret` lists is freed by the
+ * caller. */
+bool serve_parse(char **argv, struct serve_options *ret, int *ret_status);

@@ -29,7 +29,7 @@ const struct command *const commands[] = {&command_serve, NULL};
 
 /* Everything between the options and the server. */
 struct serving {
-    const struct serve_options *options;
+    struct serve_options options;
     struct rpc_address addresses[SERVE_LISTEN_MAX];
     size_t addresses_len;
     struct rpc_auth *auth;
@@ -45,6 +45,7 @@ static void serving_done(struct serving *serving)
     free(serving->hook);
     config_file_done(&serving->file);
     strv_done(&serving->secrets);
+    strv_done(&serving->options.listen);
 }
 
 static void server_auto(struct server **slot)
@@ -52,19 +53,11 @@ static void server_auto(struct server **slot)
     server_free(*slot);
 }
 
-static void start_log(const struct serve_options *options)
-{
-    const struct log_options log = {
-        .fd = STDERR_FILENO, .form = options->log_form, .level = options->log_level};
-
-    log_init(&log);
-}
-
 /* Without an address systemd's sockets count, and without those either any free port. */
 static int read_addresses(struct serving *serving, struct err *err)
 {
     static const char *const otherwise = "ws://127.0.0.1:0";
-    const struct serve_options *options = serving->options;
+    const struct serve_options *options = &serving->options;
     const char *const *texts =
         options->listen.len ? (const char *const *)options->listen.items : &otherwise;
     size_t len = options->listen.len ? options->listen.len : getenv("LISTEN_FDS") ? 0 : 1;
@@ -81,7 +74,7 @@ static int configure(void *data, struct server_config *ret, struct err *err)
     struct serving *serving = data;
     AUTO(config_file_done) struct config_file file = {0};
 
-    if (config_file_load(serving->options->config, serving->dir, &file, err))
+    if (config_file_load(serving->options.config, serving->dir, &file, err))
         return -1;
     ret->file = TAKE_PTR(file.config);
     ret->path = TAKE_PTR(file.path);
@@ -94,7 +87,7 @@ static int configure(void *data, struct server_config *ret, struct err *err)
 /* Files that are there, or reading them has failed before. */
 static void find_secrets(struct serving *serving)
 {
-    const struct rpc_auth_options *auth = &serving->options->auth;
+    const struct rpc_auth_options *auth = &serving->options.auth;
     const char *const files[] = {auth->token_file, auth->shared_secret_file};
 
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -111,7 +104,7 @@ static void find_secrets(struct serving *serving)
 static int renew(void *data, struct server_secrets *ret, struct err *err)
 {
     struct serving *serving = data;
-    const struct rpc_auth_options *auth = &serving->options->auth;
+    const struct rpc_auth_options *auth = &serving->options.auth;
     bool has_token = auth->mode == RPC_AUTH_CAPABILITY_TOKEN;
 
     find_secrets(serving);
@@ -123,20 +116,11 @@ static int renew(void *data, struct server_secrets *ret, struct err *err)
     return rpc_auth_reload(serving->auth, auth, &ret->has_changed, err);
 }
 
-/* A command that could move the socket away could have clients talk to something else. */
-static void guard_sockets(struct serving *serving)
-{
-    for (size_t i = 0; i < serving->addresses_len; i++)
-        if (serving->addresses[i].transport == RPC_UNIX)
-            strv_push_take(&serving->file.own_paths,
-                           path_clean(serving->dir, serving->addresses[i].path));
-}
-
 /* It is called in the directories of clients. A command that could change it could answer itself.
  */
 static void find_hook(struct serving *serving)
 {
-    const char *given = serving->options->approval_hook;
+    const char *given = serving->options.approval_hook;
 
     if (!given || !strchr(given, '/')) {
         serving->hook = alloc_str(given);
@@ -146,18 +130,9 @@ static void find_hook(struct serving *serving)
     strv_push(&serving->file.own_paths, serving->hook);
 }
 
-/* In the background the prompt leaves the terminal alone; what writes there must not stop us. */
-static void ignore_job_control(const struct serve_options *options)
-{
-    if (!options->asks_terminal)
-        return;
-    signal(SIGTTIN, SIG_IGN);
-    signal(SIGTTOU, SIG_IGN);
-}
-
 static int serve(struct serving *serving, struct err *err)
 {
-    const struct serve_options *options = serving->options;
+    const struct serve_options *options = &serving->options;
     AUTO(server_auto) struct server *server = NULL;
     struct server_options asked = {
         .addresses = serving->addresses,
@@ -174,9 +149,17 @@ static int serve(struct serving *serving, struct err *err)
         config_file_load(options->config, serving->dir, &serving->file, err))
         return -1;
     find_secrets(serving);
-    guard_sockets(serving);
+    /* a command that could move the socket away could have clients talk to something else */
+    for (size_t i = 0; i < serving->addresses_len; i++)
+        if (serving->addresses[i].transport == RPC_UNIX)
+            strv_push_take(&serving->file.own_paths,
+                           path_clean(serving->dir, serving->addresses[i].path));
     find_hook(serving);
-    ignore_job_control(options);
+    if (options->asks_terminal) {
+        /* in the background the prompt leaves the terminal alone; what writes there must not stop us */
+        signal(SIGTTIN, SIG_IGN);
+        signal(SIGTTOU, SIG_IGN);
+    }
     asked.approval_hook = serving->hook;
     asked.addresses_len = serving->addresses_len;
     asked.auth = serving->auth;
@@ -186,30 +169,24 @@ static int serve(struct serving *serving, struct err *err)
     return server ? server_run(server, err) : -1;
 }
 
-/* One heap is enough for one thread, and what a large answer took goes back to the system. */
-static void tune_memory(void)
+int main(int argc, char **argv)
 {
+    AUTO(serving_done) struct serving serving = {.hook = NULL};
+    struct log_options log = {.fd = STDERR_FILENO};
+    struct err err;
+    int status;
+
+    /* one heap is enough for one thread, and what a large answer took goes back to the system */
     mallopt(M_ARENA_MAX, 1);
     mallopt(M_MMAP_THRESHOLD, 256 * 1024);
     mallopt(M_TRIM_THRESHOLD, 256 * 1024);
-}
-
-int main(int argc, char **argv)
-{
-    AUTO(serve_options_done) struct serve_options options;
-    AUTO(serving_done) struct serving serving = {.options = &options};
-    struct err err;
-    char **rest;
-    int status;
-
-    tune_memory();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a spool that grows too large is an error of that spool */
-    serve_options_init(&options);
-    if (!command_parse(&command_serve, argv, &options, &rest, &status) ||
-        !command_has_no_arguments(&command_serve, rest, &status))
+    if (!serve_parse(argv, &serving.options, &status))
         return status;
-    start_log(&options);
+    log.form = serving.options.log_form;
+    log.level = serving.options.log_level;
+    log_init(&log);
     if (serve(&serving, &err) == 0)
         return EXIT_OK;
     console_fail(&err);
