@@ -490,7 +490,7 @@ static void requirement_explain(const struct requirement_request *request,
         ret->reason = alloc_str("it was approved for this session");
     else if (judgement->outcome == REQUIREMENT_ASK && ret->outcome == REQUIREMENT_FORBID &&
              request->policy.mode == APPROVAL_NEVER)
-        ret->reason = alloc_strf("%s; the approval policy is never, so nobody is asked", text);
+        ret->reason = alloc_strf("%s; the approval policy is never, so no question is asked", text);
     else if (judgement->outcome == REQUIREMENT_ASK && ret->outcome == REQUIREMENT_FORBID)
         ret->reason = alloc_strf("%s; the approval policy is granular and has questions like this "
                                  "switched off",
@@ -632,7 +632,7 @@ void requirement_decide(const struct requirement_request *request, struct requir
 {
     if (request->flags & REQUIREMENT_FORBIDS_ONLY) {
         *ret = (struct requirement){.cause = REQUIREMENT_BY_POLICY};
-        ret->reason = alloc_str("no rule forbids it, and nobody has chosen an approval policy");
+        ret->reason = alloc_str("no rule forbids it, and no approval policy was chosen");
         if (request->argv[0])
             decide_forbidden(request, ret);
         return;

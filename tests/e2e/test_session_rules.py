@@ -1,5 +1,5 @@
 """session/exec keeps what the rules of its host's user forbid, as `cordon run` does without an
-approval policy: nobody is asked, and nothing of a refused command runs."""
+approval policy: no question is asked, and nothing of a refused command runs."""
 import base64
 import json
 
@@ -96,7 +96,7 @@ def test_a_rules_file_that_is_broken_refuses_what_it_might_forbid(place, server,
     for cmd in ("cat /dev/null", "echo a && cat /dev/null", "rm -rf x", "printf a; cat /dev/null"):
         error = refusal(client, cmd)
         assert f"{file}:" in text_of(error) and "broken" in text_of(error)
-    for cmd in ("echo fine", "printf 'fine\\n'"):  # nobody is asked, so a prompt is none
+    for cmd in ("echo fine", "printf 'fine\\n'"):  # no question is asked, so a prompt is none
         answer = session(client, cmd)
         assert base64.b64decode(answer["output"]) == b"fine\n" and answer["exitCode"] == 0
     file.unlink()  # rules count from the next command on
