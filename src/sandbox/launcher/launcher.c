@@ -14,6 +14,13 @@
  *
  * The command's process is born by vfork(2), so that the launcher learns from shared memory whether
  * and why the program could not be executed, without another descriptor or message.
+ *
+ * From then on the launcher is the command's init and waits on two descriptors: its signals (a child
+ * ended; a process outside wants the command interrupted) and the status socket (a signal to pass
+ * on; or the caller is gone, and then everything here has to go as well, however the caller ended).
+ * With a pid namespace one kill(-1) reaches everything, and if the init itself is killed the kernel
+ * does the same. Without one, the init is a subreaper: what its descendants leave behind becomes its
+ * child and is killed one generation after the other.
  */
 #include "sandbox/launcher/launcher.h"
 
@@ -21,12 +28,12 @@
 #include "base/sys.h"
 #include "sandbox/launcher/kernel.h"
 #include "sandbox/launcher/mounts.h"
-#include "sandbox/launcher/pid1.h"
 #include "sandbox/launcher/plan_format.h"
 #include "sandbox/launcher/restrict.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -35,6 +42,8 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -75,13 +84,6 @@ static bool inbox_read(int ret_fds[PLAN_FDS])
     return true;
 }
 
-/* Closes every descriptor but the status socket. */
-static void inbox_clear(void)
-{
-    sys_close_range(0, PLAN_STATUS_FD - 1, 0);
-    sys_close_range(PLAN_STATUS_FD + 1, ~0u, 0);
-}
-
 /* Waits for the first packet on the status socket. false when the other end closed it, or what came
  * is not ours. The command's stdio becomes 0, 1 and 2; `ret_file` is the plan. */
 static bool inbox_receive(int *ret_file)
@@ -103,18 +105,7 @@ static bool inbox_receive(int *ret_file)
     return true;
 }
 
-/* Closes every descriptor that the command or its init has no use for. */
-static int inbox_close(struct err *err)
-{
-    if (sys_close_range(PLAN_STATUS_FD + 1, ~0u, 0))
-        return err_sys(err, "closing descriptors");
-    return fcntl(PLAN_STATUS_FD, F_SETFD, FD_CLOEXEC) ? err_sys(err, "keeping the status socket")
-                                                      : 0;
-}
-
 enum { PATH_LIMIT = 4096 };
-
-static const char default_path[] = "/usr/local/bin:/usr/bin:/bin";
 
 struct command {
     const struct plan_view *plan;
@@ -134,25 +125,23 @@ static void command_list(const struct plan_view *plan, uint32_t offset, uint32_t
     out[count] = NULL;
 }
 
-static const char *command_path(char *const *envp)
-{
-    for (; *envp; envp++)
-        if (strncmp(*envp, "PATH=", 5) == 0)
-            return *envp + 5;
-    return default_path;
-}
-
 /* Like execvpe(3), but it looks at the PATH of the command's environment. The errno of the most
  * telling failure is kept: EACCES beats ENOENT. */
 static int command_execute(const char *name, const struct command *command)
 {
-    const char *path = command_path(command->envp);
+    const char *path = "/usr/local/bin:/usr/bin:/bin"; /* without a PATH */
     char file[PATH_LIMIT];
     int failure = ENOENT;
 
     if (strchr(name, '/') || !*name) {
         execve(name, command->argv, command->envp);
         return errno;
+    }
+    for (char *const *env = command->envp; *env; env++) {
+        if (strncmp(*env, "PATH=", 5) == 0) {
+            path = *env + 5;
+            break;
+        }
     }
     for (;;) {
         size_t len = strcspn(path, ":");
@@ -176,17 +165,6 @@ static int command_execute(const char *name, const struct command *command)
     }
 }
 
-/* By the system call: the C library keeps signals 32 to 34 to itself, and refuses to reset them
- * when a parent ignores them (GNU make does). A zeroed struct is SIG_DFL on every
- * architecture. */
-static void command_signals(void)
-{
-    const unsigned long by_default[8] = {0};
-
-    for (int signal = 1; signal <= K_SIGNALS; signal++)
-        syscall(SYS_rt_sigaction, signal, by_default, NULL, K_SIGSET_BYTES);
-}
-
 static int command_fail(struct command_failure *failure, enum plan_stage stage)
 {
     failure->stage = stage;
@@ -200,7 +178,6 @@ static int command_child(const struct command *command, struct command_failure *
     const char *cwd = plan_string(plan, plan->header->cwd);
     const char *program = plan_string(plan, plan->header->program);
     sigset_t none;
-    int error;
 
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -222,8 +199,7 @@ static int command_child(const struct command *command, struct command_failure *
         return command_fail(failure, PLAN_STAGE_SETUP);
     if (plan->header->flags & PLAN_COMMAND_PROBE)
         _exit(0);
-    error = command_execute(*program ? program : command->argv[0], command);
-    errno = error;
+    errno = command_execute(*program ? program : command->argv[0], command);
     err_sys(&failure->err, "executing %s", *program ? program : command->argv[0]);
     return command_fail(failure, PLAN_STAGE_EXEC);
 }
@@ -261,6 +237,244 @@ static pid_t command_start(const struct plan_view *plan, struct command_failure 
     }
     return pid;
 }
+
+/* --- the init --- */
+
+static int signal_fd = -1;
+static bool is_to_clear; /* everything was to be killed: nothing lingers any more */
+
+/* Closes every descriptor that the command or its init has no use for, blocks every signal, and has
+ * `signal_fd` deliver them. */
+static int pid1_begin(struct err *err)
+{
+    sigset_t all;
+
+    if (sys_close_range(PLAN_STATUS_FD + 1, ~0u, 0))
+        return err_sys(err, "closing descriptors");
+    if (fcntl(PLAN_STATUS_FD, F_SETFD, FD_CLOEXEC))
+        return err_sys(err, "keeping the status socket");
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signal_fd < 0)
+        return err_sys(err, "watching signals");
+    return 0;
+}
+
+/* Has the kernel kill this process when the thread that started it ends. false when that has
+ * happened already: in a pid namespace of our own the parent has no number, but the socket tells
+ * whether it is there. */
+static bool pid1_follow_parent(void)
+{
+    char byte;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    return recv(PLAN_STATUS_FD, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) != 0;
+}
+
+/* Reports over PLAN_STATUS_FD. That the other end is gone is not an error. */
+static void pid1_report(const struct plan_message *message)
+{
+    while (send(PLAN_STATUS_FD, message, sizeof *message, MSG_NOSIGNAL) < 0 && errno == EINTR)
+        ;
+}
+
+/* Signals every direct child; true when there was one. Children of the dead become ours. */
+static bool signal_children(int signal)
+{
+    AUTO_CLOSE int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+    char text[4096];
+    ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    bool found = false;
+    char *next = text;
+
+    if (len <= 0)
+        return false;
+    text[len] = '\0';
+    for (char *end; *next; next = end) {
+        long pid = strtol(next, &end, 10);
+
+        if (end == next || (*end != ' ' && *end != '\0'))
+            break;
+        if (*end == ' ')
+            end++;
+        else if ((size_t)len == sizeof text - 1)
+            break; /* the buffer ended inside a number */
+        found |= pid > 0 && kill((pid_t)pid, signal) == 0;
+    }
+    return found;
+}
+
+/* Kills and reaps until no process of the sandbox is left but this one. */
+static void pid1_clear(bool has_namespace)
+{
+    if (has_namespace)
+        kill(-1, SIGKILL);
+    for (;;) {
+        if (!has_namespace)
+            signal_children(SIGKILL);
+        if (waitpid(-1, NULL, 0) < 0 && errno == ECHILD)
+            return;
+    }
+}
+
+/* `command` is 0 once it has been reaped: its number may be another process's by now. */
+static void pass_signal(pid_t command, int signal, bool everything, bool has_namespace)
+{
+    is_to_clear |= everything && signal == SIGKILL;
+    if (!everything && command)
+        kill(command, signal);
+    else if (everything && has_namespace)
+        kill(-1, signal);
+    else if (everything && (signal == SIGKILL || !command))
+        signal_children(signal); /* pid1_clear() gets the rest once the command is reaped */
+    else if (everything)
+        kill(-command, signal);
+}
+
+/* false when the other end is gone. */
+static bool pid1_read_status(pid_t command, bool has_namespace)
+{
+    struct plan_signal request;
+    ssize_t len = recv(PLAN_STATUS_FD, &request, sizeof request, MSG_DONTWAIT);
+
+    if (len == (ssize_t)sizeof request) {
+        pass_signal(command, request.signal, request.everything, has_namespace);
+        return true;
+    }
+    return len < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+/* Takes every signal that waits; true when a child ended. */
+static bool pid1_read_signals(pid_t command)
+{
+    struct signalfd_siginfo info;
+    bool child = false;
+
+    while (read(signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        const int signal = (int)info.ssi_signo;
+
+        child |= signal == SIGCHLD;
+        if (command && (signal == SIGTERM || signal == SIGINT || signal == SIGHUP ||
+                        signal == SIGQUIT || signal == SIGUSR1 || signal == SIGUSR2))
+            kill(command, signal);
+    }
+    return child;
+}
+
+/* Reaps what has ended; true when the command is among it. */
+static bool pid1_reap(pid_t command, int *ret_status)
+{
+    bool ended = false;
+    int status;
+
+    for (;;) {
+        pid_t pid = waitpid(-1, &status, WNOHANG);
+
+        if (pid < 0 && errno == EINTR)
+            continue;
+        if (pid <= 0)
+            return ended;
+        if (pid == command) {
+            *ret_status = status;
+            ended = true;
+        }
+    }
+}
+
+static uint64_t microseconds(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
+}
+
+/* Of everything that was reaped. */
+static void pid1_usage(struct plan_usage *ret)
+{
+    struct rusage usage;
+
+    if (getrusage(RUSAGE_CHILDREN, &usage))
+        return;
+    *ret = (struct plan_usage){
+        .user_us = microseconds(usage.ru_utime),
+        .system_us = microseconds(usage.ru_stime),
+        .memory_peak_kb = (uint64_t)usage.ru_maxrss,
+        .voluntary_switches = (uint64_t)usage.ru_nvcsw,
+        .involuntary_switches = (uint64_t)usage.ru_nivcsw,
+        .blocks_written = (uint64_t)usage.ru_oublock,
+    };
+}
+
+/* Waits for the command; false when the other end went first. */
+static bool pid1_wait(pid_t command, bool has_namespace, int *ret_status)
+{
+    struct pollfd fds[] = {
+        {.fd = signal_fd, .events = POLLIN},
+        {.fd = PLAN_STATUS_FD, .events = POLLIN},
+    };
+
+    for (;;) {
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            return false;
+        if (pid1_read_signals(command) && pid1_reap(command, ret_status))
+            return true;
+        if (fds[1].revents && !pid1_read_status(command, has_namespace))
+            return false;
+    }
+}
+
+/* Reaps what has ended; false when nothing is left. */
+static bool pid1_reap_rest(void)
+{
+    pid_t pid;
+
+    do
+        pid = waitpid(-1, NULL, WNOHANG);
+    while (pid > 0 || (pid < 0 && errno == EINTR));
+    return pid == 0;
+}
+
+/* Until what the command left behind has ended, or the other end is gone. */
+static void pid1_linger(bool has_namespace)
+{
+    struct pollfd fds[] = {
+        {.fd = signal_fd, .events = POLLIN},
+        {.fd = PLAN_STATUS_FD, .events = POLLIN},
+    };
+
+    while (!is_to_clear && pid1_reap_rest()) {
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            return;
+        pid1_read_signals(0);
+        if (fds[1].revents && !pid1_read_status(0, has_namespace))
+            return;
+    }
+}
+
+/* Until `command` ends or the other end of the status socket closes, whichever is first; then
+ * kills whatever is left and reports. `flags` of enum plan_command_flag: PID_NAMESPACE, this
+ * process is pid 1 of its own pid namespace, otherwise it is the subreaper of its descendants;
+ * LINGER, reports first and kills nothing unless the other end wants it or closes. */
+static void pid1_run(pid_t command, uint32_t flags)
+{
+    struct plan_message message = {.kind = PLAN_MESSAGE_EXITED};
+    bool has_namespace = flags & PLAN_COMMAND_PID_NAMESPACE;
+    bool has_ended = pid1_wait(command, has_namespace, &message.wait_status);
+
+    if (has_ended && (flags & PLAN_COMMAND_LINGER) && !is_to_clear) {
+        pid1_usage(&message.usage);
+        pid1_report(&message);
+        pid1_linger(has_namespace);
+        pid1_clear(has_namespace);
+        return;
+    }
+    if (!has_ended)
+        message.wait_status = SIGKILL;
+    pid1_clear(has_namespace);
+    pid1_usage(&message.usage);
+    pid1_report(&message);
+}
+
+/* --- carrying out the plan --- */
 
 static struct mounts mounts; /* too large for the stack of a small program */
 
@@ -308,11 +522,10 @@ static int launcher_apply(const struct plan_view *plan, const struct plan_record
     case PLAN_HOLD_DEVICES:
         if (plan->header->flags & PLAN_COMMAND_CONSOLE)
             mounts_hold_console(&mounts);
-        break;
+        __attribute__((fallthrough));
     default:
-        break;
+        return mounts_apply(&mounts, plan, record, err);
     }
-    return mounts_apply(&mounts, plan, record, err);
 }
 
 /* Every record in order; on failure `ret_op` names the operation. */
@@ -336,9 +549,13 @@ static int launcher_setup(const struct plan_view *plan, uint32_t *ret_op, struct
 /* What takes no plan, and mostly is done while the caller writes it. */
 static int launcher_begin(const char *hex, uint32_t *ret_op, struct err *err)
 {
+    const unsigned long by_default[8] = {0}; /* a zeroed struct is SIG_DFL on every architecture */
     unsigned long namespaces = strtoul(hex, NULL, 16);
 
-    command_signals();
+    /* By the system call: the C library keeps signals 32 to 34 to itself, and refuses to reset them
+     * when a parent ignores them (GNU make does). */
+    for (int signal = 1; signal <= K_SIGNALS; signal++)
+        syscall(SYS_rt_sigaction, signal, by_default, NULL, K_SIGSET_BYTES);
     *ret_op = PLAN_NAMESPACES;
     if (namespaces && unshare((int)namespaces))
         return err_sys(err, "making namespaces");
@@ -361,13 +578,13 @@ int launcher_main(const char *namespaces)
     mode_t mask = umask(0); /* modes in the plan are meant as they stand */
     pid_t command;
 
-    inbox_clear();
+    sys_close_range(0, PLAN_STATUS_FD - 1, 0);
+    sys_close_range(PLAN_STATUS_FD + 1, ~0u, 0);
     if (launcher_begin(namespaces, &op, &err))
         return launcher_fail(&err, PLAN_STAGE_SETUP, op);
     if (!inbox_receive(&file))
         return 0; /* not needed any more */
-    if (launcher_read(file, &plan, &err) || inbox_close(&err) || pid1_signals(&err) ||
-        launcher_setup(&plan, &op, &err))
+    if (launcher_read(file, &plan, &err) || pid1_begin(&err) || launcher_setup(&plan, &op, &err))
         return launcher_fail(&err, PLAN_STAGE_SETUP, op);
     has_namespace = plan.header->flags & PLAN_COMMAND_PID_NAMESPACE;
     /* Without a pid namespace nothing would kill the others: there the init has to see the end
@@ -382,7 +599,10 @@ int launcher_main(const char *namespaces)
         return launcher_fail(&err, PLAN_STAGE_SETUP, op);
     }
     umask(mask);
-    pid1_close_rest();
+    /* What the set-up left open, the host's tree above all. */
+    if (signal_fd > PLAN_STATUS_FD + 1)
+        sys_close_range(PLAN_STATUS_FD + 1, (unsigned)signal_fd - 1, 0);
+    sys_close_range((unsigned)signal_fd + 1, ~0u, 0);
     command = command_start(&plan, &failure);
     if (command < 0)
         return launcher_fail(&failure.err, failure.stage, PLAN_OP_COUNT);

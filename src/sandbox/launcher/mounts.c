@@ -20,6 +20,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -64,35 +65,20 @@ static int tree_copy_all(int at, const char *path, struct err *err)
     return fd;
 }
 
-static int k_mount_setattr(int dir, unsigned flags, const struct k_mount_attr *attr)
-{
-    return (int)syscall(K_SYS_MOUNT_SETATTR, dir, "", K_AT_EMPTY_PATH | flags, attr, sizeof *attr);
-}
-
 /* Sets mount attributes (K_MOUNT_ATTR_*); `flags` may hold K_AT_RECURSIVE. */
 static int tree_set(int fd, uint64_t attributes, unsigned flags, const char *path, struct err *err)
 {
     struct k_mount_attr attr = {.attr_set = attributes};
 
-    if (k_mount_setattr(fd, flags, &attr))
+    if (syscall(K_SYS_MOUNT_SETATTR, fd, "", K_AT_EMPTY_PATH | flags, &attr, sizeof attr))
         return err_sys(err, "changing the mount attributes of %s", path);
     return 0;
 }
 
-/* No mount event goes in or out, for everything at and below `fd`. */
-static int tree_set_private(int fd, struct err *err)
-{
-    struct k_mount_attr attr = {.propagation = K_MS_PRIVATE};
-
-    if (k_mount_setattr(fd, K_AT_RECURSIVE, &attr))
-        return err_sys(err, "cutting mount events off");
-    return 0;
-}
-
-/* Mounts what `fd` holds at `path` below the root `tree`. */
+/* Mounts what `fd` holds at `path` below the root `tree`; fails when `fd` is -1 already. */
 static int tree_attach(int tree, int fd, const char *path, struct err *err)
 {
-    AUTO_CLOSE int at = tree_open(tree, path, err);
+    AUTO_CLOSE int at = fd < 0 ? -1 : tree_open(tree, path, err);
 
     if (at < 0)
         return -1;
@@ -142,22 +128,6 @@ static const char *const device_names[MOUNTS_DEVICES] = {
     "null", "zero", "full", "random", "urandom", "tty",
 };
 
-/* Takes the harmless device nodes aside, before /dev is covered. */
-static int devices_hold(struct mounts *mounts, struct err *err)
-{
-    AUTO_CLOSE int dev = tree_open(mounts->host, "/dev", err);
-
-    if (dev < 0)
-        return -1;
-    for (int i = 0; i < MOUNTS_DEVICES; i++) {
-        mounts->devices[i] =
-            tree_copy(dev, device_names[i], K_OPEN_TREE_CLONE | K_OPEN_TREE_CLOEXEC);
-        if (mounts->devices[i] < 0)
-            return err_sys(err, "taking /dev/%s", device_names[i]);
-    }
-    return 0;
-}
-
 static int dev_fill(const struct mounts *mounts, int dev, struct err *err)
 {
     static const char *const links[][2] = {
@@ -175,22 +145,6 @@ static int dev_fill(const struct mounts *mounts, int dev, struct err *err)
     if (mkdirat(dev, "pts", 0755) || mkdirat(dev, "shm", 01777) || fchmodat(dev, "shm", 01777, 0) ||
         tree_make_file(dev, "console", 0))
         return err_sys(err, "filling /dev");
-    return 0;
-}
-
-/* Mounts /dev with them. */
-static int devices_mount(struct mounts *mounts, struct err *err)
-{
-    AUTO_CLOSE int dev = tree_new("tmpfs", "mode", "0755", K_MOUNT_ATTR_NOSUID, err);
-    AUTO_CLOSE int pts = -1;
-
-    if (dev < 0 || tree_attach(mounts->root, dev, "/dev", err) || dev_fill(mounts, dev, err))
-        return -1;
-    pts = tree_new("devpts", "ptmxmode", "0666", K_MOUNT_ATTR_NOSUID | K_MOUNT_ATTR_NOEXEC, err);
-    if (pts < 0)
-        return -1;
-    if (tree_move(pts, dev, "pts"))
-        return err_sys(err, "mounting /dev/pts");
     return 0;
 }
 
@@ -267,18 +221,22 @@ struct step {
 
 static int op_tree_private(struct mounts *mounts, const struct step *step, struct err *err)
 {
-    return tree_set_private(mounts->host, err);
+    const struct k_mount_attr attr = {.propagation = K_MS_PRIVATE};
+
+    if (syscall(K_SYS_MOUNT_SETATTR, mounts->host, "", K_AT_EMPTY_PATH | K_AT_RECURSIVE, &attr,
+                sizeof attr))
+        return err_sys(err, "cutting mount events off");
+    return 0;
 }
 
-static int op_tree_harden(struct mounts *mounts, const struct step *step, struct err *err)
+/* PLAN_TREE_HARDEN and PLAN_TREE_READ_ONLY */
+static int op_tree_set(struct mounts *mounts, const struct step *step, struct err *err)
 {
-    return tree_set(mounts->host, K_MOUNT_ATTR_NODEV | K_MOUNT_ATTR_NOSUID, K_AT_RECURSIVE, "/",
-                    err);
-}
+    const uint64_t attributes = step->record->op == PLAN_TREE_HARDEN
+                                    ? K_MOUNT_ATTR_NODEV | K_MOUNT_ATTR_NOSUID
+                                    : K_MOUNT_ATTR_RDONLY;
 
-static int op_tree_read_only(struct mounts *mounts, const struct step *step, struct err *err)
-{
-    return tree_set(mounts->host, K_MOUNT_ATTR_RDONLY, K_AT_RECURSIVE, "/", err);
+    return tree_set(mounts->host, attributes, K_AT_RECURSIVE, "/", err);
 }
 
 static int op_hold(struct mounts *mounts, const struct step *step, struct err *err)
@@ -291,15 +249,12 @@ static int op_hold(struct mounts *mounts, const struct step *step, struct err *e
  * stands does not matter, because it is used by descriptor until it becomes the root. */
 static int op_empty_root(struct mounts *mounts, const struct step *step, struct err *err)
 {
-    int fd = tree_new("tmpfs", "mode", "0755", K_MOUNT_ATTR_NODEV | K_MOUNT_ATTR_NOSUID, err);
+    AUTO_CLOSE int fd =
+        tree_new("tmpfs", "mode", "0755", K_MOUNT_ATTR_NODEV | K_MOUNT_ATTR_NOSUID, err);
 
-    if (fd < 0)
+    if (tree_attach(mounts->root, fd, "/dev", err))
         return -1;
-    if (tree_attach(mounts->root, fd, "/dev", err)) {
-        close(fd);
-        return -1;
-    }
-    mounts->root = fd;
+    mounts->root = TAKE_FD(fd);
     return 0;
 }
 
@@ -336,8 +291,6 @@ static int op_mask_tree(struct mounts *mounts, const struct step *step, struct e
     AUTO_CLOSE int fd =
         tree_new("tmpfs", "mode", "0111", K_MOUNT_ATTR_NODEV | K_MOUNT_ATTR_NOSUID, err);
 
-    if (fd < 0)
-        return -1;
     return tree_attach(mounts->root, fd, step->path, err);
 }
 
@@ -345,44 +298,31 @@ static int op_seal(struct mounts *mounts, const struct step *step, struct err *e
 {
     AUTO_CLOSE int fd = tree_open(mounts->root, step->path, err);
 
-    if (fd < 0)
-        return -1;
-    return tree_set(fd, K_MOUNT_ATTR_RDONLY, 0, step->path, err);
+    return fd < 0 ? -1 : tree_set(fd, K_MOUNT_ATTR_RDONLY, 0, step->path, err);
 }
 
-static int op_dir(struct mounts *mounts, const struct step *step, struct err *err)
+/* PLAN_DIR, PLAN_FILE and PLAN_LINK */
+static int op_make(struct mounts *mounts, const struct step *step, struct err *err)
 {
+    const mode_t mode = (mode_t)step->record->value;
     const char *name;
     AUTO_CLOSE int dir = tree_open_parent(mounts->root, step->path, &name, err);
+    bool has_failed;
 
     if (dir < 0)
         return -1;
-    if (mkdirat(dir, name, (mode_t)step->record->value) && errno != EEXIST)
-        return err_sys(err, "making the directory %s", step->path);
-    return 0;
-}
-
-static int op_file(struct mounts *mounts, const struct step *step, struct err *err)
-{
-    const char *name;
-    AUTO_CLOSE int dir = tree_open_parent(mounts->root, step->path, &name, err);
-
-    if (dir < 0)
-        return -1;
-    if (tree_make_file(dir, name, (mode_t)step->record->value) && errno != EEXIST)
-        return err_sys(err, "making the file %s", step->path);
-    return 0;
-}
-
-static int op_link(struct mounts *mounts, const struct step *step, struct err *err)
-{
-    const char *name;
-    AUTO_CLOSE int dir = tree_open_parent(mounts->root, step->path, &name, err);
-
-    if (dir < 0)
-        return -1;
-    if (symlinkat(step->other, dir, name) && errno != EEXIST)
-        return err_sys(err, "making the link %s", step->path);
+    if (step->record->op == PLAN_DIR)
+        has_failed = mkdirat(dir, name, mode);
+    else if (step->record->op == PLAN_FILE)
+        has_failed = tree_make_file(dir, name, mode);
+    else
+        has_failed = symlinkat(step->other, dir, name);
+    if (has_failed && errno != EEXIST)
+        return err_sys(err, "making the %s %s",
+                       step->record->op == PLAN_DIR    ? "directory"
+                       : step->record->op == PLAN_FILE ? "file"
+                                                       : "link",
+                       step->path);
     return 0;
 }
 
@@ -400,30 +340,20 @@ static int op_bind(struct mounts *mounts, const struct step *step, struct err *e
                     step->record->flags & PLAN_FLAG_READ_ONLY, step->path, err);
 }
 
-/* Mounts `path` on itself, which needs to be looked up only once. */
-static int mounts_cover(const struct mounts *mounts, const char *path, bool read_only,
-                        struct err *err)
+/* PLAN_PIN and PLAN_READ_ONLY: mounts `path` on itself, which needs to be looked up only once. */
+static int op_cover(struct mounts *mounts, const struct step *step, struct err *err)
 {
-    AUTO_CLOSE int at = tree_open(mounts->root, path, err);
-    AUTO_CLOSE int copy = at < 0 ? -1 : tree_copy_all(at, path, err);
+    AUTO_CLOSE int at = tree_open(mounts->root, step->path, err);
+    AUTO_CLOSE int copy = at < 0 ? -1 : tree_copy_all(at, step->path, err);
 
     if (copy < 0)
         return -1;
-    if (read_only && tree_set(copy, K_MOUNT_ATTR_RDONLY, K_AT_RECURSIVE, path, err))
+    if (step->record->op == PLAN_READ_ONLY &&
+        tree_set(copy, K_MOUNT_ATTR_RDONLY, K_AT_RECURSIVE, step->path, err))
         return -1;
     if (tree_move(copy, at, ""))
-        return err_sys(err, "mounting at %s", path);
+        return err_sys(err, "mounting at %s", step->path);
     return 0;
-}
-
-static int op_pin(struct mounts *mounts, const struct step *step, struct err *err)
-{
-    return mounts_cover(mounts, step->path, false, err);
-}
-
-static int op_read_only(struct mounts *mounts, const struct step *step, struct err *err)
-{
-    return mounts_cover(mounts, step->path, true, err);
 }
 
 static int op_proc(struct mounts *mounts, const struct step *step, struct err *err)
@@ -431,8 +361,6 @@ static int op_proc(struct mounts *mounts, const struct step *step, struct err *e
     AUTO_CLOSE int fd = tree_new(
         "proc", NULL, NULL, K_MOUNT_ATTR_NOSUID | K_MOUNT_ATTR_NODEV | K_MOUNT_ATTR_NOEXEC, err);
 
-    if (fd < 0)
-        return -1;
     return tree_attach(mounts->root, fd, "/proc", err);
 }
 
@@ -445,35 +373,56 @@ static int op_enter_root(struct mounts *mounts, const struct step *step, struct 
     return 0;
 }
 
+/* Takes the harmless device nodes aside, before /dev is covered. */
 static int op_hold_devices(struct mounts *mounts, const struct step *step, struct err *err)
 {
-    return devices_hold(mounts, err);
+    AUTO_CLOSE int dev = tree_open(mounts->host, "/dev", err);
+
+    if (dev < 0)
+        return -1;
+    for (int i = 0; i < MOUNTS_DEVICES; i++) {
+        mounts->devices[i] =
+            tree_copy(dev, device_names[i], K_OPEN_TREE_CLONE | K_OPEN_TREE_CLOEXEC);
+        if (mounts->devices[i] < 0)
+            return err_sys(err, "taking /dev/%s", device_names[i]);
+    }
+    return 0;
 }
 
+/* Mounts /dev with them. */
 static int op_dev(struct mounts *mounts, const struct step *step, struct err *err)
 {
-    return devices_mount(mounts, err);
+    AUTO_CLOSE int dev = tree_new("tmpfs", "mode", "0755", K_MOUNT_ATTR_NOSUID, err);
+    AUTO_CLOSE int pts = -1;
+
+    if (tree_attach(mounts->root, dev, "/dev", err) || dev_fill(mounts, dev, err))
+        return -1;
+    pts = tree_new("devpts", "ptmxmode", "0666", K_MOUNT_ATTR_NOSUID | K_MOUNT_ATTR_NOEXEC, err);
+    if (pts < 0)
+        return -1;
+    if (tree_move(pts, dev, "pts"))
+        return err_sys(err, "mounting /dev/pts");
+    return 0;
 }
 
-typedef int mount_op(struct mounts *mounts, const struct step *step, struct err *err);
-
-static mount_op *const mount_ops[PLAN_OP_COUNT] = {
+static int (*const mount_ops[PLAN_OP_COUNT])(struct mounts *mounts, const struct step *step,
+                                             struct err *err) = {
     [PLAN_TREE_PRIVATE] = op_tree_private,
     [PLAN_HOLD_DEVICES] = op_hold_devices,
     [PLAN_HOLD] = op_hold,
-    [PLAN_TREE_HARDEN] = op_tree_harden,
-    [PLAN_TREE_READ_ONLY] = op_tree_read_only,
+    [PLAN_TREE_HARDEN] = op_tree_set,
+    [PLAN_TREE_READ_ONLY] = op_tree_set,
     [PLAN_EMPTY_ROOT] = op_empty_root,
     [PLAN_MASKS] = op_masks,
     [PLAN_DEV] = op_dev,
     [PLAN_PROC] = op_proc,
-    [PLAN_DIR] = op_dir,
-    [PLAN_FILE] = op_file,
-    [PLAN_LINK] = op_link,
+    [PLAN_DIR] = op_make,
+    [PLAN_FILE] = op_make,
+    [PLAN_LINK] = op_make,
     [PLAN_PLACE] = op_place,
     [PLAN_BIND] = op_bind,
-    [PLAN_PIN] = op_pin,
-    [PLAN_READ_ONLY] = op_read_only,
+    [PLAN_PIN] = op_cover,
+    [PLAN_READ_ONLY] = op_cover,
     [PLAN_MASK] = op_mask,
     [PLAN_MASK_TREE] = op_mask_tree,
     [PLAN_SEAL] = op_seal,
@@ -488,11 +437,10 @@ int mounts_apply(struct mounts *mounts, const struct plan_view *plan,
         .path = plan_string(plan, record->path),
         .other = record->op == PLAN_LINK ? plan_string(plan, record->other) : "",
     };
-    mount_op *op = mount_ops[record->op];
 
-    if (!op)
+    if (!mount_ops[record->op])
         return err_set(err, ERR_BUG, "operation %u does not belong to the file system", record->op);
     if (step.path[0] != '\0' && step.path[0] != '/')
         return err_set(err, ERR_BUG, "%s is not absolute", step.path);
-    return op(mounts, &step, err);
+    return mount_ops[record->op](mounts, &step, err);
 }

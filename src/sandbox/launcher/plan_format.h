@@ -28,7 +28,7 @@ enum {
 };
 
 enum plan_op {
-    /* Done before there is a plan, by the maker of the process (sandbox/linux/spawn.c) and by the
+    /* Done before there is a plan, by the maker of the process (sandbox/linux/launcher_pool.c) and by the
      * launcher as soon as it runs. */
     PLAN_NAMESPACES, /* value: CLONE_NEW* flags */
     PLAN_IDENTITY,   /* the user and group ids are kept, and nothing else is mapped */

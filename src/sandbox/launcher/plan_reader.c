@@ -42,15 +42,6 @@ static bool plan_has_strings(const struct plan_view *plan, uint32_t offset, uint
     return true;
 }
 
-static bool plan_record_is_valid(const struct plan_view *plan, const struct plan_record *record)
-{
-    uint32_t strings = plan->header->strings;
-    bool has_text = record->op == PLAN_LINK;
-
-    return record->op < PLAN_OP_COUNT && record->slot < PLAN_MAX_SLOTS && record->path < strings &&
-           (!has_text || record->other < strings);
-}
-
 int plan_view_init(struct plan_view *ret, const void *memory, size_t bytes, struct err *err)
 {
     struct plan_view plan = {.header = memory};
@@ -65,9 +56,14 @@ int plan_view_init(struct plan_view *ret, const void *memory, size_t bytes, stru
     plan.strings = (const char *)(plan.filters + header->filters);
     if (plan.strings[0] != '\0' || plan.strings[header->strings - 1] != '\0')
         return err_set(err, ERR_INVALID, "the plan's strings have no end");
-    for (uint32_t i = 0; i < header->records; i++)
-        if (!plan_record_is_valid(&plan, &plan.records[i]))
+    for (uint32_t i = 0; i < header->records; i++) {
+        const struct plan_record *record = &plan.records[i];
+
+        if (record->op >= PLAN_OP_COUNT || record->slot >= PLAN_MAX_SLOTS ||
+            record->path >= header->strings ||
+            (record->op == PLAN_LINK && record->other >= header->strings))
             return err_set(err, ERR_INVALID, "record %u of the plan is malformed", i);
+    }
     if (header->program >= header->strings || header->cwd >= header->strings ||
         !plan_has_strings(&plan, header->argv, header->argc) ||
         !plan_has_strings(&plan, header->envp, header->envc))

@@ -39,17 +39,12 @@ int restrict_keyring(struct err *err)
 
 /* Without CAP_SETPCAP (an ordinary user without namespaces) the bounding set stays, which does not
  * matter under no_new_privs and with the other sets empty. */
-static bool can_drop_bounding(void)
+static int drop_bounding(struct err *err)
 {
     struct k_cap_header header = {.version = K_CAPABILITY_VERSION_3};
     struct k_cap_data now[2] = {0};
 
-    return syscall(SYS_capget, &header, now) == 0 && (now[0].effective & (1u << K_CAP_SETPCAP));
-}
-
-static int drop_bounding(struct err *err)
-{
-    if (!can_drop_bounding())
+    if (syscall(SYS_capget, &header, now) || !(now[0].effective & (1u << K_CAP_SETPCAP)))
         return 0;
     for (int cap = 0; cap <= K_CAP_LAST; cap++) {
         if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
@@ -77,22 +72,6 @@ int restrict_drop(struct err *err)
     return 0;
 }
 
-static int landlock_open(const struct plan_record *record, struct err *err)
-{
-    struct k_landlock_ruleset_attr attr = {
-        .handled_access_fs = record->value,
-        .handled_access_net = record->other,
-        .scoped = record->flags,
-    };
-    /* Older kernels want the shorter struct when the fields they do not know are zero. */
-    size_t size = attr.scoped ? sizeof attr : attr.handled_access_net ? 16 : 8;
-    int fd = (int)syscall(K_SYS_LANDLOCK_CREATE_RULESET, &attr, size, 0);
-
-    if (fd < 0)
-        return err_sys(err, "making the Landlock ruleset");
-    return fd;
-}
-
 static int landlock_allow(int ruleset, const char *path, uint64_t rights, struct err *err)
 {
     struct k_landlock_path_beneath rule = {.allowed_access = rights};
@@ -109,10 +88,17 @@ static int landlock_allow(int ruleset, const char *path, uint64_t rights, struct
 /* The ruleset record and all its rules, which follow it. */
 static int restrict_landlock(const struct plan_view *plan, uint32_t at, struct err *err)
 {
-    AUTO_CLOSE int ruleset = landlock_open(&plan->records[at], err);
+    const struct k_landlock_ruleset_attr attr = {
+        .handled_access_fs = plan->records[at].value,
+        .handled_access_net = plan->records[at].other,
+        .scoped = plan->records[at].flags,
+    };
+    /* Older kernels want the shorter struct when the fields they do not know are zero. */
+    const size_t size = attr.scoped ? sizeof attr : attr.handled_access_net ? 16 : 8;
+    AUTO_CLOSE int ruleset = (int)syscall(K_SYS_LANDLOCK_CREATE_RULESET, &attr, size, 0);
 
     if (ruleset < 0)
-        return -1;
+        return err_sys(err, "making the Landlock ruleset");
     for (at++; at < plan->header->records && plan->records[at].op == PLAN_LANDLOCK_RULE; at++) {
         const struct plan_record *rule = &plan->records[at];
 
@@ -121,18 +107,6 @@ static int restrict_landlock(const struct plan_view *plan, uint32_t at, struct e
     }
     if (syscall(K_SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0))
         return err_sys(err, "entering the Landlock domain");
-    return 0;
-}
-
-static int restrict_seccomp(const struct plan_view *plan, struct err *err)
-{
-    struct {
-        unsigned short len;
-        const struct plan_filter *filter;
-    } program = {(unsigned short)plan->header->filters, plan->filters};
-
-    if (syscall(SYS_seccomp, K_SECCOMP_SET_MODE_FILTER, 0, &program))
-        return err_sys(err, "loading the seccomp filter");
     return 0;
 }
 
@@ -154,6 +128,11 @@ static int restrict_limit(const struct plan_record *record, struct err *err)
 
 int restrict_command(const struct plan_view *plan, struct err *err)
 {
+    const struct {
+        unsigned short len;
+        const struct plan_filter *filter;
+    } program = {(unsigned short)plan->header->filters, plan->filters};
+
     for (uint32_t i = 0; i < plan->header->records; i++) {
         uint32_t op = plan->records[i].op;
 
@@ -161,8 +140,8 @@ int restrict_command(const struct plan_view *plan, struct err *err)
             return -1;
         if (op == PLAN_LANDLOCK && restrict_landlock(plan, i, err))
             return -1;
-        if (op == PLAN_SECCOMP && restrict_seccomp(plan, err))
-            return -1;
+        if (op == PLAN_SECCOMP && syscall(SYS_seccomp, K_SECCOMP_SET_MODE_FILTER, 0, &program))
+            return err_sys(err, "loading the seccomp filter");
     }
     return 0;
 }

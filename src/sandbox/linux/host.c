@@ -67,13 +67,6 @@ const char *layer_state_name(enum layer_state state)
     return names[state];
 }
 
-static int landlock_abi(void)
-{
-    long abi = syscall(K_SYS_LANDLOCK_CREATE_RULESET, NULL, 0, K_LANDLOCK_CREATE_RULESET_VERSION);
-
-    return abi < 0 ? 0 : (int)abi;
-}
-
 /* Those of the NULL-terminated `paths` that this kernel has, in `ret` (NULL-terminated, too). */
 static const char *const *existing_paths(const char *const *paths, const char **ret)
 {
@@ -88,13 +81,15 @@ static const char *const *existing_paths(const char *const *paths, const char **
 
 void host_init(struct host *host)
 {
+    long abi = syscall(K_SYS_LANDLOCK_CREATE_RULESET, NULL, 0, K_LANDLOCK_CREATE_RULESET_VERSION);
+
     *host = (struct host){
         .facts =
             {
                 .namespaces = ALL_NAMESPACES,
                 .is_root = geteuid() == 0,
                 .has_proc = true,
-                .landlock = landlock_abi(),
+                .landlock = abi < 0 ? 0 : (int)abi,
                 .arch = seccomp_native(),
             },
         .why = "",
@@ -108,23 +103,14 @@ void host_init(struct host *host)
     }
 }
 
-void host_init_bare(struct host *host)
-{
-    *host = (struct host){.facts = {.arch = seccomp_native()}, .why = ""};
-}
-
-static bool is_refusal(int error)
-{
-    return error == EPERM || error == EACCES || error == ENOSPC || error == EUSERS ||
-           error == EINVAL || error == ENOSYS;
-}
-
 bool host_step_down(struct host *host, enum plan_op op, const struct err *failure)
 {
     bool is_namespace_step =
         op == PLAN_OP_COUNT || op == PLAN_NAMESPACES || op == PLAN_TREE_PRIVATE;
+    const int error = failure->sys;
 
-    if (!host->facts.namespaces || !is_refusal(failure->sys))
+    if (!host->facts.namespaces || (error != EPERM && error != EACCES && error != ENOSPC &&
+                                    error != EUSERS && error != EINVAL && error != ENOSYS))
         return false;
     if (op == PLAN_PROC && host->facts.has_proc) {
         host->facts.has_proc = false;

@@ -16,9 +16,6 @@ struct host {
 /* All layers, ABI read from the kernel. */
 void host_init(struct host *host);
 
-/* No namespaces to be used for a command that is to run bare. */
-void host_init_bare(struct host *host);
-
 /* A set-up failed at `op` (PLAN_OP_COUNT: before the launcher ran) with `failure`. Takes the layer
  * away that this shows to be missing; false when it shows no such thing. */
 bool host_step_down(struct host *host, enum plan_op op, const struct err *failure);

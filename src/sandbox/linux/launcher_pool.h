@@ -4,7 +4,6 @@
 
 #include "base/err.h"
 #include "base/list.h"
-#include "sandbox/linux/spawn.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,6 +13,8 @@
 /* Where the launcher is: $CORDON_LINUX_SANDBOX_EXE, then as base/program.h finds programs, then the
  * running program itself if it is `cordon`. Absolute; the caller frees. NULL when there is none. */
 char *launcher_path(struct err *err);
+
+struct netns;
 
 struct launcher {
     struct list in_endings;

@@ -57,28 +57,19 @@ static int placeholder_file_open_parent(const char *path, const char **ret_name,
     return fd_open_path_strict(parent, err);
 }
 
-/* In a sticky directory a holder of another user cannot remove what is ours. */
-static bool is_sticky(int dir)
-{
-    struct stat st;
-
-    return fstat(dir, &st) == 0 && (st.st_mode & S_ISVTX);
-}
-
 /* Removes the one behind `fd` if no other process holds it and `name` still names it. false when it
  * is left behind and only a later process of this user will be able to remove it. */
 static bool placeholder_file_remove(int parent, const char *name, int fd)
 {
     /* First of all: while it is not held, its holder may remove it, and make it again. */
     bool is_locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
-    struct stat by_fd;
-    struct stat by_name;
+    struct stat by_fd, by_name, dir;
 
     if (fstat(fd, &by_fd) || fstatat(parent, name, &by_name, AT_SYMLINK_NOFOLLOW) ||
         by_fd.st_ino != by_name.st_ino || by_fd.st_dev != by_name.st_dev || !has_marks(&by_fd))
         return true;
-    if (!is_locked)
-        return !is_sticky(parent);
+    if (!is_locked) /* in a sticky directory a holder of another user cannot remove what is ours */
+        return fstat(parent, &dir) != 0 || !(dir.st_mode & S_ISVTX);
     return unlinkat(parent, name, S_ISDIR(by_fd.st_mode) ? AT_REMOVEDIR : 0) == 0 ||
            errno == ENOTEMPTY || errno == ENOENT;
 }
@@ -123,6 +114,8 @@ bool placeholder_file_is(const char *path)
     return lstat(path, &st) == 0 && has_marks(&st);
 }
 
+/* --- the journal --- */
+
 enum { JOURNAL_MAX = 16 << 20 };
 
 static const char lasting[] = "0";
@@ -134,32 +127,26 @@ static struct {
     bool is_lasting;
 } journal = {.fd = -1};
 
-/* false when something of it has to stay for now. */
-static bool recover_path(const char *path)
-{
-    struct err ignored;
-    const char *name;
-    AUTO_CLOSE int parent = placeholder_file_open_parent(path, &name, &ignored);
-    AUTO_CLOSE int fd = parent < 0 ? -1 : placeholder_file_open(parent, name);
-
-    return fd < 0 || placeholder_file_remove(parent, name, fd);
-}
-
 /* A journal is a run of NUL-terminated paths; a last one without its end was never acted on. */
 static void recover_journal(int registry, const char *name)
 {
     AUTO(buf_done) struct buf text = {.max = JOURNAL_MAX};
     AUTO_CLOSE int fd = openat(registry, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct err ignored;
-    bool is_done = true;
+    const char *last;
+    bool is_done = true; /* false: something of it has to stay for now */
     size_t at = 0;
 
     if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) || buf_read_fd(&text, fd, &ignored))
         return;
-    while (at < text.len && memchr(text.data + at, '\0', text.len - at)) {
-        if (path_is_clean(text.data + at))
-            is_done &= recover_path(text.data + at);
-        at += strlen(text.data + at) + 1;
+    for (; at < text.len && memchr(text.data + at, '\0', text.len - at);
+         at += strlen(text.data + at) + 1) {
+        const char *path = text.data + at;
+        AUTO_CLOSE int parent =
+            path_is_clean(path) ? placeholder_file_open_parent(path, &last, &ignored) : -1;
+        AUTO_CLOSE int placeholder = parent < 0 ? -1 : placeholder_file_open(parent, last);
+
+        is_done &= placeholder < 0 || placeholder_file_remove(parent, last, placeholder);
     }
     if (!is_done || (text.len == 0 && str_eq(name, lasting)))
         return;
@@ -183,39 +170,26 @@ static void journal_recover(void)
     closedir(dir);
 }
 
-/* Ours, and no other user may write to it. */
-static bool is_own_dir(const char *path)
-{
-    struct stat st;
-
-    if (lstat(path, &st) && (errno != ENOENT || mkdir(path, 0700) || lstat(path, &st)))
-        return false;
-    return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022);
-}
-
 /* Makes the directory `name` below `base`, which has to be absolute, and everything on the way;
  * keeps it as the registry when it is ours alone. */
 static bool registry_use(const char *base, const char *name)
 {
-    char *slash;
+    char path[PATH_MAX];
+    struct stat st;
 
-    if (!base || !path_is_clean(base))
+    if (!base || !path_is_clean(base) ||
+        snprintf(path, sizeof path, "%s/%s", base, name) >= (int)sizeof path)
         return false;
-    if (snprintf(journal.registry, sizeof journal.registry, "%s/%s", base, name) >=
-        (int)sizeof journal.registry) {
-        journal.registry[0] = '\0';
-        return false;
-    }
-    slash = journal.registry + strlen(base) + 1;
-    while ((slash = strchr(slash, '/'))) {
+    for (char *slash = path + strlen(base) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
         *slash = '\0';
-        mkdir(journal.registry, 0700);
-        *slash++ = '/';
+        mkdir(path, 0700);
     }
-    if (is_own_dir(journal.registry))
-        return true;
-    journal.registry[0] = '\0';
-    return false;
+    if (lstat(path, &st) && (errno != ENOENT || mkdir(path, 0700) || lstat(path, &st)))
+        return false;
+    if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 022))
+        return false;
+    memcpy(journal.registry, path, sizeof path);
+    return true;
 }
 
 const char *placeholders_registry(struct err *err)
@@ -291,16 +265,6 @@ static void journal_close(bool has_leftover)
     journal.fd = -1;
 }
 
-/* Notes a path that is about to be made. */
-static int journal_add(const char *path, struct err *err)
-{
-    if (journal.fd < 0 && journal_open(err))
-        return -1;
-    if (fd_write_all(journal.fd, path, strlen(path) + 1, err))
-        return err_wrap(err, "the journal of placeholders");
-    return 0;
-}
-
 enum { BUCKETS = 1024, TRIES = 1000 };
 
 /* The holder of the exclusive lock is about to remove the placeholder, and may be slow to run. */
@@ -347,11 +311,6 @@ static bool is_still_there(int parent, const char *name, const struct stat *file
            st.st_dev == file->st_dev;
 }
 
-static bool is_refusal(int error)
-{
-    return error == EACCES || error == EPERM || error == EROFS;
-}
-
 /* Is there a repository around `path`? */
 static bool is_in_repository(const char *path)
 {
@@ -371,16 +330,6 @@ static bool is_in_repository(const char *path)
     }
 }
 
-/* A file is made and removed in a tenth of the time that a directory takes (ext4, measured). But
- * git lists files that it was not told of, and `git add` takes them; empty directories it does not
- * see. */
-static bool wants_file(const struct plan_placeholder *item)
-{
-    if (item->kind == PLAN_PLACEHOLDER_EITHER)
-        return !is_in_repository(item->path);
-    return item->kind == PLAN_PLACEHOLDER_FILE;
-}
-
 /* Holds what stands at `name`, making it if nothing is there. `placeholder` gets its descriptor and
  * state; the descriptor stays -1 when what is there is no placeholder, or is missing for good. */
 static int placeholder_hold(const struct plan_placeholder *item, const char *name,
@@ -392,11 +341,20 @@ static int placeholder_hold(const struct plan_placeholder *item, const char *nam
         if (fd < 0 && errno == 0)
             return 0;
         if (fd < 0 && errno == ENOENT) {
-            if (journal_add(item->path, err))
+            /* A file is made and removed in a tenth of the time that a directory takes (ext4,
+             * measured). But git lists files that it was not told of, and `git add` takes them;
+             * empty directories it does not see. */
+            const bool is_file =
+                item->kind == PLAN_PLACEHOLDER_FILE ||
+                (item->kind == PLAN_PLACEHOLDER_EITHER && !is_in_repository(item->path));
+
+            if (journal.fd < 0 && journal_open(err))
                 return -1;
-            fd = placeholder_file_make(placeholder->parent, name, wants_file(item));
+            if (fd_write_all(journal.fd, item->path, strlen(item->path) + 1, err))
+                return err_wrap(err, "the journal of placeholders");
+            fd = placeholder_file_make(placeholder->parent, name, is_file);
         }
-        if (fd < 0 && is_refusal(errno)) {
+        if (fd < 0 && (errno == EACCES || errno == EPERM || errno == EROFS)) {
             *ret_absent = true; /* then the command cannot make it either */
             return 0;
         }
@@ -433,36 +391,10 @@ static struct placeholder *table_find(const char *path)
 
 static void placeholder_free(struct placeholder *placeholder)
 {
-    if (placeholder->fd >= 0)
-        close(placeholder->fd);
-    if (placeholder->parent >= 0)
-        close(placeholder->parent);
+    auto_close(&placeholder->fd);
+    auto_close(&placeholder->parent);
     free(placeholder->path);
     free(placeholder);
-}
-
-/* A new entry of the table; NULL without a failure when there is nothing to hold. */
-static int table_add(const struct plan_placeholder *item, struct placeholder **ret,
-                     bool *ret_absent, struct err *err)
-{
-    struct placeholder *placeholder = alloc_zero(1, sizeof *placeholder);
-    const char *name;
-
-    *placeholder = (struct placeholder){.path = alloc_str(item->path), .fd = -1};
-    placeholder->parent = placeholder_file_open_parent(item->path, &name, err);
-    if (placeholder->parent < 0 || placeholder_hold(item, name, placeholder, ret_absent, err)) {
-        placeholder_free(placeholder);
-        return -1;
-    }
-    if (placeholder->fd < 0) {
-        placeholder_free(placeholder);
-        *ret = NULL;
-        return 0;
-    }
-    list_add(&table.buckets[bucket_of(item->path)], &placeholder->in_bucket);
-    table.count++;
-    *ret = placeholder;
-    return 0;
 }
 
 /* Adds one use of `item` to `placeholders`; nothing when what is there is no placeholder. */
@@ -471,10 +403,22 @@ static int table_use(const struct plan_placeholder *item, struct placeholders *p
 {
     struct placeholder *placeholder = table_find(item->path);
 
-    if (!placeholder && table_add(item, &placeholder, ret_absent, err))
-        return -1;
-    if (!placeholder)
-        return 0;
+    if (!placeholder) {
+        const char *name;
+        bool has_failed;
+
+        placeholder = alloc_zero(1, sizeof *placeholder);
+        *placeholder = (struct placeholder){.path = alloc_str(item->path), .fd = -1};
+        placeholder->parent = placeholder_file_open_parent(item->path, &name, err);
+        has_failed =
+            placeholder->parent < 0 || placeholder_hold(item, name, placeholder, ret_absent, err);
+        if (has_failed || placeholder->fd < 0) {
+            placeholder_free(placeholder);
+            return has_failed ? -1 : 0;
+        }
+        list_add(&table.buckets[bucket_of(item->path)], &placeholder->in_bucket);
+        table.count++;
+    }
     placeholder->users++;
     placeholders->items[placeholders->len++] = placeholder;
     return 0;

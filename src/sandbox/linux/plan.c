@@ -89,6 +89,11 @@ const char *const plan_proc_secret[] = {
     "/proc/timer_list", "/proc/vmallocinfo",  NULL,
 };
 
+static const char *const own_devices[] = {
+    "/dev/null", "/dev/zero",    "/dev/full", "/dev/random", "/dev/urandom",
+    "/dev/tty",  "/dev/console", "/dev/pts",  "/dev/shm",
+};
+
 static bool is_device_path(const char *path)
 {
     return path_is_within(path, "/dev") && !str_eq(path, "/dev");
@@ -233,25 +238,6 @@ static void compile_pins(struct compiler *compiler, size_t index)
     compiler->last_dir = path;
 }
 
-/* git takes an empty `.git` directory for nothing and goes on to the directories above, while a
- * file of that name is an error to it. A denied path is covered as a file. */
-static enum plan_placeholder_kind placeholder_kind(const struct access_entry *entry)
-{
-    if (entry->access == ACCESS_DENY)
-        return PLAN_PLACEHOLDER_FILE;
-    return str_eq(path_name(entry->path), ".git") ? PLAN_PLACEHOLDER_DIR : PLAN_PLACEHOLDER_EITHER;
-}
-
-static void compile_placeholder(struct compiler *compiler, const struct access_entry *entry)
-{
-    struct plan *plan = compiler->plan;
-
-    plan->placeholders = alloc_grow(plan->placeholders, plan->placeholders_len,
-                                    &plan->placeholders_cap, sizeof *plan->placeholders);
-    plan->placeholders[plan->placeholders_len++] =
-        (struct plan_placeholder){.path = alloc_str(entry->path), .kind = placeholder_kind(entry)};
-}
-
 /* Returns the last record that covers the entry. */
 static struct plan_record *compile_deny(struct compiler *compiler, size_t index)
 {
@@ -274,27 +260,24 @@ static struct plan_record *compile_deny(struct compiler *compiler, size_t index)
 static void compile_below_writable(struct compiler *compiler, size_t index)
 {
     const struct access_entry *entry = &compiler->map->entries[index];
+    struct plan *plan = compiler->plan;
+    struct plan_placeholder placeholder = {.path = alloc_str(entry->path)};
     struct plan_record *record;
 
+    /* git takes an empty `.git` directory for nothing and goes on to the directories above, while a
+     * file of that name is an error to it. A denied path is covered as a file. */
+    placeholder.kind = entry->access == ACCESS_DENY             ? PLAN_PLACEHOLDER_FILE
+                       : str_eq(path_name(entry->path), ".git") ? PLAN_PLACEHOLDER_DIR
+                                                                : PLAN_PLACEHOLDER_EITHER;
     compile_pins(compiler, index);
-    compile_placeholder(compiler, entry);
+    plan->placeholders = alloc_grow(plan->placeholders, plan->placeholders_len,
+                                    &plan->placeholders_cap, sizeof *plan->placeholders);
+    plan->placeholders[plan->placeholders_len++] = placeholder;
     if (entry->access == ACCESS_DENY)
         record = compile_deny(compiler, index);
     else
         record = compiler_push(compiler, compiler->body, PLAN_READ_ONLY, entry->path);
-    record->placeholder = (uint32_t)compiler->plan->placeholders_len;
-}
-
-/* Denied although it is one of ours, which every command gets. */
-static bool is_own_device(const char *path)
-{
-    static const char *const names[] = {"null", "zero",    "full", "random", "urandom",
-                                        "tty",  "console", "pts",  "shm"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (str_eq(path + strlen("/dev/"), names[i]))
-            return true;
-    return false;
+    record->placeholder = (uint32_t)plan->placeholders_len;
 }
 
 static void compile_entry(struct compiler *compiler, size_t index)
@@ -303,8 +286,10 @@ static void compile_entry(struct compiler *compiler, size_t index)
     enum access parent = compiler_access_around(compiler, index);
 
     if (entry->access == ACCESS_DENY && is_device_path(entry->path)) {
-        if (is_own_device(entry->path))
-            compile_deny(compiler, index);
+        /* Denied although it is one of ours, which every command gets? */
+        for (size_t i = 0; i < sizeof own_devices / sizeof *own_devices; i++)
+            if (str_eq(entry->path, own_devices[i]))
+                compile_deny(compiler, index);
         return;
     }
     if (str_eq(entry->path, "/") || is_ignored(entry) || entry->access == parent)
@@ -344,18 +329,6 @@ static void plan_append(struct plan *to, const struct plan *from)
         *plan_push(to, (enum plan_op)from->records[i].op) = from->records[i];
 }
 
-/* Root owns files in /proc whose only guard is their owner. */
-static void compile_root_proc(struct compiler *compiler)
-{
-    const struct plan_host *host = compiler->host;
-
-    for (size_t i = 0; host->proc_read_only && host->proc_read_only[i]; i++)
-        compiler_push(compiler, compiler->plan, PLAN_READ_ONLY, host->proc_read_only[i]);
-    for (size_t i = 0; host->proc_masked && host->proc_masked[i]; i++)
-        compiler_push(compiler, compiler->plan, PLAN_MASK, host->proc_masked[i])->flags =
-            PLAN_FLAG_FILE;
-}
-
 /* The operations on the file system, complete and in order: what does not depend on the entries,
  * around what does. */
 static void compile_file_system(struct compiler *compiler)
@@ -385,8 +358,12 @@ static void compile_file_system(struct compiler *compiler)
         compiler_push(compiler, plan, PLAN_PROC, "");
     else if (!compiler->in_place)
         compiler_push(compiler, plan, PLAN_BIND, "/proc")->flags = PLAN_FLAG_READ_ONLY;
-    if (host->has_proc && host->is_root)
-        compile_root_proc(compiler);
+    if (host->has_proc && host->is_root) { /* who owns files whose only guard is their owner */
+        for (size_t i = 0; host->proc_read_only && host->proc_read_only[i]; i++)
+            compiler_push(compiler, plan, PLAN_READ_ONLY, host->proc_read_only[i]);
+        for (size_t i = 0; host->proc_masked && host->proc_masked[i]; i++)
+            compiler_push(compiler, plan, PLAN_MASK, host->proc_masked[i])->flags = PLAN_FLAG_FILE;
+    }
     plan_append(plan, compiler->body);
     plan_append(plan, compiler->seals);
     if (!compiler->in_place) {
@@ -464,27 +441,23 @@ static int check_without_mounts(const struct compiler *compiler, struct err *err
     return 0;
 }
 
-static enum access base_access(const struct access_map *map)
-{
-    if (map->len && str_eq(map->entries[0].path, "/"))
-        return map->entries[0].access;
-    return map->restricted ? ACCESS_DENY : ACCESS_WRITE;
-}
-
 static int compile_all(struct compiler *compiler, struct err *err)
 {
     struct plan *plan = compiler->plan;
     const struct plan_host *host = compiler->host;
+    const struct access_map *map = compiler->map;
 
-    if (compiler->map->network == NETWORK_PROXIED)
+    if (map->network == NETWORK_PROXIED)
         return err_set(
             err, ERR_UNSUPPORTED,
             "a proxied network needs the managed proxy, which this version does not have: "
             "use restricted or enabled");
-    compiler->base = base_access(compiler->map);
+    compiler->base = map->len && str_eq(map->entries[0].path, "/") ? map->entries[0].access
+                     : map->restricted                             ? ACCESS_DENY
+                                                                   : ACCESS_WRITE;
     compiler->in_place = compiler->base != ACCESS_DENY;
     plan->namespaces = host->namespaces;
-    if (compiler->map->network == NETWORK_ENABLED)
+    if (map->network == NETWORK_ENABLED)
         plan->namespaces &= ~(uint32_t)CLONE_NEWNET;
     if (plan->namespaces)
         plan_push(plan, PLAN_NAMESPACES)->value = plan->namespaces;
@@ -506,18 +479,13 @@ static int compile_all(struct compiler *compiler, struct err *err)
     return 0;
 }
 
-static struct plan *plan_new(void)
+struct plan *plan_new(void)
 {
     struct plan *plan = alloc_zero(1, sizeof *plan);
 
     buf_init(&plan->strings, STRINGS_MAX);
     buf_append(&plan->strings, "", 1);
     return plan;
-}
-
-struct plan *plan_new_bare(void)
-{
-    return plan_new();
 }
 
 void plan_free(struct plan *plan)

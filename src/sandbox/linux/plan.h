@@ -62,7 +62,7 @@ struct plan {
 struct plan *plan_compile(const struct access_map *map, const struct plan_host *host,
                           bool allow_nested_namespaces, struct err *err);
 /* A plan without any operation. */
-struct plan *plan_new_bare(void);
+struct plan *plan_new(void);
 
 void plan_free(struct plan *plan);
 

@@ -37,7 +37,7 @@ static const char *const op_names[PLAN_OP_COUNT] = {
     [PLAN_SECCOMP] = "seccomp",
 };
 
-static const struct namespace_name {
+static const struct {
     uint32_t flag;
     const char *name;
 } namespace_names[] = {
@@ -58,20 +58,14 @@ static const char *text_of(const struct plan *plan, uint32_t offset)
     return plan->strings.data + offset;
 }
 
-static void print_namespaces(uint64_t flags, struct buf *ret)
-{
-    for (size_t i = 0; i < NAMESPACES; i++)
-        if (flags & namespace_names[i].flag)
-            buf_appendf(ret, " %s", namespace_names[i].name);
-}
-
 static void print_record(const struct plan *plan, const struct plan_record *record, struct buf *ret)
 {
     const char *path = text_of(plan, record->path);
 
     buf_append_str(ret, plan_op_name((enum plan_op)record->op));
-    if (record->op == PLAN_NAMESPACES)
-        print_namespaces(record->value, ret);
+    for (size_t i = 0; record->op == PLAN_NAMESPACES && i < NAMESPACES; i++)
+        if (record->value & namespace_names[i].flag)
+            buf_appendf(ret, " %s", namespace_names[i].name);
     if (*path)
         buf_appendf(ret, " %s", path);
     if (record->op == PLAN_LINK)
@@ -103,16 +97,6 @@ void plan_print(const struct plan *plan, struct buf *ret)
                     plan->placeholders[i].kind == PLAN_PLACEHOLDER_FILE ? " (file)" : "");
 }
 
-static json_t *namespaces_to_json(uint64_t flags)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < NAMESPACES; i++)
-        if (flags & namespace_names[i].flag)
-            json_array_append_new(list, json_string(namespace_names[i].name));
-    return list;
-}
-
 static json_t *record_to_json(const struct plan *plan, const struct plan_record *record)
 {
     const char *path = text_of(plan, record->path);
@@ -122,7 +106,11 @@ static json_t *record_to_json(const struct plan *plan, const struct plan_record 
     if (*path)
         json_object_set_new(json, "path", json_lossy(path));
     if (record->op == PLAN_NAMESPACES)
-        json_object_set_new(json, "namespaces", namespaces_to_json(record->value));
+        json_object_set_new(json, "namespaces", json_array());
+    for (size_t i = 0; record->op == PLAN_NAMESPACES && i < NAMESPACES; i++)
+        if (record->value & namespace_names[i].flag)
+            json_array_append_new(json_object_get(json, "namespaces"),
+                                  json_string(namespace_names[i].name));
     if (record->op == PLAN_LINK)
         json_object_set_new(json, "target", json_lossy(text_of(plan, record->other)));
     if (record->op == PLAN_HOLD || record->op == PLAN_PLACE)
@@ -145,7 +133,8 @@ json_t *plan_to_json(const struct plan *plan)
     return list;
 }
 
-/* Appends a run of strings behind the plan's own; returns the offset of the first. `base` is where
+/* Appends a run of strings behind the plan's own; returns the offset of the first, which is the end
+ * of the table, and refused by the launcher, when that does not fit. `base` is where
  * the string table starts in `out`. */
 static uint32_t write_strings(struct buf *out, size_t base, char *const *items, uint32_t *ret_count)
 {
@@ -156,17 +145,7 @@ static uint32_t write_strings(struct buf *out, size_t base, char *const *items, 
         if (!buf_append(out, items[count], strlen(items[count]) + 1))
             break;
     *ret_count = count;
-    return count ? (uint32_t)offset : 0;
-}
-
-static uint32_t write_string(struct buf *out, size_t base, const char *text)
-{
-    size_t offset = out->len - base;
-
-    if (!text || !*text)
-        return 0;
-    buf_append(out, text, strlen(text) + 1);
-    return (uint32_t)offset;
+    return items && *items ? (uint32_t)offset : 0;
 }
 
 /* Records, with the command's limits first: they are put on before the filters that could forbid
@@ -209,6 +188,9 @@ int plan_encode(const struct plan *plan, const struct plan_command *command, str
     };
     size_t argv_size = strings_size(command->argv);
     size_t env_size = strings_size(command->env);
+    char *const program[] = {(char *)command->program, NULL};
+    char *const cwd[] = {(char *)command->cwd, NULL};
+    uint32_t one;
     size_t strings;
 
     if (argv_size + env_size > PLAN_MAX_BYTES / 2)
@@ -222,8 +204,8 @@ int plan_encode(const struct plan *plan, const struct plan_command *command, str
     buf_append(ret, plan->filters, plan->filters_len * sizeof *plan->filters);
     strings = ret->len;
     buf_append(ret, plan->strings.data, plan->strings.len);
-    header.program = write_string(ret, strings, command->program);
-    header.cwd = write_string(ret, strings, command->cwd);
+    header.program = write_strings(ret, strings, program, &one);
+    header.cwd = write_strings(ret, strings, cwd, &one);
     header.argv = write_strings(ret, strings, command->argv, &header.argc);
     header.envp = write_strings(ret, strings, command->env, &header.envc);
     header.strings = (uint32_t)(ret->len - strings);

@@ -65,33 +65,19 @@ static enum access_kind kind_of(const char *path)
 
 /* A name that is missing together with the directory that should hold it cannot be covered; the
  * topmost missing one can. */
-static char *topmost_missing(const char *path)
-{
-    char *top = alloc_str(path);
-
-    for (;;) {
-        char *parent = path_parent(top);
-
-        if (kind_of(parent) != ACCESS_MISSING) {
-            free(parent);
-            return top;
-        }
-        free(top);
-        top = parent;
-    }
-}
-
 static void trim_missing(struct access_map *map)
 {
     for (size_t i = 0; i < map->len; i++) {
         struct access_entry *entry = &map->entries[i];
+        char *parent;
 
-        if (entry->kind == ACCESS_MISSING && entry->access != ACCESS_WRITE) {
-            char *top = topmost_missing(entry->path);
-
+        if (entry->kind != ACCESS_MISSING || entry->access == ACCESS_WRITE)
+            continue;
+        while (parent = path_parent(entry->path), kind_of(parent) == ACCESS_MISSING) {
             free(entry->path);
-            entry->path = top;
+            entry->path = parent;
         }
+        free(parent);
     }
 }
 
@@ -116,26 +102,19 @@ static void protect_path(struct access_map *map, const char *path)
         protect_one(map, path);
 }
 
-/* The programs that the running one starts, outside of every sandbox. */
-static void protect_programs(struct access_map *map)
-{
-    AUTO(strv_done) struct strv paths = {0};
-
-    program_add_paths(&paths);
-    for (size_t i = 0; i < paths.len; i++)
-        if (access_map_check(map, paths.items[i]) == ACCESS_WRITE &&
-            access(paths.items[i], F_OK) == 0)
-            protect_path(map, paths.items[i]);
-}
-
 static void protect_own(struct sandbox *sandbox, const char *const *own_paths)
 {
     struct access_map *map = &sandbox->access;
     struct err ignored;
     AUTO_FREE char *self = program_self();
+    AUTO(strv_done) struct strv programs = {0};
 
     protect_path(map, self);
-    protect_programs(map);
+    program_add_paths(&programs); /* that the running one starts, outside of every sandbox */
+    for (size_t i = 0; i < programs.len; i++)
+        if (access_map_check(map, programs.items[i]) == ACCESS_WRITE &&
+            access(programs.items[i], F_OK) == 0)
+            protect_path(map, programs.items[i]);
     protect_path(map, sandbox->launcher);
     protect_path(map, placeholders_registry(&ignored));
     for (; own_paths && *own_paths; own_paths++)
@@ -166,17 +145,6 @@ static int sandbox_compile(struct sandbox *sandbox, struct err *err)
     return 0;
 }
 
-/* Bare: a launcher that waits, passes signals on and cleans up, and restricts nothing. */
-static void sandbox_init_bare(struct sandbox *sandbox)
-{
-    host_init_bare(&sandbox->host);
-    sandbox->plan = plan_new_bare();
-    for (int i = 0; i < LAYER_COUNT; i++)
-        sandbox->layers[i] =
-            (struct layer_report){.state = LAYER_ABSENT, .why = "the sandbox is disabled"};
-    sandbox->host.is_proven = true;
-}
-
 struct sandbox *sandbox_new(const struct sandbox_options *options, struct err *err)
 {
     struct sandbox *sandbox = alloc_zero(1, sizeof *sandbox);
@@ -199,8 +167,13 @@ struct sandbox *sandbox_new(const struct sandbox_options *options, struct err *e
         sandbox->host = known_host;
         protect_own(sandbox, options->own_paths);
         status = sandbox_compile(sandbox, err);
-    } else {
-        sandbox_init_bare(sandbox);
+    } else { /* bare: a launcher that waits, passes signals on and cleans up; restricts nothing */
+        sandbox->host =
+            (struct host){.facts = {.arch = seccomp_native()}, .why = "", .is_proven = true};
+        sandbox->plan = plan_new();
+        for (int i = 0; i < LAYER_COUNT; i++)
+            sandbox->layers[i] =
+                (struct layer_report){.state = LAYER_ABSENT, .why = "the sandbox is disabled"};
     }
     if (status) {
         sandbox_free(sandbox);
@@ -254,12 +227,15 @@ static bool entry_is_same(const struct access_entry *old, const struct access_en
            (old->kind == ACCESS_MISSING && placeholder_file_is(new->path)); /* put there by us */
 }
 
-/* A guard that is asked for no longer does no harm: that of HEAD beside a .git that we put
- * there. */
-static bool entries_are_same(const struct access_map *old, const struct access_map *new)
+bool map_is_same(const struct access_map *old, const struct access_map *new)
 {
     size_t k = 0;
 
+    if (old->links_len != new->links_len || old->restricted != new->restricted ||
+        old->network != new->network)
+        return false;
+    /* A guard that is asked for no longer does no harm: that of HEAD beside a .git that we put
+     * there. */
     for (size_t i = 0; i < old->len; i++) {
         const struct access_entry *entry = &old->entries[i];
 
@@ -268,13 +244,7 @@ static bool entries_are_same(const struct access_map *old, const struct access_m
         else if (entry->kind != ACCESS_MISSING || !entry->is_protected)
             return false;
     }
-    return k == new->len;
-}
-
-bool map_is_same(const struct access_map *old, const struct access_map *new)
-{
-    if (old->links_len != new->links_len || old->restricted != new->restricted ||
-        old->network != new->network || !entries_are_same(old, new))
+    if (k < new->len)
         return false;
     for (size_t i = 0; i < old->links_len; i++)
         if (!str_eq(old->links[i].path, new->links[i].path) ||
@@ -294,13 +264,6 @@ static bool sandbox_step_down(struct sandbox *sandbox, enum plan_op op, const st
     known_host = sandbox->host;
     *ret_status = sandbox_compile(sandbox, err);
     return true;
-}
-
-/* A sandbox with this plan stood. */
-static void sandbox_set_proven(struct sandbox *sandbox)
-{
-    sandbox->host.is_proven = true;
-    known_host = sandbox->host;
 }
 
 void sandbox_prepare(struct sandbox *sandbox)
@@ -487,12 +450,10 @@ static ssize_t receive(int status, struct plan_message *ret, int flags)
 static bool launch_peek(const struct launch *launch, struct plan_message *ret)
 {
     struct pollfd fd = {.fd = launch->status, .events = POLLIN};
-    ssize_t len;
 
     while (poll(&fd, 1, -1) < 0 && errno == EINTR)
         ;
-    len = receive(launch->status, ret, MSG_PEEK);
-    return len == (ssize_t)sizeof *ret;
+    return receive(launch->status, ret, MSG_PEEK) == (ssize_t)sizeof *ret;
 }
 
 /* Looks how the first launch went. true when it has to be started over with a weaker plan (or, with
@@ -510,8 +471,10 @@ static bool launch_must_retry(struct sandbox *sandbox, struct launch *launch, in
         launch_done(launch);
         return true;
     }
-    if (first.kind != PLAN_MESSAGE_FAILED || first.stage != PLAN_STAGE_SETUP)
-        sandbox_set_proven(sandbox);
+    if (first.kind != PLAN_MESSAGE_FAILED || first.stage != PLAN_STAGE_SETUP) { /* it stood */
+        sandbox->host.is_proven = true;
+        known_host = sandbox->host;
+    }
     return false;
 }
 
@@ -625,9 +588,8 @@ int launch_signal(struct launch *launch, int signal, bool everything, struct err
 {
     struct plan_signal request = {.signal = signal, .everything = everything};
 
-    if (send(launch->status, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
-        return 0;
-    if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN)
+    if (send(launch->status, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ||
+        errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN)
         return 0;
     return err_sys(err, "sending signal %d to the command", signal);
 }

@@ -218,7 +218,7 @@ struct program {
     struct plan_filter *code;
     size_t len;
     /* jumps to a verdict, to be filled in when the block of the verdict has its place */
-    struct {
+    struct fix {
         size_t at;
         bool if_true;
         enum seccomp_verdict verdict;
@@ -243,10 +243,7 @@ static size_t emit(struct program *program, uint16_t code, uint32_t k)
 
 static void jump_to(struct program *program, size_t at, bool if_true, enum seccomp_verdict verdict)
 {
-    program->fixes[program->fixes_len].at = at;
-    program->fixes[program->fixes_len].if_true = if_true;
-    program->fixes[program->fixes_len].verdict = verdict;
-    program->fixes_len++;
+    program->fixes[program->fixes_len++] = (struct fix){at, if_true, verdict};
 }
 
 /* Jumps to `verdict` when the accumulator compares true with `k`; goes on otherwise. */
@@ -288,11 +285,12 @@ static void place(struct program *program, enum seccomp_verdict verdict)
     }
 }
 
-static void emit_mode_check(struct program *program, enum seccomp_verdict verdict, uint32_t mode,
+/* DENY when any of `bits` is set in the argument at `offset`. */
+static void emit_bits_check(struct program *program, enum seccomp_verdict verdict, uint32_t offset,
                             uint32_t bits)
 {
     place(program, verdict);
-    emit(program, BPF_LOAD, mode);
+    emit(program, BPF_LOAD, offset);
     emit_branch(program, BPF_JSET, bits, DENY);
     emit(program, BPF_RET, RET_ALLOW);
 }
@@ -306,29 +304,6 @@ static void emit_open_check(struct program *program, enum seccomp_verdict verdic
     jump_to(program, emit(program, BPF_JSET, CREATING_FLAGS), false, ALLOW);
     emit(program, BPF_LOAD, flags + ARGUMENT_SIZE);
     emit_branch(program, BPF_JSET, bits, DENY);
-    emit(program, BPF_RET, RET_ALLOW);
-}
-
-/* A set-id file, left in a directory that others can reach, gives this user's rights to those who
- * run it outside. Set-group-id directories are of use, so only root's are refused. */
-static void emit_set_id_checks(struct program *program, uint32_t bits)
-{
-    emit_mode_check(program, CHECK_MODE_1, DATA_ARG1, bits);
-    emit_mode_check(program, CHECK_MODE_2, DATA_ARG2, bits);
-    emit_open_check(program, CHECK_OPEN, DATA_ARG1, bits);
-    emit_open_check(program, CHECK_OPENAT, DATA_ARG2, bits);
-}
-
-static void emit_namespace_checks(struct program *program)
-{
-    place(program, CHECK_CLONE);
-    emit(program, BPF_LOAD, DATA_ARG0);
-    emit_branch(program, BPF_JSET, NAMESPACE_FLAGS, DENY);
-    emit(program, BPF_RET, RET_ALLOW);
-
-    place(program, CHECK_UNSHARE);
-    emit(program, BPF_LOAD, DATA_ARG0);
-    emit_branch(program, BPF_JSET, NAMESPACE_FLAGS | NEWTIME_FLAG, DENY);
     emit(program, BPF_RET, RET_ALLOW);
 }
 
@@ -362,15 +337,6 @@ static void emit_pair_check(struct program *program, const struct seccomp_spec *
     emit(program, BPF_RET, RET_ALLOW);
 }
 
-/* Of another process; 0 is the caller. */
-static void emit_prlimit_check(struct program *program)
-{
-    place(program, CHECK_PRLIMIT);
-    emit(program, BPF_LOAD, DATA_ARG0);
-    emit_branch(program, BPF_JEQ, 0, ALLOW);
-    emit(program, BPF_RET, RET_ERRNO | EPERM);
-}
-
 static void emit_socket_check(struct program *program, const struct seccomp_spec *spec)
 {
     place(program, CHECK_SOCKET);
@@ -387,43 +353,23 @@ static void emit_socket_check(struct program *program, const struct seccomp_spec
     emit(program, BPF_RET, RET_ERRNO | EPERM);
 }
 
-static void emit_verdicts(struct program *program)
-{
-    place(program, DENY);
-    emit(program, BPF_RET, RET_ERRNO | EPERM);
-    place(program, ALLOW);
-    emit(program, BPF_RET, RET_ALLOW);
-    place(program, MISSING);
-    emit(program, BPF_RET, RET_ERRNO | ENOSYS);
-    place(program, KILL);
-    emit(program, BPF_RET, RET_KILL_PROCESS);
-}
-
 static bool applies(const struct seccomp_call *call, const struct seccomp_spec *spec)
 {
-    if (call->nr[spec->arch] < 0)
-        return false;
-    switch (call->condition) {
-    case NO_NESTING:
-        return !spec->allow_nested_namespaces;
-    case NO_PID_NAMESPACE:
-        return !spec->has_pid_namespace;
-    case MOUNT_NAMESPACE:
-        return spec->has_mount_namespace;
-    case NO_IPC_NAMESPACE:
-        return !spec->has_ipc_namespace;
-    case NO_MOUNT_NAMESPACE:
-        return !spec->has_mount_namespace;
-    case ALWAYS:
-        break;
-    }
-    return true;
+    const bool holds[] = {
+        [ALWAYS] = true,
+        [NO_NESTING] = !spec->allow_nested_namespaces,
+        [NO_PID_NAMESPACE] = !spec->has_pid_namespace,
+        [NO_MOUNT_NAMESPACE] = !spec->has_mount_namespace,
+        [NO_IPC_NAMESPACE] = !spec->has_ipc_namespace,
+        [MOUNT_NAMESPACE] = spec->has_mount_namespace,
+    };
+
+    return call->nr[spec->arch] >= 0 && holds[call->condition];
 }
 
 static int span_compare(const void *a, const void *b)
 {
-    const struct span *left = a;
-    const struct span *right = b;
+    const struct span *left = a, *right = b;
 
     return left->start < right->start ? -1 : left->start > right->start;
 }
@@ -463,6 +409,16 @@ static size_t spans_make(const struct seccomp_spec *spec, struct span *ret)
 
 size_t seccomp_compile(const struct seccomp_spec *spec, struct plan_filter ret[SECCOMP_MAX])
 {
+    static const struct {
+        enum seccomp_verdict verdict;
+        uint32_t answer;
+    } ends[] = {{DENY, RET_ERRNO | EPERM},
+                {ALLOW, RET_ALLOW},
+                {MISSING, RET_ERRNO | ENOSYS},
+                {KILL, RET_KILL_PROCESS}};
+    /* A set-id file, left in a directory that others can reach, gives this user's rights to those
+     * who run it outside. Set-group-id directories are of use, so only root's are refused. */
+    const uint32_t set_id = spec->is_root ? S_ISUID_BIT | S_ISGID_BIT : S_ISUID_BIT;
     struct span spans[2 * SECCOMP_CALLS + 3];
     struct program program = {.code = ret};
     size_t count = spans_make(spec, spans);
@@ -471,12 +427,22 @@ size_t seccomp_compile(const struct seccomp_spec *spec, struct plan_filter ret[S
     jump_to(&program, emit(&program, BPF_JEQ, audit_arch[spec->arch]), false, KILL);
     emit(&program, BPF_LOAD, DATA_NR);
     emit_tree(&program, spans, 0, count - 1);
-    emit_set_id_checks(&program, spec->is_root ? S_ISUID_BIT | S_ISGID_BIT : S_ISUID_BIT);
-    emit_namespace_checks(&program);
+    emit_bits_check(&program, CHECK_MODE_1, DATA_ARG1, set_id);
+    emit_bits_check(&program, CHECK_MODE_2, DATA_ARG2, set_id);
+    emit_open_check(&program, CHECK_OPEN, DATA_ARG1, set_id);
+    emit_open_check(&program, CHECK_OPENAT, DATA_ARG2, set_id);
+    emit_bits_check(&program, CHECK_CLONE, DATA_ARG0, NAMESPACE_FLAGS);
+    emit_bits_check(&program, CHECK_UNSHARE, DATA_ARG0, NAMESPACE_FLAGS | NEWTIME_FLAG);
     emit_ioctl_check(&program, spec);
     emit_pair_check(&program, spec);
-    emit_prlimit_check(&program);
+    place(&program, CHECK_PRLIMIT); /* of another process; 0 is the caller */
+    emit(&program, BPF_LOAD, DATA_ARG0);
+    emit_branch(&program, BPF_JEQ, 0, ALLOW);
+    emit(&program, BPF_RET, RET_ERRNO | EPERM);
     emit_socket_check(&program, spec);
-    emit_verdicts(&program);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        place(&program, ends[i].verdict);
+        emit(&program, BPF_RET, ends[i].answer);
+    }
     return program.len;
 }

@@ -303,7 +303,7 @@ static void test_a_command_that_is_too_large(void **state)
     AUTO_FREE char *large = alloc_zero(PLAN_MAX_BYTES / 2 + 2, 1);
     char *const argv[] = {(char *)"/bin/true", large, NULL};
     struct plan_command command = {.argv = argv, .cwd = "/"};
-    struct plan *plan = plan_new_bare();
+    struct plan *plan = plan_new();
     AUTO(buf_done) struct buf file = {0};
     struct err err;
 
