@@ -1,28 +1,63 @@
-/* See approver_terminal.h. Only the keys on offer are taken; anything else asks again; an end of the
- * input is a no. */
+/* See approver_terminal.h. A yes has to be an answer to what is on the screen, hence:
+ *
+ *     idle --a question--> shown --answer--> idle       what was typed before is thrown away
+ *                         \-- taken back --> stale --a line, thrown away--> idle
+ *                                              \-- another waits: called --a line--> idle
+ *
+ * Only the keys on offer are taken; anything else asks again; an end of the input is a no.
+ *
+ * Nothing blocks: what a stopped terminal (Ctrl-S) does not take waits in `out`, and meanwhile no
+ * line counts. In the background the input belongs to another program; then it is left alone, and
+ * looked at again now and then, as nothing tells when that changes. */
 #include "approval/approver_terminal.h"
 
 #include "approval/approval.h"
-#include "approval/prompt.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/clock.h"
+#include "base/list.h"
 #include "base/str.h"
+#include "loop/loop.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define LOOK_NS (CLOCK_NS_PER_S / 4) /* between two looks whether the terminal is ours again */
+
+enum { LINE_MAX_BYTES = 256 };
+
+enum prompt_state {
+    PROMPT_IDLE,
+    PROMPT_SHOWN,  /* the first question is on the screen */
+    PROMPT_STALE,  /* what is on the screen was taken back */
+    PROMPT_CALLED, /* the same, and Enter was asked for */
+    PROMPT_GONE,   /* there is no terminal any more */
+};
+
+struct prompt {
+    struct loop_watch *watch;
+    struct loop_timer *look;
+    int fd;
+    enum prompt_state state;
+    struct list questions; /* of all approvers; oldest first */
+    struct buf out;
+};
 
 struct approver_terminal {
     struct approver approver; /* first */
     struct prompt *prompt;
     char *who;
-    struct terminal_question *questions; /* that are asked now, or wait for it */
 };
 
 struct terminal_question {
-    struct prompt_item item; /* first */
+    struct list link;
     struct approver_terminal *approver;
-    struct terminal_question *next;
     const struct approval_request *question;
 };
 
@@ -41,22 +76,10 @@ static const struct key keys[] = {
     {'q', APPROVAL_ABORT, "no, and stop"},
 };
 
-static void question_free(struct terminal_question *asked)
-{
-    struct terminal_question **at = &asked->approver->questions;
-
-    while (*at != asked)
-        at = &(*at)->next;
-    *at = asked->next;
-    free(asked);
-}
-
 /* --- what is shown --- */
 
-static void write_keys(const struct prompt_item *item, struct buf *text)
+static void write_keys(const struct approval_request *question, struct buf *text)
 {
-    const struct approval_request *question = ((const struct terminal_question *)item)->question;
-
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         AUTO_FREE char *prefix = NULL;
 
@@ -69,9 +92,8 @@ static void write_keys(const struct prompt_item *item, struct buf *text)
     buf_append_str(text, "> ");
 }
 
-static void write_question(const struct prompt_item *item, struct buf *text)
+static void write_question(const struct terminal_question *asked, struct buf *text)
 {
-    const struct terminal_question *asked = (const struct terminal_question *)item;
     const struct approval_request *question = asked->question;
     const char *who = asked->approver->who;
     AUTO_FREE char *command = approval_command_text(strv_view(&question->argv));
@@ -85,9 +107,75 @@ static void write_question(const struct prompt_item *item, struct buf *text)
     if (who)
         buf_appendf(text, "  for:     %s\n", who);
     buf_appendf(text, "  in:      %s\n  because: %s\n  a yes covers: %s\n", cwd, reason, covers);
+    write_keys(question, text);
 }
 
-/* --- its answer --- */
+static struct terminal_question *first_question(const struct prompt *prompt)
+{
+    return list_first(&prompt->questions, struct terminal_question, link);
+}
+
+/* A terminal that has gone takes nothing, which the next read tells. */
+static void prompt_flush(struct prompt *prompt)
+{
+    bool wants_line = prompt->state != PROMPT_IDLE && prompt->state != PROMPT_GONE;
+
+    while (prompt->out.len) {
+        ssize_t len = write(prompt->fd, prompt->out.data, prompt->out.len);
+
+        if (len < 0 && errno == EAGAIN)
+            break;
+        if (len < 0 && errno != EINTR)
+            len = (ssize_t)prompt->out.len;
+        if (len > 0)
+            buf_consume(&prompt->out, (size_t)len);
+    }
+    loop_watch_set(prompt->watch, (wants_line ? (unsigned)LOOP_READ : 0) |
+                                      (prompt->out.len ? (unsigned)LOOP_WRITE : 0));
+}
+
+/* Also when the terminal has gone, which reading tells. */
+static bool is_ours(const struct prompt *prompt)
+{
+    pid_t group = tcgetpgrp(prompt->fd);
+
+    return group < 0 || group == getpgrp();
+}
+
+static void forget_input(const struct prompt *prompt)
+{
+    if (is_ours(prompt))
+        tcflush(prompt->fd, TCIFLUSH);
+}
+
+static void prompt_next(struct prompt *prompt)
+{
+    const struct terminal_question *asked = first_question(prompt);
+
+    if (prompt->state == PROMPT_IDLE && asked) {
+        prompt->state = PROMPT_SHOWN;
+        forget_input(prompt);
+        write_question(asked, &prompt->out);
+    }
+    prompt_flush(prompt);
+}
+
+/* A person has to say that they have seen that the question is another one. */
+static void call_person(struct prompt *prompt)
+{
+    if (prompt->state != PROMPT_STALE || list_is_empty(&prompt->questions))
+        return;
+    prompt->state = PROMPT_CALLED;
+    buf_append_str(&prompt->out, "cordon: another question waits; press Enter to see it\n");
+}
+
+/* --- answers --- */
+
+static void question_free(struct terminal_question *asked)
+{
+    list_remove(&asked->link);
+    free(asked);
+}
 
 /* A line of exactly one key: "unsure" begins like a yes without any sandbox. */
 static const struct key *find_key(const struct approval_request *question, const char *line)
@@ -101,54 +189,132 @@ static const struct key *find_key(const struct approval_request *question, const
     return NULL;
 }
 
-static bool take_line(struct prompt_item *item, const char *line)
+/* It is the first question. */
+static void answer_first(struct terminal_question *asked, enum approval_decision decision)
 {
-    struct terminal_question *asked = (struct terminal_question *)item;
+    struct prompt *prompt = asked->approver->prompt;
     struct approvals *approvals = asked->approver->approver.approvals;
-    const struct key *key = line ? find_key(asked->question, line) : NULL;
-    struct approval_answer answer = {.decision = APPROVAL_DENIED, .by = "terminal"};
+    struct approval_answer answer = {.decision = decision, .by = "terminal"};
     AUTO_FREE char *id = alloc_str(asked->question->id);
     struct err ignored; /* it is open, and offers this */
 
-    if (line && !key)
-        return false;
-    if (key)
-        answer.decision = key->decision;
-    prompt_done(asked->approver->prompt, item);
+    if (prompt->state == PROMPT_SHOWN)
+        prompt->state = PROMPT_IDLE;
     question_free(asked);
     approvals_answer(approvals, id, &answer, &ignored);
-    return true;
 }
 
-/* --- asking --- */
+/* `line` NULL: the end of the input. */
+static void prompt_take(struct prompt *prompt, const char *line)
+{
+    struct terminal_question *asked = first_question(prompt);
+    const struct key *key;
 
+    if (prompt->state == PROMPT_SHOWN && prompt->out.len)
+        return; /* to a question that was not seen */
+    if (prompt->state != PROMPT_SHOWN || !asked) {
+        prompt->state = PROMPT_IDLE;
+        prompt_next(prompt);
+        return;
+    }
+    key = line ? find_key(asked->question, line) : NULL;
+    if (line && !key) {
+        forget_input(prompt); /* the rest of a line that was too long is no answer */
+        write_keys(asked->question, &prompt->out);
+        prompt_flush(prompt);
+        return;
+    }
+    answer_first(asked, key ? key->decision : APPROVAL_DENIED);
+    prompt_next(prompt);
+}
+
+static void prompt_read(struct prompt *prompt)
+{
+    char line[LINE_MAX_BYTES];
+    struct terminal_question *asked;
+    struct termios modes;
+    ssize_t len;
+
+    if (!is_ours(prompt)) {
+        loop_watch_set(prompt->watch, LOOP_NOTHING);
+        loop_timer_start(prompt->look, LOOK_NS);
+        return;
+    }
+    len = read(prompt->fd, line, sizeof line - 1);
+    if (len <= 0 && tcgetattr(prompt->fd, &modes)) { /* no yes can come from here any more */
+        prompt->state = PROMPT_GONE;
+        buf_clear(&prompt->out);
+        prompt_flush(prompt);
+        while ((asked = first_question(prompt)))
+            answer_first(asked, APPROVAL_DENIED);
+        return;
+    }
+    if (len < 0)
+        return;
+    line[len] = '\0';
+    prompt_take(prompt, len > 0 ? line : NULL);
+}
+
+static void on_ready(void *data, int fd, unsigned ready)
+{
+    struct prompt *prompt = data;
+
+    if (ready & LOOP_WRITE)
+        prompt_flush(prompt);
+    if (ready & LOOP_READ)
+        prompt_read(prompt);
+}
+
+static void on_look(void *data)
+{
+    prompt_flush(data);
+}
+
+/* --- the approver --- */
+
+/* Asks, as soon as what was asked before is over. */
 static void terminal_ask(struct approver *approver, const struct approval_request *question)
 {
     struct approver_terminal *terminal = (struct approver_terminal *)approver;
-    struct terminal_question *asked = alloc_zero(1, sizeof *asked);
-    struct err ignored; /* then the next approver has it */
+    struct prompt *prompt = terminal->prompt;
+    struct terminal_question *asked;
 
-    *asked = (struct terminal_question){
-        .item = {.write = write_question, .write_keys = write_keys, .take = take_line},
-        .approver = terminal,
-        .next = terminal->questions,
-        .question = question,
-    };
-    terminal->questions = asked;
-    if (prompt_add(terminal->prompt, &asked->item, &ignored) == 0)
+    if (prompt->state == PROMPT_GONE) { /* then the next approver has it */
+        approvals_pass(approver->approvals, question->id);
         return;
+    }
+    asked = alloc_zero(1, sizeof *asked);
+    asked->approver = terminal;
+    asked->question = question;
+    list_append(&prompt->questions, &asked->link);
+    call_person(prompt);
+    prompt_next(prompt);
+}
+
+/* If it is on the screen, the person is told, and what is typed next is no answer to any other: it
+ * may have been meant for this one. */
+static void take_back(struct terminal_question *asked)
+{
+    struct prompt *prompt = asked->approver->prompt;
+    bool was_shown = prompt->state == PROMPT_SHOWN && first_question(prompt) == asked;
+
     question_free(asked);
-    approvals_pass(approver->approvals, question->id);
+    if (was_shown) {
+        prompt->state = PROMPT_STALE;
+        buf_append_str(&prompt->out, "\ncordon: the question is no longer open\n");
+        call_person(prompt);
+    }
+    prompt_flush(prompt);
 }
 
 static void terminal_withdraw(struct approver *approver, const char *id)
 {
     struct approver_terminal *terminal = (struct approver_terminal *)approver;
+    struct terminal_question *asked;
 
-    for (struct terminal_question *asked = terminal->questions; asked; asked = asked->next)
-        if (str_eq(asked->question->id, id)) {
-            prompt_remove(terminal->prompt, &asked->item);
-            question_free(asked);
+    list_for_each(asked, &terminal->prompt->questions, link)
+        if (asked->approver == terminal && str_eq(asked->question->id, id)) {
+            take_back(asked);
             return;
         }
 }
@@ -156,11 +322,12 @@ static void terminal_withdraw(struct approver *approver, const char *id)
 static void terminal_free(struct approver *approver)
 {
     struct approver_terminal *terminal = (struct approver_terminal *)approver;
+    struct terminal_question *asked;
+    struct terminal_question *next;
 
-    while (terminal->questions) {
-        prompt_remove(terminal->prompt, &terminal->questions->item);
-        question_free(terminal->questions);
-    }
+    list_for_each_safe(asked, next, &terminal->prompt->questions, link)
+        if (asked->approver == terminal)
+            take_back(asked);
     free(terminal->who);
     free(terminal);
 }
@@ -174,4 +341,38 @@ struct approver *approver_terminal_new(struct prompt *prompt, const char *who)
     terminal->prompt = prompt;
     terminal->who = alloc_str(who);
     return &terminal->approver;
+}
+
+/* --- the terminal --- */
+
+struct prompt *prompt_open(struct loop *loop, struct err *err)
+{
+    int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct prompt *prompt;
+
+    if (fd < 0) {
+        err_sys(err, "/dev/tty");
+        err->code = ERR_NOT_FOUND;
+        return NULL;
+    }
+    prompt = alloc_zero(1, sizeof *prompt);
+    prompt->fd = fd;
+    buf_init(&prompt->out, SIZE_MAX / 2);
+    prompt->look = loop_timer_new(loop, on_look, prompt);
+    prompt->watch = loop_watch_new(loop, fd, LOOP_NOTHING, on_ready, prompt, err);
+    if (prompt->watch)
+        return prompt;
+    prompt_free(prompt);
+    return NULL;
+}
+
+void prompt_free(struct prompt *prompt)
+{
+    if (!prompt)
+        return;
+    loop_watch_free(prompt->watch);
+    loop_timer_free(prompt->look);
+    buf_done(&prompt->out);
+    close(prompt->fd);
+    free(prompt);
 }

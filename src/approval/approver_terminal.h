@@ -1,9 +1,23 @@
-/* Asks the person at the terminal: the question is written there, and a line read. */
+/* The person at the controlling terminal, of whom one thing after the other is asked.
+ *
+ *     prompt_open()
+ *     approver_terminal_new()      one for each session; their questions wait for each other
+ *     prompt_free()
+ *
+ * The modes of the terminal stay as they are, so there is nothing to restore: a line is what is
+ * typed up to Enter, and Ctrl-C is the signal that it always is. */
 #pragma once
 
 #include "approval/approvals.h"
 
+struct loop;
 struct prompt;
+
+/* Opens /dev/tty. ERR_NOT_FOUND without a controlling terminal. NULL on failure. */
+struct prompt *prompt_open(struct loop *loop, struct err *err);
+
+/* When no approver is left in it; takes NULL. */
+void prompt_free(struct prompt *prompt);
 
 /* `prompt` is borrowed, and outlives it; other approvers may have the same. `who`: what the questions
  * are asked for, in words ("session ..."); NULL: that is clear. Never NULL. */

@@ -91,7 +91,7 @@ int overlay_settle(struct profile_overlay *overlay, char *const *own_paths, stru
             continue;
         settled = settled_path(entry->path);
         if (!settled)
-            return err_set(err, ERR_FORBIDDEN, "%s leads to the root folder, or nowhere",
+            return err_set(err, ERR_FORBIDDEN, "%s leads to the root directory, or nowhere",
                            entry->path);
         free(entry->path);
         entry->path = settled;

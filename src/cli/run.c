@@ -14,7 +14,6 @@
 #include "approval/approvals.h"
 #include "approval/approver_hook.h"
 #include "approval/approver_terminal.h"
-#include "approval/prompt.h"
 #include "base/auto.h"
 #include "base/path.h"
 #include "base/program.h"

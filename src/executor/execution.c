@@ -18,7 +18,6 @@
 #include "base/auto.h"
 #include "base/fd.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "denial/denial.h"
@@ -180,36 +179,20 @@ static void on_over(void *data)
         finish(execution, EXECUTION_RAN, NULL);
 }
 
-static void on_snapshot_begun(void *data)
-{
-    workspace_hold(data);
-}
-
-static void on_snapshot_over(void *data)
-{
-    log_event(LOG_LEVEL_DEBUG, "shell-snapshot-over");
-    workspace_release(data);
-}
-
 /* Only in the workspace of the call: nothing that was made there is read with wider permissions. */
 static void use_snapshot(struct execution *execution, struct workspace *workspace)
 {
     const struct execution_options *options = execution->options;
-    const struct snapshot_request request = {
-        .argv = options->argv,
-        .cwd = options->cwd,
-        .number = workspace->number,
-        .sandbox = workspace->sandbox,
-        .access = workspace->access,
-        .env = options->snapshot_env ? options->snapshot_env : strv_view(&workspace->env),
-        .keep = options->snapshot_keep ? options->snapshot_keep : strv_view(&workspace->set_names),
-        .hold = on_snapshot_begun,
-        .release = on_snapshot_over,
-        .data = workspace,
-    };
+    struct snapshot_request request = snapshot_request_for(workspace);
     AUTO(strv_done) struct strv added = {0};
     const struct err *failure;
 
+    request.argv = options->argv;
+    request.cwd = options->cwd;
+    if (options->snapshot_env)
+        request.env = options->snapshot_env;
+    if (options->snapshot_keep)
+        request.keep = options->snapshot_keep;
     if (snapshots_use(options->snapshots, &request, &execution->snapshot_argv, &added, &failure)) {
         strv_push_all(&execution->snapshot_env, execution->job.env);
         strv_push_all(&execution->snapshot_env, strv_view(&added));

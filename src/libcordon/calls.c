@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "job/model_calls.h"
 #include "output/headtail.h"
 
@@ -15,9 +16,7 @@
 #include <string.h>
 
 struct cordon_call {
-    struct cordon_engine *engine;
-    struct cordon_call *next;
-    struct cordon_call *previous;
+    struct list link;
     struct model_call *call;
     cordon_answer_fn *on_answer;
     void *data;
@@ -28,35 +27,21 @@ static struct cordon_call *call_new(struct cordon_engine *engine, cordon_answer_
 {
     struct cordon_call *call = alloc_zero(1, sizeof *call);
 
-    call->engine = engine;
-    call->on_answer = on_answer;
-    call->data = data;
-    call->next = engine->calls;
-    if (call->next)
-        call->next->previous = call;
-    engine->calls = call;
+    *call = (struct cordon_call){.on_answer = on_answer, .data = data};
+    list_add(&engine->calls, &call->link);
     return call;
 }
 
 static void call_free(struct cordon_call *call)
 {
-    if (call->next)
-        call->next->previous = call->previous;
-    if (call->previous)
-        call->previous->next = call->next;
-    else
-        call->engine->calls = call->next;
+    list_remove(&call->link);
     free(call);
 }
 
-void calls_free(struct cordon_call *calls)
+void calls_free(struct cordon_engine *engine)
 {
-    while (calls) {
-        struct cordon_call *next = calls->next;
-
-        free(calls);
-        calls = next;
-    }
+    while (!list_is_empty(&engine->calls))
+        call_free(list_first(&engine->calls, struct cordon_call, link));
 }
 
 static void on_done(void *data, const struct model_call_answer *response)
@@ -146,19 +131,15 @@ static bool use_login(struct cordon_engine *engine, struct workspace *workspace,
                       struct model_exec *exec, struct strv *ret_argv, struct strv *ret_env)
 {
     AUTO(strv_done) struct strv argv = model_exec_argv(exec);
-    const struct snapshot_request request = {
-        .argv = strv_view(&argv),
-        .cwd = exec->workdir,
-        .number = workspace->number,
-        .sandbox = workspace->sandbox,
-        .access = workspace->access,
-        .env = exec->env,
-        .keep = strv_view(&workspace->set_names),
-    };
+    struct snapshot_request request = snapshot_request_for(workspace);
     AUTO(strv_done) struct strv added = {0};
     const struct err *failure;
-    bool is_used = snapshots_use(engine->snapshots, &request, ret_argv, &added, &failure);
+    bool is_used;
 
+    request.argv = strv_view(&argv);
+    request.cwd = exec->workdir;
+    request.env = exec->env;
+    is_used = snapshots_use(engine->snapshots, &request, ret_argv, &added, &failure);
     exec->note = failure ? SNAPSHOTS_NOTE : NULL;
     strv_push_all(ret_env, exec->env);
     strv_push_all(ret_env, strv_view(&added));

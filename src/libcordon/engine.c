@@ -1,6 +1,7 @@
 /* See cordon.h. Everything here is a thin coat: structs that say their size are read, errors are
  * passed on, and the work is done by the layers below. What the engine adds is the workspace of each
- * policy and one descriptor for all of it. */
+ * policy, the host as an approver, and one descriptor for all of it. A policy is remembered by the
+ * text of all that it says, so that hosts need not keep anything to get the same sandbox again. */
 #include "libcordon/engine.h"
 
 #include "approval/approvals.h"
@@ -10,6 +11,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "denial/denial.h"
 #include "job/model_calls.h"
 #include "loop/loop.h"
@@ -26,6 +28,8 @@
 #include <unistd.h>
 
 _Static_assert((int)CORDON_ERROR_BUG == (int)ERR_BUG, "the codes are the same");
+_Static_assert((int)CORDON_ABORT == (int)APPROVAL_ABORT, "the decisions are the same");
+_Static_assert((int)CORDON_QUESTION_RETRY == (int)APPROVAL_KIND_RETRY, "the kinds are the same");
 
 const char *cordon_version(void)
 {
@@ -136,6 +140,237 @@ char *denials_say(const struct denials *denials)
                       denial->remedy);
 }
 
+/* --- policies --- */
+
+/* Every value stands with its length, so that no two policies have one text. */
+static void key_add(struct buf *key, const char *name, const char *value)
+{
+    buf_appendf(key, "%s=%zu:%s\n", name, value ? strlen(value) : 0, value ? value : "");
+}
+
+/* Caller frees. */
+static char *policy_key(const struct cordon_policy *policy, const char *dir)
+{
+    const char *const *const paths[] = {policy->deny, policy->readable, policy->writable};
+    static const char *const names[] = {"deny", "readable", "writable"};
+    struct buf key;
+
+    buf_init(&key, SIZE_MAX / 2);
+    key_add(&key, "profile", policy->profile);
+    key_add(&key, "workspace", dir);
+    for (int i = 0; i < 3; i++)
+        for (const char *const *path = paths[i]; path && *path; path++)
+            key_add(&key, names[i], *path);
+    buf_appendf(&key, "network=%d\nsandbox=%d\n", policy->network, policy->sandbox);
+    return buf_take(&key);
+}
+
+static int read_words(const struct cordon_policy *policy, struct workspace_request *ret,
+                      struct err *err)
+{
+    static const enum sandbox_mode modes[] = {
+        [CORDON_SANDBOX_AUTO] = SANDBOX_AUTO,
+        [CORDON_SANDBOX_REQUIRE] = SANDBOX_REQUIRE,
+        [CORDON_SANDBOX_DISABLED] = SANDBOX_DISABLED,
+    };
+    static const enum workspace_network networks[] = {
+        [CORDON_NETWORK_OF_PROFILE] = WORKSPACE_NETWORK_OF_PROFILE,
+        [CORDON_NETWORK_RESTRICTED] = WORKSPACE_RESTRICTED,
+        [CORDON_NETWORK_ENABLED] = WORKSPACE_ENABLED,
+    };
+
+    if (policy->sandbox < 0 || policy->sandbox > CORDON_SANDBOX_DISABLED)
+        return err_set(err, ERR_INVALID, "policy.sandbox is %d, which is no enum cordon_sandbox",
+                       policy->sandbox);
+    if (policy->network < 0 || policy->network > CORDON_NETWORK_ENABLED)
+        return err_set(err, ERR_INVALID, "policy.network is %d, which is no enum cordon_network",
+                       policy->network);
+    ret->mode = modes[policy->sandbox];
+    ret->network = networks[policy->network];
+    return 0;
+}
+
+/* Caller frees; `*ret_len` is 0 before. */
+static struct workspace_entry *make_entries(const struct cordon_policy *policy, size_t *ret_len)
+{
+    const struct {
+        const char *const *paths;
+        enum access access;
+    } lists[] = {{policy->writable, ACCESS_WRITE},
+                 {policy->readable, ACCESS_READ},
+                 {policy->deny, ACCESS_DENY}};
+    struct workspace_entry *entries = NULL;
+    size_t cap = 0;
+
+    for (int i = 0; i < 3; i++)
+        for (const char *const *path = lists[i].paths; path && *path; path++) {
+            entries = alloc_grow(entries, *ret_len, &cap, sizeof *entries);
+            entries[(*ret_len)++] = (struct workspace_entry){lists[i].access, *path};
+        }
+    return entries;
+}
+
+static struct workspace *make(struct cordon_engine *engine, const struct cordon_policy *policy,
+                              const char *dir, const char *key, struct err *err)
+{
+    static const struct workspace_words words = {
+        .profile = "policy.profile",
+        .sandbox = "policy.sandbox",
+        .network = "policy.network",
+        .paths = {"policy.deny", "policy.readable", "policy.writable"},
+        .origin = "the host's policy",
+    };
+    struct workspace_request request = {
+        .words = &words,
+        .dir = dir,
+        .root = dir,
+        .profile_name = policy->profile,
+        .tmpdir = getenv("TMPDIR"),
+    };
+    AUTO_FREE struct workspace_entry *entries = make_entries(policy, &request.entries_len);
+    struct workspace *workspace;
+
+    request.entries = entries;
+    if (read_words(policy, &request, err))
+        return NULL;
+    workspace = workspace_make(engine->workspaces, key, &request, err);
+    return workspace && workspace_open(workspace, err) == 0 ? workspace : NULL;
+}
+
+struct workspace *policy_workspace(struct cordon_engine *engine, const struct cordon_policy *given,
+                                   struct err *err)
+{
+    struct cordon_policy policy = {0};
+    AUTO_FREE char *dir = NULL;
+    AUTO_FREE char *key = NULL;
+    struct workspace *workspace;
+
+    if (given && options_read(&policy, sizeof policy, given, err)) {
+        err_wrap(err, "policy");
+        return NULL;
+    }
+    if (given || !engine->default_key) {
+        dir = realpath(policy.workspace ? policy.workspace : ".", NULL); /* it becomes a root */
+        if (!dir) {
+            err_sys(err, "the workspace %s",
+                    policy.workspace ? policy.workspace : "(the current directory)");
+            return NULL;
+        }
+        key = policy_key(&policy, dir);
+    }
+    if (workspace_find(engine->workspaces, key ? key : engine->default_key, &workspace, err))
+        return NULL;
+    if (!workspace)
+        workspace = make(engine, &policy, dir, key, err);
+    if (workspace && !engine->default_key)
+        engine->default_key = TAKE_PTR(key);
+    return workspace;
+}
+
+/* --- the host as an approver: questions go out through on_question and come back through
+ * cordon_answer_question(), in the same moment or an hour later --- */
+
+struct approval_bridge {
+    struct approver approver; /* first */
+    void (*on_question)(void *data, const struct cordon_question *question);
+    void (*on_question_over)(void *data, const char *id);
+    void *data;
+    const char *answered; /* the question that the host is just answering; NULL: none */
+    struct strv over;     /* ids that on_question_over is still to be told */
+    struct loop_timer *tell;
+};
+
+static void host_ask(struct approver *approver, const struct approval_request *question)
+{
+    const struct approval_bridge *host = (const struct approval_bridge *)approver;
+    bool has_prefix = approval_offers(question, APPROVAL_WITH_RULE);
+    const struct cordon_question shown = {
+        .id = question->id,
+        .kind = (int)question->kind,
+        .argv = (const char *const *)strv_view(&question->argv),
+        .cwd = question->cwd,
+        .reason = question->reason,
+        .covers = question->covers,
+        .prefix = has_prefix ? (const char *const *)strv_view(&question->proposal) : NULL,
+        .offers = question->offers,
+    };
+
+    host->on_question(host->data, &shown);
+}
+
+/* From the loop, as every callback: a question is also withdrawn by calls of the host itself. */
+static void on_tell(void *data)
+{
+    struct approval_bridge *host = data;
+    AUTO(strv_done) struct strv over = host->over;
+
+    host->over = (struct strv){0};
+    for (size_t i = 0; i < over.len; i++)
+        host->on_question_over(host->data, over.items[i]);
+}
+
+static void host_withdraw(struct approver *approver, const char *id)
+{
+    struct approval_bridge *host = (struct approval_bridge *)approver;
+
+    if (!host->on_question_over || (host->answered && str_eq(host->answered, id)))
+        return;
+    strv_push(&host->over, id);
+    loop_timer_start(host->tell, 0);
+}
+
+static void host_free(struct approver *approver)
+{
+    struct approval_bridge *host = (struct approval_bridge *)approver;
+
+    loop_timer_free(host->tell);
+    strv_done(&host->over);
+    free(host);
+}
+
+/* By these options; NULL when the host does not want to be asked. */
+static struct approvals *approval_bridge_new(struct cordon_engine *engine,
+                                             const struct cordon_engine_options *options)
+{
+    struct approvals *approvals;
+    struct approval_bridge *host;
+
+    if (!options->on_question)
+        return NULL;
+    approvals = approvals_new(engine->loop, ms_to_ns(options->question_timeout_ms));
+    host = alloc_zero(1, sizeof *host);
+    host->approver =
+        (struct approver){.ask = host_ask, .withdraw = host_withdraw, .free = host_free};
+    host->on_question = options->on_question;
+    host->on_question_over = options->on_question_over;
+    host->data = options->question_data;
+    host->tell = loop_timer_new(engine->loop, on_tell, host);
+    approvals_add_approver(approvals, &host->approver);
+    engine->approver = host;
+    return approvals;
+}
+
+int cordon_answer_question(struct cordon_engine *engine, const char *id, int decision,
+                           const char *reason, struct cordon_error *error)
+{
+    struct approval_answer answer = {.by = "host"};
+    struct err err;
+    int status;
+
+    if (decision < 0 || decision > CORDON_ABORT)
+        err_set(&err, ERR_INVALID, "%d is no enum cordon_decision", decision);
+    else if (!engine->approvals)
+        err_set(&err, ERR_NOT_FOUND, "there is no open question \"%s\"", id);
+    if (decision < 0 || decision > CORDON_ABORT || !engine->approvals)
+        return error_give(error, &err);
+    answer.decision = (enum approval_decision)decision;
+    answer.reason = alloc_str(reason);
+    engine->approver->answered = id;
+    status = approvals_answer(engine->approvals, id, &answer, &err);
+    engine->approver->answered = NULL;
+    return status ? error_give(error, &err) : 0;
+}
+
 /* --- opening --- */
 
 static void find_home(struct cordon_engine *engine)
@@ -178,25 +413,10 @@ static int find_rules(struct cordon_engine *engine, const char *dir, struct err 
     if (!dir)
         return 0;
     if (!current)
-        return err_sys(err, "the current folder");
+        return err_sys(err, "the current directory");
     engine->rules = path_clean(current, dir);
     strv_push(&engine->own_paths, engine->rules);
     return 0;
-}
-
-static void open_workspaces(struct cordon_engine *engine)
-{
-    const struct workspaces_options options = {
-        .loop = engine->loop,
-        .config = engine->config,
-        .config_path = engine->config_path,
-        .home = engine->home,
-        .own_paths = strv_view(&engine->own_paths),
-        .launcher = engine->launcher,
-        .is_lasting = true,
-    };
-
-    engine->workspaces = workspaces_new(&options);
 }
 
 static int engine_init(struct cordon_engine *engine, const struct cordon_engine_options *options,
@@ -217,7 +437,15 @@ static int engine_init(struct cordon_engine *engine, const struct cordon_engine_
     calls.loop = engine->loop = loop_new(err);
     if (!engine->loop)
         return -1;
-    open_workspaces(engine);
+    engine->workspaces = workspaces_new(&(struct workspaces_options){
+        .loop = engine->loop,
+        .config = engine->config,
+        .config_path = engine->config_path,
+        .home = engine->home,
+        .own_paths = strv_view(&engine->own_paths),
+        .launcher = engine->launcher,
+        .is_lasting = true,
+    });
     if (!policy_workspace(engine, options->policy, err))
         return -1;
     engine->approvals = approval_bridge_new(engine, options);
@@ -226,22 +454,19 @@ static int engine_init(struct cordon_engine *engine, const struct cordon_engine_
     return engine->model_calls ? 0 : -1;
 }
 
-static void engine_auto(struct cordon_engine **slot)
-{
-    cordon_close(*slot);
-}
-
 int cordon_open(const struct cordon_engine_options *given, struct cordon_engine **ret_engine,
                 struct cordon_error *error)
 {
-    AUTO(engine_auto) struct cordon_engine *engine = alloc_zero(1, sizeof *engine);
+    struct cordon_engine *engine = alloc_zero(1, sizeof *engine);
     struct cordon_engine_options options = {0};
     struct err err;
 
     if ((given && options_read(&options, sizeof options, given, &err)) ||
-        engine_init(engine, &options, &err))
+        engine_init(engine, &options, &err)) {
+        cordon_close(engine);
         return error_give(error, &err);
-    *ret_engine = TAKE_PTR(engine);
+    }
+    *ret_engine = engine;
     return 0;
 }
 
@@ -250,7 +475,7 @@ void cordon_close(struct cordon_engine *engine)
     if (!engine)
         return;
     model_calls_free(engine->model_calls);
-    calls_free(engine->calls);
+    calls_free(engine);
     executions_free(engine);
     approvals_free(engine->approvals);
     snapshots_free(engine->snapshots);

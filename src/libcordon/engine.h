@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/list.h"
 #include "base/strv.h"
 #include "cordon.h"
 
@@ -27,20 +28,20 @@ struct workspaces;
 struct cordon_engine {
     struct loop *loop;
     struct model_calls *model_calls;
-    struct cordon_call *calls;           /* that wait; calls.c */
-    struct cordon_execution *executions; /* that go on; execute.c */
-    struct approvals *approvals;         /* NULL: no question can be put */
-    struct approval_bridge *approver;    /* theirs; questions.c */
-    struct snapshots *snapshots;         /* of login shells */
-    char *rules;                         /* directory of the user's rules; NULL: none */
-    struct config *config;               /* NULL: none */
-    char *config_path;                   /* NULL: none */
-    char *launcher;                      /* NULL: to be found */
-    char *thread_id;                     /* NULL: none */
-    char *home;                          /* NULL: not known */
-    struct strv own_paths;               /* clean: what of this host belongs to Cordon */
-    struct workspaces *workspaces;       /* by policy */
-    char *default_key;                   /* of the policy of commands that bring none */
+    struct list calls;                /* that wait; calls.c */
+    struct list executions;           /* that go on; execute.c */
+    struct approvals *approvals;      /* NULL: no question can be put */
+    struct approval_bridge *approver; /* theirs; engine.c */
+    struct snapshots *snapshots;      /* of login shells */
+    char *rules;                      /* directory of the user's rules; NULL: none */
+    struct config *config;            /* NULL: none */
+    char *config_path;                /* NULL: none */
+    char *launcher;                   /* NULL: to be found */
+    char *thread_id;                  /* NULL: none */
+    char *home;                       /* NULL: not known */
+    struct strv own_paths;            /* clean: what of this host belongs to Cordon */
+    struct workspaces *workspaces;    /* by policy */
+    char *default_key;                /* of the policy of commands that bring none */
 };
 
 /* Where commands under this policy run; NULL means the engine's own, or before there is one the
@@ -56,18 +57,10 @@ int options_read(void *to, size_t size, const void *from, struct err *err);
 int error_give(struct cordon_error *error, const struct err *err);
 
 /* Those that will not be answered any more. */
-void calls_free(struct cordon_call *calls);
+void calls_free(struct cordon_engine *engine);
 
 /* Ends those that go on; the host is not told. */
 void executions_free(struct cordon_engine *engine);
-
-/* The host as the one that is asked, by these options; NULL when it does not want to be. */
-struct approvals *approval_bridge_new(struct cordon_engine *engine,
-                                      const struct cordon_engine_options *options);
-
-/* A result as the host sees it; cordon_result_free(). */
-struct job_result;
-struct cordon_result *result_make(const struct job_result *from);
 
 /* Of every session that has CORDON_SCREEN among its flags; else NULL. */
 const struct screen_limits *view_limits(unsigned flags);

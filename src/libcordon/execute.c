@@ -1,13 +1,18 @@
-/* cordon_execute(): the executor (execution.h) behind the library's face. The call's words are
- * copied into one struct that lives as long as the command. */
+/* One command to its end: cordon_run(), whose result is one block of plain values, and
+ * cordon_execute(), the executor (execution.h) behind the library's face. What the host says of the
+ * call is copied into one struct that lives as long as the command. */
 #include "libcordon/engine.h"
 
 #include "approval/grant.h"
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/json.h"
+#include "base/list.h"
+#include "base/utf8.h"
 #include "executor/execution.h"
 #include "job/job_run.h"
+#include "output/output.h"
 #include "policy/profile.h"
 #include "policy/profile_json.h"
 #include "workspace/workspace.h"
@@ -20,10 +25,112 @@ _Static_assert((int)CORDON_EXECUTION_FAILED == (int)EXECUTION_FAILED, "the outco
 _Static_assert((int)CORDON_PLACE_NONE == (int)RUN_UNCONFINED, "the places are the same");
 _Static_assert((int)CORDON_ASKS_RULES == (int)APPROVAL_QUESTION_RULES, "the questions, too");
 
+/* --- cordon_run() --- */
+
+/* The result that the host sees, and what it points to. */
+struct run_result {
+    struct cordon_result shown; /* first, so that one is the other */
+    struct cordon_end end;
+    char *output[STREAM_COUNT];
+    char *denial;
+};
+
+void cordon_result_free(struct cordon_result *result)
+{
+    struct run_result *whole = (struct run_result *)result;
+
+    if (!whole)
+        return;
+    for (int i = 0; i < STREAM_COUNT; i++)
+        free(whole->output[i]);
+    free(whole->denial);
+    free(whole);
+}
+
+static void fill_output(struct run_result *result, struct output *output, enum stream stream)
+{
+    AUTO(buf_done) struct buf bytes;
+    struct buf text;
+
+    buf_init(&bytes, SIZE_MAX / 2);
+    buf_init(&text, SIZE_MAX / 2);
+    output_render(output, &bytes);
+    utf8_append_lossy(&text, bytes.data ? bytes.data : "", bytes.len);
+    result->shown.output_len[stream] = text.len;
+    result->shown.output[stream] = result->output[stream] = buf_take(&text);
+}
+
+static struct cordon_result *result_make(const struct job_result *from)
+{
+    struct run_result *result = alloc_zero(1, sizeof *result);
+    struct resource_limits_report limits;
+
+    result->shown.outcome = from->end == JOB_RUN_TIMED_OUT ? CORDON_RUN_TIMED_OUT
+                            : from->end == JOB_RUN_DENIED  ? CORDON_RUN_DENIED
+                                                           : CORDON_RUN_ENDED;
+    end_fill(&result->end, from->process,
+             job_result_has_failed(from) ? job_result_exit_code(from)
+                                         : process_end_exit_code(from->process));
+    job_resource_limits(from->job, &limits);
+    result->end.limits_hit = limits_hit(&limits);
+    result->shown.end = &result->end;
+    for (int i = 0; i < STREAM_COUNT; i++)
+        fill_output(result, job_stream(from->job, (enum stream)i), (enum stream)i);
+    result->shown.denial = result->denial = denials_say(&from->denials);
+    return &result->shown;
+}
+
+static int run(struct cordon_engine *engine, const struct cordon_run_options *given,
+               struct cordon_result **ret, struct err *err)
+{
+    struct cordon_run_options options;
+    struct workspace *workspace;
+    AUTO_FREE char *cwd = NULL;
+    struct job_result result;
+    struct job_run_options job;
+
+    if (options_read(&options, sizeof options, given, err))
+        return -1;
+    workspace = policy_workspace(engine, options.policy, err);
+    if (!workspace)
+        return -1;
+    job_run_defaults(&job);
+    job.loop = engine->loop;
+    job.sandbox = workspace->sandbox;
+    job.access = workspace->access;
+    job.argv = (char *const *)options.argv;
+    job.env = options.env ? (char *const *)options.env : strv_view(&workspace->env);
+    job.cwd = cwd = workspace_dir(workspace, options.cwd);
+    job.timeout_ns = ms_to_ns(options.timeout_ms);
+    if (limits_read(&job.limits, options.limits, err))
+        return -1;
+    if (options.max_output)
+        job.max_output = options.max_output;
+    if (options.input) {
+        job.input = JOB_RUN_INPUT_DATA;
+        job.input_data = options.input;
+        job.input_len = options.input_len;
+    }
+    if (job_run(&job, &result, err))
+        return -1;
+    *ret = result_make(&result);
+    job_result_done(&result);
+    return 0;
+}
+
+int cordon_run(struct cordon_engine *engine, const struct cordon_run_options *options,
+               struct cordon_result **ret_result, struct cordon_error *error)
+{
+    struct err err;
+
+    return run(engine, options, ret_result, &err) ? error_give(error, &err) : 0;
+}
+
+/* --- cordon_execute(): life --- */
+
 struct cordon_execution {
     struct cordon_engine *engine;
-    struct cordon_execution *next;
-    struct cordon_execution *previous;
+    struct list link;
     cordon_done_fn *on_done;
     void *data;
     void (*on_output)(void *data, int stream, const char *bytes, size_t len);
@@ -41,35 +148,9 @@ struct cordon_execution {
     struct execution *execution;
 };
 
-/* --- life --- */
-
-static struct cordon_execution *self_new(struct cordon_engine *engine)
-{
-    struct cordon_execution *self = alloc_zero(1, sizeof *self);
-
-    self->engine = engine;
-    self->next = engine->executions;
-    if (self->next)
-        self->next->previous = self;
-    engine->executions = self;
-    return self;
-}
-
-static void self_unlink(struct cordon_execution *self)
-{
-    if (self->next)
-        self->next->previous = self->previous;
-    if (self->previous)
-        self->previous->next = self->next;
-    else
-        self->engine->executions = self->next;
-}
-
 static void self_free(struct cordon_execution *self)
 {
-    if (!self)
-        return;
-    self_unlink(self);
+    list_remove(&self->link);
     if (self->execution)
         execution_free(self->execution);
     strv_done(&self->argv);
@@ -84,8 +165,8 @@ static void self_free(struct cordon_execution *self)
 
 void executions_free(struct cordon_engine *engine)
 {
-    while (engine->executions)
-        self_free(engine->executions);
+    while (!list_is_empty(&engine->executions))
+        self_free(list_first(&engine->executions, struct cordon_execution, link));
 }
 
 void cordon_execution_cancel(struct cordon_execution *execution)
@@ -104,8 +185,10 @@ static void on_output(void *data, enum stream stream, const char *bytes, size_t 
 
 /* --- the end --- */
 
-static void give_result(struct cordon_execution *self, const struct execution_result *from)
+static void on_done(void *data)
 {
+    struct cordon_execution *self = data;
+    const struct execution_result *from = execution_result(self->execution);
     AUTO_JSON json_t *json = execution_to_json(from);
     AUTO_FREE char *text = json_dumps(json, JSON_COMPACT);
     AUTO(strv_done) struct strv warnings = {0};
@@ -130,13 +213,6 @@ static void give_result(struct cordon_execution *self, const struct execution_re
         self->on_done(self->data, &result);
     for (size_t i = 0; i < from->attempts_len; i++)
         cordon_result_free((struct cordon_result *)attempts[i].result);
-}
-
-static void on_done(void *data)
-{
-    struct cordon_execution *self = data;
-
-    give_result(self, execution_result(self->execution));
     self_free(self);
 }
 
@@ -199,38 +275,13 @@ static int read_additional(struct cordon_execution *self, const char *text, stru
     return 0;
 }
 
-static void fill_options(struct cordon_execution *self,
-                         const struct cordon_execute_options *options)
-{
-    struct execution_options *to = &self->options;
-    struct cordon_engine *engine = self->engine;
-
-    to->loop = engine->loop;
-    to->workspace = self->workspace;
-    to->rules =
-        (struct rule_owner){.config = engine->config, .dir = engine->rules, .home = engine->home};
-    to->gate = EXECUTION_ASKS;
-    to->approvals = engine->approvals;
-    to->argv = strv_view(&self->argv);
-    to->env = self->env.len ? strv_view(&self->env) : NULL;
-    to->snapshots = self->env.len ? NULL : engine->snapshots;
-    to->cwd = self->cwd;
-    to->justification = self->justification;
-    to->permissions = options->escalated    ? SANDBOX_ESCALATED
-                      : options->additional ? SANDBOX_WITH_ADDITIONAL
-                                            : SANDBOX_USE_DEFAULT;
-    to->additional = &self->additional;
-    to->proposed = self->prefix.len ? strv_view(&self->prefix) : NULL;
-    to->job = &self->job;
-    to->on_done = on_done;
-    to->data = self;
-}
-
 static int read_call(struct cordon_execution *self, const struct cordon_execute_options *options,
                      struct err *err)
 {
-    self->workspace = policy_workspace(self->engine, options->policy, err);
-    if (!self->workspace || read_approval(self->engine, options, &self->options.policy, err) ||
+    struct cordon_engine *engine = self->engine;
+
+    self->workspace = policy_workspace(engine, options->policy, err);
+    if (!self->workspace || read_approval(engine, options, &self->options.policy, err) ||
         read_job(self, options, err) || read_additional(self, options->additional, err))
         return -1;
     if (!options->argv || !options->argv[0])
@@ -241,7 +292,27 @@ static int read_call(struct cordon_execution *self, const struct cordon_execute_
     self->cwd = workspace_dir(self->workspace, options->cwd);
     self->justification = alloc_str(options->justification);
     self->on_output = options->on_output;
-    fill_options(self, options);
+    self->options = (struct execution_options){
+        .loop = engine->loop,
+        .workspace = self->workspace,
+        .rules = {.config = engine->config, .dir = engine->rules, .home = engine->home},
+        .gate = EXECUTION_ASKS,
+        .policy = self->options.policy,
+        .approvals = engine->approvals,
+        .argv = strv_view(&self->argv),
+        .env = self->env.len ? strv_view(&self->env) : NULL,
+        .snapshots = self->env.len ? NULL : engine->snapshots,
+        .cwd = self->cwd,
+        .justification = self->justification,
+        .permissions = options->escalated    ? SANDBOX_ESCALATED
+                       : options->additional ? SANDBOX_WITH_ADDITIONAL
+                                             : SANDBOX_USE_DEFAULT,
+        .additional = &self->additional,
+        .proposed = self->prefix.len ? strv_view(&self->prefix) : NULL,
+        .job = &self->job,
+        .on_done = on_done,
+        .data = self,
+    };
     return 0;
 }
 
@@ -255,7 +326,9 @@ int cordon_execute(struct cordon_engine *engine, const struct cordon_execute_opt
 
     if (options_read(&options, sizeof options, given, &err))
         return error_give(error, &err);
-    self = self_new(engine);
+    self = alloc_zero(1, sizeof *self);
+    self->engine = engine;
+    list_add(&engine->executions, &self->link);
     self->on_done = on_done_fn;
     self->data = data;
     if (read_call(self, &options, &err)) {

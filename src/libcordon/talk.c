@@ -5,10 +5,12 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "job/job.h"
 #include "loop/loop.h"
 #include "output/reader.h"
+#include "screen/screen.h"
 #include "workspace/workspace.h"
 
 #include <stdlib.h>
@@ -33,22 +35,16 @@ static void on_time(void *data)
         session->on_change(session->data, session);
 }
 
-static void take_end(struct cordon_session *session)
-{
-    const struct job *from = session->job;
-    struct resource_limits_report report;
-
-    end_fill(&session->end, job_end(from), job_exit_code(from));
-    job_resource_limits(from, &report);
-    session->end.limits_hit = limits_hit(&report);
-}
-
 static void on_session(struct job_watch *watch, enum job_event event)
 {
     struct cordon_session *session = (struct cordon_session *)watch;
+    struct resource_limits_report report;
 
-    if (event == JOB_ENDED)
-        take_end(session);
+    if (event == JOB_ENDED) {
+        end_fill(&session->end, job_end(session->job), job_exit_code(session->job));
+        job_resource_limits(session->job, &report);
+        session->end.limits_hit = limits_hit(&report);
+    }
     loop_timer_start(session->change, 0);
 }
 
@@ -73,7 +69,7 @@ void cordon_session_free(struct cordon_session *session)
 static struct job *start(struct cordon_engine *engine, const struct cordon_session_options *options,
                          struct err *err)
 {
-    struct workspace *workspace = policy_workspace(engine, options->policy, err);
+    struct workspace *workspace;
     AUTO_FREE char *cwd = NULL;
     struct process_options process = {
         .loop = engine->loop,
@@ -91,6 +87,11 @@ static struct job *start(struct cordon_engine *engine, const struct cordon_sessi
         .screen = view_limits(options->flags),
     };
 
+    if (!options->argv || !options->argv[0]) {
+        err_set(err, ERR_INVALID, "there is no command to run");
+        return NULL;
+    }
+    workspace = policy_workspace(engine, options->policy, err);
     if (!workspace || limits_read(&limits, options->limits, err))
         return NULL;
     session.access = workspace->access;
@@ -101,13 +102,6 @@ static struct job *start(struct cordon_engine *engine, const struct cordon_sessi
     return job_start(&session, err);
 }
 
-static int options_check(const struct cordon_session_options *options, struct err *err)
-{
-    if (options->argv && options->argv[0])
-        return 0;
-    return err_set(err, ERR_INVALID, "there is no command to run");
-}
-
 int cordon_session_start(struct cordon_engine *engine, const struct cordon_session_options *given,
                          struct cordon_session **ret_session, struct cordon_error *error)
 {
@@ -116,7 +110,7 @@ int cordon_session_start(struct cordon_engine *engine, const struct cordon_sessi
     struct job *started;
     struct err err;
 
-    if (options_read(&options, sizeof options, given, &err) || options_check(&options, &err) ||
+    if (options_read(&options, sizeof options, given, &err) ||
         !(started = start(engine, &options, &err)))
         return error_give(error, &err);
     session = alloc_zero(1, sizeof *session);
@@ -157,26 +151,22 @@ void cordon_session_read(struct cordon_session *session, void *into, size_t max,
     };
 }
 
-static int write_all(struct cordon_session *session, const void *bytes, size_t len, struct err *err)
-{
-    enum job_written written;
-
-    if (job_write(session->job, bytes, len, NULL, &written, err))
-        return -1;
-    if (written == JOB_NO_INPUT)
-        return err_set(err, ERR_INVALID, "the command has no input to write to");
-    if (written == JOB_NO_ROOM)
-        return err_set(err, ERR_LIMIT, "%zu bytes wait already for the command to read them",
-                       JOB_INPUT_MAX);
-    return 0;
-}
-
 int cordon_session_write(struct cordon_session *session, const void *bytes, size_t len,
                          struct cordon_error *error)
 {
+    enum job_written written;
     struct err err;
 
-    return write_all(session, bytes, len, &err) ? error_give(error, &err) : 0;
+    if (job_write(session->job, bytes, len, NULL, &written, &err))
+        return error_give(error, &err);
+    if (written == JOB_NO_INPUT)
+        err_set(&err, ERR_INVALID, "the command has no input to write to");
+    else if (written == JOB_NO_ROOM)
+        err_set(&err, ERR_LIMIT, "%zu bytes wait already for the command to read them",
+                JOB_INPUT_MAX);
+    else
+        return 0;
+    return error_give(error, &err);
 }
 
 void cordon_session_close_input(struct cordon_session *session)
@@ -263,4 +253,69 @@ int cordon_session_wait(struct cordon_session *session, int timeout_ms, struct c
             return -1;
     }
     return 1;
+}
+
+/* --- the screen: a copy, which the host may keep as long as it likes --- */
+
+struct view {
+    struct cordon_screen screen; /* first, so that one is the other */
+    char *title;
+    char *text;
+    char *scrollback;
+};
+
+const struct screen_limits *view_limits(unsigned flags)
+{
+    static const struct screen_limits limits = {.lines_max = 1000, .bytes_max = 1 << 18};
+
+    return flags & CORDON_SCREEN ? &limits : NULL;
+}
+
+struct cordon_screen *view_new(const struct screen *screen, struct err *err)
+{
+    struct screen_info info;
+    struct view *view;
+    struct buf text;
+    struct buf scrollback;
+
+    if (!screen) {
+        err_set(err, ERR_INVALID, "the session was started without CORDON_TTY | CORDON_SCREEN");
+        return NULL;
+    }
+    screen_info(screen, &info);
+    view = alloc_zero(1, sizeof *view);
+    view->screen = (struct cordon_screen){
+        .rows = info.rows,
+        .columns = info.columns,
+        .cursor_row = info.cursor_row,
+        .cursor_column = info.cursor_column,
+        .cursor_visible = info.is_cursor_visible,
+        .alternate = info.is_alternate,
+    };
+    view->screen.title = view->title = alloc_str(info.title);
+    buf_init(&text, SIZE_MAX / 2);
+    for (unsigned row = 0; row < info.rows; row++) {
+        screen_row(screen, row, &text);
+        buf_append(&text, "\n", 1);
+    }
+    view->screen.text_len = text.len;
+    view->screen.text = view->text = buf_take(&text);
+    buf_init(&scrollback, SIZE_MAX / 2);
+    for (size_t i = 0; i < info.lines; i++)
+        buf_appendf(&scrollback, "%s\n", screen_line(screen, i));
+    view->screen.scrollback_len = scrollback.len;
+    view->screen.scrollback = view->scrollback = buf_take(&scrollback);
+    return &view->screen;
+}
+
+void cordon_screen_free(struct cordon_screen *screen)
+{
+    struct view *view = (struct view *)screen;
+
+    if (!view)
+        return;
+    free(view->title);
+    free(view->text);
+    free(view->scrollback);
+    free(view);
 }

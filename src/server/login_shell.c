@@ -45,35 +45,17 @@ void login_shell_log_failure(const char *shell, const struct err *why)
               log_text("why", why->msg));
 }
 
-static void on_hold(void *data)
-{
-    workspace_hold(data);
-}
-
-static void on_release(void *data)
-{
-    log_event(LOG_LEVEL_DEBUG, "shell-snapshot-over");
-    workspace_release(data);
-}
-
 bool login_shell_use(struct client_session *session, const struct login_shell_call *call,
                      struct strv *ret_argv, struct strv *ret_env, const char **ret_note)
 {
     AUTO(strv_done) struct strv chosen = {0};
-    struct snapshot_request request = {
-        .argv = call->argv,
-        .cwd = call->cwd,
-        .number = call->workspace->number,
-        .sandbox = call->workspace->sandbox,
-        .access = call->workspace->access,
-        .env = call->env,
-        .hold = on_hold,
-        .release = on_release,
-        .data = call->workspace,
-    };
+    struct snapshot_request request = snapshot_request_for(call->workspace);
     const struct err *failure;
     bool is_used;
 
+    request.argv = call->argv;
+    request.cwd = call->cwd;
+    request.env = call->env;
     login_shell_keep(call->params, session->server->config.file, &chosen);
     request.keep = strv_view(&chosen);
     is_used = snapshots_use(login_shell_snapshots(session), &request, ret_argv, ret_env, &failure);

@@ -7,7 +7,7 @@
  * While it drains nothing new is started. A second server_stop() skips to the last step. */
 #include "server/server.h"
 
-#include "approval/prompt.h"
+#include "approval/approver_terminal.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"

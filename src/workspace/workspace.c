@@ -7,7 +7,9 @@
  * some tens of microseconds; with a pattern over a large tree as long as it takes to look through
  * it, because what came to match since the last command must not be seen by the next one.
  *
- * Those that are not held stay, the least recently used go when there are too many.
+ * Those that are not held stay, the least recently used go when there are too many. A sandbox tells
+ * when its last command is gone; one that is still idle a second later gives back what it caches:
+ * the spare launcher, and the placeholders that the user can see in the workspace.
  *
  * Secrets are files that tokens are made of. Who can read one can be a client of the server, and a
  * client needs no sandbox; so no sandbox shows them, whatever its profile says. An entry for a file
@@ -17,17 +19,18 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/list.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "job/job_environment.h"
+#include "loop/loop.h"
 #include "policy/config/config.h"
 #include "policy/host_view.h"
 #include "policy/profile.h"
 #include "policy/protect.h"
 #include "policy/resolve.h"
 #include "sandbox/sandbox.h"
-#include "workspace/idle_reaper.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -35,13 +38,16 @@
 
 enum { WORKSPACES_MAX = 64 };
 
+#define IDLE_NS CLOCK_NS_PER_S /* after that, what a sandbox caches is given back */
+
 struct workspaces {
     struct workspaces_options options; /* its lists are not used: see below */
     struct list all;                   /* the most recently used one first */
     struct strv own_paths;
     struct strv secrets;
     char *programs[WORKSPACE_PROGRAMS]; /* or NULL */
-    struct idle_reaper *reaper;         /* NULL: nothing is cached */
+    struct loop_timer *idle; /* for the sandbox that is idle for the longest; NULL: none caches */
+    bool has_idle;           /* it has been started */
     uint64_t last_number;
 };
 
@@ -54,9 +60,47 @@ struct workspace_inside {
     struct environment_policy env_policy;
     bool has_no_env;
     bool is_stale;      /* not to be found any more: goes when it is not held */
+    uint64_t idle_ns;   /* since when its sandbox is idle; 0: it is not, or has nothing cached */
     size_t secrets_len; /* hidden in its sandbox: those that were there */
     unsigned holds;
 };
+
+/* --- which sandboxes have nothing to do --- */
+
+/* One that is in use again is left out: it will tell anew. */
+static void on_idle_time(void *data)
+{
+    struct workspaces *workspaces = data;
+    struct workspace_inside *inside;
+    uint64_t now = clock_now_ns();
+    uint64_t first_ns = UINT64_MAX;
+
+    list_for_each(inside, &workspaces->all, link) {
+        if (!inside->idle_ns)
+            continue;
+        if (now - inside->idle_ns < IDLE_NS) {
+            first_ns = inside->idle_ns < first_ns ? inside->idle_ns : first_ns;
+            continue;
+        }
+        inside->idle_ns = 0;
+        if (sandbox_is_idle(inside->workspace.sandbox))
+            sandbox_release_idle(inside->workspace.sandbox);
+    }
+    workspaces->has_idle = first_ns != UINT64_MAX;
+    if (workspaces->has_idle)
+        loop_timer_start(workspaces->idle, first_ns + IDLE_NS - now);
+}
+
+static void on_idle(void *data, struct sandbox *sandbox)
+{
+    struct workspace_inside *inside = data;
+
+    (void)sandbox;
+    inside->idle_ns = clock_now_ns();
+    if (!inside->owner->has_idle)
+        loop_timer_start(inside->owner->idle, IDLE_NS);
+    inside->owner->has_idle = true;
+}
 
 /* --- all of one owner --- */
 
@@ -70,7 +114,7 @@ struct workspaces *workspaces_new(const struct workspaces_options *options)
     if (options->secrets)
         strv_push_all(&workspaces->secrets, options->secrets);
     if (options->loop)
-        workspaces->reaper = idle_reaper_new(options->loop);
+        workspaces->idle = loop_timer_new(options->loop, on_idle_time, workspaces);
     for (int i = 0; i < WORKSPACE_PROGRAMS; i++)
         workspaces->programs[i] = alloc_str(options->programs[i].path);
     return workspaces;
@@ -81,7 +125,6 @@ static void inside_free(struct workspace_inside *inside)
     struct workspace *workspace = &inside->workspace;
 
     list_remove(&inside->link);
-    idle_reaper_forget(inside->owner->reaper, workspace->sandbox);
     sandbox_free(workspace->sandbox);
     free(workspace->dir);
     profile_done(&workspace->profile);
@@ -105,7 +148,7 @@ void workspaces_free(struct workspaces *workspaces)
         return;
     while (!list_is_empty(&workspaces->all))
         inside_free(list_first(&workspaces->all, struct workspace_inside, link));
-    idle_reaper_free(workspaces->reaper);
+    loop_timer_free(workspaces->idle);
     strv_done(&workspaces->own_paths);
     strv_done(&workspaces->secrets);
     for (int i = 0; i < WORKSPACE_PROGRAMS; i++)
@@ -227,14 +270,6 @@ static int choose_profile(struct workspace *workspace, const struct workspace_re
     return 0;
 }
 
-static bool is_narrowing(const struct workspace_request *request)
-{
-    for (size_t i = 0; i < request->entries_len; i++)
-        if (request->entries[i].access == ACCESS_DENY)
-            return true;
-    return request->network == WORKSPACE_RESTRICTED;
-}
-
 /* Without a sandbox nothing is held; what was asked to be held all the same is better refused than
  * forgotten. */
 static int choose_mode(struct workspace *workspace, const struct workspace_request *request,
@@ -242,7 +277,10 @@ static int choose_mode(struct workspace *workspace, const struct workspace_reque
 {
     const struct workspace_words *words = request->words;
     bool is_open = workspace->profile.kind == PROFILE_DISABLED;
+    bool is_narrowed = request->network == WORKSPACE_RESTRICTED;
 
+    for (size_t i = 0; i < request->entries_len; i++)
+        is_narrowed |= request->entries[i].access == ACCESS_DENY;
     workspace->mode = is_open ? SANDBOX_DISABLED : request->mode;
     if (!words)
         return 0;
@@ -250,7 +288,7 @@ static int choose_mode(struct workspace *workspace, const struct workspace_reque
         return err_set(err, ERR_INVALID,
                        "%s require contradicts the profile %s (from %s), which has no sandbox",
                        words->sandbox, workspace->profile_name, workspace->profile_from);
-    if (workspace->mode != SANDBOX_DISABLED || !is_narrowing(request))
+    if (workspace->mode != SANDBOX_DISABLED || !is_narrowed)
         return 0;
     if (!is_open)
         return err_set(err, ERR_INVALID, "%s and %s restricted cannot be kept with %s disabled",
@@ -465,9 +503,9 @@ int workspace_open(struct workspace *workspace, struct err *err)
         .mode = workspace->mode,
         .access = &shown,
         .allow_nested_namespaces = workspace->profile.allow_nested_namespaces,
-        .cache_idle = owner->reaper,
-        .on_idle = owner->reaper ? idle_reaper_on_idle : NULL,
-        .data = owner->reaper,
+        .cache_idle = owner->idle,
+        .on_idle = owner->idle ? on_idle : NULL,
+        .data = inside,
         .dies_with_thread = owner->options.dies_with_thread,
         .launcher = owner->options.launcher,
         .own_paths = workspace->mode == SANDBOX_DISABLED

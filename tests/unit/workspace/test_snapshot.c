@@ -1,4 +1,4 @@
-/* snapshot and snapshots, taken by a real bash in a double of the sandbox, with start-up files of
+/* snapshots, taken by a real bash in a double of the sandbox, with start-up files of
  * the test; and host_shell. */
 #include "../base/support.h"
 #include "../process/fake_sandbox.h"
@@ -8,11 +8,11 @@
 #include "base/auto.h"
 #include "base/path.h"
 #include "base/strv.h"
+#include "job/job_run.h"
 #include "output/output.h"
 #include "rules/shell/shell_choice.h"
 #include "rules/shell/shell_snapshot.h"
 #include "workspace/finder.h"
-#include "workspace/snapshot.h"
 #include "workspace/snapshots.h"
 
 #include <errno.h>
@@ -26,34 +26,50 @@ struct session {
     char *home;
     struct loop *loop;
     struct strv env;
-    struct snapshot_options options;
-    struct snapshot *snapshot;
+    struct snapshots *snapshots;
+    struct snapshot_request request; /* a login in bash, in the home directory */
+    char *argv[4];
+    int holds;
     bool is_over;
 };
 
-static void on_over(void *data)
+static void on_hold(void *data)
 {
-    ((struct session *)data)->is_over = true;
+    ((struct session *)data)->holds++;
+}
+
+static void on_release(void *data)
+{
+    struct session *session = data;
+
+    session->holds--;
+    session->is_over = true;
 }
 
 static int setup(void **state)
 {
+    static char *const keep[] = {NULL};
     struct session *session = alloc_zero(1, sizeof *session);
     struct err err;
 
     fake = (struct fake){0};
     session->home = support_scratch_new();
     session->loop = loop_new(&err);
+    session->snapshots = snapshots_new(session->loop);
     strv_pushf(&session->env, "HOME=%s", session->home);
     strv_push(&session->env, "PATH=/usr/bin:/bin");
-    session->options = (struct snapshot_options){
-        .job = {.loop = session->loop,
-                .sandbox = fake_sandbox(),
-                .cgroup_base = "",
-                .env = strv_view(&session->env),
-                .cwd = session->home},
-        .shell = "/bin/bash",
-        .on_over = on_over,
+    session->argv[0] = (char *)"/bin/bash";
+    session->argv[1] = (char *)"-lc";
+    session->argv[2] = (char *)"greet; echo $A";
+    session->request = (struct snapshot_request){
+        .argv = session->argv,
+        .cwd = session->home,
+        .number = 1,
+        .sandbox = fake_sandbox(),
+        .env = strv_view(&session->env),
+        .keep = keep,
+        .hold = on_hold,
+        .release = on_release,
         .data = session,
     };
     *state = session;
@@ -64,6 +80,8 @@ static int teardown(void **state)
 {
     struct session *session = *state;
 
+    snapshots_free(session->snapshots);
+    assert_int_equal(session->holds, 0);
     loop_free(session->loop);
     support_scratch_remove(session->home);
     strv_done(&session->env);
@@ -71,15 +89,32 @@ static int teardown(void **state)
     return 0;
 }
 
-static void take(struct session *session)
+/* Whether a snapshot is used for the request. */
+static bool is_used(struct session *session, const struct err **ret_failure)
+{
+    AUTO(strv_done) struct strv argv = {0};
+    AUTO(strv_done) struct strv added = {0};
+
+    return snapshots_use(session->snapshots, &session->request, &argv, &added, ret_failure);
+}
+
+static void wait_for_it(struct session *session)
 {
     struct err err;
 
-    session->snapshot = snapshot_start(&session->options, &err);
-    if (!session->snapshot)
-        fail_msg("%s", err.msg);
-    assert_false(snapshot_is_ready(session->snapshot));
+    session->is_over = false;
     assert_int_equal(loop_run(session->loop, &session->is_over, &err), 0);
+}
+
+static void take(struct session *session)
+{
+    const struct err *failure;
+
+    assert_false(is_used(session, &failure));
+    assert_null(failure);
+    assert_int_equal(session->holds, 1);
+    wait_for_it(session);
+    assert_int_equal(session->holds, 0);
 }
 
 static void check_output(struct session *session, const struct strv *argv, const struct strv *added,
@@ -91,10 +126,10 @@ static void check_output(struct session *session, const struct strv *argv, const
     struct buf text;
     struct err err;
 
-    strv_push_all(&env, session->options.job.env);
+    strv_push_all(&env, session->request.env);
     strv_push_all(&env, strv_view(added));
     job_run_defaults(&options);
-    options.sandbox = session->options.job.sandbox;
+    options.sandbox = session->request.sandbox;
     options.cgroup_base = "";
     options.env = strv_view(&env);
     options.cwd = session->home;
@@ -110,39 +145,33 @@ static void check_output(struct session *session, const struct strv *argv, const
 static void it_is_taken_and_used(void **state)
 {
     struct session *session = *state;
-    char *const login[] = {(char *)"/bin/bash", (char *)"-lc", (char *)"greet; echo $A", NULL};
-    char *const plain[] = {(char *)"/bin/bash", (char *)"-c", (char *)"greet", NULL};
-    char *const keep[] = {NULL};
     AUTO(strv_done) struct strv argv = {0};
     AUTO(strv_done) struct strv env = {0};
+    const struct err *failure;
 
     support_write(session->home, ".bash_profile",
                   "echo welcome; greet() { echo hi; }; export A=b\n");
     take(session);
-    assert_null(snapshot_failure(session->snapshot));
-    assert_true(snapshot_is_ready(session->snapshot));
-    assert_false(snapshot_use(session->snapshot, login, "/", keep, &argv, &env));
-    assert_false(snapshot_use(session->snapshot, plain, session->home, keep, &argv, &env));
-    assert_int_equal(argv.len + env.len, 0);
-    assert_true(snapshot_use(session->snapshot, login, session->home, keep, &argv, &env));
+    session->argv[1] = (char *)"-c";
+    assert_false(is_used(session, &failure));
+    assert_null(failure);
+    session->argv[1] = (char *)"-lc";
+    assert_true(snapshots_use(session->snapshots, &session->request, &argv, &env, &failure));
+    assert_null(failure);
     check_output(session, &argv, &env, "hi\nb\n");
-    snapshot_free(session->snapshot);
+    session->request.cwd = "/";
+    assert_false(is_used(session, &failure));
 }
 
 /* Fails with the words. */
 static void check_failure(struct session *session, const char *words)
 {
-    char *const login[] = {(char *)"/bin/bash", (char *)"-lc", (char *)"a", NULL};
-    char *const keep[] = {NULL};
-    AUTO(strv_done) struct strv argv = {0};
-    AUTO(strv_done) struct strv env = {0};
+    const struct err *failure;
 
     take(session);
-    assert_non_null(snapshot_failure(session->snapshot));
-    assert_contains(snapshot_failure(session->snapshot)->msg, words);
-    assert_false(snapshot_is_ready(session->snapshot));
-    assert_false(snapshot_use(session->snapshot, login, session->home, keep, &argv, &env));
-    snapshot_free(session->snapshot);
+    assert_false(is_used(session, &failure));
+    assert_non_null(failure);
+    assert_contains(failure->msg, words);
 }
 
 static void start_up_files_may_fail(void **state)
@@ -164,7 +193,7 @@ static void what_cannot_be_read_again_is_not_used(void **state)
     check_failure(*state, "cannot read its own state");
 }
 
-/* The start-up file waits for somebody who never comes. */
+/* The start-up file waits for a writer that never comes. */
 static void write_endless(const struct session *session, const char *name)
 {
     AUTO_FREE char *fifo = path_join(session->home, "fifo");
@@ -178,13 +207,14 @@ static void start_up_files_may_take_too_long(void **state)
     struct session *session = *state;
 
     write_endless(session, ".bash_profile");
-    session->options.job.timeout_ns = CLOCK_NS_PER_S / 10;
+    session->request.timeout_ns = CLOCK_NS_PER_S / 10;
     check_failure(session, "take too long");
 }
 
 static void zsh_does_without_them_then(void **state)
 {
     struct session *session = *state;
+    const struct err *failure;
 
     if (access("/bin/zsh", X_OK)) {
         print_message("/bin/zsh is not installed (scripts/deps)\n");
@@ -193,12 +223,11 @@ static void zsh_does_without_them_then(void **state)
         skip();
     }
     write_endless(session, ".zprofile");
-    session->options.shell = "/bin/zsh";
-    session->options.job.timeout_ns = 2 * CLOCK_NS_PER_S; /* enough for what does not wait */
+    session->argv[0] = (char *)"/bin/zsh";
+    session->request.timeout_ns = 2 * CLOCK_NS_PER_S; /* enough for what does not wait */
     take(session);
-    assert_null(snapshot_failure(session->snapshot));
-    assert_true(snapshot_is_ready(session->snapshot));
-    snapshot_free(session->snapshot);
+    assert_true(is_used(session, &failure));
+    assert_null(failure);
 }
 
 static void a_state_may_be_too_large(void **state)
@@ -211,21 +240,21 @@ static void a_state_may_be_too_large(void **state)
 static void other_shells_have_none(void **state)
 {
     struct session *session = *state;
-    struct err err;
+    const struct err *failure;
 
-    session->options.shell = "/usr/bin/fish";
-    assert_null(snapshot_start(&session->options, &err));
-    assert_int_equal(err.code, ERR_UNSUPPORTED);
+    session->argv[0] = (char *)"/usr/bin/fish";
+    assert_false(is_used(session, &failure));
+    assert_null(failure);
+    assert_int_equal(session->holds, 0);
 }
 
 static void it_may_be_freed_in_the_middle(void **state)
 {
     struct session *session = *state;
-    struct err err;
+    const struct err *failure;
 
-    session->snapshot = snapshot_start(&session->options, &err);
-    assert_non_null(session->snapshot);
-    snapshot_free(session->snapshot);
+    assert_false(is_used(session, &failure));
+    assert_int_equal(session->holds, 1); /* freed by the teardown, which looks at the holds */
 }
 
 /* A uid without an account has one, too. */
@@ -257,105 +286,50 @@ static void a_command_gets_the_shell_of_its_environment(void **state)
 
 /* --- several of them --- */
 
-struct sharing {
-    struct session *session;
-    struct snapshots *snapshots;
-    int holds;
-    bool is_over;
-};
-
-static void on_hold(void *data)
-{
-    ((struct sharing *)data)->holds++;
-}
-
-static void on_release(void *data)
-{
-    struct sharing *sharing = data;
-
-    sharing->holds--;
-    sharing->is_over = true;
-}
-
-/* Whether a snapshot is used for a command in this place, with this environment. */
-static bool is_used(struct sharing *sharing, uint64_t place, char *const *env,
-                    const struct err **ret_failure)
-{
-    char *const login[] = {(char *)"/bin/bash", (char *)"-lc", (char *)"true", NULL};
-    char *const keep[] = {NULL};
-    AUTO(strv_done) struct strv argv = {0};
-    AUTO(strv_done) struct strv added = {0};
-    const struct snapshot_request request = {
-        .argv = login,
-        .cwd = sharing->session->home,
-        .number = place,
-        .sandbox = sharing->session->options.job.sandbox,
-        .env = env,
-        .keep = keep,
-        .hold = on_hold,
-        .release = on_release,
-        .data = sharing,
-    };
-
-    return snapshots_use(sharing->snapshots, &request, &argv, &added, ret_failure);
-}
-
-static void wait_for_it(struct sharing *sharing)
-{
-    struct err err;
-
-    sharing->is_over = false;
-    assert_int_equal(loop_run(sharing->session->loop, &sharing->is_over, &err), 0);
-}
-
 static void one_is_for_commands_that_are_alike(void **state)
 {
-    struct sharing sharing = {.session = *state};
-    char *const *env = sharing.session->options.job.env;
+    struct session *session = *state;
     AUTO(strv_done) struct strv other = {0};
     const struct err *failure;
 
-    sharing.snapshots = snapshots_new(sharing.session->loop);
-    strv_push_all(&other, env);
+    strv_push_all(&other, session->request.env);
     strv_push(&other, "SECRET=x");
-    assert_false(is_used(&sharing, 1, env, &failure));
-    assert_int_equal(sharing.holds, 1);
-    assert_false(is_used(&sharing, 1, env, &failure)); /* not yet */
-    assert_int_equal(sharing.holds, 1);
-    wait_for_it(&sharing);
-    assert_int_equal(sharing.holds, 0);
-    assert_true(is_used(&sharing, 1, env, &failure));
+    assert_false(is_used(session, &failure));
+    assert_int_equal(session->holds, 1);
+    assert_false(is_used(session, &failure)); /* not yet */
+    assert_int_equal(session->holds, 1);
+    wait_for_it(session);
+    assert_int_equal(session->holds, 0);
+    assert_true(is_used(session, &failure));
     assert_null(failure);
-    assert_false(is_used(&sharing, 2, env, &failure));
-    assert_false(is_used(&sharing, 1, strv_view(&other), &failure));
-    assert_true(is_used(&sharing, 1, env, &failure));
-    assert_int_equal(sharing.holds, 2);
-    for (uint64_t place = 10; place < 30; place++) /* pushes out everything before */
-        assert_false(is_used(&sharing, place, env, &failure));
-    assert_int_equal(sharing.holds, 16);
-    assert_false(is_used(&sharing, 1, env, &failure));
-    snapshots_free(sharing.snapshots);
-    assert_int_equal(sharing.holds, 0);
+    session->request.number = 2;
+    assert_false(is_used(session, &failure));
+    session->request.number = 1;
+    session->request.env = strv_view(&other);
+    assert_false(is_used(session, &failure));
+    session->request.env = strv_view(&session->env);
+    assert_true(is_used(session, &failure));
+    assert_int_equal(session->holds, 2);
+    for (session->request.number = 10; session->request.number < 30; session->request.number++)
+        assert_false(is_used(session, &failure)); /* pushes out everything before */
+    assert_int_equal(session->holds, 16);
+    session->request.number = 1;
+    assert_false(is_used(session, &failure));
 }
 
 static void a_failure_is_told_once(void **state)
 {
-    struct sharing sharing = {.session = *state};
-    char *const *env = sharing.session->options.job.env;
+    struct session *session = *state;
     const struct err *failure;
 
-    support_write(sharing.session->home, ".bash_profile", "exit 3\n");
-    sharing.snapshots = snapshots_new(sharing.session->loop);
-    assert_false(is_used(&sharing, 1, env, &failure));
-    assert_null(failure);
-    wait_for_it(&sharing);
-    assert_false(is_used(&sharing, 1, env, &failure));
+    support_write(session->home, ".bash_profile", "exit 3\n");
+    take(session);
+    assert_false(is_used(session, &failure));
     assert_non_null(failure);
     assert_contains(failure->msg, "fail");
-    assert_false(is_used(&sharing, 1, env, &failure));
+    assert_false(is_used(session, &failure));
     assert_null(failure);
-    assert_int_equal(sharing.holds, 0); /* and it is not tried again */
-    snapshots_free(sharing.snapshots);
+    assert_int_equal(session->holds, 0); /* and it is not tried again */
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
