@@ -132,17 +132,7 @@ static json_t *key_words(char *const *words)
     return json;
 }
 
-/* The words of the one plain command of a script, with nothing left to expand; NULL when it is
- * anything else. */
-static const struct shell_command *only_command(const struct shell_script *script)
-{
-    const struct shell_command *command = script->commands.items;
-
-    if (script->opaque || script->commands.len != 1 || command->exact != command->words.len)
-        return NULL;
-    return command;
-}
-
+/* A script of one plain command, with nothing left to expand, is that command. */
 static json_t *key_command(char *const *argv)
 {
     const char *text = argv[0] ? shell_wrapper_script(argv) : NULL;
@@ -152,8 +142,8 @@ static json_t *key_command(char *const *argv)
     if (!text)
         return json_pack("{s:o}", "argv", key_words(argv));
     shell_script_parse(text, strlen(text), &script);
-    command = only_command(&script);
-    if (command)
+    command = script.commands.items;
+    if (!script.opaque && script.commands.len == 1 && command->exact == command->words.len)
         return json_pack("{s:o}", "argv", key_words(strv_view(&command->words)));
     return json_pack("{s:o, s:o}", "flag", key_word(argv[1]), "script", key_word(text));
 }
@@ -185,12 +175,6 @@ static char *key_of(const struct approval_call *call, json_t *subject)
     return json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
 }
 
-static char *command_key(const struct approval_call *call)
-{
-    return key_of(call, json_pack("{s:o, s:o}", "command", key_command(call->argv), "cwd",
-                                  key_word(call->cwd)));
-}
-
 static void file_keys(const struct approval_call *call, struct strv *ret)
 {
     size_t len = 0;
@@ -212,19 +196,15 @@ void approval_keys(const struct approval_call *call, struct strv *ret)
     if (call->patched)
         file_keys(call, ret);
     else
-        strv_push_take(ret, command_key(call));
+        strv_push_take(ret, key_of(call, json_pack("{s:o, s:o}", "command", key_command(call->argv),
+                                                   "cwd", key_word(call->cwd))));
 }
 
 /* --- for people --- */
 
-static bool is_plain_word(const char *word)
-{
-    return *word && !word[strcspn(word, " \t\n\"'\\$`;&|<>()*?[]#~!{}")];
-}
-
 static void add_word(struct buf *text, const char *word)
 {
-    if (is_plain_word(word)) {
+    if (*word && !word[strcspn(word, " \t\n\"'\\$`;&|<>()*?[]#~!{}")]) {
         buf_append_str(text, word);
         return;
     }

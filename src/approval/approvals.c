@@ -11,35 +11,32 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/json.h"
+#include "base/list.h"
 #include "base/str.h"
 #include "loop/loop.h"
 
 struct approval_wait {
+    struct list link;
     struct open_question *question;
     void (*on_answer)(void *data, const struct approval_answer *answer);
     void *data;
 };
 
 struct open_question {
+    struct list link;
     struct approvals *approvals;
     struct approval_request question;
-    struct approval_wait **waits;
-    size_t len;
-    size_t cap;
-    size_t approver; /* index of the one that has it; the number of approvers when none has */
-    struct loop_timer *begin; /* until the first approver has it */
+    struct list waits;
+    struct approver *approver; /* that has it; NULL: none yet, or none any more */
+    struct loop_timer *begin;  /* until the first approver has it */
     struct loop_timer *timeout;
 };
 
 struct approvals {
     struct loop *loop;
     uint64_t timeout_ns;
-    struct approver **approvers;
-    size_t askers_len;
-    size_t askers_cap;
-    struct open_question **open;
-    size_t open_len;
-    size_t open_cap;
+    struct list approvers; /* in the order in which they are asked */
+    struct list open;
     struct strv granted; /* keys */
     uint64_t last_id;
 };
@@ -53,27 +50,34 @@ struct approvals *approvals_new(struct loop *loop, uint64_t timeout_ns)
     return approvals;
 }
 
+static void wait_free(struct approval_wait *wait)
+{
+    list_remove(&wait->link);
+    free(wait);
+}
+
 static void open_free(struct open_question *open)
 {
+    list_remove(&open->link);
     loop_timer_free(open->begin);
     loop_timer_free(open->timeout);
     approval_request_done(&open->question);
-    for (size_t i = 0; i < open->len; i++)
-        free(open->waits[i]);
-    free(open->waits);
+    while (!list_is_empty(&open->waits))
+        wait_free(list_first(&open->waits, struct approval_wait, link));
     free(open);
 }
 
 void approvals_free(struct approvals *approvals)
 {
+    struct approver *approver;
+    struct approver *next;
+
     if (!approvals)
         return;
-    for (size_t i = 0; i < approvals->open_len; i++)
-        open_free(approvals->open[i]);
-    for (size_t i = 0; i < approvals->askers_len; i++)
-        approvals->approvers[i]->free(approvals->approvers[i]);
-    free(approvals->open);
-    free(approvals->approvers);
+    while (!list_is_empty(&approvals->open))
+        open_free(list_first(&approvals->open, struct open_question, link));
+    list_for_each_safe(approver, next, &approvals->approvers, link)
+        approver->free(approver);
     strv_done(&approvals->granted);
     free(approvals);
 }
@@ -81,9 +85,7 @@ void approvals_free(struct approvals *approvals)
 void approvals_add_approver(struct approvals *approvals, struct approver *approver)
 {
     approver->approvals = approvals;
-    approvals->approvers = alloc_grow(approvals->approvers, approvals->askers_len,
-                                      &approvals->askers_cap, sizeof *approvals->approvers);
-    approvals->approvers[approvals->askers_len++] = approver;
+    list_append(&approvals->approvers, &approver->link);
 }
 
 bool approvals_has(const struct approvals *approvals, const struct strv *keys)
@@ -96,46 +98,26 @@ bool approvals_has(const struct approvals *approvals, const struct strv *keys)
 
 /* --- ending --- */
 
-static void open_remove(struct open_question *open)
-{
-    struct approvals *approvals = open->approvals;
-    size_t at = 0;
-
-    while (approvals->open[at] != open)
-        at++;
-    approvals->open_len--;
-    for (; at < approvals->open_len; at++)
-        approvals->open[at] = approvals->open[at + 1];
-}
-
 /* The approver that has it need not answer any more. */
 static void open_withdraw(struct open_question *open)
 {
-    struct approvals *approvals = open->approvals;
-
-    if (open->approver < approvals->askers_len && !open->begin) {
-        struct approver *approver = approvals->approvers[open->approver];
-
-        approver->withdraw(approver, open->question.id);
-    }
-}
-
-static void grant(struct approvals *approvals, const struct strv *keys)
-{
-    for (size_t i = 0; i < keys->len; i++)
-        if (!strv_has(&approvals->granted, keys->items[i]))
-            strv_push(&approvals->granted, keys->items[i]);
+    if (open->approver && !open->begin)
+        open->approver->withdraw(open->approver, open->question.id);
 }
 
 /* Calls all that wait, and frees the question. */
 static void open_finish(struct open_question *open, const struct approval_answer *answer)
 {
-    open_remove(open);
-    if (answer->decision == APPROVAL_FOR_SESSION)
-        grant(open->approvals, &open->question.keys);
-    while (open->len) {
-        struct approval_wait *wait = open->waits[--open->len];
+    struct strv *granted = &open->approvals->granted;
+    const struct strv *keys = &open->question.keys;
+    struct approval_wait *wait;
 
+    list_remove(&open->link);
+    for (size_t i = 0; answer->decision == APPROVAL_FOR_SESSION && i < keys->len; i++)
+        if (!strv_has(granted, keys->items[i]))
+            strv_push(granted, keys->items[i]);
+    while ((wait = list_last(&open->waits, struct approval_wait, link))) {
+        list_remove(&wait->link);
         wait->on_answer(wait->data, answer);
         free(wait);
     }
@@ -146,14 +128,12 @@ static void open_finish(struct open_question *open, const struct approval_answer
 
 static void open_ask_next(struct open_question *open)
 {
-    static const struct approval_answer nobody = {.decision = APPROVAL_DENIED, .by = "nobody"};
-    struct approvals *approvals = open->approvals;
+    static const struct approval_answer no = {.decision = APPROVAL_DENIED, .by = "nobody"};
 
-    if (open->approver < approvals->askers_len)
-        approvals->approvers[open->approver]->ask(approvals->approvers[open->approver],
-                                                  &open->question);
+    if (open->approver)
+        open->approver->ask(open->approver, &open->question);
     else
-        open_finish(open, &nobody);
+        open_finish(open, &no);
 }
 
 static void on_begin(void *data)
@@ -161,6 +141,7 @@ static void on_begin(void *data)
     struct open_question *open = data;
 
     loop_timer_free(TAKE_PTR(open->begin));
+    open->approver = list_first(&open->approvals->approvers, struct approver, link);
     open_ask_next(open);
 }
 
@@ -181,25 +162,24 @@ static bool is_same_list(const struct strv *a, const struct strv *b)
     return a->len == b->len;
 }
 
-/* Who is asked sees a patch, and its keys say only which files it is of. */
-static bool is_same_call(const struct approval_request *a, const struct approval_request *b)
-{
-    return is_same_list(&a->argv, &b->argv) && str_eq(a->cwd, b->cwd);
-}
-
 /* An open question with the same meaning: a yes to it covers this one, too. */
 static struct open_question *find_same(const struct approvals *approvals,
                                        const struct approval_request *question)
 {
-    for (size_t i = 0; i < approvals->open_len && question->keys.len; i++) {
-        const struct approval_request *other = &approvals->open[i]->question;
+    struct open_question *open;
 
-        if (other->kind == question->kind && other->offers == question->offers &&
-            is_same_list(&other->keys, &question->keys) &&
-            (!question->is_wider || is_same_call(other, question)) &&
-            is_same_list(&other->proposal, &question->proposal) &&
-            str_eq(other->covers, question->covers))
-            return approvals->open[i];
+    list_for_each(open, &approvals->open, link) {
+        const struct approval_request *other = &open->question;
+
+        if (!question->keys.len || other->kind != question->kind ||
+            other->offers != question->offers || !is_same_list(&other->keys, &question->keys) ||
+            !is_same_list(&other->proposal, &question->proposal) ||
+            !str_eq(other->covers, question->covers))
+            continue;
+        /* Who is asked sees a patch, and its keys say only which files it is of. */
+        if (!question->is_wider ||
+            (is_same_list(&other->argv, &question->argv) && str_eq(other->cwd, question->cwd)))
+            return open;
     }
     return NULL;
 }
@@ -232,9 +212,7 @@ static struct open_question *open_new(struct approvals *approvals,
         open->timeout = loop_timer_new(approvals->loop, on_timeout, open);
         loop_timer_start(open->timeout, approvals->timeout_ns);
     }
-    approvals->open = alloc_grow(approvals->open, approvals->open_len, &approvals->open_cap,
-                                 sizeof *approvals->open);
-    approvals->open[approvals->open_len++] = open;
+    list_append(&approvals->open, &open->link);
     return open;
 }
 
@@ -250,24 +228,18 @@ approvals_ask(struct approvals *approvals, struct approval_request *question,
     else
         open = open_new(approvals, question);
     *wait = (struct approval_wait){.question = open, .on_answer = on_answer, .data = data};
-    open->waits = alloc_grow(open->waits, open->len, &open->cap, sizeof *open->waits);
-    open->waits[open->len++] = wait;
+    list_append(&open->waits, &wait->link);
     return wait;
 }
 
 void approvals_leave(struct approval_wait *wait)
 {
     struct open_question *open = wait->question;
-    size_t at = 0;
 
-    while (open->waits[at] != wait)
-        at++;
-    open->waits[at] = open->waits[--open->len];
-    free(wait);
-    if (open->len)
+    wait_free(wait);
+    if (!list_is_empty(&open->waits))
         return;
     open_withdraw(open);
-    open_remove(open);
     open_free(open);
 }
 
@@ -275,16 +247,12 @@ void approvals_leave(struct approval_wait *wait)
 
 static struct open_question *open_find(const struct approvals *approvals, const char *id)
 {
-    for (size_t i = 0; i < approvals->open_len; i++)
-        if (str_eq(approvals->open[i]->question.id, id))
-            return approvals->open[i];
-    return NULL;
-}
+    struct open_question *open;
 
-/* What a question need not offer: a no is always possible. */
-static bool is_possible(const struct approval_request *question, enum approval_decision decision)
-{
-    return !approval_decision_is_yes(decision) || approval_offers(question, decision);
+    list_for_each(open, &approvals->open, link)
+        if (str_eq(open->question.id, id))
+            return open;
+    return NULL;
 }
 
 int approvals_answer(struct approvals *approvals, const char *id, struct approval_answer *answer,
@@ -296,7 +264,9 @@ int approvals_answer(struct approvals *approvals, const char *id, struct approva
     *answer = (struct approval_answer){0};
     if (!open)
         return err_set(err, ERR_NOT_FOUND, "there is no open question \"%s\"", id);
-    if (!is_possible(&open->question, taken.decision))
+    /* a no need not be offered */
+    if (approval_decision_is_yes(taken.decision) &&
+        !approval_offers(&open->question, taken.decision))
         return err_set(err, ERR_INVALID, "the question \"%s\" does not offer \"%s\"", id,
                        approval_decision_name(taken.decision));
     open_withdraw(open);
@@ -310,15 +280,17 @@ void approvals_pass(struct approvals *approvals, const char *id)
 
     if (!open)
         return;
-    open->approver++;
+    open->approver =
+        list_item(list_after(&approvals->approvers, &open->approver->link), struct approver, link);
     open_ask_next(open);
 }
 
 json_t *approvals_to_json(const struct approvals *approvals)
 {
     json_t *json = json_array();
+    const struct open_question *open;
 
-    for (size_t i = 0; i < approvals->open_len; i++)
-        json_array_append_new(json, approval_request_to_json(&approvals->open[i]->question));
+    list_for_each(open, &approvals->open, link)
+        json_array_append_new(json, approval_request_to_json(&open->question));
     return json;
 }

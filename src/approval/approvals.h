@@ -11,6 +11,7 @@
 #pragma once
 
 #include "approval/approval.h"
+#include "base/list.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,7 +29,8 @@ struct approver {
     /* Takes a question back that it was asked: another has answered, or no command waits. */
     void (*withdraw)(struct approver *approver, const char *id);
     void (*free)(struct approver *approver);
-    struct approvals *approvals; /* filled in by approvals_add_approver() */
+    struct approvals *approvals; /* theirs, filled in by approvals_add_approver() */
+    struct list link;
 };
 
 /* `timeout_ns` for each question; 0: no limit. Never NULL. */

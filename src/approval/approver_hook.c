@@ -6,6 +6,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/list.h"
 #include "base/str.h"
 #include "job/job_run.h"
 #include "output/output.h"
@@ -25,12 +26,12 @@ struct approver_hook {
     uint64_t deadline_ns;
     struct access_map access;
     struct sandbox *sandbox;
-    struct hook_run *runs; /* those that are asked now */
+    struct list runs; /* those that are asked now */
 };
 
 struct hook_run {
+    struct list link;
     struct approver_hook *hook;
-    struct hook_run *next;
     const struct approval_request *question;
     struct job_run_options options;
     struct job_run *run;
@@ -40,11 +41,7 @@ struct hook_run {
 
 static void run_free(struct hook_run *run)
 {
-    struct hook_run **slot = &run->hook->runs;
-
-    while (*slot != run)
-        slot = &(*slot)->next;
-    *slot = run->next;
+    list_remove(&run->link);
     job_run_free(run->run);
     free(run->input);
     free(run);
@@ -160,8 +157,7 @@ static void hook_ask(struct approver *approver, const struct approval_request *q
     struct err ignored;
 
     run_init(run, hook, question);
-    run->next = hook->runs;
-    hook->runs = run;
+    list_add(&hook->runs, &run->link);
     run->run = job_run_start(&run->options, &err);
     if (run->run)
         return;
@@ -173,8 +169,9 @@ static void hook_ask(struct approver *approver, const struct approval_request *q
 static void hook_withdraw(struct approver *approver, const char *id)
 {
     struct approver_hook *hook = (struct approver_hook *)approver;
+    struct hook_run *run;
 
-    for (struct hook_run *run = hook->runs; run; run = run->next)
+    list_for_each(run, &hook->runs, link)
         if (str_eq(run->question->id, id)) {
             run_free(run);
             return;
@@ -185,8 +182,8 @@ static void hook_free(struct approver *approver)
 {
     struct approver_hook *hook = (struct approver_hook *)approver;
 
-    while (hook->runs)
-        run_free(hook->runs);
+    while (!list_is_empty(&hook->runs))
+        run_free(list_first(&hook->runs, struct hook_run, link));
     sandbox_free(hook->sandbox);
     access_map_done(&hook->access);
     free(hook->program);

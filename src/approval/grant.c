@@ -23,35 +23,29 @@ void grant_done(struct grant *grant)
     *grant = (struct grant){0};
 }
 
-/* The path itself, or the first directory above that is there. Caller frees; NULL when that is the
- * root directory, which is not given away in passing. */
-static char *nearest_there(const char *path)
+/* What a yes to the path would open, since that is what has to be shown: a link of a hostile
+ * repository, or /proc/PID/cwd, has one name and opens another place. Where the path itself is not
+ * there it is the first directory above that is; `*ret_rest` is what follows. Caller frees; NULL for
+ * the root directory, which is not given away in passing. */
+static char *true_place(const char *path, const char **ret_rest)
 {
-    char *at = alloc_str(path);
+    AUTO_FREE char *there = alloc_str(path);
+    AUTO_FREE char *real = NULL;
 
-    while (path_depth(at) > 0) {
+    while (path_depth(there) > 0) {
         enum fd_kind kind;
         struct err ignored;
         char *parent;
 
-        if (fd_kind_at(AT_FDCWD, at, &kind, &ignored) == 0 && kind != FD_MISSING)
-            return at;
-        parent = path_parent(at);
-        free(at);
-        at = parent;
+        if (fd_kind_at(AT_FDCWD, there, &kind, &ignored) == 0 && kind != FD_MISSING) {
+            real = realpath(there, NULL);
+            break;
+        }
+        parent = path_parent(there);
+        free(there);
+        there = parent;
     }
-    free(at);
-    return NULL;
-}
-
-/* What a yes to the path would open, since that is what has to be shown: a link of a hostile
- * repository, or /proc/PID/cwd, has one name and opens another place. Caller frees; NULL as above.
- */
-static char *true_place(const char *path)
-{
-    AUTO_FREE char *there = nearest_there(path);
-    AUTO_FREE char *real = there ? realpath(there, NULL) : NULL;
-
+    *ret_rest = path + strlen(there);
     return real && path_depth(real) > 0 ? TAKE_PTR(real) : NULL;
 }
 
@@ -71,28 +65,21 @@ static bool is_out_of_bounds(const struct grant_bounds *bounds, const char *path
     return is_own(bounds->own_paths, path) || (entry && entry->access == ACCESS_DENY);
 }
 
-/* Where the path leads, also when its end is not there yet. Caller frees; NULL for the root directory.
- */
-static char *settled_path(const char *path)
-{
-    AUTO_FREE char *there = nearest_there(path);
-    AUTO_FREE char *real = there ? realpath(there, NULL) : NULL;
-
-    return real && path_depth(real) > 0 ? alloc_strf("%s%s", real, path + strlen(there)) : NULL;
-}
-
 int overlay_settle(struct profile_overlay *overlay, char *const *own_paths, struct err *err)
 {
     for (size_t i = 0; i < overlay->entries.len; i++) {
         struct profile_entry *entry = &overlay->entries.items[i];
+        AUTO_FREE char *place = NULL;
+        const char *rest;
         char *settled;
 
         if (entry->path_kind != PROFILE_PATH_LITERAL || entry->access == ACCESS_DENY)
             continue;
-        settled = settled_path(entry->path);
-        if (!settled)
+        place = true_place(entry->path, &rest);
+        if (!place)
             return err_set(err, ERR_FORBIDDEN, "%s leads to the root directory, or nowhere",
                            entry->path);
+        settled = alloc_strf("%s%s", place, rest);
         free(entry->path);
         entry->path = settled;
         if (is_own(own_paths, settled))
@@ -114,7 +101,8 @@ static bool add_path(const struct denial *denial, const struct grant_bounds *bou
                      struct profile_overlay *overlay)
 {
     enum access wanted = denial->operation == DENIAL_WRITE ? ACCESS_WRITE : ACCESS_READ;
-    AUTO_FREE char *path = true_place(denial->path);
+    const char *rest;
+    AUTO_FREE char *path = true_place(denial->path, &rest);
     static char origin[] = "an approval";
     struct profile_entry added = {
         .path_kind = PROFILE_PATH_LITERAL, .access = wanted, .path = path, .origin = origin};

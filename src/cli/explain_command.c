@@ -10,7 +10,6 @@
 #include "cli/rules.h"
 #include "cli/settings.h"
 #include "executor/execution.h"
-#include "executor/execution_decision.h"
 #include "patch/call.h"
 #include "rules/rules.h"
 

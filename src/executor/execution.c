@@ -21,7 +21,6 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "denial/denial.h"
-#include "executor/execution_decision.h"
 #include "job/result_json.h"
 #include "loop/loop.h"
 #include "policy/profile.h"
@@ -156,22 +155,18 @@ static void on_output(void *data, enum stream stream, const char *bytes, size_t 
         job->on_output(job->data, stream, bytes, len, offset);
 }
 
-static void tell_denials(struct execution *execution, const struct denials *denials)
-{
-    for (size_t i = 0; i < denials->len; i++)
-        emit(execution,
-             &(struct execution_event){.kind = EXECUTION_DENIED, .denial = &denials->items[i]});
-}
-
 static void on_over(void *data)
 {
     struct execution *execution = data;
     struct execution_result *result = &execution->result;
     struct execution_attempt *attempt = &result->attempts[result->attempts_len++];
+    const struct denials *denials = &attempt->result.denials;
 
     job_run_take(execution->run, &attempt->result);
     job_run_free(TAKE_PTR(execution->run));
-    tell_denials(execution, &attempt->result.denials);
+    for (size_t i = 0; i < denials->len; i++)
+        emit(execution,
+             &(struct execution_event){.kind = EXECUTION_DENIED, .denial = &denials->items[i]});
     if (result->attempts_len < EXECUTION_ATTEMPTS_MAX && attempt->result.end == JOB_RUN_DENIED &&
         !attempt->result.process->signal && attempt->where != RUN_UNCONFINED)
         ask_again(execution);
@@ -245,15 +240,27 @@ static struct workspace *workspace_for(struct execution *execution, enum run_whe
     return own;
 }
 
-/* `words`, taken over, say what it gets beyond its profile. */
-static void attempt(struct execution *execution, enum run_where where, char *words)
+/* The first one, or, when there was one, the second, with what has been granted since. */
+static void attempt(struct execution *execution, enum run_where where)
 {
+    static const struct profile_overlay nothing;
     const struct execution_options *options = execution->options;
     struct execution_result *result = &execution->result;
-    AUTO_FREE char *widened = words;
+    struct profile_overlay *widened = &execution->widened;
+    AUTO_FREE char *words = NULL;
     struct workspace *workspace = NULL;
     struct err err;
 
+    profile_overlay_done(widened);
+    *widened = nothing;
+    if (where == RUN_WIDENED) {
+        profile_overlay_merge(options->additional ? options->additional : &nothing,
+                              &execution->grant.overlay, widened);
+        words = overlay_words(widened);
+    }
+    if (result->attempts_len)
+        emit(execution, &(struct execution_event){.kind = EXECUTION_RETRIED,
+                                                  .words = words ? words : "no sandbox"});
     if (execution->is_cancelled)
         err_set(&err, ERR_FORBIDDEN, "it was cancelled before it began");
     else
@@ -272,43 +279,7 @@ static void attempt(struct execution *execution, enum run_where where, char *wor
         return;
     }
     result->attempts[result->attempts_len].where = where;
-    result->attempts[result->attempts_len].widened = TAKE_PTR(widened);
-}
-
-/* What a command gets by its own call. */
-static char *additional_words(const struct execution *execution)
-{
-    bool has_any = execution->requirement.where == RUN_WIDENED;
-
-    return has_any ? overlay_words(execution->options->additional) : NULL;
-}
-
-static void run_first(struct execution *execution)
-{
-    static const struct profile_overlay nothing;
-
-    if (execution->requirement.where == RUN_WIDENED)
-        profile_overlay_merge(execution->options->additional, &nothing, &execution->widened);
-    attempt(execution, execution->requirement.where, additional_words(execution));
-}
-
-static void run_again(struct execution *execution, enum run_where where)
-{
-    static const struct profile_overlay nothing;
-    const struct profile_overlay *additional = execution->options->additional;
-    bool is_confined = where != RUN_UNCONFINED;
-    char *words = NULL;
-
-    profile_overlay_done(&execution->widened);
-    execution->widened = (struct profile_overlay){0};
-    if (is_confined) {
-        profile_overlay_merge(additional ? additional : &nothing, &execution->grant.overlay,
-                              &execution->widened);
-        words = overlay_words(&execution->widened);
-    }
-    emit(execution, &(struct execution_event){.kind = EXECUTION_RETRIED,
-                                              .words = words ? words : "no sandbox"});
-    attempt(execution, where, words);
+    result->attempts[result->attempts_len].widened = TAKE_PTR(words);
 }
 
 /* --- words --- */
@@ -417,7 +388,7 @@ static void on_first_answer(void *data, const struct approval_answer *answer)
         return;
     }
     execution->was_approved = true;
-    run_first(execution);
+    attempt(execution, execution->requirement.where);
 }
 
 static bool can_last(const struct execution *execution)
@@ -430,21 +401,16 @@ static unsigned yes_offers(const struct execution *execution)
     return 1u << APPROVAL_APPROVED | (can_last(execution) ? 1u << APPROVAL_FOR_SESSION : 0);
 }
 
-/* Whether nothing will hold the command, wherever it is said to run. */
-static bool is_unconfined(const struct execution *execution)
-{
-    enum confinement held_by = execution_confinement(execution->options->workspace);
-
-    return execution->requirement.where == RUN_UNCONFINED || held_by == CONFINEMENT_NONE ||
-           held_by == CONFINEMENT_MISSING;
-}
-
 static char *first_covers(const struct execution *execution)
 {
     const struct execution_options *options = execution->options;
-    AUTO_FREE char *widened = additional_words(execution);
+    enum run_where where = execution->requirement.where;
+    enum confinement held_by = execution_confinement(options->workspace);
+    AUTO_FREE char *widened = where == RUN_WIDENED ? overlay_words(options->additional) : NULL;
     const struct approval_scope scope = {
-        .where = is_unconfined(execution) ? RUN_UNCONFINED : execution->requirement.where,
+        /* whether nothing will hold the command, wherever it is said to run */
+        .where =
+            held_by == CONFINEMENT_NONE || held_by == CONFINEMENT_MISSING ? RUN_UNCONFINED : where,
         .profile = options->workspace->profile_name,
         .widened = widened,
         .covers_retry = execution_retry_is_covered(options),
@@ -493,9 +459,9 @@ static void on_second_answer(void *data, const struct approval_answer *answer)
     if (!approval_decision_is_yes(answer->decision))
         finish(execution, EXECUTION_RAN, NULL);
     else if (answer->decision == APPROVAL_UNCONFINED)
-        run_again(execution, RUN_UNCONFINED);
+        attempt(execution, RUN_UNCONFINED);
     else
-        run_again(execution, RUN_WIDENED);
+        attempt(execution, RUN_WIDENED);
 }
 
 static struct approval_request second_question(const struct execution *execution, unsigned ways)
@@ -553,12 +519,12 @@ static void ask_again(struct execution *execution)
     if (has_grant)
         set_retry_keys(execution);
     if (ways & EXECUTION_RETRY_AGREED) {
-        run_again(execution, has_grant ? RUN_WIDENED : RUN_UNCONFINED);
+        attempt(execution, has_grant ? RUN_WIDENED : RUN_UNCONFINED);
         return;
     }
     if (has_grant && approvals_has(options->approvals, &execution->keys)) {
         answer_by_session(execution);
-        run_again(execution, RUN_WIDENED);
+        attempt(execution, RUN_WIDENED);
         return;
     }
     question = second_question(execution, ways);
@@ -567,30 +533,27 @@ static void ask_again(struct execution *execution)
 
 /* --- deciding --- */
 
-static void decide(struct execution *execution)
-{
-    execution_keys(execution->options, &execution->keys);
-    execution_decide(execution->options, execution->rules, &execution->requirement);
-    execution->was_approved = execution->requirement.cause == REQUIREMENT_BY_APPROVAL;
-    if (execution->was_approved)
-        answer_by_session(execution);
-}
-
 static void on_begin(void *data)
 {
     struct execution *execution = data;
+    const struct execution_options *options = execution->options;
     struct requirement *requirement = &execution->requirement;
 
     /* Without rules there is nothing to forbid. */
-    if (!execution->is_cancelled && (execution->options->gate == EXECUTION_ASKS ||
-                                     (execution->rules && !rules_is_empty(execution->rules))))
-        decide(execution);
+    if (!execution->is_cancelled && (options->gate == EXECUTION_ASKS ||
+                                     (execution->rules && !rules_is_empty(execution->rules)))) {
+        execution_keys(options, &execution->keys);
+        execution_decide(options, execution->rules, requirement);
+        execution->was_approved = requirement->cause == REQUIREMENT_BY_APPROVAL;
+        if (execution->was_approved)
+            answer_by_session(execution);
+    }
     if (requirement->outcome == REQUIREMENT_FORBID)
         finish(execution, EXECUTION_FORBIDDEN, alloc_str(requirement->reason));
     else if (requirement->outcome == REQUIREMENT_ASK)
         ask_first(execution);
     else
-        run_first(execution);
+        attempt(execution, requirement->where);
 }
 
 static void load_rules(struct execution *execution)

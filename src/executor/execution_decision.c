@@ -1,12 +1,11 @@
-/* See execution_decision.h. Leaving the sandbox for a second attempt is what requirement_retry()
+/* What is decided about a command from its options alone. Leaving the sandbox for a second attempt is what requirement_retry()
  * decides, as Codex does. Widening it for one path is a smaller thing, so it may be asked about
  * whenever anything may; only under `never`, and under `granular` without such questions, the
  * denial stands. */
-#include "executor/execution_decision.h"
+#include "executor/execution.h"
 
 #include "approval/approvals.h"
 #include "base/auto.h"
-#include "executor/execution.h"
 #include "policy/profile.h"
 #include "workspace/finder.h"
 #include "workspace/rule_layers.h"
