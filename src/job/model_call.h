@@ -2,7 +2,6 @@
 #pragma once
 
 #include "job/model_calls.h"
-#include "job/yield.h"
 
 struct match;
 struct reader;

@@ -131,15 +131,6 @@ static void screen_save_cursor(struct screen *screen)
 
 /* --- tokens --- */
 
-static void show_text(struct screen *screen, const struct vt_token *token)
-{
-    size_t last = token->text[0] & 0x80 ? token->len : 1;
-
-    put_text(screen, token->text, token->len);
-    memcpy(screen->last, token->text + token->len - last, last);
-    screen->last_len = last;
-}
-
 static void show_control(struct screen *screen, char c)
 {
     const char text[] = {c, '\0'};
@@ -177,15 +168,6 @@ static void show_escape(struct screen *screen, const struct vt_token *token)
     }
 }
 
-static void show_alternate(struct screen *screen, unsigned mode, char final)
-{
-    work_add_screen(screen);
-    vterm_screen_enable_altscreen(screen->cells, 1);
-    if (final == 'h' && mode == 1049)
-        screen->saved = screen_cursor(screen);
-    put_csi(screen, "?", (unsigned[]){mode == 47 ? 1047 : mode, 0}, final);
-}
-
 static void show_private_mode(struct screen *screen, unsigned mode, char final)
 {
     switch (mode) {
@@ -203,34 +185,30 @@ static void show_private_mode(struct screen *screen, unsigned mode, char final)
     case 47:
     case 1047:
     case 1049:
-        show_alternate(screen, mode, final);
+        work_add_screen(screen);
+        vterm_screen_enable_altscreen(screen->cells, 1);
+        if (final == 'h' && mode == 1049)
+            screen->saved = screen_cursor(screen);
+        put_csi(screen, "?", (unsigned[]){mode == 47 ? 1047 : mode, 0}, final);
         break;
     default: /* mice, pasting, colours, double width, margins */
         break;
     }
 }
 
-static void show_mode(struct screen *screen, unsigned mode, char final)
-{
-    if (mode == 4)
-        screen->is_inserting = final == 'h';
-    if (mode == 4 || mode == 20)
-        put_csi(screen, "", (unsigned[]){mode, 0}, final);
-}
-
 static void show_modes(struct screen *screen, const struct vt_token *token)
 {
-    for (size_t i = 0; i < token->param_len; i++)
-        if (token->leader == '?')
-            show_private_mode(screen, token->params[i], token->final);
-        else if (!token->leader)
-            show_mode(screen, token->params[i], token->final);
-}
+    for (size_t i = 0; i < token->param_len; i++) {
+        unsigned mode = token->params[i];
 
-static void show_repeated(struct screen *screen, unsigned times)
-{
-    for (unsigned i = 0; screen->last_len && i < (times ? times : 1); i++)
-        put_text(screen, screen->last, screen->last_len);
+        if (token->leader == '?') {
+            show_private_mode(screen, mode, token->final);
+        } else if (!token->leader && (mode == 4 || mode == 20)) {
+            if (mode == 4)
+                screen->is_inserting = token->final == 'h';
+            put_csi(screen, "", (unsigned[]){mode, 0}, token->final);
+        }
+    }
 }
 
 /* ICH CUU CUD CUF CUB CNL CPL CHA CUP CHT ED EL IL DL DCH SU SD ECH CBT HPA HPR VPA VPR HVP TBC
@@ -242,7 +220,8 @@ static void show_plain_csi(struct screen *screen, const struct vt_token *token)
     if (strchr("@JLMPST", token->final))
         work_add_screen(screen);
     if (token->final == 'b')
-        show_repeated(screen, token->params[0]);
+        for (unsigned i = 0; screen->last_len && i < (token->params[0] ? token->params[0] : 1); i++)
+            put_text(screen, screen->last, screen->last_len);
     else if (token->final == 'J' && token->params[0] == 3)
         scrollback_clear(&screen->back);
     else if (token->final == 's')
@@ -273,7 +252,9 @@ static void screen_show(struct screen *screen, const struct vt_token *token)
     case VT_NONE:
         break;
     case VT_TEXT:
-        show_text(screen, token);
+        put_text(screen, token->text, token->len);
+        screen->last_len = token->text[0] & 0x80 ? token->len : 1;
+        memcpy(screen->last, token->text + token->len - screen->last_len, screen->last_len);
         break;
     case VT_CONTROL:
         show_control(screen, token->final);

@@ -34,15 +34,6 @@ static void give_control(struct vt_token *ret, char c)
 
 /* --- text --- */
 
-static size_t ascii_len(const char *bytes, size_t len)
-{
-    size_t n = 0;
-
-    while (n < len && n < VT_TEXT_MAX && bytes[n] >= ' ' && bytes[n] < DEL)
-        n++;
-    return n;
-}
-
 /* One byte more of a character that is not ASCII. Returns 0 when the byte is not part of it. */
 static size_t add_character_byte(struct vt *vt, char byte, struct vt_token *ret)
 {
@@ -72,8 +63,11 @@ static void escape_begin(struct vt *vt)
 
 static size_t next_of_text(struct vt *vt, const char *bytes, size_t len, struct vt_token *ret)
 {
-    size_t ascii = vt->text_len ? 0 : ascii_len(bytes, len);
+    size_t ascii = 0;
 
+    while (!vt->text_len && ascii < len && ascii < VT_TEXT_MAX && bytes[ascii] >= ' ' &&
+           bytes[ascii] < DEL)
+        ascii++;
     if (ascii)
         give_text(ret, bytes, ascii);
     else if (vt->text_len || (*bytes & 0x80))
@@ -117,20 +111,17 @@ static void step_escape(struct vt *vt, char c, struct vt_token *ret)
         give_sequence(vt, VT_ESCAPE, c, ret);
 }
 
-static void add_digit(struct vt_token *token, unsigned digit)
-{
-    unsigned *param = &token->params[token->param_len - 1];
-
-    if (token->param_len <= VT_PARAMS_MAX)
-        *param = *param * 10 + digit < VT_PARAM_LIMIT ? *param * 10 + digit : VT_PARAM_LIMIT;
-}
-
 static void step_csi(struct vt *vt, char c, struct vt_token *ret)
 {
     struct vt_token *token = &vt->token;
 
     if (c >= '0' && c <= '9') {
-        add_digit(token, (unsigned)(c - '0'));
+        if (token->param_len <= VT_PARAMS_MAX) {
+            unsigned *param = &token->params[token->param_len - 1];
+            unsigned number = *param * 10 + (unsigned)(c - '0');
+
+            *param = number < VT_PARAM_LIMIT ? number : VT_PARAM_LIMIT;
+        }
     } else if (c == ';') {
         token->param_len += token->param_len <= VT_PARAMS_MAX;
     } else if (c >= '<' && c <= '?' && !token->leader) {
@@ -183,12 +174,6 @@ static void end_string(struct vt *vt, struct vt_token *ret)
     vt->text_len = 0;
 }
 
-static void add_to_title(struct vt *vt, char c)
-{
-    if (vt->text_len < sizeof vt->text)
-        vt->text[vt->text_len++] = c;
-}
-
 static void step_string(struct vt *vt, char c, struct vt_token *ret)
 {
     if (c == BEL)
@@ -197,8 +182,9 @@ static void step_string(struct vt *vt, char c, struct vt_token *ret)
         vt->state = VT_IN_TEXT;
     else if (c == ESC)
         vt->behind = vt->state;
-    else if (vt->state == VT_IN_TITLE && ((c & 0x80) || c >= ' ') && c != DEL)
-        add_to_title(vt, c);
+    else if (vt->state == VT_IN_TITLE && ((c & 0x80) || c >= ' ') && c != DEL &&
+             vt->text_len < sizeof vt->text)
+        vt->text[vt->text_len++] = c;
     if (vt->state == VT_IN_TEXT)
         vt->text_len = 0;
 }

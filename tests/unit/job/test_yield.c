@@ -9,7 +9,6 @@
 #include "base/auto.h"
 #include "base/str.h"
 #include "job/model_text.h"
-#include "job/yield.h"
 
 static enum yield_call call_of(const json_t *json)
 {
