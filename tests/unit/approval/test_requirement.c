@@ -4,7 +4,7 @@
  *     rules      text (lines) of a rules file; "x.rules"
  *     requests   [{argv, policy, off, profile, permissions, flags, proposed,
  *                  outcome: "ask sandbox", cause, reason, proposal}] */
-#include "../policy/cases.h"
+#include "../base/cases.h"
 
 #include "approval/requirement.h"
 #include "base/alloc.h"

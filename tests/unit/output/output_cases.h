@@ -1,7 +1,7 @@
 /* Bytes in cases: a string, {"hex": "e282"}, {"repeat": "ab", "times": 3}, or an array of these. */
 #pragma once
 
-#include "../policy/cases.h"
+#include "../base/cases.h"
 
 struct buf;
 struct headtail;

@@ -5,7 +5,7 @@
  *     base/out/file   what must not change */
 #include "tree.h"
 
-#include "../policy/cases.h"
+#include "../base/cases.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"

@@ -5,7 +5,7 @@
  *     text       of a patch
  *     directory  of a patch; may be missing
  *     paths      of a patch that is applied in /w/d; may be missing */
-#include "../policy/cases.h"
+#include "../base/cases.h"
 
 #include "base/auto.h"
 #include "base/str.h"

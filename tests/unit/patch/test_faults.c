@@ -3,7 +3,7 @@
  * up. No descriptor stays open. The sources are compiled into this program with CORDON_FAULTS. */
 #include "tree.h"
 
-#include "../policy/cases.h"
+#include "../base/cases.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/str.h"

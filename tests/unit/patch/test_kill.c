@@ -5,7 +5,7 @@
 #include "killed.h"
 #include "tree.h"
 
-#include "../policy/cases.h"
+#include "../base/cases.h"
 #include "base/auto.h"
 #include "patch/apply.h"
 

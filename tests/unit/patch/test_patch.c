@@ -10,7 +10,7 @@
  *     links     {"path": "target"}, made before on the disk; directories: ["path"], likewise
  *
  * With links or directories only the disk is tried. On the disk ROOT in texts is the directory. */
-#include "../policy/cases.h"
+#include "../base/cases.h"
 #include "tree.h"
 
 #include "base/alloc.h"

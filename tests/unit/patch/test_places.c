@@ -1,6 +1,6 @@
 /* Finding lines: the index against a plain search, on many small random files whose lines are few
  * and alike; and the bound on what a search may cost. */
-#include "../policy/cases.h"
+#include "../base/cases.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"

@@ -1,5 +1,5 @@
 /* access: order, precedence and lookup in an access map. */
-#include "cases.h"
+#include "../base/cases.h"
 
 #include "base/auto.h"
 #include "policy/access.h"

@@ -1,6 +1,6 @@
 /* The approval policy in JSON, as clients of the server send it; in TOML it is part of test_config.
  */
-#include "cases.h"
+#include "../base/cases.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"

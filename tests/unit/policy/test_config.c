@@ -7,7 +7,7 @@
  *     environment {inherit, defaults, exclude, include_only, set}
  *     ask        list of {profile (null: the default), home, and either error (how it begins) and
  *                code, or out (profile JSON), origins, roots, extends} */
-#include "cases.h"
+#include "../base/cases.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"

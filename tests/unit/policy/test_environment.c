@@ -4,7 +4,7 @@
  *     base     ["NAME=value"]; sandbox: true; network: word; thread_id
  *     env      all of the result, ordered
  *     reasons  {NAME: "reason" or "reason PATTERN"}, of as many names as the case wants to tell */
-#include "cases.h"
+#include "../base/cases.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"

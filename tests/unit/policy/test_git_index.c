@@ -1,6 +1,6 @@
 /* git_index: against indexes that git itself wrote (the seeds of the fuzz target): versions 2 to 4,
  * both hashes, with none, one and three submodules. */
-#include "cases.h"
+#include "../base/cases.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"

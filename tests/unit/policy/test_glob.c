@@ -2,7 +2,7 @@
  *
  *     pattern    with match: [...], no_match: [...], prefix; or error: part of the message
  *     expand     {host, max_depth, hits: ["PATH" or "PATH link"]}, or {..., error} */
-#include "cases.h"
+#include "../base/cases.h"
 #include "fake_host.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* host_view: the real host, in a scratch directory. */
-#include "cases.h"
+#include "../base/cases.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"

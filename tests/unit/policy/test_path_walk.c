@@ -1,5 +1,5 @@
 /* path_walk: paths followed on made-up hosts. */
-#include "cases.h"
+#include "../base/cases.h"
 #include "fake_host.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* profile, profile_text: the built-in profiles, and entries as people write them. */
-#include "cases.h"
+#include "../base/cases.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"

@@ -4,7 +4,7 @@
  *     out      what profile_to_json() gives; reading that again has to give the same
  *     ignored  paths of unknown keys; with "strict": true none are tolerated
  *     error    instead of out: how the message begins */
-#include "cases.h"
+#include "../base/cases.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"

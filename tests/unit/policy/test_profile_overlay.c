@@ -4,7 +4,7 @@
  *     normalised    what `a` becomes; normalise_error: part of the message
  *     merged        a with b
  *     profile       with applied: what it becomes with `a` */
-#include "cases.h"
+#include "../base/cases.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"

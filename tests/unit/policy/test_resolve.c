@@ -12,7 +12,7 @@
  *
  * Every case is resolved a second time with its entries and roots reversed, which may not make a
  * difference, and every result is held against the invariants of policy/access.h. */
-#include "cases.h"
+#include "../base/cases.h"
 #include "fake_host.h"
 
 #include "base/alloc.h"

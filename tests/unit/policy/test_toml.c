@@ -3,7 +3,7 @@
  *     documents  list of {toml, and either tree (toml_json.h) or error (the whole message)}
  *
  * tests/e2e/test_toml.py compares the same documents, and many more, with another reader. */
-#include "cases.h"
+#include "../base/cases.h"
 #include "toml_json.h"
 
 #include "base/auto.h"

@@ -5,7 +5,7 @@
  *     commands    a list of {argv}, or {script} for `bash -lc SCRIPT`, with any of
  *                 commands, inside: lists of argvs; inside_has: an argv that is one of them;
  *                 danger: none, forced-rm, other; safe; opaque: part of the reason, or null */
-#include "../policy/cases.h"
+#include "../base/cases.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"

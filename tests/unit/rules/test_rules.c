@@ -5,7 +5,7 @@
  *     problems   the texts of rules_problems()
  *     decisions  [{argv, exact, verdict, by: ["FILE:LINE"], name, problem}]
  *     hosts      [[host, protocol, "FILE:LINE allow" or null]] */
-#include "../policy/cases.h"
+#include "../base/cases.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"

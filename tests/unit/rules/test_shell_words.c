@@ -4,7 +4,7 @@
  *     plain     {SCRIPT: [[WORD...]...]}; of a list that begins with a number, only so many words
  *               are exact, else all are
  *     opaque    {SCRIPT: [OFFSET, part of the reason]} */
-#include "../policy/cases.h"
+#include "../base/cases.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"

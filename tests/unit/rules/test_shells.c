@@ -1,6 +1,6 @@
 /* shell_choice and shell_snapshot. Snapshots are taken of the real shells, with
  * start-up files in a $HOME of the test's own. */
-#include "../policy/cases.h"
+#include "../base/cases.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
