@@ -20,7 +20,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("CORDON_BUILD", TOP / "build"))
 CORDON = BUILD / "src/cli/cordon"
 LAUNCHER = BUILD / "src/sandbox/launcher/cordon-linux-sandbox"
-WAIT = 60  # seconds for anything that has to happen
+WAIT = 150  # seconds; nothing comes near it, but on a machine with much else to do
 
 
 class Place:
