@@ -1,5 +1,5 @@
 /* The values that decide who is asked before a command runs, besides the approval policy itself
- * (policy/approval.h): what holds the command, and what its caller wants beyond that. The
+ * (policy/config/approval.h): what holds the command, and what its caller wants beyond that. The
  * words and their meanings are those of Codex. */
 #pragma once
 

@@ -32,7 +32,7 @@ void explained_command_print(const struct explained_command *command, struct buf
 
 /* {"argv", "patch", "rules": as rules/rules_check.h, "class": "dangerous" | "known-safe" |
  * "neither", "danger": null or "forced-rm" or "nested-too-deep", "approval": {"policy": null or as
- * policy/approval.h, "from"}, "requirement": {"outcome": "skip" | "ask" | "forbid", "cause",
+ * policy/config/approval.h, "from"}, "requirement": {"outcome": "skip" | "ask" | "forbid", "cause",
  * "reason", "place": "sandbox" | "none"}, "bypass": null or what it means, "broken": null or what
  * that means}; a new reference.
  */

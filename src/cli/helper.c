@@ -1,4 +1,4 @@
-/* See helper.h.
+/* Codex's helper program, by its flags:
  *
  *     codex-linux-sandbox --sandbox-policy-cwd DIR --command-cwd DIR --permission-profile JSON
  *                         -- COMMAND [ARGUMENT]...

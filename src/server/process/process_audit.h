@@ -1,4 +1,4 @@
-/* What process/start and session/exec do, in the audit log (audit/event.h): begin, denied and end
+/* What process/start and session/exec do, in the audit log (audit/record.h): begin, denied and end
  * of each command; never its input or output. */
 #pragma once
 
