@@ -68,7 +68,8 @@ int help_print_command(const struct command *command);
 
 /* --- helper.c --- */
 
-/* `codex-linux-sandbox`: Codex's helper program, by its flags. `argv` without argv[0]. Returns the exit status: the command's; 1 when it could not be started in
- * the sandbox, 2 for wrong flags, 126 and 127 as a shell. A command that a signal ended ends this
+/* `codex-linux-sandbox`: Codex's helper program, by its flags. `argv` without argv[0]. Returns the
+ * exit status: the command's; 1 when it could not be started in the sandbox, 2 for wrong flags, 126
+ * and 127 as a shell. A command that a signal ended ends this
  * process by the same signal. */
 int helper_main(char **argv);
