@@ -493,7 +493,7 @@ def test_a_wish_is_shown_as_what_it_leads_to(place, server):
         assert result(client, number)["outcome"] == "rejected"
         (place.ws / "top").symlink_to("/")
         for path, word in ((place.home / ".config/cordon", "belongs to Cordon"),
-                           (place.ws / "top", "root folder")):
+                           (place.ws / "top", "root directory")):
             message = client.answer(run(client, "s", "true", **wish(path)))
             assert word in message["error"]["message"]
 

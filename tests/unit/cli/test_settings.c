@@ -201,8 +201,8 @@ static void the_policy_of_approval_is_the_option_or_the_files(void **state)
 
 static void the_environment_follows_the_options(void **state)
 {
-    static char *set[] = {(char *)"TEST_GIVEN=1", (char *)"TEST_TOKEN"};
-    static char *without[] = {(char *)"TEST_OTH*"};
+    static char *set[] = {(char *)"TEST_GIVEN=1", (char *)"TEST_TOKEN", NULL};
+    static char *without[] = {(char *)"TEST_OTH*", NULL};
     struct policy_options options = {.env = {.items = set, .len = 2},
                                      .env_exclude = {.items = without, .len = 1}};
     struct settings settings;
