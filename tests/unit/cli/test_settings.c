@@ -222,7 +222,7 @@ static void the_environment_follows_the_options(void **state)
 
 static void a_variable_that_is_not_set_needs_a_value(void **state)
 {
-    static char *set[] = {(char *)"TEST_NOT_THERE"};
+    static char *set[] = {(char *)"TEST_NOT_THERE", NULL};
     const struct policy_options options = {.env = {.items = set, .len = 1}};
 
     unsetenv("TEST_NOT_THERE");
