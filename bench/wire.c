@@ -36,8 +36,17 @@ const char wire_read_only[] =
 
 /* --- the server --- */
 
+static pid_t running; /* a server that has to go however the benchmark ends; 0: none */
+
+static void kill_running(void)
+{
+    if (running)
+        kill(running, SIGKILL);
+}
+
 void wire_server_start(struct wire_server *server, const struct bench *bench)
 {
+    static bool is_prepared;
     char *const argv[] = {(char *)"cordon",
                           (char *)"serve",
                           (char *)"--listen",
@@ -50,6 +59,8 @@ void wire_server_start(struct wire_server *server, const struct bench *bench)
     const char *port;
     int ends[2];
 
+    if (!is_prepared && atexit(kill_running) == 0)
+        is_prepared = true;
     if (pipe2(ends, O_CLOEXEC))
         bench_fail("no pipe");
     posix_spawn_file_actions_init(&actions);
@@ -57,6 +68,7 @@ void wire_server_start(struct wire_server *server, const struct bench *bench)
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
     if (posix_spawn(&server->pid, bench->cordon, &actions, NULL, argv, environ))
         bench_fail("cordon serve does not start");
+    running = server->pid;
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     if (read(ends[0], line, sizeof line - 1) <= 0)
@@ -70,6 +82,7 @@ void wire_server_stop(struct wire_server *server)
 {
     kill(server->pid, SIGKILL);
     waitpid(server->pid, NULL, 0);
+    running = 0;
 }
 
 double wire_server_memory(const struct wire_server *server, const char *name)
