@@ -77,6 +77,21 @@ static void add_map(const struct access_map *map, struct buf *text)
         buf_appendf(text, "%s -> %s\n", map->links[i].path, map->links[i].target);
 }
 
+/* Without the lines about protected names in /tmp, which other programs make and remove meanwhile.
+ * Takes `text` over; caller frees. */
+static char *without_shared(char *text)
+{
+    struct buf rest;
+    char *at = text;
+
+    buf_init(&rest, SIZE_MAX / 2);
+    for (char *line; (line = strsep(&at, "\n"));)
+        if (!strstr(line, " /tmp/.") && !strstr(line, " /tmp/HEAD"))
+            buf_appendf(&rest, "%s\n", line);
+    free(text);
+    return buf_take(&rest);
+}
+
 /* What a command in it is held to. Caller frees. */
 static char *to_text(const struct workspace *workspace)
 {
@@ -91,7 +106,7 @@ static char *to_text(const struct workspace *workspace)
         add_map(workspace->access, &text);
     if (workspace->access)
         plan_print(sandbox_plan(workspace->sandbox), &text);
-    return buf_take(&text);
+    return without_shared(buf_take(&text));
 }
 
 static char *env_text(const struct workspace *workspace)
@@ -202,7 +217,7 @@ static void every_face_comes_to_the_same(void **state)
 static void what_has_changed_on_the_host_is_picked_up(void **state)
 {
     AUTO(faces_done) struct faces faces = {.engine = NULL};
-    const struct workspace *before = by_policy(&faces, "workspace-write");
+    const struct workspace *before = by_policy(&faces, "dev"); /* it has no /tmp */
     const struct workspace *after;
     struct err err;
 
