@@ -348,11 +348,11 @@ void method_process_terminate(struct call *call, const struct process_terminate_
 
 void method_process_resize(struct call *call, const struct process_resize_params *params)
 {
-    struct rpc_process *process = call_process(call, params->process_id);
     const struct pty_size size = {
         .rows = (unsigned short)params->rows,
         .columns = (unsigned short)params->columns,
     };
+    struct rpc_process *process = call_process(call, params->process_id);
     struct err err;
 
     if (!process)
@@ -375,23 +375,23 @@ static uint64_t ns_of(uint64_t ms)
 
 void method_process_read(struct call *call, const struct process_read_params *params)
 {
-    struct rpc_process *process = call_process(call, params->process_id);
     struct process_wait wait = {
         .kind = WAIT_READ,
         .call = call,
-        .process = process,
         .after_seq = params->after_seq,
         .offset = params->offset,
         .max_bytes = params->max_bytes,
     };
+    uint64_t wait_ns = ns_of(params->wait_ms);
 
-    if (!process)
+    wait.process = call_process(call, params->process_id); /* a failed call takes `params` along */
+    if (!wait.process)
         return;
-    if (process->state == RPC_PROCESS_STARTING) {
-        call_fail(call, RPC_INVALID_REQUEST, "process %s is starting", process->id);
+    if (wait.process->state == RPC_PROCESS_STARTING) {
+        call_fail(call, RPC_INVALID_REQUEST, "process %s is starting", wait.process->id);
         return;
     }
-    process_wait_start(&wait, ns_of(params->wait_ms));
+    process_wait_start(&wait, wait_ns);
 }
 
 void method_process_wait(struct call *call, const struct process_wait_params *params)
@@ -399,11 +399,12 @@ void method_process_wait(struct call *call, const struct process_wait_params *pa
     struct process_wait wait = {
         .kind = params->until && str_eq(params->until, "closed") ? WAIT_CLOSED : WAIT_EXITED,
         .call = call,
-        .process = call_process(call, params->process_id),
     };
+    uint64_t wait_ns = ns_of(params->timeout_ms);
 
+    wait.process = call_process(call, params->process_id);
     if (wait.process)
-        process_wait_start(&wait, ns_of(params->timeout_ms));
+        process_wait_start(&wait, wait_ns);
 }
 
 /* --- process/attach and detach --- */
