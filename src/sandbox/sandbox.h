@@ -154,6 +154,7 @@ struct launch_report {
 struct launch {
     int status;      /* readable when launch_read() has something to say */
     int pidfd;       /* of the command's init */
+    int facts;       /* readable when launch_read_fact() may have one; -1: no guard */
     pid_t init;      /* its pid */
     bool is_over;    /* every process of the command is gone */
     bool lingers;    /* as asked for */
@@ -162,6 +163,36 @@ struct launch {
     struct placeholders *placeholders; /* what was put on the host for the time of the command */
     struct launcher *launcher;
 };
+
+/* Something that the sandbox refused, as its guard saw it: a fact, also when the program says nothing
+ * of it. */
+enum fact_operation {
+    FACT_WRITE,   /* a file or directory that is there: opened for writing, changed, removed */
+    FACT_CREATE,  /* a new name */
+    FACT_EXECUTE,
+    FACT_CONNECT, /* `path` is "host:port", or the path of a Unix socket, "@name" if abstract */
+    FACT_BIND,
+    FACT_SIGNAL,
+};
+
+struct launch_fact {
+    enum fact_operation operation;
+    const char *path;                 /* canonical, as the command sees it */
+    const char *other_path;           /* of a rename or link; NULL */
+    const char *program;              /* name of the process, as ps shows it */
+    pid_t pid;                        /* as seen from here */
+    int error;                        /* errno that the call had, as far as it can be known */
+    int call;                         /* number of the system call */
+    bool is_socket;                   /* CONNECT, BIND: `path` is a Unix socket's */
+    unsigned more;                    /* not 0: that many like it below `path`, not told one by one */
+    const struct access_entry *entry; /* which decided; NULL: none is about it */
+    uint64_t time_ns;                 /* CLOCK_MONOTONIC */
+};
+
+/* The next fact; false when there is none for now. What `ret` points to is good until the next call
+ * or launch_done(). `launch->facts` is readable when there may be one (-1 without a guard). All
+ * facts of a command are there when LAUNCH_EXITED is. */
+bool launch_read_fact(struct launch *launch, struct launch_fact *ret);
 
 /* Starts one command. When it returns 0 the launcher runs; whether the command could be executed
  * comes as the first report. The first launch of a sandbox waits until the sandbox stands (and in

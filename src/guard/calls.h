@@ -1,0 +1,34 @@
+/* Which system calls the guard is asked about, and where their arguments are. Pure. */
+#pragma once
+
+enum call_kind {
+    CALL_OPEN,
+    CALL_MKDIR,
+    CALL_MKNOD,
+    CALL_SYMLINK,
+    CALL_LINK,
+    CALL_RENAME,
+    CALL_CHANGE, /* of what is there: removed, its mode, owner, times or size set */
+    CALL_ACCESS,
+    CALL_UMASK,
+    CALL_SOCKET,
+    CALL_CONNECT,
+    CALL_BIND,
+};
+
+enum { CALL_NONE = -1 };
+
+/* Numbers of arguments, CALL_NONE for those that the call has not. Without a directory argument a
+ * path is relative to the working directory. A symlink has its text as `path` and the new name as
+ * `new_path`. */
+struct call {
+    int nr;
+    enum call_kind kind;
+    signed char dir, path;
+    signed char new_dir, new_path;
+    signed char flags, mode;
+    int fixed_flags; /* where there is no flags argument: what the call means by itself */
+};
+
+/* NULL for one that we know nothing of. */
+const struct call *call_find(int nr);

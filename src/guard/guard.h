@@ -1,0 +1,134 @@
+/* What the files of the guard share: a command that it guards, a call that it was asked about, and
+ * the answer.
+ *
+ * The one rule: CONTINUE lets the kernel read the arguments again, which another thread may have
+ * changed by then. So it is never what allows something: whatever goes on, the kernel refuses by
+ * itself what the sandbox refuses. What is allowed beyond that is done here, on copies of the
+ * arguments and on descriptors that stay what they are. */
+#pragma once
+
+#include "guard/calls.h"
+#include "guard/kernel.h"
+#include "guard/map.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A directory that names are kept out of. The open descriptor keeps its inode from being another's
+ * later. */
+struct folder {
+    int fd;
+    dev_t device;
+    ino_t inode;
+    int entry;       /* of a GUARD_ENTRY_ROOT; GUARD_NO_ENTRY */
+    bool folds_case; /* names that are spelled differently may be the same there */
+};
+
+/* A name that may not come to be in a folder. */
+struct held_name {
+    uint32_t folder; /* index */
+    int entry;
+};
+
+enum { MASKS_MAX = 64 };
+
+/* The umask of a thread, as it was seen last. */
+struct mask {
+    pid_t thread;
+    pid_t process;
+    mode_t mask;
+    uint64_t read_ns;
+};
+
+/* What was refused beyond GUARD_FACTS_MAX. */
+struct fact_count {
+    uint32_t operation;
+    uint32_t count;
+    uint64_t folder; /* hash of its path */
+};
+
+enum { FACT_COUNTS_MAX = 32 };
+
+struct facts {
+    uint32_t told;
+    uint32_t dropped;
+    uint64_t seen[GUARD_FACTS_MAX]; /* hashes of what was told: a repetition is not told again */
+    struct fact_count counts[FACT_COUNTS_MAX];
+    uint32_t counts_len;
+};
+
+struct command {
+    int channel;
+    int listener;    /* -1 until the launcher has sent it */
+    struct map map;
+    size_t map_size; /* of the mapping */
+    int root;        /* of its file system; -1 until a call was seen */
+    bool is_broken;  /* the folders cannot be looked at: nothing is done on behalf */
+    struct folder *folders;
+    uint32_t folders_len;
+    struct held_name *held_names;
+    uint32_t held_names_len;
+    struct mask masks[MASKS_MAX];
+    struct facts facts;
+    /* for the wake-up: calls since `window_ns` */
+    uint32_t calls;
+    bool is_sync;
+    uint64_t window_ns;
+};
+
+struct request {
+    struct command *command;
+    const struct call *call;
+    const struct k_seccomp_notif *notif;
+    pid_t thread;
+};
+
+enum answer_kind {
+    ANSWER_CONTINUE, /* the kernel does it, and refuses what has to be refused */
+    ANSWER_ERROR,    /* `number` is an errno */
+    ANSWER_VALUE,    /* `number` is the result */
+    ANSWER_FD,       /* `number` is a descriptor of ours, which the caller gets and we close */
+    ANSWER_LATER,    /* somebody else answers */
+};
+
+struct answer {
+    enum answer_kind kind;
+    int number;
+    bool is_cloexec;
+};
+
+static inline struct answer answer_continue(void)
+{
+    return (struct answer){.kind = ANSWER_CONTINUE};
+}
+
+static inline struct answer answer_error(int error)
+{
+    return (struct answer){.kind = ANSWER_ERROR, .number = error};
+}
+
+static inline struct answer answer_value(int value)
+{
+    return (struct answer){.kind = ANSWER_VALUE, .number = value};
+}
+
+/* The argument of this number; 0 for CALL_NONE. */
+static inline uint64_t request_argument(const struct request *request, int index)
+{
+    return index < 0 ? 0 : request->notif->data.args[index];
+}
+
+/* The directory that a path argument is relative to. */
+static inline int request_dir(const struct request *request, int index)
+{
+    return index < 0 ? -100 /* AT_FDCWD */ : (int)request->notif->data.args[index];
+}
+
+/* The caller still waits for this answer: what was read of it under its number was its own. */
+bool request_is_valid(const struct request *request);
+
+/* Monotonic. */
+uint64_t now_ns(void);

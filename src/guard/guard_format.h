@@ -1,0 +1,112 @@
+/* What goes between the guard (cordon-guard, a program of its own), the host that starts it
+ * (sandbox/linux/guard_link.c) and the launcher. They are built together, so there is no
+ * versioning beyond a number that has to match.
+ *
+ *     host     -> guard   over GUARD_CONTROL_FD (SOCK_SEQPACKET): one packet for each command,
+ *                         struct guard_hello, with the descriptors of enum guard_descriptor
+ *     launcher -> guard   over the command's channel (SOCK_SEQPACKET, an end of which the guard got
+ *                         with the hello): GUARD_MAGIC, with the listener of the seccomp filter
+ *     guard    -> host    over the same channel: struct guard_fact, one a packet, and at last
+ *                         struct guard_fact with kind GUARD_FACT_END
+ *
+ * When the guard ends, the kernel answers every call that it is asked about with ENOSYS; when the
+ * host closes the channel, the guard lets go of that command.
+ *
+ * The map is a sealed anonymous file, the same for all commands of a sandbox:
+ *
+ *     struct guard_map
+ *     struct guard_entry[entries]     in the order of the access map, whose index names an entry
+ *     char strings[strings]           NUL-terminated; offset 0 is the empty string
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define GUARD_PROGRAM "cordon-guard"
+
+enum {
+    GUARD_MAGIC = 0x44524743,
+    GUARD_VERSION = 1,
+    GUARD_CONTROL_FD = 3,
+    GUARD_MAX_BYTES = 16 << 20, /* of a map */
+    GUARD_MAX_ENTRIES = 65536,
+};
+
+enum guard_descriptor { GUARD_FD_CHANNEL, GUARD_FD_MAP, GUARD_FDS };
+
+struct guard_hello {
+    uint32_t magic;
+    uint32_t version;
+};
+
+/* As enum access and enum access_kind of policy/access.h. */
+enum guard_access { GUARD_DENY, GUARD_READ, GUARD_WRITE };
+enum guard_kind { GUARD_MISSING, GUARD_DIR, GUARD_FILE };
+
+enum guard_entry_flag {
+    /* On a writable directory: the kernel refuses creation at and below it (the guard does it), and
+     * it may not become a git repository. */
+    GUARD_ENTRY_ROOT = 1,
+    /* Missing, and narrower than what is around it: nothing may be created at this path. */
+    GUARD_ENTRY_HELD_NAME = 2,
+};
+
+struct guard_entry {
+    uint32_t path;
+    uint8_t access;
+    uint8_t kind;
+    uint16_t flags;
+};
+
+enum guard_map_flag {
+    GUARD_MAP_RESTRICTED = 1,   /* what no entry is about is denied, else writable */
+    GUARD_MAP_FACTS = 2,        /* tell what is refused */
+    GUARD_MAP_SOCKETS = 4,      /* connect and bind are done here: Unix sockets by what they are */
+    GUARD_MAP_NESTED = 8,       /* the command may make namespaces: its root is not always ours */
+    GUARD_MAP_NO_LANDLOCK = 16, /* the kernel would allow creation: never let one go on */
+};
+
+struct guard_map {
+    uint32_t magic;
+    uint32_t version;
+    uint32_t bytes; /* of the whole file */
+    uint32_t flags; /* enum guard_map_flag */
+    uint32_t entries;
+    uint32_t strings; /* bytes */
+};
+
+enum guard_operation {
+    GUARD_OP_WRITE,   /* a file or directory that is there: opened for writing, changed, removed */
+    GUARD_OP_CREATE,  /* a new name */
+    GUARD_OP_EXECUTE,
+    GUARD_OP_CONNECT,
+    GUARD_OP_BIND,
+    GUARD_OP_SIGNAL,
+};
+
+enum guard_fact_kind {
+    GUARD_FACT_DENIED = 1,
+    GUARD_FACT_MORE, /* `count` more of the same operation in the directory `path`, not told apart */
+    GUARD_FACT_END,  /* no process of the command is left; nothing follows */
+};
+
+enum { GUARD_NO_ENTRY = -1, GUARD_COMM = 16, GUARD_TEXT = 8192 };
+
+/* Something that the sandbox refused. A packet is this struct up to the end of its strings: path,
+ * the second path (of a rename or link), NUL-terminated each, "" when there is none. For a connect
+ * the path is "host:port" ("[host]:port" for IPv6), or the path of the socket ("@name": abstract). */
+struct guard_fact {
+    uint32_t kind;
+    uint32_t operation;
+    int32_t entry; /* index of the deciding entry in the map; GUARD_NO_ENTRY */
+    int32_t error; /* errno that the call has had or, as the kernel gave it, most likely had */
+    uint32_t call; /* number of the system call */
+    int32_t pid;   /* of the process, as the host sees it */
+    uint32_t count;
+    uint32_t is_socket; /* CONNECT, BIND: by path */
+    uint64_t time_ns;   /* CLOCK_MONOTONIC */
+    char program[GUARD_COMM];
+    char strings[GUARD_TEXT];
+};
+
+enum { GUARD_FACTS_MAX = 64 }; /* told one by one; what comes after is counted by directory */

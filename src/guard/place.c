@@ -1,0 +1,235 @@
+/* See place.h. The kernel walks, not we: openat2() in the command's root, which is that of its mount
+ * namespace, so that whatever is read-only or covered there is so for us.
+ *
+ * The magic links of /proc are followed for nobody by that, as they would lead to what is ours. The
+ * two that programs use, /proc/self and /dev/fd, are read as what they mean for the caller. */
+#include "guard/place.h"
+
+#include "base/auto.h"
+#include "base/sys.h"
+#include "guard/remote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { AGAIN_MAX = 16 }; /* openat2(2): EAGAIN when something was renamed meanwhile */
+
+static int open_within(int dir, const char *path, uint64_t resolve)
+{
+    const struct sys_open_how how = {
+        .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+        .resolve = resolve | SYS_RESOLVE_NO_MAGICLINKS,
+    };
+    int fd = -1;
+
+    for (int i = 0; i < AGAIN_MAX; i++) {
+        fd = sys_openat2(dir, path, &how);
+        if (fd >= 0 || errno != EAGAIN)
+            break;
+    }
+    return fd;
+}
+
+static int open_of_thread(const struct request *request, const char *what)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)request->thread, what);
+    return open(path, O_PATH | O_CLOEXEC);
+}
+
+/* The command's root directory: owned by the command, but that of a process which may have changed
+ * its own is opened each time, and *ret_owned says so. */
+static int open_root(const struct request *request, int *ret_owned)
+{
+    *ret_owned = -1;
+    if (!(request->command->map.header->flags & GUARD_MAP_NESTED))
+        return request->command->root;
+    *ret_owned = open_of_thread(request, "root");
+    return *ret_owned;
+}
+
+/* The text of a link of /proc about a descriptor; false for what has no path any more. */
+static bool path_of(int fd, char ret[PATH_MAX])
+{
+    static const char gone[] = " (deleted)";
+    char link[32];
+    ssize_t len;
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    len = readlink(link, ret, PATH_MAX - 1);
+    if (len <= 0 || ret[0] != '/')
+        return false;
+    ret[len] = '\0';
+    return (size_t)len < sizeof gone || strcmp(ret + len + 1 - sizeof gone, gone) != 0;
+}
+
+/* How the text begins: at the root, or at a descriptor of the caller's, whose name for us is put in
+ * `ret_what`; returns the rest of the text, NULL for what we do not follow. */
+static const char *split_base(int dir, const char *text, char ret_what[32])
+{
+    static const char *const magic[] = {"/proc/self/", "/proc/thread-self/", "/dev/"};
+
+    ret_what[0] = '\0';
+    if (text[0] != '/') {
+        if (dir == AT_FDCWD)
+            snprintf(ret_what, 32, "cwd");
+        else
+            snprintf(ret_what, 32, "fd/%d", dir);
+        return text;
+    }
+    for (size_t i = 0; i < sizeof magic / sizeof *magic; i++) {
+        const char *rest = text + strlen(magic[i]);
+        size_t len;
+
+        if (strncmp(text, magic[i], strlen(magic[i])) != 0)
+            continue;
+        len = strspn(rest, "fd/0123456789");
+        if (strncmp(rest, "fd/", 3) == 0 && len > 3 && len < 20) {
+            len = 3 + strspn(rest + 3, "0123456789");
+        } else if (i < 2 && strncmp(rest, "cwd", 3) == 0) {
+            len = 3;
+        } else {
+            continue;
+        }
+        if (len == 3 && rest[0] == 'f')
+            return NULL;
+        if (rest[len] != '\0' && rest[len] != '/')
+            continue;
+        snprintf(ret_what, 32, "%.*s", (int)len, rest);
+        rest += len;
+        return rest + strspn(rest, "/");
+    }
+    return text;
+}
+
+/* Opens the directory `path`, relative to `base` unless that is the root. */
+static int open_dir(const struct request *request, int root, int base, const char *path)
+{
+    char whole[PATH_MAX];
+    size_t len;
+    int fd;
+
+    if (base < 0)
+        return open_within(root, path, SYS_RESOLVE_IN_ROOT);
+    fd = open_within(base, *path ? path : ".", SYS_RESOLVE_BENEATH);
+    if (fd >= 0 || errno != EXDEV)
+        return fd;
+    /* It leads above, or through an absolute symlink: again from the root. */
+    if (!path_of(base, whole))
+        return -1;
+    len = strlen(whole);
+    if (snprintf(whole + len, sizeof whole - len, "/%s", path) >= (int)(sizeof whole - len))
+        return -1;
+    return open_within(root, whole, SYS_RESOLVE_IN_ROOT);
+}
+
+/* Cuts the last name off `text`, which becomes the directory's path. */
+static bool split_name(char *text, char ret[NAME_MAX + 2])
+{
+    size_t end = strlen(text);
+    size_t start, slash;
+
+    while (end && text[end - 1] == '/')
+        end--;
+    slash = text[end] == '/';
+    for (start = end; start && text[start - 1] != '/'; start--)
+        continue;
+    if (start == end || end - start > NAME_MAX)
+        return false;
+    memcpy(ret, text + start, end - start);
+    memcpy(ret + (end - start), "/", slash);
+    ret[end - start + slash] = '\0';
+    text[start] = '\0';
+    return strcmp(ret, ".") != 0 && strcmp(ret, "..") != 0 && strcmp(ret, "./") != 0 &&
+           strcmp(ret, "../") != 0;
+}
+
+/* `base`: where a relative text starts; -1: at what `dir` is for the caller. */
+static bool find(const struct request *request, int dir, int base, const char *text,
+                 struct place *ret)
+{
+    AUTO_CLOSE int own_root = -1;
+    AUTO_CLOSE int own_base = -1;
+    int root = open_root(request, &own_root);
+    char what[32] = "";
+    place_text parent;
+    const char *rest = text;
+
+    if (base < 0 || text[0] == '/') {
+        base = -1;
+        rest = split_base(dir, text, what);
+    }
+    ret->dir = -1;
+    if (!rest || root < 0 || strlen(rest) >= sizeof parent)
+        return false;
+    memcpy(parent, rest, strlen(rest) + 1);
+    if (!split_name(parent, ret->name))
+        return false;
+    if (*what) {
+        own_base = open_of_thread(request, what);
+        if (own_base < 0)
+            return false;
+        base = own_base;
+    }
+    if (*what && !*parent) {
+        struct stat st;
+
+        if (fstat(own_base, &st) || !S_ISDIR(st.st_mode))
+            return false;
+        ret->dir = TAKE_FD(own_base);
+    } else {
+        ret->dir = open_dir(request, root, base, parent);
+    }
+    if (ret->dir < 0)
+        return false;
+    if (!path_of(ret->dir, ret->path)) {
+        place_done(ret);
+        return false;
+    }
+    return true;
+}
+
+bool place_find(const struct request *request, int dir, const char *text, struct place *ret)
+{
+    return find(request, dir, -1, text, ret);
+}
+
+bool place_follow(const struct request *request, struct place *place)
+{
+    AUTO_CLOSE int base = TAKE_FD(place->dir);
+    place_text text;
+    ssize_t len = readlinkat(base, place->name, text, sizeof text - 1);
+
+    if (len <= 0)
+        return false;
+    text[len] = '\0';
+    return find(request, AT_FDCWD, base, text, place);
+}
+
+void place_done(struct place *place)
+{
+    auto_close(&place->dir);
+    place->dir = -1;
+}
+
+void place_path(const struct place *place, char ret[PATH_MAX])
+{
+    size_t len = strlen(place->name);
+
+    len -= len && place->name[len - 1] == '/';
+    snprintf(ret, PATH_MAX, "%s/%.*s", place->path[1] ? place->path : "", (int)len, place->name);
+}
+
+int place_descriptor(const struct request *request, const char *text)
+{
+    char what[32];
+    const char *rest = text[0] == '/' ? split_base(AT_FDCWD, text, what) : NULL;
+
+    return rest && !*rest && what[0] == 'f' ? open_of_thread(request, what) : -1;
+}

@@ -1,0 +1,31 @@
+/* Where a path of the caller leads: the directory, as an open descriptor in the caller's own view of
+ * the file system, and the last name in it. */
+#pragma once
+
+#include "guard/guard.h"
+
+struct place {
+    int dir;                 /* O_PATH; -1 when there is none */
+    char name[NAME_MAX + 2]; /* with the slash that ended the path, if one did */
+    char path[PATH_MAX];     /* canonical, of the directory, as the command sees it */
+};
+
+/* Room for the text of a path, and of what the symlinks at its end say. */
+typedef char place_text[PATH_MAX];
+
+/* false when there is no such place, or one that is not for us: a path whose directory is missing or
+ * may not be entered, that ends in "." or "..", is the root, or leads through a descriptor in a way
+ * that we do not follow. The kernel finds the right error then. */
+bool place_find(const struct request *request, int dir, const char *text, struct place *ret);
+
+/* The same for a symlink at `place`, which becomes what the link says. */
+bool place_follow(const struct request *request, struct place *place);
+
+void place_done(struct place *place);
+
+/* Canonical path of the whole: directory and name, without a slash at the end. */
+void place_path(const struct place *place, char ret[PATH_MAX]);
+
+/* A descriptor (O_PATH) of what the path names altogether, for paths such as /proc/self/fd/3 that
+ * are the name of a descriptor; -1. */
+int place_descriptor(const struct request *request, const char *text);
