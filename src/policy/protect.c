@@ -143,50 +143,6 @@ static int protect_name(const struct protect_run *run, const char *root, const c
     return 0;
 }
 
-/* An empty HEAD, a file or a directory, is no repository's; it is the placeholder of another command,
- * perhaps. One that cannot be looked into counts as empty. */
-static bool is_empty(const struct protect_run *run, const char *path, enum host_kind kind)
-{
-    AUTO(buf_done) struct buf text = {0};
-    AUTO(host_listing_done) struct host_listing listing = {0};
-    struct err err;
-
-    if (kind == HOST_DIR)
-        return run->view->list(run->view, path, &listing, &err) ? err.code != ERR_LIMIT
-                                                                : listing.len == 0;
-    if (kind == HOST_FILE)
-        return run->view->text(run->view, path, 1, &text, &err) ? err.code != ERR_LIMIT
-                                                                : text.len == 0;
-    return kind == HOST_MISSING;
-}
-
-/* Where there is no `.git`, git takes the directory itself for a repository if it holds HEAD,
- * objects and refs, and obeys its configuration. Without HEAD it does not. */
-static int protect_bare(const struct protect_run *run, const char *root, struct access_map *added,
-                        struct err *err)
-{
-    AUTO_FREE char *git = path_join(root, ".git");
-    AUTO_FREE char *git_head = path_join(git, "HEAD");
-    AUTO_FREE char *head = path_join(root, "HEAD");
-    enum host_kind kind;
-
-    if (access_map_exact(run->map, git) || access_map_exact(run->map, head))
-        return 0; /* the user decided */
-    if (run->view->kind(run->view, git, &kind, err))
-        return -1;
-    if (kind == HOST_DIR && run->view->kind(run->view, git_head, &kind, err))
-        return -1;
-    if (kind != HOST_MISSING)
-        return 0; /* git uses this one, or reports an error; it does not look further */
-    if (run->view->kind(run->view, head, &kind, err))
-        return -1;
-    if (is_empty(run, head, kind))
-        access_map_add(added, head, ACCESS_READ, protect_kind(kind),
-                       "would make the directory a git repository")
-            ->is_protected = true;
-    return 0;
-}
-
 static int protect_add_names(const struct protect_run *run, const struct strv *roots,
                              struct err *err)
 {
@@ -196,9 +152,6 @@ static int protect_add_names(const struct protect_run *run, const struct strv *r
         for (size_t j = 0; protect_names[j]; j++)
             if (protect_name(run, roots->items[i], protect_names[j], &added, err))
                 return -1;
-    for (size_t i = 0; i < roots->len; i++)
-        if (protect_bare(run, roots->items[i], &added, err))
-            return -1;
     access_map_add_all(run->map, &added);
     access_map_sort(run->map);
     return 0;

@@ -1,0 +1,132 @@
+/* See guard_map.h.
+ *
+ * A name that is missing cannot be covered by a mount, and may not come to be: it is held. So the
+ * kernel must allow nothing to be created in its directory, and, because what Landlock allows in a
+ * directory it allows in all that lies below, in no writable directory above it either: all of
+ * these are guarded roots (landlock.c), in which the guard creates, after a look at the name.
+ *
+ * Names that exist make their root a guarded one, too: somebody outside may remove them while the
+ * command runs, and a directory must not become a git repository in another way. */
+#include "sandbox/linux/guard_map.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/path.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* /dev and /proc are ours, whatever is said about them (plan.c). */
+static bool is_ours(const char *path)
+{
+    return path_is_within(path, "/dev") || path_is_within(path, "/proc");
+}
+
+/* Every writable directory that `path` lies in. */
+static void mark_roots(const struct access_map *map, const char *path, uint16_t *flags)
+{
+    AUTO_FREE char *at = path_parent(path);
+
+    for (;;) {
+        const struct access_entry *entry = access_map_exact(map, at);
+        char *above;
+
+        if (entry && entry->access == ACCESS_WRITE && entry->kind == ACCESS_DIR)
+            flags[entry - map->entries] |= GUARD_ENTRY_ROOT;
+        if (!at[1])
+            return;
+        above = path_parent(at);
+        free(at);
+        at = above;
+    }
+}
+
+static bool is_narrower(const struct access_map *map, const struct access_entry *entry)
+{
+    AUTO_FREE char *parent = path_parent(entry->path);
+
+    return entry->access != ACCESS_WRITE && entry->path[1] &&
+           access_map_check(map, parent) == ACCESS_WRITE;
+}
+
+uint16_t *guard_map_entry_flags(const struct access_map *map)
+{
+    uint16_t *flags = alloc_zero(map->len + 1, sizeof *flags);
+
+    for (size_t i = 0; i < map->len; i++) {
+        const struct access_entry *entry = &map->entries[i];
+
+        if (is_ours(entry->path) || !is_narrower(map, entry))
+            continue;
+        if (entry->kind == ACCESS_MISSING)
+            flags[i] |= GUARD_ENTRY_HELD_NAME;
+        if (entry->kind == ACCESS_MISSING || entry->is_protected)
+            mark_roots(map, entry->path, flags);
+    }
+    return flags;
+}
+
+bool guard_map_has_names(const struct access_map *map)
+{
+    AUTO_FREE uint16_t *flags = guard_map_entry_flags(map);
+
+    for (size_t i = 0; i < map->len; i++)
+        if (flags[i])
+            return true;
+    return false;
+}
+
+static void append_entries(const struct access_map *map, const uint16_t *flags, struct buf *ret)
+{
+    uint32_t offset = 1;
+
+    for (size_t i = 0; i < map->len; i++) {
+        const struct access_entry *entry = &map->entries[i];
+        const struct guard_entry item = {
+            .path = offset,
+            .access = (uint8_t)entry->access,
+            .kind = (uint8_t)entry->kind,
+            .flags = flags[i],
+        };
+
+        buf_append(ret, &item, sizeof item);
+        offset += (uint32_t)strlen(entry->path) + 1;
+    }
+}
+
+_Static_assert((int)GUARD_DENY == (int)ACCESS_DENY && (int)GUARD_READ == (int)ACCESS_READ &&
+                   (int)GUARD_WRITE == (int)ACCESS_WRITE,
+               "written as they are");
+_Static_assert((int)GUARD_MISSING == (int)ACCESS_MISSING && (int)GUARD_DIR == (int)ACCESS_DIR &&
+                   (int)GUARD_FILE == (int)ACCESS_FILE,
+               "written as they are");
+
+int guard_map_encode(const struct access_map *map, uint32_t flags, struct buf *ret, struct err *err)
+{
+    AUTO_FREE uint16_t *entry_flags = guard_map_entry_flags(map);
+    struct guard_map header = {
+        .magic = GUARD_MAGIC,
+        .version = GUARD_VERSION,
+        .flags = flags | (map->restricted ? GUARD_MAP_RESTRICTED : 0u),
+        .entries = (uint32_t)map->len,
+        .strings = 1,
+    };
+    size_t strings = 1;
+
+    for (size_t i = 0; i < map->len; i++)
+        strings += strlen(map->entries[i].path) + 1;
+    if (map->len > GUARD_MAX_ENTRIES ||
+        sizeof header + map->len * sizeof(struct guard_entry) + strings > GUARD_MAX_BYTES)
+        return err_set(err, ERR_LIMIT,
+                       "%zu entries (%zu bytes of paths) are too many for the guard", map->len,
+                       strings);
+    header.strings = (uint32_t)strings;
+    header.bytes = (uint32_t)(sizeof header + map->len * sizeof(struct guard_entry) + strings);
+    buf_init(ret, GUARD_MAX_BYTES);
+    buf_append(ret, &header, sizeof header);
+    append_entries(map, entry_flags, ret);
+    buf_append(ret, "", 1);
+    for (size_t i = 0; i < map->len; i++)
+        buf_append(ret, map->entries[i].path, strlen(map->entries[i].path) + 1);
+    return 0;
+}
