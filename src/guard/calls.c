@@ -26,7 +26,7 @@ static const struct call calls[] = {
     {SYS_removexattr, CALL_CHANGE, NO, 0, NO, NO, NO, NO, 0},
     {SYS_lremovexattr, CALL_CHANGE, NO, 0, NO, NO, NO, NO, AT_SYMLINK_NOFOLLOW},
     {SYS_faccessat, CALL_ACCESS, 0, 1, NO, NO, NO, 2, 0},
-    {439, CALL_ACCESS, 0, 1, NO, NO, 3, 2, 0}, /* faccessat2 */
+    {439, CALL_ACCESS, 0, 1, NO, NO, 3, 2, 0},  /* faccessat2 */
     {452, CALL_CHANGE, 0, 1, NO, NO, 3, NO, 0}, /* fchmodat2 */
     {SYS_umask, CALL_UMASK, NO, NO, NO, NO, NO, 0, 0},
     {SYS_socket, CALL_SOCKET, NO, NO, NO, NO, NO, NO, 0},

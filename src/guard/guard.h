@@ -17,12 +17,18 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* What a descriptor is, wherever it has been moved to. */
+struct identity {
+    uint64_t device;
+    uint64_t inode;
+    uint64_t mount; /* in which file system tree it was found */
+};
+
 /* A directory that names are kept out of. The open descriptor keeps its inode from being another's
  * later. */
 struct folder {
     int fd;
-    dev_t device;
-    ino_t inode;
+    struct identity identity;
     int entry;       /* of a GUARD_ENTRY_ROOT; GUARD_NO_ENTRY */
     bool folds_case; /* names that are spelled differently may be the same there */
 };
@@ -33,7 +39,7 @@ struct held_name {
     int entry;
 };
 
-enum { MASKS_MAX = 64 };
+enum { MASKS_MAX = 64, MOUNTS_MAX = 16 };
 
 /* The umask of a thread, as it was seen last. */
 struct mask {
@@ -43,11 +49,13 @@ struct mask {
     uint64_t read_ns;
 };
 
-/* What was refused beyond GUARD_FACTS_MAX. */
+/* What was refused beyond GUARD_FACTS_MAX, in one directory. */
 struct fact_count {
     uint32_t operation;
+    int entry;
     uint32_t count;
-    uint64_t folder; /* hash of its path */
+    uint32_t untold; /* of them, the host does not know yet */
+    char *path;      /* of the directory; "": all others */
 };
 
 enum { FACT_COUNTS_MAX = 32 };
@@ -62,7 +70,7 @@ struct facts {
 
 struct command {
     int channel;
-    int listener;    /* -1 until the launcher has sent it */
+    int listener; /* -1 until the launcher has sent it */
     struct map map;
     size_t map_size; /* of the mapping */
     int root;        /* of its file system; -1 until a call was seen */
@@ -71,6 +79,8 @@ struct command {
     uint32_t folders_len;
     struct held_name *held_names;
     uint32_t held_names_len;
+    uint64_t mounts[MOUNTS_MAX]; /* of the command's own tree, which lie in its roots */
+    uint32_t mounts_len;
     struct mask masks[MASKS_MAX];
     struct facts facts;
     /* for the wake-up: calls since `window_ns` */

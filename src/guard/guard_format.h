@@ -64,6 +64,7 @@ enum guard_map_flag {
     GUARD_MAP_SOCKETS = 4,      /* connect and bind are done here: Unix sockets by what they are */
     GUARD_MAP_NESTED = 8,       /* the command may make namespaces: its root is not always ours */
     GUARD_MAP_NO_LANDLOCK = 16, /* the kernel would allow creation: never let one go on */
+    GUARD_MAP_OWN_MOUNTS = 32,  /* in a mount namespace, where each topmost root is a mount */
 };
 
 struct guard_map {
@@ -76,8 +77,8 @@ struct guard_map {
 };
 
 enum guard_operation {
-    GUARD_OP_WRITE,   /* a file or directory that is there: opened for writing, changed, removed */
-    GUARD_OP_CREATE,  /* a new name */
+    GUARD_OP_WRITE,  /* a file or directory that is there: opened for writing, changed, removed */
+    GUARD_OP_CREATE, /* a new name */
     GUARD_OP_EXECUTE,
     GUARD_OP_CONNECT,
     GUARD_OP_BIND,
@@ -86,7 +87,8 @@ enum guard_operation {
 
 enum guard_fact_kind {
     GUARD_FACT_DENIED = 1,
-    GUARD_FACT_MORE, /* `count` more of the same operation in the directory `path`, not told apart */
+    GUARD_FACT_MORE, /* `count` more of the same operation in the directory `path`, not told apart;
+                        "": in others */
     GUARD_FACT_END,  /* no process of the command is left; nothing follows */
 };
 

@@ -50,6 +50,34 @@ struct k_seccomp_notif_addfd {
 #define K_RENAME_EXCHANGE 2u
 #define K_RENAME_WHITEOUT 4u
 
+/* linux/stat.h */
+#define K_STATX_BASIC_STATS 0x7ffu
+#define K_STATX_MNT_ID 0x1000u /* Linux 5.8 */
+
+struct k_statx {
+    uint32_t mask;
+    uint32_t blksize;
+    uint64_t attributes;
+    uint32_t nlink;
+    uint32_t uid;
+    uint32_t gid;
+    uint16_t mode;
+    uint16_t unused;
+    uint64_t inode;
+    uint64_t size;
+    uint64_t blocks;
+    uint64_t attributes_mask;
+    uint64_t times[8];
+    uint32_t rdev_major;
+    uint32_t rdev_minor;
+    uint32_t dev_major;
+    uint32_t dev_minor;
+    uint64_t mount;
+    uint64_t rest[13];
+};
+
+_Static_assert(sizeof(struct k_statx) == 256, "statx(2)");
+
 /* System call numbers that are the same on every architecture. */
 #define K_SYS_PIDFD_OPEN 434
 #define K_SYS_PIDFD_GETFD 438

@@ -2,11 +2,16 @@
  * namespace, so that whatever is read-only or covered there is so for us.
  *
  * The magic links of /proc are followed for nobody by that, as they would lead to what is ours. The
- * two that programs use, /proc/self and /dev/fd, are read as what they mean for the caller. */
+ * two that programs use, /proc/self and /dev/fd, are read as what they mean for the caller.
+ *
+ * There is a short cut, which most calls take: one open() of /proc/THREAD/cwd/DIRECTORY. It follows
+ * absolute symlinks to our root instead of the command's, and magic links. So what it finds counts only
+ * when it lies on a mount that the long way has found to be one of the command's roots. */
 #include "guard/place.h"
 
 #include "base/auto.h"
 #include "base/sys.h"
+#include "guard/folder.h"
 #include "guard/remote.h"
 
 #include <errno.h>
@@ -15,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { AGAIN_MAX = 16 }; /* openat2(2): EAGAIN when something was renamed meanwhile */
@@ -150,26 +156,81 @@ static bool split_name(char *text, char ret[NAME_MAX + 2])
            strcmp(ret, "../") != 0;
 }
 
+bool identify(int fd, struct identity *ret)
+{
+    struct k_statx st;
+
+    if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, K_STATX_BASIC_STATS | K_STATX_MNT_ID, &st) ||
+        !(st.mask & K_STATX_MNT_ID))
+        return false;
+    ret->device = (uint64_t)st.dev_major << 32 | st.dev_minor;
+    ret->inode = st.inode;
+    ret->mount = st.mount;
+    return true;
+}
+
+/* The directory `path` of what the caller has as `what`. -1 without the long way. */
+static bool open_short(const struct request *request, const char *what, const char *path,
+                       struct place *ret)
+{
+    const struct command *command = request->command;
+    char whole[PATH_MAX + 64];
+
+    snprintf(whole, sizeof whole, "/proc/%d/%s/%s", (int)request->thread, *what ? what : "root",
+             path);
+    ret->dir = open(whole, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (ret->dir < 0)
+        return false;
+    for (uint32_t i = 0; identify(ret->dir, &ret->identity) && i < command->mounts_len; i++)
+        if (command->mounts[i] == ret->identity.mount)
+            return ret->is_guarded = true;
+    place_done(ret);
+    return false;
+}
+
+/* It was found by the long way: whether it lies in a root, and what the short cut may know of that. */
+static bool place_judge(const struct request *request, struct place *place)
+{
+    struct command *command = request->command;
+    char path[PATH_MAX];
+
+    if (!identify(place->dir, &place->identity) || !path_of(place->dir, path)) {
+        place_done(place);
+        return false;
+    }
+    place->is_guarded = folder_is_guarded(command, path);
+    if (place->is_guarded && command->mounts_len < MOUNTS_MAX &&
+        (command->map.header->flags & (GUARD_MAP_OWN_MOUNTS | GUARD_MAP_NESTED)) ==
+            GUARD_MAP_OWN_MOUNTS)
+        command->mounts[command->mounts_len++] = place->identity.mount;
+    return true;
+}
+
 /* `base`: where a relative text starts; -1: at what `dir` is for the caller. */
 static bool find(const struct request *request, int dir, int base, const char *text,
                  struct place *ret)
 {
     AUTO_CLOSE int own_root = -1;
     AUTO_CLOSE int own_base = -1;
-    int root = open_root(request, &own_root);
     char what[32] = "";
     place_text parent;
     const char *rest = text;
+    int root;
 
     if (base < 0 || text[0] == '/') {
         base = -1;
         rest = split_base(dir, text, what);
     }
-    ret->dir = -1;
-    if (!rest || root < 0 || strlen(rest) >= sizeof parent)
+    *ret = (struct place){.dir = -1};
+    if (!rest || strlen(rest) >= sizeof parent)
         return false;
     memcpy(parent, rest, strlen(rest) + 1);
     if (!split_name(parent, ret->name))
+        return false;
+    if (base < 0 && open_short(request, what, parent, ret))
+        return true;
+    root = open_root(request, &own_root);
+    if (root < 0)
         return false;
     if (*what) {
         own_base = open_of_thread(request, what);
@@ -186,13 +247,7 @@ static bool find(const struct request *request, int dir, int base, const char *t
     } else {
         ret->dir = open_dir(request, root, base, parent);
     }
-    if (ret->dir < 0)
-        return false;
-    if (!path_of(ret->dir, ret->path)) {
-        place_done(ret);
-        return false;
-    }
-    return true;
+    return ret->dir >= 0 && place_judge(request, ret);
 }
 
 bool place_find(const struct request *request, int dir, const char *text, struct place *ret)
@@ -221,9 +276,18 @@ void place_done(struct place *place)
 void place_path(const struct place *place, char ret[PATH_MAX])
 {
     size_t len = strlen(place->name);
+    size_t end;
 
+    ret[0] = '\0';
+    if (!path_of(place->dir, ret))
+        return;
+    end = ret[1] ? strlen(ret) : 0;
     len -= len && place->name[len - 1] == '/';
-    snprintf(ret, PATH_MAX, "%s/%.*s", place->path[1] ? place->path : "", (int)len, place->name);
+    if (end + 1 + len >= PATH_MAX)
+        len = PATH_MAX - 2 - end;
+    ret[end] = '/';
+    memcpy(ret + end + 1, place->name, len);
+    ret[end + 1 + len] = '\0';
 }
 
 int place_descriptor(const struct request *request, const char *text)

@@ -5,9 +5,10 @@
 #include "guard/guard.h"
 
 struct place {
-    int dir;                 /* O_PATH; -1 when there is none */
-    char name[NAME_MAX + 2]; /* with the slash that ended the path, if one did */
-    char path[PATH_MAX];     /* canonical, of the directory, as the command sees it */
+    int dir;                  /* O_PATH; -1 when there is none */
+    struct identity identity; /* of the directory */
+    bool is_guarded;          /* it lies in a root, where the kernel creates nothing */
+    char name[NAME_MAX + 2];  /* with the slash that ended the path, if one did */
 };
 
 /* Room for the text of a path, and of what the symlinks at its end say. */
@@ -23,8 +24,12 @@ bool place_follow(const struct request *request, struct place *place);
 
 void place_done(struct place *place);
 
-/* Canonical path of the whole: directory and name, without a slash at the end. */
+/* Canonical path of the whole, as the command sees it: directory and name, without a slash at the end;
+ * "" when the directory has none any more. */
 void place_path(const struct place *place, char ret[PATH_MAX]);
+
+/* What is open as `fd`; false when it cannot be said. */
+bool identify(int fd, struct identity *ret);
 
 /* A descriptor (O_PATH) of what the path names altogether, for paths such as /proc/self/fd/3 that
  * are the name of a descriptor; -1. */

@@ -167,8 +167,8 @@ struct launch {
 /* Something that the sandbox refused, as its guard saw it: a fact, also when the program says nothing
  * of it. */
 enum fact_operation {
-    FACT_WRITE,   /* a file or directory that is there: opened for writing, changed, removed */
-    FACT_CREATE,  /* a new name */
+    FACT_WRITE,  /* a file or directory that is there: opened for writing, changed, removed */
+    FACT_CREATE, /* a new name */
     FACT_EXECUTE,
     FACT_CONNECT, /* `path` is "host:port", or the path of a Unix socket, "@name" if abstract */
     FACT_BIND,
@@ -177,14 +177,14 @@ enum fact_operation {
 
 struct launch_fact {
     enum fact_operation operation;
-    const char *path;                 /* canonical, as the command sees it */
-    const char *other_path;           /* of a rename or link; NULL */
-    const char *program;              /* name of the process, as ps shows it */
-    pid_t pid;                        /* as seen from here */
-    int error;                        /* errno that the call had, as far as it can be known */
-    int call;                         /* number of the system call */
-    bool is_socket;                   /* CONNECT, BIND: `path` is a Unix socket's */
-    unsigned more;                    /* not 0: that many like it below `path`, not told one by one */
+    const char *path;       /* canonical, as the command sees it */
+    const char *other_path; /* of a rename or link; NULL */
+    const char *program;    /* name of the process, as ps shows it */
+    pid_t pid;              /* as seen from here */
+    int error;              /* errno that the call had, as far as it can be known */
+    int call;               /* number of the system call */
+    bool is_socket;         /* CONNECT, BIND: `path` is a Unix socket's */
+    unsigned more;          /* not 0: that many like it below `path`, not told one by one */
     const struct access_entry *entry; /* which decided; NULL: none is about it */
     uint64_t time_ns;                 /* CLOCK_MONOTONIC */
 };

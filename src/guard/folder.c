@@ -1,0 +1,242 @@
+/* See folder.h. A directory is known by device and inode, never by its path, so that it does not
+ * matter how a path to it is spelled, and what is moved meanwhile.
+ *
+ * Where file names fold case, a name may be spelled in ways that only the file system knows: by
+ * Unicode's rules, which also leave characters out. There each character beyond ASCII stands for
+ * anything. */
+#include "guard/folder.h"
+
+#include "base/auto.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* linux/magic.h and the file systems' own headers: those of Linux's own whose names are bytes,
+ * unless a directory says that it folds case. */
+static const uint32_t bytewise[] = {
+    0xef53,     /* ext2, 3, 4 */
+    0x58465342, /* xfs */
+    0x9123683e, /* btrfs */
+    0x01021994, /* tmpfs */
+    0x794c7630, /* overlayfs */
+    0xf2f52010, /* f2fs */
+    0x2fc12fc1, /* zfs */
+    0x6969,     /* nfs */
+    0x858458f6, /* ramfs */
+    0x52654973, /* reiserfs */
+    0x3153464a, /* jfs */
+    0xca451a4e, /* bcachefs */
+};
+
+static bool folds_case(int path_fd)
+{
+    AUTO_CLOSE int fd = openat(path_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    unsigned long flags = 0;
+    struct statfs fs;
+
+    if (fd < 0 || fstatfs(fd, &fs))
+        return true;
+    if (ioctl(fd, (int)K_FS_IOC_GETFLAGS, &flags) == 0 && (flags & K_FS_CASEFOLD_FL))
+        return true;
+    for (size_t i = 0; i < sizeof bytewise / sizeof *bytewise; i++)
+        if (bytewise[i] == (uint32_t)fs.f_type)
+            return false;
+    return true;
+}
+
+/* By whatever mount it was reached. */
+static bool is_same(const struct identity *a, const struct identity *b)
+{
+    return a->device == b->device && a->inode == b->inode;
+}
+
+/* Opens the directory `path` of the command, none of whose components may be a symlink. Returns its
+ * index, that of one that is known already, or -1. */
+static int folder_add(struct command *command, const char *path, int entry)
+{
+    const struct sys_open_how how = {
+        .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+        .resolve = SYS_RESOLVE_IN_ROOT | SYS_RESOLVE_NO_SYMLINKS,
+    };
+    AUTO_CLOSE int fd = sys_openat2(command->root, path, &how);
+    struct identity identity;
+    struct folder *folder;
+
+    if (fd < 0 || !identify(fd, &identity))
+        return -1;
+    for (uint32_t i = 0; i < command->folders_len; i++) {
+        folder = &command->folders[i];
+        if (!is_same(&folder->identity, &identity))
+            continue;
+        if (entry != GUARD_NO_ENTRY)
+            folder->entry = entry;
+        return (int)i;
+    }
+    folder = &command->folders[command->folders_len];
+    *folder = (struct folder){.identity = identity, .entry = entry, .folds_case = folds_case(fd)};
+    folder->fd = TAKE_FD(fd);
+    return (int)command->folders_len++;
+}
+
+static bool held_name_add(struct command *command, int entry)
+{
+    char parent[PATH_MAX];
+    const char *path = map_path(&command->map, entry);
+    size_t len = (size_t)(strrchr(path, '/') - path);
+    int folder;
+
+    if (len >= sizeof parent)
+        return false;
+    snprintf(parent, sizeof parent, "%.*s", (int)(len ? len : 1), path);
+    folder = folder_add(command, parent, GUARD_NO_ENTRY);
+    if (folder < 0)
+        return false;
+    command->held_names[command->held_names_len++] =
+        (struct held_name){.folder = (uint32_t)folder, .entry = entry};
+    return true;
+}
+
+void folders_open(struct command *command)
+{
+    const struct guard_map *header = command->map.header;
+    size_t roots = 0, names = 0;
+
+    for (uint32_t i = 0; i < header->entries; i++) {
+        roots += (command->map.entries[i].flags & GUARD_ENTRY_ROOT) != 0;
+        names += (command->map.entries[i].flags & GUARD_ENTRY_HELD_NAME) != 0;
+    }
+    if (!roots && !names)
+        return;
+    command->folders = calloc(roots + names, sizeof *command->folders);
+    command->held_names = calloc(names + 1, sizeof *command->held_names);
+    command->is_broken = !command->folders || !command->held_names;
+    for (uint32_t i = 0; !command->is_broken && i < header->entries; i++) {
+        unsigned flags = command->map.entries[i].flags;
+
+        if (flags & GUARD_ENTRY_ROOT)
+            command->is_broken |= folder_add(command, map_path(&command->map, (int)i), (int)i) < 0;
+        if (flags & GUARD_ENTRY_HELD_NAME)
+            command->is_broken |= !held_name_add(command, (int)i);
+    }
+}
+
+void folders_close(struct command *command)
+{
+    for (uint32_t i = 0; i < command->folders_len; i++)
+        close(command->folders[i].fd);
+    free(command->folders);
+    free(command->held_names);
+}
+
+bool folder_is_guarded(const struct command *command, const char *path)
+{
+    if (command->map.header->flags & GUARD_MAP_NO_LANDLOCK)
+        return true;
+    for (uint32_t i = 0; i < command->folders_len; i++) {
+        int entry = command->folders[i].entry;
+
+        if (entry != GUARD_NO_ENTRY && map_is_within(path, map_path(&command->map, entry)))
+            return true;
+    }
+    return false;
+}
+
+/* `spelled` may be the name `held` to a file system that folds case; `held` is ASCII. */
+static bool is_folded(const char *spelled, const char *held)
+{
+    if ((signed char)*spelled < 0) {
+        do
+            spelled++;
+        while (((unsigned char)*spelled & 0xc0) == 0x80);
+        for (;; held++) {
+            if (is_folded(spelled, held))
+                return true;
+            if (!*held)
+                return false;
+        }
+    }
+    if (!*spelled || !*held)
+        return *spelled == *held;
+    return strncasecmp(spelled, held, 1) == 0 && is_folded(spelled + 1, held + 1);
+}
+
+enum { FOLDED_MAX = 8 }; /* characters beyond ASCII in a name that could still be another's */
+
+/* Names of ASCII letters differ by case alone nowhere where it matters, so case never counts. */
+static bool is_name(const struct folder *folder, const char *spelled, const char *held)
+{
+    size_t beyond = 0;
+
+    if (strcasecmp(spelled, held) == 0)
+        return true;
+    if (!folder->folds_case)
+        return false;
+    for (const char *at = spelled; *at; at++)
+        beyond += ((unsigned char)*at & 0xc0) == 0xc0;
+    return beyond && (beyond > FOLDED_MAX || is_folded(spelled, held));
+}
+
+static bool exists(int dir, const char *name)
+{
+    struct stat st;
+
+    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
+/* What git takes for a repository, a directory or a link to one (setup.c, is_git_directory): HEAD, and
+ * objects and refs, which may also be elsewhere, where `commondir` says. It looks at .git first. */
+static bool makes_repository(const struct folder *folder, const char *name)
+{
+    static const char *const parts[] = {"HEAD", "objects", "refs", "commondir"};
+    bool is_there[4];
+    bool is_part = false;
+    struct stat st;
+
+    for (size_t i = 0; i < 4; i++) {
+        is_there[i] = is_name(folder, name, parts[i]);
+        is_part |= is_there[i];
+    }
+    if (!is_part)
+        return false;
+    if (fstatat(folder->fd, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        (!S_ISDIR(st.st_mode) || exists(folder->fd, ".git/HEAD")))
+        return false;
+    for (size_t i = 0; i < 4; i++)
+        is_there[i] = is_there[i] || exists(folder->fd, parts[i]);
+    return is_there[0] && ((is_there[1] && is_there[2]) || is_there[3]);
+}
+
+bool folder_refuses(const struct command *command, const struct place *place, int *ret_entry)
+{
+    char name[NAME_MAX + 2];
+    size_t len = strlen(place->name);
+
+    len -= len && place->name[len - 1] == '/';
+    memcpy(name, place->name, len);
+    name[len] = '\0';
+    *ret_entry = GUARD_NO_ENTRY;
+    for (uint32_t i = 0; i < command->folders_len; i++) {
+        const struct folder *folder = &command->folders[i];
+
+        if (!is_same(&folder->identity, &place->identity))
+            continue;
+        for (uint32_t k = 0; k < command->held_names_len; k++) {
+            *ret_entry = command->held_names[k].entry;
+            if (command->held_names[k].folder == i &&
+                is_name(folder, name, strrchr(map_path(&command->map, *ret_entry), '/') + 1))
+                return true;
+        }
+        *ret_entry = folder->entry;
+        return folder->entry != GUARD_NO_ENTRY && makes_repository(folder, name);
+    }
+    return false;
+}

@@ -1,0 +1,16 @@
+/* The directories that names are kept out of, and whether a name is one of those. */
+#pragma once
+
+#include "guard/place.h"
+
+/* Looks the directories up in the command's own view, once its file system stands. On failure
+ * nothing is done on behalf of the command: what has to be done here is refused. */
+void folders_open(struct command *command);
+void folders_close(struct command *command);
+
+/* The directory lies in a root (by its canonical path), where the kernel refuses what the guard is there
+ * to do. Nothing is allowed by this. */
+bool folder_is_guarded(const struct command *command, const char *path);
+
+/* Nothing may be created under this name. `ret_entry` is the entry that says so. */
+bool folder_refuses(const struct command *command, const struct place *place, int *ret_entry);

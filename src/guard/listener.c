@@ -1,0 +1,220 @@
+/* See listener.h. A call may be gone at each step: its thread was killed, or its number is valid no
+ * more. That is no error; there is nobody left to answer.
+ *
+ * Waking the caller on our own processor makes two programs that take turns as fast as one, and slows
+ * down those that work side by side. So it is switched on for a command while it asks often. */
+#include "guard/listener.h"
+
+#include "base/auto.h"
+#include "guard/facts.h"
+#include "guard/folder.h"
+#include "guard/judge.h"
+#include "guard/perform.h"
+#include "guard/socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Measured: make -j2 loses by the wake-up, tar and cp win. */
+#define WINDOW_NS 5000000u
+enum { BUSY_CALLS = 20 };
+
+uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+bool request_is_valid(const struct request *request)
+{
+    return ioctl(request->command->listener, (int)K_SECCOMP_IOCTL_NOTIF_ID_VALID,
+                 &request->notif->id) == 0;
+}
+
+struct command *command_new(int channel, int map)
+{
+    struct command *command = calloc(1, sizeof *command);
+    AUTO_CLOSE int file = map;
+    struct stat st;
+    void *bytes;
+
+    if (command)
+        *command = (struct command){.channel = channel, .listener = -1, .root = -1};
+    if (!command || fstat(file, &st) || st.st_size <= 0 || st.st_size > GUARD_MAX_BYTES) {
+        close(channel);
+        free(command);
+        return NULL;
+    }
+    bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    if (bytes == MAP_FAILED) {
+        command_free(command);
+        return NULL;
+    }
+    command->map_size = (size_t)st.st_size;
+    if (!map_init(&command->map, bytes, command->map_size)) {
+        munmap(bytes, command->map_size);
+        command->map_size = 0;
+        command_free(command);
+        return NULL;
+    }
+    return command;
+}
+
+void command_free(struct command *command)
+{
+    folders_close(command);
+    if (command->listener >= 0)
+        close(command->listener);
+    if (command->map_size) {
+        facts_end(command);
+        munmap((void *)command->map.header, command->map_size); /* mapped for reading */
+    }
+    if (command->root >= 0)
+        close(command->root);
+    close(command->channel);
+    free(command);
+}
+
+bool command_read_channel(struct command *command)
+{
+    uint32_t magic = 0;
+    struct iovec data = {.iov_base = &magic, .iov_len = sizeof magic};
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct msghdr message = {
+        .msg_iov = &data,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof control.bytes,
+    };
+    const struct cmsghdr *rights;
+    ssize_t len = recvmsg(command->channel, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+
+    if (len < 0)
+        return errno == EAGAIN || errno == EINTR;
+    rights = len == (ssize_t)sizeof magic ? CMSG_FIRSTHDR(&message) : NULL;
+    if (!rights || magic != GUARD_MAGIC || command->listener >= 0 ||
+        rights->cmsg_type != SCM_RIGHTS || rights->cmsg_len != CMSG_LEN(sizeof(int)))
+        return false;
+    memcpy(&command->listener, CMSG_DATA(rights), sizeof(int));
+    return true;
+}
+
+/* The file system of the command stands before its first call, and stays its root: it may not change
+ * it, unless it may make namespaces. */
+static void open_root(struct command *command, pid_t thread)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/%d/root", (int)thread);
+    command->root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (command->root >= 0)
+        folders_open(command);
+}
+
+static void set_wake_up(struct command *command)
+{
+    uint64_t now;
+
+    if (++command->calls % BUSY_CALLS)
+        return;
+    now = now_ns();
+    if ((now - command->window_ns < WINDOW_NS) != command->is_sync) {
+        command->is_sync = !command->is_sync;
+        ioctl(command->listener, (int)K_SECCOMP_IOCTL_NOTIF_SET_FLAGS,
+              command->is_sync ? K_SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP : 0);
+    }
+    command->window_ns = now;
+}
+
+static void respond(const struct request *request, int error, int64_t value, uint32_t flags)
+{
+    const struct k_seccomp_notif_resp response = {
+        .id = request->notif->id, .val = value, .error = -error, .flags = flags};
+
+    ioctl(request->command->listener, (int)K_SECCOMP_IOCTL_NOTIF_SEND, &response);
+}
+
+/* Gives the descriptor to the caller, as the result of its call. */
+static void respond_fd(const struct request *request, int fd, bool is_cloexec)
+{
+    const struct k_seccomp_notif_addfd add = {
+        .id = request->notif->id,
+        .flags = K_SECCOMP_ADDFD_FLAG_SEND,
+        .srcfd = (uint32_t)fd,
+        .newfd_flags = is_cloexec ? O_CLOEXEC : 0,
+    };
+
+    if (ioctl(request->command->listener, (int)K_SECCOMP_IOCTL_NOTIF_ADDFD, &add) < 0 &&
+        errno != ENOENT)
+        respond(request, errno, 0, 0); /* it has no room for one: EMFILE */
+    close(fd);
+}
+
+static struct answer handle(const struct request *request)
+{
+    struct answer answer = answer_continue();
+
+    switch (request->call->kind) {
+    case CALL_UMASK:
+        perform_umask(request);
+        break;
+    case CALL_SOCKET:
+    case CALL_CONNECT:
+    case CALL_BIND:
+        return socket_call(request);
+    case CALL_CHANGE:
+    case CALL_ACCESS:
+        break;
+    case CALL_OPEN:
+    case CALL_MKDIR:
+    case CALL_MKNOD:
+    case CALL_SYMLINK:
+    case CALL_LINK:
+    case CALL_RENAME:
+        answer = perform(request);
+        break;
+    }
+    if (answer.kind == ANSWER_CONTINUE)
+        judge(request);
+    return answer;
+}
+
+bool command_serve(struct command *command)
+{
+    struct k_seccomp_notif notif = {0};
+    struct request request = {.command = command, .notif = &notif};
+    struct answer answer;
+
+    if (ioctl(command->listener, (int)K_SECCOMP_IOCTL_NOTIF_RECV, &notif) < 0)
+        return errno == ENOENT || errno == EINTR;
+    set_wake_up(command);
+    request.thread = (pid_t)notif.pid;
+    request.call = call_find(notif.data.nr);
+    if (command->root < 0)
+        open_root(command, request.thread);
+    /* What we were not told of cannot be asked. */
+    answer = request.call && command->root >= 0 ? handle(&request) : answer_error(ENOSYS);
+    if (answer.kind == ANSWER_FD)
+        respond_fd(&request, answer.number, answer.is_cloexec);
+    else if (answer.kind == ANSWER_ERROR)
+        respond(&request, answer.number, 0, 0);
+    else if (answer.kind == ANSWER_VALUE)
+        respond(&request, 0, answer.number, 0);
+    else if (answer.kind == ANSWER_CONTINUE)
+        respond(&request, 0, 0, K_SECCOMP_USER_NOTIF_FLAG_CONTINUE);
+    return true;
+}

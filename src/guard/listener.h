@@ -1,0 +1,15 @@
+/* The calls of one command: taken from its listener, answered. */
+#pragma once
+
+#include "guard/guard.h"
+
+/* A command whose channel is `channel` and whose map is in `map`; both are taken over. NULL: the map
+ * is not one. */
+struct command *command_new(int channel, int map);
+void command_free(struct command *command);
+
+/* Reads what the launcher sends over the channel: the listener. false when the channel has ended. */
+bool command_read_channel(struct command *command);
+
+/* Takes one call and answers it. false when no process of the command is left. */
+bool command_serve(struct command *command);

@@ -1,0 +1,146 @@
+/* cordon-guard: the supervisor of the sandboxes of one host process. It runs outside of them, as the
+ * same user, and answers the system calls that their seccomp filters ask about.
+ *
+ *     host -> control socket -> a command: its channel and its map
+ *     launcher -> channel -> the listener of its filter
+ *     listener -> calls, one at a time, taken and answered
+ *
+ * It is a program of its own: what it reads comes from hostile processes, and the host's memory has
+ * tokens and other commands' output. It has no privilege that the commands lack. One loop, no threads.
+ * It ends with the control socket and every command's channel closed. */
+#include "guard/listener.h"
+
+#include "base/auto.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { EVENTS_MAX = 64 };
+
+static int poller = -1;
+static unsigned commands;
+static bool is_closed; /* the host is gone */
+
+/* What an event is about: the command's pointer, with its lowest bit set for the listener. */
+static bool watch(int fd, struct command *command, uintptr_t is_listener)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+
+    event.data.ptr = (char *)command + is_listener;
+    return epoll_ctl(poller, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+static void leave(struct command *command)
+{
+    command_free(command);
+    commands--;
+}
+
+/* Takes the next command. */
+static void read_control(void)
+{
+    struct guard_hello hello = {0};
+    struct iovec data = {.iov_base = &hello, .iov_len = sizeof hello};
+    union {
+        char bytes[CMSG_SPACE(GUARD_FDS * sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct msghdr message = {
+        .msg_iov = &data,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof control.bytes,
+    };
+    const struct cmsghdr *rights;
+    struct command *command;
+    int fds[GUARD_FDS];
+    ssize_t len = recvmsg(GUARD_CONTROL_FD, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+
+    if (len < 0 && (errno == EAGAIN || errno == EINTR || errno == EMFILE))
+        return;
+    if (len <= 0) {
+        is_closed = true;
+        epoll_ctl(poller, EPOLL_CTL_DEL, GUARD_CONTROL_FD, NULL);
+        return;
+    }
+    rights = CMSG_FIRSTHDR(&message);
+    if (!rights || rights->cmsg_type != SCM_RIGHTS || rights->cmsg_len != CMSG_LEN(sizeof fds))
+        return;
+    memcpy(fds, CMSG_DATA(rights), sizeof fds);
+    command = hello.magic == GUARD_MAGIC && hello.version == GUARD_VERSION
+                  ? command_new(fds[GUARD_FD_CHANNEL], fds[GUARD_FD_MAP])
+                  : NULL;
+    if (!command)
+        return;
+    commands++;
+    if (!watch(command->channel, command, 0))
+        leave(command);
+}
+
+static void read_channel(struct command *command)
+{
+    bool had_listener = command->listener >= 0;
+
+    if (!command_read_channel(command) ||
+        (!had_listener && command->listener >= 0 && !watch(command->listener, command, 1)))
+        leave(command);
+}
+
+static void handle(const struct epoll_event *event)
+{
+    uintptr_t bits = (uintptr_t)event->data.ptr;
+    struct command *command;
+
+    if (!bits) {
+        read_control();
+        return;
+    }
+    command = (struct command *)((char *)event->data.ptr - (bits & 1));
+    if (!(bits & 1))
+        read_channel(command);
+    else if (!(event->events & EPOLLIN) || !command_serve(command))
+        leave(command);
+}
+
+/* One event at a time: what is done about one may free what the next is about. */
+static int run(void)
+{
+    struct epoll_event event;
+
+    while (!is_closed || commands) {
+        int count = epoll_wait(poller, &event, 1, -1);
+
+        if (count < 0 && errno != EINTR)
+            return 1;
+        if (count > 0)
+            handle(&event);
+    }
+    return 0;
+}
+
+int main(void)
+{
+    struct rlimit limit;
+
+    sys_close_range(GUARD_CONTROL_FD + 1, ~0u, 0);
+    signal(SIGPIPE, SIG_IGN);
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || chdir("/"))
+        return 1;
+    poller = epoll_create1(EPOLL_CLOEXEC);
+    if (poller < 0 || !watch(GUARD_CONTROL_FD, NULL, 0))
+        return 1;
+    return run();
+}
