@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -193,8 +194,11 @@ static bool exists(int dir, const char *name)
 }
 
 /* What git takes for a repository, a directory or a link to one (setup.c, is_git_directory): HEAD, and
- * objects and refs, which may also be elsewhere, where `commondir` says. It looks at .git first. */
-static bool makes_repository(const struct folder *folder, const char *name)
+ * objects and refs, which may also be elsewhere, where `commondir` says. It looks at .git first.
+ *
+ * The guard of another command might make the other half at the same time. So each locks the
+ * directory; who finds it locked does not wait, because a command can lock it, too. */
+static bool makes_repository(const struct folder *folder, const char *name, int *ret_lock)
 {
     static const char *const parts[] = {"HEAD", "objects", "refs", "commondir"};
     bool is_there[4];
@@ -210,12 +214,15 @@ static bool makes_repository(const struct folder *folder, const char *name)
     if (fstatat(folder->fd, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
         (!S_ISDIR(st.st_mode) || exists(folder->fd, ".git/HEAD")))
         return false;
+    *ret_lock = openat(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*ret_lock < 0 || flock(*ret_lock, LOCK_EX | LOCK_NB))
+        return true;
     for (size_t i = 0; i < 4; i++)
         is_there[i] = is_there[i] || exists(folder->fd, parts[i]);
     return is_there[0] && ((is_there[1] && is_there[2]) || is_there[3]);
 }
 
-bool folder_refuses(const struct command *command, const struct place *place, int *ret_entry)
+bool folder_refuses(const struct command *command, struct place *place, int *ret_entry)
 {
     char name[NAME_MAX + 2];
     size_t len = strlen(place->name);
@@ -236,7 +243,7 @@ bool folder_refuses(const struct command *command, const struct place *place, in
                 return true;
         }
         *ret_entry = folder->entry;
-        return folder->entry != GUARD_NO_ENTRY && makes_repository(folder, name);
+        return folder->entry != GUARD_NO_ENTRY && makes_repository(folder, name, &place->lock);
     }
     return false;
 }

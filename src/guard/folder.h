@@ -12,5 +12,6 @@ void folders_close(struct command *command);
  * to do. Nothing is allowed by this. */
 bool folder_is_guarded(const struct command *command, const char *path);
 
-/* Nothing may be created under this name. `ret_entry` is the entry that says so. */
-bool folder_refuses(const struct command *command, const struct place *place, int *ret_entry);
+/* Nothing may be created under this name. `ret_entry` is the entry that says so. The place may be
+ * locked by this, until it is done. */
+bool folder_refuses(const struct command *command, struct place *place, int *ret_entry);

@@ -129,7 +129,7 @@ static bool is_removal(const struct call *call)
 static void judge_path(const struct request *request, int dir, int argument, bool makes)
 {
     const struct map *map = &request->command->map;
-    AUTO(place_done) struct place place = {.dir = -1};
+    AUTO(place_done) struct place place = {.dir = -1, .lock = -1};
     struct fact fact = {.operation = GUARD_OP_WRITE, .place = &place};
     place_text text;
     char path[PATH_MAX];

@@ -26,6 +26,7 @@
 enum { LINKS_MAX = 40 };
 
 #define AUTO_PLACE AUTO(place_done)
+#define NO_PLACE ((struct place){.dir = -1, .lock = -1})
 
 /* Of the kernel's, whichever way the C library was built. */
 #define FLAG_TMPFILE 020000000
@@ -107,11 +108,12 @@ static int text_read(const struct request *request, int argument, place_text ret
                        sizeof(place_text));
 }
 
-/* What the kernel says by itself is said by it, unless it would allow what was asked for. */
-static struct answer leave(const struct request *request)
+/* What the kernel says by itself is said by it; unless it would allow what was asked for: then it is
+ * `error`. */
+static struct answer leave(const struct request *request, int error)
 {
     if (request->command->map.header->flags & GUARD_MAP_NO_LANDLOCK)
-        return answer_error(EACCES);
+        return answer_error(error);
     return answer_continue();
 }
 
@@ -129,7 +131,7 @@ static struct answer result(int status)
 }
 
 /* A name may come to be at `place`, and the caller still waits for it. */
-static bool may_name(const struct request *request, const struct place *place, struct answer *ret)
+static bool may_name(const struct request *request, struct place *place, struct answer *ret)
 {
     int entry;
 
@@ -141,16 +143,16 @@ static bool may_name(const struct request *request, const struct place *place, s
         *ret = refuse(request, place, entry);
         return false;
     }
-    *ret = leave(request);
+    *ret = leave(request, EACCES);
     return request_is_valid(request);
 }
 
 /* The same for a file or directory, with the caller's umask. */
-static bool may_create(const struct request *request, const struct place *place, struct answer *ret)
+static bool may_create(const struct request *request, struct place *place, struct answer *ret)
 {
     const struct mask *mask = mask_read(request);
 
-    *ret = leave(request);
+    *ret = leave(request, EACCES);
     if (!mask || !may_name(request, place, ret))
         return false;
     if (mask->mask != own_mask)
@@ -165,11 +167,14 @@ static bool find(const struct request *request, int dir, int path, struct place 
 {
     place_text text;
 
-    ret->dir = -1;
-    *ret_answer = leave(request);
-    if (text_read(request, path, text) < 0)
-        return false;
-    return place_find(request, request_dir(request, dir), text, ret);
+    int len = text_read(request, path, text);
+
+    *ret = NO_PLACE;
+    *ret_answer = leave(request, -len);
+    if (len < 0 || place_find(request, request_dir(request, dir), text, ret))
+        return len >= 0;
+    *ret_answer = leave(request, errno);
+    return false;
 }
 
 /* --- open --- */
@@ -199,15 +204,15 @@ static struct answer open_existing(const struct request *request, int pin, const
 
     /* A FIFO would keep us waiting, /dev/tty is another one here, and a directory is an error. */
     if (!S_ISREG(st->st_mode) || is_stranger || !request_is_valid(request))
-        return leave(request);
+        return leave(request, EACCES);
     snprintf(link, sizeof link, "/proc/self/fd/%d", pin);
     fd = open(link, (flags & ~(O_CREAT | O_EXCL | O_NOFOLLOW)) | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && errno == EWOULDBLOCK) /* a lease: the caller may wait, we may not */
-        return leave(request);
+        return leave(request, EACCES);
     return fd < 0 ? answer_error(errno) : opened(fd, flags);
 }
 
-static struct answer open_new(const struct request *request, const struct place *place, int flags,
+static struct answer open_new(const struct request *request, struct place *place, int flags,
                               mode_t mode)
 {
     struct answer answer;
@@ -230,11 +235,11 @@ static struct answer open_there(const struct request *request, struct place *pla
 
     *ret_again = pin < 0 && errno == ENOENT;
     if (pin < 0 || fstat(pin, &st))
-        return leave(request);
+        return leave(request, EACCES);
     if (!S_ISLNK(st.st_mode))
         return open_existing(request, pin, &st, is_strangers(place, &st), flags);
     if ((flags & O_NOFOLLOW) || is_strangers(place, &st) || !place_follow(request, place))
-        return leave(request);
+        return leave(request, EACCES);
     *ret_again = true;
     return answer_continue();
 }
@@ -244,7 +249,7 @@ static struct answer perform_open(const struct request *request)
     const struct call *call = request->call;
     int flags = call->flags < 0 ? call->fixed_flags : (int)request_argument(request, call->flags);
     mode_t mode = (mode_t)request_argument(request, call->mode) & 07777;
-    AUTO_PLACE struct place place = {.dir = -1};
+    AUTO_PLACE struct place place = NO_PLACE;
     struct answer answer;
     bool again;
 
@@ -254,7 +259,7 @@ static struct answer perform_open(const struct request *request)
         return answer;
     for (int i = 0; i < LINKS_MAX; i++) {
         if (!place.is_guarded || strchr(place.name, '/'))
-            return leave(request);
+            return leave(request, EACCES);
         answer = open_new(request, &place, flags, mode);
         if (answer.kind != ANSWER_ERROR || answer.number != EEXIST || (flags & O_EXCL))
             return answer;
@@ -262,7 +267,7 @@ static struct answer perform_open(const struct request *request)
         if (!again)
             return answer;
     }
-    return leave(request);
+    return leave(request, EACCES);
 }
 
 /* --- the others --- */
@@ -271,13 +276,13 @@ static struct answer perform_make(const struct request *request)
 {
     const struct call *call = request->call;
     const mode_t mode = (mode_t)request_argument(request, call->mode);
-    AUTO_PLACE struct place place;
+    AUTO_PLACE struct place place = NO_PLACE;
     struct answer answer;
 
     if (!find(request, call->dir, call->path, &place, &answer))
         return answer;
     if (!place.is_guarded)
-        return leave(request);
+        return leave(request, EACCES);
     if (!may_create(request, &place, &answer))
         return answer;
     if (call->kind == CALL_MKDIR)
@@ -289,14 +294,14 @@ static struct answer perform_make(const struct request *request)
 static struct answer perform_symlink(const struct request *request)
 {
     const struct call *call = request->call;
-    AUTO_PLACE struct place place;
+    AUTO_PLACE struct place place = NO_PLACE;
     struct answer answer;
     place_text target;
 
     if (!find(request, call->new_dir, call->new_path, &place, &answer))
         return answer;
     if (!place.is_guarded || text_read(request, call->path, target) < 0)
-        return leave(request);
+        return leave(request, EACCES);
     if (!may_name(request, &place, &answer))
         return answer;
     return result(symlinkat(target, place.dir, place.name));
@@ -311,7 +316,6 @@ static int link_source(const struct request *request, int flags, struct place *r
     int len = text_read(request, call->path, text);
     int fd = -1;
 
-    ret->dir = -1;
     if (len < 0)
         return -1;
     if (len == 0 && (flags & AT_EMPTY_PATH)) {
@@ -344,8 +348,8 @@ static struct answer perform_link(const struct request *request)
 {
     const struct call *call = request->call;
     const int flags = (int)request_argument(request, call->flags);
-    AUTO_PLACE struct place from;
-    AUTO_PLACE struct place place;
+    AUTO_PLACE struct place from = NO_PLACE;
+    AUTO_PLACE struct place place = NO_PLACE;
     AUTO_CLOSE int source = link_source(request, flags, &from);
     struct answer answer;
     char link[32];
@@ -354,7 +358,7 @@ static struct answer perform_link(const struct request *request)
     if (!find(request, call->new_dir, call->new_path, &place, &answer))
         return answer;
     if (!place.is_guarded || source < 0 || (flags & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH)))
-        return leave(request);
+        return leave(request, EACCES);
     if (!may_name(request, &place, &answer))
         return answer;
     snprintf(link, sizeof link, "/proc/self/fd/%d", source);
@@ -367,15 +371,15 @@ static struct answer perform_rename(const struct request *request)
 {
     const struct call *call = request->call;
     const unsigned flags = (unsigned)request_argument(request, call->flags);
-    AUTO_PLACE struct place from = {.dir = -1};
-    AUTO_PLACE struct place to = {.dir = -1};
+    AUTO_PLACE struct place from = NO_PLACE;
+    AUTO_PLACE struct place to = NO_PLACE;
     struct answer answer;
 
     if (!find(request, call->dir, call->path, &from, &answer) ||
         !find(request, call->new_dir, call->new_path, &to, &answer))
         return answer;
     if ((!from.is_guarded && !to.is_guarded) || (flags & K_RENAME_WHITEOUT))
-        return leave(request);
+        return leave(request, EACCES);
     if (!may_name(request, &to, &answer) ||
         ((flags & K_RENAME_EXCHANGE) && !may_name(request, &from, &answer)))
         return answer;

@@ -221,7 +221,8 @@ static bool find(const struct request *request, int dir, int base, const char *t
         base = -1;
         rest = split_base(dir, text, what);
     }
-    *ret = (struct place){.dir = -1};
+    *ret = (struct place){.dir = -1, .lock = -1};
+    errno = EACCES;
     if (!rest || strlen(rest) >= sizeof parent)
         return false;
     memcpy(parent, rest, strlen(rest) + 1);
@@ -270,7 +271,8 @@ bool place_follow(const struct request *request, struct place *place)
 void place_done(struct place *place)
 {
     auto_close(&place->dir);
-    place->dir = -1;
+    auto_close(&place->lock);
+    place->dir = place->lock = -1;
 }
 
 void place_path(const struct place *place, char ret[PATH_MAX])

@@ -5,7 +5,8 @@
 #include "guard/guard.h"
 
 struct place {
-    int dir;                  /* O_PATH; -1 when there is none */
+    int dir;  /* O_PATH; -1 when there is none */
+    int lock; /* a descriptor of it that is locked (flock) against other guards; -1 */
     struct identity identity; /* of the directory */
     bool is_guarded;          /* it lies in a root, where the kernel creates nothing */
     char name[NAME_MAX + 2];  /* with the slash that ended the path, if one did */
@@ -14,9 +15,8 @@ struct place {
 /* Room for the text of a path, and of what the symlinks at its end say. */
 typedef char place_text[PATH_MAX];
 
-/* false when there is no such place, or one that is not for us: a path whose directory is missing or
- * may not be entered, that ends in "." or "..", is the root, or leads through a descriptor in a way
- * that we do not follow. The kernel finds the right error then. */
+/* false with errno when there is no such place, or (EACCES) one that is not for us: a path that ends in
+ * "." or "..", is the root, or leads through a descriptor in a way that we do not follow. */
 bool place_find(const struct request *request, int dir, const char *text, struct place *ret);
 
 /* The same for a symlink at `place`, which becomes what the link says. */
