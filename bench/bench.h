@@ -20,6 +20,8 @@ struct bench {
     const char *static_pause;
     const char *static_write;
     const char *static_echo;
+    const char *static_calls;
+    const char *before; /* `cordon` of another build, to be measured beside this one; may be NULL */
     unsigned runs;
     int null; /* of /dev/null */
     struct report report;
@@ -44,6 +46,7 @@ void bench_patch(struct bench *bench);
 void bench_sessions(struct bench *bench);
 void bench_server(struct bench *bench);
 void bench_neighbours(struct bench *bench);
+void bench_guard(struct bench *bench);
 
 /* Parts of bench_sessions(). */
 void bench_echo(struct bench *bench, struct cordon_engine *engine);
@@ -59,10 +62,19 @@ double bench_memory_now(const char *name);
 void bench_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 void bench_check(int status, const struct err *err);
 
+/* Removes a folder with all that is in it; none is fine. */
+void bench_remove(const char *path);
+
+/* Proportional share of the memory of a process, KiB (smaps_rollup, proc(5)). */
+double bench_memory_of(pid_t pid);
+
 /* Runs a program by posix_spawn(3) and waits for it; stdio is /dev/null, and it has to exit with 0.
  * argv[0] is a path. */
 void run_bare(const struct bench *bench, const char *const *argv);
 void run_bare_with(const struct bench *bench, const char *const *argv, char *const *env);
+
+/* The same without waiting, and with these as 0 and 1. */
+pid_t run_spawn(const struct bench *bench, const char *const *argv, int in, int out);
 
 /* A sandbox for the profile workspace-write with a restricted network. */
 struct sandbox *sandbox_open(const struct bench *bench, bool cache_idle);
@@ -70,6 +82,13 @@ struct sandbox *sandbox_open(const struct bench *bench, bool cache_idle);
 /* One command in it, as a host would start it: stdio is /dev/null, cwd the workspace. */
 void run_start(const struct bench *bench, struct sandbox *sandbox, const char *const *argv,
                struct launch *ret);
+
+/* The same with other descriptors as its 0, 1 and 2. */
+void run_start_with(const struct bench *bench, struct sandbox *sandbox, const char *const *argv,
+                    const int stdio[3], struct launch *ret);
+
+/* Waits until its program was executed. */
+void run_wait_started(struct launch *launch);
 
 /* Waits for the end of the command, which has to be exit code 0, and closes the launch. */
 void run_finish(struct launch *launch);

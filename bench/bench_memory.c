@@ -14,7 +14,7 @@
 
 enum { COMMANDS = 50, ROLLUP_MAX = 8192 };
 
-static double memory_of(pid_t pid)
+double bench_memory_of(pid_t pid)
 {
     AUTO_FREE char *path = alloc_strf("/proc/%d/smaps_rollup", (int)pid);
     AUTO(buf_done) struct buf text = {0};
@@ -38,15 +38,10 @@ static void measure_memory(struct bench *bench)
 
     for (int i = 0; i < COMMANDS; i++)
         run_start(bench, sandbox, argv, &launches[i]);
-    for (int i = 0; i < COMMANDS; i++) {
-        struct launch_report report = {0};
-        struct err err;
-
-        while (report.event == LAUNCH_NOTHING)
-            bench_check(launch_read(&launches[i], &report, &err), &err);
-    }
     for (int i = 0; i < COMMANDS; i++)
-        sample_add(&sample, memory_of(launches[i].init));
+        run_wait_started(&launches[i]);
+    for (int i = 0; i < COMMANDS; i++)
+        sample_add(&sample, bench_memory_of(launches[i].init));
     report_add_sample(&bench->report,
                       &(struct figure){.name = "memory of a launcher, 50 commands running",
                                        .unit = "KiB",

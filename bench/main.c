@@ -18,14 +18,16 @@
 enum { RUNS = 400, RUNS_QUICK = 16 };
 
 static const char usage[] =
-    "usage: bench [--json] [--quick] [PART]...\n"
+    "usage: bench [--json] [--quick] [--against BUILD] [PART]...\n"
     "\n"
-    "Measures starts, rates, sessions, slowdown and memory of the cordon in this build folder, and "
-    "prints "
-    "one\n"
-    "table. --quick takes a tenth of the time and shows little more than that it works. PARTs are "
-    "audit, rules,\n"
-    "patch, spawn, library, rate, memory, sessions, server, neighbours and tools.\n";
+    "Measures starts, rates, sessions, slowdown and memory of the cordon in this build folder, "
+    "and\n"
+    "prints one table. --quick takes a tenth of the time and shows little more than that it "
+    "works.\n"
+    "--against takes another build folder, such as that of the commit before: the part guard then\n"
+    "measures its cordon beside this one, taking turns. PARTs are audit, rules, patch, spawn, "
+    "library,\n"
+    "rate, memory, sessions, server, neighbours, tools and guard.\n";
 
 /* A file of this build folder, seen from this program. */
 static char *built(const char *name)
@@ -55,6 +57,11 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
     return remove(path);
 }
 
+void bench_remove(const char *path)
+{
+    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 static char *scratch; /* removed however the program ends */
 static pid_t owner;
 
@@ -62,7 +69,7 @@ static void remove_scratch(void)
 {
     if (getpid() != owner) /* a neighbour or a plain server, of bench_neighbours() */
         return;
-    nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    bench_remove(scratch);
     free(scratch);
 }
 
@@ -114,9 +121,21 @@ static const struct part {
     {"server", "the exec server", bench_server},
     {"neighbours", "one client beside others", bench_neighbours},
     {"tools", "work on 20,000 files", bench_tools},
+    {"guard", "work that makes files, and what the guard costs", bench_guard},
 };
 
 enum { PARTS = sizeof parts / sizeof *parts };
+
+/* cordon of another build folder. */
+static char *find_before(const char *folder)
+{
+    AUTO_FREE char *path = folder ? path_join(folder, "src/cli/cordon") : NULL;
+    char *real = path ? realpath(path, NULL) : NULL;
+
+    if (!real)
+        bench_fail("--against: %s is no build folder", folder ? folder : "nothing");
+    return real;
+}
 
 /* false when there is no part of this name. */
 static bool choose(const char *name, bool chosen[PARTS])
@@ -149,6 +168,8 @@ int main(int argc, char **argv)
     AUTO_FREE char *static_pause = NULL;
     AUTO_FREE char *static_write = NULL;
     AUTO_FREE char *static_echo = NULL;
+    AUTO_FREE char *static_calls = NULL;
+    AUTO_FREE char *before = NULL;
     struct bench bench = {.runs = RUNS, .null = open("/dev/null", O_RDWR | O_CLOEXEC)};
     bool chosen[PARTS] = {false};
     bool is_json = false;
@@ -158,6 +179,9 @@ int main(int argc, char **argv)
             is_json = true;
         } else if (str_eq(argv[i], "--quick")) {
             bench.runs = RUNS_QUICK;
+        } else if (str_eq(argv[i], "--against")) {
+            free(before);
+            bench.before = before = find_before(argv[++i]);
         } else if (!choose(argv[i], chosen)) {
             fputs(usage, str_eq(argv[i], "--help") ? stdout : stderr);
             return str_eq(argv[i], "--help") ? 0 : 2;
@@ -169,6 +193,7 @@ int main(int argc, char **argv)
     bench.static_pause = static_pause = built("bench/static-pause");
     bench.static_write = static_write = built("bench/static-write");
     bench.static_echo = static_echo = built("bench/static-echo");
+    bench.static_calls = static_calls = built("bench/static-calls");
     make_scratch(&bench);
     move_home();
     bench_run(&bench, chosen);

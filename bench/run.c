@@ -51,21 +51,34 @@ void run_bare(const struct bench *bench, const char *const *argv)
     run_bare_with(bench, argv, run_environment());
 }
 
-void run_bare_with(const struct bench *bench, const char *const *argv, char *const *env)
+static pid_t spawn(const struct bench *bench, const char *const *argv, char *const *env,
+                   const int stdio[3])
 {
     posix_spawn_file_actions_t actions;
-    int status;
     pid_t pid;
     int error;
 
     posix_spawn_file_actions_init(&actions);
     for (int fd = 0; fd < 3; fd++)
-        posix_spawn_file_actions_adddup2(&actions, bench->null, fd);
+        posix_spawn_file_actions_adddup2(&actions, stdio[fd], fd);
     posix_spawn_file_actions_addchdir_np(&actions, bench->ws);
     error = posix_spawn(&pid, argv[0], &actions, NULL, (char *const *)argv, env);
     posix_spawn_file_actions_destroy(&actions);
     if (error)
         bench_fail("%s: %s", argv[0], strerror(error));
+    return pid;
+}
+
+pid_t run_spawn(const struct bench *bench, const char *const *argv, int in, int out)
+{
+    return spawn(bench, argv, run_environment(), (const int[3]){in, out, bench->null});
+}
+
+void run_bare_with(const struct bench *bench, const char *const *argv, char *const *env)
+{
+    pid_t pid = spawn(bench, argv, env, (const int[3]){bench->null, bench->null, bench->null});
+    int status;
+
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (status)
@@ -99,16 +112,38 @@ struct sandbox *sandbox_open(const struct bench *bench, bool cache_idle)
 void run_start(const struct bench *bench, struct sandbox *sandbox, const char *const *argv,
                struct launch *ret)
 {
+    run_start_with(bench, sandbox, argv, (const int[3]){bench->null, bench->null, bench->null},
+                   ret);
+}
+
+void run_start_with(const struct bench *bench, struct sandbox *sandbox, const char *const *argv,
+                    const int stdio[3], struct launch *ret)
+{
     struct launch_options options = {
         .argv = (char *const *)argv,
         .env = run_environment(),
         .cwd = bench->ws,
-        .stdio = {bench->null, bench->null, bench->null},
+        .stdio = {stdio[0], stdio[1], stdio[2]},
         .cgroup = -1,
     };
     struct err err;
 
     bench_check(sandbox_launch(sandbox, &options, ret, &err), &err);
+}
+
+void run_wait_started(struct launch *launch)
+{
+    struct launch_report report = {0};
+    struct pollfd ready = {.fd = launch->status, .events = POLLIN};
+    struct err err;
+
+    while (report.event == LAUNCH_NOTHING) {
+        poll(&ready, 1, -1);
+        bench_check(launch_read(launch, &report, &err), &err);
+    }
+    if (report.event != LAUNCH_STARTED)
+        bench_fail("a command did not start: %s",
+                   report.event == LAUNCH_FAILED ? report.failure.msg : "it has ended");
 }
 
 bool run_poll(struct launch *launch)

@@ -1,0 +1,23 @@
+/* What people's programs do with files, for comparisons: unpacked, cloned, installed, built, looked
+ * through. Everything lies in the workspace but what they read it from. */
+#pragma once
+
+#include "bench.h"
+
+struct work {
+    const char *name;
+    const char *program;     /* without it there is nothing to measure */
+    const char *const *argv; /* its cwd is the workspace */
+    const char *leaves;      /* folder in the workspace that it makes; NULL: it makes none */
+    const char *also;        /* another one */
+    double against_before;   /* the most that it may take of the time of the build before */
+    double against_outside;  /* and of the time outside, where there is no such build */
+    unsigned share;          /* a turn for so many of the benchmark's runs */
+    void (*make)(const struct bench *bench);
+};
+
+extern const struct work works[];
+extern const size_t works_len;
+
+/* Everything as it was before the work was done; nothing of it is still being written to the disk. */
+void work_undo(const struct bench *bench, const struct work *work);
