@@ -97,17 +97,16 @@ static bool is_granted(const struct profile_overlay *overlay, const char *path, 
     return false;
 }
 
-static bool add_path(const struct denial *denial, const struct grant_bounds *bounds,
+static bool add_path(const char *name, enum access wanted, const struct grant_bounds *bounds,
                      struct profile_overlay *overlay)
 {
-    enum access wanted = denial->operation == DENIAL_WRITE ? ACCESS_WRITE : ACCESS_READ;
     const char *rest;
-    AUTO_FREE char *path = true_place(denial->path, &rest);
+    AUTO_FREE char *path = true_place(name, &rest);
     static char origin[] = "an approval";
     struct profile_entry added = {
         .path_kind = PROFILE_PATH_LITERAL, .access = wanted, .path = path, .origin = origin};
 
-    if (!path || is_out_of_bounds(bounds, denial->path) || is_out_of_bounds(bounds, path) ||
+    if (!path || is_out_of_bounds(bounds, name) || is_out_of_bounds(bounds, path) ||
         overlay->entries.len >= GRANT_PATHS_MAX)
         return false;
     if (!is_granted(overlay, path, wanted))
@@ -115,19 +114,64 @@ static bool add_path(const struct denial *denial, const struct grant_bounds *bou
     return true;
 }
 
+/* One of the names of a denied write. A name that comes, moves or goes is a matter of its directory;
+ * where that may be written the name has an entry of its own, which opens nothing that is missing. */
+static bool add_name(const struct denial *denial, const char *name,
+                     const struct grant_bounds *bounds, struct profile_overlay *overlay)
+{
+    bool is_name =
+        denial->operation == DENIAL_BIND ||
+        (denial->flags & (DENIAL_CREATES | DENIAL_RENAMES) && !(denial->flags & DENIAL_FOLDER));
+    AUTO_FREE char *parent = path_parent(name);
+    bool is_open = access_map_check(bounds->access, parent) >= ACCESS_WRITE;
+
+    if (is_out_of_bounds(bounds, name) || (is_open && denial->flags & DENIAL_CREATES))
+        return false;
+    return add_path(is_name && !is_open ? parent : name, ACCESS_WRITE, bounds, overlay);
+}
+
+static bool add_write(const struct denial *denial, const struct grant_bounds *bounds,
+                      struct profile_overlay *overlay)
+{
+    const struct access_map *access = bounds->access;
+    const char *names[] = {denial->path, denial->other_path};
+    bool is_denied = false;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!names[i] || access_map_check(access, names[i]) >= ACCESS_WRITE)
+            continue;
+        is_denied = true;
+        if (!add_name(denial, names[i], bounds, overlay))
+            return false;
+    }
+    return is_denied; /* else it is no permission that is missing: a directory is not to become a
+                         repository, say */
+}
+
+static bool add_network(const struct grant_bounds *bounds, struct profile_overlay *overlay)
+{
+    overlay->network = OVERLAY_NETWORK_ENABLED;
+    return bounds->access->network == NETWORK_RESTRICTED;
+}
+
 static bool add_denial(const struct denial *denial, const struct grant_bounds *bounds,
                        struct profile_overlay *overlay)
 {
+    bool is_by_path = denial->flags & DENIAL_SOCKET && denial->path && *denial->path == '/';
+
     if (denial->source != DENIAL_BY_SANDBOX)
         return false;
     switch (denial->operation) {
-    case DENIAL_CONNECT:
-        overlay->network = OVERLAY_NETWORK_ENABLED;
-        return bounds->access->network == NETWORK_RESTRICTED;
-    case DENIAL_READ:
+    case DENIAL_CONNECT: /* nothing that is granted opens a socket by its path */
+        return !is_by_path && add_network(bounds, overlay);
+    case DENIAL_BIND:
+        return is_by_path ? add_write(denial, bounds, overlay) : add_network(bounds, overlay);
     case DENIAL_WRITE:
+        return denial->path && add_write(denial, bounds, overlay);
+    case DENIAL_READ:
     case DENIAL_EXECUTE:
-        return denial->path && add_path(denial, bounds, overlay);
+        return denial->path && add_path(denial->path, ACCESS_READ, bounds, overlay);
+    case DENIAL_SIGNAL:
     case DENIAL_OTHER:
         break;
     }

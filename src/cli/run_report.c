@@ -51,19 +51,10 @@ void run_report_degradation(const struct sandbox *sandbox, struct strv *warnings
 
 static void say_denial(const struct denial *denial)
 {
-    static const char *const operations[] = {
-        [DENIAL_READ] = "reading",       [DENIAL_WRITE] = "writing",
-        [DENIAL_EXECUTE] = "executing",  [DENIAL_CONNECT] = "connecting to",
-        [DENIAL_OTHER] = "an operation",
-    };
-    const char *object = denial->path                          ? denial->path
-                         : denial->operation != DENIAL_CONNECT ? ""
-                         : denial->host                        ? denial->host
-                                                               : "the network";
+    AUTO_FREE char *words = denial_words(denial);
 
-    console_say("refused%s: %s%s%s%s%s",
-                denial->evidence == DENIAL_FACT ? "" : " (read from the output, so a guess)",
-                operations[denial->operation], *object ? " " : "", object,
+    console_say("refused%s: %s%s%s",
+                denial->evidence == DENIAL_FACT ? "" : " (read from the output, so a guess)", words,
                 denial->origin ? ", by " : "", denial->origin ? denial->origin : "");
     console_say("  %s", denial->remedy);
 }
@@ -103,7 +94,8 @@ void run_report_notes(const struct job_result *result)
     if (limits.by[LIMIT_PIDS] == LIMIT_BY_RLIMIT && geteuid() == 0)
         console_say("--max-pids was not enforced: for root that takes a cgroup, and there is none "
                     "here (cordon doctor tells what to do)");
-    say_denials(&result->denials);
+    if (result->process->how != PROCESS_EXITED || result->process->code)
+        say_denials(&result->denials);
 }
 
 /* --- JSON --- */

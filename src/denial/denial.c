@@ -14,6 +14,8 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "denial/denial_line.h"
+#include "denial/denial_list.h"
+#include "denial/remedy.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -32,14 +34,6 @@
 #define LOOK_BACK 4 /* lines */
 
 /* --- what the profile has to do with it --- */
-
-static void denial_done(struct denial *denial)
-{
-    free(denial->path);
-    free(denial->host);
-    free(denial->origin);
-    free(denial->remedy);
-}
 
 /* `path` as the map knows it: absolute, clean, through the symlinks that it knows. */
 static char *resolve(const struct access_map *access, const char *cwd, const char *path)
@@ -64,11 +58,6 @@ static char *resolve(const struct access_map *access, const char *cwd, const cha
     return clean;
 }
 
-static enum access needed(enum denial_operation operation)
-{
-    return operation == DENIAL_WRITE ? ACCESS_WRITE : ACCESS_READ;
-}
-
 static enum denial_operation operation_of(enum denial_hint hint, enum access access)
 {
     static const enum denial_operation operations[] = {
@@ -83,77 +72,6 @@ static enum denial_operation operation_of(enum denial_hint hint, enum access acc
     return operations[hint];
 }
 
-static char *remedy_for_read(const char *path, const struct access_entry *entry)
-{
-    if (entry && str_eq(entry->path, path))
-        return alloc_strf("Take back what denies it: %s.", entry->origin);
-    return alloc_strf("Allow it with --readable %s, or in config.toml under "
-                      "[permissions.NAME.filesystem]: \"%s\" = \"read\".",
-                      path, path);
-}
-
-static char *remedy_for_write(const char *path, const struct access_entry *entry)
-{
-    AUTO_FREE char *parent = path_parent(path);
-    const char *root = str_eq(parent, "/") ? path : parent;
-
-    if (entry && entry->is_protected)
-        return alloc_strf("%s is a protected name. If the command may change it: "
-                          "--writable %s, or in config.toml under "
-                          "[permissions.NAME.filesystem]: \"%s\" = \"write\".",
-                          entry->path, entry->path, entry->path);
-    if (entry && entry->access == ACCESS_DENY && path_is_within(entry->path, root))
-        return alloc_strf("Take back what denies it: %s.", entry->origin);
-    /* A root above the deciding entry would change nothing: the longer path decides. */
-    if (entry && path_is_within(entry->path, root))
-        root = entry->path;
-    return alloc_strf("Allow it with --writable %s, or in config.toml under "
-                      "[permissions.NAME.filesystem]: \"%s\" = \"write\".",
-                      root, root);
-}
-
-/* A host, or a socket of the host by its path: the network decides about both. */
-static void denial_decide_network(struct denial *denial, const struct access_map *access)
-{
-    static const char *const remedies[] = {
-        [NETWORK_RESTRICTED] = "Allow it with --network enabled, or in config.toml under "
-                               "[permissions.NAME.network]: enabled = true.",
-        [NETWORK_PROXIED] = "Only the managed proxy leads out: use it (HTTPS_PROXY is set), or "
-                            "allow the whole network with --network enabled.",
-        [NETWORK_ENABLED] =
-            "The sandbox does not deny the network: look at the network of the host.",
-    };
-
-    denial->source = DENIAL_BY_HOST;
-    denial->remedy = alloc_str(remedies[access->network]);
-    if (access->network == NETWORK_ENABLED)
-        return;
-    denial->source = DENIAL_BY_SANDBOX;
-    denial->origin = alloc_strf("network %s", network_access_name(access->network));
-}
-
-static void denial_decide(struct denial *denial, const struct access_map *access)
-{
-    const struct access_entry *entry;
-
-    if (denial->operation == DENIAL_CONNECT) {
-        denial_decide_network(denial, access);
-        return;
-    }
-    entry = access_map_find(access, denial->path);
-    if (access_map_check(access, denial->path) >= needed(denial->operation)) {
-        denial->source = DENIAL_BY_HOST;
-        denial->remedy = alloc_strf("The sandbox does not deny this for %s: look at the "
-                                    "permissions, owner or mount of the file itself.",
-                                    denial->path);
-        return;
-    }
-    denial->source = DENIAL_BY_SANDBOX;
-    denial->origin = alloc_str(entry ? entry->origin : "no entry of the profile allows it");
-    denial->remedy = denial->operation == DENIAL_WRITE ? remedy_for_write(denial->path, entry)
-                                                       : remedy_for_read(denial->path, entry);
-}
-
 /* The first path of the list that the profile denies; NULL when it denies none. Caller frees. */
 static char *first_denied(const struct strv *paths, const struct denial_clue *clue,
                           const struct access_map *access, const char *cwd)
@@ -162,7 +80,7 @@ static char *first_denied(const struct strv *paths, const struct denial_clue *cl
         AUTO_FREE char *path = resolve(access, cwd, paths->items[i]);
         enum access verdict = access_map_check(access, path);
 
-        if (verdict < needed(operation_of(clue->hint, verdict)))
+        if (verdict < denial_needed(operation_of(clue->hint, verdict)))
             return TAKE_PTR(path);
     }
     return NULL;
@@ -200,7 +118,7 @@ static bool verdict_file(const struct denial_clue *clue, const struct access_map
     }
     denial.operation = operation_of(clue->hint, access_map_check(access, path));
     denial.path = TAKE_PTR(path);
-    denial_decide(&denial, access);
+    denial_decide(&denial, access, NULL);
     if (clue->needs_proof && denial.source != DENIAL_BY_SANDBOX) {
         denial_done(&denial);
         return false;
@@ -222,77 +140,11 @@ static bool denial_verdict(const struct denial_clue *clue, const struct access_m
         .host = alloc_str(clue->host),
         .error = clue->error,
     };
-    denial_decide(ret, access);
+    denial_decide(ret, access, NULL);
     return true;
 }
 
 /* --- facts and lines --- */
-
-const char *denial_operation_name(enum denial_operation operation)
-{
-    static const char *const names[] = {
-        [DENIAL_READ] = "read",       [DENIAL_WRITE] = "write", [DENIAL_EXECUTE] = "execute",
-        [DENIAL_CONNECT] = "connect", [DENIAL_OTHER] = "other",
-    };
-
-    return names[operation];
-}
-
-const char *denial_evidence_name(enum denial_evidence evidence)
-{
-    return evidence == DENIAL_FACT ? "fact" : "heuristic";
-}
-
-const char *denial_source_name(enum denial_source source)
-{
-    static const char *const names[] = {
-        [DENIAL_BY_SANDBOX] = "sandbox",
-        [DENIAL_BY_HOST] = "host",
-        [DENIAL_BY_UNKNOWN] = "unknown",
-    };
-
-    return names[source];
-}
-
-static bool is_same(const char *a, const char *b)
-{
-    return a == b || (a && b && str_eq(a, b));
-}
-
-/* Takes `denial` over. The same thing refused twice is one denial. */
-static void denials_push(struct denials *denials, struct denial *denial)
-{
-    bool known = denials->len >= DENIALS_MAX;
-
-    for (size_t i = 0; i < denials->len; i++) {
-        const struct denial *other = &denials->items[i];
-
-        known |= other->operation == denial->operation && is_same(other->path, denial->path) &&
-                 is_same(other->host, denial->host);
-    }
-    if (known) {
-        denial_done(denial);
-        return;
-    }
-    denials->items = alloc_grow(denials->items, denials->len, &denials->cap, sizeof *denial);
-    denials->items[denials->len++] = *denial;
-}
-
-void denials_done(struct denials *denials)
-{
-    for (size_t i = 0; i < denials->len; i++)
-        denial_done(&denials->items[i]);
-    free(denials->items);
-    *denials = (struct denials){0};
-}
-
-bool denials_by_sandbox(const struct denials *denials)
-{
-    for (size_t i = 0; i < denials->len; i++)
-        if (denials->items[i].source != DENIAL_BY_HOST)
-            return true;
-    return false;
-}
 
 /* A program or directory that the profile hides looks missing inside: ENOENT counts as well. */
 static void find_in_failure(const struct denial_input *input, struct denials *ret)
@@ -309,11 +161,11 @@ static void find_in_failure(const struct denial_input *input, struct denials *re
     if (!input->access || !path || end->stage == LAUNCH_STAGE_SANDBOX || !strchr(path, '/'))
         return;
     denial.path = resolve(input->access, input->cwd, path);
-    if (access_map_check(input->access, denial.path) >= needed(denial.operation)) {
+    if (access_map_check(input->access, denial.path) >= denial_needed(denial.operation)) {
         free(denial.path);
         return;
     }
-    denial_decide(&denial, input->access);
+    denial_decide(&denial, input->access, NULL);
     denials_push(ret, &denial);
 }
 
@@ -346,6 +198,18 @@ static void look_back(const char *text, const char *line, struct strv *paths)
     }
 }
 
+/* What the guard knows nothing of: a path that the profile denies is covered inside. */
+static bool is_beside_facts(const struct denial *denial, const struct denial_input *input)
+{
+    if (denial->operation == DENIAL_CONNECT || !denial->path ||
+        access_map_check(input->access, denial->path) != ACCESS_DENY)
+        return false;
+    for (size_t i = 0; i < input->facts->len; i++)
+        if (input->facts->items[i].path && str_eq(input->facts->items[i].path, denial->path))
+            return false;
+    return true;
+}
+
 static void find_in_line(const struct denial_input *input, const char *text, const char *line,
                          size_t len, struct denials *ret)
 {
@@ -360,8 +224,12 @@ static void find_in_line(const struct denial_input *input, const char *text, con
     if (input->end->how == PROCESS_EXITED && input->end->code == 126 && clue.error == EACCES &&
         clue.hint == DENIAL_HINT_NONE)
         clue.hint = DENIAL_HINT_EXECUTE;
-    if (denial_verdict(&clue, input->access, input->cwd, &denial))
-        denials_push(ret, &denial);
+    if (denial_verdict(&clue, input->access, input->cwd, &denial)) {
+        if (!input->facts || is_beside_facts(&denial, input))
+            denials_push(ret, &denial);
+        else
+            denial_done(&denial);
+    }
     denial_clue_done(&clue);
 }
 
@@ -375,12 +243,55 @@ static void find_in_text(const struct denial_input *input, const char *text, str
     }
 }
 
-void denials_find(const struct denial_input *input, struct denials *ret)
+/* --- what the words add to facts --- */
+
+#define DNS_PORT 53 /* RFC 1035, 4.2 */
+
+/* The first host that could not be resolved, as the words have it; NULL. Caller frees. */
+static char *unresolved_host(const char *text)
+{
+    for (const char *line = text; line && *line;) {
+        size_t len = strcspn(line, "\n");
+        struct denial_clue clue;
+        char *host = NULL;
+
+        if (denial_line_read(line, len, &clue)) {
+            if (clue.topic == DENIAL_TOPIC_NETWORK)
+                host = TAKE_PTR(clue.host);
+            denial_clue_done(&clue);
+        }
+        if (host)
+            return host;
+        line += len + (line[len] == '\n');
+    }
+    return NULL;
+}
+
+/* The guard saw that a name server was not reached, and not which name was looked for. */
+static void name_hosts(const struct denial_input *input, struct denials *ret)
+{
+    AUTO_FREE char *host = NULL;
+
+    for (int i = STREAM_COUNT; i-- && !host;) /* stderr first */
+        host = unresolved_host(input->texts[i]);
+    if (!host)
+        return;
+    for (size_t i = 0; i < ret->len; i++) {
+        struct denial *denial = &ret->items[i];
+
+        if (denial->operation == DENIAL_CONNECT && denial->host && denial->port == DNS_PORT) {
+            free(denial->host);
+            denial->host = alloc_str(host);
+            denial->port = 0;
+        }
+    }
+    denials_merge(ret); /* several servers were asked for it */
+}
+
+static void find_in_end(const struct denial_input *input, struct denials *ret)
 {
     const struct access_map *access = input->access;
 
-    if (input->end->how == PROCESS_EXITED && input->end->code == 0)
-        return;
     if (input->end->how == PROCESS_FAILED_TO_START) {
         find_in_failure(input, ret);
         return;
@@ -394,4 +305,17 @@ void denials_find(const struct denial_input *input, struct denials *ret)
         find_in_text(input, input->texts[STREAM_STDERR], ret);
     if (input->texts[STREAM_STDOUT])
         find_in_text(input, input->texts[STREAM_STDOUT], ret);
+}
+
+void denials_find(const struct denial_input *input, struct denials *ret)
+{
+    bool is_well = input->end->how == PROCESS_EXITED && input->end->code == 0;
+
+    if (input->facts)
+        denials_push_all(ret, input->facts);
+    if (is_well)
+        return;
+    if (ret->len)
+        name_hosts(input, ret);
+    find_in_end(input, ret);
 }

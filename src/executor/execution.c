@@ -284,33 +284,18 @@ static void attempt(struct execution *execution, enum run_where where)
 
 /* --- words --- */
 
-static const char *operation_words(enum denial_operation operation)
-{
-    static const char *const words[] = {
-        [DENIAL_READ] = "reading",      [DENIAL_WRITE] = "writing",
-        [DENIAL_EXECUTE] = "executing", [DENIAL_CONNECT] = "connecting to",
-        [DENIAL_OTHER] = "something",
-    };
-
-    return words[operation];
-}
-
-static char *denial_words(const struct denials *denials)
+static char *refusal_words(const struct denials *denials)
 {
     const struct denial *denial = NULL;
-    const char *object;
+    AUTO_FREE char *words = NULL;
 
     for (size_t i = 0; i < denials->len && !denial; i++)
         if (denials->items[i].source != DENIAL_BY_HOST)
             denial = &denials->items[i];
-    if (!denial)
-        return alloc_str("the sandbox refused something");
-    object = denial->path ? denial->path : denial->host ? denial->host : "";
-    if (!*object && denial->operation == DENIAL_CONNECT)
-        object = "the network";
-    return alloc_strf("the sandbox refused %s%s%s%s", operation_words(denial->operation),
-                      *object ? " " : "", object,
-                      denial->evidence == DENIAL_FACT ? "" : " (read from the output, so a guess)");
+    words = denial ? denial_words(denial) : alloc_str("something");
+    return alloc_strf(
+        "the sandbox refused %s%s", words,
+        !denial || denial->evidence == DENIAL_FACT ? "" : " (read from the output, so a guess)");
 }
 
 /* --- the question before the first attempt --- */
@@ -476,7 +461,7 @@ static struct approval_request second_question(const struct execution *execution
     };
     struct approval_request question = {
         .kind = APPROVAL_KIND_RETRY,
-        .reason = denial_words(denials),
+        .reason = refusal_words(denials),
         .covers = approval_covers(&scope),
     };
 

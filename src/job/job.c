@@ -85,6 +85,8 @@ struct job {
     struct process *process; /* NULL once it has ended */
     struct process_end end;
     bool has_end;
+    bool has_facts; /* what its sandbox refuses is told, in `facts` */
+    struct denials facts;
     char *program;                   /* that was executed; names denials */
     const struct access_map *access; /* borrowed; NULL: the sandbox refuses nothing */
     struct resource_limits_scope limits;
@@ -178,6 +180,14 @@ static void on_input(void *data, enum input_event event)
     }
 }
 
+static void on_fact(void *data, const struct launch_fact *fact)
+{
+    struct job *job = data;
+
+    if (job->access)
+        denials_add_fact(&job->facts, job->access, fact);
+}
+
 static void on_exit_alone(void *data, const struct process_end *end)
 {
     struct job *job = data;
@@ -212,6 +222,7 @@ static const struct process_events events = {
     .on_started = on_started,
     .on_output = on_output,
     .on_input = on_input,
+    .on_fact = on_fact,
     .on_exit = on_exit_alone,
     .on_output_end = on_output_end,
     .on_end = on_end,
@@ -271,7 +282,10 @@ struct job *job_start(const struct job_options *options, struct err *err)
     process.limits = job->limits.rlimits;
     process.cgroup = resource_limits_cgroup_fd(&job->limits);
     job->process = process_start(&process, err);
-    return job->process ? TAKE_PTR(job) : NULL;
+    if (!job->process)
+        return NULL;
+    job->has_facts = process_has_facts(job->process);
+    return TAKE_PTR(job);
 }
 
 void job_free(struct job *job)
@@ -289,6 +303,7 @@ void job_free(struct job *job)
     for (size_t i = 0; i < job->writes.len; i++)
         free(job->writes.items[i].text);
     free(job->writes.items);
+    denials_done(&job->facts);
     free(job->program);
     free((char *)job->info.command);
     free((char *)job->info.cwd);
@@ -482,19 +497,23 @@ const struct resource_limits *job_resource_limits(const struct job *job,
     return &job->limits.asked;
 }
 
-/* Looked for only on request: it takes a copy of what is retained, which is not worth making of a
- * command that did its work. */
+/* Looked for only on request: for the words it takes a copy of what is retained, which is not worth
+ * making of a command that did its work. */
 void job_denials(const struct job *job, struct denials *ret)
 {
+    bool is_well = job->end.how == PROCESS_EXITED && job->end.code == 0;
     struct denial_input input = {
-        .access = job->access, .cwd = job->info.cwd, .end = &job->end, .program = job->program};
+        .access = job->access,
+        .facts = job->has_facts ? &job->facts : NULL,
+        .cwd = job->info.cwd,
+        .end = &job->end,
+        .program = job->program,
+    };
     struct buf texts[STREAM_COUNT];
 
-    if (job->end.how == PROCESS_EXITED && job->end.code == 0)
-        return;
     for (int i = 0; i < STREAM_COUNT; i++)
         buf_init(&texts[i], SIZE_MAX / 2);
-    for (int i = 0; job->access && i < STREAM_COUNT; i++)
+    for (int i = 0; job->access && !is_well && i < STREAM_COUNT; i++)
         if (!i || job->outputs[i] != job->outputs[0])
             read_output(job->outputs[i], job->memory_max, texts);
     for (int i = 0; i < STREAM_COUNT; i++)

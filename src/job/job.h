@@ -157,8 +157,9 @@ const struct process_end *job_end(const struct job *job);
 const struct resource_limits *job_resource_limits(const struct job *job,
                                                   struct resource_limits_report *ret);
 
-/* What was refused to it, as far as it still shows; only with a job_end(), and nothing of a
- * command that exited with 0. Caller frees (denials_done()). */
+/* What was refused to it: facts, where there is a guard to tell them, also of a command that exited
+ * with 0; otherwise what its output still shows. Only with a job_end(). Caller frees
+ * (denials_done()). */
 void job_denials(const struct job *job, struct denials *ret);
 
 /* What the kernel says now: something of it still exists, even if its end is about to be told. */

@@ -557,6 +557,8 @@ static enum job_run_end end_of(const struct job_run *run, const struct job_resul
 
     if (run->stop != STOP_NONE)
         return run->stop == STOP_TIMEOUT ? JOB_RUN_TIMED_OUT : JOB_RUN_CANCELLED;
+    if (result->process->how == PROCESS_EXITED && result->process->code == 0)
+        return JOB_RUN_EXITED;
     return denials_by_sandbox(&result->denials) ? JOB_RUN_DENIED : own[result->process->how];
 }
 

@@ -99,7 +99,7 @@ void job_run_defaults(struct job_run_options *options);
 /* Two things may be true at once: how the command ended, which `process` of the result tells in any
  * case, and why we say that it did. */
 enum job_run_end {
-    JOB_RUN_EXITED,
+    JOB_RUN_EXITED, /* with a code of 0 also when there are denials: it ended well all the same */
     JOB_RUN_SIGNALED,
     JOB_RUN_TIMED_OUT, /* by us */
     JOB_RUN_CANCELLED, /* by us, on request */

@@ -172,14 +172,29 @@ static void set_order(json_t *json, const struct output_order *order)
     json_object_set_new(json, "order_omitted_bytes", json_u64(order->omitted));
 }
 
+static json_t *json_positive(unsigned number)
+{
+    return number ? json_integer(number) : json_null();
+}
+
 static json_t *denial_to_json(const struct denial *denial)
 {
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "operation",
-                     denial_operation_name(denial->operation), "evidence",
-                     denial_evidence_name(denial->evidence), "source",
-                     denial_source_name(denial->source), "path", json_lossy(denial->path), "host",
-                     json_lossy(denial->host), "errno", json_errno(denial->error), "decided_by",
-                     json_lossy(denial->origin), "remedy", json_lossy(denial->remedy));
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "operation",
+                  denial_operation_name(denial->operation), "evidence",
+                  denial_evidence_name(denial->evidence), "source",
+                  denial_source_name(denial->source), "path", json_lossy(denial->path), "host",
+                  json_lossy(denial->host), "errno", json_errno(denial->error), "decided_by",
+                  json_lossy(denial->origin), "remedy", json_lossy(denial->remedy));
+    json_t *more = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:b, s:i, s:b}", "path2", json_lossy(denial->other_path), "port",
+        json_positive(denial->port), "call", json_lossy(denial->call), "program",
+        json_lossy(denial->program), "pid", json_positive((unsigned)denial->pid), "creates",
+        !!(denial->flags & DENIAL_CREATES), "count", (int)denial->count, "below",
+        !!(denial->flags & DENIAL_FOLDER));
+
+    json_object_update_missing_new(json, more);
+    return json;
 }
 
 json_t *denials_to_json(const struct denials *denials)

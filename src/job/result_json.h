@@ -32,10 +32,16 @@
  *     "order_omitted_bytes": 0,        bytes whose order was not kept
  *     "output_cut": false,             a background child held the output open at the end
  *     "denials": [
- *       {"operation": "write", "evidence": "fact" | "heuristic",
+ *       {"operation": "read" | "write" | "execute" | "connect" | "bind" | "signal" | "other",
+ *        "evidence": "fact" | "heuristic",
  *        "source": "sandbox" | "host" | "unknown", "path": "/etc/x" or null,
- *        "host": null, "errno": "EROFS" or null, "decided_by": "..." or null, "remedy": "..."}
- *     ],
+ *        "host": null, "errno": "EROFS" or null, "decided_by": "..." or null, "remedy": "...",
+ *        "path2": null,                of a rename or link, the second name
+ *        "port": null, "call": "openat" or null, "program": "git" or null, "pid": 4711 or null,
+ *        "creates": true,              a write of a new name
+ *        "count": 1,                   how often it was refused
+ *        "below": false}               true: `count` of them below `path`, not told one by one
+ *     ],                               also with an exit code of 0: refused, but it ended well
  *     "sandbox": {                     null when not known
  *       "degraded": false,
  *       "layers": {"user-namespace": {"state": "enforced", "why": null}, ...}

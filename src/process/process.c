@@ -1,6 +1,6 @@
-/* See process.h. One process is five things to wait for: what the launcher says (a packet socket),
- * the end of the command's init (a pidfd), its output and room for its input (command_stdio.h), and
- * time. They meet in two places:
+/* See process.h. One process is six things to wait for: what the launcher says (a packet socket),
+ * what the guard says (another), the end of the command's init (a pidfd), its output and room for its
+ * input (command_stdio.h), and time. They meet in two places:
  *
  *     start --> started --> [launcher reports the end] --> [pidfd: init is gone]
  *                  |                                             |
@@ -124,6 +124,7 @@ struct process {
     struct launch launch;
     struct loop_watch *status_watch;
     struct loop_watch *pidfd_watch;
+    struct loop_watch *facts_watch; /* NULL without a guard */
     struct loop_timer *kill_timer;
     struct drain drain;
     uint64_t kill_at_ns; /* 0: not terminating */
@@ -148,11 +149,13 @@ static void process_close(struct process *process)
 {
     loop_watch_free(process->status_watch);
     loop_watch_free(process->pidfd_watch);
+    loop_watch_free(process->facts_watch);
     loop_timer_free(process->kill_timer);
     loop_timer_free(process->drain.timer);
     process->drain = (struct drain){0};
     process->status_watch = NULL;
     process->pidfd_watch = NULL;
+    process->facts_watch = NULL;
     process->kill_timer = NULL;
     command_stdio_close(&process->stdio);
     if (process->is_launched)
@@ -165,6 +168,51 @@ static void process_notify_output_end(struct process *process)
     if (process->has_exited && command_stdio_is_read_out(&process->stdio) &&
         process->events->on_output_end)
         process->events->on_output_end(process->data);
+}
+
+/* With everything that it started; its end comes from the loop. */
+static void process_kill(struct process *process)
+{
+    struct err ignored; /* nothing more can be done than to wait for the end */
+
+    process->is_killed = true;
+    launch_signal(&process->launch, SIGKILL, true, &ignored);
+}
+
+/* --- facts --- */
+
+/* Nothing is left that a signal could reach. */
+static bool process_is_over(const struct process *process)
+{
+    return process->lingers ? process->is_gone : process->has_report;
+}
+
+/* Without its guard a command gets errors that mean nothing. */
+static void process_read_facts(struct process *process)
+{
+    struct launch_fact fact;
+
+    if (!process->facts_watch)
+        return;
+    while (launch_read_fact(&process->launch, &fact))
+        if (process->events->on_fact)
+            process->events->on_fact(process->data, &fact);
+    if (process->launch.is_unguarded && !process->is_killed && !process_is_over(process))
+        process_kill(process);
+}
+
+/* What went well all the same did not need the guard any more. */
+static void process_check_guard(struct process *process)
+{
+    bool is_well = process->end.how == PROCESS_EXITED && process->end.code == 0;
+    struct err err;
+
+    process_read_facts(process);
+    if (!process->launch.is_unguarded || is_well || process->has_exited ||
+        process->end.how == PROCESS_FAILED_TO_START)
+        return;
+    err_set(&err, ERR_SYSTEM, "the guard of the sandbox died, and its command was ended");
+    process_end_set_failed(&process->end, LAUNCH_STAGE_SANDBOX, &err);
 }
 
 /* Everything that the command wrote is in its pipes when the end of it is reported. Output that is
@@ -183,6 +231,7 @@ static void process_notify_exit(struct process *process)
 /* The last thing that is done with the process: on_end may free it. */
 static void process_finish(struct process *process)
 {
+    process_read_facts(process);
     process->end.drain_cut = !command_stdio_is_read_out(&process->stdio);
     input_drop(&process->stdio.input);
     process_close(process);
@@ -257,15 +306,6 @@ static void process_set_gone(struct process *process)
     process_end_set_failed(&process->end, LAUNCH_STAGE_SANDBOX, &err);
 }
 
-/* With everything that it started; its end comes from the loop. */
-static void process_kill(struct process *process)
-{
-    struct err ignored; /* nothing more can be done than to wait for the end */
-
-    process->is_killed = true;
-    launch_signal(&process->launch, SIGKILL, true, &ignored);
-}
-
 /* false when the launcher has nothing more to say for now. */
 static bool process_read_report(struct process *process)
 {
@@ -312,6 +352,7 @@ static void process_on_status(void *data, int fd, unsigned ready)
     loop_watch_set(process->status_watch, LOOP_NOTHING);
     if (!process->is_swept)
         return;
+    process_check_guard(process);
     process->end.ended_ns = clock_now_ns();
     if (process->lingers && process->end.how != PROCESS_FAILED_TO_START)
         process_notify_exit(process);
@@ -331,9 +372,21 @@ static void process_on_pidfd(void *data, int fd, unsigned ready)
         process_set_gone(process);
     process->has_report = true;
     loop_watch_set(process->status_watch, LOOP_NOTHING);
+    process_check_guard(process);
     process_notify_exit(process);
     if (!process->drain.until_ns)
         process_begin_drain(process);
+}
+
+static void process_on_facts(void *data, int fd, unsigned ready)
+{
+    struct process *process = data;
+    struct pollfd end = {.fd = fd};
+
+    process_read_facts(process);
+    /* A guard that is gone leaves a descriptor that is always ready. */
+    if (poll(&end, 1, 0) > 0)
+        loop_watch_set(process->facts_watch, LOOP_NOTHING);
 }
 
 static void process_on_kill_time(void *data)
@@ -351,6 +404,12 @@ static int process_watch(struct process *process, struct err *err)
                                           process_on_pidfd, process, err);
     if (!process->pidfd_watch)
         return -1;
+    if (process->launch.facts >= 0) {
+        process->facts_watch = loop_watch_new(process->loop, process->launch.facts, LOOP_READ,
+                                              process_on_facts, process, err);
+        if (!process->facts_watch)
+            return -1;
+    }
     return command_stdio_watch(&process->stdio, process->loop, err);
 }
 
@@ -425,6 +484,11 @@ bool process_is_running(const struct process *process)
     return !process->has_report;
 }
 
+bool process_has_facts(const struct process *process)
+{
+    return process->is_launched && process->launch.has_facts;
+}
+
 bool process_is_alive(const struct process *process)
 {
     struct pollfd pidfd = {.fd = process->launch.pidfd, .events = POLLIN};
@@ -477,12 +541,6 @@ int process_resize(struct process *process, struct pty_size size, struct err *er
     if (process->stdio.pty.master < 0)
         return err_set(err, ERR_UNSUPPORTED, "the command has no terminal to resize");
     return pty_resize(&process->stdio.pty, size, err);
-}
-
-/* Nothing is left that a signal could reach. */
-static bool process_is_over(const struct process *process)
-{
-    return process->lingers ? process->is_gone : process->has_report;
 }
 
 static int process_send(struct process *process, int signal, bool everything, struct err *err)

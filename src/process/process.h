@@ -4,6 +4,7 @@
  *       on_started         its program was executed
  *       on_output ...      bytes, in the order in which they were read
  *       on_input           room for more input again, or it has no reader any more
+ *       on_fact            the guard of its sandbox refused it something
  *       on_end             exactly once, and last: how it ended
  *     process_free()       any time (also from on_end, but from no other callback): kills what runs
  *
@@ -78,6 +79,9 @@ struct process_events {
     void (*on_output)(void *data, enum stream stream, const char *bytes, size_t len,
                       uint64_t offset);
     void (*on_input)(void *data, enum input_event event);
+    /* As they come; all of a command are there before on_exit, those of what it left behind before
+     * on_end. `fact` is borrowed for the call. */
+    void (*on_fact)(void *data, const struct launch_fact *fact);
     /* These two only of a process that lingers: the command itself has ended, and what it wrote
      * until then has been passed on; then or later, its output has come to its end. */
     void (*on_exit)(void *data, const struct process_end *end);
@@ -122,6 +126,9 @@ void process_free(struct process *process);
 
 /* The command's pid as seen from here; 0 when it has ended or cannot be told. */
 pid_t process_pid(const struct process *process);
+
+/* What its sandbox refuses is told by on_fact: it has a guard, which is to tell. */
+bool process_has_facts(const struct process *process);
 
 /* The command has not ended yet, as far as its init has told. */
 bool process_is_running(const struct process *process);

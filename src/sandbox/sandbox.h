@@ -63,6 +63,7 @@ struct sandbox_options {
     /* The last launch that was open is done; may be NULL. Has to leave the sandbox alone. */
     void (*on_idle)(void *data, struct sandbox *sandbox);
     void *data;            /* for on_idle */
+    bool no_facts;         /* the guard is not to tell what was refused */
     bool dies_with_thread; /* the host has one thread: let the kernel kill its commands with it,
                               even when their inits are stopped and cannot see that it is gone */
     const char *const *own_paths; /* NULL-terminated, canonical: what belongs to Cordon or its host,
@@ -152,13 +153,15 @@ struct launch_report {
 };
 
 struct launch {
-    int status;      /* readable when launch_read() has something to say */
-    int pidfd;       /* of the command's init */
-    int facts;       /* readable when launch_read_fact() may have one; -1: no guard */
-    pid_t init;      /* its pid */
-    bool is_over;    /* every process of the command is gone */
-    bool lingers;    /* as asked for */
-    bool has_exited; /* the command itself has */
+    int status;        /* readable when launch_read() has something to say */
+    int pidfd;         /* of the command's init */
+    int facts;         /* readable when launch_read_fact() may have one; -1: no guard */
+    bool has_facts;    /* and it was asked to tell facts */
+    bool is_unguarded; /* the guard died while the command ran: it has to be killed */
+    pid_t init;        /* its pid */
+    bool is_over;      /* every process of the command is gone */
+    bool lingers;      /* as asked for */
+    bool has_exited;   /* the command itself has */
     struct sandbox *sandbox;
     struct placeholders *placeholders; /* what was put on the host for the time of the command */
     struct launcher *launcher;

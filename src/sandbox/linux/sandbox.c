@@ -411,7 +411,7 @@ static int launch_once(struct sandbox *sandbox, const struct launch_options *opt
     /* The launcher comes first: it makes its namespaces while we make the rest. */
     uint32_t namespaces = sandbox->plan->namespaces;
     struct launcher *launcher = launcher_take(&sandbox->launchers, namespaces);
-    struct launch launch = {.sandbox = sandbox, .lingers = options->lingers};
+    struct launch launch = {.facts = -1, .sandbox = sandbox, .lingers = options->lingers};
     AUTO_CLOSE int plan = -1;
 
     if (!launcher)
@@ -594,6 +594,11 @@ int launch_signal(struct launch *launch, int signal, bool everything, struct err
     return err_sys(err, "sending signal %d to the command", signal);
 }
 
+bool launch_read_fact(struct launch *launch, struct launch_fact *ret)
+{
+    return false;
+}
+
 void launch_done(struct launch *launch)
 {
     struct sandbox *sandbox = launch->sandbox;
@@ -606,7 +611,7 @@ void launch_done(struct launch *launch)
         launcher_kill(&sandbox->launchers, launch->launcher,
                       sandbox->plan->namespaces & CLONE_NEWPID);
     placeholders_release(launch->placeholders);
-    *launch = (struct launch){.status = -1, .pidfd = -1};
+    *launch = (struct launch){.status = -1, .pidfd = -1, .facts = -1};
     if (--sandbox->launches == 0 && sandbox->options.on_idle)
         sandbox->options.on_idle(sandbox->options.data, sandbox);
 }

@@ -83,12 +83,7 @@ void rpc_process_state_to_json(const struct rpc_process *process, json_t *object
     json_object_set_new(object, "closed", json_boolean(process->state == RPC_PROCESS_CLOSED));
 }
 
-/* --- how it ended ---
- *
- * Denials are looked for in what is retained of the output, and only when a command failed in a
- * sandbox: for every other one there is nothing to read. */
-
-enum { DENIAL_TEXT_MAX = 1 << 20 }; /* bytes of each stream that are searched */
+/* --- how it ended --- */
 
 /* As in the original: with pipes 128 + n for signal n, on a terminal 1 for any. */
 static int exit_code(const struct rpc_process *process)
@@ -100,51 +95,15 @@ static int exit_code(const struct rpc_process *process)
     return job_exit_code(process->job);
 }
 
-static void collect_texts(const struct rpc_process *process, struct buf texts[STREAM_COUNT])
-{
-    struct output *output = job_output(process->job);
-    char *piece = process->owner->server->piece;
-    struct output_cursor cursor = {0};
-    struct output_record record;
-
-    for (int i = 0; i < STREAM_COUNT; i++)
-        buf_init(&texts[i], DENIAL_TEXT_MAX);
-    for (;;) {
-        output_read(output, &cursor, OUTPUT_BY_RUN, piece, RPC_CHUNK_MAX, &record);
-        if (record.kind == OUTPUT_EMPTY || record.kind == OUTPUT_END)
-            return;
-        if (record.kind == OUTPUT_BYTES)
-            buf_append(&texts[record.stream], piece, (size_t)record.len);
-    }
-}
-
-static void find_denials(const struct rpc_process *process, struct denials *ret)
-{
-    struct buf texts[STREAM_COUNT];
-    struct denial_input input = {
-        .access = process->workspace->access,
-        .cwd = process->cwd,
-        .end = job_end(process->job),
-        .program = process->argv.items[0],
-    };
-
-    collect_texts(process, texts);
-    for (int i = 0; i < STREAM_COUNT; i++)
-        input.texts[i] = texts[i].data;
-    denials_find(&input, ret);
-    for (int i = 0; i < STREAM_COUNT; i++)
-        buf_done(&texts[i]);
-}
-
 static void rpc_end_fill(const struct rpc_process *process, struct rpc_end *ret)
 {
     const struct process_end *end = job_end(process->job);
 
     ret->code = exit_code(process);
     ret->signal = end->how == PROCESS_SIGNALED ? end->signal : 0;
-    if (process->workspace->access && ret->code != 0)
-        find_denials(process, &ret->denials);
-    ret->is_denied = denials_by_sandbox(&ret->denials);
+    if (process->workspace->access)
+        job_denials(process->job, &ret->denials);
+    ret->is_denied = ret->code != 0 && denials_by_sandbox(&ret->denials);
 }
 
 /* --- to the owner --- */
@@ -451,6 +410,7 @@ static struct job *process_session(const struct rpc_process *process,
     const struct job_options session = {
         .command = process->argv.items[0],
         .process = options->process,
+        .access = options->workspace->access,
         .output = {.memory_max = RPC_PROCESS_MEMORY, .spool = options->spool_bytes ? &spool : NULL},
     };
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
@@ -293,13 +294,31 @@ int sandbox_launch(struct sandbox *sandbox, const struct launch_options *options
         return err_sys(err, "waiting for the init");
     close(closed[0]);
     fake.init = init;
+    fake.facts_told = 0;
     *ret = (struct launch){
         .status = ends[0],
         .pidfd = pidfd_open(init, 0),
+        .facts = fake.has_guard ? eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK) : -1,
+        .has_facts = fake.has_guard && !fake.is_silent,
         .init = init,
         .sandbox = sandbox,
     };
     return 0;
+}
+
+bool launch_read_fact(struct launch *launch, struct launch_fact *ret)
+{
+    eventfd_t value;
+
+    if (launch->facts < 0)
+        return false;
+    if (fake.facts_told < fake.facts_len) {
+        *ret = fake.facts[fake.facts_told++];
+        return true;
+    }
+    eventfd_read(launch->facts, &value);
+    launch->is_unguarded = fake.guard_dies;
+    return false;
 }
 
 int launch_read(struct launch *launch, struct launch_report *ret, struct err *err)
@@ -348,5 +367,7 @@ void launch_done(struct launch *launch)
     close(launch->status);
     waitpid(launch->init, NULL, 0);
     close(launch->pidfd);
-    *launch = (struct launch){.status = -1, .pidfd = -1};
+    if (launch->facts >= 0)
+        close(launch->facts);
+    *launch = (struct launch){.status = -1, .pidfd = -1, .facts = -1};
 }

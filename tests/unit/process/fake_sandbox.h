@@ -11,6 +11,12 @@ struct fake {
     bool breaks_setup;    /* the launcher reports LAUNCH_FAILED, stage sandbox */
     bool dies_early;      /* the launcher dies without a word */
     bool is_degraded;
+    bool has_guard;  /* which tells `facts`, all of them at once */
+    bool is_silent;  /* or is not asked to tell any */
+    bool guard_dies; /* once it has told them */
+    const struct launch_fact *facts;
+    size_t facts_len;
+    size_t facts_told;            /* counted, of the last launch */
     unsigned launches;            /* counted */
     unsigned done;                /* counted: launch_done() of a real launch */
     pid_t init;                   /* of the last launch */

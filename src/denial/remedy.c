@@ -1,0 +1,200 @@
+/* See remedy.h. A remedy is a flag or a line of the configuration that helps when it is followed: it
+ * opens the directory where a name is to come, change or go, and the file alone where the file is
+ * written to; and it says so where there is none. */
+#include "denial/remedy.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/path.h"
+#include "base/str.h"
+
+#include <string.h>
+
+enum access denial_needed(enum denial_operation operation)
+{
+    return operation == DENIAL_WRITE ? ACCESS_WRITE : ACCESS_READ;
+}
+
+/* --- files --- */
+
+static char *allow(const char *flag, const char *path, const char *access)
+{
+    return alloc_strf("Allow it with --%s %s, or in config.toml under "
+                      "[permissions.NAME.filesystem]: \"%s\" = \"%s\".",
+                      flag, path, path, access);
+}
+
+static char *take_back(const struct access_entry *entry)
+{
+    return alloc_strf("Take back what denies it: %s.", entry->origin);
+}
+
+static char *remedy_for_read(const char *path, const struct access_entry *entry)
+{
+    if (entry && str_eq(entry->path, path))
+        return take_back(entry);
+    return allow("readable", path, "read");
+}
+
+/* A flag opens what is there, and this is not. */
+static char *remedy_for_held_name(const struct access_entry *entry)
+{
+    bool is_repository = str_ends(entry->path, "/.git");
+
+    return alloc_strf("%s is a protected name, which only you can make, outside of the sandbox%s. "
+                      "If the command may change it then: --writable %s, or in config.toml under "
+                      "[permissions.NAME.filesystem]: \"%s\" = \"write\".",
+                      entry->path, is_repository ? " (git init)" : "", entry->path, entry->path);
+}
+
+static char *remedy_for_protected(const struct access_entry *entry)
+{
+    return alloc_strf("%s is a protected name. If the command may change it: --writable %s, or in "
+                      "config.toml under [permissions.NAME.filesystem]: \"%s\" = \"write\".",
+                      entry->path, entry->path, entry->path);
+}
+
+/* The profile allows writing there, and still it was refused: git takes a directory with a HEAD in it
+ * for a repository, whose hooks it then runs for whoever works there. */
+static char *remedy_for_repository(const struct access_entry *entry)
+{
+    return alloc_strf(
+        "%s does not become a git repository by a command in the sandbox. Make it one "
+        "outside (git init), or let the command make its repository in a directory "
+        "below it (git init NAME).",
+        entry->path);
+}
+
+/* What has to be writable: without a fact that says more, the directory of the path, because a new
+ * name is the likeliest. */
+static char *place_to_open(const struct denial *denial, const char *path)
+{
+    AUTO_FREE char *parent = path_parent(path);
+    bool is_name = denial->flags & (DENIAL_CREATES | DENIAL_RENAMES);
+
+    if (denial->flags & DENIAL_FOLDER)
+        return alloc_str(path);
+    if (denial->evidence == DENIAL_FACT)
+        return is_name ? TAKE_PTR(parent) : alloc_str(path);
+    return str_eq(parent, "/") ? alloc_str(path) : TAKE_PTR(parent);
+}
+
+static char *remedy_for_write(const struct denial *denial, const char *path,
+                              const struct access_entry *entry)
+{
+    AUTO_FREE char *place = place_to_open(denial, path);
+
+    if (entry && entry->is_protected && entry->access != ACCESS_WRITE)
+        return entry->kind == ACCESS_MISSING && denial->evidence == DENIAL_FACT
+                   ? remedy_for_held_name(entry)
+                   : remedy_for_protected(entry);
+    if (entry && entry->access == ACCESS_DENY && path_is_within(entry->path, place))
+        return take_back(entry);
+    if (entry && entry->access == ACCESS_WRITE && denial->flags & DENIAL_FOLDER)
+        return alloc_strf("`cordon explain` shows what the profile allows below %s.", path);
+    if (entry && entry->access == ACCESS_WRITE && denial->evidence == DENIAL_FACT)
+        return remedy_for_repository(entry);
+    /* A root above the deciding entry would change nothing: the longer path decides. */
+    if (entry && path_is_within(entry->path, place))
+        return allow("writable", entry->path, "write");
+    return allow("writable", place, "write");
+}
+
+/* Of a rename or link the name that is refused may be the other one. */
+static const char *decisive_path(const struct denial *denial, const struct access_map *access,
+                                 const struct access_entry *entry)
+{
+    if (!denial->other_path)
+        return denial->path;
+    if (entry && path_is_within(denial->path, entry->path) !=
+                     path_is_within(denial->other_path, entry->path))
+        return path_is_within(denial->path, entry->path) ? denial->path : denial->other_path;
+    return access_map_check(access, denial->path) < ACCESS_WRITE ? denial->path
+                                                                 : denial->other_path;
+}
+
+static void decide_file(struct denial *denial, const struct access_map *access,
+                        const struct access_entry *entry)
+{
+    const char *path = decisive_path(denial, access, entry);
+    bool is_allowed = access_map_check(access, path) >= denial_needed(denial->operation);
+
+    if (is_allowed && denial->evidence != DENIAL_FACT) {
+        denial->source = DENIAL_BY_HOST;
+        denial->remedy = alloc_strf("The sandbox does not deny this for %s: look at the "
+                                    "permissions, owner or mount of the file itself.",
+                                    path);
+        return;
+    }
+    if (!entry)
+        entry = access_map_find(access, path);
+    denial->source = DENIAL_BY_SANDBOX;
+    denial->origin = alloc_str(entry ? entry->origin : "no entry of the profile allows it");
+    denial->remedy = denial->operation == DENIAL_WRITE ? remedy_for_write(denial, path, entry)
+                                                       : remedy_for_read(path, entry);
+}
+
+/* --- the network --- */
+
+static void decide_network(struct denial *denial, const struct access_map *access)
+{
+    static const char *const remedies[] = {
+        [NETWORK_RESTRICTED] = "Allow it with --network enabled, or in config.toml under "
+                               "[permissions.NAME.network]: enabled = true.",
+        [NETWORK_PROXIED] = "Only the managed proxy leads out: use it (HTTPS_PROXY is set), or "
+                            "allow the whole network with --network enabled.",
+        [NETWORK_ENABLED] =
+            "The sandbox does not deny the network: look at the network of the host.",
+    };
+    bool is_by_path = denial->flags & DENIAL_SOCKET && denial->path && *denial->path == '/';
+
+    if (access->network == NETWORK_ENABLED && !is_by_path) {
+        denial->source = DENIAL_BY_HOST;
+        denial->remedy = alloc_str(remedies[access->network]);
+        return;
+    }
+    denial->source = DENIAL_BY_SANDBOX;
+    denial->origin = alloc_strf("network %s", network_access_name(access->network));
+    denial->remedy = is_by_path ? alloc_strf("Allow it with --socket %s.", denial->path)
+                                : alloc_str(remedies[access->network]);
+}
+
+/* The name of a socket is a file. */
+static void decide_bind(struct denial *denial, const struct access_map *access,
+                        const struct access_entry *entry)
+{
+    if (!(denial->flags & DENIAL_SOCKET) || !denial->path || *denial->path != '/') {
+        decide_network(denial, access);
+        return;
+    }
+    if (!entry)
+        entry = access_map_find(access, denial->path);
+    denial->source = DENIAL_BY_SANDBOX;
+    denial->origin = alloc_str(entry ? entry->origin : "no entry of the profile allows it");
+    denial->remedy = remedy_for_write(denial, denial->path, entry);
+}
+
+void denial_decide(struct denial *denial, const struct access_map *access,
+                   const struct access_entry *entry)
+{
+    switch (denial->operation) {
+    case DENIAL_READ:
+    case DENIAL_WRITE:
+    case DENIAL_EXECUTE:
+        decide_file(denial, access, entry);
+        break;
+    case DENIAL_CONNECT:
+        decide_network(denial, access);
+        break;
+    case DENIAL_BIND:
+        decide_bind(denial, access, entry);
+        break;
+    case DENIAL_SIGNAL:
+        denial->source = DENIAL_BY_SANDBOX;
+        denial->origin = alloc_str("the sandbox");
+        denial->remedy = alloc_str("A command reaches only processes that it started itself.");
+        break;
+    case DENIAL_OTHER:
+        break;
+    }
+}
