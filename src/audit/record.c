@@ -217,12 +217,27 @@ json_t *audit_answered_body(const char *decision, const char *by, const char *ru
                      "rule", json_lossy(rule));
 }
 
+static json_t *positive_to_json(unsigned number)
+{
+    return number ? count_to_json(number) : json_null();
+}
+
 json_t *audit_denied_body(const struct audit_denied *denied)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "operation", json_lossy(denied->operation),
-                     "path", json_lossy(denied->path), "host", json_lossy(denied->host), "errno",
-                     json_lossy(denied->error), "evidence", json_lossy(denied->evidence),
-                     "decided_by", json_lossy(denied->decided_by));
+    json_t *body =
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "operation", json_lossy(denied->operation),
+                  "path", json_lossy(denied->path), "host", json_lossy(denied->host), "errno",
+                  json_lossy(denied->error), "evidence", json_lossy(denied->evidence), "decided_by",
+                  json_lossy(denied->decided_by));
+    json_t *more = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:b}", "path2", json_lossy(denied->other_path), "port",
+        positive_to_json(denied->port), "program", json_lossy(denied->program), "pid",
+        positive_to_json((unsigned)denied->pid), "call", json_lossy(denied->call), "creates",
+        !!(denied->flags & AUDIT_DENIED_CREATES), "count", count_to_json(denied->count), "below",
+        !!(denied->flags & AUDIT_DENIED_BELOW));
+
+    json_object_update_missing_new(body, more);
+    return body;
 }
 
 json_t *audit_retried_body(const char *grant)

@@ -87,7 +87,9 @@ bool audit_text_eq(struct audit_text a, struct audit_text b);
  *     asked        {"argv": [...], "reason": "..." or null, "covers": "..."}
  *     answered     {"decision": "approved", "by": "terminal"|"hook"|"session"|..., "rule": null}
  *     denied       {"operation": "write", "path": null, "host": null, "errno": null,
- *                   "evidence": "fact", "decided_by": null}
+ *                   "evidence": "fact", "decided_by": null, "path2": null, "port": null,
+ *                   "program": null, "pid": null, "call": null, "creates": false, "count": 1,
+ *                   "below": false}: as in job/result_json.h
  *     retried      {"grant": "..."}
  *     patch-begin  {"cwd": "...", "patch_bytes": N}
  *     patch-end    {"applied": true, "reason": null}
@@ -140,7 +142,16 @@ struct audit_denied {
     const char *error; /* "EROFS" */
     const char *evidence;
     const char *decided_by;
+    const char *other_path;
+    const char *program;
+    const char *call;
+    int pid; /* these two: 0: not known */
+    unsigned port;
+    unsigned count;
+    unsigned flags; /* of enum audit_denied_flag */
 };
+
+enum audit_denied_flag { AUDIT_DENIED_CREATES = 1, AUDIT_DENIED_BELOW = 2 };
 
 struct json_t *audit_denied_body(const struct audit_denied *denied);
 struct json_t *audit_retried_body(const char *grant);

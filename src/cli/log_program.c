@@ -118,9 +118,15 @@ static void show_answered(const json_t *body, struct buf *ret)
 static void show_denied(const json_t *body, struct buf *ret)
 {
     buf_append_str(ret, text_of(body, "operation"));
+    if (json_is_true(json_object_get(body, "below")))
+        buf_appendf(ret, " %" PRId64 " times below", (int64_t)number_of(body, "count"));
     add_labelled(ret, " ", text_of(body, "path"));
+    add_labelled(ret, " as ", text_of(body, "path2"));
     add_labelled(ret, " ", text_of(body, "host"));
+    if (number_of(body, "port"))
+        buf_appendf(ret, " port %" PRId64, (int64_t)number_of(body, "port"));
     add_labelled(ret, " ", text_of(body, "errno"));
+    add_labelled(ret, " of ", text_of(body, "program"));
     add_labelled(ret, ", by ", text_of(body, "decided_by"));
     if (str_eq(text_of(body, "evidence"), "heuristic"))
         buf_append_str(ret, " (read from the output, so a guess)");

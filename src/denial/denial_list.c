@@ -294,14 +294,16 @@ static void fill(struct denial *denial, const struct launch_fact *fact)
                  (fact->is_socket ? DENIAL_SOCKET : 0) | (fact->more ? DENIAL_FOLDER : 0),
         .count = fact->more ? fact->more : 1,
         .error = fact->error,
-        .other_path = alloc_str(fact->other_path),
-        .program = alloc_str(fact->program),
+        .other_path = alloc_str(fact->other_path && *fact->other_path ? fact->other_path : NULL),
+        .program = alloc_str(fact->program && *fact->program ? fact->program : NULL),
         .call = call_name(fact->call),
         .pid = fact->pid,
     };
     if (call_renames(denial->call))
         denial->flags |= DENIAL_RENAMES;
-    if (is_network && !fact->is_socket && fact->path)
+    if (!fact->path || !*fact->path)
+        return; /* a count of what has no place, or has too many */
+    if (is_network && !fact->is_socket)
         set_host(denial, fact->path);
     else
         denial->path = alloc_str(fact->path);

@@ -70,7 +70,8 @@ static char *remedy_for_repository(const struct access_entry *entry)
 static char *place_to_open(const struct denial *denial, const char *path)
 {
     AUTO_FREE char *parent = path_parent(path);
-    bool is_name = denial->flags & (DENIAL_CREATES | DENIAL_RENAMES);
+    bool is_name =
+        denial->operation == DENIAL_BIND || denial->flags & (DENIAL_CREATES | DENIAL_RENAMES);
 
     if (denial->flags & DENIAL_FOLDER)
         return alloc_str(path);
@@ -117,8 +118,12 @@ static void decide_file(struct denial *denial, const struct access_map *access,
                         const struct access_entry *entry)
 {
     const char *path = decisive_path(denial, access, entry);
-    bool is_allowed = access_map_check(access, path) >= denial_needed(denial->operation);
+    bool is_allowed = path && access_map_check(access, path) >= denial_needed(denial->operation);
 
+    if (!path) {
+        denial->remedy = alloc_str("`cordon explain` shows what the profile allows.");
+        return;
+    }
     if (is_allowed && denial->evidence != DENIAL_FACT) {
         denial->source = DENIAL_BY_HOST;
         denial->remedy = alloc_strf("The sandbox does not deny this for %s: look at the "

@@ -32,6 +32,14 @@ static json_t *denied_body(const struct denial *denial)
         .error = denial->error ? strerrorname_np(denial->error) : NULL,
         .evidence = denial_evidence_name(denial->evidence),
         .decided_by = denial->origin,
+        .other_path = denial->other_path,
+        .program = denial->program,
+        .call = denial->call,
+        .pid = denial->pid,
+        .port = denial->port,
+        .count = denial->count,
+        .flags = (denial->flags & DENIAL_CREATES ? AUDIT_DENIED_CREATES : 0) |
+                 (denial->flags & DENIAL_FOLDER ? AUDIT_DENIED_BELOW : 0),
     };
 
     return audit_denied_body(&denied);

@@ -211,6 +211,8 @@ static void process_check_guard(struct process *process)
     if (!process->launch.is_unguarded || is_well || process->has_exited ||
         process->end.how == PROCESS_FAILED_TO_START)
         return;
+    process->end.code = -1;
+    process->end.signal = 0;
     err_set(&err, ERR_SYSTEM, "the guard of the sandbox died, and its command was ended");
     process_end_set_failed(&process->end, LAUNCH_STAGE_SANDBOX, &err);
 }

@@ -43,6 +43,8 @@ static int setup(void **state)
 {
     AUTO_FREE char *file = NULL;
     AUTO_FREE char *secret = NULL;
+    AUTO_FREE char *open_place = NULL;
+    AUTO_FREE char *held = NULL;
     FILE *made;
 
     folder = support_scratch_new();
@@ -52,9 +54,13 @@ static int setup(void **state)
     fclose(made);
     make_links();
     secret = alloc_strf("%s/secret", folder);
+    open_place = alloc_strf("%s/open", folder);
+    held = alloc_strf("%s/open/.git", folder);
     map = (struct access_map){.restricted = true, .network = NETWORK_RESTRICTED};
     access_map_add(&map, "/", ACCESS_READ, ACCESS_DIR, "built-in");
     access_map_add(&map, secret, ACCESS_DENY, ACCESS_MISSING, "--deny");
+    access_map_add(&map, open_place, ACCESS_WRITE, ACCESS_DIR, "--writable");
+    access_map_add(&map, held, ACCESS_READ, ACCESS_MISSING, "protected name .git");
     access_map_sort(&map);
     return 0;
 }
@@ -70,6 +76,8 @@ struct refusal {
     enum denial_operation operation;
     enum denial_source source;
     const char *name; /* below the folder; NULL: no path */
+    unsigned flags;
+    const char *other; /* as `name` */
 };
 
 /* The words of the grant, with FOLDER for the folder; "none" when there is none. Caller frees. */
@@ -88,7 +96,10 @@ static char *granted(const struct refusal *refusals, size_t len)
     for (size_t i = 0; i < len; i++) {
         items[i].operation = refusals[i].operation;
         items[i].source = refusals[i].source;
+        items[i].flags = refusals[i].flags;
         items[i].path = refusals[i].name ? alloc_strf("%s%s", folder, refusals[i].name) : NULL;
+        items[i].other_path =
+            refusals[i].other ? alloc_strf("%s%s", folder, refusals[i].other) : NULL;
     }
     found = grant_find(&denials, &bounds, &grant);
     text = alloc_str(found ? grant.words : "none");
@@ -96,8 +107,10 @@ static char *granted(const struct refusal *refusals, size_t len)
         *here = 'F';
         memmove(here + 1, here + at, strlen(here + at) + 1);
     }
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         free(items[i].path);
+        free(items[i].other_path);
+    }
     return text;
 }
 
@@ -124,6 +137,19 @@ static void each_denial_has_its_grant(void **state)
         {{DENIAL_WRITE, DENIAL_BY_UNKNOWN, NULL}, "none"},
         {{DENIAL_WRITE, DENIAL_BY_SANDBOX, NULL}, "none"},
         {{DENIAL_OTHER, DENIAL_BY_SANDBOX, "/file"}, "none"},
+        {{DENIAL_SIGNAL, DENIAL_BY_SANDBOX, NULL}, "none"},
+        /* of names the directory, whether they are there or not */
+        {{DENIAL_WRITE, DENIAL_BY_SANDBOX, "/new", DENIAL_CREATES}, "writing F"},
+        {{DENIAL_WRITE, DENIAL_BY_SANDBOX, "/file", DENIAL_CREATES}, "writing F"},
+        {{DENIAL_WRITE, DENIAL_BY_SANDBOX, "/file", DENIAL_RENAMES}, "writing F"},
+        {{DENIAL_WRITE, DENIAL_BY_SANDBOX, "/file", DENIAL_RENAMES, "/secret/x"}, "none"},
+        {{DENIAL_WRITE, DENIAL_BY_SANDBOX, "/open/x", DENIAL_RENAMES, "/file"}, "writing F"},
+        {{DENIAL_WRITE, DENIAL_BY_SANDBOX, "", DENIAL_FOLDER}, "writing F"},
+        /* a held name, and a directory that would become a repository */
+        {{DENIAL_WRITE, DENIAL_BY_SANDBOX, "/open/.git", DENIAL_CREATES}, "none"},
+        {{DENIAL_WRITE, DENIAL_BY_SANDBOX, "/open/HEAD", DENIAL_CREATES}, "none"},
+        {{DENIAL_BIND, DENIAL_BY_SANDBOX, "/socket", DENIAL_SOCKET}, "writing F"},
+        {{DENIAL_CONNECT, DENIAL_BY_SANDBOX, "/file", DENIAL_SOCKET}, "none"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -1,8 +1,8 @@
 /* denial: the data files of tests/cases/denial, and what needs no file.
  *
- * A file is {"why", "profile": a word of `profiles` below or an object, "cwd", "end", "stderr",
- * "stdout", "expect": [...], "denied"}. In "expect" only what is named is compared; "remedy" lists
- * texts that have to be in it. */
+ * A file is {"why", "profile": a word of `profiles` below or an object, "facts", "cwd", "end",
+ * "stderr", "stdout", "expect": [...], "denied"}. Without "facts" there was no guard. In "expect" only
+ * what is named is compared; "remedy" lists texts that have to be in it. */
 #include "../base/support.h"
 
 #include "base/alloc.h"
@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "denial/denial.h"
+#include "sandbox/sandbox.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -27,6 +28,8 @@ static const char workspace[] =
     "{\"path\": \"/work\", \"access\": \"write\", \"origin\": \"-C\"},"
     "{\"path\": \"/work/.git\", \"access\": \"read\", \"protected\": true,"
     "  \"origin\": \"protected name .git\"},"
+    "{\"path\": \"/work/.codex\", \"access\": \"read\", \"protected\": true, \"missing\": true,"
+    "  \"origin\": \"protected name .codex\"},"
     "{\"path\": \"/home/u/.ssh\", \"access\": \"deny\", \"origin\": \"--deny\"},"
     "{\"path\": \"/tmp\", \"access\": \"write\", \"origin\": \"built-in workspace-write\"}],"
     "\"links\": [{\"path\": \"/w\", \"target\": \"work\"}]}";
@@ -79,8 +82,11 @@ static struct access_map load_map(json_t *spec)
 
     json_array_foreach(json_object_get(profile, "entries"), i, item)
     {
+        bool is_missing = json_is_true(json_object_get(item, "missing"));
+
         access_map_add(&map, json_string_value(json_object_get(item, "path")),
-                       parse_access(json_string_value(json_object_get(item, "access"))), ACCESS_DIR,
+                       parse_access(json_string_value(json_object_get(item, "access"))),
+                       is_missing ? ACCESS_MISSING : ACCESS_DIR,
                        json_string_value(json_object_get(item, "origin")))
             ->is_protected = json_is_true(json_object_get(item, "protected"));
     }
@@ -127,6 +133,44 @@ static struct process_end load_end(json_t *spec)
     return end;
 }
 
+static struct launch_fact load_fact(json_t *spec, const struct access_map *map)
+{
+    static const char *const operations[] = {"write",   "create", "execute",
+                                             "connect", "bind",   "signal"};
+    const char *entry = json_string_value(json_object_get(spec, "entry"));
+    struct launch_fact fact = {
+        .path = json_string_value(json_object_get(spec, "path")),
+        .other_path = json_string_value(json_object_get(spec, "path2")),
+        .program = json_string_value(json_object_get(spec, "program")),
+        .pid = 4711,
+        .error = error_number(json_string_value(json_object_get(spec, "errno"))),
+        .call = (int)json_integer_value(json_object_get(spec, "call")),
+        .is_socket = json_is_true(json_object_get(spec, "socket")),
+        .more = (unsigned)json_integer_value(json_object_get(spec, "more")),
+        .entry = entry ? access_map_find(map, entry) : NULL,
+    };
+    const char *operation = json_string_value(json_object_get(spec, "operation"));
+
+    while (!str_eq(operations[fact.operation], operation))
+        fact.operation++;
+    return fact;
+}
+
+static struct denials load_facts(json_t *spec, const struct access_map *map)
+{
+    struct denials facts = {0};
+    json_t *item;
+    size_t i;
+
+    json_array_foreach(spec, i, item)
+    {
+        struct launch_fact fact = load_fact(item, map);
+
+        denials_add_fact(&facts, map, &fact);
+    }
+    return facts;
+}
+
 /* "key" of `expected`, where it is there, against `actual`; null stands for NULL. */
 static void check_text(const char *file, json_t *expected, const char *key, const char *actual)
 {
@@ -152,10 +196,35 @@ static void check_remedy(const char *file, json_t *texts, const char *remedy)
     }
 }
 
+static void check_number(const char *file, json_t *expected, const char *key, unsigned actual)
+{
+    json_t *value = json_object_get(expected, key);
+
+    if (value && json_integer_value(value) != actual)
+        fail_msg("%s: %s is %u", file, key, actual);
+}
+
+static void check_fact(const char *file, json_t *expected, const struct denial *denial)
+{
+    char *words = denial_words(denial);
+
+    check_text(file, expected, "path2", denial->other_path);
+    check_text(file, expected, "program", denial->program);
+    check_text(file, expected, "words", words);
+    check_number(file, expected, "count", denial->count);
+    check_number(file, expected, "port", denial->port);
+    if (json_is_true(json_object_get(expected, "creates")) != !!(denial->flags & DENIAL_CREATES))
+        fail_msg("%s: \"creates\" is wrong", file);
+    if (json_is_true(json_object_get(expected, "below")) != !!(denial->flags & DENIAL_FOLDER))
+        fail_msg("%s: \"below\" is wrong", file);
+    free(words);
+}
+
 static void check_denial(const char *file, json_t *expected, const struct denial *denial)
 {
-    static const char *const known[] = {"operation", "evidence", "source", "path", "host",
-                                        "errno",     "origin",   "remedy", NULL};
+    static const char *const known[] = {
+        "operation", "evidence", "source",  "path",  "host",  "errno", "origin", "remedy",
+        "path2",     "program",  "creates", "count", "below", "port",  "words",  NULL};
     const char *key;
     json_t *value;
 
@@ -176,6 +245,7 @@ static void check_denial(const char *file, json_t *expected, const struct denial
     check_text(file, expected, "errno", denial->error ? strerrorname_np(denial->error) : NULL);
     check_text(file, expected, "origin", denial->origin);
     check_remedy(file, json_object_get(expected, "remedy"), denial->remedy);
+    check_fact(file, expected, denial);
 }
 
 static void print_denials(const struct denials *denials)
@@ -206,8 +276,10 @@ static void check_case(const char *file, json_t *spec)
         .texts = {[STREAM_STDOUT] = json_string_value(json_object_get(spec, "stdout")),
                   [STREAM_STDERR] = json_string_value(json_object_get(spec, "stderr"))},
     };
+    struct denials facts = load_facts(json_object_get(spec, "facts"), &map);
     struct denials denials = {0};
 
+    input.facts = json_object_get(spec, "facts") ? &facts : NULL;
     denials_find(&input, &denials);
     if (!json_is_array(expect) || denials.len != json_array_size(expect)) {
         print_denials(&denials);
@@ -218,6 +290,7 @@ static void check_case(const char *file, json_t *spec)
     if (denials_by_sandbox(&denials) != json_is_true(json_object_get(spec, "denied")))
         fail_msg("%s: \"denied\" is wrong", file);
     denials_done(&denials);
+    denials_done(&facts);
     access_map_done(&map);
 }
 
@@ -232,7 +305,7 @@ static void test_cases(void **state)
     struct dirent **entries;
     int count = scandir(dir, &entries, is_case, alphasort);
 
-    assert_true(count >= 40);
+    assert_true(count >= 60);
     for (int i = 0; i < count; i++) {
         char *path = alloc_strf("%s/%s", dir, entries[i]->d_name);
         json_error_t error;
@@ -267,6 +340,58 @@ static void test_bounded(void **state)
     assert_string_equal(denials.items[1].path, "/etc/1");
     denials_done(&denials);
     buf_done(&text);
+    access_map_done(&map);
+}
+
+static void add_fact(struct denials *facts, const struct access_map *map, const char *path)
+{
+    const struct launch_fact fact = {.operation = FACT_WRITE, .path = path, .program = "tar"};
+
+    denials_add_fact(facts, map, &fact);
+}
+
+/* The first of many facts are told one by one, the others are counted by directory: all of them, and
+ * in few entries, however they come. */
+static void test_facts_bounded(void **state)
+{
+    enum { DIRS = 50, FILES = 40 };
+    struct access_map map = load_map(NULL);
+    struct denials facts = {0};
+    unsigned total = 0;
+
+    for (int i = 0; i < DIRS * FILES; i++) {
+        char *path = alloc_strf("/opt/d%d/f%d", i % DIRS, i / DIRS);
+
+        add_fact(&facts, &map, path);
+        free(path);
+    }
+    assert_in_range(facts.len, DENIALS_MAX + 1, DENIALS_MAX + 8);
+    for (size_t i = 0; i < facts.len; i++) {
+        assert_int_equal(!!(facts.items[i].flags & DENIAL_FOLDER), i >= DENIALS_MAX);
+        assert_string_equal(facts.items[i].origin, "built-in workspace-write");
+        total += facts.items[i].count;
+    }
+    assert_int_equal(total, DIRS * FILES);
+    assert_string_equal(facts.items[facts.len - 1].path, "/opt");
+    assert_non_null(strstr(facts.items[facts.len - 1].remedy, "--writable /opt,"));
+    assert_string_equal(facts.items[DENIALS_MAX].path, "/opt/d16");
+    assert_int_equal(facts.items[DENIALS_MAX].count, FILES);
+    denials_done(&facts);
+    access_map_done(&map);
+}
+
+/* Repeated, it is one denial, and costs nothing more. */
+static void test_facts_repeated(void **state)
+{
+    struct access_map map = load_map(NULL);
+    struct denials facts = {0};
+
+    assert_null(facts.items);
+    for (int i = 0; i < 1000; i++)
+        add_fact(&facts, &map, i % 2 ? "/etc/a" : "/etc/b");
+    assert_int_equal(facts.len, 2);
+    assert_int_equal(facts.items[0].count, 500);
+    denials_done(&facts);
     access_map_done(&map);
 }
 
@@ -322,8 +447,8 @@ static void test_noise(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),
-        cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_cases),         cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_facts_bounded), cmocka_unit_test(test_facts_repeated),
         cmocka_unit_test(test_noise),
     };
 

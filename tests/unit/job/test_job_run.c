@@ -4,6 +4,7 @@
 
 #include "output/output.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -188,6 +189,75 @@ static void test_denied(void **state)
     access_map_done(&map);
 }
 
+static const struct launch_fact refused[] = {
+    {.operation = FACT_CREATE, .path = "/etc/x", .program = "mkdir", .error = EROFS, .pid = 7}};
+
+/* What the guard tells counts, and no words: whether the command hides it, speaks of it in another
+ * language, or speaks of what never was. */
+static void check_facts(const char *script, size_t facts, size_t denials, enum job_run_end end)
+{
+    struct access_map map = {.restricted = true, .network = NETWORK_RESTRICTED};
+    struct shot shot;
+
+    access_map_add(&map, "/", ACCESS_READ, ACCESS_DIR, "built-in read-only");
+    shot_init(&shot, script);
+    fake.has_guard = true;
+    fake.facts = refused;
+    fake.facts_len = facts;
+    shot.options.access = &map;
+    shot_run(&shot);
+    assert_int_equal(shot.result.end, end);
+    assert_int_equal(shot.result.denials.len, denials);
+    if (denials) {
+        assert_string_equal(shot.result.denials.items[0].path, "/etc/x");
+        assert_string_equal(shot.result.denials.items[0].program, "mkdir");
+        assert_int_equal(shot.result.denials.items[0].evidence, DENIAL_FACT);
+    }
+    shot_done(&shot);
+    access_map_done(&map);
+}
+
+static void test_denied_by_facts(void **state)
+{
+    check_facts("exit 1", 1, 1, JOB_RUN_DENIED);
+    check_facts("echo 'Keine Berechtigung' >&2; exit 1", 1, 1, JOB_RUN_DENIED);
+    check_facts("exit 0", 1, 1, JOB_RUN_EXITED);
+    check_facts("echo \"touch: cannot touch '/etc/x': Read-only file system\" >&2; exit 1", 0, 0,
+                JOB_RUN_EXITED);
+    check_facts("echo \"touch: cannot touch '/etc/y': Read-only file system\" >&2; exit 1", 1, 1,
+                JOB_RUN_DENIED);
+}
+
+/* A guard that is not to tell any leaves it to the words. */
+static void test_denied_without_facts(void **state)
+{
+    struct access_map map = {.restricted = true, .network = NETWORK_RESTRICTED};
+    struct shot shot;
+
+    access_map_add(&map, "/", ACCESS_READ, ACCESS_DIR, "built-in read-only");
+    shot_init(&shot, "echo \"touch: cannot touch '/etc/y': Read-only file system\" >&2; exit 1");
+    fake.has_guard = fake.is_silent = true;
+    shot.options.access = &map;
+    shot_run(&shot);
+    assert_end(&shot, JOB_RUN_DENIED, 1, 0, 1);
+    assert_string_equal(shot.result.denials.items[0].path, "/etc/y");
+    assert_int_equal(shot.result.denials.items[0].evidence, DENIAL_HEURISTIC);
+    shot_done(&shot);
+    access_map_done(&map);
+}
+
+static void test_guard_dies(void **state)
+{
+    struct shot shot;
+
+    shot_init(&shot, "echo before; exec sleep 1000");
+    fake.has_guard = fake.guard_dies = true;
+    shot_run(&shot);
+    assert_end(&shot, JOB_RUN_FAILED_TO_START, -1, 0, 125);
+    assert_contains(shot.result.process->failure.msg, "the guard of the sandbox died");
+    shot_done(&shot);
+}
+
 static void test_input_data(void **state)
 {
     const size_t total = (size_t)3 << 20;
@@ -370,6 +440,9 @@ int main(void)
         cmocka_unit_test(test_failed_to_start),
         cmocka_unit_test(test_sandbox_fails),
         cmocka_unit_test(test_denied),
+        cmocka_unit_test(test_denied_by_facts),
+        cmocka_unit_test(test_denied_without_facts),
+        cmocka_unit_test(test_guard_dies),
         cmocka_unit_test(test_input_data),
         cmocka_unit_test(test_input_fd),
         cmocka_unit_test(test_input_nobody_reads),

@@ -52,6 +52,16 @@ static void on_input(void *data, enum input_event event)
     run->has_come = true;
 }
 
+static void on_fact(void *data, const struct launch_fact *fact)
+{
+    struct run *run = data;
+
+    assert_int_equal(run->ends, 0);
+    assert_ptr_equal(fact->path, fake.facts[run->facts].path);
+    run->facts++;
+    run->has_come = true;
+}
+
 static void on_end(void *data, const struct process_end *end)
 {
     struct run *run = data;
@@ -69,6 +79,7 @@ static const struct process_events events = {
     .on_started = on_started,
     .on_output = on_output,
     .on_input = on_input,
+    .on_fact = on_fact,
     .on_end = on_end,
 };
 
@@ -126,6 +137,14 @@ static void run_until(struct run *run, const bool *flag)
 void run_until_started(struct run *run)
 {
     while (!run->started) {
+        run->has_come = false;
+        run_until(run, &run->has_come);
+    }
+}
+
+void run_until_fact(struct run *run, unsigned number)
+{
+    while (run->facts < number) {
         run->has_come = false;
         run_until(run, &run->has_come);
     }

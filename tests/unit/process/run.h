@@ -20,6 +20,7 @@ struct run {
     unsigned started;
     unsigned room;
     unsigned closed;
+    unsigned facts;
     unsigned ends;
     struct process_end end;
     bool is_over;
@@ -34,6 +35,7 @@ void run_done(struct run *run);
 /* `script` for sh -c; NULL: options.argv. */
 void run_start(struct run *run, const char *script);
 void run_until_started(struct run *run);
+void run_until_fact(struct run *run, unsigned number);
 void run_until_end(struct run *run);
 void run_until_text(struct run *run, const char *text);
 void run_shell(struct run *run, const char *script); /* start and until the end */

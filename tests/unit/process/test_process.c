@@ -116,6 +116,68 @@ static void test_init_killed_from_outside(void **state)
     run_done(&run);
 }
 
+static const struct launch_fact facts[] = {
+    {.operation = FACT_CREATE, .path = "/etc/x", .program = "touch", .error = EROFS},
+    {.operation = FACT_WRITE, .path = "/etc/y", .program = "sed", .error = EROFS},
+};
+
+/* As they come, while the command runs, and whatever it makes of them. */
+static void test_facts(void **state)
+{
+    struct gate gate;
+    struct run run;
+    char script[256];
+
+    gate_init(&gate);
+    gate_script(&gate, script, sizeof script, "cat GATE");
+    run_init(&run);
+    fake.has_guard = true;
+    fake.facts = facts;
+    fake.facts_len = 2;
+    run_start(&run, script);
+    assert_true(process_has_facts(run.process));
+    run_until_fact(&run, 2);
+    assert_int_equal(run.ends, 0);
+    gate_open(&gate);
+    run_until_end(&run);
+    assert_int_equal(run.facts, 2);
+    assert_int_equal(run.end.how, PROCESS_EXITED);
+    assert_int_equal(run.end.code, 0);
+    run_done(&run);
+    gate_done(&gate);
+}
+
+static void test_no_guard(void **state)
+{
+    struct run run;
+
+    run_init(&run);
+    fake.facts = facts;
+    fake.facts_len = 2;
+    run_shell(&run, "exit 3");
+    assert_int_equal(run.facts, 0);
+    assert_int_equal(run.end.code, 3);
+    assert_false(process_has_facts(run.process));
+    run_done(&run);
+}
+
+/* Without its guard a command is ended, with everything that it started, and the reason is said. */
+static void test_guard_dies(void **state)
+{
+    struct run run;
+
+    run_init(&run);
+    fake.has_guard = fake.guard_dies = true;
+    fake.facts = facts;
+    fake.facts_len = 1;
+    run_shell(&run, "echo before; sleep 1000 & exec sleep 1000");
+    assert_int_equal(run.facts, 1);
+    assert_int_equal(run.end.how, PROCESS_FAILED_TO_START);
+    assert_int_equal(run.end.stage, LAUNCH_STAGE_SANDBOX);
+    assert_contains(run.end.failure.msg, "the guard of the sandbox died");
+    run_done(&run);
+}
+
 static void test_no_input(void **state)
 {
     struct run run;
@@ -449,6 +511,9 @@ int main(void)
         cmocka_unit_test(test_cannot_execute),
         cmocka_unit_test(test_launcher_fails),
         cmocka_unit_test(test_init_killed_from_outside),
+        cmocka_unit_test(test_facts),
+        cmocka_unit_test(test_no_guard),
+        cmocka_unit_test(test_guard_dies),
         cmocka_unit_test(test_no_input),
         cmocka_unit_test(test_input_with_backpressure),
         cmocka_unit_test(test_command_closes_input),
