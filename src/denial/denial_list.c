@@ -189,64 +189,64 @@ bool denials_by_sandbox(const struct denials *denials)
 /* --- facts --- */
 
 /* Of the calls that the guard is asked about (guard/calls.c). */
-static const char *call_name(int call)
-{
-    static const struct {
-        int number;
-        const char *name;
-    } calls[] = {
-        {SYS_openat, "openat"},
-        {SYS_mkdirat, "mkdirat"},
-        {SYS_unlinkat, "unlinkat"},
-        {SYS_renameat2, "renameat2"},
-        {SYS_linkat, "linkat"},
-        {SYS_symlinkat, "symlinkat"},
-        {SYS_mknodat, "mknodat"},
-        {SYS_fchmodat, "fchmodat"},
-        {SYS_fchownat, "fchownat"},
-        {SYS_utimensat, "utimensat"},
-        {SYS_truncate, "truncate"},
-        {SYS_setxattr, "setxattr"},
-        {SYS_lsetxattr, "lsetxattr"},
-        {SYS_removexattr, "removexattr"},
-        {SYS_lremovexattr, "lremovexattr"},
-        {SYS_faccessat, "faccessat"},
-        {SYS_connect, "connect"},
-        {SYS_bind, "bind"},
-        {SYS_socket, "socket"},
-        {SYS_sendto, "sendto"},
-        {SYS_sendmsg, "sendmsg"},
-        {SYS_sendmmsg, "sendmmsg"},
-        {SYS_execve, "execve"},
-        {SYS_execveat, "execveat"},
-        {SYS_kill, "kill"},
-        {439, "faccessat2"}, /* newer ones have the same number everywhere */
-        {452, "fchmodat2"},
-        {463, "setxattrat"},
-        {466, "removexattrat"},
+static const struct {
+    int number;
+    const char *name;
+} calls[] = {
+    {SYS_openat, "openat"},
+    {SYS_mkdirat, "mkdirat"},
+    {SYS_unlinkat, "unlinkat"},
+    {SYS_renameat2, "renameat2"},
+    {SYS_linkat, "linkat"},
+    {SYS_symlinkat, "symlinkat"},
+    {SYS_mknodat, "mknodat"},
+    {SYS_fchmodat, "fchmodat"},
+    {SYS_fchownat, "fchownat"},
+    {SYS_utimensat, "utimensat"},
+    {SYS_truncate, "truncate"},
+    {SYS_setxattr, "setxattr"},
+    {SYS_lsetxattr, "lsetxattr"},
+    {SYS_removexattr, "removexattr"},
+    {SYS_lremovexattr, "lremovexattr"},
+    {SYS_faccessat, "faccessat"},
+    {SYS_connect, "connect"},
+    {SYS_bind, "bind"},
+    {SYS_socket, "socket"},
+    {SYS_sendto, "sendto"},
+    {SYS_sendmsg, "sendmsg"},
+    {SYS_sendmmsg, "sendmmsg"},
+    {SYS_execve, "execve"},
+    {SYS_execveat, "execveat"},
+    {SYS_kill, "kill"},
+    {439, "faccessat2"}, /* newer ones have the same number everywhere */
+    {452, "fchmodat2"},
+    {463, "setxattrat"},
+    {466, "removexattrat"},
 #ifdef SYS_open /* what newer architectures lack */
-        {SYS_open, "open"},
-        {SYS_creat, "creat"},
-        {SYS_mkdir, "mkdir"},
-        {SYS_rmdir, "rmdir"},
-        {SYS_unlink, "unlink"},
-        {SYS_rename, "rename"},
-        {SYS_link, "link"},
-        {SYS_symlink, "symlink"},
-        {SYS_mknod, "mknod"},
-        {SYS_chmod, "chmod"},
-        {SYS_chown, "chown"},
-        {SYS_lchown, "lchown"},
-        {SYS_utime, "utime"},
-        {SYS_utimes, "utimes"},
-        {SYS_futimesat, "futimesat"},
-        {SYS_access, "access"},
+    {SYS_open, "open"},
+    {SYS_creat, "creat"},
+    {SYS_mkdir, "mkdir"},
+    {SYS_rmdir, "rmdir"},
+    {SYS_unlink, "unlink"},
+    {SYS_rename, "rename"},
+    {SYS_link, "link"},
+    {SYS_symlink, "symlink"},
+    {SYS_mknod, "mknod"},
+    {SYS_chmod, "chmod"},
+    {SYS_chown, "chown"},
+    {SYS_lchown, "lchown"},
+    {SYS_utime, "utime"},
+    {SYS_utimes, "utimes"},
+    {SYS_futimesat, "futimesat"},
+    {SYS_access, "access"},
 #endif
 #ifdef SYS_renameat
-        {SYS_renameat, "renameat"},
+    {SYS_renameat, "renameat"},
 #endif
-    };
+};
 
+static const char *call_name(int call)
+{
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (calls[i].number == call)
             return calls[i].name;
