@@ -198,7 +198,8 @@ struct cordon_result {
     const struct cordon_end *end;
     const char *output[2]; /* stdout, stderr; NUL-terminated */
     size_t output_len[2];
-    const char *denial; /* what was refused and what would allow it; NULL */
+    const char *denial; /* what was refused and what would allow it, also of a command that ended
+                           well all the same; NULL */
 };
 
 CORDON_API int cordon_run(struct cordon_engine *engine, const struct cordon_run_options *options,
@@ -394,7 +395,8 @@ CORDON_API int cordon_session_terminate(struct cordon_session *session, unsigned
 /* NULL while it runs; the session's. */
 CORDON_API const struct cordon_end *cordon_session_end(const struct cordon_session *session);
 
-/* What was refused to it, and what would allow it; NULL while it runs, or when nothing was. */
+/* What was refused to it, and what would allow it, also when it ended well all the same; NULL while
+ * it runs, or when nothing was. */
 CORDON_API const char *cordon_session_denial(struct cordon_session *session);
 
 /* Waits for the end, up to so many milliseconds (-1: as long as it takes): 1 when it has ended, 0

@@ -51,7 +51,29 @@ export interface Exited {
   exitCode: number;
   sandboxDenied: boolean;
   signal: string | null;
-  denials: Record<string, unknown>[];
+  denials: Denial[];
+}
+
+/** Something that was refused, as in process/exited. */
+export interface Denial {
+  operation: 'read' | 'write' | 'execute' | 'connect' | 'bind' | 'signal' | 'other';
+  evidence: 'fact' | 'heuristic';
+  source: 'sandbox' | 'host' | 'unknown';
+  path: string | null;
+  /** Of a rename or link, the second name. */
+  path2: string | null;
+  host: string | null;
+  port: number | null;
+  errno: string | null;
+  decided_by: string | null;
+  remedy: string;
+  program: string | null;
+  pid: number | null;
+  call: string | null;
+  creates: boolean;
+  count: number;
+  /** `count` of them below `path`, which are not told one by one. */
+  below: boolean;
 }
 
 /** The last event: nothing holds the output open any more. */

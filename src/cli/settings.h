@@ -27,6 +27,7 @@ struct policy_options {
     size_t paths_len;
     size_t paths_cap;
     enum workspace_network network;
+    enum workspace_watch watch;
     const char *inherit; /* "core", "all", "none"; NULL: what the config says */
     struct strv env;     /* "NAME=VALUE" or "NAME" */
     struct strv env_include;

@@ -169,12 +169,16 @@ static int run_start(struct run *run, struct err *err)
     return result ? 0 : err_wrap(err, "starting %s", run->options->argv[0]);
 }
 
+/* Of a command that did its work nothing is said. */
 static void say_denials(const struct run *run)
 {
-    const json_t *denials = json_object_get(follow_end(run->follow), "denials");
+    const json_t *end = follow_end(run->follow);
+    const json_t *denials = json_object_get(end, "denials");
     size_t i;
     json_t *denial;
 
+    if (json_integer_value(json_object_get(end, "exitCode")) == 0)
+        return;
     json_array_foreach(denials, i, denial)
     {
         const char *operation = json_string_value(json_object_get(denial, "operation"));

@@ -557,8 +557,9 @@ static enum job_run_end end_of(const struct job_run *run, const struct job_resul
 
     if (run->stop != STOP_NONE)
         return run->stop == STOP_TIMEOUT ? JOB_RUN_TIMED_OUT : JOB_RUN_CANCELLED;
-    if (result->process->how == PROCESS_EXITED && result->process->code == 0)
-        return JOB_RUN_EXITED;
+    if ((result->process->how == PROCESS_EXITED && result->process->code == 0) ||
+        (job_result_has_failed(result) && result->process->stage == LAUNCH_STAGE_SANDBOX))
+        return own[result->process->how];
     return denials_by_sandbox(&result->denials) ? JOB_RUN_DENIED : own[result->process->how];
 }
 

@@ -94,7 +94,7 @@ struct model_call_answer {
     int exit_code;                        /* as job_exit_code(), with an end */
     const struct resource_limits *limits; /* asked for */
     const struct resource_limits_report *resource_limits_report; /* with an end */
-    const struct denials *denials; /* with an end; empty when it exited with 0 */
+    const struct denials *denials;                               /* with an end */
     char chunk_id[MODEL_CHUNK_ID_SIZE];
     uint64_t wall_ns;
     const struct headtail *output; /* what was taken; not cut for the model */

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const profile_watch_words[] = {"facts", "off", NULL};
+
 static void profile_entries_done(struct profile_entries *entries)
 {
     for (size_t i = 0; i < entries->len; i++) {

@@ -45,6 +45,12 @@ enum profile_missing {
     PROFILE_MISSING_SKIP,    /* no entry when nothing is there */
 };
 
+/* What is told of what the sandbox refuses. */
+enum profile_watch {
+    PROFILE_WATCH_FACTS, /* everything, by the guard */
+    PROFILE_WATCH_OFF,   /* what the output of a command that failed says */
+};
+
 struct profile_entry {
     enum profile_path_kind path_kind;
     enum access access;
@@ -66,10 +72,13 @@ struct profile {
     struct profile_entries entries;
     unsigned glob_scan_max_depth; /* levels below a glob's fixed part; 0: no limit */
     enum network_access network;
+    enum profile_watch watch;
     bool allow_nested_namespaces; /* the command may make namespaces of its own */
     char *id;                     /* name it was asked for by, NULL when it has none */
     char *extends;                /* name of its parent, NULL when it has none */
 };
+
+extern const char *const profile_watch_words[]; /* "facts", "off"; NULL-terminated */
 
 /* Adds a copy of `entry`; an origin of NULL becomes "permission profile". */
 void profile_entries_add(struct profile_entries *entries, const struct profile_entry *entry);

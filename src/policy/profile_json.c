@@ -364,10 +364,14 @@ static int read_managed(const struct json_at *at, const char *const *keys, struc
     struct json_at file_system = json_at_field(at, "file_system");
     struct json_at network = json_at_field(at, "network");
     struct json_at nested = json_at_field(at, "allow_nested_namespaces");
+    struct json_at watch = json_at_field(at, "watch");
+    size_t word = PROFILE_WATCH_FACTS;
 
     if (read_network_word(&network, &ret->network, err) ||
-        read_flag(&nested, &ret->allow_nested_namespaces, err))
+        read_flag(&nested, &ret->allow_nested_namespaces, err) ||
+        (json_at_is_given(&watch) && json_at_word(&watch, profile_watch_words, &word, err)))
         return -1;
+    ret->watch = (enum profile_watch)word;
     return read_file_system(&file_system, ignored, ret, err);
 }
 
@@ -464,7 +468,7 @@ static const struct profile_shape {
      NULL,
      read_managed,
      false,
-     {"type", "file_system", "network", "allow_nested_namespaces"}},
+     {"type", "file_system", "network", "allow_nested_namespaces", "watch"}},
     {"disabled", NULL, read_disabled, false, {"type"}},
     {"external", NULL, read_external, false, {"type", "network"}},
     {"danger-full-access", "dangerFullAccess", read_disabled, true, {"type"}},
@@ -571,5 +575,7 @@ json_t *profile_to_json(const struct profile *profile)
         json_pack("{s:s, s:o, s:s}", "type", "managed", "file_system", files, "network", network);
     if (profile->allow_nested_namespaces)
         json_object_set_new(value, "allow_nested_namespaces", json_true());
+    if (profile->watch != PROFILE_WATCH_FACTS)
+        json_object_set_new(value, "watch", json_string(profile_watch_words[profile->watch]));
     return value;
 }

@@ -314,6 +314,9 @@ static int choose_network(struct workspace *workspace, const struct workspace_re
         workspace->network_from =
             alloc_strf("%s %s", words->network, is_enabled ? "enabled" : "restricted");
     }
+    if (request->watch != WORKSPACE_WATCH_OF_PROFILE)
+        profile->watch =
+            request->watch == WORKSPACE_WATCH_FACTS ? PROFILE_WATCH_FACTS : PROFILE_WATCH_OFF;
     if (profile->network != NETWORK_PROXIED || profile->kind == PROFILE_DISABLED)
         return 0;
     if (!words)
@@ -503,6 +506,7 @@ int workspace_open(struct workspace *workspace, struct err *err)
         .mode = workspace->mode,
         .access = &shown,
         .allow_nested_namespaces = workspace->profile.allow_nested_namespaces,
+        .no_facts = workspace->profile.watch == PROFILE_WATCH_OFF,
         .cache_idle = owner->idle,
         .on_idle = owner->idle ? on_idle : NULL,
         .data = inside,

@@ -103,6 +103,7 @@ struct workspace_entry {
 };
 
 enum workspace_network { WORKSPACE_NETWORK_OF_PROFILE, WORKSPACE_RESTRICTED, WORKSPACE_ENABLED };
+enum workspace_watch { WORKSPACE_WATCH_OF_PROFILE, WORKSPACE_WATCH_FACTS, WORKSPACE_WATCH_OFF };
 
 /* What the approver calls the parts of a request, in messages and as the origin of entries. */
 struct workspace_words {
@@ -126,6 +127,7 @@ struct workspace_request {
     const char *type;              /* static */
     enum sandbox_mode mode;
     enum workspace_network network;
+    enum workspace_watch watch;
     const struct workspace_entry *entries; /* in front of those of the profile */
     size_t entries_len;
     bool is_strict;                       /* an entry that may be written has to be there */

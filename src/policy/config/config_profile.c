@@ -478,6 +478,8 @@ static int read_table(const struct config *config, const struct toml_node *node,
     AUTO(rules_done) struct rules roots = {0};
     struct profile *profile = &ret->profile;
     const struct toml_node *nested;
+    const struct toml_node *watch;
+    unsigned word = PROFILE_WATCH_FACTS;
     struct chain chain;
 
     if (chain_open(config, node, &chain, err) || read_files(&chain, home, profile, err) ||
@@ -493,8 +495,11 @@ static int read_table(const struct config *config, const struct toml_node *node,
             return -1;
     }
     if (read_network(&chain, &profile->network, err) ||
-        chain_find(&chain, NULL, "allow_nested_namespaces", TOML_BOOLEAN, &nested, err))
+        chain_find(&chain, NULL, "allow_nested_namespaces", TOML_BOOLEAN, &nested, err) ||
+        chain_find(&chain, NULL, "watch", TOML_STRING, &watch, err) ||
+        (watch && config_word(config, watch, profile_watch_words, &word, err)))
         return -1;
+    profile->watch = (enum profile_watch)word;
     profile->allow_nested_namespaces = nested && nested->boolean;
     profile->id = alloc_str(node->key);
     profile->extends = alloc_str(chain.len > 1 ? chain.levels[1]->key : chain.builtin);

@@ -246,16 +246,24 @@ static void test_denied_without_facts(void **state)
     access_map_done(&map);
 }
 
+/* It is no denial, whatever was refused before. */
 static void test_guard_dies(void **state)
 {
+    struct access_map map = {.restricted = true, .network = NETWORK_RESTRICTED};
     struct shot shot;
 
+    access_map_add(&map, "/", ACCESS_READ, ACCESS_DIR, "built-in read-only");
     shot_init(&shot, "echo before; exec sleep 1000");
     fake.has_guard = fake.guard_dies = true;
+    fake.facts = refused;
+    fake.facts_len = 1;
+    shot.options.access = &map;
     shot_run(&shot);
     assert_end(&shot, JOB_RUN_FAILED_TO_START, -1, 0, 125);
     assert_contains(shot.result.process->failure.msg, "the guard of the sandbox died");
+    assert_int_equal(shot.result.denials.len, 1);
     shot_done(&shot);
+    access_map_done(&map);
 }
 
 static void test_input_data(void **state)
