@@ -1,0 +1,257 @@
+"""What was refused is told by the guard, and not by what a command says of it: of many commands that
+the sandbox refuses something, in every disguise, and of as many that fail for reasons of their own."""
+import json
+import re
+
+import pytest
+from harness import read_until
+from tools import need
+
+# OUT is a directory that may not be written, with the files `file` and `other` and the directory `dir`;
+# each command is refused the operation on the path.
+REFUSED = {
+    "create": ("touch OUT/new", "write", "OUT/new"),
+    "touch": ("touch OUT/file", "write", "OUT/file"),
+    "mkdir": ("mkdir OUT/new", "write", "OUT/new"),
+    "mkdir-deep": ("mkdir -p OUT/dir/a/b", "write", "OUT/dir/a"),
+    "redirect": ("echo x >OUT/new", "write", "OUT/new"),
+    "append": ("echo x >>OUT/file", "write", "OUT/file"),
+    "tee": ("echo x | tee OUT/file", "write", "OUT/file"),
+    "cp": ("cp /etc/passwd OUT/new", "write", "OUT/new"),
+    "mv-into": ("echo x >x; mv x OUT/new", "write", "OUT/new"),
+    "mv-out": ("mv OUT/file .", "write", "OUT/file"),
+    "rm": ("rm -f OUT/file", "write", "OUT/file"),
+    "rmdir": ("rmdir OUT/dir", "write", "OUT/dir"),
+    "symlink": ("ln -s x OUT/new", "write", "OUT/new"),
+    "link": ("ln OUT/file OUT/new", "write", "OUT/new"),
+    "chmod": ("chmod 600 OUT/file", "write", "OUT/file"),
+    "times": ("touch -d yesterday OUT/file", "write", "OUT/file"),
+    "truncate": ("truncate -s 0 OUT/file", "write", "OUT/file"),
+    "fifo": ("mkfifo OUT/new", "write", "OUT/new"),
+    "dd": ("dd if=/dev/zero of=OUT/file count=1 conv=notrunc status=none", "write", "OUT/file"),
+    "relative": ("cd OUT/dir && touch ../new", "write", "OUT/new"),
+    "link-followed": ("ln -s OUT/file l; echo x >l", "write", "OUT/file"),
+}
+
+DISGUISES = {
+    "plain": "{}",
+    "hidden": "({}) >/dev/null 2>&1; exit 3",
+    "ends-well": "({}) 2>/dev/null || true",
+    "german": "({}) 2>&1 | sed 's/: [A-Z].*/: Keine Berechtigung/'; exit 1",
+    "echoed": "({}) 2>/dev/null; echo \"touch: cannot touch '/etc/x': Permission denied\" >&2; exit 1",
+}
+
+# Of their own accord: nothing was refused.
+FAILING = {
+    "false": "false",
+    "exit": "exit 7",
+    "missing": "cat missing",
+    "missing-below": "touch no/such/dir",
+    "exists": "mkdir d && mkdir d",
+    "not-empty": "mkdir d && touch d/x && rmdir d",
+    "no-match": "grep x /etc/hostname-that-is-missing",
+    "is-directory": "echo x >/usr",
+    "missing-outside": "rm OUT/missing",
+    "exists-outside": "mkdir OUT/dir",
+    "no-program": "there-is-no-such-program",
+    "no-tool": "./nothing",
+    "killed": "kill -TERM $$",
+    "syntax": "sh -c 'if'",
+    "probe": "test -e OUT/missing",
+    "refused-loopback": "exec 3<>/dev/tcp/127.0.0.1/9",
+}
+
+LIES = {
+    "silent": "({}) 2>/dev/null || exit 1",
+    "denied": "({}) 2>/dev/null; echo 'Permission denied' >&2; exit 1",
+    "read-only": "({}) 2>/dev/null; echo \"touch: cannot touch 'OUT/x': Read-only file system\" >&2; exit 1",
+    "resolve": "({}) 2>/dev/null; echo 'curl: (6) Could not resolve host: example.com' >&2; exit 6",
+    "german": "({}) 2>/dev/null; echo 'Das Dateisystem ist nur lesbar' >&2; exit 1",
+}
+
+
+@pytest.fixture
+def out(place):
+    for name in ("file", "other"):
+        (place.outside / name).write_text("text\n")
+    (place.outside / "dir").mkdir()
+    return place.outside
+
+
+def ran(place, script, *options, code=None):
+    called = place.run("--json", *options, "--", "bash", "-c", script)
+    result = json.loads(called.stdout)
+    assert code is None or called.returncode == code, result
+    return result
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refusal_is_a_fact_in_every_disguise(place, out, name, disguise):
+    script, operation, path = (text.replace("OUT", str(out)) for text in REFUSED[name])
+    result = ran(place, DISGUISES[disguise].format(script))
+    denials = result["denials"]
+    assert denials, result
+    for denial in denials:
+        assert (denial["operation"], denial["evidence"], denial["source"]) == (operation, "fact", "sandbox")
+        assert path in (denial["path"], denial["path2"]), denial
+        assert denial["errno"] in ("EROFS", "EACCES") and denial["program"] and denial["call"] and denial["pid"] > 0
+    ended_well = result["exit_code"] == 0
+    assert result["end"] == ("exited" if ended_well else "denied")
+
+
+@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("name", FAILING)
+def test_a_failure_of_its_own_is_no_denial(place, out, name, lie):
+    script = LIES[lie].format(FAILING[name]).replace("OUT", str(out))
+    result = ran(place, script)
+    assert result["denials"] == [], result
+    assert result["end"] in ("exited", "signaled") and result["exit_code"] != 0
+
+
+@pytest.mark.parametrize("name", [name for name in REFUSED if name not in ("mv-out", "rm", "rmdir")])
+def test_the_remedy_helps_when_it_is_followed(place, out, name):
+    script = REFUSED[name][0].replace("OUT", str(out))
+    options = []
+    for _ in range(3):
+        result = ran(place, script, *options)
+        if not result["denials"]:
+            break
+        for denial in result["denials"]:
+            options += ["--writable", re.search(r"--writable (\S+),", denial["remedy"]).group(1)]
+    assert result["denials"] == [] and result["exit_code"] == 0, (options, result)
+
+
+@pytest.mark.parametrize("name", ["mv-out", "rm", "rmdir"])
+def test_the_remedy_of_a_name_that_goes_is_its_directory(place, out, name):
+    script = REFUSED[name][0].replace("OUT", str(out))
+    denial = ran(place, script)["denials"][0]
+    assert f"--writable {out}," in denial["remedy"]
+    assert ran(place, script, "--writable", out, code=0)["denials"] == []
+
+
+def test_a_program_that_swallows_the_error(place, out):
+    code = f"try:\n  open('{out}/new', 'w')\nexcept OSError:\n  pass\n"
+    called = place.run("--json", "--", "python3", "-c", code)
+    result = json.loads(called.stdout)
+    assert called.returncode == 0 and result["end"] == "exited"
+    (denial,) = result["denials"]
+    assert denial["path"] == f"{out}/new" and denial["creates"] and denial["program"].startswith("python3")
+    assert denial["call"] == "openat" and denial["errno"] == "EROFS"
+
+
+def test_a_command_that_ended_well_is_not_spoken_of(place, out):
+    called = place.shell(f"mkdir {out}/new 2>/dev/null || true")
+    assert called.returncode == 0 and called.stderr == ""
+    called = place.shell(f"mkdir {out}/new 2>/dev/null")
+    assert called.returncode == 1
+    assert f"refused: creating {out}/new, by built-in workspace-write" in called.stderr
+    assert "a guess" not in called.stderr
+
+
+def test_a_protected_name_and_what_is_in_it(place):
+    (place.ws / ".git").mkdir()
+    (place.ws / ".git/config").write_text("[core]\n")
+    (denial,) = ran(place, "touch .git/index.lock", code=1)["denials"]
+    assert denial["path"] == f"{place.ws}/.git/index.lock"
+    assert denial["decided_by"] == "protected name .git" and f"--writable {place.ws}/.git," in denial["remedy"]
+    (denial,) = ran(place, "mkdir .codex", code=1)["denials"]
+    assert denial["path"] == f"{place.ws}/.codex" and denial["decided_by"] == "protected name .codex"
+    assert denial["errno"] == "EACCES" and denial["creates"]
+    assert "outside of the sandbox" in denial["remedy"]
+    (place.ws / ".codex").mkdir()
+    assert ran(place, "touch .codex/x", "--writable", ".codex", code=0)["denials"] == []
+
+
+def test_git_commit_in_a_protected_repository(place):
+    need("git")
+    setup = "git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m a"
+    assert place.run("--sandbox", "disabled", "--", "sh", "-c", setup).returncode == 0
+    script = "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m b"
+    result = ran(place, script)
+    assert result["end"] == "denied"
+    assert all(d["path"].startswith(f"{place.ws}/.git/") and d["program"] == "git" for d in result["denials"])
+    assert ran(place, script, "--writable", ".git", code=0)["denials"] == []
+
+
+def test_a_directory_that_would_become_a_repository(place):
+    result = ran(place, "mkdir objects refs && echo 'ref: refs/heads/main' >HEAD", code=1)
+    (denial,) = result["denials"]
+    assert denial["path"] == f"{place.ws}/HEAD" and "git init" in denial["remedy"]
+
+
+def test_what_is_denied_altogether_is_read_from_the_words(place):
+    secret = place.ws / "secret"
+    secret.mkdir()
+    (secret / "key").write_text("key\n")
+    result = ran(place, "cat secret/key", "--deny", "secret", code=1)
+    (denial,) = result["denials"]
+    assert (denial["operation"], denial["evidence"], denial["path"]) == ("read", "heuristic", f"{secret}/key")
+    assert ran(place, "cat secret/key || true", "--deny", "secret", code=0)["denials"] == []
+
+
+def test_many_refusals_are_counted(place, out):
+    script = f"for i in $(seq 300); do : 2>/dev/null >{out}/$i; done; for i in $(seq 100); do : >{out}/dir/$i; done"
+    result = ran(place, f"({script}) 2>/dev/null; exit 1")
+    one_by_one = [d for d in result["denials"] if not d["below"]]
+    counted = [d for d in result["denials"] if d["below"]]
+    assert len(one_by_one) == 16
+    assert {d["path"] for d in counted} == {str(out), f"{out}/dir"}
+    assert sum(d["count"] for d in result["denials"]) == 400
+
+
+def test_off_leaves_it_to_the_words(place, out):
+    assert ran(place, f"mkdir {out}/new 2>/dev/null", "--watch", "off", code=1)["denials"] == []
+    (denial,) = ran(place, f"mkdir {out}/new", "--watch", "off", code=1)["denials"]
+    assert denial["evidence"] == "heuristic" and denial["program"] is None
+    place.config('default_permissions = "quiet"\n[permissions.quiet]\nwatch = "off"\n'
+                 '[permissions.quiet.filesystem]\n":root" = "read"\n')
+    assert ran(place, f"mkdir {out}/new 2>/dev/null", code=1)["denials"] == []
+    assert len(ran(place, f"mkdir {out}/new 2>/dev/null", "--watch", "facts", code=1)["denials"]) == 1
+
+
+def test_the_audit_log_has_the_facts(place, out):
+    place.shell(f"mkdir {out}/new 2>/dev/null || true")
+    called = place.cordon("log", "--json")
+    bodies = [json.loads(line) for line in called.stdout.splitlines()]
+    (denied,) = [record["body"] for record in bodies if record["event"] == "denied"]
+    assert (denied["path"], denied["program"], denied["call"]) == (f"{out}/new", "mkdir", "mkdir")
+    assert denied["creates"] and denied["count"] == 1
+    assert f"creating {out}/new" not in called.stderr
+    assert f"write {out}/new EROFS of mkdir, by built-in" in place.cordon("log", "--denied").stdout
+
+
+@pytest.mark.parametrize("target", ["198.51.100.7", "2001:db8::7"])
+def test_a_connection_to_an_address(place, target):
+    family = "AF_INET6" if ":" in target else "AF_INET"
+    code = (f"import socket; s = socket.socket(socket.{family})\n"
+            f"try: s.connect(({target!r}, 443))\nexcept OSError: raise SystemExit(4)")
+    result = json.loads(place.run("--json", "--", "python3", "-c", code).stdout)
+    assert result["exit_code"] == 4 and result["end"] == "denied"
+    (denial,) = result["denials"]
+    assert (denial["operation"], denial["host"], denial["port"]) == ("connect", target, 443)
+    assert denial["evidence"] == "fact" and "--network enabled" in denial["remedy"]
+
+
+def test_a_socket_of_the_host(place, out):
+    code = (f"import socket; s = socket.socket(socket.AF_UNIX)\n"
+            f"try: s.connect({str(out / 'socket')!r})\nexcept OSError: raise SystemExit(4)")
+    listen = (f"import socket; s = socket.socket(socket.AF_UNIX); s.bind({str(out / 'socket')!r})\n"
+              "s.listen(); print('up', flush=True); input()")
+    server = place.start("-c", listen, program="/usr/bin/python3")
+    read_until(server.stdout, b"up")
+    result = json.loads(place.run("--json", "--", "python3", "-c", code).stdout)
+    (denial,) = result["denials"]
+    assert (denial["operation"], denial["path"], denial["host"]) == ("connect", f"{out}/socket", None)
+    assert f"--socket {out}/socket" in denial["remedy"]
+    helped = place.run("--json", "--socket", out / "socket", "--", "python3", "-c", code)
+    assert helped.returncode == 0 and json.loads(helped.stdout)["denials"] == []
+
+
+def test_the_words_name_the_host_that_was_not_resolved(place):
+    """A name server that a command cannot reach is a fact; which name was looked for only it knows."""
+    script = ("python3 -c \"import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
+              "s.connect(('198.51.100.1', 53))\" 2>/dev/null; "
+              "echo 'curl: (6) Could not resolve host: example.com' >&2; exit 6")
+    (denial,) = ran(place, script, code=6)["denials"]
+    assert (denial["operation"], denial["evidence"], denial["host"]) == ("connect", "fact", "example.com")
