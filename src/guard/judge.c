@@ -1,6 +1,7 @@
 /* See judge.h. Most calls are over after a look at the text of their path: when it lies in a place
  * that may be written, nothing is looked up. (A symlink there that leads out is followed by the
- * kernel alone; what it refuses then is not told.)
+ * kernel alone; what it refuses then is not told, unless the call might create something, which is
+ * looked up anyway.)
  *
  * Of the others each is a fact only if it would have worked without the sandbox: the object is there
  * if the call needs it, and is not if the call makes it, and the permissions allow it. A program that
@@ -125,6 +126,23 @@ static bool is_removal(const struct call *call)
     return call->kind == CALL_CHANGE && (call->fixed_flags & AT_SYMLINK_NOFOLLOW);
 }
 
+static bool may_create(const struct request *request)
+{
+    const struct call *call = request->call;
+
+    return call->kind == CALL_OPEN &&
+           (call->flags < 0 || (request_argument(request, call->flags) & O_CREAT));
+}
+
+/* The second name of a rename may be there, unless the caller says that it may not. */
+static bool replaces(const struct request *request)
+{
+    const struct call *call = request->call;
+
+    return call->kind == CALL_RENAME &&
+           (call->flags < 0 || !(request_argument(request, call->flags) & K_RENAME_NOREPLACE));
+}
+
 /* The call's path of these arguments: opened, made or changed there. */
 static void judge_path(const struct request *request, int dir, int argument, bool makes)
 {
@@ -139,7 +157,7 @@ static void judge_path(const struct request *request, int dir, int argument, boo
     if (remote_text(request->thread, request_argument(request, argument), text, sizeof text) <= 0)
         return;
     if (whole_text(request, request_dir(request, dir), text, path) &&
-        (is_writable(map, path) || is_ours(path)))
+        ((is_writable(map, path) && !may_create(request)) || is_ours(path)))
         return;
     if (!place_find(request, request_dir(request, dir), text, &place))
         return;
@@ -152,8 +170,9 @@ static void judge_path(const struct request *request, int dir, int argument, boo
     if (map_access(map, fact.entry) == GUARD_WRITE || is_ours(path))
         return;
     if (request->call->kind == CALL_OPEN)
-        makes = !exists && (request->call->flags < 0 ||
-                            (request_argument(request, request->call->flags) & O_CREAT));
+        makes = !exists && may_create(request);
+    else if (exists && makes && replaces(request))
+        makes = false;
     if (exists == makes ||
         (exists && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) && !is_removal(request->call)))
         return;

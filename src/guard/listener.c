@@ -168,6 +168,14 @@ static void respond_fd(const struct request *request, int fd, bool is_cloexec)
     close(fd);
 }
 
+/* What we tried on behalf and the mounts refused is as much a fact as what the kernel refuses. To
+ * rename() each of them is another device. */
+static bool is_refusal(const struct answer *answer)
+{
+    return answer->kind == ANSWER_ERROR &&
+           (answer->number == EROFS || answer->number == EACCES || answer->number == EXDEV);
+}
+
 static struct answer handle(const struct request *request)
 {
     struct answer answer = answer_continue();
@@ -192,7 +200,7 @@ static struct answer handle(const struct request *request)
         answer = perform(request);
         break;
     }
-    if (answer.kind == ANSWER_CONTINUE)
+    if (answer.kind == ANSWER_CONTINUE || is_refusal(&answer))
         judge(request);
     return answer;
 }
