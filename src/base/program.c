@@ -19,13 +19,10 @@ static const struct {
     const char *name;
     const char *build_dir; /* below src/ of the build tree */
 } programs[] = {
-    {"cordon", "cli"},
-    {"cordon-client", "cli"},
-    {"cordon-files", "files"},
-    {"cordon-http", "http"},
-    {"cordon-linux-sandbox", "sandbox/launcher"},
-    {"cordon-log", "cli"},
-    {"cordon-server", "cli"},
+    {"cordon", "cli"},         {"cordon-client", "cli"},
+    {"cordon-files", "files"}, {"cordon-guard", "guard"},
+    {"cordon-http", "http"},   {"cordon-linux-sandbox", "sandbox/launcher"},
+    {"cordon-log", "cli"},     {"cordon-server", "cli"},
 };
 
 /* In the order of the search. What is relative is seen from the running program's directory. */

@@ -6,8 +6,6 @@
 #include "guard/listener.h"
 
 #include "base/auto.h"
-#include "guard/bind.h"
-#include "guard/child.h"
 #include "guard/facts.h"
 #include "guard/folder.h"
 #include "guard/judge.h"
@@ -75,8 +73,6 @@ struct command *command_new(int channel, int map)
 
 void command_free(struct command *command)
 {
-    children_end(command);
-    bind_forget(command);
     folders_close(command);
     if (command->listener >= 0)
         close(command->listener);

@@ -41,6 +41,8 @@ enum layer {
     LAYER_SECCOMP,
     LAYER_NO_NEW_PRIVS,
     LAYER_CAPABILITIES, /* all sets empty */
+    LAYER_GUARD, /* asked about new names, tells facts; not needed when nothing is writable and
+                           nobody wants to know */
     LAYER_COUNT,
 };
 
@@ -58,8 +60,8 @@ struct sandbox_options {
     enum sandbox_mode mode;
     const struct access_map *access; /* borrowed during the call only */
     bool allow_nested_namespaces;    /* the command may make namespaces of its own */
-    bool cache_idle; /* for hosts that run many commands: keep network namespaces and placeholders
-                        for the next one, until sandbox_release_idle() or sandbox_free() */
+    bool cache_idle; /* for hosts that run many commands: keep network namespaces for the next one,
+                        until sandbox_release_idle() or sandbox_free() */
     /* The last launch that was open is done; may be NULL. Has to leave the sandbox alone. */
     void (*on_idle)(void *data, struct sandbox *sandbox);
     void *data;            /* for on_idle */
@@ -85,8 +87,8 @@ int sandbox_probe(struct sandbox *sandbox, struct err *err);
  * a launch gets faster by it. Nothing of a command has ever run in it. */
 void sandbox_prepare(struct sandbox *sandbox);
 
-/* Gives back what is cached, the spare launcher and the placeholders on the host; the next command
- * makes them again. No launch may be open. */
+/* Gives back what is cached, the spare launcher; the next command makes it again. No launch may be
+ * open. */
 void sandbox_release_idle(struct sandbox *sandbox);
 
 /* No launch of it is open: no process of a command in it lives. */
@@ -95,8 +97,7 @@ bool sandbox_is_idle(const struct sandbox *sandbox);
 /* What the command will be held to: the map given, and what was added for Cordon's own paths. */
 const struct access_map *sandbox_access(const struct sandbox *sandbox);
 
-/* `new` asks for no other sandbox than `old`, which one was made for. Names that the sandbox itself
- * has put there do not count. Both sorted. */
+/* `new` asks for no other sandbox than `old`, which one was made for. Both sorted. */
 bool map_is_same(const struct access_map *old, const struct access_map *new);
 
 const struct layer_report *sandbox_layer(const struct sandbox *sandbox, enum layer layer);
@@ -163,7 +164,7 @@ struct launch {
     bool lingers;      /* as asked for */
     bool has_exited;   /* the command itself has */
     struct sandbox *sandbox;
-    struct placeholders *placeholders; /* what was put on the host for the time of the command */
+    struct guard_channel *channel;
     struct launcher *launcher;
 };
 
@@ -213,8 +214,7 @@ pid_t launch_pid(const struct launch *launch);
  * with `everything` to every process of the sandbox). A command that has ended is not an error. */
 int launch_signal(struct launch *launch, int signal, bool everything, struct err *err);
 
-/* Kills what still runs, and takes away everything that was put on the host (unless it is
- * cached). After LAUNCH_EXITED or LAUNCH_FAILED it does not block: what is left of the init is
- * reaped by the next launch or by sandbox_free(); otherwise it waits for the end (milliseconds).
- * Safe on a zeroed or failed launch. */
+/* Kills what still runs. After LAUNCH_EXITED or LAUNCH_FAILED it does not block: what is left of the
+ * init is reaped by the next launch or by sandbox_free(); otherwise it waits for the end
+ * (milliseconds). Safe on a zeroed or failed launch. */
 void launch_done(struct launch *launch);

@@ -8,12 +8,12 @@
  * it, because what came to match since the last command must not be seen by the next one.
  *
  * Those that are not held stay, the least recently used go when there are too many. A sandbox tells
- * when its last command is gone; one that is still idle a second later gives back what it caches:
- * the spare launcher, and the placeholders that the user can see in the workspace.
+ * when its last command is gone; one that is still idle a second later gives back the spare launcher
+ * that it keeps.
  *
  * Secrets are files that tokens are made of. Who can read one can be a client of the server, and a
  * client needs no sandbox; so no sandbox shows them, whatever its profile says. An entry for a file
- * that is not there would have a placeholder made for it on the host, so only what is there is
+ * that is not there would have every creation around it asked about, so only what is there is
  * hidden. It is no defence where files are not restricted at all. */
 #include "workspace/workspace.h"
 

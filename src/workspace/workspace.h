@@ -160,7 +160,7 @@ struct workspace *workspace_derive(struct workspace *like, const struct profile_
                                    struct err *err);
 
 /* While anything runs in it. Every hold is released once. A sandbox that nothing runs in for a
- * second gives back what is cached, above all the placeholders that its user can see. */
+ * second gives back what is cached. */
 void workspace_hold(struct workspace *workspace);
 void workspace_release(struct workspace *workspace); /* NULL is fine */
 

@@ -75,6 +75,8 @@ struct k_landlock_path_beneath {
 
 /* linux/seccomp.h */
 #define K_SECCOMP_SET_MODE_FILTER 1
+#define K_SECCOMP_FILTER_NEW_LISTENER (1u << 3)       /* Linux 5.0 */
+#define K_SECCOMP_FILTER_WAIT_KILLABLE_RECV (1u << 5) /* Linux 5.19 */
 
 /* linux/keyctl.h */
 #define K_KEYCTL_JOIN_SESSION_KEYRING 1

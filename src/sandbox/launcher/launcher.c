@@ -51,11 +51,15 @@
 
 struct command_failure {
     enum plan_stage stage;
+    uint32_t op; /* SETUP */
     struct err err;
 };
 
-enum { FIRST_SPARE_FD = 16 };
+enum { CHANNEL_FD = PLAN_STATUS_FD + 1, FIRST_SPARE_FD = 16 };
 
+static int channel = -1; /* to the guard, CHANNEL_FD; -1 without */
+
+/* Of the descriptors the last may be missing. */
 static bool inbox_read(int ret_fds[PLAN_FDS])
 {
     uint32_t magic = 0;
@@ -78,9 +82,11 @@ static bool inbox_read(int ret_fds[PLAN_FDS])
     while (len < 0 && errno == EINTR);
     rights = len == (ssize_t)sizeof magic ? CMSG_FIRSTHDR(&message) : NULL;
     if (magic != PLAN_MAGIC || !rights || rights->cmsg_type != SCM_RIGHTS ||
-        rights->cmsg_len != CMSG_LEN(PLAN_FDS * sizeof(int)))
+        (rights->cmsg_len != CMSG_LEN(PLAN_FDS * sizeof(int)) &&
+         rights->cmsg_len != CMSG_LEN(PLAN_FD_CHANNEL * sizeof(int))))
         return false;
-    memcpy(ret_fds, CMSG_DATA(rights), PLAN_FDS * sizeof(int));
+    ret_fds[PLAN_FD_CHANNEL] = -1;
+    memcpy(ret_fds, CMSG_DATA(rights), rights->cmsg_len - CMSG_LEN(0));
     return true;
 }
 
@@ -94,8 +100,15 @@ static bool inbox_receive(int *ret_file)
         return false;
     /* What came may stand where something else has to go. */
     for (int i = 0; i < PLAN_FDS; i++) {
+        if (i == PLAN_FD_CHANNEL && fds[i] < 0)
+            break;
         fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST_SPARE_FD);
         if (fds[i] < 0)
+            return false;
+    }
+    if (fds[PLAN_FD_CHANNEL] >= 0) {
+        channel = dup3(fds[PLAN_FD_CHANNEL], CHANNEL_FD, O_CLOEXEC);
+        if (channel < 0)
             return false;
     }
     for (int i = PLAN_FD_STDIN; i <= PLAN_FD_STDERR; i++)
@@ -195,7 +208,7 @@ static int command_child(const struct command *command, struct command_failure *
         err_sys(&failure->err, "entering %s", cwd);
         return command_fail(failure, PLAN_STAGE_CWD);
     }
-    if (restrict_command(plan, &failure->err))
+    if (restrict_command(plan, channel, &failure->op, &failure->err))
         return command_fail(failure, PLAN_STAGE_SETUP);
     if (plan->header->flags & PLAN_COMMAND_PROBE)
         _exit(0);
@@ -249,7 +262,7 @@ static int pid1_begin(struct err *err)
 {
     sigset_t all;
 
-    if (sys_close_range(PLAN_STATUS_FD + 1, ~0u, 0))
+    if (sys_close_range(channel < 0 ? CHANNEL_FD : CHANNEL_FD + 1, ~0u, 0))
         return err_sys(err, "closing descriptors");
     if (fcntl(PLAN_STATUS_FD, F_SETFD, FD_CLOEXEC))
         return err_sys(err, "keeping the status socket");
@@ -569,7 +582,7 @@ static int launcher_begin(const char *hex, uint32_t *ret_op, struct err *err)
 int launcher_main(const char *namespaces)
 {
     struct plan_message started = {.kind = PLAN_MESSAGE_STARTED};
-    struct command_failure failure = {0};
+    struct command_failure failure = {.op = PLAN_OP_COUNT};
     struct plan_view plan;
     struct err err = {0};
     bool has_namespace;
@@ -600,12 +613,14 @@ int launcher_main(const char *namespaces)
     }
     umask(mask);
     /* What the set-up left open, the host's tree above all. */
-    if (signal_fd > PLAN_STATUS_FD + 1)
-        sys_close_range(PLAN_STATUS_FD + 1, (unsigned)signal_fd - 1, 0);
+    if (signal_fd > CHANNEL_FD + 1)
+        sys_close_range(CHANNEL_FD + 1, (unsigned)signal_fd - 1, 0);
     sys_close_range((unsigned)signal_fd + 1, ~0u, 0);
     command = command_start(&plan, &failure);
+    if (channel >= 0)
+        close(channel); /* it has to end when the guard does */
     if (command < 0)
-        return launcher_fail(&failure.err, failure.stage, PLAN_OP_COUNT);
+        return launcher_fail(&failure.err, failure.stage, failure.op);
     pid1_report(&started);
     for (int fd = 0; fd < 3; fd++)
         close(fd); /* the pipes have to end when the command ends */

@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-enum { PLAN_MAGIC = 0x4e4c5043, PLAN_VERSION = 1 };
+enum { PLAN_MAGIC = 0x4e4c5043, PLAN_VERSION = 2 };
 
 /* Upper bounds that the reader enforces before it touches anything. */
 enum {
@@ -65,13 +65,15 @@ enum plan_op {
     PLAN_LIMIT,         /* resource `other` = `value` */
     PLAN_LANDLOCK,      /* handled file rights `value`, network rights `other`, scopes `flags` */
     PLAN_LANDLOCK_RULE, /* rights `value` at and below `path`; a missing path is skipped */
-    PLAN_SECCOMP,       /* the filter */
+    PLAN_SECCOMP,       /* the filter; PLAN_FLAG_LISTENER: it asks the guard */
     PLAN_OP_COUNT,
 };
 
 enum plan_flag {
     PLAN_FLAG_READ_ONLY = 1,
     PLAN_FLAG_FILE = 2,
+    PLAN_FLAG_LISTENER = 4,
+    PLAN_FLAG_DIRECTORY = 8, /* LANDLOCK_RULE: skipped unless `path` is one, and no symlink */
 };
 
 struct plan_record {
@@ -81,8 +83,7 @@ struct plan_record {
     uint32_t other;
     uint64_t value;
     uint32_t slot;
-    uint32_t
-        placeholder; /* 1 + the index of the placeholder it needs; zero in the launcher's file */
+    uint32_t reserved; /* zero */
 };
 
 struct plan_filter {
@@ -123,8 +124,17 @@ struct plan_header {
 /* The only descriptor that the launcher is started with: its end of the status socket. */
 enum { PLAN_STATUS_FD = 3 };
 
-/* The first packet that it gets there: PLAN_MAGIC, with these descriptors (SCM_RIGHTS). */
-enum plan_descriptor { PLAN_FD_STDIN, PLAN_FD_STDOUT, PLAN_FD_STDERR, PLAN_FD_FILE, PLAN_FDS };
+/* The first packet that it gets there: PLAN_MAGIC, with these descriptors (SCM_RIGHTS). The last is
+ * there when the plan's filter has a listener: it goes to the guard over this channel, as
+ * guard/guard_format.h says. */
+enum plan_descriptor {
+    PLAN_FD_STDIN,
+    PLAN_FD_STDOUT,
+    PLAN_FD_STDERR,
+    PLAN_FD_FILE,
+    PLAN_FD_CHANNEL,
+    PLAN_FDS
+};
 
 /* What goes over the status socket (SOCK_SEQPACKET), one struct a packet. */
 enum plan_message_kind {

@@ -7,6 +7,7 @@
 #include "sandbox/launcher/restrict.h"
 
 #include "base/auto.h"
+#include "guard/guard_format.h"
 #include "sandbox/launcher/kernel.h"
 
 #include <errno.h>
@@ -72,12 +73,14 @@ int restrict_drop(struct err *err)
     return 0;
 }
 
-static int landlock_allow(int ruleset, const char *path, uint64_t rights, struct err *err)
+static int landlock_allow(int ruleset, const char *path, const struct plan_record *record,
+                          struct err *err)
 {
-    struct k_landlock_path_beneath rule = {.allowed_access = rights};
-    AUTO_CLOSE int fd = open(path, O_PATH | O_CLOEXEC);
+    const int only = record->flags & PLAN_FLAG_DIRECTORY ? O_DIRECTORY | O_NOFOLLOW : 0;
+    struct k_landlock_path_beneath rule = {.allowed_access = record->value};
+    AUTO_CLOSE int fd = open(path, O_PATH | O_CLOEXEC | only);
 
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ELOOP))
         return 0;
     rule.parent_fd = fd;
     if (fd < 0 || syscall(K_SYS_LANDLOCK_ADD_RULE, ruleset, K_LANDLOCK_RULE_PATH_BENEATH, &rule, 0))
@@ -102,7 +105,7 @@ static int restrict_landlock(const struct plan_view *plan, uint32_t at, struct e
     for (at++; at < plan->header->records && plan->records[at].op == PLAN_LANDLOCK_RULE; at++) {
         const struct plan_record *rule = &plan->records[at];
 
-        if (landlock_allow(ruleset, plan_string(plan, rule->path), rule->value, err))
+        if (landlock_allow(ruleset, plan_string(plan, rule->path), rule, err))
             return -1;
     }
     if (syscall(K_SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0))
@@ -126,22 +129,72 @@ static int restrict_limit(const struct plan_record *record, struct err *err)
     return 0;
 }
 
-int restrict_command(const struct plan_view *plan, struct err *err)
+/* To the guard. */
+static int send_listener(int channel, int listener, struct err *err)
+{
+    uint32_t magic = GUARD_MAGIC;
+    struct iovec data = {.iov_base = &magic, .iov_len = sizeof magic};
+    union {
+        char bytes[CMSG_SPACE(sizeof listener)];
+        struct cmsghdr align;
+    } control = {0};
+    struct msghdr message = {
+        .msg_iov = &data,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof control.bytes,
+    };
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof listener);
+    memcpy(CMSG_DATA(rights), &listener, sizeof listener);
+    if (sendmsg(channel, &message, MSG_NOSIGNAL) < 0)
+        return err_sys(err, "sending the filter's listener to the guard");
+    return 0;
+}
+
+/* From the moment it is loaded nothing may be called that the filter asks about: nobody answers
+ * before the guard has the listener. */
+static int restrict_seccomp(const struct plan_view *plan, bool has_listener, int channel,
+                            struct err *err)
 {
     const struct {
         unsigned short len;
         const struct plan_filter *filter;
     } program = {(unsigned short)plan->header->filters, plan->filters};
+    const unsigned flags =
+        has_listener ? K_SECCOMP_FILTER_NEW_LISTENER | K_SECCOMP_FILTER_WAIT_KILLABLE_RECV : 0;
+    long listener;
 
+    if (has_listener && channel < 0)
+        return err_set(err, ERR_INVALID, "the plan's filter has nobody to ask");
+    listener = syscall(SYS_seccomp, K_SECCOMP_SET_MODE_FILTER, flags, &program);
+    if (listener < 0)
+        return err_sys(err, "loading the seccomp filter");
+    if (!has_listener)
+        return 0;
+    if (send_listener(channel, (int)listener, err))
+        return -1;
+    close((int)listener);
+    close(channel);
+    return 0;
+}
+
+int restrict_command(const struct plan_view *plan, int channel, uint32_t *ret_op, struct err *err)
+{
     for (uint32_t i = 0; i < plan->header->records; i++) {
-        uint32_t op = plan->records[i].op;
+        const struct plan_record *record = &plan->records[i];
 
-        if (op == PLAN_LIMIT && restrict_limit(&plan->records[i], err))
+        *ret_op = record->op;
+        if (record->op == PLAN_LIMIT && restrict_limit(record, err))
             return -1;
-        if (op == PLAN_LANDLOCK && restrict_landlock(plan, i, err))
+        if (record->op == PLAN_LANDLOCK && restrict_landlock(plan, i, err))
             return -1;
-        if (op == PLAN_SECCOMP && syscall(SYS_seccomp, K_SECCOMP_SET_MODE_FILTER, 0, &program))
-            return err_sys(err, "loading the seccomp filter");
+        if (record->op == PLAN_SECCOMP &&
+            restrict_seccomp(plan, record->flags & PLAN_FLAG_LISTENER, channel, err))
+            return -1;
     }
     return 0;
 }

@@ -14,5 +14,6 @@ int restrict_keyring(struct err *err);
 int restrict_drop(struct err *err);
 
 /* The records that apply to the command's own process: limits, Landlock, seccomp. In that order
- * as the plan has them; async-signal-safe. */
-int restrict_command(const struct plan_view *plan, struct err *err);
+ * as the plan has them; async-signal-safe. `channel` is what the filter's listener is sent over, -1
+ * when it needs none. On failure `ret_op` names the operation. */
+int restrict_command(const struct plan_view *plan, int channel, uint32_t *ret_op, struct err *err);

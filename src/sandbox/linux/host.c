@@ -3,19 +3,24 @@
  *
  *     all namespaces -> (root only) all but the user namespace -> none, Landlock and seccomp alone
  *     with its own /proc -> without, where a container hides parts of /proc
+ *     with a filter that asks the guard -> without
  */
 #include "sandbox/linux/host.h"
 
 #include "base/str.h"
+#include "base/strv.h"
 #include "sandbox/launcher/kernel.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { LANDLOCK_SCOPES_ABI = 6, PROC_PATHS_MAX = 32 };
+enum { LANDLOCK_SCOPES_ABI = 6, PROC_PATHS_MAX = 32, CHILDREN_MAX = 2000 };
 
 #define ALL_NAMESPACES                                                                             \
     (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWUTS |     \
@@ -50,6 +55,7 @@ const char *layer_name(enum layer layer)
         [LAYER_SECCOMP] = "seccomp",
         [LAYER_NO_NEW_PRIVS] = "no-new-privs",
         [LAYER_CAPABILITIES] = "capabilities",
+        [LAYER_GUARD] = "guard",
     };
 
     return names[layer];
@@ -79,6 +85,27 @@ static const char *const *existing_paths(const char *const *paths, const char **
     return ret;
 }
 
+/* Of a place that cannot be looked into nothing is known. What is beyond the limit can be written to,
+ * but gets no new names. */
+static void list_dirs(const char *path, struct strv *ret)
+{
+    DIR *dir = opendir(path);
+    const struct dirent *entry;
+    struct stat st;
+
+    while (dir && ret->len < CHILDREN_MAX && (entry = readdir(dir))) {
+        if (str_eq(entry->d_name, ".") || str_eq(entry->d_name, ".."))
+            continue;
+        if (entry->d_type == DT_DIR ||
+            (entry->d_type == DT_UNKNOWN &&
+             fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+             S_ISDIR(st.st_mode)))
+            strv_push(ret, entry->d_name);
+    }
+    if (dir)
+        closedir(dir);
+}
+
 void host_init(struct host *host)
 {
     long abi = syscall(K_SYS_LANDLOCK_CREATE_RULESET, NULL, 0, K_LANDLOCK_CREATE_RULESET_VERSION);
@@ -91,6 +118,8 @@ void host_init(struct host *host)
                 .has_proc = true,
                 .landlock = abi < 0 ? 0 : (int)abi,
                 .arch = seccomp_native(),
+                .has_listener = true,
+                .list_dirs = list_dirs,
             },
         .why = "",
     };
@@ -103,14 +132,37 @@ void host_init(struct host *host)
     }
 }
 
+void host_lose_listener(struct host *host, const char *why)
+{
+    host->facts.has_listener = false;
+    snprintf(host->no_listener, sizeof host->no_listener, "%s", why);
+}
+
+/* The filter with a listener was refused: this kernel is too old for it, or something around us has
+ * one already, and the kernel allows one in a tree of processes. */
+static bool step_down_listener(struct host *host, int error)
+{
+    if (!host->facts.has_listener || host->has_asked ||
+        (error != EBUSY && error != EINVAL && error != ENOSYS))
+        return false;
+    host_lose_listener(host, error == EBUSY
+                                 ? "another program around this one supervises system calls "
+                                   "already, and the kernel allows one"
+                                 : "the guard needs Linux 5.19");
+    return true;
+}
+
 bool host_step_down(struct host *host, enum plan_op op, const struct err *failure)
 {
     bool is_namespace_step =
         op == PLAN_OP_COUNT || op == PLAN_NAMESPACES || op == PLAN_TREE_PRIVATE;
     const int error = failure->sys;
 
-    if (!host->facts.namespaces || (error != EPERM && error != EACCES && error != ENOSPC &&
-                                    error != EUSERS && error != EINVAL && error != ENOSYS))
+    if (op == PLAN_SECCOMP)
+        return step_down_listener(host, error);
+    if (host->is_proven || !host->facts.namespaces ||
+        (error != EPERM && error != EACCES && error != ENOSPC && error != EUSERS &&
+         error != EINVAL && error != ENOSYS))
         return false;
     if (op == PLAN_PROC && host->facts.has_proc) {
         host->facts.has_proc = false;
@@ -138,7 +190,7 @@ const char *host_degradation(const struct host *host)
         return "this kernel has no Landlock, or it is not enabled";
     if (host->facts.landlock < LANDLOCK_SCOPES_ABI)
         return "this kernel's Landlock does not stop signals and abstract sockets";
-    return "";
+    return host->no_listener;
 }
 
 static void report(struct layer_report *ret, enum layer_state state, const char *why)
@@ -178,20 +230,36 @@ static void report_landlock(const struct host *host, const struct access_map *ma
                "not on files, because it would forbid mounts in namespaces that "
                "the command makes");
     else if (access_map_check(map, "/") == ACCESS_WRITE && map->len > 1)
-        report(ret, LAYER_PARTIAL, "not on files, because / is writable");
+        report(ret, LAYER_PARTIAL, "on new names alone, because / is writable");
     else
         report(ret, LAYER_ENFORCED, "");
 }
 
+static void report_guard(const struct host *host, const struct plan *plan,
+                         const struct access_map *map, unsigned wishes, struct layer_report *ret)
+{
+    if (plan->asks_guard)
+        report(ret, LAYER_ENFORCED, "");
+    else if (!plan_wants_guard(map, host->facts.namespaces, wishes))
+        report(ret, LAYER_NOT_NEEDED, "nothing is writable, and nobody asks what is refused");
+    else {
+        report(ret, LAYER_ABSENT, "");
+        snprintf(ret->why, sizeof ret->why,
+                 "%.110s: nothing can be created directly in writable roots, no Unix sockets",
+                 host->no_listener);
+    }
+}
+
 void host_report(const struct host *host, const struct plan *plan, const struct access_map *map,
-                 bool allow_nested_namespaces, struct layer_report ret[LAYER_COUNT])
+                 unsigned wishes, struct layer_report ret[LAYER_COUNT])
 {
     report_namespaces(host, map, ret);
-    report_landlock(host, map, allow_nested_namespaces, &ret[LAYER_LANDLOCK]);
+    report_landlock(host, map, wishes & PLAN_NESTED_NAMESPACES, &ret[LAYER_LANDLOCK]);
     report(&ret[LAYER_SECCOMP], plan->filters_len ? LAYER_ENFORCED : LAYER_ABSENT,
            map->network == NETWORK_ENABLED
                ? "with the network enabled, Unix sockets of the host can be reached by their path"
                : "");
     report(&ret[LAYER_NO_NEW_PRIVS], LAYER_ENFORCED, "");
     report(&ret[LAYER_CAPABILITIES], LAYER_ENFORCED, "");
+    report_guard(host, plan, map, wishes, &ret[LAYER_GUARD]);
 }

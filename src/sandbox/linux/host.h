@@ -8,9 +8,11 @@
 
 struct host {
     struct plan_host facts;
-    const char *why;    /* what was found missing last, for people; "" when nothing was */
-    struct err refusal; /* the kernel's word on it */
-    bool is_proven;     /* a sandbox with these facts stood once */
+    const char *why;       /* what was found missing last, for people; "" when nothing was */
+    struct err refusal;    /* the kernel's word on it */
+    bool is_proven;        /* a sandbox with these facts stood once */
+    bool has_asked;        /* and one whose filter asks the guard */
+    char no_listener[200]; /* why no guard can be asked, for people; "" */
 };
 
 /* All layers, ABI read from the kernel. */
@@ -20,9 +22,12 @@ void host_init(struct host *host);
  * away that this shows to be missing; false when it shows no such thing. */
 bool host_step_down(struct host *host, enum plan_op op, const struct err *failure);
 
+/* There is no guard that could be asked, for this reason. */
+void host_lose_listener(struct host *host, const char *why);
+
 /* What this host lacks, in words; "" when it gives every layer in full. */
 const char *host_degradation(const struct host *host);
 
-/* Fills the report of every layer for a plan that was compiled with these facts. */
+/* Fills the report of every layer for a plan that was compiled with these facts and wishes. */
 void host_report(const struct host *host, const struct plan *plan, const struct access_map *map,
-                 bool allow_nested_namespaces, struct layer_report ret[LAYER_COUNT]);
+                 unsigned wishes, struct layer_report ret[LAYER_COUNT]);

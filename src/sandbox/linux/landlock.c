@@ -5,19 +5,27 @@
  * by way of such a descriptor). Handling read or truncate rights would cost 20 % on `grep -r`
  * (measured); write rights cost 3 %. So only those are handled there, and reading is left to the
  * mounts. Without a mount namespace Landlock is all there is, and handles whatever the map narrows.
+ *
+ * What is missing and has to stay so can be covered by no mount. There the kernel refuses every
+ * creation by Landlock, and the guard creates.
  */
 #include "sandbox/linux/landlock.h"
 
 #include "base/alloc.h"
+#include "base/auto.h"
+#include "base/path.h"
 #include "base/str.h"
+#include "base/strv.h"
 #include "sandbox/launcher/kernel.h"
+#include "sandbox/linux/guard_map.h"
 
 #include <stdlib.h>
 
-#define WRITE_RIGHTS                                                                               \
-    (K_LANDLOCK_WRITE_FILE | K_LANDLOCK_REMOVE_DIR | K_LANDLOCK_REMOVE_FILE |                      \
-     K_LANDLOCK_MAKE_CHAR | K_LANDLOCK_MAKE_DIR | K_LANDLOCK_MAKE_REG | K_LANDLOCK_MAKE_SOCK |     \
+#define CREATE_RIGHTS                                                                              \
+    (K_LANDLOCK_MAKE_CHAR | K_LANDLOCK_MAKE_DIR | K_LANDLOCK_MAKE_REG | K_LANDLOCK_MAKE_SOCK |     \
      K_LANDLOCK_MAKE_FIFO | K_LANDLOCK_MAKE_BLOCK | K_LANDLOCK_MAKE_SYM)
+#define WRITE_RIGHTS                                                                               \
+    (K_LANDLOCK_WRITE_FILE | K_LANDLOCK_REMOVE_DIR | K_LANDLOCK_REMOVE_FILE | CREATE_RIGHTS)
 #define READ_RIGHTS (K_LANDLOCK_EXECUTE | K_LANDLOCK_READ_FILE | K_LANDLOCK_READ_DIR)
 #define FILE_RIGHTS                                                                                \
     (K_LANDLOCK_EXECUTE | K_LANDLOCK_WRITE_FILE | K_LANDLOCK_READ_FILE | K_LANDLOCK_TRUNCATE |     \
@@ -54,8 +62,11 @@ static uint64_t rights_handled(const struct access_map *map, const struct landlo
     bool is_root_writable = access_map_check(map, "/") == ACCESS_WRITE;
     uint64_t rights = 0;
 
-    if (is_root_writable || (spec->has_mounts && spec->allow_nested_namespaces))
+    if (spec->has_mounts && spec->allow_nested_namespaces)
         return 0;
+    if (is_root_writable)
+        return guard_map_has_names(map) ? CREATE_RIGHTS | (spec->abi >= 2 ? K_LANDLOCK_REFER : 0)
+                                        : 0;
     rights |= WRITE_RIGHTS;
     if (spec->abi >= 2)
         rights |= K_LANDLOCK_REFER; /* never allowed between directories unless handled */
@@ -70,7 +81,13 @@ static uint64_t rights_handled(const struct access_map *map, const struct landlo
     return rights;
 }
 
-static void rules_for_entry(struct landlock_rules *rules, const struct access_entry *entry)
+bool landlock_guards_names(const struct access_map *map, const struct landlock_spec *spec)
+{
+    return spec->abi >= 1 && (rights_handled(map, spec) & CREATE_RIGHTS);
+}
+
+static void rules_for_entry(struct landlock_rules *rules, const struct access_entry *entry,
+                            bool is_guarded)
 {
     uint64_t rights = READ_RIGHTS;
 
@@ -78,9 +95,61 @@ static void rules_for_entry(struct landlock_rules *rules, const struct access_en
         return;
     if (entry->access == ACCESS_WRITE)
         rights |= WRITE_RIGHTS | K_LANDLOCK_REFER | K_LANDLOCK_TRUNCATE | K_LANDLOCK_IOCTL_DEV;
+    if (is_guarded)
+        rights &= ~(CREATE_RIGHTS | K_LANDLOCK_REFER);
     if (entry->kind == ACCESS_FILE)
         rights &= FILE_RIGHTS;
     rules_add(rules, entry->path, rights);
+}
+
+/* A name that is held, or a guarded root, lies in `dir` or below it. */
+static bool has_guarded(const struct access_map *map, const uint16_t *flags, const char *dir)
+{
+    for (size_t i = 0; i < map->len; i++)
+        if (flags[i] && path_is_within(map->entries[i].path, dir))
+            return true;
+    return false;
+}
+
+/* The rules for the directories in `root`, in which nothing may be created directly. Those in which
+ * something is guarded are roots again, and are put into `roots`. */
+static void rules_for_children(struct landlock_rules *rules, const struct access_map *map,
+                               const struct landlock_spec *spec, const uint16_t *flags,
+                               const char *root, struct strv *roots)
+{
+    AUTO(strv_done) struct strv names = {0};
+
+    spec->list_dirs(root, &names);
+    for (size_t i = 0; i < names.len; i++) {
+        AUTO_FREE char *path = path_join(root, names.items[i]);
+
+        if (access_map_exact(map, path) || str_eq(path, "/dev") || str_eq(path, "/proc"))
+            continue; /* it has rules of its own, or is narrower */
+        if (has_guarded(map, flags, path)) {
+            strv_push(roots, path);
+        } else {
+            rules_add(rules, path, CREATE_RIGHTS | K_LANDLOCK_REFER);
+            rules->items[rules->len - 1].is_child = true;
+        }
+    }
+}
+
+/* Without a guard: what is left of creation. */
+static void rules_without_guard(struct landlock_rules *rules, const struct access_map *map,
+                                const struct landlock_spec *spec, const uint16_t *flags)
+{
+    AUTO(strv_done) struct strv roots = {0};
+
+    for (size_t i = 0; i < map->len; i++)
+        if (flags[i] & GUARD_ENTRY_ROOT)
+            strv_push(&roots, map->entries[i].path);
+    if (!access_map_find(map, "/") && access_map_check(map, "/") == ACCESS_WRITE)
+        strv_push(&roots, "/");
+    for (size_t i = 0; i < roots.len; i++) {
+        AUTO_FREE char *root = alloc_str(roots.items[i]);
+
+        rules_for_children(rules, map, spec, flags, root, &roots);
+    }
 }
 
 static void rules_for_devices(struct landlock_rules *rules, bool is_ours)
@@ -101,6 +170,7 @@ static void rules_for_devices(struct landlock_rules *rules, bool is_ours)
 bool landlock_compile(const struct access_map *map, const struct landlock_spec *spec,
                       struct landlock_rules *ret)
 {
+    AUTO_FREE uint16_t *flags = guard_map_entry_flags(map);
     struct landlock_rules rules = {0};
 
     if (spec->abi < 1)
@@ -113,7 +183,9 @@ bool landlock_compile(const struct access_map *map, const struct landlock_spec *
     if (!rules.handled && !rules.handled_network && !rules.scopes)
         return false;
     for (size_t i = 0; i < map->len; i++)
-        rules_for_entry(&rules, &map->entries[i]);
+        rules_for_entry(&rules, &map->entries[i], flags[i] & GUARD_ENTRY_ROOT);
+    if (spec->list_dirs && (rules.handled & CREATE_RIGHTS))
+        rules_without_guard(&rules, map, spec, flags);
     rules_for_devices(&rules, spec->has_mounts);
     *ret = rules;
     return true;

@@ -8,11 +8,7 @@
  * every step from the plan on is taken when it is used: there is nothing in it that could be stale
  * but the table of mounts, which follows the host's where that is shared.
  *
- * It is started by a vfork-style clone, here and nowhere else: the child runs in our memory, on a
- * stack of its own, while we wait, until it executes the launcher. So it costs the same from a
- * caller of 5 or 500 MiB, and a failure in the child is simply written to the caller's `struct err`.
- * The child uses system calls only, touches nothing but its argument, and all signals are blocked
- * around it.
+ * It is started by a vfork-style clone (clone_child.h):
  *
  *     fresh:     clone(NEWUSER | NEWPID)                         -> child -> launcher -> unshare()
  *     recycled:  clone() -> setns(user), setns(net) -> clone(PARENT | NEWPID) -> launcher -> ...
@@ -34,6 +30,7 @@
 #include "sandbox/launcher/kernel.h"
 #include "sandbox/launcher/plan_format.h"
 #include "sandbox/launcher/restrict.h"
+#include "sandbox/linux/clone_child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,21 +45,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define CORDON_ASAN
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define CORDON_ASAN
-#endif
-#endif
-#ifdef CORDON_ASAN
-#include <sanitizer/asan_interface.h>
-#endif
-
-/* What runs on a stack that AddressSanitizer does not know as one. */
-#define ON_OWN_STACK __attribute__((no_sanitize_address))
-
-enum { STACK_BYTES = 32 * 1024, CLONED_NAMESPACES = CLONE_NEWUSER | CLONE_NEWPID };
+enum { CLONED_NAMESPACES = CLONE_NEWUSER | CLONE_NEWPID };
 
 /* linux/capability.h */
 enum { K_CAP_DAC_OVERRIDE = 1, K_CAP_NET_ADMIN = 12, K_CAP_SYS_ADMIN = 21 };
@@ -107,20 +90,6 @@ static void identity_init(struct identity *identity)
     snprintf(identity->uid_map, sizeof identity->uid_map, "%u %u 1\n", geteuid(), geteuid());
     snprintf(identity->gid_map, sizeof identity->gid_map, "%u %u 1\n", getegid(), getegid());
     identity->is_root = geteuid() == 0;
-}
-
-/* Runs `child` in a vfork-style clone; -1 with errno. */
-static pid_t clone_child(int (*child)(void *), void *argument, unsigned flags, int *ret_pidfd)
-{
-    _Alignas(16) char stack[STACK_BYTES];
-    pid_t pid = clone(child, stack + sizeof stack, (int)(flags | CLONE_VM | CLONE_VFORK), argument,
-                      ret_pidfd);
-
-    /* The child never returned from its frames on our stack, which AddressSanitizer still guards. */
-#ifdef CORDON_ASAN
-    ASAN_UNPOISON_MEMORY_REGION(stack, sizeof stack);
-#endif
-    return pid;
 }
 
 static int write_file(const char *path, const char *text)

@@ -11,6 +11,9 @@
  *     any      deny     cover it; with a directory of ours if something below is to be seen
  *     deny     other    make the mount point in the cover, and place
  *
+ * What is missing gets no operation: it can be neither shown nor covered. Where it must not come to
+ * be, its directory is kept in place, and the guard is asked about every creation (guard_map.c).
+ *
  * Around the topmost entries is the base: the whole tree read-only (or writable) in place when
  * there is an entry for "/", or an empty root. Operations that have to come first because they
  * need the host's tree as it was (`held`) are collected apart and put in front.
@@ -21,6 +24,7 @@
 #include "base/auto.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "sandbox/linux/guard_map.h"
 #include "sandbox/linux/landlock.h"
 
 #include <sched.h>
@@ -30,7 +34,7 @@
 struct compiler {
     const struct access_map *map;
     const struct plan_host *host;
-    bool allow_nested_namespaces;
+    unsigned wishes;
     struct plan *plan;
     struct plan *held_devices; /* only their records are used; strings are the plan's */
     struct plan *held;
@@ -238,46 +242,33 @@ static void compile_pins(struct compiler *compiler, size_t index)
     compiler->last_dir = path;
 }
 
-/* Returns the last record that covers the entry. */
-static struct plan_record *compile_deny(struct compiler *compiler, size_t index)
+static void compile_deny(struct compiler *compiler, size_t index)
 {
     const struct access_entry *entry = &compiler->map->entries[index];
-    struct plan_record *record;
 
     if (entry->kind == ACCESS_DIR && has_visible_descendant(compiler, index)) {
         compiler_push(compiler, compiler->seals, PLAN_SEAL, entry->path);
         compiler->last_dir = NULL;
-        return compiler_push(compiler, compiler->body, PLAN_MASK_TREE, entry->path);
+        compiler_push(compiler, compiler->body, PLAN_MASK_TREE, entry->path);
+        return;
     }
     compiler->has_masks = true;
-    record = compiler_push(compiler, compiler->body, PLAN_MASK, entry->path);
-    record->flags = entry->kind == ACCESS_DIR ? 0 : PLAN_FLAG_FILE;
-    return record;
+    compiler_push(compiler, compiler->body, PLAN_MASK, entry->path)->flags =
+        entry->kind == ACCESS_DIR ? 0 : PLAN_FLAG_FILE;
 }
 
-/* Narrower than what is around it, which is writable: the path has to exist to be covered, and to
- * stay where it is. */
+/* Narrower than what is around it, which is writable: it has to stay where it is. */
 static void compile_below_writable(struct compiler *compiler, size_t index)
 {
     const struct access_entry *entry = &compiler->map->entries[index];
-    struct plan *plan = compiler->plan;
-    struct plan_placeholder placeholder = {.path = alloc_str(entry->path)};
-    struct plan_record *record;
 
-    /* git takes an empty `.git` directory for nothing and goes on to the directories above, while a
-     * file of that name is an error to it. A denied path is covered as a file. */
-    placeholder.kind = entry->access == ACCESS_DENY             ? PLAN_PLACEHOLDER_FILE
-                       : str_eq(path_name(entry->path), ".git") ? PLAN_PLACEHOLDER_DIR
-                                                                : PLAN_PLACEHOLDER_EITHER;
     compile_pins(compiler, index);
-    plan->placeholders = alloc_grow(plan->placeholders, plan->placeholders_len,
-                                    &plan->placeholders_cap, sizeof *plan->placeholders);
-    plan->placeholders[plan->placeholders_len++] = placeholder;
+    if (entry->kind == ACCESS_MISSING)
+        return; /* the guard keeps it from being made */
     if (entry->access == ACCESS_DENY)
-        record = compile_deny(compiler, index);
+        compile_deny(compiler, index);
     else
-        record = compiler_push(compiler, compiler->body, PLAN_READ_ONLY, entry->path);
-    record->placeholder = (uint32_t)plan->placeholders_len;
+        compiler_push(compiler, compiler->body, PLAN_READ_ONLY, entry->path);
 }
 
 static void compile_entry(struct compiler *compiler, size_t index)
@@ -372,15 +363,23 @@ static void compile_file_system(struct compiler *compiler)
     }
 }
 
+static struct landlock_spec landlock_spec_of(const struct compiler *compiler)
+{
+    const struct plan_host *host = compiler->host;
+
+    return (struct landlock_spec){
+        .abi = host->landlock,
+        .has_mounts = host->namespaces & CLONE_NEWNS,
+        .refuses_tcp =
+            compiler->map->network != NETWORK_ENABLED && !(host->namespaces & CLONE_NEWNET),
+        .allow_nested_namespaces = compiler->wishes & PLAN_NESTED_NAMESPACES,
+        .list_dirs = host->has_listener ? NULL : host->list_dirs,
+    };
+}
+
 static void compile_landlock(struct compiler *compiler)
 {
-    struct landlock_spec spec = {
-        .abi = compiler->host->landlock,
-        .has_mounts = compiler->host->namespaces & CLONE_NEWNS,
-        .refuses_tcp = compiler->map->network != NETWORK_ENABLED &&
-                       !(compiler->host->namespaces & CLONE_NEWNET),
-        .allow_nested_namespaces = compiler->allow_nested_namespaces,
-    };
+    struct landlock_spec spec = landlock_spec_of(compiler);
     struct landlock_rules rules = {0};
     struct plan_record *record;
 
@@ -390,10 +389,47 @@ static void compile_landlock(struct compiler *compiler)
     record->value = rules.handled;
     record->other = (uint32_t)rules.handled_network;
     record->flags = (uint32_t)rules.scopes;
-    for (size_t i = 0; i < rules.len; i++)
-        compiler_push(compiler, compiler->plan, PLAN_LANDLOCK_RULE, rules.items[i].path)->value =
-            rules.items[i].rights;
+    for (size_t i = 0; i < rules.len; i++) {
+        record = compiler_push(compiler, compiler->plan, PLAN_LANDLOCK_RULE, rules.items[i].path);
+        record->value = rules.items[i].rights;
+        record->flags = rules.items[i].is_child ? PLAN_FLAG_DIRECTORY : 0;
+    }
     landlock_rules_done(&rules);
+}
+
+/* Not before src/guard/socket.c serves them. */
+enum { SERVES_SOCKETS = 0 };
+
+static bool asks_sockets(const struct access_map *map, uint32_t namespaces)
+{
+    return SERVES_SOCKETS && map->network != NETWORK_ENABLED && (namespaces & CLONE_NEWNET);
+}
+
+bool plan_wants_guard(const struct access_map *map, uint32_t namespaces, unsigned wishes)
+{
+    return (wishes & PLAN_FACTS) || asks_sockets(map, namespaces) || guard_map_has_names(map);
+}
+
+/* What the guard is asked about, and told of the sandbox. */
+static void compile_guard(struct compiler *compiler, struct seccomp_spec *spec)
+{
+    struct landlock_spec landlock = landlock_spec_of(compiler);
+    struct plan *plan = compiler->plan;
+
+    if (!compiler->host->has_listener)
+        return;
+    spec->asks_names = guard_map_has_names(compiler->map);
+    spec->asks_facts = compiler->wishes & PLAN_FACTS;
+    spec->asks_sockets = asks_sockets(compiler->map, compiler->host->namespaces);
+    plan->asks_guard = spec->asks_names || spec->asks_facts || spec->asks_sockets;
+    if (spec->asks_facts)
+        plan->guard_flags |= GUARD_MAP_FACTS;
+    if (spec->asks_sockets)
+        plan->guard_flags |= GUARD_MAP_SOCKETS;
+    if (compiler->wishes & PLAN_NESTED_NAMESPACES)
+        plan->guard_flags |= GUARD_MAP_NESTED;
+    if (spec->asks_names && !landlock_guards_names(compiler->map, &landlock))
+        plan->guard_flags |= GUARD_MAP_NO_LANDLOCK;
 }
 
 static void compile_seccomp(struct compiler *compiler)
@@ -406,15 +442,33 @@ static void compile_seccomp(struct compiler *compiler)
         .has_mount_namespace = host->namespaces & CLONE_NEWNS,
         .has_ipc_namespace = host->namespaces & CLONE_NEWIPC,
         .is_root = host->is_root,
-        .allow_nested_namespaces = compiler->allow_nested_namespaces,
+        .allow_nested_namespaces = compiler->wishes & PLAN_NESTED_NAMESPACES,
     };
 
     if (compiler->map->network == NETWORK_ENABLED)
         spec.sockets = SECCOMP_SOCKETS_UNIX;
     else if (!(host->namespaces & CLONE_NEWNET))
         spec.sockets = SECCOMP_SOCKETS_NONE;
+    compile_guard(compiler, &spec);
     compiler->plan->filters_len = seccomp_compile(&spec, compiler->plan->filters);
-    plan_push(compiler->plan, PLAN_SECCOMP);
+    plan_push(compiler->plan, PLAN_SECCOMP)->flags =
+        compiler->plan->asks_guard ? PLAN_FLAG_LISTENER : 0;
+}
+
+/* A name that is missing can only be kept from being made by the guard, or, closely, by Landlock. */
+static int check_names(const struct compiler *compiler, struct err *err)
+{
+    struct landlock_spec landlock = landlock_spec_of(compiler);
+
+    if (compiler->host->has_listener || landlock_guards_names(compiler->map, &landlock) ||
+        !guard_map_has_names(compiler->map))
+        return 0;
+    return err_set(err, ERR_UNSUPPORTED,
+                   "protected names that do not exist cannot be kept so: no guard can be asked on "
+                   "this host, and %s: `cordon doctor` tells more, or accept no sandbox with "
+                   "--sandbox disabled",
+                   compiler->host->landlock ? "Landlock does not go with nested namespaces"
+                                            : "there is no Landlock");
 }
 
 /* Landlock adds up rights from the root down and cannot take any away again, so it alone can
@@ -469,6 +523,8 @@ static int compile_all(struct compiler *compiler, struct err *err)
         compile_file_system(compiler);
     else if (check_without_mounts(compiler, err))
         return -1;
+    if (check_names(compiler, err))
+        return -1;
     if (compiler->slots > PLAN_MAX_SLOTS)
         return err_set(err, ERR_LIMIT, "more than %d directories to be made visible apart",
                        PLAN_MAX_SLOTS);
@@ -492,21 +548,18 @@ void plan_free(struct plan *plan)
 {
     if (!plan)
         return;
-    for (size_t i = 0; i < plan->placeholders_len; i++)
-        free(plan->placeholders[i].path);
-    free(plan->placeholders);
     free(plan->records);
     buf_done(&plan->strings);
     free(plan);
 }
 
 struct plan *plan_compile(const struct access_map *map, const struct plan_host *host,
-                          bool allow_nested_namespaces, struct err *err)
+                          unsigned wishes, struct err *err)
 {
     struct compiler compiler = {
         .map = map,
         .host = host,
-        .allow_nested_namespaces = allow_nested_namespaces,
+        .wishes = wishes,
         .plan = plan_new(),
         .held_devices = plan_new(),
         .held = plan_new(),

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct strv;
+
 /* What the compiler has to know of the host. */
 struct plan_host {
     uint32_t namespaces; /* CLONE_NEW* flags that can be had; 0 when there is no mount namespace */
@@ -20,6 +22,9 @@ struct plan_host {
     bool has_proc;       /* a /proc of our own can be mounted in a pid namespace of our own */
     int landlock;        /* ABI, 0 without */
     enum seccomp_arch arch;
+    bool has_listener; /* a filter can ask the guard */
+    /* Adds the names of the directories in `dir`, without symlinks: wanted without a listener. */
+    void (*list_dirs)(const char *dir, struct strv *ret);
     const char *const
         *proc_read_only;            /* NULL-terminated: which of plan_proc_writable exist; root */
     const char *const *proc_masked; /* the same of plan_proc_secret */
@@ -30,20 +35,6 @@ struct plan_host {
 extern const char *const plan_proc_writable[];
 extern const char *const plan_proc_secret[];
 
-/* Something that has to exist on the host for as long as the command runs, so that it can be
- * covered: placeholder.h makes it when it is missing, and holds it when it is another's
- * placeholder. */
-enum plan_placeholder_kind {
-    PLAN_PLACEHOLDER_DIR,
-    PLAN_PLACEHOLDER_FILE,
-    PLAN_PLACEHOLDER_EITHER, /* whatever disturbs less */
-};
-
-struct plan_placeholder {
-    char *path;
-    enum plan_placeholder_kind kind;
-};
-
 struct plan {
     struct plan_record *records;
     size_t len;
@@ -51,16 +42,25 @@ struct plan {
     struct buf strings;
     struct plan_filter filters[SECCOMP_MAX];
     size_t filters_len;
-    struct plan_placeholder *placeholders;
-    size_t placeholders_len;
-    size_t placeholders_cap;
     uint32_t namespaces;
+    bool asks_guard;      /* the filter has a listener */
+    uint32_t guard_flags; /* enum guard_map_flag, for the map that the guard gets */
 };
 
-/* ERR_UNSUPPORTED when the host's layers cannot express the map: the message says what, why and
- * what to do. The result is freed with plan_free(). */
+enum plan_wish {
+    PLAN_NESTED_NAMESPACES = 1, /* the command may make namespaces of its own */
+    PLAN_FACTS = 2,             /* what is refused is to be told */
+};
+
+/* `wishes` are of enum plan_wish. ERR_UNSUPPORTED when the host's layers cannot express the map: the
+ * message says what, why and what to do. The result is freed with plan_free(). */
 struct plan *plan_compile(const struct access_map *map, const struct plan_host *host,
-                          bool allow_nested_namespaces, struct err *err);
+                          unsigned wishes, struct err *err);
+
+/* A guard could do something for a plan of these wishes: keep names from being made, let Unix sockets
+ * through, tell facts. */
+bool plan_wants_guard(const struct access_map *map, uint32_t namespaces, unsigned wishes);
+
 /* A plan without any operation. */
 struct plan *plan_new(void);
 
@@ -81,7 +81,6 @@ struct plan_command {
     const char *program; /* NULL: argv[0] is looked up */
     const char *cwd;
     uint32_t flags;                   /* enum plan_command_flag */
-    const bool *absent;               /* by placeholder: there is nothing to cover; may be NULL */
     const struct plan_record *limits; /* PLAN_LIMIT records */
     size_t limits_len;
 };

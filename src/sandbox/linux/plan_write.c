@@ -80,7 +80,8 @@ static void print_record(const struct plan *plan, const struct plan_record *reco
     if (record->op == PLAN_LANDLOCK_RULE)
         buf_appendf(ret, " rights=0x%llx", (unsigned long long)record->value);
     if (record->op == PLAN_SECCOMP)
-        buf_appendf(ret, " instructions=%zu", plan->filters_len);
+        buf_appendf(ret, " instructions=%zu%s", plan->filters_len,
+                    plan->asks_guard ? " asks the guard" : "");
     if (record->op == PLAN_PLACE || record->op == PLAN_BIND)
         buf_append_str(ret, record->flags & PLAN_FLAG_READ_ONLY ? " read-only" : " read-write");
     if (record->op == PLAN_MASK)
@@ -92,9 +93,6 @@ void plan_print(const struct plan *plan, struct buf *ret)
 {
     for (size_t i = 0; i < plan->len; i++)
         print_record(plan, &plan->records[i], ret);
-    for (size_t i = 0; i < plan->placeholders_len; i++)
-        buf_appendf(ret, "host: placeholder %s if missing%s\n", plan->placeholders[i].path,
-                    plan->placeholders[i].kind == PLAN_PLACEHOLDER_FILE ? " (file)" : "");
 }
 
 static json_t *record_to_json(const struct plan *plan, const struct plan_record *record)
@@ -119,8 +117,10 @@ static json_t *record_to_json(const struct plan *plan, const struct plan_record 
         json_object_set_new(json, "readOnly", json_boolean(record->flags & PLAN_FLAG_READ_ONLY));
     if (record->op == PLAN_LANDLOCK || record->op == PLAN_LANDLOCK_RULE)
         json_object_set_new(json, "rights", json_integer((json_int_t)record->value));
-    if (record->op == PLAN_SECCOMP)
+    if (record->op == PLAN_SECCOMP) {
         json_object_set_new(json, "instructions", json_integer((json_int_t)plan->filters_len));
+        json_object_set_new(json, "asksGuard", json_boolean(plan->asks_guard));
+    }
     return json;
 }
 
@@ -153,19 +153,9 @@ static uint32_t write_strings(struct buf *out, size_t base, char *const *items, 
 static uint32_t write_records(const struct plan *plan, const struct plan_command *command,
                               struct buf *out)
 {
-    size_t count = command->limits_len;
-
     buf_append(out, command->limits, command->limits_len * sizeof *command->limits);
-    for (size_t i = 0; i < plan->len; i++) {
-        struct plan_record record = plan->records[i];
-
-        if (record.placeholder && command->absent && command->absent[record.placeholder - 1])
-            continue;
-        record.placeholder = 0;
-        buf_append(out, &record, sizeof record);
-        count++;
-    }
-    return (uint32_t)count;
+    buf_append(out, plan->records, plan->len * sizeof *plan->records);
+    return (uint32_t)(command->limits_len + plan->len);
 }
 
 static size_t strings_size(char *const *items)

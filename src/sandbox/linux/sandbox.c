@@ -1,6 +1,6 @@
 /* A sandbox on Linux: an access map, what the host can do, and the plan that follows from both; and
- * one command in it: what it needs on the host, the launcher's file, the launcher, and what the
- * launcher says.
+ * one command in it: the launcher's file, the launcher, what the launcher says, and what the guard
+ * does.
  *
  * The first launch in a process finds out whether the plan can be carried out here: it waits for
  * the sandbox to stand. When it does not because the host lacks a layer, nothing of the command has
@@ -13,12 +13,13 @@
 #include "base/auto.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "base/program.h"
 #include "base/str.h"
 #include "base/sys.h"
+#include "sandbox/linux/guard_link.h"
+#include "sandbox/linux/guard_map.h"
 #include "sandbox/linux/host.h"
 #include "sandbox/linux/launcher_pool.h"
-#include "sandbox/linux/placeholder.h"
+#include "sandbox/linux/own_paths.h"
 #include "sandbox/linux/plan.h"
 
 #include <errno.h>
@@ -39,7 +40,8 @@ struct sandbox {
     struct plan *plan;
     struct layer_report layers[LAYER_COUNT];
     char *launcher;
-    struct placeholders *cached; /* held for the next command */
+    char *guard;   /* program of the guard; NULL: there is none */
+    int guard_map; /* what the guard is told of the sandbox; -1 when it is not asked */
     struct launcher_pool launchers;
     unsigned launches; /* that are open */
 };
@@ -52,103 +54,82 @@ static bool is_managed(const struct sandbox *sandbox)
     return sandbox->options.mode != SANDBOX_DISABLED;
 }
 
-static enum access_kind kind_of(const char *path)
+/* What Cordon runs or believes later, outside: its programs, and what the caller names. */
+static void protect_own(struct sandbox *sandbox, const char *const *more)
 {
-    struct err ignored;
-    enum fd_kind kind;
+    const char *const paths[] = {sandbox->launcher, sandbox->guard, NULL};
 
-    if (fd_kind_at(AT_FDCWD, path, &kind, &ignored) || kind == FD_MISSING ||
-        placeholder_file_is(path))
-        return ACCESS_MISSING;
-    return kind == FD_DIR ? ACCESS_DIR : ACCESS_FILE;
+    own_paths_protect_programs(&sandbox->access);
+    own_paths_protect(&sandbox->access, paths);
+    own_paths_protect(&sandbox->access, more);
+    own_paths_trim(&sandbox->access);
 }
 
-/* A name that is missing together with the directory that should hold it cannot be covered; the
- * topmost missing one can. */
-static void trim_missing(struct access_map *map)
+/* What the guard gets for every command, if it is asked; -1 when not, or on failure. */
+static int guard_map_new(const struct sandbox *sandbox, const struct plan *plan, int *ret_status,
+                         struct err *err)
 {
-    for (size_t i = 0; i < map->len; i++) {
-        struct access_entry *entry = &map->entries[i];
-        char *parent;
+    AUTO(buf_done) struct buf map = {0};
+    int fd = -1;
 
-        if (entry->kind != ACCESS_MISSING || entry->access == ACCESS_WRITE)
-            continue;
-        while (parent = path_parent(entry->path), kind_of(parent) == ACCESS_MISSING) {
-            free(entry->path);
-            entry->path = parent;
-        }
-        free(parent);
-    }
-}
-
-/* Keeps the order, on which the check for the next one relies. */
-static void protect_one(struct access_map *map, const char *path)
-{
-    if (access_map_check(map, path) != ACCESS_WRITE)
-        return;
-    access_map_add(map, path, ACCESS_READ, kind_of(path), "belongs to Cordon")->is_protected = true;
-    access_map_sort(map);
-}
-
-/* What the command must not change whatever the profile says, because Cordon runs or believes it
- * later, outside: the path, and what it leads to. */
-static void protect_path(struct access_map *map, const char *path)
-{
-    AUTO_FREE char *real = path ? realpath(path, NULL) : NULL;
-
-    if (real)
-        protect_one(map, real);
-    if (path && !(real && str_eq(path, real)))
-        protect_one(map, path);
-}
-
-static void protect_own(struct sandbox *sandbox, const char *const *own_paths)
-{
-    struct access_map *map = &sandbox->access;
-    struct err ignored;
-    AUTO_FREE char *self = program_self();
-    AUTO(strv_done) struct strv programs = {0};
-
-    protect_path(map, self);
-    program_add_paths(&programs); /* that the running one starts, outside of every sandbox */
-    for (size_t i = 0; i < programs.len; i++)
-        if (access_map_check(map, programs.items[i]) == ACCESS_WRITE &&
-            access(programs.items[i], F_OK) == 0)
-            protect_path(map, programs.items[i]);
-    protect_path(map, sandbox->launcher);
-    protect_path(map, placeholders_registry(&ignored));
-    for (; own_paths && *own_paths; own_paths++)
-        protect_path(map, *own_paths);
-    trim_missing(map);
-    access_map_sort(map);
+    *ret_status = 0;
+    if (!plan->asks_guard)
+        return -1;
+    if (guard_map_encode(&sandbox->access, plan->guard_flags, &map, err) == 0)
+        fd = fd_sealed_memory("cordon-map", map.data, map.len, err);
+    *ret_status = fd < 0 ? -1 : 0;
+    return fd;
 }
 
 /* The plan and the layers that follow from what is known of the host. */
 static int sandbox_compile(struct sandbox *sandbox, struct err *err)
 {
+    const unsigned wishes =
+        (sandbox->options.allow_nested_namespaces ? PLAN_NESTED_NAMESPACES : 0u) |
+        (sandbox->options.no_facts ? 0u : PLAN_FACTS);
     struct plan *plan;
+    int status, map;
 
     if (sandbox->options.mode == SANDBOX_REQUIRE && *host_degradation(&sandbox->host))
         return err_set(err, ERR_UNSUPPORTED,
                        "%s, and --sandbox require accepts nothing less: "
                        "`cordon doctor` tells what to do",
                        host_degradation(&sandbox->host));
-    plan = plan_compile(&sandbox->access, &sandbox->host.facts,
-                        sandbox->options.allow_nested_namespaces, err);
+    plan = plan_compile(&sandbox->access, &sandbox->host.facts, wishes, err);
     if (!plan)
         return -1;
+    map = guard_map_new(sandbox, plan, &status, err);
+    if (status) {
+        plan_free(plan);
+        return -1;
+    }
+    auto_close(&sandbox->guard_map);
+    sandbox->guard_map = map;
     plan_free(sandbox->plan);
     sandbox->plan = plan;
-    placeholders_release(TAKE_PTR(sandbox->cached));
-    host_report(&sandbox->host, plan, &sandbox->access, sandbox->options.allow_nested_namespaces,
-                sandbox->layers);
+    host_report(&sandbox->host, plan, &sandbox->access, wishes, sandbox->layers);
     return 0;
+}
+
+/* Takes over what is known of the host, and looks for the guard. */
+static void sandbox_find_host(struct sandbox *sandbox)
+{
+    if (!is_host_known)
+        host_init(&known_host);
+    is_host_known = true;
+    sandbox->host = known_host;
+    sandbox->guard = guard_link_program(sandbox->launcher);
+    if (!sandbox->guard && sandbox->host.facts.has_listener)
+        host_lose_listener(&sandbox->host, "the program cordon-guard is missing");
 }
 
 struct sandbox *sandbox_new(const struct sandbox_options *options, struct err *err)
 {
     struct sandbox *sandbox = alloc_zero(1, sizeof *sandbox);
     int status = 0;
+
+    sandbox->guard_map = -1;
+    guard_link_join();
 
     sandbox->options = *options;
     sandbox->options.access = NULL;
@@ -161,10 +142,7 @@ struct sandbox *sandbox_new(const struct sandbox_options *options, struct err *e
     if (!sandbox->launcher) {
         status = -1;
     } else if (is_managed(sandbox)) {
-        if (!is_host_known)
-            host_init(&known_host);
-        is_host_known = true;
-        sandbox->host = known_host;
+        sandbox_find_host(sandbox);
         protect_own(sandbox, options->own_paths);
         status = sandbox_compile(sandbox, err);
     } else { /* bare: a launcher that waits, passes signals on and cleans up; restricts nothing */
@@ -186,11 +164,14 @@ void sandbox_free(struct sandbox *sandbox)
 {
     if (!sandbox)
         return;
+    guard_link_leave();
     launcher_pool_done(&sandbox->launchers);
-    placeholders_release(sandbox->cached);
+    guard_link_reap();
+    auto_close(&sandbox->guard_map);
     access_map_done(&sandbox->access);
     plan_free(sandbox->plan);
     free(sandbox->launcher);
+    free(sandbox->guard);
     free(sandbox);
 }
 
@@ -219,33 +200,18 @@ const struct access_map *sandbox_access(const struct sandbox *sandbox)
     return &sandbox->access;
 }
 
-static bool entry_is_same(const struct access_entry *old, const struct access_entry *new)
-{
-    if (!str_eq(old->path, new->path) || old->access != new->access)
-        return false;
-    return old->kind == new->kind ||
-           (old->kind == ACCESS_MISSING && placeholder_file_is(new->path)); /* put there by us */
-}
-
 bool map_is_same(const struct access_map *old, const struct access_map *new)
 {
-    size_t k = 0;
-
-    if (old->links_len != new->links_len || old->restricted != new->restricted ||
-        old->network != new->network)
+    if (old->len != new->len || old->links_len != new->links_len ||
+        old->restricted != new->restricted || old->network != new->network)
         return false;
-    /* A guard that is asked for no longer does no harm: that of HEAD beside a .git that we put
-     * there. */
     for (size_t i = 0; i < old->len; i++) {
-        const struct access_entry *entry = &old->entries[i];
+        const struct access_entry *entry = &old->entries[i], *now = &new->entries[i];
 
-        if (k < new->len && entry_is_same(entry, &new->entries[k]))
-            k++;
-        else if (entry->kind != ACCESS_MISSING || !entry->is_protected)
+        if (entry->access != now->access || entry->kind != now->kind ||
+            entry->is_protected != now->is_protected || !str_eq(entry->path, now->path))
             return false;
     }
-    if (k < new->len)
-        return false;
     for (size_t i = 0; i < old->links_len; i++)
         if (!str_eq(old->links[i].path, new->links[i].path) ||
             !str_eq(old->links[i].target, new->links[i].target))
@@ -253,13 +219,18 @@ bool map_is_same(const struct access_map *old, const struct access_map *new)
     return true;
 }
 
+/* Its plan needs nothing of the host that has not been seen to work. */
+static bool is_proven(const struct sandbox *sandbox)
+{
+    return sandbox->host.is_proven && (sandbox->host.has_asked || !sandbox->plan->asks_guard);
+}
+
 /* A set-up failed at `op`. true when that shows that this host lacks a layer: then a weaker plan is
  * ready, or `ret_status` is -1 with `err` because mode or profile allow none. */
 static bool sandbox_step_down(struct sandbox *sandbox, enum plan_op op, const struct err *failure,
                               int *ret_status, struct err *err)
 {
-    if (!is_managed(sandbox) || sandbox->host.is_proven ||
-        !host_step_down(&sandbox->host, op, failure))
+    if (!is_managed(sandbox) || !host_step_down(&sandbox->host, op, failure))
         return false;
     known_host = sandbox->host;
     *ret_status = sandbox_compile(sandbox, err);
@@ -280,7 +251,6 @@ void sandbox_release_idle(struct sandbox *sandbox)
 {
     if (sandbox->launchers.spare)
         launcher_leave(&sandbox->launchers, TAKE_PTR(sandbox->launchers.spare));
-    placeholders_release(TAKE_PTR(sandbox->cached));
 }
 
 enum { LIMITS_MAX = 4 };
@@ -308,7 +278,7 @@ static size_t limit_records(const struct sandbox_limits *limits, struct plan_rec
 
 /* The launcher's file for one command; a descriptor. */
 static int launch_plan(const struct sandbox *sandbox, const struct launch_options *options,
-                       const struct launch *launch, struct err *err)
+                       struct err *err)
 {
     AUTO(buf_done) struct buf file = {0};
     struct plan_record limits[LIMITS_MAX];
@@ -317,8 +287,6 @@ static int launch_plan(const struct sandbox *sandbox, const struct launch_option
         .env = options->env,
         .program = options->program,
         .cwd = options->cwd,
-        .absent = placeholders_absent(sandbox->options.cache_idle ? sandbox->cached
-                                                                  : launch->placeholders),
         .limits = limits,
         .limits_len = limit_records(&options->limits, limits),
     };
@@ -356,14 +324,14 @@ static int launch_enter_cgroup(const struct launcher *launcher, int cgroup, stru
 }
 
 /* The first packet: see sandbox/launcher/plan_format.h. */
-static int launch_send(const struct launcher *launcher, const struct launch_options *options,
-                       int plan, struct err *err)
+static int launch_send(const struct launch *launch, const struct launch_options *options, int plan,
+                       struct err *err)
 {
+    const size_t count = launch->channel ? PLAN_FDS : PLAN_FD_CHANNEL;
     const int fds[PLAN_FDS] = {
-        [PLAN_FD_STDIN] = options->stdio[0],
-        [PLAN_FD_STDOUT] = options->stdio[1],
-        [PLAN_FD_STDERR] = options->stdio[2],
-        [PLAN_FD_FILE] = plan,
+        [PLAN_FD_STDIN] = options->stdio[0],  [PLAN_FD_STDOUT] = options->stdio[1],
+        [PLAN_FD_STDERR] = options->stdio[2], [PLAN_FD_FILE] = plan,
+        [PLAN_FD_CHANNEL] = launch->facts,
     };
     uint32_t magic = PLAN_MAGIC;
     struct iovec data = {.iov_base = &magic, .iov_len = sizeof magic};
@@ -375,32 +343,45 @@ static int launch_send(const struct launcher *launcher, const struct launch_opti
         .msg_iov = &data,
         .msg_iovlen = 1,
         .msg_control = control.bytes,
-        .msg_controllen = sizeof control.bytes,
+        .msg_controllen = CMSG_SPACE(count * sizeof *fds),
     };
     struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
 
     rights->cmsg_level = SOL_SOCKET;
     rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof fds);
-    memcpy(CMSG_DATA(rights), fds, sizeof fds);
+    rights->cmsg_len = CMSG_LEN(count * sizeof *fds);
+    memcpy(CMSG_DATA(rights), fds, count * sizeof *fds);
     /* One that has failed already says why; launch_read() gets it. */
-    if (sys_fault() || (sendmsg(launcher->status, &message, MSG_NOSIGNAL) < 0 && errno != EPIPE &&
+    if (sys_fault() || (sendmsg(launch->status, &message, MSG_NOSIGNAL) < 0 && errno != EPIPE &&
                         errno != ECONNRESET))
         return err_sys(err, "sending the plan to the launcher");
     return 0;
 }
 
-/* Fresh ones for this launch, or the cached ones, renewed when one was removed. */
-static int launch_placeholders(struct sandbox *sandbox, struct launch *launch, struct err *err)
+static int launch_open_channel(struct launch *launch, struct err *err)
 {
-    const struct plan *plan = sandbox->plan;
-    struct placeholders **slot =
-        sandbox->options.cache_idle ? &sandbox->cached : &launch->placeholders;
-
-    if (*slot && placeholders_are_valid(*slot))
+    if (!launch->sandbox->plan->asks_guard)
         return 0;
-    placeholders_release(*slot);
-    return placeholders_acquire(plan->placeholders, plan->placeholders_len, slot, err);
+    launch->channel = guard_channel_new(err);
+    if (!launch->channel)
+        return -1;
+    launch->facts = guard_channel_fd(launch->channel);
+    launch->has_facts = launch->sandbox->plan->guard_flags & GUARD_MAP_FACTS;
+    return 0;
+}
+
+/* Last of all: the launcher is at work meanwhile, and the guard has a channel before it gets there,
+ * or a moment later. */
+static int launch_attach_guard(const struct launch *launch, struct err *err)
+{
+    const struct sandbox *sandbox = launch->sandbox;
+    const struct guard_start start = {
+        .program = sandbox->guard,
+        .map = sandbox->guard_map,
+        .dies_with_thread = sandbox->options.dies_with_thread,
+    };
+
+    return launch->channel ? guard_channel_attach(launch->channel, &start, err) : 0;
 }
 
 /* `ret_has_no_launcher`: it failed for want of a launcher in its namespaces, and for nothing
@@ -424,10 +405,10 @@ static int launch_once(struct sandbox *sandbox, const struct launch_options *opt
     launch.pidfd = launcher->pidfd;
     launch.init = launcher->pid;
     sandbox->launches++;
-    if (launch_placeholders(sandbox, &launch, err) == 0)
-        plan = launch_plan(sandbox, options, &launch, err);
-    if (plan < 0 || launch_enter_cgroup(launcher, options->cgroup, err) ||
-        launch_send(launcher, options, plan, err)) {
+    plan = launch_plan(sandbox, options, err);
+    if (plan < 0 || launch_open_channel(&launch, err) ||
+        launch_enter_cgroup(launcher, options->cgroup, err) ||
+        launch_send(&launch, options, plan, err) || launch_attach_guard(&launch, err)) {
         launch_done(&launch);
         return -1;
     }
@@ -464,7 +445,7 @@ static bool launch_must_retry(struct sandbox *sandbox, struct launch *launch, in
     struct plan_message first;
 
     *ret_status = 0;
-    if (sandbox->host.is_proven || !launch_peek(launch, &first))
+    if (is_proven(sandbox) || !launch_peek(launch, &first))
         return false;
     if (first.kind == PLAN_MESSAGE_FAILED && first.stage == PLAN_STAGE_SETUP &&
         sandbox_step_down(sandbox, (enum plan_op)first.op, &first.failure, ret_status, err)) {
@@ -473,6 +454,7 @@ static bool launch_must_retry(struct sandbox *sandbox, struct launch *launch, in
     }
     if (first.kind != PLAN_MESSAGE_FAILED || first.stage != PLAN_STAGE_SETUP) { /* it stood */
         sandbox->host.is_proven = true;
+        sandbox->host.has_asked |= sandbox->plan->asks_guard;
         known_host = sandbox->host;
     }
     return false;
@@ -557,16 +539,56 @@ int launch_read(struct launch *launch, struct launch_report *ret, struct err *er
     } else if (message.kind == PLAN_MESSAGE_EXITED) {
         launch->has_exited = true;
         launch->is_over = !launch->lingers;
-        /* Nothing of the command is left, and the init pins what has no name any more: what it
-         * takes to free that is done when it ends. */
-        if (launch->is_over)
-            placeholders_release(TAKE_PTR(launch->placeholders));
+        if (launch->channel)
+            guard_channel_finish(launch->channel);
         report_exit(&message, ret);
     } else {
         launch->is_over = true;
         report_failure(&message, ret);
     }
     return 0;
+}
+
+_Static_assert((int)FACT_WRITE == (int)GUARD_OP_WRITE && (int)FACT_CREATE == (int)GUARD_OP_CREATE &&
+                   (int)FACT_EXECUTE == (int)GUARD_OP_EXECUTE &&
+                   (int)FACT_CONNECT == (int)GUARD_OP_CONNECT &&
+                   (int)FACT_BIND == (int)GUARD_OP_BIND && (int)FACT_SIGNAL == (int)GUARD_OP_SIGNAL,
+               "read as they are");
+
+static void decode_fact(const struct access_map *map, const struct guard_fact *fact,
+                        struct launch_fact *ret)
+{
+    const char *other = fact->strings + strlen(fact->strings) + 1;
+
+    *ret = (struct launch_fact){
+        .operation = (enum fact_operation)fact->operation,
+        .path = fact->strings,
+        .other_path = *other ? other : NULL,
+        .program = fact->program,
+        .pid = fact->pid,
+        .error = fact->error,
+        .call = (int)fact->call,
+        .is_socket = fact->is_socket,
+        .more = fact->kind == GUARD_FACT_MORE ? fact->count : 0,
+        .time_ns = fact->time_ns,
+    };
+    if (fact->entry >= 0 && (size_t)fact->entry < map->len)
+        ret->entry = &map->entries[fact->entry];
+}
+
+bool launch_read_fact(struct launch *launch, struct launch_fact *ret)
+{
+    const struct guard_fact *fact = launch->channel ? guard_channel_next(launch->channel) : NULL;
+
+    while (fact && (fact->operation > GUARD_OP_SIGNAL || fact->program[GUARD_COMM - 1]))
+        fact = guard_channel_next(launch->channel); /* nothing that a guard of ours says */
+    if (fact) {
+        decode_fact(&launch->sandbox->access, fact, ret);
+        return true;
+    }
+    if (launch->channel && guard_channel_is_broken(launch->channel))
+        launch->is_unguarded = true;
+    return false;
 }
 
 /* Children are listed in the order in which they came to their parent (proc_pid_children(5)): the
@@ -594,11 +616,6 @@ int launch_signal(struct launch *launch, int signal, bool everything, struct err
     return err_sys(err, "sending signal %d to the command", signal);
 }
 
-bool launch_read_fact(struct launch *launch, struct launch_fact *ret)
-{
-    return false;
-}
-
 void launch_done(struct launch *launch)
 {
     struct sandbox *sandbox = launch->sandbox;
@@ -610,7 +627,7 @@ void launch_done(struct launch *launch)
     else if (launch->launcher)
         launcher_kill(&sandbox->launchers, launch->launcher,
                       sandbox->plan->namespaces & CLONE_NEWPID);
-    placeholders_release(launch->placeholders);
+    guard_channel_free(launch->channel);
     *launch = (struct launch){.status = -1, .pidfd = -1, .facts = -1};
     if (--sandbox->launches == 0 && sandbox->options.on_idle)
         sandbox->options.on_idle(sandbox->options.data, sandbox);

@@ -8,6 +8,11 @@
  *     arch -> number -> tree -> [allow] [EPERM] [ENOSYS] [kill]
  *                          [one check per call with arguments]
  *
+ * Calls that the guard is asked about (src/guard/calls.c has the same ones) are those that the filter
+ * would let through: a refusal comes first, and none is ever asked that a process needs to go on
+ * (sendmsg, close, dup, wait, fork), or that hands the listener over. A signal before the guard has
+ * taken a call shows as EINTR, which those never say.
+ *
  * clone3(2) passes its flags in memory, where a filter cannot look: it does not exist here, and
  * every C library then uses clone(2).
  */
@@ -33,6 +38,12 @@ enum seccomp_verdict {
     CHECK_MODE_2,
     CHECK_OPEN,   /* flags 1, mode 2 */
     CHECK_OPENAT, /* flags 2, mode 3 */
+    ASK,
+    CHECK_MODE_1_ASK, /* and ask when it passes */
+    CHECK_MODE_2_ASK,
+    CHECK_WISH_1, /* access: ask when the mode, argument 1, has W_OK */
+    CHECK_WISH_2,
+    CHECK_TIMES, /* ask when there is a path in argument 1 */
 };
 
 enum seccomp_condition {
@@ -157,6 +168,61 @@ static const struct seccomp_call seccomp_calls[] = {
 
 enum { SECCOMP_CALLS = sizeof seccomp_calls / sizeof *seccomp_calls };
 
+enum seccomp_reason {
+    WHEN_NAMES,           /* some may not come to be */
+    WHEN_NAMES_OR_FACTS,  /* names are made */
+    WHEN_FACTS,           /* what is there is changed */
+    WHEN_SOCKETS,         /* Unix sockets are the guard's business */
+    WHEN_SOCKETS_OR_PATHS /* or can be made anywhere, which makes a name */
+};
+
+/* The calls that the guard is asked about: with what verdict, unless the table above has another.
+ * Opens and socket(2) are there, too. */
+static const struct seccomp_asked {
+    int nr[SECCOMP_ARCH_COUNT];
+    enum seccomp_verdict verdict;
+    enum seccomp_reason reason;
+} seccomp_asked[] = {
+    {{82, -1}, ASK, WHEN_NAMES_OR_FACTS},               /* rename */
+    {{83, -1}, ASK, WHEN_NAMES_OR_FACTS},               /* mkdir */
+    {{85, -1}, CHECK_MODE_1_ASK, WHEN_NAMES_OR_FACTS},  /* creat */
+    {{86, -1}, ASK, WHEN_NAMES_OR_FACTS},               /* link */
+    {{88, -1}, ASK, WHEN_NAMES_OR_FACTS},               /* symlink */
+    {{133, -1}, CHECK_MODE_1_ASK, WHEN_NAMES_OR_FACTS}, /* mknod */
+    {{258, 34}, ASK, WHEN_NAMES_OR_FACTS},              /* mkdirat */
+    {{259, 33}, CHECK_MODE_2_ASK, WHEN_NAMES_OR_FACTS}, /* mknodat */
+    {{264, 38}, ASK, WHEN_NAMES_OR_FACTS},              /* renameat */
+    {{265, 37}, ASK, WHEN_NAMES_OR_FACTS},              /* linkat */
+    {{266, 36}, ASK, WHEN_NAMES_OR_FACTS},              /* symlinkat */
+    {{316, 276}, ASK, WHEN_NAMES_OR_FACTS},             /* renameat2 */
+    {{95, 166}, ASK, WHEN_NAMES},                       /* umask */
+    {{21, -1}, CHECK_WISH_1, WHEN_FACTS},               /* access */
+    {{269, 48}, CHECK_WISH_2, WHEN_FACTS},              /* faccessat */
+    {{439, 439}, CHECK_WISH_2, WHEN_FACTS},             /* faccessat2 */
+    {{76, 45}, ASK, WHEN_FACTS},                        /* truncate */
+    {{84, -1}, ASK, WHEN_FACTS},                        /* rmdir */
+    {{87, -1}, ASK, WHEN_FACTS},                        /* unlink */
+    {{263, 35}, ASK, WHEN_FACTS},                       /* unlinkat */
+    {{90, -1}, CHECK_MODE_1_ASK, WHEN_FACTS},           /* chmod */
+    {{92, -1}, ASK, WHEN_FACTS},                        /* chown */
+    {{94, -1}, ASK, WHEN_FACTS},                        /* lchown */
+    {{132, -1}, ASK, WHEN_FACTS},                       /* utime */
+    {{188, 5}, ASK, WHEN_FACTS},                        /* setxattr */
+    {{189, 6}, ASK, WHEN_FACTS},                        /* lsetxattr */
+    {{197, 14}, ASK, WHEN_FACTS},                       /* removexattr */
+    {{198, 15}, ASK, WHEN_FACTS},                       /* lremovexattr */
+    {{235, -1}, ASK, WHEN_FACTS},                       /* utimes */
+    {{260, 54}, ASK, WHEN_FACTS},                       /* fchownat */
+    {{261, -1}, CHECK_TIMES, WHEN_FACTS},               /* futimesat */
+    {{268, 53}, CHECK_MODE_2_ASK, WHEN_FACTS},          /* fchmodat */
+    {{280, 88}, CHECK_TIMES, WHEN_FACTS},               /* utimensat */
+    {{452, 452}, CHECK_MODE_2_ASK, WHEN_FACTS},         /* fchmodat2 */
+    {{42, 203}, ASK, WHEN_SOCKETS},                     /* connect */
+    {{49, 200}, ASK, WHEN_SOCKETS_OR_PATHS},            /* bind */
+};
+
+enum { SECCOMP_ASKED = sizeof seccomp_asked / sizeof *seccomp_asked };
+
 /* linux/bpf_common.h */
 enum {
     BPF_LOAD = 0x20, /* LD | W | ABS */
@@ -170,6 +236,7 @@ enum {
 /* linux/seccomp.h */
 #define RET_ALLOW 0x7fff0000u
 #define RET_ERRNO 0x00050000u
+#define RET_USER_NOTIF 0x7fc00000u
 #define RET_KILL_PROCESS 0x80000000u
 
 /* Offsets in struct seccomp_data; low halves of the arguments (both architectures are little
@@ -188,7 +255,12 @@ enum {
 /* linux/stat.h, asm-generic/fcntl.h */
 #define S_ISUID_BIT 04000u
 #define S_ISGID_BIT 02000u
-#define CREATING_FLAGS (0100u | 020000000u) /* O_CREAT, __O_TMPFILE */
+#define CREATE_FLAG 0100u
+#define CREATING_FLAGS (CREATE_FLAG | 020000000u) /* and __O_TMPFILE */
+#define WRITING_FLAGS (03u | 01000u | 020000000u) /* O_ACCMODE, O_TRUNC, __O_TMPFILE */
+
+/* unistd.h */
+#define WRITE_WISH 2u /* W_OK */
 
 /* CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. In clone(2), what would be
  * CLONE_NEWTIME is part of the exit signal. */
@@ -285,25 +357,75 @@ static void place(struct program *program, enum seccomp_verdict verdict)
     }
 }
 
-/* DENY when any of `bits` is set in the argument at `offset`. */
-static void emit_bits_check(struct program *program, enum seccomp_verdict verdict, uint32_t offset,
-                            uint32_t bits)
+static bool is_used(const struct program *program, enum seccomp_verdict verdict)
 {
+    for (size_t i = 0; i < program->fixes_len; i++)
+        if (program->fixes[i].verdict == verdict)
+            return true;
+    return false;
+}
+
+struct bits {
+    uint32_t offset; /* of the argument */
+    uint32_t bits;
+    enum seccomp_verdict if_set, if_clear;
+};
+
+/* The block of `verdict`, if anything leads there: a look whether any of the bits is set. */
+static void emit_bits_check(struct program *program, enum seccomp_verdict verdict, struct bits bits)
+{
+    size_t test;
+
+    if (!is_used(program, verdict))
+        return;
     place(program, verdict);
-    emit(program, BPF_LOAD, offset);
-    emit_branch(program, BPF_JSET, bits, DENY);
-    emit(program, BPF_RET, RET_ALLOW);
+    emit(program, BPF_LOAD, bits.offset);
+    test = emit(program, BPF_JSET, bits.bits);
+    jump_to(program, test, true, bits.if_set);
+    jump_to(program, test, false, bits.if_clear);
 }
 
 /* The mode comes behind the flags, and counts only when a file is made. */
 static void emit_open_check(struct program *program, enum seccomp_verdict verdict, uint32_t flags,
-                            uint32_t bits)
+                            const struct seccomp_spec *spec, uint32_t set_id)
 {
+    bool asks = spec->asks_names || spec->asks_facts;
+    size_t creating, test;
+
+    if (!is_used(program, verdict))
+        return;
     place(program, verdict);
     emit(program, BPF_LOAD, flags);
-    jump_to(program, emit(program, BPF_JSET, CREATING_FLAGS), false, ALLOW);
+    creating = emit(program, BPF_JSET, CREATING_FLAGS);
     emit(program, BPF_LOAD, flags + ARGUMENT_SIZE);
-    emit_branch(program, BPF_JSET, bits, DENY);
+    test = emit(program, BPF_JSET, set_id);
+    jump_to(program, test, true, DENY);
+    if (!asks) {
+        jump_to(program, test, false, ALLOW);
+        jump_to(program, creating, false, ALLOW);
+        return;
+    }
+    emit(program, BPF_LOAD, flags);
+    if (!spec->asks_facts)
+        jump_to(program, creating, false, ALLOW);
+    else
+        program->code[creating].jf = (uint8_t)(program->len - creating - 1);
+    /* What has no name is the kernel's business alone. */
+    test = emit(program, BPF_JSET, spec->asks_facts ? CREATE_FLAG | WRITING_FLAGS : CREATE_FLAG);
+    jump_to(program, test, true, ASK);
+    jump_to(program, test, false, ALLOW);
+}
+
+/* A path that is NULL stands for the descriptor, which is open already. Both halves of it count. */
+static void emit_times_check(struct program *program)
+{
+    if (!is_used(program, CHECK_TIMES))
+        return;
+    place(program, CHECK_TIMES);
+    emit(program, BPF_LOAD, DATA_ARG1);
+    jump_to(program, emit(program, BPF_JEQ, 0), false, ASK);
+    emit(program, BPF_LOAD, DATA_ARG1 + ARGUMENT_SIZE / 2);
+    jump_to(program, emit(program, BPF_JEQ, 0), false, ASK);
     emit(program, BPF_RET, RET_ALLOW);
 }
 
@@ -339,10 +461,23 @@ static void emit_pair_check(struct program *program, const struct seccomp_spec *
 
 static void emit_socket_check(struct program *program, const struct seccomp_spec *spec)
 {
+    size_t pair;
+
     place(program, CHECK_SOCKET);
     emit(program, BPF_LOAD, DATA_ARG0);
-    if (spec->sockets == SECCOMP_SOCKETS_UNIX)
+    if (spec->sockets == SECCOMP_SOCKETS_UNIX) {
         emit_branch(program, BPF_JEQ, FAMILY_UNIX, ALLOW);
+    } else if (spec->asks_sockets) {
+        /* Datagrams carry their address with them, where nobody can look. */
+        emit(program, BPF_JEQ, FAMILY_UNIX);
+        program->code[program->len - 1].jf = 4;
+        emit(program, BPF_LOAD, DATA_ARG1);
+        emit(program, BPF_AND, 0xf); /* SOCK_TYPE_MASK of linux/net.h */
+        emit_branch(program, BPF_JEQ, 1 /* SOCK_STREAM */, ALLOW);
+        pair = emit(program, BPF_JEQ, 5 /* SOCK_SEQPACKET */);
+        jump_to(program, pair, true, ALLOW);
+        jump_to(program, pair, false, ASK);
+    }
     if (spec->sockets >= SECCOMP_SOCKETS_INTERNET) {
         emit_branch(program, BPF_JEQ, FAMILY_INET, ALLOW);
         emit_branch(program, BPF_JEQ, FAMILY_INET6, ALLOW);
@@ -367,6 +502,20 @@ static bool applies(const struct seccomp_call *call, const struct seccomp_spec *
     return call->nr[spec->arch] >= 0 && holds[call->condition];
 }
 
+static bool is_asked(const struct seccomp_asked *call, const struct seccomp_spec *spec)
+{
+    const bool holds[] = {
+        [WHEN_NAMES] = spec->asks_names,
+        [WHEN_NAMES_OR_FACTS] = spec->asks_names || spec->asks_facts,
+        [WHEN_FACTS] = spec->asks_facts,
+        [WHEN_SOCKETS] = spec->asks_sockets,
+        [WHEN_SOCKETS_OR_PATHS] =
+            spec->asks_sockets || (spec->asks_names && spec->sockets == SECCOMP_SOCKETS_UNIX),
+    };
+
+    return call->nr[spec->arch] >= 0 && holds[call->reason];
+}
+
 static int span_compare(const void *a, const void *b)
 {
     const struct span *left = a, *right = b;
@@ -383,10 +532,23 @@ static void spans_add(struct span *spans, size_t *len, uint32_t start, enum secc
     spans[(*len)++] = (struct span){start, verdict};
 }
 
-/* Turns the table into spans that cover every number; returns how many. */
+/* What is refused anyway is not asked about. */
+static void add_asked(struct span *spans, size_t *count, uint32_t nr, enum seccomp_verdict verdict)
+{
+    size_t at = 0;
+
+    while (at < *count && spans[at].start != nr)
+        at++;
+    if (at < *count && spans[at].verdict == DENY)
+        return;
+    spans[at] = (struct span){nr, verdict};
+    *count += at == *count;
+}
+
+/* Turns the tables into spans that cover every number; returns how many. */
 static size_t spans_make(const struct seccomp_spec *spec, struct span *ret)
 {
-    struct span single[SECCOMP_CALLS];
+    struct span single[SECCOMP_CALLS + SECCOMP_ASKED];
     size_t count = 0;
     size_t len = 0;
 
@@ -394,6 +556,10 @@ static size_t spans_make(const struct seccomp_spec *spec, struct span *ret)
         if (applies(&seccomp_calls[i], spec))
             single[count++] =
                 (struct span){(uint32_t)seccomp_calls[i].nr[spec->arch], seccomp_calls[i].verdict};
+    for (size_t i = 0; i < SECCOMP_ASKED; i++)
+        if (is_asked(&seccomp_asked[i], spec))
+            add_asked(single, &count, (uint32_t)seccomp_asked[i].nr[spec->arch],
+                      seccomp_asked[i].verdict);
     qsort(single, count, sizeof *single, span_compare);
     spans_add(ret, &len, 0, ALLOW);
     for (size_t i = 0; i < count; i++) {
@@ -415,11 +581,25 @@ size_t seccomp_compile(const struct seccomp_spec *spec, struct plan_filter ret[S
     } ends[] = {{DENY, RET_ERRNO | EPERM},
                 {ALLOW, RET_ALLOW},
                 {MISSING, RET_ERRNO | ENOSYS},
-                {KILL, RET_KILL_PROCESS}};
+                {KILL, RET_KILL_PROCESS},
+                {ASK, RET_USER_NOTIF}};
     /* A set-id file, left in a directory that others can reach, gives this user's rights to those
      * who run it outside. Set-group-id directories are of use, so only root's are refused. */
     const uint32_t set_id = spec->is_root ? S_ISUID_BIT | S_ISGID_BIT : S_ISUID_BIT;
-    struct span spans[2 * SECCOMP_CALLS + 3];
+    const struct {
+        enum seccomp_verdict verdict;
+        struct bits bits;
+    } checks[] = {
+        {CHECK_MODE_1, {DATA_ARG1, set_id, DENY, ALLOW}},
+        {CHECK_MODE_2, {DATA_ARG2, set_id, DENY, ALLOW}},
+        {CHECK_MODE_1_ASK, {DATA_ARG1, set_id, DENY, ASK}},
+        {CHECK_MODE_2_ASK, {DATA_ARG2, set_id, DENY, ASK}},
+        {CHECK_WISH_1, {DATA_ARG1, WRITE_WISH, ASK, ALLOW}},
+        {CHECK_WISH_2, {DATA_ARG2, WRITE_WISH, ASK, ALLOW}},
+        {CHECK_CLONE, {DATA_ARG0, NAMESPACE_FLAGS, DENY, ALLOW}},
+        {CHECK_UNSHARE, {DATA_ARG0, NAMESPACE_FLAGS | NEWTIME_FLAG, DENY, ALLOW}},
+    };
+    struct span spans[2 * (SECCOMP_CALLS + SECCOMP_ASKED) + 3];
     struct program program = {.code = ret};
     size_t count = spans_make(spec, spans);
 
@@ -427,20 +607,23 @@ size_t seccomp_compile(const struct seccomp_spec *spec, struct plan_filter ret[S
     jump_to(&program, emit(&program, BPF_JEQ, audit_arch[spec->arch]), false, KILL);
     emit(&program, BPF_LOAD, DATA_NR);
     emit_tree(&program, spans, 0, count - 1);
-    emit_bits_check(&program, CHECK_MODE_1, DATA_ARG1, set_id);
-    emit_bits_check(&program, CHECK_MODE_2, DATA_ARG2, set_id);
-    emit_open_check(&program, CHECK_OPEN, DATA_ARG1, set_id);
-    emit_open_check(&program, CHECK_OPENAT, DATA_ARG2, set_id);
-    emit_bits_check(&program, CHECK_CLONE, DATA_ARG0, NAMESPACE_FLAGS);
-    emit_bits_check(&program, CHECK_UNSHARE, DATA_ARG0, NAMESPACE_FLAGS | NEWTIME_FLAG);
+    emit_open_check(&program, CHECK_OPEN, DATA_ARG1, spec, set_id);
+    emit_open_check(&program, CHECK_OPENAT, DATA_ARG2, spec, set_id);
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        emit_bits_check(&program, checks[i].verdict, checks[i].bits);
+    emit_times_check(&program);
     emit_ioctl_check(&program, spec);
     emit_pair_check(&program, spec);
-    place(&program, CHECK_PRLIMIT); /* of another process; 0 is the caller */
-    emit(&program, BPF_LOAD, DATA_ARG0);
-    emit_branch(&program, BPF_JEQ, 0, ALLOW);
-    emit(&program, BPF_RET, RET_ERRNO | EPERM);
+    if (is_used(&program, CHECK_PRLIMIT)) { /* of another process; 0 is the caller */
+        place(&program, CHECK_PRLIMIT);
+        emit(&program, BPF_LOAD, DATA_ARG0);
+        emit_branch(&program, BPF_JEQ, 0, ALLOW);
+        emit(&program, BPF_RET, RET_ERRNO | EPERM);
+    }
     emit_socket_check(&program, spec);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        if (!is_used(&program, ends[i].verdict))
+            continue;
         place(&program, ends[i].verdict);
         emit(&program, BPF_RET, ends[i].answer);
     }

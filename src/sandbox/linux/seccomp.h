@@ -30,6 +30,9 @@ struct seccomp_spec {
     bool has_ipc_namespace;       /* without one, System V and POSIX message IPC is refused */
     bool is_root;                 /* no set-group-id files either */
     bool allow_nested_namespaces; /* and the mount calls that they are for */
+    bool asks_names;              /* the guard is asked when a name is to be made */
+    bool asks_facts;              /* and whenever something is to be changed */
+    bool asks_sockets; /* and about Unix sockets, where they are not simply allowed or not */
 };
 
 enum { SECCOMP_MAX = 256 }; /* instructions; jumps are 8 bits wide */

@@ -151,7 +151,7 @@ static struct worker *worker_start(struct file_pool *pool, struct workspace *wor
     worker->helper = file_helper_start(&options, err);
     if (!worker->helper)
         return NULL;
-    worker->stamps = stamps_take(workspace->access); /* now that placeholders are in their places */
+    worker->stamps = stamps_take(workspace->access);
     pool->workers[pool->len++] = worker;
     pool_tick(pool);
     return TAKE_PTR(worker);

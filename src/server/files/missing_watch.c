@@ -12,7 +12,6 @@
 #include "base/strv.h"
 #include "base/sys.h"
 #include "loop/loop.h"
-#include "sandbox/linux/placeholder.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -100,12 +99,12 @@ static int watch_path(struct missing_watch *watch, const char *path, struct err 
     return 0;
 }
 
-/* Also for a link that leads nowhere, but not for what we put there ourselves. */
+/* Also for a link that leads nowhere. */
 static bool is_there(const char *path)
 {
     struct stat st;
 
-    return lstat(path, &st) == 0 && !placeholder_file_is(path);
+    return lstat(path, &st) == 0;
 }
 
 static int watch_all(struct missing_watch *watch, const struct strv *missing, const char *present,

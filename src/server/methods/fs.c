@@ -14,7 +14,6 @@
 #include "base/strv.h"
 #include "files/call.h"
 #include "rpc/rpc.h"
-#include "sandbox/linux/placeholder.h"
 #include "server/call.h"
 #include "server/client.h"
 #include "server/files/file_queue.h"
@@ -81,34 +80,9 @@ void method_fs_set_mode(struct call *call, const struct fs_set_mode_params *para
     file_queue_add(call, &by_helper);
 }
 
-/* To a client without a sandbox the placeholders of others are not there: it would take an empty
- * .git for a repository. */
-static bool is_placeholder(const struct fs_get_metadata_params *params)
-{
-    const char *uri = params->path;
-    enum rpc_code code;
-    struct err err;
-    AUTO_FREE char *path = NULL;
-
-    if (json_is_object(params->sandbox) || strlen(uri) > 3 * PATH_MAX)
-        return false;
-    path = rpc_path_parse(uri, &code, &err);
-    return path && placeholder_file_is(path);
-}
-
-static void metadata_begin(struct file_task *task)
-{
-    if (is_placeholder(task->call->params))
-        call_fail_errno(file_task_end(task), ENOENT);
-    else
-        file_task_send(task);
-}
-
 void method_fs_get_metadata(struct call *call, const struct fs_get_metadata_params *params)
 {
-    const struct file_task task = {.begin = metadata_begin, .done = on_done};
-
-    file_queue_add(call, &task);
+    file_queue_add(call, &by_helper);
 }
 
 void method_fs_canonicalize(struct call *call, const struct fs_canonicalize_params *params)

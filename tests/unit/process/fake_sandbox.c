@@ -112,7 +112,7 @@ const char *layer_name(enum layer layer)
     static const char *const names[LAYER_COUNT] = {
         "user-namespace", "mount-namespace", "pid-namespace",    "ipc-namespace",
         "net-namespace",  "uts-namespace",   "cgroup-namespace", "landlock",
-        "seccomp",        "no-new-privs",    "capabilities",
+        "seccomp",        "no-new-privs",    "capabilities",     "guard",
     };
 
     return names[layer];

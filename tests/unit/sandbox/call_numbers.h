@@ -13,6 +13,18 @@ extern const struct call_number call_numbers_aarch64[];
 
 /* On both architectures. */
 #define CALLS_COMMON(X)                                                                            \
+    X(bind)                                                                                        \
+    X(connect)                                                                                     \
+    X(faccessat)                                                                                   \
+    X(faccessat2)                                                                                  \
+    X(linkat)                                                                                      \
+    X(mkdirat)                                                                                     \
+    X(renameat)                                                                                    \
+    X(renameat2)                                                                                   \
+    X(symlinkat)                                                                                   \
+    X(truncate)                                                                                    \
+    X(umask)                                                                                       \
+    X(unlinkat)                                                                                    \
     X(acct)                                                                                        \
     X(add_key)                                                                                     \
     X(bpf)                                                                                         \
@@ -102,6 +114,13 @@ extern const struct call_number call_numbers_aarch64[];
 
 /* Only on x86_64; aarch64 never had them. */
 #define CALLS_X86_64(X)                                                                            \
+    X(access)                                                                                      \
+    X(link)                                                                                        \
+    X(mkdir)                                                                                       \
+    X(rename)                                                                                      \
+    X(rmdir)                                                                                       \
+    X(symlink)                                                                                     \
+    X(unlink)                                                                                      \
     X(creat)                                                                                       \
     X(mknod)                                                                                       \
     X(open)                                                                                        \

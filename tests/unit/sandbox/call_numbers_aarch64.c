@@ -1,5 +1,6 @@
 /* See call_numbers.h. aarch64 uses the generic table, with the options of its asm/unistd.h. */
 #define __ARCH_WANT_SYS_CLONE3
+#define __ARCH_WANT_RENAMEAT
 #include "call_numbers.h"
 
 #include <asm-generic/unistd.h>

@@ -4,6 +4,7 @@
 #include "base/auto.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "base/str.h"
 
 #include <sched.h>
@@ -54,16 +55,30 @@ static enum network_access case_network(const char *word)
     return str_eq(word, "proxied") ? NETWORK_PROXIED : NETWORK_RESTRICTED;
 }
 
-/* "ACCESS PATH [dir|file|missing]" */
+/* The directories of the case that is loaded, as "children" has them: canonical paths. */
+static struct strv case_dirs;
+
+static void case_list_dirs(const char *dir, struct strv *ret)
+{
+    for (size_t i = 0; i < case_dirs.len; i++) {
+        AUTO_FREE char *parent = path_parent(case_dirs.items[i]);
+
+        if (str_eq(parent, dir))
+            strv_push(ret, path_name(case_dirs.items[i]));
+    }
+}
+
+/* "ACCESS PATH [dir|file|missing [protected]]" */
 static void case_add_entry(struct access_map *map, const char *line, const char *path)
 {
     char access_word[16] = "";
     char kind_word[16] = "dir";
     char where[512] = "";
+    char protected_word[16] = "";
     enum access_kind kind = ACCESS_DIR;
     enum access access;
 
-    sscanf(line, "%15s %511s %15s", access_word, where, kind_word);
+    sscanf(line, "%15s %511s %15s %15s", access_word, where, kind_word, protected_word);
     case_check(access_parse(access_word, &access), path, line);
     if (str_eq(kind_word, "missing"))
         kind = ACCESS_MISSING;
@@ -71,7 +86,8 @@ static void case_add_entry(struct access_map *map, const char *line, const char 
         kind = ACCESS_FILE;
     else
         case_check(str_eq(kind_word, "dir"), path, line);
-    access_map_add(map, where, access, kind, "case");
+    access_map_add(map, where, access, kind, "case")->is_protected =
+        str_eq(protected_word, "protected");
 }
 
 static void case_add_link(struct access_map *map, const char *line, const char *path)
@@ -103,9 +119,10 @@ static void case_load_map(struct access_map *map, const json_t *json, const char
 
 void plan_case_load(struct plan_case *ret, const char *path)
 {
-    static const char *const keys[] = {
-        "about",      "namespaces", "root",   "proc",    "landlock", "arch", "procReadOnly",
-        "restricted", "network",    "nested", "entries", "links",    NULL};
+    static const char *const keys[] = {"about",    "namespaces", "root",         "proc",
+                                       "landlock", "arch",       "procReadOnly", "restricted",
+                                       "network",  "nested",     "entries",      "links",
+                                       "listener", "facts",      "children",     NULL};
     AUTO(buf_done) struct buf text = {0};
     AUTO_JSON json_t *json = NULL;
     const json_t *item;
@@ -124,17 +141,25 @@ void plan_case_load(struct plan_case *ret, const char *path)
     {
         strv_push(&ret->proc_read_only, json_string_value(item));
     }
+    strv_done(&case_dirs);
+    json_array_foreach(json_object_get(json, "children"), i, item)
+    {
+        strv_push(&case_dirs, json_string_value(item));
+    }
     item = json_object_get(json, "landlock");
     ret->host = (struct plan_host){
         .namespaces = case_namespaces(case_word(json, "namespaces", "all")),
         .is_root = case_flag(json, "root", false),
         .has_proc = case_flag(json, "proc", true),
         .landlock = item ? (int)json_integer_value(item) : 7,
+        .has_listener = case_flag(json, "listener", true),
+        .list_dirs = case_list_dirs,
         .arch =
             str_eq(case_word(json, "arch", "x86_64"), "x86_64") ? SECCOMP_X86_64 : SECCOMP_AARCH64,
         .proc_read_only = (const char *const *)strv_view(&ret->proc_read_only),
     };
-    ret->allow_nested_namespaces = case_flag(json, "nested", false);
+    ret->wishes = (case_flag(json, "nested", false) ? PLAN_NESTED_NAMESPACES : 0u) |
+                  (case_flag(json, "facts", true) ? PLAN_FACTS : 0u);
 }
 
 void plan_case_done(struct plan_case *plan_case)

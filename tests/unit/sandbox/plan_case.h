@@ -4,8 +4,11 @@
  *       "namespaces": "all" | "no-user" | "none",          of the host
  *       "root": false, "proc": true, "landlock": 7, "arch": "x86_64" | "aarch64",
  *       "procReadOnly": ["/proc/sys"],
+ *       "listener": true, "children": ["/work/src", "/work/src/a"],    directories that are there
  *       "restricted": true, "network": "restricted" | "proxied" | "enabled", "nested": false,
- *       "entries": ["read /", "write /work", "read /work/.git missing", "deny /work/.env file"],
+ *       "facts": true,
+ *       "entries": ["read /", "write /work", "read /work/.git missing", "deny /work/.env file",
+ *                   "read /work/.codex dir protected"],
  *       "links": ["/bin -> usr/bin"] }
  */
 #pragma once
@@ -16,7 +19,7 @@
 struct plan_case {
     struct access_map map;
     struct plan_host host;
-    bool allow_nested_namespaces;
+    unsigned wishes; /* enum plan_wish */
     struct strv proc_read_only;
 };
 

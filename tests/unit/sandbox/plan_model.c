@@ -60,9 +60,6 @@ static bool host_has(const struct plan_model *model, const char *path)
         if (is_same ? map->entries[i].kind != ACCESS_MISSING : is_above)
             return true;
     }
-    for (size_t i = 0; i < model->plan->placeholders_len; i++)
-        if (str_eq(model->plan->placeholders[i].path, path))
-            return true;
     return is_ours(path) || str_eq(path, "/");
 }
 
@@ -107,10 +104,6 @@ static bool is_dir(const struct plan_model *model, const char *path)
 {
     const struct access_entry *entry = access_map_exact(model->map, path);
 
-    for (size_t i = 0; entry && entry->kind == ACCESS_MISSING && i < model->plan->placeholders_len;
-         i++)
-        if (str_eq(model->plan->placeholders[i].path, path))
-            return model->plan->placeholders[i].kind == PLAN_PLACEHOLDER_DIR;
     return !entry || entry->kind == ACCESS_DIR;
 }
 

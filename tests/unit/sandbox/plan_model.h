@@ -7,8 +7,7 @@
 
 struct plan_model;
 
-/* The host is taken to have what the map says it has, the directories above that, and the
- * placeholders. Both are borrowed. Ends the test (cmocka) when an operation could not be carried
+/* The host is taken to have what the map says it has, and the directories above that. Both are borrowed. Ends the test (cmocka) when an operation could not be carried
  * out. */
 struct plan_model *plan_model_new(const struct plan *plan, const struct access_map *map);
 void plan_model_free(struct plan_model *model);

@@ -91,10 +91,23 @@ static const struct set_id {
     {"fchmodat2", -1, 2}, {"open", 1, 2},     {"openat", 2, 3},
 };
 
+/* What the guard is asked about when names are held or facts are wanted. */
+static const char *const creating[] = {
+    "creat",  "link",     "linkat",    "mkdir",   "mkdirat",   "mknod", "mknodat",
+    "rename", "renameat", "renameat2", "symlink", "symlinkat", NULL,
+};
+
+/* What it is asked about for facts alone. */
+static const char *const changing[] = {
+    "chmod",  "chown",     "fchmodat",     "fchmodat2", "fchownat",    "lchown",
+    "rmdir",  "lsetxattr", "lremovexattr", "setxattr",  "removexattr", "truncate",
+    "unlink", "unlinkat",  "utime",        "utimes",    NULL,
+};
+
 /* What is known of one number; filled in when it is asked for first. */
 struct call {
     const char *name;
-    bool is_never, is_nesting, is_reaching, is_ipc, is_attribute;
+    bool is_never, is_nesting, is_reaching, is_ipc, is_attribute, is_creating, is_changing;
     const struct set_id *set_id;
 };
 
@@ -137,6 +150,8 @@ static const struct call *call_of(enum seccomp_arch arch, int nr)
     call->is_reaching = is_among(call->name, reaching);
     call->is_ipc = is_among(call->name, ipc);
     call->is_attribute = is_among(call->name, attributes);
+    call->is_creating = is_among(call->name, creating);
+    call->is_changing = is_among(call->name, changing);
     call->set_id = find_set_id(call->name);
     return call;
 }
@@ -178,6 +193,41 @@ static bool is_refused_ioctl(const struct seccomp_spec *spec, uint32_t request)
         return true;
     return !spec->has_mount_namespace &&
            (request == 0x40086602 || request == 0x40046602 || request == 0x401c5820);
+}
+
+/* Opens that make a file, or could change one. */
+static bool is_asked_open(const struct seccomp_spec *spec, uint32_t flags)
+{
+    if (flags & O_CREAT)
+        return spec->asks_names || spec->asks_facts;
+    return spec->asks_facts &&
+           ((flags & O_ACCMODE) || (flags & (O_TRUNC | 020000000 /* __O_TMPFILE */)));
+}
+
+/* What would be allowed, but the guard is asked. */
+static bool is_asked(const struct seccomp_spec *spec, const struct call *call, const __u64 *args)
+{
+    const char *name = call->name;
+
+    if (call->is_creating)
+        return spec->asks_names || spec->asks_facts;
+    if (call->is_changing)
+        return spec->asks_facts;
+    if (str_eq(name, "open") || str_eq(name, "openat"))
+        return is_asked_open(spec, (uint32_t)args[str_eq(name, "open") ? 1 : 2]);
+    if (str_eq(name, "umask"))
+        return spec->asks_names;
+    if (str_eq(name, "access"))
+        return spec->asks_facts && (args[1] & 2);
+    if (str_eq(name, "faccessat") || str_eq(name, "faccessat2"))
+        return spec->asks_facts && (args[2] & 2);
+    if (str_eq(name, "utimensat") || str_eq(name, "futimesat"))
+        return spec->asks_facts && args[1];
+    if (str_eq(name, "connect"))
+        return spec->asks_sockets;
+    if (str_eq(name, "bind"))
+        return spec->asks_sockets || (spec->asks_names && spec->sockets == SECCOMP_SOCKETS_UNIX);
+    return false;
 }
 
 static bool is_allowed_socket(const struct seccomp_spec *spec, uint32_t family, uint32_t protocol)
@@ -224,6 +274,10 @@ static uint32_t verdict_by_name(const struct seccomp_spec *spec, const char *nam
         return refuse_if(!spec->has_pid_namespace && args[0] != 0);
     if (str_eq(name, "ioctl"))
         return refuse_if(is_refused_ioctl(spec, args[1]));
+    if (str_eq(name, "socket") && spec->asks_sockets && args[0] == AF_UNIX &&
+        spec->sockets != SECCOMP_SOCKETS_UNIX)
+        return (args[1] & 0xf) == SOCK_STREAM || (args[1] & 0xf) == SOCK_SEQPACKET ? ALLOWED
+                                                                                   : ASKED;
     if (str_eq(name, "socket"))
         return refuse_if(!is_allowed_socket(spec, args[0], args[2]));
     if (str_eq(name, "socketpair"))
@@ -248,5 +302,7 @@ uint32_t reference_verdict(const struct seccomp_spec *spec, const struct seccomp
         (call->is_ipc && !spec->has_ipc_namespace) ||
         (call->is_attribute && !spec->has_mount_namespace))
         return REFUSED;
+    if (is_asked(spec, call, data->args))
+        return ASKED;
     return *call->name ? verdict_by_name(spec, call->name, args) : ALLOWED;
 }

@@ -13,7 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-enum { SPECS = 96 };
+enum { SPECS = 96 * 8 };
 
 #define HIGH 0xdeadbeef00000000ull /* what a 64-bit register may hold above a 32-bit argument */
 
@@ -27,11 +27,14 @@ static struct seccomp_spec spec_make(enum seccomp_arch arch, unsigned variant)
     return (struct seccomp_spec){
         .arch = arch,
         .sockets = (enum seccomp_sockets)(variant / 16 % 3),
-        .is_root = variant / 48,
+        .is_root = variant / 48 % 2,
         .has_pid_namespace = variant & 1,
         .has_mount_namespace = variant & 2,
         .has_ipc_namespace = variant & 4,
         .allow_nested_namespaces = variant & 8,
+        .asks_names = variant / 96 & 1,
+        .asks_facts = variant / 96 & 2,
+        .asks_sockets = (variant / 96 & 4) && variant / 16 % 3 == SECCOMP_SOCKETS_INTERNET,
     };
 }
 
@@ -56,6 +59,8 @@ static void each_filter(void (*check)(const struct filter *))
              variant++) {
             struct filter filter;
 
+            if (variant >= 96 && variant % 5) /* some of each kind */
+                continue;
             filter_init(&filter, (enum seccomp_arch)arch, variant);
             check(&filter);
         }
@@ -70,12 +75,13 @@ static void check_call(const struct filter *filter, const struct seccomp_data *d
     if (verdict == wanted)
         return;
     fail_msg("%s, root %d, sockets %d, pid namespace %d, mount namespace %d, ipc namespace %d, "
-             "nesting %d: "
+             "nesting %d, asks about names %d, facts %d, sockets %d: "
              "call %d %s(%#llx, "
              "%#llx, %#llx) of %#x: verdict %#x, not %#x",
              reference_arch_names[filter->spec.arch], filter->spec.is_root, filter->spec.sockets,
              filter->spec.has_pid_namespace, filter->spec.has_mount_namespace,
-             filter->spec.has_ipc_namespace, filter->spec.allow_nested_namespaces, data->nr,
+             filter->spec.has_ipc_namespace, filter->spec.allow_nested_namespaces,
+             filter->spec.asks_names, filter->spec.asks_facts, filter->spec.asks_sockets, data->nr,
              reference_name(filter->spec.arch, data->nr), (unsigned long long)data->args[0],
              (unsigned long long)data->args[1], (unsigned long long)data->args[2], data->arch,
              verdict, wanted);
@@ -158,10 +164,11 @@ static void check_socket_arguments(const struct filter *filter)
         for (unsigned protocol = 0; protocol < 32; protocol++) {
             for (int high = 0; high < 2; high++) {
                 uint64_t garbage = high ? HIGH : 0;
+                unsigned type = (protocol % 11) | (protocol % 2 ? SOCK_CLOEXEC : 0);
                 struct seccomp_data data = {
                     .nr = nr,
                     .arch = reference_audit_arch[filter->spec.arch],
-                    .args = {family | garbage, SOCK_STREAM | garbage, protocol | garbage}};
+                    .args = {family | garbage, type | garbage, protocol | garbage}};
 
                 check_call(filter, &data);
             }

@@ -1,0 +1,53 @@
+/* The guard (src/guard) as its host sees it: one process for all sandboxes of this one, started with
+ * the first command that wants it, and a channel for each command, over which facts come.
+ *
+ *     guard_channel_new()      two ends: one stays here, a copy of it goes to the launcher
+ *     guard_channel_attach()   the other end, and the map, go to the guard
+ *     guard_channel_next()     what it tells
+ *     guard_channel_free()
+ */
+#pragma once
+
+#include "base/err.h"
+#include "guard/guard_format.h"
+
+#include <stdbool.h>
+
+/* Where the guard's program is: beside the launcher, or as base/program.h finds programs. The caller
+ * frees. NULL when there is none. */
+char *guard_link_program(const char *launcher);
+
+/* A sandbox is there that may need the guard; it is no more. With the last one the guard ends;
+ * guard_link_reap() waits for that (a moment at most). */
+void guard_link_join(void);
+void guard_link_leave(void);
+void guard_link_reap(void);
+
+struct guard_channel;
+
+struct guard_channel *guard_channel_new(struct err *err); /* NULL on failure */
+void guard_channel_free(struct guard_channel *channel);   /* NULL is fine */
+
+/* Readable when guard_channel_next() may have something. */
+int guard_channel_fd(const struct guard_channel *channel);
+
+struct guard_start {
+    const char *program;   /* guard_link_program() */
+    int map;               /* sealed memory in the guard's format */
+    bool dies_with_thread; /* the kernel kills the guard with the thread that starts it */
+};
+
+/* Hands the command over to the guard, which is started if there is none or the last has died. */
+int guard_channel_attach(struct guard_channel *channel, const struct guard_start *start,
+                         struct err *err);
+
+/* The next fact, DENIED or MORE; NULL when there is none for now. Its strings are NUL-terminated, two
+ * of them; good until the next call. */
+const struct guard_fact *guard_channel_next(struct guard_channel *channel);
+
+/* The command is over: takes in what was told of it. What is counted is told at the end of its last
+ * process, for which this waits if something was counted (100 ms at most). */
+void guard_channel_finish(struct guard_channel *channel);
+
+/* The guard let go of the command without a word, so it has died. */
+bool guard_channel_is_broken(const struct guard_channel *channel);

@@ -1,0 +1,17 @@
+/* What a command must not change whatever its profile says, because Cordon runs or believes it later,
+ * outside of every sandbox. Looks at the host's files. */
+#pragma once
+
+#include "policy/access.h"
+
+/* Makes each of the NULL-terminated `paths`, and what it leads to, read-only where the sorted map
+ * makes it writable; NULL is none. A path of NULL ends the list. */
+void own_paths_protect(struct access_map *map, const char *const *paths);
+
+/* The same for the running program, and every one that it starts. */
+void own_paths_protect_programs(struct access_map *map);
+
+/* At last: an entry narrower than write, for a name that is missing together with its directory,
+ * becomes one for the topmost missing name, which can be kept from being made, and
+ * the directory of such a name has an entry. Sorts the map. */
+void own_paths_trim(struct access_map *map);
