@@ -48,15 +48,16 @@ static unsigned few(const struct bench *bench, unsigned count)
     return bench_is_quick(bench) ? count / QUICK_SHARE : count;
 }
 
-/* The folder in which the calls are made, with the file that they open. The caller frees. */
-static char *make_place(const struct bench *bench, unsigned number)
+/* A new folder, in which calls are made, with the file that they open. The caller frees. */
+static char *make_place(const struct bench *bench)
 {
-    AUTO_FREE char *name = alloc_strf("calls%u", number);
+    static unsigned count;
+    AUTO_FREE char *name = alloc_strf("calls%u", count++);
     char *folder = path_join(bench->ws, name);
     AUTO_FREE char *file = path_join(folder, "there");
     AUTO_CLOSE int fd = -1;
 
-    if (mkdir(folder, 0755) && errno != EEXIST)
+    if (mkdir(folder, 0755))
         bench_fail("%s: cannot be made", folder);
     fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0)
@@ -104,8 +105,8 @@ static const struct kind {
     double target; /* us, on one processor; 0: none */
 } kinds[] = {
     {"open", "open for writing, close", 10000, 4},
-    {"folder", "mkdir, rmdir", 500, 0}, /* an rmdir can take milliseconds by itself */
-    {"file", "new file, close, unlink", 5000, 0},
+    {"folder", "mkdir", 2000, 0},
+    {"file", "open of a new file, close", 5000, 0},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -114,7 +115,7 @@ static void time_calls(const struct bench *bench, enum way way, const struct kin
                        struct sample *sample)
 {
     static struct call_times times;
-    AUTO_FREE char *folder = make_place(bench, 0);
+    AUTO_FREE char *folder = make_place(bench);
     AUTO_FREE char *count = alloc_strf("%u", few(bench, kind->rounds));
     const char *argv[WAY_ARGS_MAX];
     int out[2];
@@ -264,7 +265,7 @@ static void crowd_start(const struct bench *bench, struct sandbox *sandbox, stru
     AUTO_FREE char *count = alloc_strf("%u", crowd->rounds);
 
     for (unsigned i = 0; i < crowd->len; i++) {
-        AUTO_FREE char *folder = make_place(bench, i);
+        AUTO_FREE char *folder = make_place(bench);
         int in[2];
         int out[2];
 

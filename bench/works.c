@@ -10,6 +10,7 @@
 #include "base/path.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -298,17 +299,26 @@ const struct work works[] = {
 
 const size_t works_len = sizeof works / sizeof *works;
 
+static void move_aside(const struct bench *bench, const char *name)
+{
+    static unsigned count;
+    AUTO_FREE char *from = place(bench, name);
+    AUTO_FREE char *aside = alloc_strf("aside%u", count++);
+    AUTO_FREE char *to = material(bench, aside);
+
+    if (rename(from, to))
+        bench_fail("%s: cannot be moved", from);
+}
+
 void work_undo(const struct bench *bench, const struct work *work)
 {
-    AUTO_FREE char *left = work->leaves ? place(bench, work->leaves) : NULL;
-    AUTO_FREE char *also = work->also ? place(bench, work->also) : NULL;
     AUTO_CLOSE int ws = open(bench->ws, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    if (!left)
+    if (!work->leaves)
         return;
-    bench_remove(left);
-    if (also)
-        bench_remove(also);
+    move_aside(bench, work->leaves);
+    if (work->also)
+        move_aside(bench, work->also);
     if (ws < 0 || syncfs(ws))
         bench_fail("%s: cannot be written to the disk", bench->ws);
 }

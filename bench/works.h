@@ -19,5 +19,7 @@ struct work {
 extern const struct work works[];
 extern const size_t works_len;
 
-/* Everything as it was before the work was done; nothing of it is still being written to the disk. */
+/* Moves aside what the work has made, and waits until all is on the disk. Nothing is removed before the
+ * end: ext4 keeps inodes that were just removed from being used again, and looks for others at
+ * length. */
 void work_undo(const struct bench *bench, const struct work *work);

@@ -247,3 +247,22 @@ bool folder_refuses(const struct command *command, struct place *place, int *ret
     }
     return false;
 }
+
+bool folder_refuses_name(const struct command *command, const char *name)
+{
+    static const char *const parts[] = {"HEAD", "objects", "refs", "commondir"};
+
+    for (uint32_t i = 0; i < command->held_names_len; i++) {
+        const struct held_name *held = &command->held_names[i];
+        const char *path = map_path(&command->map, held->entry);
+
+        if (is_name(&command->folders[held->folder], name, strrchr(path, '/') + 1))
+            return true;
+    }
+    for (uint32_t i = 0; i < command->folders_len; i++)
+        for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+            if (command->folders[i].entry != GUARD_NO_ENTRY &&
+                is_name(&command->folders[i], name, parts[k]))
+                return true;
+    return false;
+}

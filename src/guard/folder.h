@@ -15,3 +15,6 @@ bool folder_is_guarded(const struct command *command, const char *path);
 /* Nothing may be created under this name. `ret_entry` is the entry that says so. The place may be
  * locked by this, until it is done. */
 bool folder_refuses(const struct command *command, struct place *place, int *ret_entry);
+
+/* The same for a name in whatever directory: none that is refused anywhere passes. */
+bool folder_refuses_name(const struct command *command, const char *name);

@@ -58,7 +58,7 @@ struct fact_count {
     char *path;      /* of the directory; "": all others */
 };
 
-enum { FACT_COUNTS_MAX = 32 };
+enum { FACT_COUNTS_MAX = 32, CHILDREN_MAX = 32 };
 
 struct facts {
     uint32_t told;
@@ -83,6 +83,8 @@ struct command {
     uint32_t mounts_len;
     struct mask masks[MASKS_MAX];
     struct facts facts;
+    uint64_t map_hash;            /* 0: not looked at yet */
+    pid_t children[CHILDREN_MAX]; /* of the guard, which answer its calls that take long; 0: none */
     /* for the wake-up: calls since `window_ns` */
     uint32_t calls;
     bool is_sync;

@@ -49,6 +49,8 @@ enum guard_entry_flag {
     GUARD_ENTRY_ROOT = 1,
     /* Missing, and narrower than what is around it: nothing may be created at this path. */
     GUARD_ENTRY_HELD_NAME = 2,
+    /* Unix sockets at and below it may be connected to. */
+    GUARD_ENTRY_SOCKETS = 4,
 };
 
 struct guard_entry {

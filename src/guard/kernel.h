@@ -82,3 +82,34 @@ _Static_assert(sizeof(struct k_statx) == 256, "statx(2)");
 /* System call numbers that are the same on every architecture. */
 #define K_SYS_PIDFD_OPEN 434
 #define K_SYS_PIDFD_GETFD 438
+#define K_SYS_LANDLOCK_CREATE_RULESET 444
+#define K_SYS_LANDLOCK_ADD_RULE 445
+#define K_SYS_LANDLOCK_RESTRICT_SELF 446
+
+/* linux/pidfd.h: O_EXCL, Linux 6.9 */
+#define K_PIDFD_THREAD 0200u
+
+/* linux/un.h: the file that a Unix socket is bound to, as an O_PATH descriptor. For those who have
+ * CAP_NET_ADMIN over the socket's network, as the owner of its user namespace has. */
+#define K_SIOCUNIXFILE 0x89e0u
+
+/* linux/netlink.h */
+struct k_sockaddr_nl {
+    uint16_t family;
+    uint16_t padding;
+    uint32_t port;
+    uint32_t groups;
+};
+
+/* linux/landlock.h */
+#define K_LANDLOCK_RULE_PATH_BENEATH 1
+#define K_LANDLOCK_MAKE_SOCK (1u << 9)
+
+struct k_landlock_ruleset {
+    uint64_t handled_files;
+};
+
+struct k_landlock_path_beneath {
+    uint64_t allowed;
+    int32_t dir;
+} __attribute__((packed));

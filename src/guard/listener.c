@@ -6,6 +6,8 @@
 #include "guard/listener.h"
 
 #include "base/auto.h"
+#include "guard/bind.h"
+#include "guard/child.h"
 #include "guard/facts.h"
 #include "guard/folder.h"
 #include "guard/judge.h"
@@ -73,6 +75,8 @@ struct command *command_new(int channel, int map)
 
 void command_free(struct command *command)
 {
+    children_end(command);
+    bind_forget(command);
     folders_close(command);
     if (command->listener >= 0)
         close(command->listener);

@@ -178,7 +178,7 @@ static bool open_short(const struct request *request, const char *what, const ch
 
     snprintf(whole, sizeof whole, "/proc/%d/%s/%s", (int)request->thread, *what ? what : "root",
              path);
-    ret->dir = open(whole, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    ret->dir = openat(AT_FDCWD, whole, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (ret->dir < 0)
         return false;
     for (uint32_t i = 0; identify(ret->dir, &ret->identity) && i < command->mounts_len; i++)

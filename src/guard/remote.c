@@ -1,9 +1,17 @@
 /* See remote.h. */
 #include "guard/remote.h"
 
+#include "base/auto.h"
+#include "guard/kernel.h"
+
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 enum { PAGE = 4096 };
 
@@ -45,4 +53,35 @@ int remote_text(pid_t thread, uint64_t address, char *ret, size_t size)
         len += (size_t)got;
     }
     return -ENAMETOOLONG;
+}
+
+long remote_status(pid_t thread, const char *key, int base)
+{
+    char path[64], text[1024];
+    const char *found;
+    ssize_t len;
+    AUTO_CLOSE int fd = -1;
+
+    snprintf(path, sizeof path, "/proc/%d/status", (int)thread);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    len = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (len <= 0)
+        return -1;
+    text[len] = '\0';
+    found = strstr(text, key);
+    return found ? strtol(found + strlen(key), NULL, base) : -1;
+}
+
+/* Before Linux 6.9 there are descriptors of whole processes alone. A thread that has a table of its
+ * own (CLONE_FILES taken back) would be answered from its leader's then: a socket of the same
+ * sandbox, but another one. */
+int remote_fd(pid_t thread, int fd)
+{
+    AUTO_CLOSE int pidfd = (int)syscall(K_SYS_PIDFD_OPEN, thread, K_PIDFD_THREAD);
+    int copy;
+
+    if (pidfd < 0 && errno == EINVAL)
+        pidfd = (int)syscall(K_SYS_PIDFD_OPEN, remote_status(thread, "\nTgid:", 10), 0);
+    copy = pidfd < 0 ? -1 : (int)syscall(K_SYS_PIDFD_GETFD, pidfd, fd, 0);
+    return copy < 0 ? -errno : copy;
 }

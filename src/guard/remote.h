@@ -1,4 +1,4 @@
-/* Memory of the caller. */
+/* What the caller has: its memory, its descriptors. */
 #pragma once
 
 #include <stddef.h>
@@ -11,3 +11,9 @@ int remote_text(pid_t thread, uint64_t address, char *ret, size_t size);
 
 /* Just `len` bytes: 0 or a negative errno. */
 int remote_bytes(pid_t thread, uint64_t address, void *ret, size_t len);
+
+/* A number that /proc/THREAD/status has behind `key` ("Tgid:"), of this base; -1. */
+long remote_status(pid_t thread, const char *key, int base);
+
+/* A copy of its descriptor `fd`, for the same open file, or a negative errno. */
+int remote_fd(pid_t thread, int fd);

@@ -1,9 +1,371 @@
-/* See socket.h. */
+/* See socket.h.
+ *
+ * No connect is ever let go on: the kernel would read the address again, and another thread may have
+ * put another socket under the number. Instead the guard takes a copy of the caller's socket and
+ * connects that. A socket stays in the network that it was made in, so addresses and abstract names
+ * mean what they mean for the command. A path is another matter: it leads to a socket of whatever
+ * network. It is looked up in the command's view, what is found there is pinned by a descriptor,
+ * judged, and connected to by that descriptor, so it is the very file that was judged.
+ *
+ * Free are sockets that a command with the same map has bound, and those that the map allows. (The
+ * sockets of the host's own ssh-agent, tmux or X11 lie in /tmp, where the command may write, too.)
+ *
+ * The server sees the guard's process as its peer (SO_PEERCRED), which is of the same user.
+ *
+ * The guard must not wait, for anybody. So the socket is made non-blocking for a moment, and as
+ * another thread may undo that, or make closing it wait (SO_LINGER), a timer interrupts whatever
+ * waits. What has to wait goes on in a child. */
 #include "guard/socket.h"
 
+#include "base/auto.h"
+#include "base/sys.h"
+#include "guard/bind.h"
+#include "guard/child.h"
+#include "guard/facts.h"
+#include "guard/place.h"
+#include "guard/remote.h"
+
+#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum {
+    LINKS_MAX = 40,
+    INTERRUPT_MS = 20,        /* in the guard */
+    CHILD_INTERRUPT_MS = 1000 /* in a child, which looks then whether it is still waited for */
+};
+
+/* --- addresses --- */
+
+const char *address_path(const struct address *address)
+{
+    size_t start = offsetof(struct sockaddr_un, sun_path);
+
+    if (address->len <= start || address->len > sizeof address->local ||
+        address->any.sa_family != AF_UNIX || !address->bytes[start])
+        return NULL;
+    return address->bytes + start;
+}
+
+/* IPv6 can spell an IPv4 address, too. */
+static bool is_own(const struct address *address)
+{
+    const struct in6_addr *ip6 = &address->ip6.sin6_addr;
+    uint32_t ip4;
+
+    if (address->any.sa_family == AF_INET)
+        ip4 = ntohl(address->ip4.sin_addr.s_addr);
+    else if (!IN6_IS_ADDR_V4MAPPED(ip6))
+        return IN6_IS_ADDR_LOOPBACK(ip6) || IN6_IS_ADDR_UNSPECIFIED(ip6);
+    else
+        ip4 = (uint32_t)ip6->s6_addr[12] << 24 | ip6->s6_addr[13];
+    return ip4 >> 24 == 127 || ip4 == 0;
+}
+
+bool address_format_remote(const struct address *address, char *ret, size_t size)
+{
+    bool is_ip6 = address->any.sa_family == AF_INET6;
+    const void *ip = is_ip6 ? (const void *)&address->ip6.sin6_addr : &address->ip4.sin_addr;
+    char text[INET6_ADDRSTRLEN];
+    in_port_t port = is_ip6 ? address->ip6.sin6_port : address->ip4.sin_port;
+
+    if (!(is_ip6 && address->len >= offsetof(struct sockaddr_in6, sin6_scope_id)) &&
+        !(address->any.sa_family == AF_INET && address->len >= sizeof address->ip4))
+        return false;
+    if (is_own(address) || !port || !inet_ntop(address->any.sa_family, ip, text, sizeof text))
+        return false;
+    snprintf(ret, size, is_ip6 ? "[%s]:%u" : "%s:%u", text, ntohs(port));
+    return true;
+}
+
+static int address_read(const struct request *request, struct address *ret)
+{
+    int len = (int)request_argument(request, 2);
+    int error;
+
+    memset(ret, 0, sizeof *ret);
+    if (len < 0 || len > (int)sizeof(struct sockaddr_storage))
+        return -EINVAL;
+    ret->len = (socklen_t)len;
+    error =
+        len ? remote_bytes(request->thread, request_argument(request, 1), ret->bytes, (size_t)len)
+            : 0;
+    return error;
+}
+
+/* --- connecting a copy --- */
+
+static uint64_t timeout_of(int copy)
+{
+    struct timeval timeout = {0};
+    socklen_t len = sizeof timeout;
+
+    if (getsockopt(copy, SOL_SOCKET, SO_SNDTIMEO, &timeout, &len))
+        return 0;
+    return (uint64_t)timeout.tv_sec * 1000000000u + (uint64_t)timeout.tv_usec * 1000;
+}
+
+/* In a child. A timeout of the socket's own counts from the beginning, not from the interruption. */
+static void connect_patiently(const struct request *request, int copy,
+                              const struct address *address)
+{
+    const uint64_t timeout = timeout_of(copy);
+    const uint64_t start = now_ns();
+    struct k_seccomp_notif_resp response = {.id = request->notif->id};
+
+    child_interrupt_every(CHILD_INTERRUPT_MS);
+    while (connect(copy, &address->any, address->len)) {
+        response.error = -errno;
+        if (errno != EINTR)
+            break;
+        if (!request_is_valid(request))
+            return;
+        if (timeout && now_ns() - start >= timeout) {
+            response.error = address->any.sa_family == AF_UNIX ? -EAGAIN : -EINPROGRESS;
+            break;
+        }
+        response.error = 0;
+    }
+    ioctl(request->command->listener, (int)K_SECCOMP_IOCTL_NOTIF_SEND, &response);
+}
+
+/* `pin`: what the address leads to through /proc/self/fd; -1. */
+static struct answer connect_later(const struct request *request, int copy,
+                                   const struct address *address, int pin)
+{
+    pid_t child;
+
+    if (!child_has_room(request))
+        return answer_error(EAGAIN);
+    child = child_fork((int[]){copy, pin, request->command->listener}, 3);
+    if (child == 0) {
+        connect_patiently(request, copy, address);
+        _exit(0);
+    }
+    if (child < 0)
+        return answer_error(EAGAIN);
+    child_remember(request, child);
+    return (struct answer){.kind = ANSWER_LATER};
+}
+
+/* On this machine a connection stands at once, but the first answer does not know yet. */
+static int try_connect(int copy, const struct address *address)
+{
+    if (connect(copy, &address->any, address->len) == 0)
+        return 0;
+    if (errno != EINPROGRESS)
+        return errno;
+    return connect(copy, &address->any, address->len) ? errno : 0;
+}
+
+static struct answer connect_copy(const struct request *request, int copy,
+                                  const struct address *address, int pin)
+{
+    int flags = fcntl(copy, F_GETFL);
+    int error;
+
+    if (flags < 0)
+        return answer_error(errno);
+    if (!request_is_valid(request))
+        return answer_error(EINTR);
+    if (flags & O_NONBLOCK) {
+        error = connect(copy, &address->any, address->len) ? errno : 0;
+        return error ? answer_error(error) : answer_value(0);
+    }
+    fcntl(copy, F_SETFL, flags | O_NONBLOCK);
+    error = try_connect(copy, address);
+    fcntl(copy, F_SETFL, flags);
+    if (error == EINPROGRESS || error == EALREADY || error == EAGAIN || error == EINTR)
+        return connect_later(request, copy, address, pin);
+    return error ? answer_error(error) : answer_value(0);
+}
+
+/* --- Unix sockets by path --- */
+
+/* In a directory like /tmp nobody follows another user's link (fs.protected_symlinks); here it would
+ * be us who does. */
+static bool is_strangers(const struct place *place, const struct stat *st)
+{
+    struct stat dir;
+
+    return fstat(place->dir, &dir) ||
+           ((dir.st_mode & S_ISVTX) && (dir.st_mode & 022) && st->st_uid != geteuid());
+}
+
+/* The error of a path that leads to no place. */
+static int error_of(const struct request *request, const char *text)
+{
+    const struct sys_open_how how = {
+        .flags = O_PATH | O_CLOEXEC,
+        .resolve = SYS_RESOLVE_NO_MAGICLINKS | (*text == '/' ? SYS_RESOLVE_IN_ROOT : 0),
+    };
+    char base[64];
+    AUTO_CLOSE int dir = -1;
+    AUTO_CLOSE int found = -1;
+
+    snprintf(base, sizeof base, "/proc/%d/%s", (int)request->thread, *text == '/' ? "root" : "cwd");
+    dir = open(base, O_PATH | O_CLOEXEC);
+    if (dir < 0)
+        return EACCES;
+    found = sys_openat2(dir, text, &how);
+    return found < 0 ? errno : ECONNREFUSED; /* a directory; a file through what we do not follow */
+}
+
+/* Pins what the path leads to for the caller. A negative errno when it leads nowhere. */
+static int find_file(const struct request *request, const char *text, struct stat *ret)
+{
+    AUTO(place_done) struct place place = {.dir = -1, .lock = -1};
+    int fd = place_descriptor(request, text);
+
+    if (fd >= 0)
+        return fstat(fd, ret) ? -EACCES : fd;
+    if (!place_find(request, AT_FDCWD, text, &place))
+        return -error_of(request, text);
+    for (int i = 0; i < LINKS_MAX; i++) {
+        fd = openat(place.dir, place.name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+            return -errno;
+        if (fstat(fd, ret) == 0 && !S_ISLNK(ret->st_mode))
+            return fd;
+        close(fd);
+        if (is_strangers(&place, ret))
+            return -EACCES;
+        if (!place_follow(request, &place))
+            return -ENOENT;
+    }
+    return -ELOOP;
+}
+
+static struct answer refuse(const struct request *request, const char *path, int entry)
+{
+    facts_tell(request, &(struct fact){.operation = GUARD_OP_CONNECT,
+                                       .path = path,
+                                       .entry = entry,
+                                       .error = EACCES,
+                                       .is_socket = true});
+    return answer_error(EACCES);
+}
+
+static struct answer connect_path(const struct request *request, int copy,
+                                  const struct address *address)
+{
+    struct command *command = request->command;
+    struct address pinned = {.local = {.sun_family = AF_UNIX}, .len = sizeof pinned.local};
+    char path[PATH_MAX];
+    struct identity identity;
+    struct stat st;
+    ssize_t len;
+    int entry;
+    AUTO_CLOSE int pin = find_file(request, address_path(address), &st);
+
+    if (pin < 0)
+        return answer_error(-pin);
+    snprintf(pinned.local.sun_path, sizeof pinned.local.sun_path, "/proc/self/fd/%d", pin);
+    len = readlink(pinned.local.sun_path, path, sizeof path - 1);
+    if (!S_ISSOCK(st.st_mode)) /* the kernel has an error for each case */
+        return connect_copy(request, copy, &pinned, pin);
+    if (len <= 0 || path[0] != '/' || !identify(pin, &identity))
+        return answer_error(EACCES);
+    path[len] = '\0';
+    entry = map_find(&command->map, path);
+    if (!(entry != GUARD_NO_ENTRY && command->map.entries[entry].flags & GUARD_ENTRY_SOCKETS) &&
+        !bind_is_known(command, &identity))
+        return refuse(request, path, entry);
+    return connect_copy(request, copy, &pinned, pin);
+}
+
+/* --- the calls --- */
+
+static void tell_unreachable(const struct request *request, const struct address *address,
+                             int error)
+{
+    char text[INET6_ADDRSTRLEN + 16];
+
+    if (error != ENETUNREACH && error != EHOSTUNREACH && error != EADDRNOTAVAIL && error != EACCES)
+        return;
+    if (address_format_remote(address, text, sizeof text))
+        facts_tell(request, &(struct fact){.operation = GUARD_OP_CONNECT,
+                                           .path = text,
+                                           .entry = GUARD_NO_ENTRY,
+                                           .error = error});
+}
+
+static struct answer connect_call(const struct request *request, int copy, int domain,
+                                  const struct address *address)
+{
+    const struct k_sockaddr_nl *netlink = (const void *)address->bytes;
+    struct answer answer;
+
+    if (domain == AF_UNIX && address_path(address))
+        return connect_path(request, copy, address);
+    /* Needs a capability that we, the owner of the command's user namespace, seem to have. */
+    if (domain == AF_NETLINK && address->len >= sizeof *netlink &&
+        (netlink->port || netlink->groups))
+        return answer_error(EPERM);
+    answer = connect_copy(request, copy, address, -1);
+    if (answer.kind == ANSWER_ERROR)
+        tell_unreachable(request, address, answer.number);
+    return answer;
+}
+
+/* A bind without a path is the kernel's: what another thread could make of it, the kernel refuses
+ * where it has to. */
+static struct answer bind_call(const struct request *request, int copy, int domain,
+                               const struct address *address)
+{
+    if (domain == AF_UNIX && address_path(address))
+        return bind_path(request, copy, address);
+    if (!(request->command->map.header->flags & GUARD_MAP_NO_LANDLOCK))
+        return answer_continue();
+    return bind(copy, &address->any, address->len) ? answer_error(errno) : answer_value(0);
+}
+
+static struct answer handle(const struct request *request)
+{
+    AUTO_CLOSE int copy = remote_fd(request->thread, (int)request_argument(request, 0));
+    int domain = 0;
+    socklen_t len = sizeof domain;
+    struct address address;
+    int error;
+
+    if (copy < 0)
+        return answer_error(copy == -EBADF || copy == -EMFILE ? -copy : EACCES);
+    error = address_read(request, &address);
+    if (error)
+        return answer_error(-error);
+    if (getsockopt(copy, SOL_SOCKET, SO_DOMAIN, &domain, &len))
+        return answer_error(errno);
+    if (request->call->kind == CALL_CONNECT)
+        return connect_call(request, copy, domain, &address);
+    return bind_call(request, copy, domain, &address);
+}
+
+/* The address of a datagram comes with sendmsg(2), in memory: nobody can look at it and be sure. */
+static struct answer refuse_socket(const struct request *request)
+{
+    facts_tell(request, &(struct fact){.operation = GUARD_OP_CONNECT,
+                                       .path = "datagram",
+                                       .entry = GUARD_NO_ENTRY,
+                                       .error = EPERM,
+                                       .is_socket = true});
+    return answer_error(EPERM);
+}
 
 struct answer socket_call(const struct request *request)
 {
-    return answer_error(request->call->kind == CALL_SOCKET ? EPERM : EACCES);
+    struct answer answer;
+
+    if (request->call->kind == CALL_SOCKET)
+        return refuse_socket(request);
+    child_interrupt_every(INTERRUPT_MS);
+    answer = handle(request);
+    child_interrupt_every(0);
+    return answer;
 }

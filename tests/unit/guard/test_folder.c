@@ -187,6 +187,17 @@ static void test_two_guards_do_not_make_one_together(void **state)
     assert_int_equal(refused_in(scene, ".", "refs"), -1);
 }
 
+static void test_a_name_that_is_held_anywhere_is_known_without_its_directory(void **state)
+{
+    const struct command *command = &((struct scene *)*state)->command;
+
+    assert_true(folder_refuses_name(command, ".git"));
+    assert_true(folder_refuses_name(command, ".CODEX"));
+    assert_true(folder_refuses_name(command, "secret"));
+    assert_true(folder_refuses_name(command, "objects"));
+    assert_false(folder_refuses_name(command, "agent.sock"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +213,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_two_guards_do_not_make_one_together, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_a_name_that_is_held_anywhere_is_known_without_its_directory, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
