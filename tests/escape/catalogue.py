@@ -18,13 +18,14 @@ class Attack:
     unheld: str  # why it is not claimed without namespaces; "" when it is
     silent: bool  # the command tried need not say "@start"
     needs_host: bool  # the scene takes capabilities of the host or a namespace to set
+    on_guard: bool  # on what only a whole sandbox has: plays nowhere else
 
 
 ATTACKS = {}
 
 
 def attack(*, holes=(), users=("root", "user"), private_tmp=False, refusal_holds=False, unheld="",
-           silent=False, needs_host=False, machine=None):
+           silent=False, needs_host=False, machine=None, on_guard=False):
     """`machine`: the only one on which the attack exists."""
     def register(play):
         if machine not in (None, os.uname().machine):
@@ -33,7 +34,7 @@ def attack(*, holes=(), users=("root", "user"), private_tmp=False, refusal_holds
         name = f"{area}/{play.__name__.replace('_', '-').strip('-')}"
         assert name not in ATTACKS, f"two attacks are called {name}"
         ATTACKS[name] = Attack(name, play, tuple(holes), tuple(users), private_tmp, refusal_holds,
-                               unheld, silent, needs_host)
+                               unheld, silent, needs_host, on_guard)
         return play
 
     return register

@@ -27,6 +27,7 @@ BUILD = Path(os.environ.get("CORDON_BUILD", Path(__file__).parents[2] / "build")
 CORDON = BUILD / "src/cli/cordon"
 LAUNCHER = BUILD / "src/sandbox/launcher/cordon-linux-sandbox"
 WAIT = 20  # seconds for anything that must happen
+TRIES = int(os.environ.get("CORDON_TRIES", "1500"))  # of each race; a million takes half an hour
 
 
 class Unavailable(Exception):
@@ -132,6 +133,7 @@ class Stage:
         self.inside = inside  # False: the attack runs bare
         self.tools = Path(tools)
         self.flags = list(flags)  # for every `cordon run`
+        self.tries = TRIES
         self.helper = False  # inside by the launcher's own flags in place of `cordon run`
         self.cleanup = contextlib.ExitStack()
         self.runs = []

@@ -27,6 +27,9 @@ extern const struct attack namespace_attacks[];
 extern const struct attack kernel_attacks[];
 extern const struct attack terminal_attacks[];
 extern const struct attack resource_attacks[];
+extern const struct attack name_attacks[];
+extern const struct attack race_attacks[];
+extern const struct attack guard_attacks[];
 
 int won(const char *fmt, ...) __attribute__((format(printf, 1, 2)));  /* returns 0 */
 int lost(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* with errno; returns 1 */

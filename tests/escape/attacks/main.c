@@ -14,6 +14,7 @@
 static const struct attack *const tables[] = {
     file_attacks,    mount_attacks,     network_attacks, ring_attacks,     ipc_attacks,
     process_attacks, namespace_attacks, kernel_attacks,  terminal_attacks, resource_attacks,
+    name_attacks,    race_attacks,      guard_attacks,
 };
 
 int won(const char *fmt, ...)
