@@ -287,7 +287,9 @@ static struct answer perform_make(const struct request *request)
         return answer;
     if (call->kind == CALL_MKDIR)
         return result(mkdirat(place.dir, place.name, mode));
-    /* A device needs a privilege that we do not have either. */
+    /* A device needs a privilege, unless it is none (a whiteout, 0:0). */
+    if ((S_ISCHR(mode) || S_ISBLK(mode)) && request_argument(request, call->mode + 1))
+        return answer_error(EPERM);
     return result(mknodat(place.dir, place.name, mode, 0));
 }
 
@@ -367,6 +369,34 @@ static struct answer perform_link(const struct request *request)
     return result(linkat(AT_FDCWD, link, place.dir, place.name, AT_SYMLINK_FOLLOW));
 }
 
+/* Something of the sandbox is mounted on the name: what is read-only, hidden or a root. The kernel keeps
+ * such a name where it is only for those who see the mount; for us, outside, it would be moved away
+ * with the mount, and the name be free. What is mounted does not change while the command runs. */
+static bool is_mount_point(const struct place *place)
+{
+    AUTO_CLOSE int fd = -1;
+    char name[NAME_MAX + 2];
+    struct identity identity;
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(place->name, "/"), place->name);
+    fd = openat(place->dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return errno != ENOENT;
+    return !identify(fd, &identity) || identity.mount != place->identity.mount;
+}
+
+static struct answer refuse_move(const struct request *request, const struct place *place)
+{
+    char path[PATH_MAX];
+
+    place_path(place, path);
+    facts_tell(request, &(struct fact){.operation = GUARD_OP_WRITE,
+                                       .place = place,
+                                       .entry = map_find(&request->command->map, path),
+                                       .error = EBUSY});
+    return answer_error(EBUSY);
+}
+
 static struct answer perform_rename(const struct request *request)
 {
     const struct call *call = request->call;
@@ -380,6 +410,10 @@ static struct answer perform_rename(const struct request *request)
         return answer;
     if ((!from.is_guarded && !to.is_guarded) || (flags & K_RENAME_WHITEOUT))
         return leave(request, EACCES);
+    if (is_mount_point(&from))
+        return refuse_move(request, &from);
+    if (is_mount_point(&to))
+        return refuse_move(request, &to);
     if (!may_name(request, &to, &answer) ||
         ((flags & K_RENAME_EXCHANGE) && !may_name(request, &from, &answer)))
         return answer;

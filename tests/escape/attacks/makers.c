@@ -243,7 +243,8 @@ static long int80(long nr, const char *path, long mode)
     static char *low;
     long result;
     if (low == NULL)
-        low = (char *)syscall(SYS_mmap, NULL, 8192, 3, 0x62 /* private, anonymous, 32-bit */, -1, 0);
+        low =
+            (char *)syscall(SYS_mmap, NULL, 8192, 3, 0x62 /* private, anonymous, 32-bit */, -1, 0);
     snprintf(low, 8192, "%s", path);
     __asm__ volatile("int $0x80"
                      : "=a"(result)

@@ -4,8 +4,8 @@
  *
  * One line for each pair, "@row CALL/SPELLING won|lost NAME", the names in turn. Each plays in a
  * process of its own, which may change its directory and its descriptors, or be killed. */
-#include "attack.h"
 #include "names.h"
+#include "attack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -528,8 +528,8 @@ static int run_names(int argc, char **argv)
             clear(root);
             note("row %s/%s %s %s", maker->name, spelling->name,
                  WIFEXITED(status) && WEXITSTATUS(status) == 2 ? "broken"
-                 : status == 0                                  ? "won"
-                                                                : "lost",
+                 : status == 0                                 ? "won"
+                                                               : "lost",
                  name);
         }
     }

@@ -6,9 +6,9 @@ struct maker {
     const char *name;
     /* What `make` gets beside the path, made anew in the current scene before each call. */
     enum maker_source { SOURCE_NONE, SOURCE_FILE, SOURCE_FOLDER } source;
-    int has_dir;    /* takes a directory descriptor; else only the current one */
+    int has_dir;     /* takes a directory descriptor; else only the current one */
     int is_follower; /* makes what a dangling symlink at the end leads to */
-    int is_folder;  /* makes a folder: a path may end in a slash */
+    int is_folder;   /* makes a folder: a path may end in a slash */
     long (*make)(int dir, const char *path, const char *source);
 };
 

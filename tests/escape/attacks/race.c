@@ -173,7 +173,7 @@ struct tries {
     int dir;
     const char *path;
     const char *source;
-    const char *mark;   /* the name that must not come to be */
+    const char *mark;     /* the name that must not come to be */
     const char *harmless; /* what the other text makes; removed again */
     long count;
     long done, made; /* tries, and how many of them made something */
