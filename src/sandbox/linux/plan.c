@@ -397,12 +397,9 @@ static void compile_landlock(struct compiler *compiler)
     landlock_rules_done(&rules);
 }
 
-/* Not before src/guard/socket.c serves them. */
-enum { SERVES_SOCKETS = 0 };
-
 static bool asks_sockets(const struct access_map *map, uint32_t namespaces)
 {
-    return SERVES_SOCKETS && map->network != NETWORK_ENABLED && (namespaces & CLONE_NEWNET);
+    return map->network != NETWORK_ENABLED && (namespaces & CLONE_NEWNET);
 }
 
 bool plan_wants_guard(const struct access_map *map, uint32_t namespaces, unsigned wishes)
