@@ -169,11 +169,11 @@ static void respond_fd(const struct request *request, int fd, bool is_cloexec)
 }
 
 /* What we tried on behalf and the mounts refused is as much a fact as what the kernel refuses. To
- * rename() each of them is another device. */
+ * rename() each of them is another device, or one that holds its name. */
 static bool is_refusal(const struct answer *answer)
 {
-    return answer->kind == ANSWER_ERROR &&
-           (answer->number == EROFS || answer->number == EACCES || answer->number == EXDEV);
+    return answer->kind == ANSWER_ERROR && (answer->number == EROFS || answer->number == EACCES ||
+                                            answer->number == EXDEV || answer->number == EBUSY);
 }
 
 static struct answer handle(const struct request *request)

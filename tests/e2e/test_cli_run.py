@@ -115,8 +115,8 @@ def test_workspace_write_is_the_default(place):
 def test_a_refused_write_names_path_decider_and_remedy(place):
     ran = place.shell(f"echo out >{place.outside}/file")
     notes = [line for line in ran.stderr.splitlines() if line.startswith("cordon: ")]
-    assert f"writing {place.outside}/file" in notes[0]
-    assert "a guess" in notes[0] and "built-in workspace-write" in notes[0]
+    assert f"creating {place.outside}/file" in notes[0]
+    assert "a guess" not in notes[0] and "built-in workspace-write" in notes[0]
     assert f"--writable {place.outside}" in notes[1]
     assert place.shell(f"echo out >{place.outside}/file", "--writable",
                        place.outside).returncode == 0
@@ -503,7 +503,7 @@ def test_json_of_a_success(place):
     assert sandbox["mode"] == "auto" and sandbox["profile"] == "workspace-write"
     assert sandbox["profile_from"] == "the default" and sandbox["network"] == "restricted"
     assert sandbox["degraded"] is False and sandbox["degradation"] is None
-    assert len(sandbox["layers"]) == 11
+    assert len(sandbox["layers"]) == 12
 
 
 def test_json_of_a_denial(place):
@@ -514,7 +514,7 @@ def test_json_of_a_denial(place):
     assert result["end"] == "denied" and result["exit_code"] == 4
     denial = result["denials"][0]
     assert denial["path"] == path and denial["operation"] == "write"
-    assert denial["evidence"] == "heuristic" and denial["source"] == "sandbox"
+    assert denial["evidence"] == "fact" and denial["source"] == "sandbox"
     assert denial["errno"] == "EROFS" and "--writable" in denial["remedy"]
 
 

@@ -174,6 +174,20 @@ def test_git_commit_in_a_protected_repository(place):
     assert ran(place, script, "--writable", ".git", code=0)["denials"] == []
 
 
+def test_a_protected_name_stays_where_it_is(place):
+    (place.ws / ".git").mkdir()
+    (denial,) = ran(place, "mv .git x 2>/dev/null", code=1)["denials"]
+    assert (denial["path"], denial["decided_by"]) == (f"{place.ws}/.git", "protected name .git")
+    assert (place.ws / ".git").is_dir() and not (place.ws / "x").exists()
+
+
+def test_a_file_that_may_not_be_replaced(place):
+    (place.ws / "fixed").write_text("text\n")
+    script = "echo x >new; python3 -c 'import os; os.replace(\"new\", \"fixed\")' 2>/dev/null"
+    (denial,) = ran(place, script, "--readable", "fixed", code=1)["denials"]
+    assert denial["path"] == f"{place.ws}/fixed" and "--readable fixed" in denial["decided_by"]
+
+
 def test_a_directory_that_would_become_a_repository(place):
     result = ran(place, "mkdir objects refs && echo 'ref: refs/heads/main' >HEAD", code=1)
     (denial,) = result["denials"]
