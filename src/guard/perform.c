@@ -160,20 +160,70 @@ static bool may_create(const struct request *request, struct place *place, struc
     return true;
 }
 
+/* Cuts the last name off; false when there is nothing left. */
+static bool cut_name(char *text)
+{
+    size_t end = strlen(text);
+
+    while (end && text[end - 1] == '/')
+        end--;
+    while (end && text[end - 1] != '/')
+        end--;
+    while (end > 1 && text[end - 1] == '/')
+        end--;
+    text[end] = '\0';
+    return end && strcmp(text, "/") != 0;
+}
+
+enum presence { IS_THERE, IS_MISSING, IS_UNKNOWN };
+
+/* Whether something is missing on the way to the last name of `text`, and would be made in a root. */
+static enum presence way_to(const struct request *request, int dir, const char *text)
+{
+    place_text way;
+
+    memcpy(way, text, strlen(text) + 1);
+    while (cut_name(way)) {
+        AUTO_PLACE struct place place = NO_PLACE;
+        struct stat st;
+
+        if (place_find(request, dir, way, &place)) {
+            if (fstatat(place.dir, place.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+                return IS_THERE;
+            return place.is_guarded && errno == ENOENT ? IS_MISSING : IS_UNKNOWN;
+        }
+        if (errno != ENOENT)
+            break;
+    }
+    return IS_UNKNOWN;
+}
+
 /* Reads a path and finds its place. false: `ret_answer` is the answer. A place outside of the roots
- * is the kernel's. */
+ * is the kernel's; but that a directory in them is missing is said here: when the kernel looks,
+ * another thread may have had it made, and Landlock would refuse what should have been missing. */
 static bool find(const struct request *request, int dir, int path, struct place *ret,
                  struct answer *ret_answer)
 {
+    const int base = request_dir(request, dir);
     place_text text;
-
     int len = text_read(request, path, text);
+    int error;
 
     *ret = NO_PLACE;
     *ret_answer = leave(request, -len);
-    if (len < 0 || place_find(request, request_dir(request, dir), text, ret))
-        return len >= 0;
-    *ret_answer = leave(request, errno);
+    for (int i = 0; len >= 0 && i < LINKS_MAX; i++) {
+        enum presence presence;
+
+        if (place_find(request, base, text, ret))
+            return true;
+        error = errno;
+        *ret_answer = leave(request, error);
+        presence = error == ENOENT ? way_to(request, base, text) : IS_UNKNOWN;
+        if (presence == IS_MISSING)
+            *ret_answer = answer_error(ENOENT);
+        if (presence != IS_THERE)
+            break;
+    }
     return false;
 }
 

@@ -108,3 +108,32 @@ def test_disk_usage_and_mounts(place):
                              "grep -c ' / ' /proc/self/mountinfo; stat -f . >/dev/null && echo stat"))
     assert out.splitlines()[0] == "1"
     assert "du" in out and "stat" in out
+
+
+TREES_BY_MANY = """
+import os
+
+def make(path):
+    try:
+        os.mkdir(path)
+    except FileNotFoundError:
+        make(os.path.dirname(path))
+        make(path)
+    except FileExistsError:
+        pass
+
+children = []
+for child in range(4):
+    children.append(os.fork())
+    if not children[-1]:
+        for turn in range(300):
+            make("top%d/a/b/c/d" % turn)
+        os._exit(0)
+print([os.waitpid(child, 0)[1] for child in children])
+"""
+
+
+def test_many_make_the_same_directories(place):
+    # One finds a directory missing that another makes at this moment: that is no refusal.
+    ran = place.run("--", "python3", "-c", TREES_BY_MANY)
+    assert (ran.stdout, ran.stderr) == ("[0, 0, 0, 0]\n", "")
