@@ -425,6 +425,8 @@ static void compile_guard(struct compiler *compiler, struct seccomp_spec *spec)
         plan->guard_flags |= GUARD_MAP_SOCKETS;
     if (compiler->wishes & PLAN_NESTED_NAMESPACES)
         plan->guard_flags |= GUARD_MAP_NESTED;
+    if (compiler->host->namespaces & CLONE_NEWNS)
+        plan->guard_flags |= GUARD_MAP_OWN_MOUNTS;
     if (spec->asks_names && !landlock_guards_names(compiler->map, &landlock))
         plan->guard_flags |= GUARD_MAP_NO_LANDLOCK;
 }
