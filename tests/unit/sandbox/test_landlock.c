@@ -2,7 +2,9 @@
 #include "../base/support.h"
 
 #include "base/auto.h"
+#include "base/path.h"
 #include "base/str.h"
+#include "base/strv.h"
 #include "sandbox/launcher/kernel.h"
 #include "sandbox/linux/landlock.h"
 
@@ -238,6 +240,98 @@ static void test_a_writable_root_leaves_the_scopes(void **state)
     assert_int_equal(rules.scopes, BOTH_SCOPES);
 }
 
+/* -- guarded roots: names in them are made by the guard */
+
+#define MAKING                                                                                     \
+    (K_LANDLOCK_MAKE_CHAR | K_LANDLOCK_MAKE_DIR | K_LANDLOCK_MAKE_REG | K_LANDLOCK_MAKE_SOCK |     \
+     K_LANDLOCK_MAKE_FIFO | K_LANDLOCK_MAKE_BLOCK | K_LANDLOCK_MAKE_SYM | K_LANDLOCK_REFER)
+
+static void hold(struct access_map *map, const char *path, enum access_kind kind)
+{
+    access_map_add(map, path, ACCESS_READ, kind, "test")->is_protected = true;
+    access_map_sort(map);
+}
+
+/* What is there can be changed and removed, but nothing can be made or moved, by no rule above. */
+static void test_guarded_roots(void **state)
+{
+    AUTO(access_map_done) struct access_map map = workspace();
+    AUTO(landlock_rules_done) struct landlock_rules rules = {0};
+
+    access_map_add(&map, "/home", ACCESS_WRITE, ACCESS_DIR, "test");
+    access_map_add(&map, "/home/u/ws", ACCESS_WRITE, ACCESS_DIR, "test");
+    access_map_add(&map, "/opt", ACCESS_WRITE, ACCESS_DIR, "test");
+    access_map_add(&map, "/work/.codex", ACCESS_WRITE, ACCESS_DIR, "test");
+    hold(&map, "/work/.git", ACCESS_DIR);
+    hold(&map, "/home/u/ws/.git", ACCESS_MISSING);
+    rules = compile(&map, &sandboxed);
+    assert_int_equal(rules.handled, WRITING | K_LANDLOCK_REFER | K_LANDLOCK_IOCTL_DEV);
+    assert_int_equal(rights_at(&rules, "/work"), rules.handled & ~MAKING);
+    assert_int_equal(rights_at(&rules, "/home"), rules.handled & ~MAKING);
+    assert_int_equal(rights_at(&rules, "/home/u/ws"), rules.handled & ~MAKING);
+    assert_int_equal(rights_at(&rules, "/opt"), rules.handled);
+    assert_int_equal(rights_at(&rules, "/work/.codex"), rules.handled);
+    assert_int_equal(rights_at(&rules, "/work/.git"), 0);
+    assert_true(landlock_guards_names(&map, &sandboxed));
+}
+
+static void test_names_where_everything_is_writable(void **state)
+{
+    AUTO(access_map_done) struct access_map map = {.restricted = true};
+    AUTO(landlock_rules_done) struct landlock_rules rules = {0};
+    struct landlock_spec nested = sandboxed;
+
+    access_map_add(&map, "/", ACCESS_WRITE, ACCESS_DIR, "test");
+    access_map_add(&map, "/srv/.git", ACCESS_WRITE, ACCESS_DIR, "test");
+    hold(&map, "/etc/cordon", ACCESS_MISSING);
+    rules = compile(&map, &sandboxed);
+    assert_int_equal(rules.handled, MAKING);
+    assert_int_equal(rights_at(&rules, "/"), 0);
+    assert_int_equal(rights_at(&rules, "/srv/.git"), MAKING);
+    assert_int_equal(rights_at(&rules, "/dev/shm"), MAKING);
+    nested.allow_nested_namespaces = true;
+    assert_false(landlock_guards_names(&map, &nested));
+}
+
+static void list_dirs(const char *dir, struct strv *ret)
+{
+    static const char *const dirs[] = {"/work/.git",     "/work/src",    "/work/deep",
+                                       "/work/deep/a",   "/work/deep/b", "/work/own",
+                                       "/work/src/below"};
+
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+        AUTO_FREE char *parent = path_parent(dirs[i]);
+
+        if (str_eq(parent, dir))
+            strv_push(ret, path_name(dirs[i]));
+    }
+}
+
+/* Without a guard names can be made in the directories that are there, if none is held below. */
+static void test_without_a_guard(void **state)
+{
+    AUTO(access_map_done) struct access_map map = workspace();
+    AUTO(landlock_rules_done) struct landlock_rules rules = {0};
+    struct landlock_spec spec = sandboxed;
+
+    spec.list_dirs = list_dirs;
+    access_map_add(&map, "/work/own", ACCESS_WRITE, ACCESS_DIR, "test");
+    hold(&map, "/work/.git", ACCESS_DIR);
+    hold(&map, "/work/deep/a/secret", ACCESS_MISSING);
+    rules = compile(&map, &spec);
+    assert_int_equal(rights_at(&rules, "/work") & MAKING, 0);
+    assert_int_equal(rights_at(&rules, "/work/.git"), 0);
+    assert_int_equal(rights_at(&rules, "/work/src"), MAKING);
+    assert_int_equal(rights_at(&rules, "/work/src/below"), 0); /* by the rule above */
+    assert_int_equal(rights_at(&rules, "/work/deep"), 0);
+    assert_int_equal(rights_at(&rules, "/work/deep/a"), 0);
+    assert_int_equal(rights_at(&rules, "/work/deep/b"), MAKING);
+    assert_int_equal(rights_at(&rules, "/work/own"), rules.handled);
+    for (size_t i = 0; i < rules.len; i++)
+        assert_int_equal(rules.items[i].is_child, str_eq(rules.items[i].path, "/work/src") ||
+                                                      str_eq(rules.items[i].path, "/work/deep/b"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +346,9 @@ int main(void)
         cmocka_unit_test(test_devices_of_the_host),
         cmocka_unit_test(test_nested_namespaces_leave_the_scopes),
         cmocka_unit_test(test_a_writable_root_leaves_the_scopes),
+        cmocka_unit_test(test_guarded_roots),
+        cmocka_unit_test(test_names_where_everything_is_writable),
+        cmocka_unit_test(test_without_a_guard),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
