@@ -209,6 +209,27 @@ def test_what_is_denied_altogether_is_read_from_the_words(place):
     assert ran(place, "cat secret/key || true", "--deny", "secret", code=0)["denials"] == []
 
 
+@pytest.mark.parametrize("script", ["test -w OUT/file", "[ -w OUT ] || exit 3", "test -w OUT; false"])
+def test_who_only_asks_was_not_stopped(place, out, script):
+    result = ran(place, script.replace("OUT", str(out)))
+    assert result["end"] == "exited" and all(d["aside"] for d in result["denials"])
+    result = ran(place, f"test -w {out} || {{ echo '{out} is not writable' >&2; exit 1; }}", code=1)
+    assert result["end"] == "denied" and not result["denials"][0]["aside"]
+
+
+def test_who_asks_first_and_is_refused_then_was_stopped(place, out):
+    (denial,) = ran(place, f"test -w {out}/file; rm -f {out}/file 2>/dev/null", code=1)["denials"]
+    assert denial["call"].startswith("unlink") and not denial["aside"] and denial["count"] == 2
+
+
+def test_git_looks_at_its_index_in_passing(place):
+    need("git")
+    setup = "git init -q . && echo a >f && git add f && git -c user.name=a -c user.email=a@b commit -q -m a"
+    assert place.run("--sandbox", "disabled", "--", "sh", "-c", setup).returncode == 0
+    result = ran(place, "touch -d tomorrow f; git status --short; git diff --quiet HEAD~1 2>/dev/null; false", code=1)
+    assert result["end"] == "exited" and all(d["aside"] for d in result["denials"])
+
+
 def test_many_refusals_are_counted(place, out):
     script = f"for i in $(seq 300); do : 2>/dev/null >{out}/$i; done; for i in $(seq 100); do : >{out}/dir/$i; done"
     result = ran(place, f"({script}) 2>/dev/null; exit 1")
