@@ -38,6 +38,7 @@ TEMPORARY = re.compile(r"(Cu|t)\w{6}|d+")  # what ln -f and git init make first;
 # Words of the attacks: whatever else comes to be, no command has asked for.
 WORDS = set(re.findall(r"[\w.-]*\w", "".join(
     path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("*/*.[cp]*"))))
+WORDS |= {"description"}  # git init
 
 
 def is_attacks(path, top):
