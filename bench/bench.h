@@ -46,7 +46,6 @@ void bench_patch(struct bench *bench);
 void bench_sessions(struct bench *bench);
 void bench_server(struct bench *bench);
 void bench_neighbours(struct bench *bench);
-void bench_works(struct bench *bench);
 void bench_guard(struct bench *bench);
 
 /* Parts of bench_sessions(). */
