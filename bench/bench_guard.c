@@ -1,4 +1,4 @@
-/* What the guard costs: works outside, inside, and inside by another build (--against), in turns, so
+/* What a sandbox with its guard costs: works outside, inside, and inside by another build (--against), in turns, so
  * that whatever else the machine does hits all of them. A ratio is the median over the turns, each
  * of them compared within itself, less what a launch takes. */
 #include "bench_guard.h"
@@ -166,7 +166,7 @@ static void measure_launch(struct bench *bench, double ret[WAYS])
     struct ways ways = {0};
 
     take_turns(bench, &nothing, bench->runs, (const double[WAYS]){0}, &ways);
-    add_times(bench, "true", &ways);
+    add_times(bench, "cordon run -- true", &ways);
     for (int way = 0; way < WAYS; way++)
         ret[way] = sample_median(&ways.samples[way]);
     if (bench->before)
@@ -179,13 +179,17 @@ static void measure_launch(struct bench *bench, double ret[WAYS])
     ways_done(&ways);
 }
 
-void bench_guard(struct bench *bench)
+void bench_works(struct bench *bench)
 {
     double launch[WAYS] = {0};
 
     measure_launch(bench, launch);
     for (size_t i = 0; i < works_len; i++)
         measure_work(bench, &works[i], launch);
+}
+
+void bench_guard(struct bench *bench)
+{
     guard_calls_measure(bench);
     guard_crowd_measure(bench);
     guard_memory_measure(bench);

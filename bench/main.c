@@ -24,10 +24,9 @@ static const char usage[] =
     "and\n"
     "prints one table. --quick takes a tenth of the time and shows little more than that it "
     "works.\n"
-    "--against takes another build folder, such as that of the commit before: the part guard then\n"
-    "measures its cordon beside this one, taking turns. PARTs are audit, rules, patch, spawn, "
-    "library,\n"
-    "rate, memory, sessions, server, neighbours, tools and guard.\n";
+    "--against takes another build folder, such as that of the commit before: the parts works and\n"
+    "guard then measure its cordon beside this one, taking turns. PARTs are audit, rules, patch,\n"
+    "spawn, library, rate, memory, sessions, server, neighbours, tools, works and guard.\n";
 
 /* A file of this build folder, seen from this program. */
 static char *built(const char *name)
@@ -121,7 +120,8 @@ static const struct part {
     {"server", "the exec server", bench_server},
     {"neighbours", "one client beside others", bench_neighbours},
     {"tools", "work on 20,000 files", bench_tools},
-    {"guard", "work that makes files, and what the guard costs", bench_guard},
+    {"works", "programs that make files", bench_works},
+    {"guard", "what the guard costs", bench_guard},
 };
 
 enum { PARTS = sizeof parts / sizeof *parts };

@@ -74,6 +74,8 @@ export interface Denial {
   count: number;
   /** `count` of them below `path`, which are not told one by one. */
   below: boolean;
+  /** Tried in passing, and not why the command failed. */
+  aside: boolean;
 }
 
 /** The last event: nothing holds the output open any more. */

@@ -197,8 +197,7 @@ bool grant_find(const struct denials *denials, const struct grant_bounds *bounds
     AUTO(profile_overlay_done) struct profile_overlay overlay = {0};
 
     for (size_t i = 0; i < denials->len; i++)
-        if (denials->items[i].source != DENIAL_BY_HOST &&
-            !add_denial(&denials->items[i], bounds, &overlay))
+        if (denial_matters(&denials->items[i]) && !add_denial(&denials->items[i], bounds, &overlay))
             return false;
     if (profile_overlay_is_empty(&overlay))
         return false;

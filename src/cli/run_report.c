@@ -65,7 +65,7 @@ static void say_denials(const struct denials *denials)
     size_t shown = 0;
 
     for (size_t i = 0; i < denials->len; i++) {
-        if (denials->items[i].source == DENIAL_BY_HOST)
+        if (!denial_matters(&denials->items[i]))
             continue;
         if (shown++ < DENIALS_SHOWN)
             say_denial(&denials->items[i]);

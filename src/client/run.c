@@ -184,7 +184,8 @@ static void say_denials(const struct run *run)
         const char *operation = json_string_value(json_object_get(denial, "operation"));
         const char *path = json_string_value(json_object_get(denial, "path"));
 
-        if (operation && !str_eq(connection_text(denial, "source"), "host"))
+        if (operation && !str_eq(connection_text(denial, "source"), "host") &&
+            !json_is_true(json_object_get(denial, "aside")))
             run->client->console->say("refused by the sandbox: %s %s (--profile or --network can "
                                       "allow it)",
                                       operation, path ? path : connection_text(denial, "host"));

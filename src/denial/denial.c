@@ -288,6 +288,37 @@ static void name_hosts(const struct denial_input *input, struct denials *ret)
     denials_merge(ret); /* several servers were asked for it */
 }
 
+/* --- what was tried in passing --- */
+
+/* Programs that try it whenever they run, and go on without it. */
+static bool is_habit(const struct denial *denial, const struct process_end *end)
+{
+    static const char *const parts[] = {"/__pycache__", "/.npm/_logs/", NULL};
+
+    for (const char *const *part = parts; *part; part++)
+        if (strstr(denial->path, *part))
+            return true;
+    /* git refreshes its index in passing; 128 is the end that it makes itself, when it needs it */
+    return str_ends(denial->path, "/.git/index.lock") && end->code != 128;
+}
+
+/* Such things, and questions whether something may be written, are the reason of a failure only if
+ * the command says so. */
+static void set_aside(const struct denial_input *input, struct denials *ret)
+{
+    for (size_t i = 0; i < ret->len; i++) {
+        struct denial *denial = &ret->items[i];
+        bool is_named = false;
+
+        if (!denial->path || !(denial->flags & DENIAL_PROBE || is_habit(denial, input->end)))
+            continue;
+        for (int k = 0; k < STREAM_COUNT; k++)
+            is_named |= input->texts[k] && strstr(input->texts[k], denial->path);
+        if (!is_named)
+            denial->flags |= DENIAL_ASIDE;
+    }
+}
+
 static void find_in_end(const struct denial_input *input, struct denials *ret)
 {
     const struct access_map *access = input->access;
@@ -317,5 +348,6 @@ void denials_find(const struct denial_input *input, struct denials *ret)
         return;
     if (ret->len)
         name_hosts(input, ret);
+    set_aside(input, ret);
     find_in_end(input, ret);
 }

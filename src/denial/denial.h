@@ -40,6 +40,8 @@ enum denial_flag {
     DENIAL_RENAMES = 2, /* WRITE: the name goes or moves, so that its directory is what matters */
     DENIAL_SOCKET = 4,  /* CONNECT, BIND: `path` is that of a Unix socket; "@name": abstract */
     DENIAL_FOLDER = 8,  /* `count` of them below `path`, which are not told one by one */
+    DENIAL_PROBE = 16,  /* it was only asked whether it may be written */
+    DENIAL_ASIDE = 32,  /* tried in passing: not what the command failed for */
 };
 
 struct denial {
@@ -90,6 +92,9 @@ void denials_done(struct denials *denials);
  * before the first. `access` says who decided where the fact does not. */
 void denials_add_fact(struct denials *denials, const struct access_map *access,
                       const struct launch_fact *fact);
+
+/* The sandbox refused it, and the command may have failed for it. */
+bool denial_matters(const struct denial *denial);
 
 /* Whether a command that failed was stopped by the sandbox rather than by something else. */
 bool denials_by_sandbox(const struct denials *denials);

@@ -178,10 +178,15 @@ void denials_merge(struct denials *denials)
     }
 }
 
+bool denial_matters(const struct denial *denial)
+{
+    return denial->source != DENIAL_BY_HOST && !(denial->flags & DENIAL_ASIDE);
+}
+
 bool denials_by_sandbox(const struct denials *denials)
 {
     for (size_t i = 0; i < denials->len; i++)
-        if (denials->items[i].source != DENIAL_BY_HOST)
+        if (denial_matters(&denials->items[i]))
             return true;
     return false;
 }
@@ -253,14 +258,20 @@ static const char *call_name(int call)
     return NULL;
 }
 
-static bool call_renames(const char *call)
+static unsigned call_flags(const char *call)
 {
-    static const char *const beginnings[] = {"unlink", "rmdir", "rename", "link"};
+    static const struct {
+        const char *beginning;
+        enum denial_flag flag;
+    } flags[] = {
+        {"unlink", DENIAL_RENAMES}, {"rmdir", DENIAL_RENAMES},   {"rename", DENIAL_RENAMES},
+        {"link", DENIAL_RENAMES},   {"faccessat", DENIAL_PROBE}, {"access", DENIAL_PROBE},
+    };
 
-    for (size_t i = 0; call && i < sizeof beginnings / sizeof *beginnings; i++)
-        if (str_starts(call, beginnings[i]))
-            return true;
-    return false;
+    for (size_t i = 0; call && i < sizeof flags / sizeof *flags; i++)
+        if (str_starts(call, flags[i].beginning))
+            return flags[i].flag;
+    return 0;
 }
 
 /* "host:port", "[host]:port" */
@@ -299,8 +310,7 @@ static void fill(struct denial *denial, const struct launch_fact *fact)
         .call = call_name(fact->call),
         .pid = fact->pid,
     };
-    if (call_renames(denial->call))
-        denial->flags |= DENIAL_RENAMES;
+    denial->flags |= call_flags(denial->call);
     if (!fact->path || !*fact->path)
         return; /* a count of what has no place, or has too many */
     if (is_network && !fact->is_socket)
@@ -315,7 +325,7 @@ static void widen(struct denial *denial)
     bool has_folder = denial->path && *denial->path == '/';
     char *parent = has_folder ? path_parent(denial->path) : NULL;
 
-    denial->flags = (denial->flags & ~(unsigned)DENIAL_RENAMES) | DENIAL_FOLDER;
+    denial->flags = (denial->flags & ~(unsigned)(DENIAL_RENAMES | DENIAL_PROBE)) | DENIAL_FOLDER;
     free(denial->path);
     free(denial->host);
     free(denial->other_path);
@@ -376,11 +386,17 @@ void denials_add_fact(struct denials *denials, const struct access_map *access,
             widen(&denial);
         known = folder_for(denials, &denial, access);
     }
-    if (known) {
+    if (known && !(known->flags & ~denial.flags & DENIAL_PROBE)) {
         count(known, denial.count);
         denial_done(&denial);
         return;
     }
     denial_decide(&denial, access, fact->entry);
-    append(denials, &denial);
+    if (!known) {
+        append(denials, &denial);
+        return;
+    }
+    count(&denial, known->count); /* it was asked about before it was done */
+    denial_done(known);
+    *known = denial;
 }

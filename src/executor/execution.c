@@ -290,7 +290,7 @@ static char *refusal_words(const struct denials *denials)
     AUTO_FREE char *words = NULL;
 
     for (size_t i = 0; i < denials->len && !denial; i++)
-        if (denials->items[i].source != DENIAL_BY_HOST)
+        if (denial_matters(&denials->items[i]))
             denial = &denials->items[i];
     words = denial ? denial_words(denial) : alloc_str("something");
     return alloc_strf(

@@ -126,7 +126,11 @@ void facts_tell(const struct request *request, const struct fact *fact)
         snprintf(packet.strings + len, PATH_MAX, "%s", path);
     }
     len += strlen(packet.strings + len) + 1;
-    is_same = hash(hash(HASH_START + fact->operation, packet.strings), packet.strings + len);
+    /* who only asked may still do it, which is another fact */
+    is_same =
+        hash(hash(HASH_START + fact->operation + (request->call->kind == CALL_ACCESS ? 0x100u : 0),
+                  packet.strings),
+             packet.strings + len);
     for (uint32_t i = 0; i < facts->told; i++)
         if (facts->seen[i] == is_same)
             return;

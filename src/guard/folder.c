@@ -176,11 +176,18 @@ enum { FOLDED_MAX = 8 }; /* characters beyond ASCII in a name that could still b
 static bool is_name(const struct folder *folder, const char *spelled, const char *held)
 {
     size_t beyond = 0;
+    size_t length;
 
     if (strcasecmp(spelled, held) == 0)
         return true;
     if (!folder->folds_case)
         return false;
+    /* FAT and its kin drop what a name ends with */
+    for (length = strlen(spelled); length && strchr(". ", spelled[length - 1]); length--)
+        continue;
+    if (length < strlen(spelled) && strlen(held) == length &&
+        strncasecmp(spelled, held, length) == 0)
+        return true;
     for (const char *at = spelled; *at; at++)
         beyond += ((unsigned char)*at & 0xc0) == 0xc0;
     return beyond && (beyond > FOLDED_MAX || is_folded(spelled, held));
@@ -193,33 +200,69 @@ static bool exists(int dir, const char *name)
     return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
+enum { HEAD, OBJECTS, REFS, COMMONDIR, PARTS };
+
+static const char *const parts[PARTS] = {"HEAD", "objects", "refs", "commondir"};
+
+static bool is_repository(const bool has[PARTS])
+{
+    return has[HEAD] && ((has[OBJECTS] && has[REFS]) || has[COMMONDIR]);
+}
+
+/* Begins as git wants it: with what it refers to, or a commit. */
+static bool is_head(int fd)
+{
+    char text[5] = "";
+
+    return fd >= 0 && read(fd, text, 4) == 4 &&
+           (strcmp(text, "ref:") == 0 || strspn(text, "0123456789abcdef") == 4);
+}
+
+/* git uses the .git that is there, or dies; the directory around it is none of its business. A .git
+ * that is no repository is passed over. (The command cannot change it.) */
+static bool has_git(const struct folder *folder)
+{
+    AUTO_CLOSE int git = openat(folder->fd, ".git", O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_CLOSE int head = -1;
+    bool has[PARTS];
+    struct stat st;
+
+    if (git < 0 || fstat(git, &st))
+        return false;
+    if (!S_ISDIR(st.st_mode))
+        return S_ISREG(st.st_mode);
+    for (size_t i = 0; i < PARTS; i++)
+        has[i] = faccessat(git, parts[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    if (is_repository(has))
+        head = openat(git, parts[HEAD], O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    return is_head(head);
+}
+
 /* What git takes for a repository, a directory or a link to one (setup.c, is_git_directory): HEAD, and
- * objects and refs, which may also be elsewhere, where `commondir` says. It looks at .git first.
+ * objects and refs, which may also be elsewhere, where `commondir` says. It looks at .git first. One
+ * that is a repository already does not become one.
  *
  * The guard of another command might make the other half at the same time. So each locks the
  * directory; who finds it locked does not wait, because a command can lock it, too. */
 static bool makes_repository(const struct folder *folder, const char *name, int *ret_lock)
 {
-    static const char *const parts[] = {"HEAD", "objects", "refs", "commondir"};
-    bool is_there[4];
+    bool has[PARTS], will_have[PARTS];
     bool is_part = false;
-    struct stat st;
 
-    for (size_t i = 0; i < 4; i++) {
-        is_there[i] = is_name(folder, name, parts[i]);
-        is_part |= is_there[i];
+    for (size_t i = 0; i < PARTS; i++) {
+        will_have[i] = is_name(folder, name, parts[i]);
+        is_part |= will_have[i];
     }
-    if (!is_part)
-        return false;
-    if (fstatat(folder->fd, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        (!S_ISDIR(st.st_mode) || exists(folder->fd, ".git/HEAD")))
+    if (!is_part || has_git(folder))
         return false;
     *ret_lock = openat(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*ret_lock < 0 || flock(*ret_lock, LOCK_EX | LOCK_NB))
         return true;
-    for (size_t i = 0; i < 4; i++)
-        is_there[i] = is_there[i] || exists(folder->fd, parts[i]);
-    return is_there[0] && ((is_there[1] && is_there[2]) || is_there[3]);
+    for (size_t i = 0; i < PARTS; i++) {
+        has[i] = exists(folder->fd, parts[i]);
+        will_have[i] |= has[i];
+    }
+    return is_repository(will_have) && !is_repository(has);
 }
 
 bool folder_refuses(const struct command *command, struct place *place, int *ret_entry)
@@ -250,8 +293,6 @@ bool folder_refuses(const struct command *command, struct place *place, int *ret
 
 bool folder_refuses_name(const struct command *command, const char *name)
 {
-    static const char *const parts[] = {"HEAD", "objects", "refs", "commondir"};
-
     for (uint32_t i = 0; i < command->held_names_len; i++) {
         const struct held_name *held = &command->held_names[i];
         const char *path = map_path(&command->map, held->entry);
@@ -260,7 +301,7 @@ bool folder_refuses_name(const struct command *command, const char *name)
             return true;
     }
     for (uint32_t i = 0; i < command->folders_len; i++)
-        for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+        for (size_t k = 0; k < PARTS; k++)
             if (command->folders[i].entry != GUARD_NO_ENTRY &&
                 is_name(&command->folders[i], name, parts[k]))
                 return true;

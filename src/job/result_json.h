@@ -40,7 +40,8 @@
  *        "port": null, "call": "openat" or null, "program": "git" or null, "pid": 4711 or null,
  *        "creates": true,              a write of a new name
  *        "count": 1,                   how often it was refused
- *        "below": false}               true: `count` of them below `path`, not told one by one
+ *        "below": false,               true: `count` of them below `path`, not told one by one
+ *        "aside": false}               true: tried in passing, and not why the command failed
  *     ],                               also with an exit code of 0: refused, but it ended well
  *     "sandbox": {                     null when not known
  *       "degraded": false,

@@ -131,6 +131,11 @@ char *denials_say(const struct denials *denials)
 {
     const struct denial *denial = denials->items;
 
+    for (size_t i = 0; i < denials->len; i++)
+        if (denial_matters(&denials->items[i])) {
+            denial = &denials->items[i];
+            break;
+        }
     if (!denials->len)
         return NULL;
     return alloc_strf("%s of %s was refused. %s", denial_operation_name(denial->operation),

@@ -1,10 +1,15 @@
 """What was refused is told by the guard, and not by what a command says of it: of many commands that
 the sandbox refuses something, in every disguise, and of as many that fail for reasons of their own."""
 import json
+import os
+import pathlib
 import re
+import signal
+import subprocess
 
 import pytest
-from harness import read_until
+from harness import finish, read_until
+from served import Server, exec_result, exec_run, workspace_write
 from tools import need
 
 # OUT is a directory that may not be written, with the files `file` and `other` and the directory `dir`;
@@ -204,6 +209,27 @@ def test_what_is_denied_altogether_is_read_from_the_words(place):
     assert ran(place, "cat secret/key || true", "--deny", "secret", code=0)["denials"] == []
 
 
+@pytest.mark.parametrize("script", ["test -w OUT/file", "[ -w OUT ] || exit 3", "test -w OUT; false"])
+def test_who_only_asks_was_not_stopped(place, out, script):
+    result = ran(place, script.replace("OUT", str(out)))
+    assert result["end"] == "exited" and all(d["aside"] for d in result["denials"])
+    result = ran(place, f"test -w {out} || {{ echo '{out} is not writable' >&2; exit 1; }}", code=1)
+    assert result["end"] == "denied" and not result["denials"][0]["aside"]
+
+
+def test_who_asks_first_and_is_refused_then_was_stopped(place, out):
+    (denial,) = ran(place, f"test -w {out}/file; rm -f {out}/file 2>/dev/null", code=1)["denials"]
+    assert denial["call"].startswith("unlink") and not denial["aside"] and denial["count"] == 2
+
+
+def test_git_looks_at_its_index_in_passing(place):
+    need("git")
+    setup = "git init -q . && echo a >f && git add f && git -c user.name=a -c user.email=a@b commit -q -m a"
+    assert place.run("--sandbox", "disabled", "--", "sh", "-c", setup).returncode == 0
+    result = ran(place, "touch -d tomorrow f; git status --short; git diff --quiet HEAD~1 2>/dev/null; false", code=1)
+    assert result["end"] == "exited" and all(d["aside"] for d in result["denials"])
+
+
 def test_many_refusals_are_counted(place, out):
     script = f"for i in $(seq 300); do : 2>/dev/null >{out}/$i; done; for i in $(seq 100); do : >{out}/dir/$i; done"
     result = ran(place, f"({script}) 2>/dev/null; exit 1")
@@ -269,3 +295,69 @@ def test_the_words_name_the_host_that_was_not_resolved(place):
               "echo 'curl: (6) Could not resolve host: example.com' >&2; exit 6")
     (denial,) = ran(place, script, code=6)["denials"]
     assert (denial["operation"], denial["evidence"], denial["host"]) == ("connect", "fact", "example.com")
+
+
+# --- asked about, on the wire, and without the guard
+
+
+def asked(place, script):
+    """Runs it with a hook that says yes to everything, and tells what it was asked."""
+    log = place.base / "asked"
+    hook = place.base / "hook"
+    hook.write_text(f"#!/bin/sh\ncat >>{log}; echo >>{log}\necho '{{\"decision\": \"approved\"}}'\n")
+    hook.chmod(0o755)
+    called = place.shell(script, "--approval-hook", hook, "-a", "on-request", start_new_session=True)
+    questions = [json.loads(line) for line in log.read_text().splitlines() if line] if log.exists() else []
+    return called, questions
+
+
+def test_a_hidden_refusal_is_asked_about(place, out):
+    called, (question,) = asked(place, f"mkdir {out}/new 2>/dev/null")
+    assert called.returncode == 0 and (out / "new").is_dir()
+    assert question["kind"] == "retry" and f"writing {out}" in question["covers"]
+    assert question["reason"] == f"the sandbox refused creating {out}/new"
+
+
+@pytest.mark.parametrize("script", [
+    "mkdir OUT/new 2>/dev/null || true",
+    "echo \"touch: cannot touch 'OUT/x': Read-only file system\" >&2; false",
+    "echo 'Permission denied' >&2; exit 126",
+])
+def test_what_was_not_refused_or_ended_well_is_not_asked_about(place, out, script):
+    called, questions = asked(place, script.replace("OUT", str(out)))
+    assert questions == [] and not (out / "new").exists()
+    assert "refused" not in called.stderr
+
+
+def test_the_wire_has_the_facts(place, out):
+    with Server(place) as server, server.client() as client:
+        sandbox = workspace_write(place.ws)
+        ended = client.run("p", f"mkdir {out}/new 2>/dev/null || true", sandbox=sandbox)
+        assert ended.code == 0 and ended.exited["sandboxDenied"] is False
+        (denial,) = ended.exited["denials"]
+        assert (denial["path"], denial["program"], denial["evidence"]) == (f"{out}/new", "mkdir", "fact")
+        ended = client.run("q", f"mkdir {out}/new 2>/dev/null", sandbox=sandbox)
+        assert ended.code == 1 and ended.exited["sandboxDenied"] is True
+        got = exec_result(client, exec_run(client, "r", f"mkdir {out}/new 2>/dev/null || true", sandbox=sandbox))
+        assert got["questions"] == [] and len(got["attempts"]) == 1
+        assert got["attempts"][0]["result"]["denials"][0]["path"] == f"{out}/new"
+        sandbox["permissions"]["watch"] = "off"
+        assert "denials" not in client.run("s", f"mkdir {out}/new 2>/dev/null || true", sandbox=sandbox).exited
+
+
+def children(pid):
+    return [int(word) for task in os.listdir(f"/proc/{pid}/task")
+            for word in pathlib.Path(f"/proc/{pid}/task/{task}/children").read_text().split()]
+
+
+def test_a_command_ends_with_its_guard(place):
+    other = place.start("run", "--", "sh", "-c", "echo up; exec sleep 1000")
+    read_until(other.stdout, b"up")
+    with_guard = place.start("run", "--", "sh", "-c", "echo up; read x; echo more >file", stdin=subprocess.PIPE)
+    read_until(with_guard.stdout, b"up")
+    (guard,) = [child for child in children(with_guard.pid)
+                if pathlib.Path(f"/proc/{child}/comm").read_text() == "cordon-guard\n"]
+    os.kill(guard, signal.SIGKILL)
+    _, err = finish(with_guard, 125)
+    assert b"the guard of the sandbox died" in err and not (place.ws / "file").exists()
+    assert other.poll() is None

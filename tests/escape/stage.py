@@ -12,6 +12,7 @@ Whether an attack succeeded is judged from here, outside, by its effect wherever
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -22,12 +23,31 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from events import wait_for_end
+from watch import Watch
 
 BUILD = Path(os.environ.get("CORDON_BUILD", Path(__file__).parents[2] / "build"))
 CORDON = BUILD / "src/cli/cordon"
 LAUNCHER = BUILD / "src/sandbox/launcher/cordon-linux-sandbox"
 WAIT = 20  # seconds for anything that must happen
-TRIES = int(os.environ.get("CORDON_TRIES", "1500"))  # of each race; a million takes half an hour
+TRIES = int(os.environ.get("CORDON_TRIES", "400"))  # of each race; a million takes half an hour
+
+
+PROTECTED = (".git", ".agents", ".codex", ".aws", ".cordon")
+TEMPORARY = re.compile(r"(Cu|t)\w{6}|d+")  # what ln -f and git init make first; a very long name
+
+# Words of the attacks: whatever else comes to be, no command has asked for.
+WORDS = set(re.findall(r"[\w.-]*\w", "".join(
+    path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("*/*.[cp]*"))))
+WORDS |= {"description"}  # git init
+
+
+def is_attacks(path, top):
+    """Whether a command may have made this: never a protected name directly in a folder that it may
+    write to."""
+    if path.name in PROTECTED:
+        return path.parent not in top
+    stem = path.name.removesuffix(".lock").rstrip("0123456789")
+    return path.name in WORDS or stem in WORDS or not stem or TEMPORARY.fullmatch(path.name)
 
 
 class Unavailable(Exception):
@@ -141,6 +161,10 @@ class Stage:
         self.cleanup.callback(self.remove_base)
         self.ws, self.out = self.base / "ws", self.base / "outside"
         self.tmp, self.home = self.base / "tmp", self.base / "home"
+        self.watch = None  # while commands run inside
+        self.watched = [self.ws, self.tmp, self.out]
+        self.started = []
+        self.appeared = []  # what came to be there that no command has made
         for folder in (self.ws, self.out, self.tmp, self.home):
             folder.mkdir()
         self.env = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C",
@@ -228,6 +252,7 @@ class Stage:
 
     def start(self, *argv, cordon=(), bare=(), env=None, fds=(), cwd=None, **kwargs):
         """Starts a command; the caller reads its pipes and ends it."""
+        self.watch_all()
         kwargs.setdefault("stdin", subprocess.DEVNULL)
         kwargs.setdefault("stdout", subprocess.PIPE)
         kwargs.setdefault("stderr", subprocess.PIPE)
@@ -235,7 +260,30 @@ class Stage:
                                    env={**self.env, **(env or {})}, pass_fds=fds, errors="replace",
                                    **kwargs)
         self.cleanup.callback(self.stop, process)
+        self.started.append(process)
         return process
+
+    def watch_all(self):
+        """Nothing of Cordon's may be in a workspace or a temporary folder, at no moment. (Unless its
+        own folder is put there.)"""
+        if not self.inside or {self.env["HOME"], self.env.get("CORDON_HOME")} != \
+                {str(self.home), None}:
+            return
+        if self.watch is None:
+            self.watch = Watch()
+            self.cleanup.callback(self.watch.close)
+        for folder in self.watched:
+            self.watch.add(folder)
+        if any(process.poll() is None for process in self.started):
+            self.look()
+        else:
+            self.watch.names()  # the scene
+
+    def look(self):
+        """After a command: what it and Cordon have made."""
+        if self.watch is not None:
+            self.appeared += [path for path in self.watch.names()
+                              if not is_attacks(path, self.watched)]
 
     def stop(self, process):
         process.kill()
@@ -268,6 +316,7 @@ class Stage:
 
     def note_run(self, code, out, err):
         """For a case that reads the streams itself: what came."""
+        self.look()
         self.runs.append(Ran(code, out, err, 1 if self.helper else 125))
         return self.runs[-1]
 

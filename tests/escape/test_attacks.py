@@ -1,6 +1,8 @@
 """Every attack of the catalogue: bare it must succeed, inside it must fail - and must have run."""
 
 import inspect
+import os
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -18,6 +20,7 @@ class Outcome(NamedTuple):
     refused: bool
     missing: str  # why the host cannot show this attack
     runs: str
+    appeared: list  # what Cordon left in a folder of the command's, were it for a moment
 
 
 def play(case, name, inside, tools, flags=(), helper=False):
@@ -25,6 +28,8 @@ def play(case, name, inside, tools, flags=(), helper=False):
     def scene():
         with Stage(name, inside, tools, flags) as stage:
             stage.helper = helper
+            if has_own_tmp(case):
+                stage.watched.append(Path("/tmp"))
             evidence, missing = None, ""
             try:
                 evidence = case.play(stage)
@@ -32,8 +37,14 @@ def play(case, name, inside, tools, flags=(), helper=False):
                 missing = str(lack)
             return Outcome(evidence, any(run.started for run in stage.runs),
                            any(run.refused for run in stage.runs), missing,
-                           "\n".join(str(run) for run in stage.runs))
-    return identity.play(name, scene, private_tmp=case.private_tmp)
+                           "\n".join(str(run) for run in stage.runs),
+                           [str(path) for path in stage.appeared])
+    return identity.play(name, scene, private_tmp=has_own_tmp(case))
+
+
+def has_own_tmp(case):
+    """All that can be: only there nobody else's names come to be."""
+    return case.private_tmp or os.geteuid() == 0
 
 
 def pairs(wanted):
@@ -89,6 +100,7 @@ def test_fails_inside(name, case, tools, lack):
     if outcome.missing:
         lack(outcome.missing)
     assert not outcome.evidence, f"ESCAPE: {str(outcome.evidence)[:300]}\n{outcome.runs}"
+    assert outcome.appeared == []
     if outcome.refused:
         assert case.refusal_holds, f"Cordon refused to run the attack:\n{outcome.runs}"
     else:
@@ -103,6 +115,7 @@ def test_fails_without_namespaces(name, case, tools, lack):
     if outcome.missing:
         lack(outcome.missing)
     assert not outcome.evidence, f"ESCAPE: {str(outcome.evidence)[:300]}\n{outcome.runs}"
+    assert outcome.appeared == []
     assert outcome.started or outcome.refused or case.silent, \
         f"the attack never ran:\n{outcome.runs}"
 
@@ -115,6 +128,7 @@ def test_fails_by_the_helper(name, case, tools, lack):
     if outcome.missing:
         lack(outcome.missing)
     assert not outcome.evidence, f"ESCAPE: {str(outcome.evidence)[:300]}\n{outcome.runs}"
+    assert outcome.appeared == []
     assert outcome.started or case.silent or outcome.refused and case.refusal_holds, outcome.runs
 
 

@@ -183,14 +183,13 @@ def rewrite_the_path_of_execve(stage):
 
 # -- sockets
 
-def socket_race(name, call, kind, own, kwargs=None):
+def socket_race(name, call, kind, own):
     """`own`: what the command may reach; bare and inside it makes that itself."""
     def play(stage):
         service = stage.unix_service(kind, "outside/b.sock")
         mine = own if own.startswith("@") else stage.base / own
         bare = 5000 if kind == socket.SOCK_DGRAM else BARE_TRIES  # who sends does not see it
-        race(stage, "race-socket", call, int(kind), mine, service.path, bare=bare,
-             **(kwargs or {}))
+        race(stage, "race-socket", call, int(kind), mine, service.path, bare=bare)
         return service.was_reached()
     register(play, f"rewrite_an_address_{name}")
 
@@ -203,16 +202,24 @@ socket_race("of_sendto", "sendto", socket.SOCK_DGRAM, "ws/sub.sock")
 socket_race("of_sendmsg", "sendmsg", socket.SOCK_DGRAM, "ws/sub.sock")
 socket_race("of_sendmmsg", "sendmmsg", socket.SOCK_DGRAM, "ws/sub.sock")
 socket_race("of_an_abstract_datagram", "sendto", socket.SOCK_DGRAM, "@escape-own")
-socket_race("with_the_network_enabled", "connect", socket.SOCK_STREAM, "@escape-own",
-            {"cordon": ["--network", "enabled"]})
+
+
+def abstract_race(stage, **kwargs):
+    name = f"escape-race-{stage.base.name}"
+    service = stage.service(socket.AF_UNIX, socket.SOCK_STREAM, f"\0{name}")
+    race(stage, "race-socket", "connect", int(socket.SOCK_STREAM), stage.ws / "own.sock",
+         f"@{name}", **kwargs)
+    return service.was_reached()
 
 
 @attack(on_guard=True)
 def rewrite_a_path_to_a_host_abstract_address(stage):
-    name = f"escape-race-{stage.base.name}"
-    service = stage.service(socket.AF_UNIX, socket.SOCK_STREAM, f"\0{name}")
-    race(stage, "race-socket", "connect", int(socket.SOCK_STREAM), stage.ws / "own.sock", f"@{name}")
-    return service.was_reached()
+    return abstract_race(stage)
+
+
+@attack(on_guard=True)
+def rewrite_a_path_to_a_host_abstract_address_with_the_network_enabled(stage):
+    return abstract_race(stage, cordon=["--network", "enabled"])
 
 
 @attack(on_guard=True)

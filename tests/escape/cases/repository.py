@@ -29,17 +29,17 @@ def is_repository(stage, folder=None):
     return said.returncode == 0 and said.stdout.strip() in (".", str(folder))
 
 
-def register(name, script, folder="ws", prepared=(), **kwargs):
+def register(name, script, folder="ws", prepared=(), before="true"):
     def play(stage):
         place = stage.base / folder
         place.mkdir(exist_ok=True)
-        for part in prepared:
-            subprocess.run(["/bin/sh", "-c", MAKE[part]], cwd=place, check=True)
+        for made in (before, *(MAKE[part] for part in prepared)):
+            subprocess.run(["/bin/sh", "-c", made], cwd=place, check=True)
         root = ["--writable", place] if folder == "extra" else []
         stage.shell(f'cd "$1" && {{ {script}; }}', place, cordon=root)
         return is_repository(stage, place)
     play.__name__ = name
-    attack(on_guard=True, **kwargs)(play)
+    attack(on_guard=True)(play)
 
 
 for order in itertools.permutations(("HEAD", "objects", "refs")):
@@ -70,6 +70,10 @@ register("by_a_hard_link_that_is_a_head", f"mkdir objects refs; {PREPARE}; ln pa
 register("by_dangling_links", "ln -s o objects; ln -s r refs; ln -s refs/heads/x HEAD; mkdir o r")
 register("by_links_that_lead_somewhere", "mkdir o r; ln -s refs/heads/x HEAD; ln -s r refs;"
          "ln -s o objects")
+register("beside_a_git_folder_that_is_none", "mkdir objects refs; echo 'ref: refs/heads/main' > HEAD",
+         before="mkdir .git; echo 'ref: refs/heads/main' > .git/HEAD")
+register("beside_an_empty_git_folder", "mkdir objects refs; echo 'ref: refs/heads/main' > HEAD",
+         before="mkdir .git")
 register("by_init", "git init -q --bare .")
 register("by_a_clone_of_its_parts", f"{PREPARE}; cp -a part/. .")
 register("by_rsync_or_tar", f"{PREPARE}; tar -C part -c . | tar -x")

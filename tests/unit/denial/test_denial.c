@@ -215,6 +215,8 @@ static void check_fact(const char *file, json_t *expected, const struct denial *
     check_number(file, expected, "port", denial->port);
     if (json_is_true(json_object_get(expected, "creates")) != !!(denial->flags & DENIAL_CREATES))
         fail_msg("%s: \"creates\" is wrong", file);
+    if (json_is_true(json_object_get(expected, "aside")) != !!(denial->flags & DENIAL_ASIDE))
+        fail_msg("%s: \"aside\" is wrong", file);
     if (json_is_true(json_object_get(expected, "below")) != !!(denial->flags & DENIAL_FOLDER))
         fail_msg("%s: \"below\" is wrong", file);
     free(words);
@@ -223,8 +225,8 @@ static void check_fact(const char *file, json_t *expected, const struct denial *
 static void check_denial(const char *file, json_t *expected, const struct denial *denial)
 {
     static const char *const known[] = {
-        "operation", "evidence", "source",  "path",  "host",  "errno", "origin", "remedy",
-        "path2",     "program",  "creates", "count", "below", "port",  "words",  NULL};
+        "operation", "evidence", "source", "path",  "host", "errno", "origin", "remedy", "path2",
+        "program",   "creates",  "count",  "below", "port", "words", "aside",  NULL};
     const char *key;
     json_t *value;
 

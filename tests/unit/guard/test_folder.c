@@ -166,9 +166,33 @@ static void test_a_root_that_is_one_already_may_have_such_names(void **state)
     assert_return_code(mkdirat(scene->dir, "refs", 0700), 0);
     assert_return_code(mkdirat(scene->dir, "objects", 0700), 0);
     assert_int_equal(refused_in(scene, ".", "HEAD"), 0);
-    assert_return_code(close(openat(scene->dir, ".git/HEAD", O_CREAT | O_WRONLY | O_CLOEXEC, 0600)),
-                       0);
+    support_write(scene->root, ".git/HEAD", "ref: refs/heads/x\n");
+    assert_int_equal(refused_in(scene, ".", "HEAD"), 0); /* git passes over such a .git */
+    assert_return_code(mkdirat(scene->dir, ".git/refs", 0700), 0);
+    assert_return_code(mkdirat(scene->dir, ".git/objects", 0700), 0);
     assert_int_equal(refused_in(scene, ".", "HEAD"), -1);
+    support_write(scene->root, ".git/HEAD", "");
+    assert_int_equal(refused_in(scene, ".", "HEAD"), 0);
+}
+
+static void test_a_bare_repository_stays_one(void **state)
+{
+    struct scene *scene = *state;
+
+    assert_return_code(mkdirat(scene->dir, "refs", 0700), 0);
+    assert_return_code(mkdirat(scene->dir, "objects", 0700), 0);
+    support_write(scene->root, "HEAD", "ref: refs/heads/x\n");
+    assert_int_equal(refused_in(scene, ".", "HEAD"), -1); /* from HEAD.lock */
+}
+
+static void test_an_end_that_fat_drops_counts_where_names_are_folded(void **state)
+{
+    assert_int_equal(refused_in(*state, ".", ".git."), -1);
+    fold(*state);
+    assert_int_equal(refused_in(*state, ".", ".git."), 2);
+    assert_int_equal(refused_in(*state, ".", ".GIT. . "), 2);
+    assert_int_equal(refused_in(*state, ".", ".gi."), -1);
+    assert_int_equal(refused_in(*state, ".", "..."), -1);
 }
 
 static void test_two_guards_do_not_make_one_together(void **state)
@@ -208,6 +232,9 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_a_directory_that_was_moved_keeps_its_names, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(test_a_bare_repository_stays_one, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_an_end_that_fat_drops_counts_where_names_are_folded,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_root_becomes_no_repository, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_root_that_is_one_already_may_have_such_names, set_up,
                                         tear_down),
