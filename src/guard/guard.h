@@ -44,7 +44,6 @@ enum { MASKS_MAX = 64, MOUNTS_MAX = 16 };
 /* The umask of a thread, as it was seen last. */
 struct mask {
     pid_t thread;
-    pid_t process;
     mode_t mask;
     uint64_t read_ns;
 };
@@ -82,6 +81,7 @@ struct command {
     uint64_t mounts[MOUNTS_MAX]; /* of the command's own tree, which lie in its roots */
     uint32_t mounts_len;
     struct mask masks[MASKS_MAX];
+    uint64_t mask_changed_ns; /* by umask(2), by whomever */
     struct facts facts;
     uint64_t map_hash;            /* 0: not looked at yet */
     pid_t children[CHILDREN_MAX]; /* of the guard, which answer its calls that take long; 0: none */
@@ -102,14 +102,12 @@ enum answer_kind {
     ANSWER_CONTINUE, /* the kernel does it, and refuses what has to be refused */
     ANSWER_ERROR,    /* `number` is an errno */
     ANSWER_VALUE,    /* `number` is the result */
-    ANSWER_FD,       /* `number` is a descriptor of ours, which the caller gets and we close */
-    ANSWER_LATER,    /* somebody else answers */
+    ANSWER_LATER,    /* it has its answer, or gets one from somebody else */
 };
 
 struct answer {
     enum answer_kind kind;
     int number;
-    bool is_cloexec;
 };
 
 static inline struct answer answer_continue(void)
@@ -141,6 +139,13 @@ static inline int request_dir(const struct request *request, int index)
 
 /* The caller still waits for this answer: what was read of it under its number was its own. */
 bool request_is_valid(const struct request *request);
+
+/* The call is answered with a descriptor of the caller's own, a copy of `fd`. 0, or why not: EMFILE;
+ * ENOENT: nobody waits any more. */
+int request_give(const struct request *request, int fd, bool is_cloexec);
+
+/* The caller has that descriptor, and no answer yet. Its number there, or a negative errno. */
+int request_lend(const struct request *request, int fd, bool is_cloexec);
 
 /* Monotonic. */
 uint64_t now_ns(void);

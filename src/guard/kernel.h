@@ -48,6 +48,7 @@ struct k_seccomp_notif_addfd {
 
 /* linux/fs.h, renameat2(2) */
 #define K_RENAME_NOREPLACE 1u
+#define K_RENAME_NOREPLACE 1u
 #define K_RENAME_EXCHANGE 2u
 #define K_RENAME_WHITEOUT 4u
 

@@ -152,20 +152,29 @@ static void respond(const struct request *request, int error, int64_t value, uin
     ioctl(request->command->listener, (int)K_SECCOMP_IOCTL_NOTIF_SEND, &response);
 }
 
-/* Gives the descriptor to the caller, as the result of its call. */
-static void respond_fd(const struct request *request, int fd, bool is_cloexec)
+static int add_fd(const struct request *request, int fd, bool is_cloexec, uint32_t flags)
 {
     const struct k_seccomp_notif_addfd add = {
         .id = request->notif->id,
-        .flags = K_SECCOMP_ADDFD_FLAG_SEND,
+        .flags = flags,
         .srcfd = (uint32_t)fd,
         .newfd_flags = is_cloexec ? O_CLOEXEC : 0,
     };
+    int number = ioctl(request->command->listener, (int)K_SECCOMP_IOCTL_NOTIF_ADDFD, &add);
 
-    if (ioctl(request->command->listener, (int)K_SECCOMP_IOCTL_NOTIF_ADDFD, &add) < 0 &&
-        errno != ENOENT)
-        respond(request, errno, 0, 0); /* it has no room for one: EMFILE */
-    close(fd);
+    return number < 0 ? -errno : number;
+}
+
+int request_give(const struct request *request, int fd, bool is_cloexec)
+{
+    int number = add_fd(request, fd, is_cloexec, K_SECCOMP_ADDFD_FLAG_SEND);
+
+    return number < 0 ? -number : 0;
+}
+
+int request_lend(const struct request *request, int fd, bool is_cloexec)
+{
+    return add_fd(request, fd, is_cloexec, 0);
 }
 
 /* What we tried on behalf and the mounts refused is as much a fact as what the kernel refuses. To
@@ -220,9 +229,7 @@ bool command_serve(struct command *command)
         open_root(command, request.thread);
     /* What we were not told of cannot be asked. */
     answer = request.call && command->root >= 0 ? handle(&request) : answer_error(ENOSYS);
-    if (answer.kind == ANSWER_FD)
-        respond_fd(&request, answer.number, answer.is_cloexec);
-    else if (answer.kind == ANSWER_ERROR)
+    if (answer.kind == ANSWER_ERROR)
         respond(&request, answer.number, 0, 0);
     else if (answer.kind == ANSWER_VALUE)
         respond(&request, 0, answer.number, 0);

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -36,14 +37,23 @@ enum { LINKS_MAX = 40 };
 /* Pid numbers come round after more than this. */
 #define MASK_AGE_NS 1000000000u
 
+/* What umask(2) was called for is done after that at the latest; until then nothing is remembered. */
+#define MASK_CHANGE_NS 100000000u
+
 static mode_t own_mask = (mode_t)-1; /* of this process, which is that of the last caller */
 
+/* That of the thread, or the one that was not used for longest. */
 static struct mask *mask_find(struct command *command, pid_t thread)
 {
-    for (int i = 0; i < MASKS_MAX; i++)
-        if (command->masks[i].thread == thread)
-            return &command->masks[i];
-    return NULL;
+    struct mask *oldest = &command->masks[0];
+
+    for (struct mask *mask = command->masks; mask < command->masks + MASKS_MAX; mask++) {
+        if (mask->thread == thread)
+            return mask;
+        if (mask->read_ns < oldest->read_ns)
+            oldest = mask;
+    }
+    return oldest;
 }
 
 /* The caller's, from /proc, which takes as long as making a file; so it is remembered for a while. */
@@ -57,47 +67,39 @@ static const struct mask *mask_read(const struct request *request)
     ssize_t len;
     AUTO_CLOSE int fd = -1;
 
-    if (mask && now - mask->read_ns < MASK_AGE_NS)
+    if (mask->thread == request->thread && now - mask->read_ns < MASK_AGE_NS)
         return mask;
-    if (!mask) {
-        mask = &command->masks[0];
-        for (int i = 1; i < MASKS_MAX; i++)
-            if (command->masks[i].read_ns < mask->read_ns)
-                mask = &command->masks[i];
-    }
     snprintf(path, sizeof path, "/proc/%d/status", (int)request->thread);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     len = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (len <= 0)
         return NULL;
     text[len] = '\0';
-    *mask = (struct mask){.thread = request->thread, .read_ns = now};
+    *mask = (struct mask){.thread = request->thread};
+    if (now - command->mask_changed_ns > MASK_CHANGE_NS)
+        mask->read_ns = now;
     found = strstr(text, "\nUmask:\t");
     if (!found)
         return NULL;
     mask->mask = (mode_t)strtoul(found + 8, NULL, 8);
-    found = strstr(text, "\nTgid:\t");
-    if (!found)
-        return NULL;
-    mask->process = (pid_t)strtol(found + 7, NULL, 10);
     return mask;
 }
 
+/* It is one for all that share it: most threads of a process, and whoever was made with CLONE_FS. Who
+ * they are is not to be seen, so it is read again for everybody but the caller. */
 void perform_umask(const struct request *request)
 {
-    const struct mask *mask = mask_read(request);
-    pid_t process = mask ? mask->process : 0;
+    struct command *command = request->command;
+    struct mask *mask = mask_find(command, request->thread);
 
-    /* Its threads share it; another process that shares it (CLONE_FS) is rare enough to be read
-     * again with the next call. */
-    for (int i = 0; i < MASKS_MAX; i++) {
-        struct mask *other = &request->command->masks[i];
-
-        if (!mask || other->process != process)
-            continue;
-        other->mask = (mode_t)request->notif->data.args[0] & 0777;
-        other->read_ns = now_ns();
-    }
+    for (int i = 0; i < MASKS_MAX; i++)
+        command->masks[i].read_ns = 0;
+    command->mask_changed_ns = now_ns();
+    *mask = (struct mask){
+        .thread = request->thread,
+        .mask = (mode_t)request->notif->data.args[0] & 0777,
+        .read_ns = command->mask_changed_ns,
+    };
 }
 
 /* --- what all have in common --- */
@@ -229,8 +231,8 @@ static bool find(const struct request *request, int dir, int path, struct place 
 
 /* --- open --- */
 
-/* In a directory like /tmp the kernel lets nobody follow another user's link, or open another user's
- * file as if to create it (fs.protected_symlinks, fs.protected_regular); here it would be us who does. */
+/* In a directory like /tmp the kernel may let nobody open another user's file as if to create it
+ * (fs.protected_regular); here it would be us who does. */
 static bool is_strangers(const struct place *place, const struct stat *st)
 {
     struct stat dir;
@@ -239,41 +241,119 @@ static bool is_strangers(const struct place *place, const struct stat *st)
            ((dir.st_mode & S_ISVTX) && (dir.st_mode & 022) && st->st_uid != geteuid());
 }
 
-static struct answer opened(int fd, int flags)
+/* Nor may anybody follow another user's link there, on a host that says so: may_follow_link() of the
+ * kernel's fs/namei.c. */
+static bool may_follow(const struct place *place, const struct stat *st)
 {
-    if (!(flags & O_NONBLOCK))
-        fcntl(fd, F_SETFL, flags & ~O_NONBLOCK & (O_APPEND | O_ASYNC | O_DIRECT | O_NOATIME));
-    return (struct answer){.kind = ANSWER_FD, .number = fd, .is_cloexec = flags & O_CLOEXEC};
+    static int is_protected = -1; /* fs.protected_symlinks */
+    struct stat dir;
+
+    if (is_protected < 0) {
+        AUTO_CLOSE int fd = open("/proc/sys/fs/protected_symlinks", O_RDONLY | O_CLOEXEC);
+        char digit = '1';
+
+        is_protected = fd < 0 || read(fd, &digit, 1) != 1 || digit != '0';
+    }
+    return !is_protected || st->st_uid == geteuid() ||
+           (fstat(place->dir, &dir) == 0 &&
+            ((dir.st_mode & (S_ISVTX | S_IWOTH)) != (S_ISVTX | S_IWOTH) ||
+             dir.st_uid == st->st_uid));
 }
 
-static struct answer open_existing(const struct request *request, int pin, const struct stat *st,
-                                   bool is_stranger, int flags)
+static struct answer give(const struct request *request, int fd, int flags)
+{
+    int error = request_give(request, fd, flags & O_CLOEXEC);
+
+    return error ? answer_error(error) : (struct answer){.kind = ANSWER_LATER};
+}
+
+/* The pinned file, for the caller; -1. That O_NOFOLLOW was asked for stays with a descriptor, and the
+ * link to the pin cannot be opened with it. */
+static int open_pinned(const struct place *place, int pin, int flags)
 {
     char link[32];
+    struct stat pinned, st;
     int fd;
 
+    flags = (flags & ~(O_CREAT | O_EXCL | O_TRUNC)) | O_NONBLOCK | O_CLOEXEC;
+    if (!(flags & O_NOFOLLOW)) {
+        snprintf(link, sizeof link, "/proc/self/fd/%d", pin);
+        return open(link, flags);
+    }
+    fd = openat(place->dir, place->name, flags);
+    if (fd >= 0 && (fstat(pin, &pinned) || fstat(fd, &st) || st.st_dev != pinned.st_dev ||
+                    st.st_ino != pinned.st_ino)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* Whoever has no room for one more descriptor keeps what is in the file. So the caller has its
+ * descriptor before the file is emptied. */
+static struct answer empty(const struct request *request, int pin, int fd, int flags)
+{
+    AUTO_CLOSE int own = -1;
+    char link[32];
+    int writable = fd;
+    int number;
+
+    if ((flags & O_ACCMODE) != O_WRONLY && (flags & O_ACCMODE) != O_RDWR) {
+        snprintf(link, sizeof link, "/proc/self/fd/%d", pin);
+        writable = own = open(link, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+        if (own < 0)
+            return leave(request, EACCES);
+    }
+    number = request_lend(request, fd, flags & O_CLOEXEC);
+    if (number < 0)
+        return answer_error(-number);
+    return ftruncate(writable, 0) ? answer_error(errno) : answer_value(number);
+}
+
+/* What does not work here does not for the kernel, which knows best why. */
+static struct answer open_existing(const struct request *request, const struct place *place,
+                                   int pin, const struct stat *st, int flags)
+{
+    AUTO_CLOSE int fd = -1;
+
     /* A FIFO would keep us waiting, /dev/tty is another one here, and a directory is an error. */
-    if (!S_ISREG(st->st_mode) || is_stranger || !request_is_valid(request))
+    if (!S_ISREG(st->st_mode) || is_strangers(place, st) || !request_is_valid(request))
         return leave(request, EACCES);
-    snprintf(link, sizeof link, "/proc/self/fd/%d", pin);
-    fd = open(link, (flags & ~(O_CREAT | O_EXCL | O_NOFOLLOW)) | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0 && errno == EWOULDBLOCK) /* a lease: the caller may wait, we may not */
+    fd = open_pinned(place, pin, flags);
+    if (fd < 0) /* a lease, too: the caller may wait, we may not */
         return leave(request, EACCES);
-    return fd < 0 ? answer_error(errno) : opened(fd, flags);
+    if (!(flags & O_NONBLOCK))
+        fcntl(fd, F_SETFL, flags & ~O_NONBLOCK & (O_APPEND | O_ASYNC | O_DIRECT | O_NOATIME));
+    if (flags & O_TRUNC)
+        return empty(request, pin, fd, flags);
+    return give(request, fd, flags);
+}
+
+/* The caller has no room for its descriptor, so there is no file either. */
+static void take_back(const struct place *place, int fd)
+{
+    struct stat made, st;
+
+    if (fstat(fd, &made) == 0 && fstatat(place->dir, place->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        st.st_dev == made.st_dev && st.st_ino == made.st_ino)
+        unlinkat(place->dir, place->name, 0);
 }
 
 static struct answer open_new(const struct request *request, struct place *place, int flags,
                               mode_t mode)
 {
+    AUTO_CLOSE int fd = -1;
     struct answer answer;
-    int fd;
 
     if (!may_create(request, place, &answer))
         return answer;
     fd = openat(place->dir, place->name, flags | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (fd < 0)
-        return answer_error(errno);
-    return (struct answer){.kind = ANSWER_FD, .number = fd, .is_cloexec = flags & O_CLOEXEC};
+    if (fd < 0) /* before the kernel says EACCES it looks for room for a descriptor */
+        return errno == EACCES ? leave(request, EACCES) : answer_error(errno);
+    answer = give(request, fd, flags);
+    if (answer.kind == ANSWER_ERROR && answer.number == EMFILE)
+        take_back(place, fd);
+    return answer;
 }
 
 /* Something is there, or was a moment ago. *ret_again: the place is another one now, or is empty. */
@@ -287,14 +367,14 @@ static struct answer open_there(const struct request *request, struct place *pla
     if (pin < 0 || fstat(pin, &st))
         return leave(request, EACCES);
     if (!S_ISLNK(st.st_mode))
-        return open_existing(request, pin, &st, is_strangers(place, &st), flags);
-    if ((flags & O_NOFOLLOW) || is_strangers(place, &st) || !place_follow(request, place))
+        return open_existing(request, place, pin, &st, flags);
+    if ((flags & O_NOFOLLOW) || !may_follow(place, &st) || !place_follow(request, place))
         return leave(request, EACCES);
     *ret_again = true;
     return answer_continue();
 }
 
-static struct answer perform_open(const struct request *request)
+static struct answer open_any(const struct request *request)
 {
     const struct call *call = request->call;
     int flags = call->flags < 0 ? call->fixed_flags : (int)request_argument(request, call->flags);
@@ -307,7 +387,7 @@ static struct answer perform_open(const struct request *request)
         return answer_continue();
     if (!find(request, call->dir, call->path, &place, &answer))
         return answer;
-    for (int i = 0; i < LINKS_MAX; i++) {
+    for (int i = 0; i <= LINKS_MAX; i++) {
         if (!place.is_guarded || strchr(place.name, '/'))
             return leave(request, EACCES);
         answer = open_new(request, &place, flags, mode);
@@ -320,7 +400,44 @@ static struct answer perform_open(const struct request *request)
     return leave(request, EACCES);
 }
 
+static bool is_full(const struct request *request)
+{
+    struct rlimit limit;
+    struct stat st; /* the size is how many are open (Linux 6.2) */
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)request->thread);
+    return prlimit(request->thread, RLIMIT_NOFILE, NULL, &limit) == 0 && stat(path, &st) == 0 &&
+           (rlim_t)st.st_size >= limit.rlim_cur;
+}
+
+/* That there is no room for one more descriptor is what the kernel says before anything else. */
+static struct answer perform_open(const struct request *request)
+{
+    struct answer answer = open_any(request);
+
+    return answer.kind == ANSWER_ERROR && is_full(request) ? leave(request, EMFILE) : answer;
+}
+
 /* --- the others --- */
+
+/* may_mknod() of the kernel's fs/namei.c, which comes before it looks for the place. */
+static int type_error(mode_t mode)
+{
+    switch (mode & S_IFMT) {
+    case 0:
+    case S_IFREG:
+    case S_IFCHR:
+    case S_IFBLK:
+    case S_IFIFO:
+    case S_IFSOCK:
+        return 0;
+    case S_IFDIR:
+        return EPERM;
+    default:
+        return EINVAL;
+    }
+}
 
 static struct answer perform_make(const struct request *request)
 {
@@ -329,6 +446,8 @@ static struct answer perform_make(const struct request *request)
     AUTO_PLACE struct place place = NO_PLACE;
     struct answer answer;
 
+    if (call->kind == CALL_MKNOD && type_error(mode))
+        return answer_error(type_error(mode));
     if (!find(request, call->dir, call->path, &place, &answer))
         return answer;
     if (!place.is_guarded)
@@ -349,40 +468,61 @@ static struct answer perform_symlink(const struct request *request)
     AUTO_PLACE struct place place = NO_PLACE;
     struct answer answer;
     place_text target;
+    int len = text_read(request, call->path, target);
 
+    if (len <= 0) /* the kernel says why not, before it looks for the place */
+        return leave(request, len ? -len : ENOENT);
     if (!find(request, call->new_dir, call->new_path, &place, &answer))
         return answer;
-    if (!place.is_guarded || text_read(request, call->path, target) < 0)
+    if (!place.is_guarded)
         return leave(request, EACCES);
     if (!may_name(request, &place, &answer))
         return answer;
     return result(symlinkat(target, place.dir, place.name));
 }
 
-/* What a link is made of: a name, a name that is followed if it is a symlink, or a descriptor. */
-static int link_source(const struct request *request, int flags, struct place *ret)
+static bool is_directory_path(const char *text)
 {
-    const struct call *call = request->call;
-    place_text text;
-    char what[64];
-    int len = text_read(request, call->path, text);
-    int fd = -1;
+    const char *name = strrchr(text, '/');
 
-    if (len < 0)
+    name = name ? name + 1 : text;
+    return !*name || !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+/* No link is made of a directory, but it is the kernel that says why. Such a path may end in a slash,
+ * "." or "..", or in a link to one that does. */
+static int directory_source(const struct request *request, int dir, place_text text, int len,
+                            struct place *ret)
+{
+    place_done(ret);
+    if (len == 0 || len + 2 >= PATH_MAX)
         return -1;
-    if (len == 0 && (flags & AT_EMPTY_PATH)) {
-        snprintf(what, sizeof what, "/proc/self/fd/%d", request_dir(request, call->dir));
-        return place_descriptor(request, what);
-    }
-    if (flags & AT_SYMLINK_FOLLOW) {
-        fd = place_descriptor(request, text);
-        if (fd >= 0)
-            return fd;
-    }
-    if (!place_find(request, request_dir(request, call->dir), text, ret))
+    memcpy(text + len, "/x", sizeof "/x"); /* whose place is the directory */
+    return place_find(request, dir, text, ret) ? TAKE_FD(ret->dir) : -1;
+}
+
+/* A descriptor of a file in the place of a directory. With AT_EMPTY_PATH the kernel looks first at who
+ * has opened it, which may have been us. */
+static bool is_no_directory(const struct request *request, int dir)
+{
+    char what[64];
+    AUTO_CLOSE int fd = -1;
+    struct stat st;
+
+    snprintf(what, sizeof what, "/proc/self/fd/%d", dir);
+    fd = place_descriptor(request, what);
+    return fd >= 0 && fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
+/* A name, or what it leads to. */
+static int file_source(const struct request *request, int flags, const place_text text,
+                       struct place *ret)
+{
+    if (!place_find(request, request_dir(request, request->call->dir), text, ret))
         return -1;
-    for (int i = 0; i < LINKS_MAX; i++) {
+    for (int i = 0; i <= LINKS_MAX; i++) {
         struct stat st;
+        int fd;
 
         if (strchr(ret->name, '/'))
             return -1;
@@ -390,10 +530,45 @@ static int link_source(const struct request *request, int flags, struct place *r
         if (fd < 0 || !(flags & AT_SYMLINK_FOLLOW) || fstat(fd, &st) || !S_ISLNK(st.st_mode))
             return fd;
         close(fd);
-        if (is_strangers(ret, &st) || !place_follow(request, ret))
+        if (!may_follow(ret, &st) || !place_follow(request, ret))
             return -1;
     }
     return -1;
+}
+
+/* What a link is made of: a name, a name that is followed if it is a symlink, or a descriptor.
+ * -1: it is `ret_answer`. */
+static int link_source(const struct request *request, int flags, struct place *ret,
+                       struct answer *ret_answer)
+{
+    const struct call *call = request->call;
+    place_text text;
+    char what[64];
+    const int dir = request_dir(request, call->dir);
+    int len = text_read(request, call->path, text);
+    int fd = -1;
+
+    *ret_answer = leave(request, EACCES);
+    if (len < 0 || (flags & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH)))
+        return -1;
+    if (len == 0 && (flags & AT_EMPTY_PATH) && dir != AT_FDCWD) {
+        snprintf(what, sizeof what, "/proc/self/fd/%d", dir);
+        return place_descriptor(request, what);
+    }
+    if (len == 0 && (flags & AT_EMPTY_PATH))
+        text[len++] = '.';
+    else if ((flags & AT_EMPTY_PATH) && text[0] != '/' && is_no_directory(request, dir))
+        *ret_answer = answer_error(ENOTDIR);
+    text[len] = '\0';
+    if (flags & AT_SYMLINK_FOLLOW) {
+        fd = place_descriptor(request, text);
+        if (fd >= 0)
+            return fd;
+    }
+    fd = file_source(request, flags, text, ret);
+    return fd < 0 && ((flags & AT_SYMLINK_FOLLOW) || is_directory_path(text))
+               ? directory_source(request, dir, text, len, ret)
+               : fd;
 }
 
 static struct answer perform_link(const struct request *request)
@@ -402,14 +577,14 @@ static struct answer perform_link(const struct request *request)
     const int flags = (int)request_argument(request, call->flags);
     AUTO_PLACE struct place from = NO_PLACE;
     AUTO_PLACE struct place place = NO_PLACE;
-    AUTO_CLOSE int source = link_source(request, flags, &from);
     struct answer answer;
+    AUTO_CLOSE int source = link_source(request, flags, &from, &answer);
     char link[32];
     struct stat st;
 
-    if (!find(request, call->new_dir, call->new_path, &place, &answer))
+    if (source < 0 || !find(request, call->new_dir, call->new_path, &place, &answer))
         return answer;
-    if (!place.is_guarded || source < 0 || (flags & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH)))
+    if (!place.is_guarded)
         return leave(request, EACCES);
     if (!may_name(request, &place, &answer))
         return answer;
@@ -421,8 +596,9 @@ static struct answer perform_link(const struct request *request)
 
 /* Something of the sandbox is mounted on the name: what is read-only, hidden or a root. The kernel keeps
  * such a name where it is only for those who see the mount; for us, outside, it would be moved away
- * with the mount, and the name be free. What is mounted does not change while the command runs. */
-static bool is_mount_point(const struct place *place)
+ * with the mount, and the name be free. What is mounted does not change while the command runs.
+ * *ret_closed: it lies where nobody may look, nor rename. */
+static bool is_mount_point(const struct place *place, bool *ret_closed)
 {
     AUTO_CLOSE int fd = -1;
     char name[NAME_MAX + 2];
@@ -430,21 +606,35 @@ static bool is_mount_point(const struct place *place)
 
     snprintf(name, sizeof name, "%.*s", (int)strcspn(place->name, "/"), place->name);
     fd = openat(place->dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    *ret_closed = fd < 0 && errno == EACCES;
     if (fd < 0)
         return errno != ENOENT;
     return !identify(fd, &identity) || identity.mount != place->identity.mount;
 }
 
-static struct answer refuse_move(const struct request *request, const struct place *place)
+static bool may_move(const struct request *request, const struct place *place,
+                     struct answer *ret_answer)
 {
     char path[PATH_MAX];
+    bool is_closed;
 
+    if (!is_mount_point(place, &is_closed))
+        return true;
+    *ret_answer = leave(request, EACCES);
+    if (is_closed)
+        return false;
+    *ret_answer = answer_error(EBUSY);
     place_path(place, path);
     facts_tell(request, &(struct fact){.operation = GUARD_OP_WRITE,
                                        .place = place,
                                        .entry = map_find(&request->command->map, path),
                                        .error = EBUSY});
-    return answer_error(EBUSY);
+    return false;
+}
+
+static bool is_searchable(const struct place *place)
+{
+    return faccessat(place->dir, ".", X_OK, 0) == 0;
 }
 
 static struct answer perform_rename(const struct request *request)
@@ -455,16 +645,17 @@ static struct answer perform_rename(const struct request *request)
     AUTO_PLACE struct place to = NO_PLACE;
     struct answer answer;
 
-    if (!find(request, call->dir, call->path, &from, &answer) ||
-        !find(request, call->new_dir, call->new_path, &to, &answer))
+    if ((flags & ~(K_RENAME_NOREPLACE | K_RENAME_EXCHANGE | K_RENAME_WHITEOUT)) ||
+        ((flags & K_RENAME_EXCHANGE) && flags != K_RENAME_EXCHANGE))
+        return answer_error(EINVAL);
+    if (!find(request, call->dir, call->path, &from, &answer))
         return answer;
+    if (!find(request, call->new_dir, call->new_path, &to, &answer))
+        return is_searchable(&from) ? answer : leave(request, EACCES);
     if ((!from.is_guarded && !to.is_guarded) || (flags & K_RENAME_WHITEOUT))
         return leave(request, EACCES);
-    if (is_mount_point(&from))
-        return refuse_move(request, &from);
-    if (is_mount_point(&to))
-        return refuse_move(request, &to);
-    if (!may_name(request, &to, &answer) ||
+    if (!may_move(request, &from, &answer) || !may_move(request, &to, &answer) ||
+        !may_name(request, &to, &answer) ||
         ((flags & K_RENAME_EXCHANGE) && !may_name(request, &from, &answer)))
         return answer;
     return result((int)syscall(SYS_renameat2, from.dir, from.name, to.dir, to.name, flags));

@@ -41,22 +41,43 @@ static int open_within(int dir, const char *path, uint64_t resolve)
     return fd;
 }
 
-static int open_of_thread(const struct request *request, const char *what)
-{
-    char path[64];
+enum { IN_PROC = 48 };
 
-    snprintf(path, sizeof path, "/proc/%d/%s", (int)request->thread, what);
+static int open_in_proc(const char *what)
+{
+    char path[sizeof "/proc/" + IN_PROC];
+
+    snprintf(path, sizeof path, "/proc/%s", what);
     return open(path, O_PATH | O_CLOEXEC);
+}
+
+/* Whom /proc/self means: a thread may have a working directory of its own. 0: nobody any more. */
+static pid_t leader_of(pid_t thread)
+{
+    char path[64], text[512];
+    const char *found;
+    ssize_t len;
+    AUTO_CLOSE int fd = -1;
+
+    snprintf(path, sizeof path, "/proc/%d/status", (int)thread);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    len = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    text[len < 0 ? 0 : len] = '\0';
+    found = strstr(text, "\nTgid:\t");
+    return found ? (pid_t)strtol(found + strlen("\nTgid:\t"), NULL, 10) : 0;
 }
 
 /* The command's root directory: owned by the command, but that of a process which may have changed
  * its own is opened each time, and *ret_owned says so. */
 static int open_root(const struct request *request, int *ret_owned)
 {
+    char what[IN_PROC];
+
     *ret_owned = -1;
     if (!(request->command->map.header->flags & GUARD_MAP_NESTED))
         return request->command->root;
-    *ret_owned = open_of_thread(request, "root");
+    snprintf(what, sizeof what, "%d/root", (int)request->thread);
+    *ret_owned = open_in_proc(what);
     return *ret_owned;
 }
 
@@ -75,18 +96,19 @@ static bool path_of(int fd, char ret[PATH_MAX])
     return (size_t)len < sizeof gone || strcmp(ret + len + 1 - sizeof gone, gone) != 0;
 }
 
-/* How the text begins: at the root, or at a descriptor of the caller's, whose name for us is put in
+/* How the text begins: at the root, or at a descriptor of the caller's, whose name in /proc is put in
  * `ret_what`; returns the rest of the text, NULL for what we do not follow. */
-static const char *split_base(int dir, const char *text, char ret_what[32])
+static const char *split_base(const struct request *request, int dir, const char *text,
+                              char ret_what[IN_PROC])
 {
     static const char *const magic[] = {"/proc/self/", "/proc/thread-self/", "/dev/"};
 
     ret_what[0] = '\0';
     if (text[0] != '/') {
         if (dir == AT_FDCWD)
-            snprintf(ret_what, 32, "cwd");
+            snprintf(ret_what, IN_PROC, "%d/cwd", (int)request->thread);
         else
-            snprintf(ret_what, 32, "fd/%d", dir);
+            snprintf(ret_what, IN_PROC, "%d/fd/%d", (int)request->thread, dir);
         return text;
     }
     for (size_t i = 0; i < sizeof magic / sizeof *magic; i++) {
@@ -107,7 +129,8 @@ static const char *split_base(int dir, const char *text, char ret_what[32])
             return NULL;
         if (rest[len] != '\0' && rest[len] != '/')
             continue;
-        snprintf(ret_what, 32, "%.*s", (int)len, rest);
+        snprintf(ret_what, IN_PROC, "%d/%.*s",
+                 (int)(i == 1 ? request->thread : leader_of(request->thread)), (int)len, rest);
         rest += len;
         return rest + strspn(rest, "/");
     }
@@ -176,8 +199,10 @@ static bool open_short(const struct request *request, const char *what, const ch
     const struct command *command = request->command;
     char whole[PATH_MAX + 64];
 
-    snprintf(whole, sizeof whole, "/proc/%d/%s/%s", (int)request->thread, *what ? what : "root",
-             path);
+    if (*what)
+        snprintf(whole, sizeof whole, "/proc/%s/%s", what, path);
+    else
+        snprintf(whole, sizeof whole, "/proc/%d/root/%s", (int)request->thread, path);
     ret->dir = openat(AT_FDCWD, whole, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (ret->dir < 0)
         return false;
@@ -212,14 +237,14 @@ static bool find(const struct request *request, int dir, int base, const char *t
 {
     AUTO_CLOSE int own_root = -1;
     AUTO_CLOSE int own_base = -1;
-    char what[32] = "";
+    char what[IN_PROC] = "";
     place_text parent;
     const char *rest = text;
     int root;
 
     if (base < 0 || text[0] == '/') {
         base = -1;
-        rest = split_base(dir, text, what);
+        rest = split_base(request, dir, text, what);
     }
     *ret = (struct place){.dir = -1, .lock = -1};
     errno = EACCES;
@@ -234,7 +259,7 @@ static bool find(const struct request *request, int dir, int base, const char *t
     if (root < 0)
         return false;
     if (*what) {
-        own_base = open_of_thread(request, what);
+        own_base = open_in_proc(what);
         if (own_base < 0)
             return false;
         base = own_base;
@@ -294,8 +319,11 @@ void place_path(const struct place *place, char ret[PATH_MAX])
 
 int place_descriptor(const struct request *request, const char *text)
 {
-    char what[32];
-    const char *rest = text[0] == '/' ? split_base(AT_FDCWD, text, what) : NULL;
+    char what[IN_PROC];
+    const char *rest = text[0] == '/' ? split_base(request, AT_FDCWD, text, what) : NULL;
 
-    return rest && !*rest && what[0] == 'f' ? open_of_thread(request, what) : -1;
+    /* with a slash at its end it has to be a directory */
+    if (!rest || *rest || text[strlen(text) - 1] == '/' || !strstr(what, "/fd/"))
+        return -1;
+    return open_in_proc(what);
 }
