@@ -295,6 +295,8 @@ static bool is_habit(const struct denial *denial, const struct process_end *end)
 {
     static const char *const parts[] = {"/__pycache__", "/.npm/_logs/", NULL};
 
+    if (denial->flags & DENIAL_SOCKET)
+        return *denial->path != '/' && *denial->path != '@'; /* a datagram, to the system's log */
     for (const char *const *part = parts; *part; part++)
         if (strstr(denial->path, *part))
             return true;

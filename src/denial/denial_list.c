@@ -64,7 +64,10 @@ static const char *doing(const struct denial *denial)
 char *denial_words(const struct denial *denial)
 {
     bool is_network = denial->operation == DENIAL_CONNECT || denial->operation == DENIAL_BIND;
-    const char *object = denial->path   ? denial->path
+    bool is_datagram =
+        denial->flags & DENIAL_SOCKET && denial->path && !strchr("/@", *denial->path);
+    const char *object = is_datagram    ? "a Unix socket by datagrams"
+                         : denial->path ? denial->path
                          : denial->host ? denial->host
                          : is_network   ? "the network"
                                         : "";

@@ -36,6 +36,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#define DNS_PORT 53 /* RFC 1035, 4.2 */
+
 enum {
     LINKS_MAX = 40,
     INTERRUPT_MS = 20,        /* in the guard */
@@ -79,7 +81,8 @@ bool address_format_remote(const struct address *address, char *ret, size_t size
     if (!(is_ip6 && address->len >= offsetof(struct sockaddr_in6, sin6_scope_id)) &&
         !(address->any.sa_family == AF_INET && address->len >= sizeof address->ip4))
         return false;
-    if (is_own(address) || !port || !inet_ntop(address->any.sa_family, ip, text, sizeof text))
+    if ((is_own(address) && port != htons(DNS_PORT)) || !port ||
+        !inet_ntop(address->any.sa_family, ip, text, sizeof text))
         return false;
     snprintf(ret, size, is_ip6 ? "[%s]:%u" : "%s:%u", text, ntohs(port));
     return true;
@@ -297,6 +300,17 @@ static void tell_unreachable(const struct request *request, const struct address
                                            .error = error});
 }
 
+/* Many hosts have their resolver on an address of their own, which is another host's in here. To
+ * connect a UDP socket to it works all the same. None can be in here: that takes a capability. */
+static bool is_lost_resolver(int copy, int domain, const struct address *address)
+{
+    int type = 0;
+    socklen_t len = sizeof type;
+
+    return (domain == AF_INET || domain == AF_INET6) && is_own(address) &&
+           getsockopt(copy, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_DGRAM;
+}
+
 static struct answer connect_call(const struct request *request, int copy, int domain,
                                   const struct address *address)
 {
@@ -312,6 +326,8 @@ static struct answer connect_call(const struct request *request, int copy, int d
     answer = connect_copy(request, copy, address, -1);
     if (answer.kind == ANSWER_ERROR)
         tell_unreachable(request, address, answer.number);
+    else if (answer.kind == ANSWER_VALUE && is_lost_resolver(copy, domain, address))
+        tell_unreachable(request, address, EHOSTUNREACH);
     return answer;
 }
 

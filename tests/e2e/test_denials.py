@@ -288,10 +288,12 @@ def test_a_socket_of_the_host(place, out):
     assert helped.returncode == 0 and json.loads(helped.stdout)["denials"] == []
 
 
-def test_the_words_name_the_host_that_was_not_resolved(place):
-    """A name server that a command cannot reach is a fact; which name was looked for only it knows."""
+@pytest.mark.parametrize("server", ["198.51.100.1", "127.0.0.53"])
+def test_the_words_name_the_host_that_was_not_resolved(place, server):
+    """A name server that a command cannot reach is a fact, also one on an address of the host itself;
+    which name was looked for only the command knows."""
     script = ("python3 -c \"import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
-              "s.connect(('198.51.100.1', 53))\" 2>/dev/null; "
+              f"s.connect(('{server}', 53))\" 2>/dev/null; "
               "echo 'curl: (6) Could not resolve host: example.com' >&2; exit 6")
     (denial,) = ran(place, script, code=6)["denials"]
     assert (denial["operation"], denial["evidence"], denial["host"]) == ("connect", "fact", "example.com")
