@@ -283,6 +283,21 @@ static void explain_landlock(const struct host_facts *facts, const char *about,
     }
 }
 
+/* --- the guard --- */
+
+static void explain_guard(const struct layer_report *layer, struct remedies *ret)
+{
+    remedies_add(
+        ret, layer_name(LAYER_GUARD),
+        alloc_strf("System calls cannot be put to Cordon's guard (%s). Without it no file or "
+                   "directory can be made directly in a workspace, only in its subdirectories that "
+                   "are there at the start, and what is refused is guessed from the output.",
+                   layer->why),
+        alloc_str("start cordon outside of the other sandbox or container engine that supervises "
+                  "system calls; install Linux 5.19 or newer; and keep cordon-guard beside "
+                  "cordon-linux-sandbox\n"));
+}
+
 void remedies_find(const struct host_facts *facts, const struct layer_report *layers,
                    struct remedies *ret)
 {
@@ -300,6 +315,8 @@ void remedies_find(const struct host_facts *facts, const struct layer_report *la
         explain_proc(facts, layer_name(LAYER_PID_NAMESPACE), ret);
     if (is_missing(layers, LAYER_LANDLOCK) && !facts->is_wsl1)
         explain_landlock(facts, layer_name(LAYER_LANDLOCK), ret);
+    if (is_missing(layers, LAYER_GUARD))
+        explain_guard(&layers[LAYER_GUARD], ret);
 }
 
 /* --- limits --- */

@@ -25,6 +25,7 @@
 void policy_options_done(struct policy_options *options)
 {
     free(options->paths);
+    strv_done(&options->sockets);
     strv_done(&options->env);
     strv_done(&options->env_include);
     strv_done(&options->env_exclude);
@@ -123,6 +124,12 @@ const struct option policy_permission_options[] = {
      .words = network_words,
      INTO_WORD(struct policy_options, network, WORKSPACE_RESTRICTED),
      .help = "restricted: only a localhost of its own. enabled: the network of this machine."},
+    {.name = "socket",
+     .value = "PATH",
+     INTO_LIST(struct policy_options, sockets),
+     .help = "A Unix socket of this machine that may be connected to while the network is "
+             "restricted: just this one. Those that the command makes itself, and those in its "
+             "writable directories, may be without it."},
     {.name = "watch",
      .value = "WHAT",
      .words = profile_watch_words,
@@ -253,6 +260,7 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .profile = "--profile",
         .sandbox = "--sandbox",
         .network = "--network",
+        .socket = "--socket",
         .paths = {"--deny", "--readable", "--writable"},
     };
     AUTO(environment_policy_done) struct environment_policy env = {0};
@@ -266,6 +274,7 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .watch = options->watch,
         .entries = options->paths,
         .entries_len = options->paths_len,
+        .unix_sockets = strv_view(&options->sockets),
         .is_strict = true,
         .env = &env,
         .tmpdir = getenv("TMPDIR"),

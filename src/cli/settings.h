@@ -26,6 +26,7 @@ struct policy_options {
     struct workspace_entry *paths; /* --writable, --readable, --deny */
     size_t paths_len;
     size_t paths_cap;
+    struct strv sockets; /* --socket */
     enum workspace_network network;
     enum workspace_watch watch;
     const char *inherit; /* "core", "all", "none"; NULL: what the config says */

@@ -202,8 +202,9 @@ static bool is_strangers(const struct place *place, const struct stat *st)
            ((dir.st_mode & S_ISVTX) && (dir.st_mode & 022) && st->st_uid != geteuid());
 }
 
-/* The error of a path that leads to no place. */
-static int error_of(const struct request *request, const char *text)
+/* What is no name in a directory: "/", "..", or nothing at all, and why. A socket is refused: the way to
+ * it is one that we do not follow. */
+static int find_other(const struct request *request, const char *text, struct stat *ret)
 {
     const struct sys_open_how how = {
         .flags = O_PATH | O_CLOEXEC,
@@ -216,9 +217,11 @@ static int error_of(const struct request *request, const char *text)
     snprintf(base, sizeof base, "/proc/%d/%s", (int)request->thread, *text == '/' ? "root" : "cwd");
     dir = open(base, O_PATH | O_CLOEXEC);
     if (dir < 0)
-        return EACCES;
+        return -EACCES;
     found = sys_openat2(dir, text, &how);
-    return found < 0 ? errno : ECONNREFUSED; /* a directory; a file through what we do not follow */
+    if (found < 0)
+        return -errno;
+    return fstat(found, ret) || S_ISSOCK(ret->st_mode) ? -EACCES : TAKE_FD(found);
 }
 
 /* Pins what the path leads to for the caller. A negative errno when it leads nowhere. */
@@ -230,7 +233,7 @@ static int find_file(const struct request *request, const char *text, struct sta
     if (fd >= 0)
         return fstat(fd, ret) ? -EACCES : fd;
     if (!place_find(request, AT_FDCWD, text, &place))
-        return -error_of(request, text);
+        return find_other(request, text, ret);
     for (int i = 0; i < LINKS_MAX; i++) {
         fd = openat(place.dir, place.name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)

@@ -43,9 +43,11 @@ void access_map_add_all(struct access_map *map, const struct access_map *more)
 {
     for (size_t i = 0; i < more->len; i++) {
         const struct access_entry *entry = &more->entries[i];
+        struct access_entry *copy =
+            access_map_add(map, entry->path, entry->access, entry->kind, entry->origin);
 
-        access_map_add(map, entry->path, entry->access, entry->kind, entry->origin)->is_protected =
-            entry->is_protected;
+        copy->is_protected = entry->is_protected;
+        copy->allows_sockets = entry->allows_sockets;
     }
 }
 

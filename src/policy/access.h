@@ -35,7 +35,9 @@ struct access_entry {
     enum access_kind kind;
     bool
         is_protected; /* put there by us: a protected metadata name, not something the user wrote */
-    char *origin;     /* who decided, for people: "config.toml:12 [permissions.x.filesystem]",
+    bool allows_sockets; /* Unix sockets here, and below up to the next entry, may be connected to
+                            from a restricted network */
+    char *origin;        /* who decided, for people: "config.toml:12 [permissions.x.filesystem]",
                          "built-in workspace-write", "--deny", "protected name .git" */
 };
 

@@ -45,6 +45,7 @@ void profile_entries_add(struct profile_entries *entries, const struct profile_e
 void profile_done(struct profile *profile)
 {
     profile_entries_done(&profile->entries);
+    profile_entries_done(&profile->unix_sockets);
     free(profile->id);
     free(profile->extends);
     *profile = (struct profile){0};
@@ -57,6 +58,9 @@ void profile_copy(const struct profile *profile, struct profile *ret)
     copy.entries = (struct profile_entries){0};
     for (size_t i = 0; i < profile->entries.len; i++)
         profile_entries_add(&copy.entries, &profile->entries.items[i]);
+    copy.unix_sockets = (struct profile_entries){0};
+    for (size_t i = 0; i < profile->unix_sockets.len; i++)
+        profile_entries_add(&copy.unix_sockets, &profile->unix_sockets.items[i]);
     copy.id = alloc_str(profile->id);
     copy.extends = alloc_str(profile->extends);
     *ret = copy;
@@ -151,6 +155,22 @@ static const struct special *special_find(const char *name)
     while (special->name && !str_eq(special->name, name))
         special++;
     return special;
+}
+
+int profile_add_socket(struct profile *profile, const struct profile_text *options, struct err *err)
+{
+    AUTO(profile_done) struct profile single = {0};
+    struct profile_text text = *options;
+
+    text.access = ACCESS_DENY; /* as only that takes patterns, which are refused here */
+    text.unknown = PROFILE_UNKNOWN_REFUSE;
+    if (profile_add_text(&single, &text, err))
+        return -1;
+    single.entries.items[0].access = ACCESS_READ;
+    if (single.entries.items[0].path_kind != PROFILE_PATH_LITERAL)
+        return err_set(err, ERR_INVALID, "\"%s\" is not the path of a socket", options->text);
+    profile_entries_add(&profile->unix_sockets, &single.entries.items[0]);
+    return 0;
 }
 
 bool profile_text_is_special(const char *name)

@@ -70,7 +70,8 @@ struct profile {
     enum profile_kind kind;
     enum profile_files files;
     struct profile_entries entries;
-    unsigned glob_scan_max_depth; /* levels below a glob's fixed part; 0: no limit */
+    struct profile_entries unix_sockets; /* literal: to be connected to from a restricted network */
+    unsigned glob_scan_max_depth;        /* levels below a glob's fixed part; 0: no limit */
     enum network_access network;
     enum profile_watch watch;
     bool allow_nested_namespaces; /* the command may make namespaces of its own */
@@ -127,6 +128,11 @@ struct profile_text {
     const char *base; /* absolute; NULL: a relative path is an error */
 };
 int profile_add_text(struct profile *profile, const struct profile_text *options, struct err *err);
+
+/* A Unix socket that may be connected to: an absolute path, "~/path", or one relative to `base`.
+ * The access does not matter. */
+int profile_add_socket(struct profile *profile, const struct profile_text *options,
+                       struct err *err);
 
 /* ":root", ":workspace_roots" and so on: one of the names above. */
 bool profile_text_is_special(const char *name);

@@ -217,6 +217,15 @@ static int read_list(const struct json_at *at, enum list list, struct strv *igno
 
 /* --- out --- */
 
+/* A path that is not UTF-8 still is a URI. */
+static json_t *path_to_json(const char *path)
+{
+    json_t *value = json_string(path);
+    AUTO_FREE char *uri = value ? NULL : file_uri_format(path);
+
+    return value ? value : json_string(uri);
+}
+
 static json_t *write_path(const struct profile_entry *entry)
 {
     const struct special_kind *special = special_kinds;
@@ -224,15 +233,8 @@ static json_t *write_path(const struct profile_entry *entry)
 
     if (entry->path_kind == PROFILE_PATH_GLOB)
         return json_pack("{s:s, s:s}", "type", "glob_pattern", "pattern", entry->path);
-    if (entry->path_kind == PROFILE_PATH_LITERAL) {
-        value = json_string(entry->path);
-        if (!value) { /* a path that is not UTF-8 still is a URI */
-            AUTO_FREE char *uri = file_uri_format(entry->path);
-
-            value = json_string(uri);
-        }
-        return json_pack("{s:s, s:o}", "type", "path", "path", value);
-    }
+    if (entry->path_kind == PROFILE_PATH_LITERAL)
+        return json_pack("{s:s, s:o}", "type", "path", "path", path_to_json(entry->path));
     while (special->kind != entry->path_kind)
         special++;
     value = json_pack("{s:s, s:s*, s:s*}", "kind", special->word, "path", entry->path, "subpath",
@@ -253,6 +255,15 @@ static json_t *entries_to_json(const struct profile_entries *entries)
             json_object_set_new(item, "missing_path_behavior", json_string("skip"));
         json_array_append_new(list, item);
     }
+    return list;
+}
+
+static json_t *paths_to_json(const struct profile_entries *entries)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < entries->len; i++)
+        json_array_append_new(list, path_to_json(entries->items[i].path));
     return list;
 }
 
@@ -365,10 +376,12 @@ static int read_managed(const struct json_at *at, const char *const *keys, struc
     struct json_at network = json_at_field(at, "network");
     struct json_at nested = json_at_field(at, "allow_nested_namespaces");
     struct json_at watch = json_at_field(at, "watch");
+    struct json_at sockets = json_at_field(at, "unix_sockets");
     size_t word = PROFILE_WATCH_FACTS;
 
     if (read_network_word(&network, &ret->network, err) ||
         read_flag(&nested, &ret->allow_nested_namespaces, err) ||
+        read_list(&sockets, LIST_READ, NULL, &ret->unix_sockets, err) ||
         (json_at_is_given(&watch) && json_at_word(&watch, profile_watch_words, &word, err)))
         return -1;
     ret->watch = (enum profile_watch)word;
@@ -468,7 +481,7 @@ static const struct profile_shape {
      NULL,
      read_managed,
      false,
-     {"type", "file_system", "network", "allow_nested_namespaces", "watch"}},
+     {"type", "file_system", "network", "allow_nested_namespaces", "watch", "unix_sockets"}},
     {"disabled", NULL, read_disabled, false, {"type"}},
     {"external", NULL, read_external, false, {"type", "network"}},
     {"danger-full-access", "dangerFullAccess", read_disabled, true, {"type"}},
@@ -577,5 +590,7 @@ json_t *profile_to_json(const struct profile *profile)
         json_object_set_new(value, "allow_nested_namespaces", json_true());
     if (profile->watch != PROFILE_WATCH_FACTS)
         json_object_set_new(value, "watch", json_string(profile_watch_words[profile->watch]));
+    if (profile->unix_sockets.len)
+        json_object_set_new(value, "unix_sockets", paths_to_json(&profile->unix_sockets));
     return value;
 }

@@ -6,6 +6,7 @@
  *             -> protected names                                              policy/protect.h
  *             -> are the symlinks on the way out of the command's reach?      resolve_check_targets
  *             -> what patterns match, denied                                  resolve_patterns
+ *             -> Unix sockets that may be connected to                           resolve_sockets
  *             -> symlinks that a restricted root needs                        profile_resolve
  *
  * The order of the steps is fixed and each works on the sorted result of the one before, so the
@@ -411,6 +412,90 @@ static int resolve_patterns(struct resolution *run, struct err *err)
     return 0;
 }
 
+/* --- Unix sockets --- */
+
+/* The socket at the canonical end of the walk, by an entry of its own; what denies just that path
+ * stays. */
+static void resolve_add_socket(struct resolution *run, const struct path_walk *walk,
+                               const char *origin)
+{
+    struct access_map *map = &run->map;
+    struct access_entry *entry = access_map_exact(map, walk->path);
+    enum access around = access_map_check(map, walk->path);
+
+    if (entry && entry->access == ACCESS_DENY)
+        return;
+    for (size_t i = 0; i < walk->links_len; i++)
+        access_map_add_link(map, walk->links[i].path, walk->links[i].target);
+    if (!entry)
+        entry = access_map_add(map, walk->path, around == ACCESS_DENY ? ACCESS_READ : around,
+                               walk->kind, origin);
+    entry->allows_sockets = true;
+    access_map_sort(map);
+}
+
+/* Those that were named. One that is not there is none: it could lead anywhere later. */
+static int resolve_named_sockets(struct resolution *run, struct err *err)
+{
+    const struct profile_entries *sockets = &run->profile->unix_sockets;
+
+    for (size_t i = 0; i < sockets->len; i++) {
+        const struct profile_entry *socket = &sockets->items[i];
+        AUTO_FREE char *path = path_clean("/", socket->path);
+        AUTO(path_walk_done) struct path_walk walk = {0};
+
+        if (path_walk(run->context->view, path, &walk, err))
+            return err_wrap(err, "%s", socket->origin);
+        if (walk.end != PATH_FOUND)
+            continue;
+        if (walk.kind == ACCESS_DIR)
+            return err_set(err, ERR_INVALID, "%s: %s is a directory; each socket has to be named",
+                           socket->origin, path);
+        if (protect_check_links(&run->map, path, walk.links, walk.links_len, err))
+            return err_wrap(err, "%s", socket->origin);
+        resolve_add_socket(run, &walk, socket->origin);
+    }
+    return 0;
+}
+
+/* Where programs of the host, which the command has nothing to do with, keep their sockets: those
+ * of ssh-agent, tmux, X11. */
+static const char *const shared_dirs[] = {"/tmp", "/var/tmp", "/run", "/dev/shm"};
+
+/* Sockets in what is writable are the command's, unless the place is shared: neither in a shared
+ * directory, nor in one that a shared one lies in without an entry of its own. */
+static void resolve_allow_sockets(struct access_map *map, const char *shared, bool is_first)
+{
+    bool has_entry = access_map_exact(map, shared);
+
+    for (size_t i = 0; i < map->len; i++) {
+        struct access_entry *entry = &map->entries[i];
+
+        if (is_first)
+            entry->allows_sockets |= entry->access == ACCESS_WRITE;
+        if (path_is_within(entry->path, shared) ||
+            (!has_entry && path_is_within(shared, entry->path)))
+            entry->allows_sockets = false;
+    }
+}
+
+static int resolve_sockets(struct resolution *run, struct err *err)
+{
+    const char *tmpdir = run->context->tmpdir;
+
+    for (size_t i = 0; i < sizeof shared_dirs / sizeof *shared_dirs; i++)
+        resolve_allow_sockets(&run->map, shared_dirs[i], i == 0);
+    if (tmpdir && tmpdir[0] == '/') {
+        AUTO_FREE char *clean = path_clean("/", tmpdir);
+        AUTO(path_walk_done) struct path_walk walk = {0};
+
+        if (path_walk(run->context->view, clean, &walk, err))
+            return -1;
+        resolve_allow_sockets(&run->map, walk.path, false);
+    }
+    return resolve_named_sockets(run, err);
+}
+
 int profile_resolve(const struct profile *profile, const struct resolve_context *context,
                     struct access_map *ret, struct err *err)
 {
@@ -432,7 +517,8 @@ int profile_resolve(const struct profile *profile, const struct resolve_context 
     if ((run.patterns_len || !access_map_full_write(map)) &&
         protect_add(map, context->view, &run.reopened, err))
         return -1;
-    if (resolve_check_targets(&run, err) || resolve_patterns(&run, err))
+    if (resolve_check_targets(&run, err) || resolve_patterns(&run, err) ||
+        resolve_sockets(&run, err))
         return -1;
     /* symlinks that an entry covers are shown, or hidden, by it */
     for (size_t i = 0; i < map->links_len; i++) {

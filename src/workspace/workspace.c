@@ -387,6 +387,24 @@ static int add_entries(struct workspace *workspace, const struct workspace_reque
     return 0;
 }
 
+static int add_sockets(struct workspace *workspace, const struct workspace_request *request,
+                       struct err *err)
+{
+    for (char *const *socket = request->unix_sockets; socket && *socket; socket++) {
+        AUTO_FREE char *origin = alloc_strf("%s %s", request->words->socket, *socket);
+        const struct profile_text text = {
+            .text = *socket,
+            .origin = origin,
+            .home = workspace->inside->owner->options.home,
+            .base = request->dir,
+        };
+
+        if (profile_add_socket(&workspace->profile, &text, err))
+            return err_wrap(err, "%s", request->words->socket);
+    }
+    return 0;
+}
+
 /* --- what it means now --- */
 
 static int resolve(const struct workspace *workspace, struct access_map *ret, struct err *err)
@@ -585,7 +603,8 @@ static int make(struct workspace *workspace, const struct workspace_request *req
     if (env)
         environment_policy_copy(env, &workspace->inside->env_policy);
     if (choose_profile(workspace, request, err) || choose_mode(workspace, request, err) ||
-        choose_network(workspace, request, err) || add_entries(workspace, request, err))
+        choose_network(workspace, request, err) || add_entries(workspace, request, err) ||
+        add_sockets(workspace, request, err))
         return -1;
     return settle(workspace, err);
 }

@@ -110,6 +110,7 @@ struct workspace_words {
     const char *profile; /* "--profile" */
     const char *sandbox;
     const char *network;
+    const char *socket;
     const char *paths[ACCESS_WRITE + 1]; /* by their access */
     const char *origin; /* of every entry; NULL: its word and its text, "--deny .env" */
 };
@@ -130,7 +131,8 @@ struct workspace_request {
     enum workspace_watch watch;
     const struct workspace_entry *entries; /* in front of those of the profile */
     size_t entries_len;
-    bool is_strict;                       /* an entry that may be written has to be there */
+    char *const *unix_sockets; /* beside those of the profile; as in struct profile_text */
+    bool is_strict;            /* an entry that may be written has to be there */
     const struct environment_policy *env; /* NULL: that of the configuration */
     bool has_no_env;                      /* none is made */
     const char *tmpdir; /* that of the host, never of the command: what a model chooses must not

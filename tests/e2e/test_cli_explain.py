@@ -98,7 +98,7 @@ def test_text_ends_with_the_plan(place):
     out = place.cordon("explain").stdout
     plan = out[out.index("\nplan\n"):].splitlines()
     assert "  tree-read-only" in plan
-    assert any(line.startswith("  read-only ") and line.endswith("/.codex") for line in plan)
+    assert any(line.startswith("  seccomp ") and line.endswith(" asks the guard") for line in plan)
 
 
 @pytest.mark.no_userns

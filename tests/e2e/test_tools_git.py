@@ -83,7 +83,7 @@ def test_clone_inside(repository):
 
 
 def test_a_folder_of_a_repository_above(repository):
-    """The placeholder for the missing .git of the workspace must not hide the repository above it."""
+    """What keeps .git out of the workspace must not hide the repository above it."""
     sub = repository.ws / "sub"
     sub.mkdir()
     (sub / "inner").write_text("x")

@@ -354,6 +354,33 @@ static int count_rules(const struct chain *chain, const char *table, size_t *ret
     return 0;
 }
 
+/* The sockets that are allowed; `*ret_len` is the number of all rules. One that is denied is so anyway; it takes back what a profile that
+ * this one extends allows. */
+static int read_sockets(const struct chain *chain, const char *home, struct profile *ret,
+                        size_t *ret_len, struct err *err)
+{
+    static const char *const words[] = {"allow", "deny", NULL};
+    AUTO(rules_done) struct rules items = {0};
+    unsigned word;
+
+    if (chain_merge(chain, "network", "unix_sockets", &items, err))
+        return -1;
+    for (size_t i = 0; i < items.len; i++) {
+        const struct toml_node *node = items.items[i].node;
+        AUTO_FREE char *origin =
+            alloc_strf("%s:%u [permissions.%s.network.unix_sockets]", chain->config->file,
+                       node->line, chain->levels[items.items[i].level]->key);
+        const struct profile_text options = {.text = node->key, .origin = origin, .home = home};
+
+        if (config_word(chain->config, node, words, &word, err))
+            return -1;
+        if (word == 0 && profile_add_socket(ret, &options, err))
+            return err_wrap(err, "%s:%u", chain->config->file, node->line);
+    }
+    *ret_len = items.len;
+    return 0;
+}
+
 /* Settings of the managed proxy, which is not there yet: they have to be of the right type. */
 static const struct {
     const char *key;
@@ -371,7 +398,8 @@ static const struct {
 
 /* What the merged table says about the network as a whole. ERR_UNSUPPORTED for rules on the content
  * of connections (`mitm`), which nothing here would enforce. */
-static int read_network(const struct chain *chain, enum network_access *ret, struct err *err)
+static int read_network(const struct chain *chain, const char *home, struct profile *ret,
+                        struct err *err)
 {
     static const char *const modes[] = {"full", "limited", NULL};
     const struct toml_node *enabled;
@@ -389,7 +417,7 @@ static int read_network(const struct chain *chain, enum network_access *ret, str
                        &(const struct toml_node *){NULL}, err))
             return -1;
     if (count_rules(chain, "domains", &domains, err) ||
-        count_rules(chain, "unix_sockets", &sockets, err))
+        read_sockets(chain, home, ret, &sockets, err))
         return -1;
     for (size_t i = 0; i < chain->len; i++) {
         const struct toml_node *node = toml_find(toml_find(chain->levels[i], "network"), "mitm");
@@ -403,9 +431,9 @@ static int read_network(const struct chain *chain, enum network_access *ret, str
         return -1;
     }
     if (!enabled || !enabled->boolean)
-        *ret = NETWORK_RESTRICTED;
+        ret->network = NETWORK_RESTRICTED;
     else
-        *ret = domains || sockets || is_limited ? NETWORK_PROXIED : NETWORK_ENABLED;
+        ret->network = domains || sockets || is_limited ? NETWORK_PROXIED : NETWORK_ENABLED;
     return 0;
 }
 
@@ -494,7 +522,7 @@ static int read_table(const struct config *config, const struct toml_node *node,
         if (root->boolean && read_extra_root(config, &path, home, &ret->workspace_roots, err))
             return -1;
     }
-    if (read_network(&chain, &profile->network, err) ||
+    if (read_network(&chain, home, profile, err) ||
         chain_find(&chain, NULL, "allow_nested_namespaces", TOML_BOOLEAN, &nested, err) ||
         chain_find(&chain, NULL, "watch", TOML_STRING, &watch, err) ||
         (watch && config_word(config, watch, profile_watch_words, &word, err)))

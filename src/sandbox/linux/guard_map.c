@@ -86,7 +86,7 @@ static void append_entries(const struct access_map *map, const uint16_t *flags, 
             .path = offset,
             .access = (uint8_t)entry->access,
             .kind = (uint8_t)entry->kind,
-            .flags = flags[i],
+            .flags = (uint16_t)(flags[i] | (entry->allows_sockets ? GUARD_ENTRY_SOCKETS : 0)),
         };
 
         buf_append(ret, &item, sizeof item);

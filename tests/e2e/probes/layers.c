@@ -120,7 +120,7 @@ static void check_files(const char *outside, const char *secret)
          "a FIFO outside can be written (Landlock)");
     leak(opens(".git/new", O_WRONLY | O_CREAT), "a file can be made in .git");
     leak(opens(".codex/new", O_WRONLY | O_CREAT), "a file can be made in .codex");
-    leak(unlink(".codex") == 0 || rmdir(".git") == 0, "a placeholder can be removed");
+    leak(mkdir(".codex", 0700) == 0 || mkdir(".git", 0700) == 0, "a protected name can be made");
     leak(opens(secret, O_RDONLY), "a denied file can be read");
     leak(opens("/proc/sys/kernel/core_pattern", O_WRONLY), "a sysctl can be written");
 }

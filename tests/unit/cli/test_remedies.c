@@ -19,7 +19,7 @@ static const struct host_facts plain = {
     .program = "/opt/cordon/bin/cordon",
 };
 
-enum { NO_NAMESPACES = 1, NO_OWN_PROC = 2, NO_LANDLOCK = 4 };
+enum { NO_NAMESPACES = 1, NO_OWN_PROC = 2, NO_LANDLOCK = 4, NO_GUARD = 8 };
 
 /* The remedies for a machine that lacks what `lacks` says. */
 static void find(const struct host_facts *facts, unsigned lacks, struct remedies *ret)
@@ -32,6 +32,8 @@ static void find(const struct host_facts *facts, unsigned lacks, struct remedies
         layers[LAYER_PID_NAMESPACE].state = LAYER_PARTIAL;
     if (lacks & NO_LANDLOCK)
         layers[LAYER_LANDLOCK].state = facts->landlock_abi ? LAYER_PARTIAL : LAYER_ABSENT;
+    if (lacks & NO_GUARD)
+        layers[LAYER_GUARD] = (struct layer_report){LAYER_ABSENT, "the reason"};
     *ret = (struct remedies){0};
     remedies_find(facts, layers, ret);
 }
@@ -178,6 +180,11 @@ static void cgroups_come_from_systemd(void **state)
     }
 }
 
+static void a_guard_that_cannot_be_asked(void **state)
+{
+    assert_one(&plain, NO_GUARD, "guard", "(the reason)", "Linux 5.19");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +198,7 @@ int main(void)
         cmocka_unit_test(wsl1_explains_everything),
         cmocka_unit_test(each_lack_gets_its_own),
         cmocka_unit_test(cgroups_come_from_systemd),
+        cmocka_unit_test(a_guard_that_cannot_be_asked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

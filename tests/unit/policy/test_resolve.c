@@ -6,6 +6,7 @@
  *     entries  "PATH ACCESS [protected] [missing|file]", all of them, in order; but when every
  *              protected name has an entry below DIR, those that are "read protected missing" are
  *              one line: "protected names under DIR"; with " but NAME" when only one has none
+ *     sockets  paths of the entries that allow them; unless it is there they do not matter
  *     links    "PATH -> TARGET"; "network", "unrestricted": true
  *     origins  {PATH: origin}; checks: {PATH: access}
  *     error    instead of all that: parts of the message; "code": "forbidden", ...
@@ -135,6 +136,16 @@ static json_t *entry_lines(const struct access_map *map)
     return lines;
 }
 
+static json_t *socket_lines(const struct access_map *map)
+{
+    json_t *lines = json_array();
+
+    for (size_t i = 0; i < map->len; i++)
+        if (map->entries[i].allows_sockets)
+            json_array_append_new(lines, json_string(map->entries[i].path));
+    return lines;
+}
+
 static json_t *link_lines(const struct access_map *map)
 {
     json_t *lines = json_array();
@@ -217,6 +228,8 @@ static void check_map(const json_t *json, const struct fake_host *host,
     check_invariants(host, map);
     check_list(json_object_get(json, "entries"), entry_lines(map));
     check_list(json_object_get(json, "links"), link_lines(map));
+    if (json_object_get(json, "sockets"))
+        check_list(json_object_get(json, "sockets"), socket_lines(map));
     assert_string_equal(network_access_name(map->network), network);
     assert_int_equal(map->restricted, !unrestricted);
     check_paths(json_object_get(json, "checks"), map);
@@ -233,9 +246,9 @@ static void check_error(const json_t *json, const struct err *err)
 
 static void resolve_case(void **state)
 {
-    static const char *const keys[] = {"why",    "host",    "profile", "builtin",      "roots",
-                                       "tmpdir", "entries", "links",   "network",      "origins",
-                                       "checks", "error",   "code",    "unrestricted", NULL};
+    static const char *const keys[] = {
+        "why",     "host",    "profile", "builtin", "roots", "tmpdir",       "entries", "links",
+        "network", "origins", "checks",  "error",   "code",  "unrestricted", "sockets", NULL};
     static char *default_roots[] = {(char *)"/w", NULL};
     const json_t *json = ((const struct test_case *)*state)->json;
     AUTO_JSON json_t *paths = host_of(json);

@@ -15,20 +15,6 @@
 
 enum { DEADLINE_MS = 30000, TEXT_MAX = 1 << 20 };
 
-static char *registry_parent; /* the registry of placeholders is found once per process */
-
-int launching_setup(void **state)
-{
-    registry_parent = support_scratch_new();
-    return setenv("XDG_RUNTIME_DIR", registry_parent, 1);
-}
-
-int launching_teardown(void **state)
-{
-    support_scratch_remove(registry_parent);
-    return 0;
-}
-
 void ground_init(struct ground *ret)
 {
     ret->scratch = support_scratch_new();

@@ -9,10 +9,6 @@
 
 #include <stdbool.h>
 
-/* Setup and teardown of the group of tests. */
-int launching_setup(void **state);
-int launching_teardown(void **state);
-
 /* A scratch directory with a writable "ws" in a tree that is otherwise read-only. */
 struct ground {
     char *scratch;

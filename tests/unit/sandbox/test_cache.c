@@ -264,5 +264,5 @@ int main(void)
         TEST(test_nothing_is_left),
     };
 
-    return cmocka_run_group_tests(tests, launching_setup, launching_teardown);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

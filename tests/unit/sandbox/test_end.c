@@ -270,5 +270,5 @@ int main(void)
         TEST(test_a_killed_caller),           TEST(test_the_end_is_told_with_signals_unread),
     };
 
-    return cmocka_run_group_tests(tests, launching_setup, launching_teardown);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -483,5 +483,5 @@ int main(void)
         TEST(test_from_a_large_process),
     };
 
-    return cmocka_run_group_tests(tests, launching_setup, launching_teardown);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

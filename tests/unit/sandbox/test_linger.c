@@ -139,5 +139,5 @@ int main(void)
         TEST(test_a_signal_reaches_what_is_left),
     };
 
-    return cmocka_run_group_tests(tests, launching_setup, launching_teardown);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -375,10 +375,10 @@ int main(int argc, char **argv)
     };
 
     if (argc == 1)
-        return cmocka_run_group_tests(usual, launching_setup, launching_teardown);
+        return cmocka_run_group_tests(usual, NULL, NULL);
     if (forbid_namespaces()) {
         perror("test_modes: cannot forbid namespaces here");
         return 1;
     }
-    return cmocka_run_group_tests(forbidden, launching_setup, launching_teardown);
+    return cmocka_run_group_tests(forbidden, NULL, NULL);
 }
