@@ -249,6 +249,16 @@ static int find_file(const struct request *request, const char *text, struct sta
     return -ELOOP;
 }
 
+/* Nobody is behind the socket any more, as after a tmux that was killed. Connecting a datagram socket
+ * asks for that without a word to whoever it is: of another type it fails, and of the same nothing
+ * comes until something is sent. */
+static bool is_left_behind(const struct address *pinned)
+{
+    AUTO_CLOSE int probe = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    return probe >= 0 && connect(probe, &pinned->any, pinned->len) && errno == ECONNREFUSED;
+}
+
 static struct answer refuse(const struct request *request, const char *path, int entry)
 {
     facts_tell(request, &(struct fact){.operation = GUARD_OP_CONNECT,
@@ -283,7 +293,7 @@ static struct answer connect_path(const struct request *request, int copy,
     entry = map_find(&command->map, path);
     if (!(entry != GUARD_NO_ENTRY && command->map.entries[entry].flags & GUARD_ENTRY_SOCKETS) &&
         !bind_is_known(command, &identity))
-        return refuse(request, path, entry);
+        return is_left_behind(&pinned) ? answer_error(ECONNREFUSED) : refuse(request, path, entry);
     return connect_copy(request, copy, &pinned, pin);
 }
 

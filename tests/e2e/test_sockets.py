@@ -75,6 +75,16 @@ def test_one_in_tmp_is_the_hosts_too(place, greeter):
     assert connect(place, path, "--socket", path) == "hello"
 
 
+def test_one_that_nobody_is_behind(place):
+    """What a tmux that was killed leaves is no reason for the next one not to start."""
+    path = place.tmp / "left"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+    result = place.json("run", "--json", "--", PYTHON, "-c", CONNECT, path)
+    assert result["stdout"].strip() == "111 Connection refused"
+    assert result["denials"] == []
+
+
 def test_another_name_of_a_socket_is_no_way_to_it(place, greeter):
     path = greeter(place.tmp / "greeter")
     other = greeter(place.tmp / "named")
@@ -285,7 +295,7 @@ def test_gpg_agent(place):
 
 def test_tmux(place):
     need("tmux")
-    script = "tmux -f /dev/null new-session -d -s one 'sleep 60' && tmux ls && tmux kill-server"
+    script = "export TMUX_TMPDIR=$TMPDIR; tmux -f /dev/null new-session -d -s one 'sleep 60' && tmux ls && tmux kill-server"
     assert passes(place.shell(script)).startswith("one: 1 windows")
 
 
