@@ -88,6 +88,17 @@ static int folder_add(struct command *command, const char *path, int entry)
     return (int)command->folders_len++;
 }
 
+/* Where each of them is a mount, or lies on the mount of one, that mount says enough about a place. */
+static bool root_add(struct command *command, int entry)
+{
+    const uint32_t flags = command->map.header->flags & (GUARD_MAP_OWN_MOUNTS | GUARD_MAP_NESTED);
+    int folder = folder_add(command, map_path(&command->map, entry), entry);
+
+    if (folder >= 0 && flags == GUARD_MAP_OWN_MOUNTS && command->mounts_len < MOUNTS_MAX)
+        command->mounts[command->mounts_len++] = command->folders[folder].identity.mount;
+    return folder >= 0;
+}
+
 static bool held_name_add(struct command *command, int entry)
 {
     char parent[PATH_MAX];
@@ -124,7 +135,7 @@ void folders_open(struct command *command)
         unsigned flags = command->map.entries[i].flags;
 
         if (flags & GUARD_ENTRY_ROOT)
-            command->is_broken |= folder_add(command, map_path(&command->map, (int)i), (int)i) < 0;
+            command->is_broken |= !root_add(command, (int)i);
         if (flags & GUARD_ENTRY_HELD_NAME)
             command->is_broken |= !held_name_add(command, (int)i);
     }

@@ -78,7 +78,7 @@ struct command {
     uint32_t folders_len;
     struct held_name *held_names;
     uint32_t held_names_len;
-    uint64_t mounts[MOUNTS_MAX]; /* of the command's own tree, which lie in its roots */
+    uint64_t mounts[MOUNTS_MAX]; /* of its roots */
     uint32_t mounts_len;
     struct mask masks[MASKS_MAX];
     uint64_t mask_changed_ns; /* by umask(2), by whomever */

@@ -6,7 +6,7 @@
  *
  * There is a short cut, which most calls take: one open() of /proc/THREAD/cwd/DIRECTORY. It follows
  * absolute symlinks to our root instead of the command's, and magic links. So what it finds counts only
- * when it lies on a mount that the long way has found to be one of the command's roots. */
+ * when it lies on the mount of one of the command's roots. */
 #include "guard/place.h"
 
 #include "base/auto.h"
@@ -192,7 +192,7 @@ bool identify(int fd, struct identity *ret)
     return true;
 }
 
-/* The directory `path` of what the caller has as `what`. -1 without the long way. */
+/* The directory `path` of what the caller has as `what`; false when it takes the long way. */
 static bool open_short(const struct request *request, const char *what, const char *path,
                        struct place *ret)
 {
@@ -206,28 +206,36 @@ static bool open_short(const struct request *request, const char *what, const ch
     ret->dir = openat(AT_FDCWD, whole, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (ret->dir < 0)
         return false;
-    for (uint32_t i = 0; identify(ret->dir, &ret->identity) && i < command->mounts_len; i++)
-        if (command->mounts[i] == ret->identity.mount)
-            return ret->is_guarded = true;
-    place_done(ret);
-    return false;
+    if (identify(ret->dir, &ret->identity))
+        for (uint32_t i = 0; i < command->mounts_len; i++)
+            ret->is_guarded |= command->mounts[i] == ret->identity.mount;
+    if (!ret->is_guarded)
+        place_done(ret);
+    return ret->is_guarded;
 }
 
-/* It was found by the long way: whether it lies in a root, and what the short cut may know of that. */
-static bool place_judge(const struct request *request, struct place *place)
+/* It lies in the command's own tree: the walk may have begun at a descriptor that came from outside, of
+ * a mount that the sandbox does not have. */
+static bool is_in_tree(int root, const char *path, const struct identity *identity)
 {
-    struct command *command = request->command;
+    AUTO_CLOSE int fd = open_within(root, path, SYS_RESOLVE_IN_ROOT | SYS_RESOLVE_NO_SYMLINKS);
+    struct identity found;
+
+    return fd >= 0 && identify(fd, &found) && found.device == identity->device &&
+           found.inode == identity->inode && found.mount == identity->mount;
+}
+
+/* It was found by the long way: whether it lies in a root. */
+static bool place_judge(const struct request *request, int root, struct place *place)
+{
     char path[PATH_MAX];
 
     if (!identify(place->dir, &place->identity) || !path_of(place->dir, path)) {
         place_done(place);
         return false;
     }
-    place->is_guarded = folder_is_guarded(command, path);
-    if (place->is_guarded && command->mounts_len < MOUNTS_MAX &&
-        (command->map.header->flags & (GUARD_MAP_OWN_MOUNTS | GUARD_MAP_NESTED)) ==
-            GUARD_MAP_OWN_MOUNTS)
-        command->mounts[command->mounts_len++] = place->identity.mount;
+    place->is_guarded =
+        folder_is_guarded(request->command, path) && is_in_tree(root, path, &place->identity);
     return true;
 }
 
@@ -273,7 +281,7 @@ static bool find(const struct request *request, int dir, int base, const char *t
     } else {
         ret->dir = open_dir(request, root, base, parent);
     }
-    return ret->dir >= 0 && place_judge(request, ret);
+    return ret->dir >= 0 && place_judge(request, root, ret);
 }
 
 bool place_find(const struct request *request, int dir, const char *text, struct place *ret)
