@@ -96,8 +96,13 @@ static char *remedy_for_write(const struct denial *denial, const char *path,
     if (entry && entry->access == ACCESS_WRITE && denial->evidence == DENIAL_FACT)
         return remedy_for_repository(entry);
     /* A root above the deciding entry would change nothing: the longer path decides. */
-    if (entry && path_is_within(entry->path, place))
+    if (entry && path_is_within(entry->path, place) && !str_eq(entry->path, "/"))
         return allow("writable", entry->path, "write");
+    if (str_eq(place, "/")) /* nobody opens the whole disk for a name */
+        return alloc_strf(
+            "Let the command write somewhere else; or make %s yourself, outside of the "
+            "sandbox, and allow it with --writable %s.",
+            path, path);
     return allow("writable", place, "write");
 }
 
