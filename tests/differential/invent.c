@@ -4,7 +4,9 @@
  * Left out, because the sandbox means to differ there: the protected names and those that make a
  * repository, set-user-id modes (for root set-group-id ones, too), device nodes and RENAME_WHITEOUT
  * (which makes one), openat2, and names in /proc but for those of the caller's own descriptors and
- * folders. And what lies outside of the workspace, /dev/null included: root's calls would change it. */
+ * folders. What lies outside of the workspace, /dev/null included: root's calls would change it. And two
+ * errors that are told apart by what cannot be seen: a directory whose path fills PATH_MAX to the last
+ * byte, in the place of a file to be linked; AT_EMPTY_PATH with a descriptor that a parent opened. */
 #include "invent.h"
 
 #include <fcntl.h>
@@ -72,7 +74,7 @@ static void odd_path(struct inventor *inventor, char ret[PATH_TEXT])
         "{P5000}c",   "{n256}/../a",
         "a/",         "d/.",
         "nowhere/a",  "d/nowhere/",
-        "a/b/c/d",    "{P4095}/a/",
+        "a/b/c/d",    "{P4090}/a/",
         "{B}/{n255}", "/proc/self/fd/x",
         "{P3000}d/a", "{n255}/",
     };

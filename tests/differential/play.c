@@ -222,10 +222,15 @@ static long set_limit(const char *what, long number)
     return setrlimit(RLIMIT_FSIZE, &size);
 }
 
-static long bind_socket(const char *path)
+static bool is_pointer(const char *text)
+{
+    return !strcmp(text, "NULL") || !strcmp(text, "BAD") || !strcmp(text, "EDGE");
+}
+
+static long bind_socket(const char *path, bool is_address)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    size_t len = path ? strnlen(path, sizeof address.sun_path) : 0;
+    size_t len = is_address ? 0 : strnlen(path, sizeof address.sun_path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     long value;
     int error;
@@ -234,9 +239,8 @@ static long bind_socket(const char *path)
         return -1;
     if (len)
         memcpy(address.sun_path, path, len);
-    value = bind(fd, (struct sockaddr *)&address,
-                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len +
-                             (len < sizeof address.sun_path)));
+    value = syscall(SYS_bind, fd, is_address ? (const void *)path : &address,
+                    offsetof(struct sockaddr_un, sun_path) + len + (len < sizeof address.sun_path));
     error = errno;
     close(fd);
     errno = error;
@@ -316,7 +320,7 @@ static void call(const struct player *player)
         value = set_limit(paths[0], op->number);
         break;
     case OP_BIND:
-        value = bind_socket(paths[0]);
+        value = bind_socket(paths[0], is_pointer(op->paths[0]));
         break;
     case OP_ACL:
         value = set_acl(paths[0], op->number);

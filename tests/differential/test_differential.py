@@ -37,7 +37,8 @@ def test_each_error(name):
 
 def test_it_can_fail():
     """Read-only inside: nothing is as outside, and the shortest sequence that shows it is short."""
-    done = run("--as", who()[0], "--sequences", "40", "--read-only", "--show", "1")
+    done = run("--as", who()[0], "--sequences", "40", "--read-only", "--show", "1",
+               "--places", "root")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "= EROFS" in done.stdout
     assert len(done.stdout.splitlines()) < 30
