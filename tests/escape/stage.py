@@ -28,6 +28,7 @@ from watch import Watch
 BUILD = Path(os.environ.get("CORDON_BUILD", Path(__file__).parents[2] / "build"))
 CORDON = BUILD / "src/cli/cordon"
 LAUNCHER = BUILD / "src/sandbox/launcher/cordon-linux-sandbox"
+GUARD = BUILD / "src/guard/cordon-guard"
 WAIT = 20  # seconds for anything that must happen
 TRIES = int(os.environ.get("CORDON_TRIES", "400"))  # of each race; a million takes half an hour
 

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from catalogue import attack
-from stage import BUILD, CORDON, LAUNCHER, WAIT
+from stage import BUILD, CORDON, GUARD, LAUNCHER, WAIT
 
 DANGER = 'sandbox_mode = \\"danger-full-access\\"'
 
@@ -94,6 +94,25 @@ def replace_the_launcher_behind_a_link(stage):
         stage.shell("true")
         return marker.exists()
     return launcher.read_text(errors="replace") == fake
+
+
+@attack()
+def replace_the_guard(stage):
+    """The same with the program that answers for the sandbox, and runs outside of it."""
+    marker = stage.out / "ran-outside"
+    fake = f"#!/bin/sh\ntouch {marker}\n"
+    stage.file("ws/fake", fake, 0o755)
+    guard = stage.file("ws/build/cordon-guard", "", 0o755)
+    launcher = stage.file("ws/build/cordon-linux-sandbox", "", 0o755)
+    if LAUNCHER.exists():
+        shutil.copy(LAUNCHER, launcher)
+        shutil.copy(GUARD, guard)
+    stage.env["CORDON_LINUX_SANDBOX_EXE"] = str(launcher)
+    stage.shell("cp -f fake build/cordon-guard; mv -f fake build/cordon-guard")
+    if stage.inside:
+        stage.shell("mkdir x")
+        return marker.exists()
+    return guard.read_text(errors="replace") == fake
 
 
 @attack()
