@@ -214,6 +214,8 @@ export interface Answer {
   outputBytes: number;
   omittedBytes: number;
   notes: string[];
+  /** With an end. */
+  denials: Denial[];
 }
 
 export interface Screen {

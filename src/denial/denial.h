@@ -88,6 +88,9 @@ struct denial_input {
 void denials_find(const struct denial_input *input, struct denials *ret);
 void denials_done(struct denials *denials);
 
+/* Appends copies of all. */
+void denials_push_all(struct denials *denials, const struct denials *more);
+
 /* Keeps a fact, one by one or counted: a list has a bound, however many come, and takes no memory
  * before the first. `access` says who decided where the fact does not. */
 void denials_add_fact(struct denials *denials, const struct access_map *access,

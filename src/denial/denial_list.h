@@ -9,8 +9,5 @@ void denial_done(struct denial *denial);
  * DENIALS_MAX there are no more. */
 void denials_push(struct denials *denials, struct denial *denial);
 
-/* Copies of all. */
-void denials_push_all(struct denials *denials, const struct denials *more);
-
 /* What is the same thing is one denial. */
 void denials_merge(struct denials *denials);

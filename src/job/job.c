@@ -87,6 +87,8 @@ struct job {
     bool has_end;
     bool has_facts; /* what its sandbox refuses is told, in `facts` */
     struct denials facts;
+    struct denials denials; /* as they were when first asked for */
+    bool has_denials;
     char *program;                   /* that was executed; names denials */
     const struct access_map *access; /* borrowed; NULL: the sandbox refuses nothing */
     struct resource_limits_scope limits;
@@ -304,6 +306,7 @@ void job_free(struct job *job)
         free(job->writes.items[i].text);
     free(job->writes.items);
     denials_done(&job->facts);
+    denials_done(&job->denials);
     free(job->program);
     free((char *)job->info.command);
     free((char *)job->info.cwd);
@@ -499,7 +502,7 @@ const struct resource_limits *job_resource_limits(const struct job *job,
 
 /* Looked for only on request: for the words it takes a copy of what is retained, which is not worth
  * making of a command that did its work. */
-void job_denials(const struct job *job, struct denials *ret)
+static void find_denials(const struct job *job, struct denials *ret)
 {
     bool is_well = job->end.how == PROCESS_EXITED && job->end.code == 0;
     struct denial_input input = {
@@ -521,6 +524,15 @@ void job_denials(const struct job *job, struct denials *ret)
     denials_find(&input, ret);
     for (int i = 0; i < STREAM_COUNT; i++)
         buf_done(&texts[i]);
+}
+
+/* Once: the access map may be gone by the next time. */
+void job_denials(struct job *job, struct denials *ret)
+{
+    if (!job->has_denials)
+        find_denials(job, &job->denials);
+    job->has_denials = true;
+    denials_push_all(ret, &job->denials);
 }
 
 bool job_is_alive(const struct job *job)

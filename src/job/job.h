@@ -53,8 +53,8 @@ struct job_options {
     const struct process_options *process;
     const struct resource_limits *limits; /* NULL: none */
     const char *cgroup_base;              /* as in resource_limits_open() */
-    const struct access_map *access; /* what the sandbox was made for, borrowed for the life of the
-                                        job; names denials; NULL: none */
+    const struct access_map *access; /* what the sandbox was made for, borrowed until it has ended
+                                        and job_denials() was called; names denials; NULL: none */
     enum job_streams streams;
     struct output_options output; /* of each */
     /* Of a terminal's size, and only for a terminal; NULL: none. */
@@ -160,7 +160,7 @@ const struct resource_limits *job_resource_limits(const struct job *job,
 /* What was refused to it: facts, where there is a guard to tell them, also of a command that exited
  * with 0; otherwise what its output still shows. Only with a job_end(). Caller frees
  * (denials_done()). */
-void job_denials(const struct job *job, struct denials *ret);
+void job_denials(struct job *job, struct denials *ret);
 
 /* What the kernel says now: something of it still exists, even if its end is about to be told. */
 bool job_is_alive(const struct job *job);

@@ -187,7 +187,7 @@ struct ending {
 static void call_end(const struct model_call *call, struct ending *ending,
                      struct model_call_answer *response)
 {
-    const struct job *job = call->job;
+    struct job *job = call->job;
 
     ending->limits = *job_resource_limits(job, &ending->resource_limits_report);
     response->limits = &ending->limits;

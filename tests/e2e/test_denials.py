@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from harness import finish, read_until
-from served import Server, exec_result, exec_run, workspace_write
+from served import Server, exec_result, exec_run, uri, workspace_write
 from tools import need
 
 # OUT is a directory that may not be written, with the files `file` and `other` and the directory `dir`;
@@ -343,6 +343,9 @@ def test_the_wire_has_the_facts(place, out):
         got = exec_result(client, exec_run(client, "r", f"mkdir {out}/new 2>/dev/null || true", sandbox=sandbox))
         assert got["questions"] == [] and len(got["attempts"]) == 1
         assert got["attempts"][0]["result"]["denials"][0]["path"] == f"{out}/new"
+        answer = client.call("session/exec", {"cmd": f"mkdir {out}/new 2>/dev/null", "cwd": uri(client.cwd),
+                                              "shell": "/bin/sh", "login": False, "sandbox": sandbox})
+        assert answer["exitCode"] == 1 and answer["denials"][0]["path"] == f"{out}/new"
         sandbox["permissions"]["watch"] = "off"
         assert "denials" not in client.run("s", f"mkdir {out}/new 2>/dev/null || true", sandbox=sandbox).exited
 

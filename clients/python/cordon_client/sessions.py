@@ -24,6 +24,7 @@ class Answer:
     output_bytes: int
     omitted_bytes: int
     notes: List[str]
+    denials: List[Dict[str, Any]] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Screen:
 def _answer(result: Mapping[str, Any]) -> Answer:
     return Answer(result["text"], result["reason"], result["sessionId"], result["exitCode"],
                   result["signal"], base64.b64decode(result["output"]), result["outputBytes"],
-                  result["omittedBytes"], result["notes"])
+                  result["omittedBytes"], result["notes"], result.get("denials", []))
 
 
 def _given(**params: Any) -> Dict[str, Any]:

@@ -171,6 +171,7 @@ static void exec_begin(struct call *call, const struct session_exec_params *para
         .workdir = parts->cwd,
         .env = strv_view(&parts->env),
         .sandbox = parts->workspace->sandbox,
+        .access = parts->workspace->access,
         .stdio = params->tty ? PROCESS_TTY : PROCESS_PIPES,
         .input = params->pipe_stdin ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL,
         .size = {.rows = (unsigned short)params->rows, .columns = (unsigned short)params->columns},

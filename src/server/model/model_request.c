@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "denial/denial.h"
 #include "job/result_json.h"
 #include "output/headtail.h"
 #include "rpc/rpc.h"
@@ -51,7 +52,9 @@ static json_t *response_to_json(const struct model_call_answer *response)
     const struct headtail *output = response->output;
     int signal = end && end->how == PROCESS_SIGNALED ? end->signal : 0;
 
-    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:s, s:I, s:o, s:I, s:I, s:I, s:o}", "text",
+    json_t *json;
+
+    json = json_pack("{s:o, s:s, s:o, s:o, s:o, s:s, s:I, s:o, s:I, s:I, s:I, s:o}", "text",
                      json_stringn(response->text, response->text_len), "reason",
                      reasons[response->reason], "sessionId",
                      end ? json_null() : json_integer(response->session_id), "exitCode",
@@ -61,6 +64,9 @@ static json_t *response_to_json(const struct model_call_answer *response)
                      output_to_json(output), "outputBytes", (json_int_t)headtail_total(output),
                      "omittedBytes", (json_int_t)output->omitted, "omittedAt",
                      (json_int_t)output->head.len, "notes", notes_to_json(response->notes));
+    if (response->denials->len)
+        json_object_set_new(json, "denials", denials_to_json(response->denials));
+    return json;
 }
 
 /* --- a call that waits --- */
