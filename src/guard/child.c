@@ -48,16 +48,26 @@ static void on_alarm(int signal)
     (void)signal; /* that it comes is enough */
 }
 
+/* Whoever has started us may have left all signals blocked. */
+static bool catch_alarms(void)
+{
+    const struct sigaction action = {.sa_handler = on_alarm}; /* no SA_RESTART */
+    sigset_t alarms;
+
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    return sigaction(SIGALRM, &action, NULL) == 0 && sigprocmask(SIG_UNBLOCK, &alarms, NULL) == 0;
+}
+
 void child_interrupt_every(long milliseconds)
 {
     static bool is_ready;
-    const struct sigaction action = {.sa_handler = on_alarm}; /* no SA_RESTART */
     const struct timeval every = {.tv_sec = milliseconds / 1000,
                                   .tv_usec = milliseconds % 1000 * 1000};
     const struct itimerval timer = {.it_interval = every, .it_value = every};
 
     if (!is_ready)
-        is_ready = sigaction(SIGALRM, &action, NULL) == 0;
+        is_ready = catch_alarms();
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
