@@ -5,6 +5,12 @@
 identity.py says who plays, stage.py where, catalogue.py what a case is; the cases are in cases/,
 one file per area, and the programs that they run in attacks/. As root, every case plays as root
 and as an ordinary user; and for both once more where no user namespace is to be had.
+
+    CORDON_TRIES=1000000    how often each race with the guard is tried (400; a million takes some eight
+                            minutes each): scripts/pytest tests/escape -k races --timeout 0
+
+While commands run inside, watch.py sees every name that comes to be in the workspace, $TMPDIR and
+(as root) /tmp: one that the attacks do not speak of is Cordon's own, and a failure.
 """
 
 import atexit

@@ -26,7 +26,7 @@ import traceback
 import events
 
 USER = 64999
-TIMEOUT = 120
+TIMEOUT = 120 + int(os.environ.get("CORDON_TRIES", "0")) // 500
 
 CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000

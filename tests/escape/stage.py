@@ -143,7 +143,7 @@ class Service:
 
 
 def ignore_gone(_function, _path, info):
-    """For rmtree(): a Cordon that just ends takes its placeholders away at the same time."""
+    """For rmtree(): what just ends may take its own files away at the same time."""
     if not isinstance(info[1], FileNotFoundError):
         raise info[1]
 

@@ -1,5 +1,6 @@
 """After many runs, half of them killed at random moments, and one more run that ends by itself:
-nothing is left of any - no process, mount, cgroup, placeholder, temporary folder.
+nothing is left of any - no process, mount, cgroup, file, temporary folder - and in the workspace and
+in the temporary folders nothing of Cordon's was there at any moment.
 
     CORDON_LEFTOVER_RUNS   how many (200)
     CORDON_LEFTOVER_SEED   of the random choices (printed when something is left)
@@ -21,6 +22,7 @@ import pytest
 import events
 import identity
 from stage import CORDON, LAUNCHER, WAIT, Stage
+from watch import Watch
 
 RUNS = int(os.environ.get("CORDON_LEFTOVER_RUNS", "200"))
 SEED = int(os.environ.get("CORDON_LEFTOVER_SEED", "1"))
@@ -107,11 +109,19 @@ def left_behind(name, tools):
         stage.run("/bin/true")  # makes what Cordon keeps for itself
         places = [stage.ws, stage.tmp, stage.home, stage.out, runtime, "/tmp", "/dev/shm"]
         before = listing(*places), mounts(), cgroups()
-        codes = [one_run(stage, chance, number) for number in range(RUNS)]
+        watch = Watch()
+        stage.cleanup.callback(watch.close)
+        for place in (stage.ws, stage.tmp, stage.out, "/tmp"):
+            watch.add(place)
+        codes, seen = [], []
+        for number in range(RUNS):
+            codes.append(one_run(stage, chance, number))
+            seen += [path for path in watch.names() if path != stage.ws / "mine"]
         last = stage.run("/bin/true")
         found = [f"process: {words}" for words in alive()]
         found += [f"file: {path}" for path in sorted(set(listing(*places)) ^ set(before[0]))
                   if "/mine" not in path]
+        found += [f"for a moment: {path}" for path in seen]
         found += [] if mounts() == before[1] else [f"mounts: {mounts()}"]
         new = cgroups() - before[2]
         found += [f"cgroup: {path}" for path in new if "cordon" in path and os.path.exists(path)]

@@ -133,8 +133,7 @@ def make_a_bare_repository(stage):
 
 @attack(holes=(5,))
 def replace_the_missing_head_beside_another_command(stage):
-    """The name that would make the folder a repository is held for another command, which runs
-    already; to this one it looks like a file."""
+    """Another command runs already, with a guard of its own for the same folder."""
     ready = stage.start("/bin/sh", "-c", "echo @up; read line", stdin=subprocess.PIPE)
     ready.stdout.readline()
     stage.shell("rm -rf HEAD; mkdir -p objects refs/heads; echo 'ref: refs/heads/main' > HEAD;"
@@ -397,7 +396,7 @@ def retarget_a_link_above_a_denied_path(stage):
 
 @attack()
 def make_a_missing_name_after_another_run_ended(stage):
-    """Two runs share the placeholder for a missing name; the end of one must not open it for both."""
+    """Two runs hold the same missing name; the end of one must not open it for both."""
     first = stage.start("/bin/sh", "-c", "echo up; read line", stdin=-1)
     assert not stage.inside or first.stdout.readline() == "up\n"
     second = stage.start("/bin/sh", "-c", "echo '@start'; read line; mkdir .codex;"
@@ -410,7 +409,7 @@ def make_a_missing_name_after_another_run_ended(stage):
 
 @attack()
 def make_a_missing_name_after_another_run_was_killed(stage):
-    """The same when the first is killed and a third one cleans up after it."""
+    """The same when the first is killed, and a third one comes and goes."""
     first = stage.start("/bin/sh", "-c", "echo up; read line", stdin=-1)
     assert not stage.inside or first.stdout.readline() == "up\n"
     second = stage.start("/bin/sh", "-c", "echo '@start'; read line; mkdir .codex;"

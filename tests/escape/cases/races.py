@@ -16,7 +16,7 @@ def tries(stage, bare=BARE_TRIES):
 
 def race(stage, *words, bare=BARE_TRIES, **kwargs):
     """The attack, which stops itself; the time is for a million tries."""
-    return stage.attack(*words, tries(stage, bare), timeout=max(WAIT, stage.tries // 5000),
+    return stage.attack(*words, tries(stage, bare), timeout=max(WAIT, stage.tries // 500),
                         **kwargs)
 
 
