@@ -2,7 +2,11 @@
 // a model is to see out.
 import { toUri } from './sandbox.js';
 
-const answered = (result) => ({ ...result, output: Buffer.from(result.output, 'base64') });
+const answered = (result) => ({
+  denials: [],
+  ...result,
+  output: Buffer.from(result.output, 'base64'),
+});
 
 export class Sessions {
   #client;
