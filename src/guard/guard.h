@@ -80,6 +80,8 @@ struct command {
     uint32_t held_names_len;
     uint64_t mounts[MOUNTS_MAX]; /* of its roots */
     uint32_t mounts_len;
+    uint64_t tree_mounts[MOUNTS_MAX]; /* others of the command's tree, as they are met */
+    uint32_t tree_mounts_len;
     struct mask masks[MASKS_MAX];
     uint64_t mask_changed_ns; /* by umask(2), by whomever */
     struct facts facts;

@@ -215,14 +215,24 @@ static bool open_short(const struct request *request, const char *what, const ch
 }
 
 /* It lies in the command's own tree: the walk may have begun at a descriptor that came from outside, of
- * a mount that the sandbox does not have. */
-static bool is_in_tree(int root, const char *path, const struct identity *identity)
+ * a mount that the sandbox does not have. A mount that it has stays, so it is looked for once; later a
+ * folder above may be closed. */
+static bool is_in_tree(struct command *command, int root, const char *path,
+                       const struct identity *identity)
 {
-    AUTO_CLOSE int fd = open_within(root, path, SYS_RESOLVE_IN_ROOT | SYS_RESOLVE_NO_SYMLINKS);
+    AUTO_CLOSE int fd = -1;
     struct identity found;
 
-    return fd >= 0 && identify(fd, &found) && found.device == identity->device &&
-           found.inode == identity->inode && found.mount == identity->mount;
+    for (uint32_t i = 0; i < command->tree_mounts_len; i++)
+        if (command->tree_mounts[i] == identity->mount)
+            return true;
+    fd = open_within(root, path, SYS_RESOLVE_IN_ROOT | SYS_RESOLVE_NO_SYMLINKS);
+    if (fd < 0 || !identify(fd, &found) || found.device != identity->device ||
+        found.inode != identity->inode || found.mount != identity->mount)
+        return false;
+    if (!(command->map.header->flags & GUARD_MAP_NESTED) && command->tree_mounts_len < MOUNTS_MAX)
+        command->tree_mounts[command->tree_mounts_len++] = identity->mount;
+    return true;
 }
 
 /* It was found by the long way: whether it lies in a root. */
@@ -234,8 +244,8 @@ static bool place_judge(const struct request *request, int root, struct place *p
         place_done(place);
         return false;
     }
-    place->is_guarded =
-        folder_is_guarded(request->command, path) && is_in_tree(root, path, &place->identity);
+    place->is_guarded = folder_is_guarded(request->command, path) &&
+                        is_in_tree(request->command, root, path, &place->identity);
     return true;
 }
 
