@@ -1,11 +1,9 @@
-/* See judge.h. Most calls are over after a look at the text of their path: when it lies in a place
- * that may be written, nothing is looked up. (A symlink there that leads out is followed by the
- * kernel alone; what it refuses then is not told, unless the call might create something, which is
- * looked up anyway.)
+/* See judge.h. Each is a fact only if it would have worked without the sandbox: the object is there if
+ * the call needs it, is of the right kind, and is not there if the call makes it; and the permissions
+ * allow it. A program that probes for what does not exist has been refused nothing.
  *
- * Of the others each is a fact only if it would have worked without the sandbox: the object is there
- * if the call needs it, and is not if the call makes it, and the permissions allow it. A program that
- * probes for what does not exist has been refused nothing. */
+ * Most calls are about what may be written. There the directory alone is looked up, by the short cut of
+ * place.h: a symlink may lead out of there, whatever the text of the path says. */
 #include "guard/judge.h"
 
 #include "base/auto.h"
@@ -13,12 +11,14 @@
 #include "guard/place.h"
 #include "guard/remote.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { LINKS_MAX = 40 };
@@ -72,19 +72,93 @@ static bool is_writable(const struct map *map, const char *path)
     return map_access(map, map_find(map, path)) == GUARD_WRITE;
 }
 
+/* Who decides about a name that comes, goes or moves: that of a writable directory belongs to the
+ * directory above it. */
+static int decides_name(const struct map *map, const char *path)
+{
+    int entry = map_find(map, path);
+    char parent[PATH_MAX];
+
+    if (map_access(map, entry) != GUARD_WRITE || entry == GUARD_NO_ENTRY ||
+        strcmp(map_path(map, entry), path) != 0)
+        return entry;
+    snprintf(parent, sizeof parent, "%.*s", (int)(strrchr(path, '/') - path), path);
+    return map_find(map, *parent ? parent : "/");
+}
+
+/* --- what a call is about --- */
+
+struct object {
+    struct place place;
+    char path[PATH_MAX];
+    struct stat st;
+    bool exists;
+    bool is_name; /* the name itself is made, removed or moved */
+};
+
+#define AUTO_OBJECT AUTO(object_done)
+#define NO_OBJECT ((struct object){.place = {.dir = -1, .lock = -1}})
+
+static void object_done(struct object *object)
+{
+    place_done(&object->place);
+}
+
 /* Follows symlinks at the end; false when the path leads nowhere that we can see. */
-static bool follow(const struct request *request, struct place *place, struct stat *ret,
-                   bool *ret_exists)
+static bool follow(const struct request *request, struct object *object)
 {
     for (int i = 0; i < LINKS_MAX; i++) {
-        *ret_exists = fstatat(place->dir, place->name, ret, AT_SYMLINK_NOFOLLOW) == 0;
-        if (!*ret_exists || !S_ISLNK(ret->st_mode))
-            return *ret_exists || errno == ENOENT;
-        if (!place_follow(request, place))
+        object->exists =
+            fstatat(object->place.dir, object->place.name, &object->st, AT_SYMLINK_NOFOLLOW) == 0;
+        if (!object->exists || !S_ISLNK(object->st.st_mode))
+            return object->exists || errno == ENOENT;
+        if (!place_follow(request, &object->place))
             return false;
     }
     return false;
 }
+
+/* Finds what the call's path of these arguments names; false when nothing can be said of it, or when
+ * it lies where all may be done. (A name that is protected, but reached through a symlink, is one of
+ * those; what the kernel refuses then is not told.) */
+static bool look(const struct request *request, int dir, int argument, bool follows,
+                 struct object *ret)
+{
+    const struct map *map = &request->command->map;
+    const enum call_kind kind = request->call->kind;
+    place_text text;
+    bool seems_writable;
+
+    if (remote_text(request->thread, request_argument(request, argument), text, sizeof text) <= 0)
+        return false;
+    seems_writable = whole_text(request, request_dir(request, dir), text, ret->path);
+    if (seems_writable && is_ours(ret->path))
+        return false;
+    seems_writable = seems_writable && is_writable(map, ret->path) &&
+                     (kind == CALL_CHANGE || kind == CALL_OPEN || kind == CALL_ACCESS);
+    if (!place_find(request, request_dir(request, dir), text, &ret->place))
+        return false;
+    if (seems_writable && ret->place.is_guarded && !follows)
+        return false;
+    if (!follows)
+        ret->exists = fstatat(ret->place.dir, ret->place.name, &ret->st, AT_SYMLINK_NOFOLLOW) == 0;
+    else if (!follow(request, ret))
+        return false;
+    if (seems_writable && ret->place.is_guarded)
+        return false;
+    place_path(&ret->place, ret->path);
+    return *ret->path && !is_ours(ret->path);
+}
+
+static bool is_denied(const struct request *request, const struct object *object)
+{
+    const struct map *map = &request->command->map;
+
+    return map_access(map, object->is_name ? decides_name(map, object->path)
+                                           : map_find(map, object->path)) != GUARD_WRITE;
+}
+
+/* --- what would have worked --- */
 
 static bool owns(const struct stat *st)
 {
@@ -92,26 +166,23 @@ static bool owns(const struct stat *st)
 }
 
 /* By the permissions of the files themselves, seen from outside. */
-static bool is_permitted(const struct request *request, const char *path, const struct stat *st,
-                         bool exists)
+static bool is_permitted(const struct request *request, const struct object *object)
 {
-    char parent[PATH_MAX];
     const struct call *call = request->call;
+    char parent[PATH_MAX];
     struct stat dir;
     size_t len;
 
-    len = (size_t)(strrchr(path, '/') - path);
-    snprintf(parent, sizeof parent, "%.*s", (int)(len ? len : 1), path);
-    if (call->kind == CALL_OPEN || call->kind == CALL_ACCESS) {
-        if (exists)
-            return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
-    } else if (call->kind == CALL_CHANGE && call->mode == CALL_NONE &&
-               (call->fixed_flags & AT_SYMLINK_NOFOLLOW) == 0) {
-        return owns(st) || faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
-    }
+    if (object->exists && (call->kind == CALL_OPEN || call->kind == CALL_ACCESS))
+        return faccessat(AT_FDCWD, object->path, W_OK, AT_EACCESS) == 0;
+    if (!object->is_name && object->exists)
+        return owns(&object->st) || faccessat(AT_FDCWD, object->path, W_OK, AT_EACCESS) == 0;
+    len = (size_t)(strrchr(object->path, '/') - object->path);
+    snprintf(parent, sizeof parent, "%.*s", (int)(len ? len : 1), object->path);
     if (faccessat(AT_FDCWD, parent, W_OK | X_OK, AT_EACCESS))
         return false;
-    return !exists || stat(parent, &dir) || !(dir.st_mode & S_ISVTX) || owns(st) || owns(&dir);
+    return !object->exists || stat(parent, &dir) || !(dir.st_mode & S_ISVTX) || owns(&object->st) ||
+           owns(&dir);
 }
 
 static int error_of(const struct place *place)
@@ -121,68 +192,182 @@ static int error_of(const struct place *place)
     return fstatvfs(place->dir, &fs) == 0 && (fs.f_flag & ST_RDONLY) ? EROFS : EACCES;
 }
 
-static bool is_removal(const struct call *call)
-{
-    return call->kind == CALL_CHANGE && (call->fixed_flags & AT_SYMLINK_NOFOLLOW);
-}
-
-static bool may_create(const struct request *request)
-{
-    const struct call *call = request->call;
-
-    return call->kind == CALL_OPEN &&
-           (call->flags < 0 || (request_argument(request, call->flags) & O_CREAT));
-}
-
-/* The second name of a rename may be there, unless the caller says that it may not. */
-static bool replaces(const struct request *request)
-{
-    const struct call *call = request->call;
-
-    return call->kind == CALL_RENAME &&
-           (call->flags < 0 || !(request_argument(request, call->flags) & K_RENAME_NOREPLACE));
-}
-
-/* The call's path of these arguments: opened, made or changed there. */
-static void judge_path(const struct request *request, int dir, int argument, bool makes)
+static void tell(const struct request *request, const struct object *object)
 {
     const struct map *map = &request->command->map;
-    AUTO(place_done) struct place place = {.dir = -1, .lock = -1};
-    struct fact fact = {.operation = GUARD_OP_WRITE, .place = &place};
-    place_text text;
-    char path[PATH_MAX];
-    bool exists = false;
-    struct stat st;
+    struct fact fact = {
+        .operation = object->exists ? GUARD_OP_WRITE : GUARD_OP_CREATE,
+        .place = &object->place,
+        .entry = object->is_name ? decides_name(map, object->path) : map_find(map, object->path),
+        .error = error_of(&object->place),
+    };
 
-    if (remote_text(request->thread, request_argument(request, argument), text, sizeof text) <= 0)
+    if (request_is_valid(request))
+        facts_tell(request, &fact);
+}
+
+static unsigned flags_of(const struct request *request)
+{
+    const struct call *call = request->call;
+
+    return call->flags < 0 ? (unsigned)call->fixed_flags
+                           : (unsigned)request_argument(request, call->flags);
+}
+
+/* A directory that rmdir(2) and rename(2) take. */
+static bool is_empty(const struct object *object)
+{
+    int fd = openat(object->place.dir, object->place.name,
+                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *item;
+    int items = 0;
+
+    if (!dir) {
+        auto_close(&fd);
+        return true; /* as far as we can see */
+    }
+    while (items <= 2 && (item = readdir(dir)))
+        items++;
+    closedir(dir);
+    return items <= 2; /* "." and ".." */
+}
+
+static bool removes(const struct call *call)
+{
+    static const int calls[] = {
+        SYS_unlinkat,
+#ifdef SYS_unlink
+        SYS_unlink,
+        SYS_rmdir,
+#endif
+    };
+
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (call->nr == calls[i])
+            return true;
+    return false;
+}
+
+static bool removes_directory(const struct request *request)
+{
+#ifdef SYS_rmdir
+    if (request->call->nr == SYS_rmdir)
+        return true;
+#endif
+    return request->call->nr == SYS_unlinkat && (flags_of(request) & AT_REMOVEDIR);
+}
+
+/* --- the calls --- */
+
+static void judge_open(const struct request *request)
+{
+    const struct call *call = request->call;
+    unsigned flags = call->kind == CALL_OPEN ? flags_of(request) : 0;
+    bool creates = flags & O_CREAT;
+    AUTO_OBJECT struct object object = NO_OBJECT;
+
+    if (!look(request, call->dir, call->path, true, &object) || !is_denied(request, &object))
         return;
-    if (whole_text(request, request_dir(request, dir), text, path) &&
-        ((is_writable(map, path) && !may_create(request)) || is_ours(path)))
+    if (object.exists) {
+        if ((creates && (flags & O_EXCL)) ||
+            !(S_ISREG(object.st.st_mode) ||
+              (S_ISDIR(object.st.st_mode) && call->kind == CALL_ACCESS)))
+            return;
+    } else if (!creates) {
         return;
-    if (!place_find(request, request_dir(request, dir), text, &place))
+    }
+    if (is_permitted(request, &object))
+        tell(request, &object);
+}
+
+static void judge_change(const struct request *request)
+{
+    const struct call *call = request->call;
+    bool is_removal = removes(call);
+    bool follows = !is_removal && !(flags_of(request) & AT_SYMLINK_NOFOLLOW);
+    AUTO_OBJECT struct object object = {
+        .place = {.dir = -1, .lock = -1},
+        .is_name = is_removal,
+    };
+
+    if (call->nr == SYS_truncate && (int64_t)request_argument(request, 1) < 0)
+        return; /* EINVAL */
+    if (!look(request, call->dir, call->path, follows, &object) || !object.exists ||
+        !is_denied(request, &object))
         return;
-    if (makes || is_removal(request->call))
-        exists = fstatat(place.dir, place.name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-    else if (!follow(request, &place, &st, &exists))
+    if (is_removal && removes_directory(request) != S_ISDIR(object.st.st_mode))
+        return; /* ENOTDIR, EISDIR */
+    if (is_removal && S_ISDIR(object.st.st_mode) && !is_empty(&object))
         return;
-    place_path(&place, path);
-    fact.entry = map_find(map, path);
-    if (map_access(map, fact.entry) == GUARD_WRITE || is_ours(path))
+    if (is_permitted(request, &object))
+        tell(request, &object);
+}
+
+/* A new name, which is not there yet. */
+static void judge_new(const struct request *request, int dir, int argument)
+{
+    AUTO_OBJECT struct object object = {.place = {.dir = -1, .lock = -1}, .is_name = true};
+
+    if (look(request, dir, argument, false, &object) && !object.exists &&
+        is_denied(request, &object) && is_permitted(request, &object))
+        tell(request, &object);
+}
+
+static bool is_same_device(const struct object *from, const struct object *to)
+{
+    struct stat dir;
+
+    return fstat(to->place.dir, &dir) == 0 && dir.st_dev == from->st.st_dev;
+}
+
+static void judge_link(const struct request *request)
+{
+    const struct call *call = request->call;
+    AUTO_OBJECT struct object from = NO_OBJECT;
+    AUTO_OBJECT struct object to = {.place = {.dir = -1, .lock = -1}, .is_name = true};
+    bool is_known = look(request, call->dir, call->path, false, &from);
+
+    if (is_known && (!from.exists || S_ISDIR(from.st.st_mode)))
         return;
-    if (request->call->kind == CALL_OPEN)
-        makes = !exists && may_create(request);
-    else if (exists && makes && replaces(request))
-        makes = false;
-    if (exists == makes ||
-        (exists && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) && !is_removal(request->call)))
+    if (look(request, call->new_dir, call->new_path, false, &to) && !to.exists &&
+        (!is_known || is_same_device(&from, &to)) && is_denied(request, &to) &&
+        is_permitted(request, &to))
+        tell(request, &to);
+}
+
+/* Whether the kernel would do it, but for the sandbox. */
+static bool is_possible(const struct request *request, const struct object *from,
+                        const struct object *to)
+{
+    unsigned flags = flags_of(request);
+    bool is_dir = S_ISDIR(from->st.st_mode);
+
+    if (!from->exists || !is_same_device(from, to) || map_is_within(to->path, from->path))
+        return false;
+    if (flags & K_RENAME_EXCHANGE)
+        return to->exists;
+    if (!to->exists)
+        return true;
+    return !(flags & K_RENAME_NOREPLACE) && is_dir == S_ISDIR(to->st.st_mode) &&
+           (!is_dir || is_empty(to)) && from->st.st_ino != to->st.st_ino;
+}
+
+static void judge_rename(const struct request *request)
+{
+    const struct call *call = request->call;
+    AUTO_OBJECT struct object from = {.place = {.dir = -1, .lock = -1}, .is_name = true};
+    AUTO_OBJECT struct object to = {.place = {.dir = -1, .lock = -1}, .is_name = true};
+
+    if (!look(request, call->dir, call->path, false, &from) ||
+        !look(request, call->new_dir, call->new_path, false, &to) ||
+        !is_possible(request, &from, &to) || !is_permitted(request, &from) ||
+        !is_permitted(request, &to))
         return;
-    if (exists && S_ISDIR(st.st_mode) && request->call->kind == CALL_OPEN)
-        return; /* EISDIR */
-    if (!is_permitted(request, path, &st, exists) || !request_is_valid(request))
-        return;
-    fact.operation = makes ? GUARD_OP_CREATE : GUARD_OP_WRITE;
-    fact.error = error_of(&place);
-    facts_tell(request, &fact);
+    if (is_denied(request, &from))
+        tell(request, &from);
+    if (is_denied(request, &to))
+        tell(request, &to);
 }
 
 void judge(const struct request *request)
@@ -193,21 +378,24 @@ void judge(const struct request *request)
         return;
     switch (call->kind) {
     case CALL_OPEN:
-    case CALL_CHANGE:
     case CALL_ACCESS:
-        judge_path(request, call->dir, call->path, false);
+        judge_open(request);
+        break;
+    case CALL_CHANGE:
+        judge_change(request);
         break;
     case CALL_MKDIR:
     case CALL_MKNOD:
-        judge_path(request, call->dir, call->path, true);
+        judge_new(request, call->dir, call->path);
         break;
     case CALL_SYMLINK:
+        judge_new(request, call->new_dir, call->new_path);
+        break;
     case CALL_LINK:
-        judge_path(request, call->new_dir, call->new_path, true);
+        judge_link(request);
         break;
     case CALL_RENAME:
-        judge_path(request, call->dir, call->path, false);
-        judge_path(request, call->new_dir, call->new_path, true);
+        judge_rename(request);
         break;
     case CALL_UMASK:
     case CALL_SOCKET:
