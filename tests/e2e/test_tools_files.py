@@ -3,7 +3,7 @@ import stat
 
 import pytest
 
-from tools import need, passes
+from tools import PYTHON, Sides, need, passes, where
 
 
 def test_tar_keeps_everything(place):
@@ -137,3 +137,96 @@ def test_many_make_the_same_directories(place):
     # One finds a directory missing that another makes at this moment: that is no refusal.
     ran = place.run("--", "python3", "-c", TREES_BY_MANY)
     assert (ran.stdout, ran.stderr) == ("[0, 0, 0, 0]\n", "")
+
+
+LAID_OUT = """
+mkdir -p from/deep/er from/empty; for i in $(seq 60); do echo $i > from/deep/f$i; done
+ln from/deep/f1 from/hard; ln -s deep/f2 from/link; ln -s missing from/dangling; mkfifo from/pipe
+chmod 755 from/deep/f3; chmod 640 from/deep/f4; chmod 1777 from/empty
+touch -d 2001-02-03T04:05:06 from/deep/f5; touch -h -d 2001-02-03T04:05:06 from/link
+truncate -s 1M from/sparse; echo end >> from/sparse; printf x > "from/a name  with spaces"
+printf x > from/$(printf '\\303\\244'); printf x > from/-dash
+touch -d 2002-03-04T05:06:07 from/deep from/empty from/deep/er from
+set -e
+"""
+
+NOW = (r"\b20[2-9]\d{11}\b", "NOW")
+SHOWN = "; find {} -printf '%P %M %n %s %b %l %TY%Tm%Td%TH%TM%.2TS\\n' | grep -v '^ ' | sed 's/^{}//' | " \
+        "grep -v -e ' p' -e now | cut -d. -f1 | sort"
+
+COPIES = {
+    "cp": "cp -a from to",
+    "cp-modes": "umask 077; cp -r from to",
+    "cp-links": "cp -al from to",
+    "cp-update": "cp -a from to; touch from/deep/f9; cp -au from/. to/; cp --backup=numbered from/deep/f1 to/hard",
+    "tar": "tar -cf a.tar from; mkdir to; tar -xpf a.tar -C to --strip-components=1; tar -df a.tar",
+    "tar-gz": "tar -czf a.tgz from; mkdir to; umask 027; tar -xzf a.tgz -C to --strip-components=1",
+    "tar-pipe": "mkdir to; tar -c -C from . | tar -xp -C to",
+    "cpio": "mkdir to; cd from; find . -depth -print0 | tar --null -T - -c | tar -x -C ../to; cd ..",
+    "install": "mkdir to; install -m 600 from/deep/f1 to/a; install -D from/deep/f2 to/b/c/d; install -d to/e",
+    "mv": "mkdir to; mv from/* to/; mv to/deep to/er; mv -n to/hard to/link; mv to/er/er to/er2; rmdir from || true",
+    "zip": "/usr/bin/python3 -m zipfile -c a.zip from/deep; /usr/bin/python3 -m zipfile -e a.zip to",
+    "find": "cp -a from to; find to -name 'f1*' -delete; find to -name 'f2*' -exec mv {} {}x ';'; "
+            "find to -type d -exec chmod o+t {} +; rm -rf to/deep/er",
+}
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_copies_as_outside(place, how):
+    """Modes, times, hard and symbolic links, holes, names: all of it is the same."""
+    Sides(place, loose=[NOW], unlike=["*.tgz", "*.tar", "*.zip"]).is_alike(
+        LAID_OUT + COPIES[how] + SHOWN.format("to", "to"))
+
+
+@where("rsync")
+@pytest.mark.parametrize("how", ["-a", "-aH --delete", "-aHS --inplace", "-a --link-dest=$PWD/from",
+                                 "-ac --remove-source-files", "-rlt --chmod=D700,F600 --partial-dir=.part"])
+def test_rsync(place, how):
+    sides = Sides(place, loose=[NOW, (r"(?m)^(sent|total size) .*\n", "")])
+    sides.is_alike(LAID_OUT + f"mkdir to; echo old > to/old; rsync -v {how} --exclude=pipe from/ to/; "
+                   f"echo more >> to/deep/f7; rsync -v {how} --exclude=pipe from/ to/" + SHOWN.format("to", "to"))
+
+
+EDITS = {
+    "substitute": "-c '%s/a/b/g' -c wq",
+    "backup": "-c 'set backup writebackup backupdir=.' -c '%s/a/b/' -c wq",
+    "copy": "-c 'set backupcopy=yes' -c 'normal Gonew line' -c wq",
+    "other-name": "-c 'w! other' -c 'saveas! third' -c 'q'",
+    "swap": "-c 'set swapfile directory=.' -c '%s/a/b/' -c 'preserve' -c 'w' -c '!ls -a | grep -c swp' -c q",
+    "nothing-saved": "-c '%s/a/b/' -c 'q!'",
+}
+
+
+@pytest.mark.parametrize("how", EDITS)
+def test_vi(place, how):
+    need("vi")
+    (place.ws / "file").write_text("a line\nanother\n" * 50)
+    (place.ws / "link").symlink_to("file")
+    Sides(place).is_alike(f"vi -es -u NONE {EDITS[how]} file </dev/null; echo $?; "
+                          f"vi -es -u NONE {EDITS[how]} link </dev/null; echo $?; ls -a; stat -c %a file")
+
+
+def test_sqlite3_as_outside(place):
+    need("sqlite3")
+    sides = Sides(place, unlike=["ws/base.db"])
+    for mode in ("delete", "truncate", "persist", "wal", "memory"):
+        sides.is_alike(f"sqlite3 base.db 'pragma journal_mode={mode}; create table t(a primary key, b);' && "
+                       "for i in 1 2 3 4; do sqlite3 -cmd '.timeout 60000' base.db \"with recursive n(i) as (select 1 "
+                       "union all select i + 1 from n where i < 200) insert into t select i * 10 + $i, i from n\" & "
+                       "done; wait; sqlite3 base.db 'select count(*), sum(a) from t; vacuum; pragma "
+                       "integrity_check; begin; delete from t; rollback; select count(*) from t; reindex'; ls")
+
+
+@pytest.mark.parametrize("mask", ["022", "077", "000", "002"])
+def test_new_files_as_outside(place, mask):
+    """The umask, set-group-id folders, what open(2), mkdir(2), mkfifo(2) and mkstemp(3) make of it."""
+    for name in ("plain", "shared"):
+        (place.ws / name).mkdir()
+    (place.ws / "shared").chmod(0o2775)
+    script = (f"umask {mask}; for d in plain shared . plain/../shared; do cd $d; touch new; mkdir dir; "
+              "mkdir -m 700 closed; mkfifo pipe; ln -s new link; echo x > redirected; (umask 027; mkdir -p "
+              "a/b/c; touch a/b/c/d); mktemp -p . name.XXXX >/dev/null; rm name.*; install -m 604 new installed; "
+              f"{PYTHON} -c 'import os; os.close(os.open(\"made\", os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)); "
+              "os.mkdir(\"wide\", 0o777); os.umask(0o007); os.mkdir(\"narrow\")'; cd $WS; done; umask; "
+              "find . -printf '%P %M %n %g\\n' | sort")
+    Sides(place).is_alike(script.replace("link; echo", "link 2>/dev/null; echo"))

@@ -1,7 +1,7 @@
 """node and npm inside, without a network."""
 import json
 
-from tools import need, passes
+from tools import Sides, need, passes
 
 
 def test_node(place):
@@ -59,3 +59,86 @@ def test_npm_without_its_cache_says_why(place):
                     env={"npm_config_fetch_retries": "0"})
     assert ran.returncode not in (0, 124)
     assert "left-pad" in ran.stderr or "EROFS" in ran.stderr or "EAI_AGAIN" in ran.stderr
+
+
+def package(folder, name, files=1, **more):
+    """A package with some files, packed by npm into folder/NAME-1.0.0.tgz."""
+    (folder / name / "lib/deep").mkdir(parents=True)
+    (folder / name / "package.json").write_text(
+        json.dumps({"name": name, "version": "1.0.0", "main": "lib/0.js", **more}))
+    for i in range(files):
+        (folder / name / f"lib/{i}.js").write_text(f"exports.value = {i};\n")
+        (folder / name / f"lib/deep/{i}.d.ts").write_text(f"export declare const value: {i};\n")
+
+
+def test_npm_ci_as_outside(place):
+    """From a lock file and tarballs: 600 files, programs in node_modules/.bin, scripts, workspaces."""
+    need("node", "npm")
+    package(place.ws, "many", 300)
+    package(place.ws, "tool", bin={"tool": "run.js"}, dependencies={},
+            scripts={"postinstall": "node -e \"require('fs').writeFileSync('made.txt', 'x')\""})
+    (place.ws / "tool/run.js").write_text("#!/usr/bin/env node\nconsole.log('ran', process.argv.length);\n")
+    env = {"npm_config_cache": str(place.tmp / "npm"), "npm_config_update_notifier": "false",
+           "npm_config_fund": "false", "npm_config_audit": "false", "npm_config_offline": "true"}
+    app = place.ws / "app"
+    (app / "packages/part").mkdir(parents=True)
+    (app / "packages/part/package.json").write_text('{"name": "part", "version": "1.0.0"}')
+    (app / "package.json").write_text(json.dumps({
+        "name": "app", "version": "1.0.0", "workspaces": ["packages/*"],
+        "dependencies": {"many": "file:../many-1.0.0.tgz", "tool": "file:../tool-1.0.0.tgz"},
+        "scripts": {"build": "tool a b", "test": "node -p 'require(\"many\").value'", "pretest": "tool"}}))
+    sides = Sides(place, env=env, untold=["tmp/*"], unlike=["*.tgz"],
+                  loose=[(r"in \d+m?s", "in TIME"), (r"(?m)^.*debug-\d+\.log$", "")])
+    sides.is_alike("set -e; npm pack -s ./many ./tool; cd app; npm install; rm -rf node_modules; npm ci; "
+                   "npm run -s build; npm test -s; npm ls --all; npm ci --ignore-scripts; "
+                   "find . -type f | wc -l; npm prune; npm version patch --no-git-tag-version; "
+                   "npm uninstall many; ls node_modules; npx tool x")
+
+
+def test_node_files_as_outside(place):
+    need("node")
+    (place.ws / "files.mjs").write_text("""
+        import fs from "node:fs";
+        import {setTimeout as wait} from "node:timers/promises";
+        await Promise.all([...Array(200).keys()].map(async i => {
+          await fs.promises.mkdir(`out/${i % 7}/a/b`, {recursive: true});
+          await fs.promises.writeFile(`out/${i % 7}/a/b/${i}`, "x".repeat(i), {mode: 0o640});
+          await fs.promises.rename(`out/${i % 7}/a/b/${i}`, `out/${i % 7}/${i}`);
+        }));
+        fs.cpSync("out", "copy", {recursive: true, preserveTimestamps: true});
+        fs.symlinkSync("copy", "link"); fs.linkSync("copy/1/1", "hard");
+        fs.utimesSync("hard", 1, 1); fs.chmodSync("hard", 0o604); fs.truncateSync("copy/6/13", 3);
+        for (const call of [() => fs.mkdirSync("out"), () => fs.rmdirSync("out"),
+                            () => fs.writeFileSync("missing/file", ""), () => fs.unlinkSync("out"),
+                            () => fs.openSync("hard", "wx"), () => fs.renameSync("missing", "new")]) {
+          try { call(); } catch (error) { console.log(error.code, error.syscall); }
+        }
+        const seen = [];
+        const watcher = fs.watch(".", (kind, name) => { seen.push(name); });
+        await wait(0);
+        fs.writeFileSync("watched", "x");
+        while (!seen.includes("watched")) await wait(1);
+        watcher.close();
+        fs.rmSync("out/3", {recursive: true});
+        const folder = fs.mkdtempSync("tmp-"); fs.rmdirSync(folder);
+        console.log(fs.readdirSync(".", {recursive: true}).sort().join(" "));
+        """)
+    Sides(place).is_alike("node files.mjs")
+
+
+def test_a_socket_between_node_processes(place):
+    """What tsx, nx and others do: a server on a Unix socket in the folder for temporary files."""
+    need("node")
+    (place.ws / "both.js").write_text("""
+        const net = require("net"), path = require("path"), os = require("os"), cp = require("child_process");
+        const where = path.join(os.tmpdir(), "server.sock");
+        if (process.argv[2]) {
+          net.connect(where, function () { this.end("from " + process.argv[2]); });
+        } else {
+          let left = 5;
+          const server = net.createServer(end => end.on("data", data => console.log(String(data)))
+            .on("end", () => { if (!--left) server.close(); else child(); })).listen(where, child);
+          function child() { cp.spawn(process.execPath, [__filename, "child " + left], {stdio: "inherit"}); }
+        }
+        """)
+    Sides(place).is_alike("node both.js; ls $TMPDIR")

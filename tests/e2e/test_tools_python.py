@@ -1,7 +1,7 @@
 """python3 inside: virtual environments, processes, event loops, servers on localhost."""
 import textwrap
 
-from tools import PYTHON, need, passes
+from tools import PYTHON, Sides, need, passes
 
 
 def python(place, source, *options, **kwargs):
@@ -145,3 +145,130 @@ def test_unittest(place):
     ran = place.run("--", PYTHON, "-m", "unittest")
     assert ran.returncode == 1
     assert "FAILED (failures=1)" in ran.stderr
+
+
+WHEEL = """
+import zipfile
+for name, needs in (("tiny", "Requires-Dist: helper\\n"), ("helper", "")):
+    info = f"{name}-1.0.dist-info"
+    files = {f"{name}/__init__.py": "answer = 42\\n", f"{name}/main.py": "def run(): print('ran')\\n",
+             f"{info}/METADATA": f"Metadata-Version: 2.1\\nName: {name}\\nVersion: 1.0\\n{needs}",
+             f"{info}/WHEEL": "Wheel-Version: 1.0\\nGenerator: hand\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
+             f"{info}/entry_points.txt": f"[console_scripts]\\n{name} = {name}.main:run\\n"}
+    for i in range(50):
+        files[f"{name}/data/{i}.txt"] = str(i)
+    with zipfile.ZipFile(f"{name}-1.0-py3-none-any.whl", "w") as wheel:
+        for path, text in files.items():
+            wheel.writestr(zipfile.ZipInfo(path), text)
+        wheel.writestr(zipfile.ZipInfo(f"{info}/RECORD"), "".join(f"{path},,\\n" for path in files))
+"""
+
+
+def test_pip_as_outside(place):
+    """An environment with pip of its own; wheels that lie there; upgraded and removed again."""
+    need(PYTHON)
+    (place.ws / "wheel.py").write_text(WHEEL)
+    sides = Sides(place, env={"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INDEX": "1", "PIP_NO_CACHE_DIR": "1"},
+                  unlike=["*.pyc"], untold=["tmp/*"])
+    sides.is_alike(f"set -e; {PYTHON} wheel.py; {PYTHON} -m venv env; . env/bin/activate; "
+                   "pip install --find-links . tiny; tiny; python -c 'import tiny; print(tiny.answer)'; "
+                   "pip list | grep -e tiny -e helper; pip check; pip freeze | grep -c ==; "
+                   "pip install --force-reinstall --no-deps ./helper-1.0-py3-none-any.whl; "
+                   "pip uninstall -y helper; pip install --target elsewhere ./helper-1.0-py3-none-any.whl; ls elsewhere")
+
+
+def test_managers_and_servers_on_unix_sockets(place):
+    """multiprocessing.Manager, a fork server, asyncio and socketserver, with the network restricted."""
+    need(PYTHON)
+    (place.ws / "job.py").write_text(textwrap.dedent("""
+        import asyncio, multiprocessing as mp, os, socket, socketserver, tempfile, threading
+        from multiprocessing.connection import Client, Listener
+
+        def work(shared, lock, i):
+            with lock: shared[i] = i * i
+
+        async def serve():
+            async def answer(reader, writer):
+                writer.write((await reader.read(9)).upper()); writer.close()
+            server = await asyncio.start_unix_server(answer, "server.sock")
+            reader, writer = await asyncio.open_unix_connection("server.sock")
+            writer.write(b"asyncio"); print(await reader.read())
+            server.close()
+
+        if __name__ == "__main__":
+            for method in ("fork", "spawn", "forkserver"):
+                context = mp.get_context(method)
+                with context.Manager() as manager:
+                    shared, lock = manager.dict(), manager.Lock()
+                    all = [context.Process(target=work, args=(shared, lock, i)) for i in range(3)]
+                    for one in all: one.start()
+                    for one in all: one.join()
+                    print(method, sorted(shared.items()))
+            with Listener(family="AF_UNIX") as listener:
+                thread = threading.Thread(target=lambda: Client(listener.address).send("sent"))
+                thread.start(); print(listener.accept().recv()); thread.join()
+            asyncio.run(serve())
+            class Echo(socketserver.StreamRequestHandler):
+                def handle(self): self.wfile.write(self.rfile.readline())
+            with socketserver.UnixStreamServer("echo.sock", Echo) as server:
+                threading.Thread(target=server.handle_request).start()
+                client = socket.socket(socket.AF_UNIX); client.connect("echo.sock")
+                client.sendall(b"line\\n"); print(client.recv(9))
+            one, two = socket.socketpair(); one.send(b"pair"); print(two.recv(9))
+            one = socket.socket(socket.AF_UNIX); one.bind("\\0cordon-abstract"); one.listen()
+            two = socket.socket(socket.AF_UNIX); two.connect("\\0cordon-abstract"); print("abstract")
+            one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); one.bind("seq.sock"); one.listen()
+            two = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); two.connect("seq.sock")
+            two.send(b"packet"); print(one.accept()[0].recv(99))
+            try: socket.socket(socket.AF_UNIX).connect("missing.sock")
+            except OSError as error: print(error.strerror)
+            with socket.socket(socket.AF_UNIX) as one:
+                try: one.connect("echo.sock")
+                except OSError as error: print(error.strerror)
+        """))
+    Sides(place).is_alike(f"{PYTHON} job.py; ls")
+
+
+def test_python_files_as_outside(place):
+    """What the standard library does to files, and the errors that it gets."""
+    need(PYTHON)
+    (place.ws / "files.py").write_text(textwrap.dedent("""
+        import contextlib, dbm, errno, glob, logging.handlers, os, pathlib, shelve, shutil, tempfile, zipfile
+        ws = pathlib.Path.cwd()
+        for i in range(50):
+            folder = ws / "a" / str(i % 5) / "deep"
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{i}.txt").write_text(str(i))
+        shutil.copytree("a", "b", symlinks=True); shutil.move("b/1", "moved"); shutil.rmtree("b/2")
+        shutil.make_archive("archive", "zip", "a"); shutil.unpack_archive("archive.zip", "unpacked")
+        os.replace("a/0/deep/0.txt", "b/0/deep/5.txt"); os.renames("a/3/deep/3.txt", "new/way/3.txt")
+        os.removedirs("new/way") if not os.listdir("new/way") else None
+        os.link("b/0/deep/5.txt", "hard"); os.symlink("hard", "soft"); os.chmod("soft", 0o600)
+        with shelve.open("shelf") as shelf: shelf["a"] = 1
+        handler = logging.handlers.RotatingFileHandler("log", maxBytes=30, backupCount=3)
+        for i in range(20): handler.emit(logging.LogRecord("a", 10, "p", i, f"line {i}", None, None))
+        here = os.open(".", os.O_PATH)
+        os.mkdir("by-descriptor", dir_fd=here); os.rename("by-descriptor", "renamed", src_dir_fd=here, dst_dir_fd=here)
+        os.chdir("a"); os.rename("../renamed", "1/renamed"); os.chdir("1/renamed")
+        open("../../../from-below", "w").close(); os.rmdir("../renamed")
+        def tried(call, *words):
+            try: call(*words)
+            except OSError as error: print(call.__name__, errno.errorcode[error.errno])
+            else: print(call.__name__, "works")
+        tried(open, "gone", "w"); os.chdir(ws)
+        tried(os.mkdir, "a"); tried(os.rmdir, "a"); tried(os.unlink, "a"); tried(os.rename, "a", "a/b")
+        tried(os.rename, "b", "hard"); tried(os.rename, "hard", "b"); tried(os.link, "a", "c")
+        tried(os.symlink, "x", "soft"); tried(open, "hard/x", "w"); tried(open, "x" * 300, "w")
+        tried(os.rename, "missing", "x"); tried(os.mkdir, "missing/x"); tried(os.truncate, "a", 0)
+        tried(os.mkdir, ""); tried(os.open, "soft", os.O_WRONLY | os.O_NOFOLLOW); tried(os.rename, ".", "x")
+        tried(os.open, "hard", os.O_CREAT | os.O_EXCL | os.O_WRONLY); tried(os.mkdir, ".."); tried(os.rmdir, ".")
+        tried(os.open, ws, os.O_TMPFILE | os.O_RDWR); tried(os.mkfifo, "pipe"); tried(os.mkfifo, "pipe")
+        tried(os.open, "a", os.O_CREAT | os.O_WRONLY); tried(os.open, "a/", os.O_CREAT | os.O_WRONLY)
+        tried(os.open, "new/", os.O_CREAT | os.O_WRONLY); tried(os.mkdir, "slash/"); tried(os.rename, "slash/", "cut")
+        tried(os.symlink, "dangling-target", "dangling"); tried(open, "dangling", "w"); tried(open, "dangling", "x")
+        file = os.open(".", os.O_TMPFILE | os.O_RDWR, 0o640)
+        os.write(file, b"kept")
+        os.link(f"/proc/self/fd/{file}", "linked", src_dir_fd=here, follow_symlinks=True)
+        print(sorted(glob.glob("**", recursive=True)))
+        """))
+    Sides(place, unlike=["*.zip", "*/shelf*"], loose=[(r"shelf(\.\w+)?", "shelf")]).is_alike(f"{PYTHON} files.py")

@@ -1,7 +1,18 @@
 """What the tests with real tools share."""
+import fnmatch
+import hashlib
+import os
+import re
 import shutil
+import stat
+import subprocess
+import tempfile
+import warnings
+from pathlib import Path
 
 import pytest
+
+from harness import CORDON, WAIT
 
 PYTHON = "/usr/bin/python3"
 
@@ -13,7 +24,94 @@ def need(*programs):
             pytest.skip(f"{program} is not installed (scripts/deps)")
 
 
+def where(*programs):
+    """A test of programs that nobody is asked to install: elsewhere it is left out, with a warning."""
+    absent = [program for program in programs if shutil.which(program) is None]
+
+    def decide(test):
+        if absent:
+            warnings.warn(f"{test.__name__} is left out: no {', '.join(absent)}")
+        return None if absent else test
+
+    return decide
+
+
 def passes(ran):
     """The standard output of a command that has to succeed."""
     assert ran.returncode == 0, (ran.returncode, ran.stdout, ran.stderr)
     return ran.stdout
+
+
+OURS = ["home/.config", "home/.config/cordon", "home/.config/cordon/*"]  # settings, audit log
+
+
+class Sides:
+    """A script outside of any sandbox and inside, each in the same folders as they were before.
+
+    `loose` are (expression, replacement) for what differs from one run to the next in the output;
+    `unlike` are shell patterns of files whose content does, `untold` of those that need not be there.
+    `become` are words before both commands, which make them another user's."""
+
+    def __init__(self, place, loose=(), unlike=(), untold=(), env=None, become=(), cordon=CORDON):
+        self.place, self.loose, self.unlike, self.untold = place, loose, unlike, [*OURS, *untold]
+        self.env = {**place.env, "WS": str(place.ws), **(env or {})}
+        self.folders = (place.ws, place.tmp, place.home)
+        self.become, self.cordon = [*become], cordon
+
+    def tell(self, text):
+        for expression, replacement in self.loose:
+            text = re.sub(expression, replacement, text)
+        return text
+
+    def content(self, path, name):
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            return os.readlink(path)
+        if not stat.S_ISREG(status.st_mode) or any(fnmatch.fnmatch(name, one) for one in self.unlike):
+            return None
+        return hashlib.sha256(path.read_bytes()).hexdigest(), status.st_nlink
+
+    def tree(self):
+        """{name: (mode, content)} of everything in the folders."""
+        found = {}
+        for folder in self.folders:
+            for path in folder.rglob("*"):
+                name = str(path.relative_to(self.place.base))
+                if not any(fnmatch.fnmatch(name, one) for one in self.untold):
+                    found[name] = oct(path.lstat().st_mode), self.content(path, name)
+        return found
+
+    def bare(self, script):
+        return subprocess.run([*self.become, "bash", "-c", script], cwd=self.place.ws, env=self.env, timeout=WAIT,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              errors="replace", check=False)
+
+    def inside(self, script, *options):
+        words = [*self.become, self.cordon, "run", *options, "--", "bash", "-c", script]
+        return self.place.cordon(*words[1:], program=words[0], env=self.env)
+
+    def is_alike(self, script, *options, code=0):
+        """The same exit status, output and files; returns the output."""
+        for file in self.place.home.glob(".config/cordon/audit.*"):
+            file.unlink()  # nobody may read the lock
+        kept = Path(tempfile.mkdtemp(dir=self.place.base))
+        for folder in self.folders:
+            shutil.copytree(folder, kept / folder.name, symlinks=True)
+        seen = []
+        for run in (self.bare, lambda script: self.inside(script, *options)):
+            for folder in self.folders:
+                shutil.rmtree(folder)
+                shutil.copytree(kept / folder.name, folder, symlinks=True)
+                owner = self.place.base.stat()
+                os.chown(folder, owner.st_uid, owner.st_gid)
+            ran = run(script)
+            seen.append((ran.returncode, self.tell(ran.stdout), self.tell(ran.stderr), self.tree()))
+        shutil.rmtree(kept)
+        bare, inside = seen
+        assert bare[0] == code, bare[:3]
+        assert inside[:3] == bare[:3], ("inside", inside[:3], "outside", bare[:3])
+        differ = {name: (bare[3].get(name), inside[3].get(name))
+                  for name in bare[3].keys() | inside[3].keys()
+                  if bare[3].get(name) != inside[3].get(name)}
+        assert not differ, differ
+        return inside[1]
