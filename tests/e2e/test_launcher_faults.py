@@ -9,6 +9,7 @@ import collections
 import os
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -42,6 +43,9 @@ class Scene:
         self.place = place = Place()
         (place.outside / "victim").write_text("original")
         os.mkfifo(place.outside / "fifo")
+        server = place.cleanup.enter_context(socket.socket(socket.AF_UNIX))
+        server.bind(str(place.outside / "socket"))
+        server.listen()
         (place.ws / "secret").write_text("secret")
         probe = place.base / "probe"
         subprocess.run(["gcc", "-D_GNU_SOURCE", "-static", "-O1", "-o", probe, PROBE], check=True)

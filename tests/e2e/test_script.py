@@ -258,7 +258,7 @@ def test_resize(talk):
 
 def test_yes_is_stopped_after_a_second(talk):
     answer = talk.run("exec yes", tty=True, yield_time_ms=1000, max_output_tokens=100)
-    assert answer["reason"] == "yielded" and answer["bytes"] > 1 << 20
+    assert answer["reason"] == "yielded" and answer["bytes"]
     answer = talk.write(answer["session_id"], "\x03", max_output_tokens=100)
     assert (answer["reason"], answer["signal"]) == ("ended", signal.SIGINT)
 

@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static int leaks;
@@ -57,13 +58,26 @@ static int opens_in(const char *folder, const char *name, int flags)
     return opens(path, flags);
 }
 
-static int makes_socket(int family)
+static int makes_socket(int family, int type)
 {
-    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(family, type | SOCK_CLOEXEC, 0);
 
     if (fd >= 0)
         close(fd);
     return fd >= 0;
+}
+
+static int connects_to(const char *folder, const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int status;
+
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/%s", folder, name);
+    status = connect(fd, (const struct sockaddr *)&address, sizeof address);
+    if (fd >= 0)
+        close(fd);
+    return status == 0;
 }
 
 static int can_trace(pid_t pid)
@@ -118,6 +132,7 @@ static void check_files(const char *outside, const char *secret)
     leak(chmod(victim, 0600) == 0, "a file outside can be changed");
     leak(opens_in(outside, "fifo", O_RDWR | O_NONBLOCK),
          "a FIFO outside can be written (Landlock)");
+    leak(connects_to(outside, "socket"), "a socket outside can be connected to");
     leak(opens(".git/new", O_WRONLY | O_CREAT), "a file can be made in .git");
     leak(opens(".codex/new", O_WRONLY | O_CREAT), "a file can be made in .codex");
     leak(mkdir(".codex", 0700) == 0 || mkdir(".git", 0700) == 0, "a protected name can be made");
@@ -129,8 +144,8 @@ static void check_kernel(pid_t host)
 {
     struct rlimit limit = {.rlim_cur = 1 << 20};
 
-    leak(makes_socket(AF_UNIX), "a Unix socket can be made (seccomp)");
-    leak(makes_socket(AF_VSOCK), "a vsock socket can be made (seccomp)");
+    leak(makes_socket(AF_UNIX, SOCK_DGRAM), "a Unix datagram socket can be made (seccomp)");
+    leak(makes_socket(AF_VSOCK, SOCK_STREAM), "a vsock socket can be made (seccomp)");
     leak(syscall(SYS_io_uring_setup, 1, NULL) >= 0 || errno == EFAULT, "io_uring (seccomp)");
     leak(unshare(CLONE_NEWUSER) == 0, "a user namespace can be made (seccomp)");
     leak(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0, "no_new_privs is not set");
