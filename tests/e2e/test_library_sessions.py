@@ -31,3 +31,11 @@ def test_limits_denials_and_the_thread_id(place):
     assert lines[-2] == "thread-7 thread-7"
     assert lines[-1] == "1: limits: the member `size` of the options is 1: it has to be set"
     assert not target.exists() and (place.ws / "large").stat().st_size == 1000
+
+
+def test_those_of_an_owner_have_time_to_end(place):
+    """The command takes a third of a second to end when it is asked to."""
+    ran = place.cordon(program=host.build(place, "grace"), env=host.ENV)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines() == ["1 asked", "first: 7 0", "1 left", "1 asked",
+                                       f"second: {128 + signal.SIGKILL} {signal.SIGKILL}"]

@@ -12,9 +12,13 @@
 
 #include <cmocka.h>
 
-static char *const env[] = {(char *)"PATH=/usr/bin", (char *)"DEPLOY_TOKEN=hunter2-and-more",
-                            (char *)"SHORT_KEY=abc", (char *)"EMPTY_SECRET=",
-                            (char *)"ODD",           NULL};
+static char *const env[] = {(char *)"PATH=/usr/bin",
+                            (char *)"DEPLOY_TOKEN=hunter2-and-more",
+                            (char *)"SHORT_KEY=abc",
+                            (char *)"LEAST_KEY=sesame",
+                            (char *)"EMPTY_SECRET=",
+                            (char *)"ODD",
+                            NULL};
 
 static void texts(void **state)
 {
@@ -24,6 +28,7 @@ static void texts(void **state)
         {"echo hunter2-and-more", "echo [redacted]"},
         {"xhunter2-and-morex", "x[redacted]x"},
         {"ls /usr/bin abc", "ls /usr/bin abc"},
+        {"open sesame sesam", "open [redacted] sesam"},
         {"API_KEY=abc make", "API_KEY=[redacted] make"},
         {"PGPASSWORD='a b' psql", "PGPASSWORD='[redacted] b' psql"},
         {"--token=abc&x=1", "--token=[redacted]&x=1"},

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #ifndef CORDON_FAULTS
 #error "has to be compiled with -DCORDON_FAULTS, like the sources that it links"
@@ -328,6 +329,24 @@ static void every_failure_of_a_read_becomes_a_gap(void **state)
     assert_true(calls > 20);
 }
 
+/* By whoever else may write the file: what is gone is one gap, and reading comes to its end. */
+static void a_file_that_is_shortened_becomes_a_gap(void **state)
+{
+    AUTO_FREE char *path = path_join(dir_of(state), "log");
+    struct output *output = new_output(
+        100, (struct spool_options){.dir = dir_of(state), .name = "log", .quota = 1 << 20});
+    struct script script;
+
+    script_init(&script, 8);
+    fill(&script, output, 5000);
+    assert_int_equal(truncate(path, 0), 0);
+    assert_int_equal(check_all(&script, output, OUTPUT_BY_CHUNK), script.len - 100);
+    assert_int_equal(info_of(output).spool, SPOOL_FAILED);
+    assert_int_equal(info_of(output).spool_errno, EIO);
+    output_free(output);
+    script_done(&script);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +362,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_failure_of_a_write_is_survived, setup, teardown),
         cmocka_unit_test_setup_teardown(interrupted_calls_go_on, setup, teardown),
         cmocka_unit_test_setup_teardown(every_failure_of_a_read_becomes_a_gap, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_file_that_is_shortened_becomes_a_gap, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -285,6 +285,33 @@ static void file_is_changed_at_the_last_moment(void **state)
     assert_int_equal(step_discard(&half.dir, &steps.items[0], &err), 0);
 }
 
+/* A link of the size and time of the file that was read is another thing nevertheless. */
+static void file_becomes_link_at_the_last_moment(void **state)
+{
+    struct place *place = *state;
+    AUTO_FREE char *mine = path_join(place->ws, "mine");
+    AUTO(half_done) struct half half = {.dir = {.fd = -1}, .apply = {.ledger = {.fd = -1}}};
+    AUTO(steps_done) struct steps steps = {.id = "0123456789abcdef"};
+    struct stat st;
+    struct err err;
+
+    half_begin(place, "*** Begin Patch\n*** Update File: mine\n@@\n-mine\n+new\n*** End Patch\n",
+               &half);
+    assert_int_equal(steps_plan(&half.dir, &half.changes, &steps, &err), 0);
+    assert_int_equal(step_prepare(&half.dir, &half.changes, &steps.items[0], &err), 0);
+    assert_int_equal(stat(mine, &st), 0);
+    assert_int_equal(unlink(mine), 0);
+    put_link(place, "12345", "mine"); /* as long as "mine\n" */
+    assert_int_equal(
+        utimensat(AT_FDCWD, mine, (struct timespec[]){st.st_atim, st.st_mtim}, AT_SYMLINK_NOFOLLOW),
+        0);
+    assert_int_equal(step_do(&half.dir, &steps.items[0], &err), -1);
+    assert_string_equal(err.msg, "mine was changed by another process in the meantime; try again");
+    assert_int_equal(lstat(mine, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(step_discard(&half.dir, &steps.items[0], &err), 0);
+}
+
 static void file_appears(void **state)
 {
     struct place *place = *state;
@@ -409,6 +436,7 @@ int main(void)
         ATTACK(dir_becomes_link),
         ATTACK(file_is_changed),
         ATTACK(file_is_changed_at_the_last_moment),
+        ATTACK(file_becomes_link_at_the_last_moment),
         ATTACK(file_appears),
         ATTACK(planted_ledger_leads_out),
         ATTACK(planted_ledger_by_link),

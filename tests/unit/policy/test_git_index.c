@@ -55,11 +55,30 @@ static void broken_ones(void **state)
     }
 }
 
+/* Nobody knows yet what such a version would mean, even where nothing is in it. */
+static void versions_that_git_does_not_have(void **state)
+{
+    static const char versions[] = {0, 1, 5};
+    size_t len;
+    AUTO_FREE char *bytes = case_text("../../fuzz/corpus/fuzz_git_index", "v4-sha1-0", &len);
+
+    memset(bytes + 8, 0, 4); /* no entries: those could not be read in any case */
+    for (size_t i = 0; i < sizeof versions; i++) {
+        AUTO(strv_done) struct strv paths = {0};
+        struct err err = {0};
+
+        bytes[7] = versions[i];
+        assert_int_equal(git_index_submodules(bytes, len, &paths, &err), -1);
+        assert_string_equal(err.msg, "not a git index of version 2 to 4");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(indexes_of_git),
         cmocka_unit_test(broken_ones),
+        cmocka_unit_test(versions_that_git_does_not_have),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* auth: what counts behind a reload, and that a failed one changes nothing. (Who is let in by what:
- * tests/e2e/test_rpc_auth.py.) */
+/* auth: what counts behind a reload, that a failed one changes nothing, and what a signed token has
+ * to say. (Who is let in by what: tests/e2e/test_rpc_auth.py.) */
 #include "../base/support.h"
 
 #include "base/auto.h"
@@ -104,12 +104,68 @@ static void another_secret_lets_others_in(void **state)
     assert_true(rpc_auth_allows(auth, by_b));
 }
 
+/* All signed with the right secret, 32 times "a". */
+static void a_right_signature_is_not_enough(void **state)
+{
+    static const struct {
+        const char *header;
+        bool is_allowed;
+    } cases[] = {
+        /* {"exp": 4102444800, "nbf": 1} */
+        {"Bearer eyJhbGciOiJIUzI1NiJ9.eyJleHAiOjQxMDI0NDQ4MDAsIm5iZiI6MX0."
+         "6AyZho1JuLsZB9wsWUe-fJti1Bnr8Z31BIFymUjf0S0",
+         true},
+        /* {"exp": 1}: over */
+        {"Bearer eyJhbGciOiJIUzI1NiJ9.eyJleHAiOjF9."
+         "gk2YbRtpDiXTRSdgDFI4EEpr9_GsL9U-gYS_WqtjsUw",
+         false},
+        /* no "exp" */
+        {"Bearer eyJhbGciOiJIUzI1NiJ9.eyJuYmYiOjF9."
+         "v9rxokKfrpb87Pu1uoPRLdfqAkjZ2QgY29i0S0Hyi48",
+         false},
+        /* "exp" as a text */
+        {"Bearer eyJhbGciOiJIUzI1NiJ9.eyJleHAiOiI0MTAyNDQ0ODAwIn0."
+         "LhOzbhPYOkY82ZdZT5urmIn52ees_k6f79EdNR78xyo",
+         false},
+        /* "nbf" in the year 2100: not yet */
+        {"Bearer eyJhbGciOiJIUzI1NiJ9.eyJleHAiOjQxMDI0NDQ4MDAsIm5iZiI6NDEwMjQ0NDgwMH0."
+         "6bl6AV0obXsJquc7oN7CQFx7usbLLL0eE85nWHm1jdY",
+         false},
+        /* "nbf" as a text */
+        {"Bearer eyJhbGciOiJIUzI1NiJ9.eyJleHAiOjQxMDI0NDQ4MDAsIm5iZiI6IjEifQ."
+         "uPq5kLuezZcEWmV7TBxYCn10o95sp9C4dVHWwyQTd3U",
+         false},
+        /* "alg": "none", although signed */
+        {"Bearer eyJhbGciOiJub25lIn0.eyJleHAiOjQxMDI0NDQ4MDB9."
+         "NQGpGT0Y4GJiFXFExK_V1SYq9DNh652vLm5DPtq_JU0",
+         false},
+        /* "alg" missing */
+        {"Bearer eyJ0eXAiOiJKV1QifQ.eyJleHAiOjQxMDI0NDQ4MDB9."
+         "Zq5AE_6QcOlb-YsDZLY2Rgpa7XxnhvUEZgxSDtFnRfc",
+         false},
+        /* "crit": demands that are not known here */
+        {"Bearer eyJhbGciOiJIUzI1NiIsImNyaXQiOlsiZXhwIl19.eyJleHAiOjQxMDI0NDQ4MDB9."
+         "o2WShAbgNtMbXAZw9n7N-VBB8EXpqtf6FBm29SrdvzI",
+         false},
+    };
+    const struct rpc_auth_options options = {.mode = RPC_AUTH_SIGNED_BEARER_TOKEN,
+                                             .shared_secret_file = path};
+    AUTO(auth_auto) struct rpc_auth *auth = NULL;
+    struct err err;
+
+    put("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+    assert_int_equal(rpc_auth_new(&options, &auth, &err), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(rpc_auth_allows(auth, cases[i].header), cases[i].is_allowed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_token_counts_and_the_old_one_no_longer),
         cmocka_unit_test(what_is_wrong_changes_nothing),
         cmocka_unit_test(another_secret_lets_others_in),
+        cmocka_unit_test(a_right_signature_is_not_enough),
     };
 
     return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -87,7 +87,9 @@ static void only_the_right_handshake_is_taken(void **state)
     check_handshake("HTTP/1.1 403 Forbidden\r\n\r\n", ERR_FORBIDDEN);
     check_handshake("HTTP/1.1 503 Busy\r\n\r\n", ERR_LIMIT);
     check_handshake("HTTP/1.1 200 OK\r\n" ACCEPT "\r\n", ERR_INVALID);
+    check_handshake("HTTP/1.0 403 Forbidden\r\n\r\n", ERR_FORBIDDEN); /* of an old proxy */
     check_handshake("HTTP/2 101 x\r\n\r\n", ERR_INVALID);
+    check_handshake("HTTP/2.0 403 Forbidden\r\n\r\n", ERR_INVALID);
     check_handshake("HTTP/1.1 1010 x\r\n\r\n", ERR_INVALID);
     check_handshake("HTTP/1.1 10\r\n\r\n", ERR_INVALID);
 #undef REPLY

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -344,6 +345,30 @@ static void test_resource_limits(void **state)
     assert_true(str_starts(ended.text, "1048576\n77\n100\n"));
 }
 
+/* Nobody may raise a hard limit; what is asked for beyond it is then as much as there is. */
+static void test_a_limit_beyond_what_the_host_has(void **state)
+{
+    struct launch_options options =
+        launch_in(ground.ws, ARGV((char *)"sh", (char *)"-c", (char *)"ulimit -St; ulimit -Ht"));
+    AUTO(ended_done) struct ended ended = {0};
+    struct command command;
+    AUTO_FREE char *wanted = NULL;
+    struct rlimit host;
+    uint64_t most = 3600; /* more than this program needs */
+
+    assert_int_equal(getrlimit(RLIMIT_CPU, &host), 0);
+    most = host.rlim_max < most ? host.rlim_max : most;
+    host.rlim_cur = host.rlim_max = most;
+    assert_int_equal(setrlimit(RLIMIT_CPU, &host), 0);
+    in_sandbox();
+    options.limits = (struct sandbox_limits){.cpu_time = 2 * most};
+    command_start(&command, sandbox, options);
+    ended = command_finish(&command);
+    assert_exited(ended, 0);
+    wanted = alloc_strf("%llu\n%llu\n", (unsigned long long)most, (unsigned long long)most);
+    assert_string_equal(ended.text, wanted);
+}
+
 static void test_a_terminal_of_its_own(void **state)
 {
     AUTO_CLOSE int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -476,6 +501,7 @@ int main(void)
         TEST(test_signals_are_by_default),
         TEST(test_descriptors_in_each_others_place),
         TEST(test_resource_limits),
+        TEST(test_a_limit_beyond_what_the_host_has),
         TEST(test_a_terminal_of_its_own),
         TEST(test_it_holds),
         TEST(test_nothing_is_left),

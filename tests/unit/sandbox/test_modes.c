@@ -73,6 +73,19 @@ static void test_require_holds_all(void **state)
                               "CapAmb:0000000000000000NoNewPrivs:1Seccomp:21\n");
 }
 
+/* A command that finds a way to its init must not gain anything by it. */
+static void test_the_init_has_no_capabilities_either(void **state)
+{
+    AUTO_FREE char *text = NULL;
+
+    sandbox = ground_sandbox(&ground, SANDBOX_REQUIRE);
+    text = output("grep -E '^(NoNewPrivs|CapEff|CapBnd|CapAmb|CapPrm|CapInh):' "
+                  "/proc/1/status | tr -d '\\n\\t '");
+    assert_string_equal(text, "CapInh:0000000000000000CapPrm:0000000000000000"
+                              "CapEff:0000000000000000CapBnd:0000000000000000"
+                              "CapAmb:0000000000000000NoNewPrivs:1");
+}
+
 static void test_disabled_restricts_nothing(void **state)
 {
     AUTO_FREE char *outside = path_join(ground.scratch, "outside");
@@ -359,13 +372,10 @@ static int forbid_namespaces(void)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest usual[] = {
-        TEST(test_require_holds_all),
-        TEST(test_disabled_restricts_nothing),
-        TEST(test_disabled_leaves_nothing_behind),
-        TEST(test_disabled_signals_the_group),
-        TEST(test_disabled_passes_failures_on),
-        TEST(test_own_paths_are_protected),
-        TEST(test_all_own_paths_are_protected),
+        TEST(test_require_holds_all),          TEST(test_the_init_has_no_capabilities_either),
+        TEST(test_disabled_restricts_nothing), TEST(test_disabled_leaves_nothing_behind),
+        TEST(test_disabled_signals_the_group), TEST(test_disabled_passes_failures_on),
+        TEST(test_own_paths_are_protected),    TEST(test_all_own_paths_are_protected),
     };
     const struct CMUnitTest forbidden[] = {
         TEST(test_forbidden_require_refuses),      TEST(test_forbidden_auto_says_so),
