@@ -61,7 +61,6 @@ static void test_auto_says_so(void **state)
 static void test_names_are_held(void **state)
 {
     AUTO_FREE char *src = path_join(ground.ws, "src");
-    AUTO_FREE char *file = path_join(ground.ws, "file");
     AUTO_FREE char *link = path_join(ground.ws, "link");
     AUTO_FREE char *git = path_join(ground.ws, ".git");
     AUTO_FREE char *text = NULL;
