@@ -6,8 +6,6 @@ import os
 import pathlib
 import subprocess
 
-import pytest
-
 HERE = pathlib.Path(__file__).resolve().parent
 SEQUENCES = 3000
 
@@ -18,26 +16,24 @@ def run(*words):
 
 
 def who():
-    """As root the ordinary user, too, who then plays in what only root can make."""
-    return ["root", "user"] if os.geteuid() == 0 else ["user"]
+    """`make test` comes here as root and as an ordinary user, who may not look into root's directories."""
+    return "root" if os.geteuid() == 0 else "user"
 
 
-@pytest.mark.parametrize("name", who())
-def test_random_sequences(name):
-    done = run("--as", name, "--sequences", str(SEQUENCES))
+def test_random_sequences():
+    done = run("--as", who(), "--sequences", str(SEQUENCES))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{name}: {SEQUENCES} sequences, 0 differ" in done.stdout
+    assert f"{who()}: {SEQUENCES} sequences, 0 differ" in done.stdout
 
 
-@pytest.mark.parametrize("name", who())
-def test_each_error(name):
-    done = run("--as", name, "--errors")
+def test_each_error():
+    done = run("--as", who(), "--errors")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_it_can_fail():
     """Read-only inside: nothing is as outside, and the shortest sequence that shows it is short."""
-    done = run("--as", who()[0], "--sequences", "40", "--read-only", "--show", "1",
+    done = run("--as", who(), "--sequences", "40", "--read-only", "--show", "1",
                "--places", "root")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "= EROFS" in done.stdout

@@ -293,7 +293,7 @@ def test_without_asyncio(place):
 def test_the_example(place):
     server = Server(place)
     ran = subprocess.run([sys.executable, "-B", str(CLIENT / "example.py"), server.url,
-                          str(place.ws), "/bin/sh", "-c", "echo out; echo err >&2; touch /etc/x; exit 9"],
+                          str(place.ws), "/bin/sh", "-c", f"echo out; echo err >&2; touch {place.outside}/x; exit 9"],
                          cwd=CLIENT, capture_output=True, timeout=WAIT)
     assert (ran.returncode, ran.stdout) == (9, b"out\n")
     assert ran.stderr.startswith(b"err\n") and b"refused:" in ran.stderr

@@ -40,6 +40,6 @@ await client.close();
 def test_the_example(place):
     server = Server(place)
     ran = node("example.js", server.url, place.ws, "/bin/sh", "-c",
-               "echo out; echo err >&2; touch /etc/x; exit 9", **place.env)
+               f"echo out; echo err >&2; touch {place.outside}/x; exit 9", **place.env)
     assert (ran.returncode, ran.stdout) == (9, "out\n")
     assert ran.stderr.startswith("err\n") and "refused:" in ran.stderr

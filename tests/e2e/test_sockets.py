@@ -2,7 +2,6 @@
 named. And connecting and binding, which the guard does for the command, ends as it does outside."""
 import contextlib
 import os
-import pwd
 import shutil
 import socket
 import subprocess
@@ -12,7 +11,7 @@ import time
 
 import pytest
 
-from tools import PYTHON, need, passes
+from tools import PYTHON, need, passes, where
 
 CONNECT = """
 import socket, sys
@@ -256,22 +255,6 @@ def test_names_that_are_held_are_no_sockets(place):
 
 # --- programs ---
 
-def need_account():
-    """ssh and PostgreSQL look themselves up."""
-    try:
-        pwd.getpwuid(os.geteuid())
-    except KeyError:
-        pytest.skip("this user has no account")
-
-
-def test_ssh_agent(place):
-    need("ssh-agent", "ssh-add", "ssh-keygen")
-    need_account()
-    script = "eval $(ssh-agent -s) >/dev/null && ssh-keygen -q -t ed25519 -N '' -f key && " \
-             "ssh-add -q key && ssh-add -l && ssh-agent -k"
-    assert "ED25519" in passes(place.shell(script))
-
-
 def test_the_hosts_ssh_agent(place):
     need("ssh-agent", "ssh-add")
     agent = place.tmp / "agent"
@@ -285,16 +268,16 @@ def test_the_hosts_ssh_agent(place):
     assert (ran.returncode, ran.stdout) == (1, "The agent has no identities.\n")
 
 
+@where("gpg", "gpg-agent")
 def test_gpg_agent(place):
-    need("gpg", "gpg-agent")
     script = "export GNUPGHOME=$TMPDIR/g; mkdir -m 700 $GNUPGHOME; " \
              "gpg -q --batch --passphrase '' --quick-gen-key me@example.org && " \
              "echo text | gpg -q --batch --clearsign && gpgconf --kill all"
     assert "BEGIN PGP SIGNATURE" in passes(place.shell(script))
 
 
+@where("tmux")
 def test_tmux(place):
-    need("tmux")
     script = "export TMUX_TMPDIR=$TMPDIR; tmux -f /dev/null new-session -d -s one 'sleep 60' && tmux ls && tmux kill-server"
     assert passes(place.shell(script)).startswith("one: 1 windows")
 
@@ -309,20 +292,8 @@ def test_multiprocessing(place):
     assert passes(place.run("--", PYTHON, program)) == "{1: 2}\nthere\n"
 
 
-def test_postgresql(place):
-    need("psql")
-    need_account()
-    binaries = "/usr/lib/postgresql/15/bin"
-    if not os.access(f"{binaries}/initdb", os.X_OK) or os.geteuid() == 0:
-        pytest.skip("needs PostgreSQL, which does not run as root")
-    script = f"""PATH={binaries}:$PATH; initdb -D d -A peer >/dev/null &&
-        pg_ctl -D d -o "-k /tmp -c listen_addresses=''" -w -l log start >/dev/null &&
-        psql -h /tmp -d postgres -Atc 'select 41 + 1' && pg_ctl -D d -m fast stop >/dev/null"""
-    assert passes(place.shell(script)) == "42\n"
-
-
+@where("redis-server", "redis-cli")
 def test_redis(place):
-    need("redis-server", "redis-cli")
     script = "redis-server --port 0 --unixsocket $TMPDIR/r --save '' >log & " \
              "until redis-cli -s $TMPDIR/r ping 2>/dev/null | grep PONG; do sleep 0.05; done; " \
              "redis-cli -s $TMPDIR/r shutdown nosave; wait"
