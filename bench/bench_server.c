@@ -157,17 +157,20 @@ static uint64_t raw_len(const char *text, const char *end)
     return len - (end[-1] == '=') - (end > text + 1 && end[-2] == '=');
 }
 
-/* Takes every event; each has to be the next. */
-static void take_flood(struct wire *wire, uint64_t bytes)
+/* Takes every event of the process; each has to be the next. (Of one before, something may still come.) */
+static void take_flood(struct wire *wire, unsigned process, uint64_t bytes)
 {
     uint64_t total = 0;
     uint64_t seq = 0;
+    AUTO_FREE char *own = alloc_strf("\"p%u\"", process);
 
     for (;;) {
         size_t len;
         const char *message = wire_next(wire, &len);
         const char *chunk = memmem(message, len < 200 ? len : 200, "\"chunk\":\"", 9);
 
+        if (!memmem(message, len < 200 ? len : 200, own, strlen(own)))
+            continue;
         if (chunk) {
             const char *end = memchr(chunk + 9, '"', len - (size_t)(chunk + 9 - message));
 
@@ -211,8 +214,8 @@ static void measure_push(struct serving *serving)
     AUTO_FREE char *argv = flood_argv(flood_bytes(serving));
     uint64_t begin = clock_now_ns();
 
-    start(serving, &serving->wire, "null", argv, pipes);
-    take_flood(&serving->wire, flood_bytes(serving));
+    take_flood(&serving->wire, start(serving, &serving->wire, "null", argv, pipes),
+               flood_bytes(serving));
     add_flow(serving, "server, 200 MB of output, pushed", begin);
 }
 

@@ -10,6 +10,7 @@ import random
 import select
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -46,11 +47,13 @@ def name_of(pid):
 
 
 def guard_of(process):
-    """The list of children may lack some while others come and go."""
-    for _ in range(50):
+    """It is started beside the command, which may be there first."""
+    end = time.monotonic() + WAIT
+    while time.monotonic() < end:
         for pid in children(process.pid):
             if name_of(pid) == "cordon-guard":
                 return pid
+        time.sleep(0.01)
     raise AssertionError(f"no guard below {process.pid}: {[*map(name_of, children(process.pid))]}")
 
 
