@@ -157,7 +157,8 @@ static uint64_t raw_len(const char *text, const char *end)
     return len - (end[-1] == '=') - (end > text + 1 && end[-2] == '=');
 }
 
-/* Takes every event of the process; each has to be the next. (Of one before, something may still come.) */
+/* Takes every event of the process; each has to be the next. (Of one before, something may still come. The
+ * end of this one may be told before the last of its output.) */
 static void take_flood(struct wire *wire, unsigned process, uint64_t bytes)
 {
     uint64_t total = 0;
@@ -177,6 +178,8 @@ static void take_flood(struct wire *wire, unsigned process, uint64_t bytes)
             if (number_behind(message, 200, "\"seq\":") != ++seq)
                 bench_fail("an event is missing");
             total += raw_len(chunk + 9, end);
+        } else if (memmem(message, len, "process/exited", 14)) {
+            seq++;
         } else if (memmem(message, len, "process/closed", 14)) {
             break;
         }
