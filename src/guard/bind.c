@@ -46,22 +46,13 @@ static struct bound {
 
 static unsigned bound_next; /* the oldest */
 
-/* 64-bit FNV-1a (draft-eastlake-fnv) */
 static uint64_t map_hash(struct command *command)
 {
-    const unsigned char *bytes = (const void *)command->map.header;
-    uint64_t hash = 0xcbf29ce484222325u;
+    const struct guard_map *header = command->map.header;
 
-    if (command->map_hash)
-        return command->map_hash;
-    for (uint32_t i = 0; i < command->map.header->bytes; i++)
-        hash = (hash ^ bytes[i]) * 0x100000001b3u;
-    return command->map_hash = hash;
-}
-
-static bool is_same(const struct identity *a, const struct identity *b)
-{
-    return a->device == b->device && a->inode == b->inode;
+    if (!command->map_hash)
+        command->map_hash = hash_bytes(HASH_START, header, header->bytes);
+    return command->map_hash;
 }
 
 /* The same socket, by a path of the host's: no file system of the command's is kept by that. */
@@ -78,7 +69,8 @@ static int open_on_host(int fd, const struct identity *identity)
         return -1;
     path[len] = '\0';
     host = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    return host >= 0 && identify(host, &found) && is_same(&found, identity) ? TAKE_FD(host) : -1;
+    return host >= 0 && identify(host, &found) && is_same_file(&found, identity) ? TAKE_FD(host)
+                                                                                 : -1;
 }
 
 static void remember(struct command *command, int copy)
@@ -105,7 +97,7 @@ static void remember(struct command *command, int copy)
 bool bind_is_known(struct command *command, const struct identity *identity)
 {
     for (int i = 0; i < BOUND_MAX; i++)
-        if (bound[i].fd > 0 && is_same(&bound[i].identity, identity) &&
+        if (bound[i].fd > 0 && is_same_file(&bound[i].identity, identity) &&
             bound[i].map_hash == map_hash(command))
             return true;
     return false;
@@ -163,7 +155,7 @@ static bool is_own_root(int root)
     AUTO_CLOSE int own = open("/", O_PATH | O_CLOEXEC);
     struct identity a, b;
 
-    return own >= 0 && identify(own, &a) && identify(root, &b) && is_same(&a, &b) &&
+    return own >= 0 && identify(own, &a) && identify(root, &b) && is_same_file(&a, &b) &&
            a.mount == b.mount;
 }
 

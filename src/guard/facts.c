@@ -14,16 +14,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* 64-bit FNV-1a (draft-eastlake-fnv) */
-static uint64_t hash(uint64_t start, const char *text)
-{
-    for (; *text; text++)
-        start = (start ^ (unsigned char)*text) * 0x100000001b3u;
-    return start;
-}
-
-#define HASH_START 0xcbf29ce484222325u
-
 static void send_fact(struct command *command, const struct guard_fact *fact, size_t strings)
 {
     size_t len = offsetof(struct guard_fact, strings) + strings;
@@ -128,9 +118,8 @@ void facts_tell(const struct request *request, const struct fact *fact)
     len += strlen(packet.strings + len) + 1;
     /* who only asked may still do it, which is another fact */
     is_same =
-        hash(hash(HASH_START + fact->operation + (request->call->kind == CALL_ACCESS ? 0x100u : 0),
-                  packet.strings),
-             packet.strings + len);
+        hash_bytes(HASH_START + fact->operation + (request->call->kind == CALL_ACCESS ? 0x100u : 0),
+                   packet.strings, len);
     for (uint32_t i = 0; i < facts->told; i++)
         if (facts->seen[i] == is_same)
             return;

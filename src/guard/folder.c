@@ -54,12 +54,6 @@ static bool folds_case(int path_fd)
     return true;
 }
 
-/* By whatever mount it was reached. */
-static bool is_same(const struct identity *a, const struct identity *b)
-{
-    return a->device == b->device && a->inode == b->inode;
-}
-
 /* Opens the directory `path` of the command, none of whose components may be a symlink. Returns its
  * index, that of one that is known already, or -1. */
 static int folder_add(struct command *command, const char *path, int entry)
@@ -76,7 +70,7 @@ static int folder_add(struct command *command, const char *path, int entry)
         return -1;
     for (uint32_t i = 0; i < command->folders_len; i++) {
         folder = &command->folders[i];
-        if (!is_same(&folder->identity, &identity))
+        if (!is_same_file(&folder->identity, &identity))
             continue;
         if (entry != GUARD_NO_ENTRY)
             folder->entry = entry;
@@ -288,7 +282,7 @@ bool folder_refuses(const struct command *command, struct place *place, int *ret
     for (uint32_t i = 0; i < command->folders_len; i++) {
         const struct folder *folder = &command->folders[i];
 
-        if (!is_same(&folder->identity, &place->identity))
+        if (!is_same_file(&folder->identity, &place->identity))
             continue;
         for (uint32_t k = 0; k < command->held_names_len; k++) {
             *ret_entry = command->held_names[k].entry;

@@ -24,6 +24,14 @@ struct identity {
     uint64_t mount; /* in which file system tree it was found */
 };
 
+/* By whatever mount it was reached. */
+static inline bool is_same_file(const struct identity *a, const struct identity *b)
+{
+    return a->device == b->device && a->inode == b->inode;
+}
+
+enum { LINKS_MAX = 40 }; /* symlinks that the kernel follows for one path (MAXSYMLINKS) */
+
 /* A directory that names are kept out of. The open descriptor keeps its inode from being another's
  * later. */
 struct folder {
@@ -73,6 +81,7 @@ struct command {
     struct map map;
     size_t map_size; /* of the mapping */
     int root;        /* of its file system; -1 until a call was seen */
+    bool asks;       /* what is refused may be held and asked about */
     bool is_broken;  /* the folders cannot be looked at: nothing is done on behalf */
     struct folder *folders;
     uint32_t folders_len;
@@ -148,6 +157,16 @@ int request_give(const struct request *request, int fd, bool is_cloexec);
 
 /* The caller has that descriptor, and no answer yet. Its number there, or a negative errno. */
 int request_lend(const struct request *request, int fd, bool is_cloexec);
+
+/* 64-bit FNV-1a (draft-eastlake-fnv) */
+#define HASH_START UINT64_C(0xcbf29ce484222325)
+
+static inline uint64_t hash_bytes(uint64_t start, const void *bytes, size_t len)
+{
+    for (const unsigned char *at = bytes; len--; at++)
+        start = (start ^ *at) * UINT64_C(0x100000001b3);
+    return start;
+}
 
 /* Monotonic. */
 uint64_t now_ns(void);

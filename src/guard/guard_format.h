@@ -5,7 +5,8 @@
  *     host     -> guard   over GUARD_CONTROL_FD (SOCK_SEQPACKET): one packet for each command,
  *                         struct guard_hello, with the descriptors of enum guard_descriptor
  *     launcher -> guard   over the command's channel (SOCK_SEQPACKET, an end of which the guard got
- *                         with the hello): GUARD_MAGIC, with the listener of the seccomp filter
+ *                         with the hello): struct guard_order with the listener of the seccomp filter
+ *     host     -> guard   over the same channel: struct guard_order, such as the answer to a question
  *     guard    -> host    over the same channel: struct guard_fact, one a packet, and at last
  *                         struct guard_fact with kind GUARD_FACT_END
  *
@@ -26,7 +27,7 @@
 
 enum {
     GUARD_MAGIC = 0x44524743,
-    GUARD_VERSION = 1,
+    GUARD_VERSION = 2,
     GUARD_CONTROL_FD = 3,
     GUARD_MAX_BYTES = 16 << 20, /* of a map */
     GUARD_MAX_ENTRIES = 65536,
@@ -34,9 +35,32 @@ enum {
 
 enum guard_descriptor { GUARD_FD_CHANNEL, GUARD_FD_MAP, GUARD_FDS };
 
+enum guard_hello_flag {
+    GUARD_HELLO_ASKS = 1, /* somebody answers: hold what is refused and may be asked about */
+};
+
 struct guard_hello {
     uint32_t magic;
     uint32_t version;
+    uint32_t flags; /* enum guard_hello_flag */
+};
+
+enum guard_order_kind {
+    GUARD_ORDER_LISTENER, /* of the launcher, with one descriptor */
+    GUARD_ORDER_ANSWER,   /* to the question `id` */
+};
+
+enum guard_verdict {
+    GUARD_NO,
+    GUARD_YES, /* for this call, and for all that it covers while the command runs */
+};
+
+struct guard_order {
+    uint32_t magic;
+    uint32_t kind;
+    uint64_t id;
+    uint32_t verdict; /* enum guard_verdict */
+    uint32_t number;
 };
 
 /* As enum access and enum access_kind of policy/access.h. */
@@ -89,14 +113,17 @@ enum guard_operation {
 
 enum guard_fact_kind {
     GUARD_FACT_DENIED = 1,
-    GUARD_FACT_MORE, /* `count` more of the same operation in the directory `path`, not told apart;
+    GUARD_FACT_MORE,  /* `count` more of the same operation in the directory `path`, not told apart;
                         "": in others */
-    GUARD_FACT_END,  /* no process of the command is left; nothing follows */
+    GUARD_FACT_END,   /* no process of the command is left; nothing follows */
+    GUARD_FACT_ASKED, /* a call is held until the question `id` is answered */
+    GUARD_FACT_WITHDRAWN, /* nobody waits for the answer to the question `id` any more */
+    GUARD_FACT_DONE,      /* allowed and seen: for the timeline */
 };
 
 enum { GUARD_NO_ENTRY = -1, GUARD_COMM = 16, GUARD_TEXT = 8192 };
 
-/* Something that the sandbox refused. A packet is this struct up to the end of its strings: path,
+/* Something that the guard has seen: refused, to be asked about, or done. A packet is this struct up to the end of its strings: path,
  * the second path (of a rename or link), NUL-terminated each, "" when there is none. For a connect
  * the path is "host:port" ("[host]:port" for IPv6), or the path of the socket ("@name": abstract). */
 struct guard_fact {
@@ -109,6 +136,7 @@ struct guard_fact {
     uint32_t count;
     uint32_t is_socket; /* CONNECT, BIND: by path */
     uint64_t time_ns;   /* CLOCK_MONOTONIC */
+    uint64_t id;        /* of a question */
     char program[GUARD_COMM];
     char strings[GUARD_TEXT];
 };

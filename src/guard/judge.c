@@ -21,8 +21,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { LINKS_MAX = 40 };
-
 /* Absolute, no empty, "." or ".." component. */
 static bool is_plain(const char *path)
 {

@@ -6,6 +6,7 @@
 #include "guard/listener.h"
 
 #include "base/auto.h"
+#include "base/pass.h"
 #include "guard/bind.h"
 #include "guard/child.h"
 #include "guard/facts.h"
@@ -44,7 +45,7 @@ bool request_is_valid(const struct request *request)
                  &request->notif->id) == 0;
 }
 
-struct command *command_new(int channel, int map)
+struct command *command_new(int channel, int map, uint32_t flags)
 {
     struct command *command = calloc(1, sizeof *command);
     AUTO_CLOSE int file = map;
@@ -52,7 +53,8 @@ struct command *command_new(int channel, int map)
     void *bytes;
 
     if (command)
-        *command = (struct command){.channel = channel, .listener = -1, .root = -1};
+        *command = (struct command){
+            .channel = channel, .listener = -1, .root = -1, .asks = flags & GUARD_HELLO_ASKS};
     if (!command || fstat(file, &st) || st.st_size <= 0 || st.st_size > GUARD_MAX_BYTES) {
         close(channel);
         free(command);
@@ -92,29 +94,21 @@ void command_free(struct command *command)
 
 bool command_read_channel(struct command *command)
 {
-    uint32_t magic = 0;
-    struct iovec data = {.iov_base = &magic, .iov_len = sizeof magic};
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control;
-    struct msghdr message = {
-        .msg_iov = &data,
-        .msg_iovlen = 1,
-        .msg_control = control.bytes,
-        .msg_controllen = sizeof control.bytes,
-    };
-    const struct cmsghdr *rights;
-    ssize_t len = recvmsg(command->channel, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    struct guard_order order = {0};
+    int fds[PASS_MAX];
+    size_t count;
+    ssize_t len = pass_receive(command->channel, &order, sizeof order, MSG_DONTWAIT, fds, &count);
 
     if (len < 0)
         return errno == EAGAIN || errno == EINTR;
-    rights = len == (ssize_t)sizeof magic ? CMSG_FIRSTHDR(&message) : NULL;
-    if (!rights || magic != GUARD_MAGIC || command->listener >= 0 ||
-        rights->cmsg_type != SCM_RIGHTS || rights->cmsg_len != CMSG_LEN(sizeof(int)))
-        return false;
-    memcpy(&command->listener, CMSG_DATA(rights), sizeof(int));
-    return true;
+    if (len == (ssize_t)sizeof order && order.magic == GUARD_MAGIC) {
+        if (order.kind == GUARD_ORDER_LISTENER && count == 1 && command->listener < 0) {
+            command->listener = fds[0];
+            return true;
+        }
+    }
+    pass_close(fds, count);
+    return false;
 }
 
 /* The file system of the command stands before its first call, and stays its root: it may not change

@@ -3,12 +3,12 @@
 
 #include "guard/guard.h"
 
-/* A command whose channel is `channel` and whose map is in `map`; both are taken over. NULL: the map
- * is not one. */
-struct command *command_new(int channel, int map);
+/* A command whose channel is `channel` and whose map is in `map`; both are taken over. `flags`: enum
+ * guard_hello_flag. NULL: the map is not one. */
+struct command *command_new(int channel, int map, uint32_t flags);
 void command_free(struct command *command);
 
-/* Reads what the launcher sends over the channel: the listener. false when the channel has ended. */
+/* Reads one order from the channel: the launcher's, or the host's. false when the channel has ended. */
 bool command_read_channel(struct command *command);
 
 /* Takes one call and answers it. false when no process of the command is left. */

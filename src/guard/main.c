@@ -10,7 +10,7 @@
  * It ends with the control socket and every command's channel closed. */
 #include "guard/listener.h"
 
-#include "base/auto.h"
+#include "base/pass.h"
 #include "base/sys.h"
 
 #include <errno.h>
@@ -49,21 +49,10 @@ static void leave(struct command *command)
 static void read_control(void)
 {
     struct guard_hello hello = {0};
-    struct iovec data = {.iov_base = &hello, .iov_len = sizeof hello};
-    union {
-        char bytes[CMSG_SPACE(GUARD_FDS * sizeof(int))];
-        struct cmsghdr align;
-    } control;
-    struct msghdr message = {
-        .msg_iov = &data,
-        .msg_iovlen = 1,
-        .msg_control = control.bytes,
-        .msg_controllen = sizeof control.bytes,
-    };
-    const struct cmsghdr *rights;
     struct command *command;
-    int fds[GUARD_FDS];
-    ssize_t len = recvmsg(GUARD_CONTROL_FD, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    int fds[PASS_MAX];
+    size_t count;
+    ssize_t len = pass_receive(GUARD_CONTROL_FD, &hello, sizeof hello, MSG_DONTWAIT, fds, &count);
 
     if (len < 0 && (errno == EAGAIN || errno == EINTR || errno == EMFILE))
         return;
@@ -72,13 +61,12 @@ static void read_control(void)
         epoll_ctl(poller, EPOLL_CTL_DEL, GUARD_CONTROL_FD, NULL);
         return;
     }
-    rights = CMSG_FIRSTHDR(&message);
-    if (!rights || rights->cmsg_type != SCM_RIGHTS || rights->cmsg_len != CMSG_LEN(sizeof fds))
+    if (len != (ssize_t)sizeof hello || hello.magic != GUARD_MAGIC ||
+        hello.version != GUARD_VERSION || count != GUARD_FDS) {
+        pass_close(fds, count);
         return;
-    memcpy(fds, CMSG_DATA(rights), sizeof fds);
-    command = hello.magic == GUARD_MAGIC && hello.version == GUARD_VERSION
-                  ? command_new(fds[GUARD_FD_CHANNEL], fds[GUARD_FD_MAP])
-                  : NULL;
+    }
+    command = command_new(fds[GUARD_FD_CHANNEL], fds[GUARD_FD_MAP], hello.flags);
     if (!command)
         return;
     commands++;

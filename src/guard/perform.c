@@ -24,8 +24,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { LINKS_MAX = 40 };
-
 #define AUTO_PLACE AUTO(place_done)
 #define NO_PLACE ((struct place){.dir = -1, .lock = -1})
 
@@ -62,26 +60,16 @@ static const struct mask *mask_read(const struct request *request)
     struct command *command = request->command;
     struct mask *mask = mask_find(command, request->thread);
     uint64_t now = now_ns();
-    char path[64], text[512];
-    const char *found;
-    ssize_t len;
-    AUTO_CLOSE int fd = -1;
+    long value;
 
     if (mask->thread == request->thread && now - mask->read_ns < MASK_AGE_NS)
         return mask;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)request->thread);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    len = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (len <= 0)
+    value = remote_status(request->thread, "\nUmask:\t", 8);
+    if (value < 0)
         return NULL;
-    text[len] = '\0';
-    *mask = (struct mask){.thread = request->thread};
+    *mask = (struct mask){.thread = request->thread, .mask = (mode_t)value};
     if (now - command->mask_changed_ns > MASK_CHANGE_NS)
         mask->read_ns = now;
-    found = strstr(text, "\nUmask:\t");
-    if (!found)
-        return NULL;
-    mask->mask = (mode_t)strtoul(found + 8, NULL, 8);
     return mask;
 }
 
@@ -241,25 +229,6 @@ static bool is_strangers(const struct place *place, const struct stat *st)
            ((dir.st_mode & S_ISVTX) && (dir.st_mode & 022) && st->st_uid != geteuid());
 }
 
-/* Nor may anybody follow another user's link there, on a host that says so: may_follow_link() of the
- * kernel's fs/namei.c. */
-static bool may_follow(const struct place *place, const struct stat *st)
-{
-    static int is_protected = -1; /* fs.protected_symlinks */
-    struct stat dir;
-
-    if (is_protected < 0) {
-        AUTO_CLOSE int fd = open("/proc/sys/fs/protected_symlinks", O_RDONLY | O_CLOEXEC);
-        char digit = '1';
-
-        is_protected = fd < 0 || read(fd, &digit, 1) != 1 || digit != '0';
-    }
-    return !is_protected || st->st_uid == geteuid() ||
-           (fstat(place->dir, &dir) == 0 &&
-            ((dir.st_mode & (S_ISVTX | S_IWOTH)) != (S_ISVTX | S_IWOTH) ||
-             dir.st_uid == st->st_uid));
-}
-
 static struct answer give(const struct request *request, int fd, int flags)
 {
     int error = request_give(request, fd, flags & O_CLOEXEC);
@@ -368,7 +337,7 @@ static struct answer open_there(const struct request *request, struct place *pla
         return leave(request, EACCES);
     if (!S_ISLNK(st.st_mode))
         return open_existing(request, place, pin, &st, flags);
-    if ((flags & O_NOFOLLOW) || !may_follow(place, &st) || !place_follow(request, place))
+    if ((flags & O_NOFOLLOW) || !place_may_follow(place, &st) || !place_follow(request, place))
         return leave(request, EACCES);
     *ret_again = true;
     return answer_continue();
@@ -530,7 +499,7 @@ static int file_source(const struct request *request, int flags, const place_tex
         if (fd < 0 || !(flags & AT_SYMLINK_FOLLOW) || fstat(fd, &st) || !S_ISLNK(st.st_mode))
             return fd;
         close(fd);
-        if (!may_follow(ret, &st) || !place_follow(request, ret))
+        if (!place_may_follow(ret, &st) || !place_follow(request, ret))
             return -1;
     }
     return -1;

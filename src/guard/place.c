@@ -54,17 +54,9 @@ static int open_in_proc(const char *what)
 /* Whom /proc/self means: a thread may have a working directory of its own. 0: nobody any more. */
 static pid_t leader_of(pid_t thread)
 {
-    char path[64], text[512];
-    const char *found;
-    ssize_t len;
-    AUTO_CLOSE int fd = -1;
+    long leader = remote_status(thread, "\nTgid:\t", 10);
 
-    snprintf(path, sizeof path, "/proc/%d/status", (int)thread);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    len = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    text[len < 0 ? 0 : len] = '\0';
-    found = strstr(text, "\nTgid:\t");
-    return found ? (pid_t)strtol(found + strlen("\nTgid:\t"), NULL, 10) : 0;
+    return leader < 0 ? 0 : (pid_t)leader;
 }
 
 /* The command's root directory: owned by the command, but that of a process which may have changed
@@ -227,8 +219,8 @@ static bool is_in_tree(struct command *command, int root, const char *path,
         if (command->tree_mounts[i] == identity->mount)
             return true;
     fd = open_within(root, path, SYS_RESOLVE_IN_ROOT | SYS_RESOLVE_NO_SYMLINKS);
-    if (fd < 0 || !identify(fd, &found) || found.device != identity->device ||
-        found.inode != identity->inode || found.mount != identity->mount)
+    if (fd < 0 || !identify(fd, &found) || !is_same_file(&found, identity) ||
+        found.mount != identity->mount)
         return false;
     if (!(command->map.header->flags & GUARD_MAP_NESTED) && command->tree_mounts_len < MOUNTS_MAX)
         command->tree_mounts[command->tree_mounts_len++] = identity->mount;
@@ -297,6 +289,24 @@ static bool find(const struct request *request, int dir, int base, const char *t
 bool place_find(const struct request *request, int dir, const char *text, struct place *ret)
 {
     return find(request, dir, -1, text, ret);
+}
+
+/* may_follow_link() of the kernel's fs/namei.c */
+bool place_may_follow(const struct place *place, const struct stat *st)
+{
+    static int is_protected = -1; /* fs.protected_symlinks */
+    struct stat dir;
+
+    if (is_protected < 0) {
+        AUTO_CLOSE int fd = open("/proc/sys/fs/protected_symlinks", O_RDONLY | O_CLOEXEC);
+        char digit = '1';
+
+        is_protected = fd < 0 || read(fd, &digit, 1) != 1 || digit != '0';
+    }
+    return !is_protected || st->st_uid == geteuid() ||
+           (fstat(place->dir, &dir) == 0 &&
+            ((dir.st_mode & (S_ISVTX | S_IWOTH)) != (S_ISVTX | S_IWOTH) ||
+             dir.st_uid == st->st_uid));
 }
 
 bool place_follow(const struct request *request, struct place *place)

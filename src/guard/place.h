@@ -4,6 +4,8 @@
 
 #include "guard/guard.h"
 
+#include <sys/stat.h>
+
 struct place {
     int dir;  /* O_PATH; -1 when there is none */
     int lock; /* a descriptor of it that is locked (flock) against other guards; -1 */
@@ -18,6 +20,10 @@ typedef char place_text[PATH_MAX];
 /* false with errno when there is no such place, or (EACCES) one that is not for us: a path that ends in
  * "." or "..", is the root, or leads through a descriptor in a way that we do not follow. */
 bool place_find(const struct request *request, int dir, const char *text, struct place *ret);
+
+/* Nobody may follow another user's link in a directory like /tmp, on a host that says so
+ * (fs.protected_symlinks); here it would be us who does. `st`: of the link at `place`. */
+bool place_may_follow(const struct place *place, const struct stat *st);
 
 /* The same for a symlink at `place`, which becomes what the link says. */
 bool place_follow(const struct request *request, struct place *place);

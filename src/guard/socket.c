@@ -39,7 +39,6 @@
 #define DNS_PORT 53 /* RFC 1035, 4.2 */
 
 enum {
-    LINKS_MAX = 40,
     INTERRUPT_MS = 20,        /* in the guard */
     CHILD_INTERRUPT_MS = 1000 /* in a child, which looks then whether it is still waited for */
 };
@@ -192,16 +191,6 @@ static struct answer connect_copy(const struct request *request, int copy,
 
 /* --- Unix sockets by path --- */
 
-/* In a directory like /tmp nobody follows another user's link (fs.protected_symlinks); here it would
- * be us who does. */
-static bool is_strangers(const struct place *place, const struct stat *st)
-{
-    struct stat dir;
-
-    return fstat(place->dir, &dir) ||
-           ((dir.st_mode & S_ISVTX) && (dir.st_mode & 022) && st->st_uid != geteuid());
-}
-
 /* What is no name in a directory: "/", "..", or nothing at all, and why. A socket is refused: the way to
  * it is one that we do not follow. */
 static int find_other(const struct request *request, const char *text, struct stat *ret)
@@ -241,7 +230,7 @@ static int find_file(const struct request *request, const char *text, struct sta
         if (fstat(fd, ret) == 0 && !S_ISLNK(ret->st_mode))
             return fd;
         close(fd);
-        if (is_strangers(&place, ret))
+        if (!place_may_follow(&place, ret))
             return -EACCES;
         if (!place_follow(request, &place))
             return -ENOENT;

@@ -186,7 +186,7 @@ static void on_fact(void *data, const struct launch_fact *fact)
 {
     struct job *job = data;
 
-    if (job->access)
+    if (job->access && fact->kind == FACT_DENIED)
         denials_add_fact(&job->facts, job->access, fact);
 }
 

@@ -4,7 +4,7 @@
  *       on_started         its program was executed
  *       on_output ...      bytes, in the order in which they were read
  *       on_input           room for more input again, or it has no reader any more
- *       on_fact            the guard of its sandbox refused it something
+ *       on_fact            the guard of its sandbox saw something
  *       on_end             exactly once, and last: how it ended
  *     process_free()       any time (also from on_end, but from no other callback): kills what runs
  *

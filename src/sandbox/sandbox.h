@@ -123,7 +123,9 @@ struct launch_options {
     struct sandbox_limits limits;
     int cgroup;    /* descriptor of a cgroup v2 directory to start in, or -1 */
     bool is_probe; /* set the sandbox up, execute nothing, exit with 0 */
-    bool lingers;  /* LAUNCH_EXITED comes when the command itself has ended; what it left behind
+    bool asks;    /* what is refused may be held until launch_answer(): FACT_ASKED. Only where there
+                      is a guard that tells facts: `asks` of the launch */
+    bool lingers; /* LAUNCH_EXITED comes when the command itself has ended; what it left behind
                       goes on, until it ends by itself (then `pidfd` tells) or launch_done() */
 };
 
@@ -158,6 +160,7 @@ struct launch {
     int pidfd;         /* of the command's init */
     int facts;         /* readable when launch_read_fact() may have one; -1: no guard */
     bool has_facts;    /* and it was asked to tell facts */
+    bool asks;         /* and to hold what it refuses until somebody has answered */
     bool is_unguarded; /* the guard died while the command ran: it has to be killed */
     pid_t init;        /* its pid */
     bool is_over;      /* every process of the command is gone */
@@ -168,8 +171,14 @@ struct launch {
     struct launcher *launcher;
 };
 
-/* Something that the sandbox refused, as its guard saw it: a fact, also when the program says nothing
- * of it. */
+/* Something that the guard of the sandbox saw: a fact, also when the program says nothing of it. */
+enum fact_kind {
+    FACT_DENIED,    /* the sandbox refused it */
+    FACT_ASKED,     /* it is held until launch_answer() has said yes or no to `id` */
+    FACT_WITHDRAWN, /* nobody waits for the answer to `id` any more; the rest does not count */
+    FACT_DONE,      /* it was allowed */
+};
+
 enum fact_operation {
     FACT_WRITE,  /* a file or directory that is there: opened for writing, changed, removed */
     FACT_CREATE, /* a new name */
@@ -180,6 +189,8 @@ enum fact_operation {
 };
 
 struct launch_fact {
+    enum fact_kind kind;
+    uint64_t id; /* ASKED, WITHDRAWN */
     enum fact_operation operation;
     const char *path;       /* canonical, as the command sees it */
     const char *other_path; /* of a rename or link; NULL */
@@ -197,6 +208,11 @@ struct launch_fact {
  * or launch_done(). `launch->facts` is readable when there may be one (-1 without a guard). All
  * facts of a command are there when LAUNCH_EXITED is. */
 bool launch_read_fact(struct launch *launch, struct launch_fact *ret);
+
+/* The answer to FACT_ASKED. A yes covers what the question was about, for as long as the command
+ * runs; a no is the refusal that it would have been. Of a question that was withdrawn, or of a
+ * command that has ended, it changes nothing. */
+void launch_answer(const struct launch *launch, uint64_t id, bool is_yes);
 
 /* Starts one command. When it returns 0 the launcher runs; whether the command could be executed
  * comes as the first report. The first launch of a sandbox waits until the sandbox stands (and in

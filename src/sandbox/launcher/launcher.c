@@ -25,6 +25,7 @@
 #include "sandbox/launcher/launcher.h"
 
 #include "base/auto.h"
+#include "base/pass.h"
 #include "base/sys.h"
 #include "sandbox/launcher/kernel.h"
 #include "sandbox/launcher/mounts.h"
@@ -60,33 +61,22 @@ enum { CHANNEL_FD = PLAN_STATUS_FD + 1, FIRST_SPARE_FD = 16 };
 static int channel = -1; /* to the guard, CHANNEL_FD; -1 without */
 
 /* Of the descriptors the last may be missing. */
-static bool inbox_read(int ret_fds[PLAN_FDS])
+static bool inbox_read(int ret_fds[PASS_MAX])
 {
     uint32_t magic = 0;
-    struct iovec data = {.iov_base = &magic, .iov_len = sizeof magic};
-    union {
-        char bytes[CMSG_SPACE(PLAN_FDS * sizeof(int))];
-        struct cmsghdr align;
-    } control;
-    struct msghdr message = {
-        .msg_iov = &data,
-        .msg_iovlen = 1,
-        .msg_control = control.bytes,
-        .msg_controllen = sizeof control.bytes,
-    };
-    const struct cmsghdr *rights;
+    size_t count;
     ssize_t len;
 
     do
-        len = recvmsg(PLAN_STATUS_FD, &message, MSG_CMSG_CLOEXEC);
+        len = pass_receive(PLAN_STATUS_FD, &magic, sizeof magic, 0, ret_fds, &count);
     while (len < 0 && errno == EINTR);
-    rights = len == (ssize_t)sizeof magic ? CMSG_FIRSTHDR(&message) : NULL;
-    if (magic != PLAN_MAGIC || !rights || rights->cmsg_type != SCM_RIGHTS ||
-        (rights->cmsg_len != CMSG_LEN(PLAN_FDS * sizeof(int)) &&
-         rights->cmsg_len != CMSG_LEN(PLAN_FD_CHANNEL * sizeof(int))))
+    if (len != (ssize_t)sizeof magic || magic != PLAN_MAGIC || count < PLAN_FD_CHANNEL ||
+        count > PLAN_FDS) {
+        pass_close(ret_fds, count);
         return false;
-    ret_fds[PLAN_FD_CHANNEL] = -1;
-    memcpy(ret_fds, CMSG_DATA(rights), rights->cmsg_len - CMSG_LEN(0));
+    }
+    if (count == PLAN_FD_CHANNEL)
+        ret_fds[PLAN_FD_CHANNEL] = -1;
     return true;
 }
 
@@ -94,7 +84,7 @@ static bool inbox_read(int ret_fds[PLAN_FDS])
  * is not ours. The command's stdio becomes 0, 1 and 2; `ret_file` is the plan. */
 static bool inbox_receive(int *ret_file)
 {
-    int fds[PLAN_FDS];
+    int fds[PASS_MAX];
 
     if (!inbox_read(fds))
         return false;

@@ -7,6 +7,7 @@
 #include "sandbox/launcher/restrict.h"
 
 #include "base/auto.h"
+#include "base/pass.h"
 #include "guard/guard_format.h"
 #include "sandbox/launcher/kernel.h"
 
@@ -129,32 +130,6 @@ static int restrict_limit(const struct plan_record *record, struct err *err)
     return 0;
 }
 
-/* To the guard. */
-static int send_listener(int channel, int listener, struct err *err)
-{
-    uint32_t magic = GUARD_MAGIC;
-    struct iovec data = {.iov_base = &magic, .iov_len = sizeof magic};
-    union {
-        char bytes[CMSG_SPACE(sizeof listener)];
-        struct cmsghdr align;
-    } control = {0};
-    struct msghdr message = {
-        .msg_iov = &data,
-        .msg_iovlen = 1,
-        .msg_control = control.bytes,
-        .msg_controllen = sizeof control.bytes,
-    };
-    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof listener);
-    memcpy(CMSG_DATA(rights), &listener, sizeof listener);
-    if (sendmsg(channel, &message, MSG_NOSIGNAL) < 0)
-        return err_sys(err, "sending the filter's listener to the guard");
-    return 0;
-}
-
 /* From the moment it is loaded nothing may be called that the filter asks about: nobody answers
  * before the guard has the listener. */
 static int restrict_seccomp(const struct plan_view *plan, bool has_listener, int channel,
@@ -166,6 +141,7 @@ static int restrict_seccomp(const struct plan_view *plan, bool has_listener, int
     } program = {(unsigned short)plan->header->filters, plan->filters};
     const unsigned flags =
         has_listener ? K_SECCOMP_FILTER_NEW_LISTENER | K_SECCOMP_FILTER_WAIT_KILLABLE_RECV : 0;
+    const struct guard_order order = {.magic = GUARD_MAGIC, .kind = GUARD_ORDER_LISTENER};
     long listener;
 
     if (has_listener && channel < 0)
@@ -175,8 +151,8 @@ static int restrict_seccomp(const struct plan_view *plan, bool has_listener, int
         return err_sys(err, "loading the seccomp filter");
     if (!has_listener)
         return 0;
-    if (send_listener(channel, (int)listener, err))
-        return -1;
+    if (pass_send(channel, &order, sizeof order, &(int){(int)listener}, 1))
+        return err_sys(err, "sending the filter's listener to the guard");
     close((int)listener);
     close(channel);
     return 0;

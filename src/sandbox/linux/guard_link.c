@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/list.h"
+#include "base/pass.h"
 #include "base/path.h"
 #include "base/program.h"
 #include "base/sys.h"
@@ -254,29 +255,14 @@ int guard_channel_fd(const struct guard_channel *channel)
     return channel->fd;
 }
 
-/* false with errno */
-static bool send_hello(int channel, int map)
+/* -1 with errno */
+static int send_hello(int channel, int map, uint32_t flags)
 {
     const int fds[GUARD_FDS] = {[GUARD_FD_CHANNEL] = channel, [GUARD_FD_MAP] = map};
-    struct guard_hello hello = {.magic = GUARD_MAGIC, .version = GUARD_VERSION};
-    struct iovec data = {.iov_base = &hello, .iov_len = sizeof hello};
-    union {
-        char bytes[CMSG_SPACE(sizeof fds)];
-        struct cmsghdr align;
-    } control = {0};
-    struct msghdr message = {
-        .msg_iov = &data,
-        .msg_iovlen = 1,
-        .msg_control = control.bytes,
-        .msg_controllen = sizeof control.bytes,
-    };
-    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    const struct guard_hello hello = {
+        .magic = GUARD_MAGIC, .version = GUARD_VERSION, .flags = flags};
 
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof fds);
-    memcpy(CMSG_DATA(rights), fds, sizeof fds);
-    return sendmsg(the_guard.control, &message, MSG_NOSIGNAL) >= 0;
+    return pass_send(the_guard.control, &hello, sizeof hello, fds, GUARD_FDS);
 }
 
 static int attach(struct guard_channel *channel, const struct guard_start *how, struct err *err)
@@ -286,7 +272,7 @@ static int attach(struct guard_channel *channel, const struct guard_start *how, 
     for (int i = 0; i < 2; i++) {
         if (!the_guard.pid && start(how, err))
             return -1;
-        if (!sys_fault() && send_hello(channel->guards, how->map))
+        if (!sys_fault() && send_hello(channel->guards, how->map, how->flags) == 0)
             return 0;
         if (errno != EPIPE && errno != ECONNRESET)
             break;
@@ -306,6 +292,12 @@ int guard_channel_attach(struct guard_channel *channel, const struct guard_start
     close(channel->guards);
     channel->guards = -1;
     return status;
+}
+
+void guard_channel_send(const struct guard_channel *channel, const struct guard_order *order)
+{
+    while (send(channel->fd, order, sizeof *order, MSG_NOSIGNAL) < 0 && errno == EINTR)
+        continue;
 }
 
 /* Two strings have to end within the packet, or (of a last one that ends it) right behind it. */

@@ -34,6 +34,7 @@ int guard_channel_fd(const struct guard_channel *channel);
 struct guard_start {
     const char *program;   /* guard_link_program() */
     int map;               /* sealed memory in the guard's format */
+    uint32_t flags;        /* enum guard_hello_flag */
     bool dies_with_thread; /* the kernel kills the guard with the thread that starts it */
 };
 
@@ -41,9 +42,12 @@ struct guard_start {
 int guard_channel_attach(struct guard_channel *channel, const struct guard_start *start,
                          struct err *err);
 
-/* The next fact, DENIED or MORE; NULL when there is none for now. Its strings are NUL-terminated, two
+/* The next fact, of any kind but END; NULL when there is none for now. Its strings are NUL-terminated, two
  * of them; good until the next call. */
 const struct guard_fact *guard_channel_next(struct guard_channel *channel);
+
+/* Orders about the command. Nothing happens when the guard is gone. */
+void guard_channel_send(const struct guard_channel *channel, const struct guard_order *order);
 
 /* The command is over: takes in what was told of it. What is counted is told at the end of its last
  * process, for which this waits if something was counted (100 ms at most). */

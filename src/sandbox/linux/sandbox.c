@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/fd.h"
+#include "base/pass.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "base/sys.h"
@@ -333,32 +334,17 @@ static int launch_send(const struct launch *launch, const struct launch_options 
         [PLAN_FD_STDERR] = options->stdio[2], [PLAN_FD_FILE] = plan,
         [PLAN_FD_CHANNEL] = launch->facts,
     };
-    uint32_t magic = PLAN_MAGIC;
-    struct iovec data = {.iov_base = &magic, .iov_len = sizeof magic};
-    union {
-        char bytes[CMSG_SPACE(sizeof fds)];
-        struct cmsghdr align;
-    } control = {0};
-    struct msghdr message = {
-        .msg_iov = &data,
-        .msg_iovlen = 1,
-        .msg_control = control.bytes,
-        .msg_controllen = CMSG_SPACE(count * sizeof *fds),
-    };
-    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    const uint32_t magic = PLAN_MAGIC;
 
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(count * sizeof *fds);
-    memcpy(CMSG_DATA(rights), fds, count * sizeof *fds);
     /* One that has failed already says why; launch_read() gets it. */
-    if (sys_fault() || (sendmsg(launch->status, &message, MSG_NOSIGNAL) < 0 && errno != EPIPE &&
-                        errno != ECONNRESET))
+    if (sys_fault() || (pass_send(launch->status, &magic, sizeof magic, fds, count) &&
+                        errno != EPIPE && errno != ECONNRESET))
         return err_sys(err, "sending the plan to the launcher");
     return 0;
 }
 
-static int launch_open_channel(struct launch *launch, struct err *err)
+static int launch_open_channel(struct launch *launch, const struct launch_options *options,
+                               struct err *err)
 {
     if (!launch->sandbox->plan->asks_guard)
         return 0;
@@ -367,6 +353,7 @@ static int launch_open_channel(struct launch *launch, struct err *err)
         return -1;
     launch->facts = guard_channel_fd(launch->channel);
     launch->has_facts = launch->sandbox->plan->guard_flags & GUARD_MAP_FACTS;
+    launch->asks = launch->has_facts && options->asks;
     return 0;
 }
 
@@ -378,6 +365,7 @@ static int launch_attach_guard(const struct launch *launch, struct err *err)
     const struct guard_start start = {
         .program = sandbox->guard,
         .map = sandbox->guard_map,
+        .flags = launch->asks ? GUARD_HELLO_ASKS : 0,
         .dies_with_thread = sandbox->options.dies_with_thread,
     };
 
@@ -406,7 +394,7 @@ static int launch_once(struct sandbox *sandbox, const struct launch_options *opt
     launch.init = launcher->pid;
     sandbox->launches++;
     plan = launch_plan(sandbox, options, err);
-    if (plan < 0 || launch_open_channel(&launch, err) ||
+    if (plan < 0 || launch_open_channel(&launch, options, err) ||
         launch_enter_cgroup(launcher, options->cgroup, err) ||
         launch_send(&launch, options, plan, err) || launch_attach_guard(&launch, err)) {
         launch_done(&launch);
@@ -560,7 +548,15 @@ static void decode_fact(const struct access_map *map, const struct guard_fact *f
 {
     const char *other = fact->strings + strlen(fact->strings) + 1;
 
+    static const enum fact_kind kinds[] = {
+        [GUARD_FACT_DENIED] = FACT_DENIED, [GUARD_FACT_MORE] = FACT_DENIED,
+        [GUARD_FACT_ASKED] = FACT_ASKED,   [GUARD_FACT_WITHDRAWN] = FACT_WITHDRAWN,
+        [GUARD_FACT_DONE] = FACT_DONE,
+    };
+
     *ret = (struct launch_fact){
+        .kind = kinds[fact->kind],
+        .id = fact->id,
         .operation = (enum fact_operation)fact->operation,
         .path = fact->strings,
         .other_path = *other ? other : NULL,
@@ -580,7 +576,8 @@ bool launch_read_fact(struct launch *launch, struct launch_fact *ret)
 {
     const struct guard_fact *fact = launch->channel ? guard_channel_next(launch->channel) : NULL;
 
-    while (fact && (fact->operation > GUARD_OP_SIGNAL || fact->program[GUARD_COMM - 1]))
+    while (fact && (fact->kind < GUARD_FACT_DENIED || fact->kind > GUARD_FACT_DONE ||
+                    fact->operation > GUARD_OP_SIGNAL || fact->program[GUARD_COMM - 1]))
         fact = guard_channel_next(launch->channel); /* nothing that a guard of ours says */
     if (fact) {
         decode_fact(&launch->sandbox->access, fact, ret);
@@ -589,6 +586,19 @@ bool launch_read_fact(struct launch *launch, struct launch_fact *ret)
     if (launch->channel && guard_channel_is_broken(launch->channel))
         launch->is_unguarded = true;
     return false;
+}
+
+void launch_answer(const struct launch *launch, uint64_t id, bool is_yes)
+{
+    const struct guard_order order = {
+        .magic = GUARD_MAGIC,
+        .kind = GUARD_ORDER_ANSWER,
+        .id = id,
+        .verdict = is_yes ? GUARD_YES : GUARD_NO,
+    };
+
+    if (launch->channel)
+        guard_channel_send(launch->channel, &order);
 }
 
 /* Children are listed in the order in which they came to their parent (proc_pid_children(5)): the
