@@ -24,6 +24,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What git runs, or is led by to what it runs, in a git directory. In a root that is one itself: a
+ * bare repository, or the git directory of a worktree. */
+static const char *const git_names[] = {
+    "config", "config.worktree", "commondir", "hooks", "info", "modules", "worktrees", NULL,
+};
+
 /* git itself reads a `.git` file up to this size */
 enum { POINTER_SIZE_MAX = 1 << 20, INDEX_SIZE_MAX = 256 << 20 };
 
@@ -92,6 +98,23 @@ static int is_root(const struct protect_run *run, const struct access_entry *ent
     return 0;
 }
 
+static bool has_file(const struct protect_run *run, const char *dir, const char *name)
+{
+    AUTO_FREE char *path = path_join(dir, name);
+    enum host_kind kind;
+    struct err ignored;
+
+    return run->view->kind(run->view, path, &kind, &ignored) == 0 && kind != HOST_MISSING;
+}
+
+/* By its names alone (git's setup.c, is_git_directory): what a HEAD says the command could change. */
+static bool is_git_dir(const struct protect_run *run, const char *path)
+{
+    return has_file(run, path, "HEAD") &&
+           (has_file(run, path, "commondir") ||
+            (has_file(run, path, "objects") && has_file(run, path, "refs")));
+}
+
 /* --- first pass: the names --- */
 
 static enum access_kind protect_kind(enum host_kind kind)
@@ -143,15 +166,27 @@ static int protect_name(const struct protect_run *run, const char *root, const c
     return 0;
 }
 
+static int protect_each(const struct protect_run *run, const char *root, const char *const *names,
+                        struct access_map *added, struct err *err)
+{
+    for (; *names; names++)
+        if (protect_name(run, root, *names, added, err))
+            return -1;
+    return 0;
+}
+
 static int protect_add_names(const struct protect_run *run, const struct strv *roots,
                              struct err *err)
 {
     AUTO(access_map_done) struct access_map added = {0};
 
-    for (size_t i = 0; i < roots->len; i++)
-        for (size_t j = 0; protect_names[j]; j++)
-            if (protect_name(run, roots->items[i], protect_names[j], &added, err))
-                return -1;
+    for (size_t i = 0; i < roots->len; i++) {
+        const char *root = roots->items[i];
+
+        if (protect_each(run, root, protect_names, &added, err) ||
+            (is_git_dir(run, root) && protect_each(run, root, git_names, &added, err)))
+            return -1;
+    }
     access_map_add_all(run->map, &added);
     access_map_sort(run->map);
     return 0;
@@ -252,15 +287,6 @@ static int protect_git_file(const struct protect_run *run, const char *root, con
     return protect_common_dir(run, git_dir, err);
 }
 
-static bool has_file(const struct protect_run *run, const char *dir, const char *name)
-{
-    AUTO_FREE char *path = path_join(dir, name);
-    enum host_kind kind;
-    struct err ignored;
-
-    return run->view->kind(run->view, path, &kind, &ignored) == 0 && kind != HOST_MISSING;
-}
-
 /* Submodules by the index, which the command cannot change. A repository without any is not read
  * for it; an index that makes no sense has none, for git as well. git enters a submodule with a
  * plain `git status` of the repository around it, and obeys the configuration that it finds by way
@@ -323,6 +349,8 @@ int protect_add(struct access_map *map, const struct host_view *view, const stru
         const struct access_entry *entry = access_map_exact(map, git);
         enum access_kind kind = entry ? entry->kind : ACCESS_MISSING;
 
+        if (is_git_dir(&run, roots.items[i]) && protect_common_dir(&run, roots.items[i], err))
+            return -1;
         if (!entry || entry->access == ACCESS_WRITE)
             continue;
         if (kind == ACCESS_DIR && (protect_submodules(&run, roots.items[i], git, err) ||

@@ -27,7 +27,8 @@ bool protect_is_name(const char *name);
  *
  * A root is every directory with an entry that allows writing; but not a protected name of another
  * root, which the user opened again, nor a part of a `.git` that was. (A checkout in such a place,
- * which has a `.git` of its own, is one.) For each root, the direct children of the names above;
+ * which has a `.git` of its own, is one.) For each root, the direct children of the names above, and
+ * in one that is a git directory itself those that say what git runs (`config`, `hooks`, ...);
  * for a `.git` file what it points to, and what a `commondir` file of the git directory points to,
  * as far as they lie in a writable place. An entry of the user at exactly such a path stays: with
  * write it opens the name again (and what it points to is left alone), with read it becomes the

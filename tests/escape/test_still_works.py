@@ -38,6 +38,7 @@ WORKS = {
     "tracing its own": ("strace -o trace /bin/true && grep -q execve trace && echo traced",
                         "traced"),
     "reading stdin again": ("cat /proc/self/fd/0", "by-stdin"),
+    "a repository below": ("git init -q --bare sub && git -C sub config a.b c && git -C sub config a.b", "c"),
     "a lock in the workspace": ("flock lock echo locked", "locked"),
 }
 

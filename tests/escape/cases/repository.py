@@ -156,3 +156,71 @@ def become_one_by_commands_that_race(stage):
     for run in runs:
         stage.finish(run)
     return is_repository(stage)
+
+
+# -- a root that is a repository already: what git runs there, or is led by to what it runs
+
+BARE = "git init -q --bare . && rm -rf hooks info branches"
+OTHER = ("git init -q --bare other; cd other; " + CONFIG.replace('"$PWD"', '"${PWD%/*}"') + "; cd ..")
+HOOK = "mkdir -p hooks; cp trap hooks/reference-transaction"
+
+
+def runs_it(stage, mark, folder):
+    """What a person does there after the command, who has to be in no work tree for it."""
+    tree = stage.git("hash-object", "-t", "tree", "-w", "--stdin", input="", cwd=folder).stdout.strip()
+    commit = stage.git("commit-tree", tree, "-m", "message", cwd=folder).stdout.strip()
+    stage.git("update-ref", "refs/heads/main", commit, cwd=folder)
+    stage.git("status", cwd=folder)
+    return mark.exists()
+
+
+def in_a_repository(name, script, before="true", folder="ws"):
+    def play(stage):
+        program, mark = trap(stage)
+        place = stage.base / folder
+        place.mkdir(exist_ok=True)
+        subprocess.run(["/bin/sh", "-c", f"{BARE} && {before}"], cwd=place, check=True, env=stage.env)
+        (place / "trap").write_bytes(program.read_bytes())
+        (place / "trap").chmod(0o755)
+        root = ["--writable", place] if folder == "extra" else []
+        stage.shell(f'cd "$2" && {{ {script}; }}', program, place, cordon=root)
+        return runs_it(stage, mark, place)
+    play.__name__ = "in_one_" + name
+    attack(on_guard=True)(play)
+
+
+in_a_repository("write_its_config", CONFIG)
+in_a_repository("write_its_config_in_tmpdir", CONFIG, folder="tmp")
+in_a_repository("write_its_config_in_an_extra_root", CONFIG, folder="extra")
+in_a_repository("move_a_config_over_it", f"cp config c; {CONFIG.replace('-f config', '-f c')}; mv -f c config")
+in_a_repository("make_a_missing_config", f"rm -f config; {CONFIG}", before="rm config")
+in_a_repository("link_a_config", f"{OTHER}; ln other/config config", before="rm config")
+in_a_repository("link_a_config_softly", f"{OTHER}; ln -s other/config config", before="rm config")
+in_a_repository("make_a_config_in_other_letters", f"{CONFIG}; mv -f CONFIG config".replace("-f config", "-f CONFIG"))
+in_a_repository("write_a_config_of_the_work_tree", CONFIG.replace("-f config", "-f config.worktree"),
+                before="git config extensions.worktreeConfig true")
+in_a_repository("lead_to_another_directory", "git init -q --bare other; mkdir -p other/hooks; "
+                "cp trap other/hooks/reference-transaction; echo other > commondir")
+in_a_repository("make_a_hook", HOOK)
+in_a_repository("write_a_hook", HOOK, before="mkdir hooks")
+in_a_repository("move_the_hooks_away", f"mv hooks old; {HOOK}", before="mkdir hooks")
+in_a_repository("exchange_the_hooks", "mkdir mine; cp trap mine/reference-transaction; "
+                'python3 -c "import ctypes; ctypes.CDLL(None).renameat2(-100, b\\"hooks\\", '
+                '-100, b\\"mine\\", 2)"', before="mkdir hooks")
+in_a_repository("of_a_head_that_was_none", f"echo ref: refs/heads/main > HEAD; {CONFIG}; {HOOK}",
+                before="echo none > HEAD")
+in_a_repository("of_a_common_directory", f"cd shared; {HOOK}".replace("trap", "../trap"),
+                before="mkdir shared; mv config objects refs shared; echo shared > commondir")
+
+
+@attack(on_guard=True)
+def in_one_lead_a_work_tree_elsewhere(stage):
+    """Whose git directory is worktrees/w below."""
+    program, mark = trap(stage)
+    subprocess.run(["/bin/sh", "-c", f"{BARE} && c=$(git commit-tree $(git mktree </dev/null) -m m) && "
+                    f"git worktree add -q {stage.out}/w $c"], cwd=stage.ws, check=True,
+                   env={**stage.env, "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b",
+                        "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"})
+    stage.shell(f"{OTHER.replace('${PWD%/*}', str(stage.out / 'w'))}; cp -a objects refs other; "
+                f"echo ../../other > worktrees/w/commondir", program)
+    return runs_it(stage, mark, stage.out / "w")
