@@ -194,6 +194,8 @@ struct launch_fact {
     enum fact_operation operation;
     const char *path;       /* canonical, as the command sees it */
     const char *other_path; /* of a rename or link; NULL */
+    const char *covers;     /* ASKED: what a yes covers: a path, or, with a "/" behind it, what is made
+                               in that folder; NULL: `path` */
     const char *program;    /* name of the process, as ps shows it */
     pid_t pid;              /* as seen from here */
     int error;              /* errno that the call had, as far as it can be known */
