@@ -35,14 +35,22 @@ static void read_program(pid_t thread, char ret[GUARD_COMM])
     ret[len > 0 ? len : 0] = '\0';
 }
 
+/* All but the strings. */
+static void fact_begin(struct guard_fact *ret, enum guard_fact_kind kind)
+{
+    memset(ret, 0, offsetof(struct guard_fact, strings));
+    ret->kind = kind;
+    ret->time_ns = now_ns();
+}
+
 static void send_count(struct command *command, struct fact_count *slot)
 {
-    struct guard_fact more = {.kind = GUARD_FACT_MORE,
-                              .operation = slot->operation,
-                              .entry = slot->entry,
-                              .count = slot->untold,
-                              .time_ns = now_ns()};
+    struct guard_fact more;
 
+    fact_begin(&more, GUARD_FACT_MORE);
+    more.operation = slot->operation;
+    more.entry = slot->entry;
+    more.count = slot->untold;
     snprintf(more.strings, PATH_MAX, "%s", slot->path);
     send_fact(command, &more, strlen(more.strings) + 2);
     slot->untold = 0;
@@ -95,8 +103,7 @@ void facts_tell(const struct request *request, const struct fact *fact)
 
     if (!(command->map.header->flags & GUARD_MAP_FACTS))
         return;
-    memset(&packet, 0, offsetof(struct guard_fact, strings));
-    packet.kind = GUARD_FACT_DENIED;
+    fact_begin(&packet, GUARD_FACT_DENIED);
     packet.operation = fact->operation;
     packet.entry = fact->entry;
     packet.error = fact->error;
@@ -104,7 +111,6 @@ void facts_tell(const struct request *request, const struct fact *fact)
     packet.pid = request->thread;
     packet.count = 1;
     packet.is_socket = fact->is_socket;
-    packet.time_ns = now_ns();
     if (fact->place)
         place_path(fact->place, path);
     len = (size_t)snprintf(packet.strings, PATH_MAX, "%s", fact->place ? path : fact->path) + 1;
@@ -135,7 +141,7 @@ void facts_tell(const struct request *request, const struct fact *fact)
 void facts_end(struct command *command)
 {
     struct facts *facts = &command->facts;
-    struct guard_fact end = {.kind = GUARD_FACT_END, .count = facts->dropped};
+    struct guard_fact end;
 
     for (uint32_t i = 0; i < facts->counts_len; i++) {
         if (facts->counts[i].untold)
@@ -143,5 +149,7 @@ void facts_end(struct command *command)
         free(facts->counts[i].path);
     }
     facts->counts_len = 0;
-    send_fact(command, &end, 2);
+    fact_begin(&end, GUARD_FACT_END);
+    end.count = facts->dropped;
+    send_fact(command, &end, 0);
 }

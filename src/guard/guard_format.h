@@ -27,7 +27,7 @@
 
 enum {
     GUARD_MAGIC = 0x44524743,
-    GUARD_VERSION = 2,
+    GUARD_VERSION = 3,
     GUARD_CONTROL_FD = 3,
     GUARD_MAX_BYTES = 16 << 20, /* of a map */
     GUARD_MAX_ENTRIES = 65536,
@@ -48,11 +48,13 @@ struct guard_hello {
 enum guard_order_kind {
     GUARD_ORDER_LISTENER, /* of the launcher, with one descriptor */
     GUARD_ORDER_ANSWER,   /* to the question `id` */
+    GUARD_ORDER_EXIT, /* what ran outside for the exec `id` ended with the wait status `number` */
 };
 
 enum guard_verdict {
     GUARD_NO,
-    GUARD_YES, /* for this call, and for all that it covers while the command runs */
+    GUARD_YES,     /* for this call, and for all that it covers while the command runs */
+    GUARD_OUTSIDE, /* of an exec: it happens outside, and the caller waits for its end */
 };
 
 struct guard_order {
@@ -119,13 +121,30 @@ enum guard_fact_kind {
     GUARD_FACT_ASKED, /* a call is held until the question `id` is answered */
     GUARD_FACT_WITHDRAWN, /* nobody waits for the answer to the question `id` any more */
     GUARD_FACT_DONE,      /* allowed and seen: for the timeline */
+    GUARD_FACT_EXEC,      /* with id: a program is executed; without: `count` more were, untold */
+    GUARD_FACT_EXIT,      /* the process whose last exec was `id` ended: `number` */
+    GUARD_FACT_OUTSIDE, /* the caller of exec `id` waits for GUARD_ORDER_EXIT. With the descriptors
+                             0, 1, 2 of it that are open: GUARD_FLAG_STDIO */
+    GUARD_FACT_SIGNAL,  /* what runs outside for `id` is to get the signal `number` */
 };
 
-enum { GUARD_NO_ENTRY = -1, GUARD_COMM = 16, GUARD_TEXT = 8192 };
+enum guard_fact_flag {
+    GUARD_FLAG_TRUNCATED = 1, /* the arguments go on */
+    GUARD_FLAG_STDIO = 2,     /* shifted by 0, 1 or 2: that descriptor comes along */
+};
 
-/* Something that the guard has seen: refused, to be asked about, or done. A packet is this struct up to the end of its strings: path,
- * the second path (of a rename or link), NUL-terminated each, "" when there is none. For a connect
- * the path is "host:port" ("[host]:port" for IPv6), or the path of the socket ("@name": abstract). */
+enum {
+    GUARD_NO_ENTRY = -1,
+    GUARD_NO_STATUS = -1,
+    GUARD_COMM = 16,
+    GUARD_ARGV_MAX = 65536, /* bytes of arguments that are read */
+    GUARD_TEXT = 8192 + GUARD_ARGV_MAX,
+};
+
+/* Something that the guard has seen: refused, to be asked about, or done. A packet is this struct up
+ * to the end of its strings: path, the second path (of a rename or link; of an exec the working
+ * directory), and `argc` arguments, NUL-terminated each, "" when there is none. For a connect the path
+ * is "host:port" ("[host]:port" for IPv6), or the path of the socket ("@name": abstract). */
 struct guard_fact {
     uint32_t kind;
     uint32_t operation;
@@ -136,7 +155,11 @@ struct guard_fact {
     uint32_t count;
     uint32_t is_socket; /* CONNECT, BIND: by path */
     uint64_t time_ns;   /* CLOCK_MONOTONIC */
-    uint64_t id;        /* of a question */
+    uint64_t id;        /* of a question or exec, which share their numbers; from 1 on */
+    uint64_t parent;    /* of an exec: the exec of the process before, or above; 0 */
+    uint32_t argc;
+    uint32_t flags; /* enum guard_fact_flag */
+    int32_t number; /* EXIT: wait status, GUARD_NO_STATUS when it cannot be told; SIGNAL */
     char program[GUARD_COMM];
     char strings[GUARD_TEXT];
 };

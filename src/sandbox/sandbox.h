@@ -56,6 +56,15 @@ struct layer_report {
 const char *layer_name(enum layer layer);             /* "user-namespace", ... */
 const char *layer_state_name(enum layer_state state); /* "enforced", "partial", "absent", ... */
 
+/* What the guard is to look at, beside what it has to. Nobody pays for what is not wanted. */
+enum sandbox_watch {
+    WATCH_FACTS = 1,   /* what is refused: FACT_DENIED */
+    WATCH_EXEC = 2,    /* the programs that run, and how they end: FACT_EXEC, FACT_EXIT */
+    WATCH_JUDGE = 4,   /* each program but the command's own first one waits for launch_answer() */
+    WATCH_FILES = 8,   /* what is changed: FACT_DONE */
+    WATCH_NETWORK = 16 /* who is connected to: FACT_DONE */
+};
+
 struct sandbox_options {
     enum sandbox_mode mode;
     const struct access_map *access; /* borrowed during the call only */
@@ -65,7 +74,7 @@ struct sandbox_options {
     /* The last launch that was open is done; may be NULL. Has to leave the sandbox alone. */
     void (*on_idle)(void *data, struct sandbox *sandbox);
     void *data;            /* for on_idle */
-    bool no_facts;         /* the guard is not to tell what was refused */
+    unsigned watch;        /* enum sandbox_watch */
     bool dies_with_thread; /* the host has one thread: let the kernel kill its commands with it,
                               even when their inits are stopped and cannot see that it is gone */
     const char *const *own_paths; /* NULL-terminated, canonical: what belongs to Cordon or its host,
@@ -173,10 +182,15 @@ struct launch {
 
 /* Something that the guard of the sandbox saw: a fact, also when the program says nothing of it. */
 enum fact_kind {
-    FACT_DENIED,    /* the sandbox refused it */
-    FACT_ASKED,     /* it is held until launch_answer() has said yes or no to `id` */
-    FACT_WITHDRAWN, /* nobody waits for the answer to `id` any more; the rest does not count */
-    FACT_DONE,      /* it was allowed */
+    FACT_DENIED,         /* the sandbox refused it */
+    FACT_ASKED,          /* it is held until launch_answer() has said yes or no to `id` */
+    FACT_WITHDRAWN,      /* nobody waits for the answer to `id` any more; the rest does not count */
+    FACT_DONE,           /* it was allowed */
+    FACT_EXEC,           /* `path` is executed with `argv`, as exec `id` */
+    FACT_EXIT,           /* the process whose last exec was `id` ended with `wait_status` */
+    FACT_OUTSIDE,        /* the caller of the exec `id` waits for what runs outside in its place:
+                       launch_take_stdio(), launch_answer_exit() */
+    FACT_OUTSIDE_SIGNAL, /* what runs outside for `id` is to get the signal `number` */
 };
 
 enum fact_operation {
@@ -190,7 +204,7 @@ enum fact_operation {
 
 struct launch_fact {
     enum fact_kind kind;
-    uint64_t id; /* ASKED, WITHDRAWN */
+    uint64_t id; /* of a question or exec; an exec that was asked about keeps its number */
     enum fact_operation operation;
     const char *path;       /* canonical, as the command sees it */
     const char *other_path; /* of a rename or link; NULL */
@@ -204,6 +218,12 @@ struct launch_fact {
     unsigned more;          /* not 0: that many like it below `path`, not told one by one */
     const struct access_entry *entry; /* which decided; NULL: none is about it */
     uint64_t time_ns;                 /* CLOCK_MONOTONIC */
+    /* EXEC, OUTSIDE, and ASKED with EXECUTE: */
+    const char *const *argv; /* NULL-terminated */
+    bool is_truncated;       /* `argv` goes on, or could not be read to its end */
+    const char *cwd;
+    uint64_t parent; /* exec of the process before, or of the nearest one above; 0: none is known */
+    int number;      /* EXIT: as from waitpid(2), -1 when it cannot be told; OUTSIDE_SIGNAL */
 };
 
 /* The next fact; false when there is none for now. What `ret` points to is good until the next call
@@ -211,10 +231,24 @@ struct launch_fact {
  * facts of a command are there when LAUNCH_EXITED is. */
 bool launch_read_fact(struct launch *launch, struct launch_fact *ret);
 
+enum launch_verdict {
+    LAUNCH_NO,
+    LAUNCH_YES,
+    LAUNCH_OUTSIDE, /* an exec: what it asks for will run outside of the sandbox: FACT_OUTSIDE */
+};
+
 /* The answer to FACT_ASKED. A yes covers what the question was about, for as long as the command
- * runs; a no is the refusal that it would have been. Of a question that was withdrawn, or of a
- * command that has ended, it changes nothing. */
-void launch_answer(const struct launch *launch, uint64_t id, bool is_yes);
+ * runs, and of an exec just this one; a no is the refusal that it would have been (of an exec
+ * EACCES). Of a question that was withdrawn, or of a command that has ended, it changes nothing. */
+void launch_answer(const struct launch *launch, uint64_t id, enum launch_verdict verdict);
+
+/* After FACT_OUTSIDE, before the next fact is read: the caller's descriptors 0, 1 and 2, which become
+ * yours; -1 for one that it has closed. */
+void launch_take_stdio(struct launch *launch, int ret_fds[3]);
+
+/* What ran outside for the exec `id` has ended like this (as from waitpid(2)), or 127 << 8 when it
+ * could not be run: its caller ends in the same way. */
+void launch_answer_exit(const struct launch *launch, uint64_t id, int wait_status);
 
 /* Starts one command. When it returns 0 the launcher runs; whether the command could be executed
  * comes as the first report. The first launch of a sandbox waits until the sandbox stands (and in

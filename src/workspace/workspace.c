@@ -524,7 +524,7 @@ int workspace_open(struct workspace *workspace, struct err *err)
         .mode = workspace->mode,
         .access = &shown,
         .allow_nested_namespaces = workspace->profile.allow_nested_namespaces,
-        .no_facts = workspace->profile.watch == PROFILE_WATCH_OFF,
+        .watch = workspace->profile.watch == PROFILE_WATCH_OFF ? 0 : WATCH_FACTS,
         .cache_idle = owner->idle,
         .on_idle = owner->idle ? on_idle : NULL,
         .data = inside,

@@ -205,10 +205,53 @@ void guard_link_reap(void)
 
 /* --- a channel --- */
 
+enum { STDIO = 3 };
+
 struct told {
     struct list in_queue;
+    const char **argv;
+    int stdio[STDIO];
     struct guard_fact fact; /* up to the end of its strings */
 };
+
+/* The arguments lie behind two paths. */
+static const char **split_argv(const struct guard_fact *fact, const char *end)
+{
+    const char *at = fact->strings + strlen(fact->strings) + 1;
+    const char **argv;
+    uint32_t argc = 0;
+
+    if (!fact->argc || fact->argc > GUARD_ARGV_MAX)
+        return alloc_zero(1, sizeof *argv);
+    argv = alloc_zero(fact->argc + 1, sizeof *argv);
+    for (at += strlen(at) + 1; at < end && argc < fact->argc; at += strlen(at) + 1)
+        argv[argc++] = at;
+    return argv;
+}
+
+/* Two strings have to end within the packet, or (of a last one that ends it) right behind it. */
+static struct told *told_new(const struct guard_fact *packet, size_t len, const int *fds,
+                             size_t count)
+{
+    struct told *told = alloc_zero(1, offsetof(struct told, fact) + len + 2);
+    size_t used = 0;
+
+    memcpy(&told->fact, packet, len);
+    told->argv = split_argv(&told->fact, (const char *)&told->fact + len);
+    for (int i = 0; i < STDIO; i++)
+        told->stdio[i] = (packet->flags & GUARD_FLAG_STDIO << i) && used < count ? fds[used++] : -1;
+    pass_close(fds + used, count - used);
+    return told;
+}
+
+static void told_free(struct told *told)
+{
+    for (int i = 0; told && i < STDIO; i++)
+        auto_close(&told->stdio[i]);
+    if (told)
+        free(told->argv);
+    free(told);
+}
 
 struct guard_channel {
     int fd;
@@ -242,8 +285,8 @@ void guard_channel_free(struct guard_channel *channel)
     if (!channel)
         return;
     list_for_each_safe(told, following, &channel->queue, in_queue)
-        free(told);
-    free(channel->last);
+        told_free(told);
+    told_free(channel->last);
     close(channel->fd);
     if (channel->guards >= 0)
         close(channel->guards);
@@ -300,27 +343,21 @@ void guard_channel_send(const struct guard_channel *channel, const struct guard_
         continue;
 }
 
-/* Two strings have to end within the packet, or (of a last one that ends it) right behind it. */
-static struct told *told_new(const struct guard_fact *packet, size_t len)
-{
-    struct told *told = alloc_zero(1, offsetof(struct told, fact) + len + 2);
-
-    memcpy(&told->fact, packet, len);
-    return told;
-}
-
 /* Takes one packet; false when there is none. */
 static bool receive(struct guard_channel *channel)
 {
     struct guard_fact packet;
+    int fds[PASS_MAX];
+    size_t count;
     ssize_t len;
 
     do
-        len = recv(channel->fd, &packet, sizeof packet, MSG_DONTWAIT);
+        len = pass_receive(channel->fd, &packet, sizeof packet, MSG_DONTWAIT, fds, &count);
     while (len < 0 && errno == EINTR);
     if (len < 0 && errno == EAGAIN)
         return false;
     if (len < (ssize_t)offsetof(struct guard_fact, strings)) { /* its end, or nothing of ours */
+        pass_close(fds, count);
         channel->has_ended = channel->is_broken = true;
         return false;
     }
@@ -330,7 +367,7 @@ static bool receive(struct guard_channel *channel)
     }
     channel->count++;
     channel->has_more |= packet.kind == GUARD_FACT_MORE;
-    list_append(&channel->queue, &told_new(&packet, (size_t)len)->in_queue);
+    list_append(&channel->queue, &told_new(&packet, (size_t)len, fds, count)->in_queue);
     return true;
 }
 
@@ -338,12 +375,25 @@ const struct guard_fact *guard_channel_next(struct guard_channel *channel)
 {
     if (!list_first(&channel->queue, struct told, in_queue) && !channel->has_ended)
         receive(channel);
-    free(channel->last);
+    told_free(channel->last);
     channel->last = list_first(&channel->queue, struct told, in_queue);
     if (!channel->last)
         return NULL;
     list_remove(&channel->last->in_queue);
     return &channel->last->fact;
+}
+
+const char *const *guard_channel_argv(const struct guard_channel *channel)
+{
+    return channel->last->argv;
+}
+
+void guard_channel_take_stdio(struct guard_channel *channel, int ret_fds[STDIO])
+{
+    for (int i = 0; channel->last && i < STDIO; i++) {
+        ret_fds[i] = channel->last->stdio[i];
+        channel->last->stdio[i] = -1;
+    }
 }
 
 void guard_channel_finish(struct guard_channel *channel)

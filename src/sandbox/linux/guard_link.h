@@ -46,6 +46,13 @@ int guard_channel_attach(struct guard_channel *channel, const struct guard_start
  * of them; good until the next call. */
 const struct guard_fact *guard_channel_next(struct guard_channel *channel);
 
+/* Of the fact that was given out last: its arguments, NULL-terminated, good until the next one. */
+const char *const *guard_channel_argv(const struct guard_channel *channel);
+
+/* And the descriptors 0, 1, 2 that came with it, which become the caller's; -1 for those that did
+ * not. */
+void guard_channel_take_stdio(struct guard_channel *channel, int ret_fds[3]);
+
 /* Orders about the command. Nothing happens when the guard is gone. */
 void guard_channel_send(const struct guard_channel *channel, const struct guard_order *order);
 

@@ -1,6 +1,6 @@
 /* A sandbox on Linux: an access map, what the host can do, and the plan that follows from both; and
- * one command in it: the launcher's file, the launcher, what the launcher says, and what the guard
- * does.
+ * one command in it: the launcher's file, the launcher, and what the launcher says. What the guard says
+ * is in launch_fact.c.
  *
  * The first launch in a process finds out whether the plan can be carried out here: it waits for
  * the sandbox to stand. When it does not because the host lacks a layer, nothing of the command has
@@ -87,7 +87,7 @@ static int sandbox_compile(struct sandbox *sandbox, struct err *err)
 {
     const unsigned wishes =
         (sandbox->options.allow_nested_namespaces ? PLAN_NESTED_NAMESPACES : 0u) |
-        (sandbox->options.no_facts ? 0u : PLAN_FACTS);
+        (sandbox->options.watch & WATCH_FACTS ? PLAN_FACTS : 0u);
     struct plan *plan;
     int status, map;
 
@@ -535,70 +535,6 @@ int launch_read(struct launch *launch, struct launch_report *ret, struct err *er
         report_failure(&message, ret);
     }
     return 0;
-}
-
-_Static_assert((int)FACT_WRITE == (int)GUARD_OP_WRITE && (int)FACT_CREATE == (int)GUARD_OP_CREATE &&
-                   (int)FACT_EXECUTE == (int)GUARD_OP_EXECUTE &&
-                   (int)FACT_CONNECT == (int)GUARD_OP_CONNECT &&
-                   (int)FACT_BIND == (int)GUARD_OP_BIND && (int)FACT_SIGNAL == (int)GUARD_OP_SIGNAL,
-               "read as they are");
-
-static void decode_fact(const struct access_map *map, const struct guard_fact *fact,
-                        struct launch_fact *ret)
-{
-    const char *other = fact->strings + strlen(fact->strings) + 1;
-
-    static const enum fact_kind kinds[] = {
-        [GUARD_FACT_DENIED] = FACT_DENIED, [GUARD_FACT_MORE] = FACT_DENIED,
-        [GUARD_FACT_ASKED] = FACT_ASKED,   [GUARD_FACT_WITHDRAWN] = FACT_WITHDRAWN,
-        [GUARD_FACT_DONE] = FACT_DONE,
-    };
-
-    *ret = (struct launch_fact){
-        .kind = kinds[fact->kind],
-        .id = fact->id,
-        .operation = (enum fact_operation)fact->operation,
-        .path = fact->strings,
-        .other_path = *other ? other : NULL,
-        .program = fact->program,
-        .pid = fact->pid,
-        .error = fact->error,
-        .call = (int)fact->call,
-        .is_socket = fact->is_socket,
-        .more = fact->kind == GUARD_FACT_MORE ? fact->count : 0,
-        .time_ns = fact->time_ns,
-    };
-    if (fact->entry >= 0 && (size_t)fact->entry < map->len)
-        ret->entry = &map->entries[fact->entry];
-}
-
-bool launch_read_fact(struct launch *launch, struct launch_fact *ret)
-{
-    const struct guard_fact *fact = launch->channel ? guard_channel_next(launch->channel) : NULL;
-
-    while (fact && (fact->kind < GUARD_FACT_DENIED || fact->kind > GUARD_FACT_DONE ||
-                    fact->operation > GUARD_OP_SIGNAL || fact->program[GUARD_COMM - 1]))
-        fact = guard_channel_next(launch->channel); /* nothing that a guard of ours says */
-    if (fact) {
-        decode_fact(&launch->sandbox->access, fact, ret);
-        return true;
-    }
-    if (launch->channel && guard_channel_is_broken(launch->channel))
-        launch->is_unguarded = true;
-    return false;
-}
-
-void launch_answer(const struct launch *launch, uint64_t id, bool is_yes)
-{
-    const struct guard_order order = {
-        .magic = GUARD_MAGIC,
-        .kind = GUARD_ORDER_ANSWER,
-        .id = id,
-        .verdict = is_yes ? GUARD_YES : GUARD_NO,
-    };
-
-    if (launch->channel)
-        guard_channel_send(launch->channel, &order);
 }
 
 /* Children are listed in the order in which they came to their parent (proc_pid_children(5)): the

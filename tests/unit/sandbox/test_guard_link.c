@@ -5,9 +5,11 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/fd.h"
+#include "base/pass.h"
 #include "base/path.h"
 #include "base/program.h"
 #include "sandbox/linux/guard_link.h"
+#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +56,43 @@ static void say_state(int channel)
     say(channel, GUARD_FACT_DENIED, text, getenv("PATH") ? "environment" : "");
 }
 
-/* 'd' a fact, 'm' a count, 'n' 64 facts, 'e' the end, 'g' garbage, 's' the state, 'x' dies. */
+/* An exec that is to happen outside; of the caller's 0, 1 and 2 it has no 1. */
+static void say_outside(int channel)
+{
+    static const char strings[] = "/bin/sh\0/work\0sh\0\0-c";
+    struct guard_fact fact = {.kind = GUARD_FACT_OUTSIDE,
+                              .operation = GUARD_OP_EXECUTE,
+                              .entry = GUARD_NO_ENTRY,
+                              .argc = 3,
+                              .id = 7,
+                              .parent = 6,
+                              .flags = GUARD_FLAG_TRUNCATED | GUARD_FLAG_STDIO << 0 |
+                                       GUARD_FLAG_STDIO << 2};
+    int pipes[2];
+
+    memcpy(fact.strings, strings, sizeof strings);
+    if (pipe2(pipes, O_CLOEXEC) == 0 &&
+        pass_send(channel, &fact, offsetof(struct guard_fact, strings) + sizeof strings, pipes,
+                  2) == 0) {
+        close(pipes[0]);
+        close(pipes[1]);
+    }
+}
+
+/* What was ordered, said again. */
+static void say_order(int channel)
+{
+    struct guard_order order;
+    char text[128] = "";
+
+    if (recv(channel, &order, sizeof order, 0) == (ssize_t)sizeof order)
+        snprintf(text, sizeof text, "%u %u %u %u", order.kind, (unsigned)order.id, order.verdict,
+                 order.number);
+    say(channel, GUARD_FACT_DENIED, text, "");
+}
+
+/* 'd' a fact, 'm' a count, 'n' 64 facts, 'o' one of an exec outside, 'r' repeats an order, 'e' the end,
+ * 'g' garbage, 's' the state, 'x' dies. */
 static void act(int channel, char order)
 {
     if (order == 'd')
@@ -63,6 +101,10 @@ static void act(int channel, char order)
         say(channel, GUARD_FACT_MORE, "/c", "");
     for (int i = 0; order == 'n' && i < GUARD_FACTS_MAX; i++)
         say(channel, GUARD_FACT_DENIED, "/n", "");
+    if (order == 'o')
+        say_outside(channel);
+    if (order == 'r')
+        say_order(channel);
     if (order == 'e')
         say(channel, GUARD_FACT_END, "", "");
     if (order == 'g')
@@ -174,6 +216,100 @@ static void test_facts(void **state)
     guard_channel_free(channel);
 }
 
+static struct launch launch_with(const char *orders)
+{
+    const struct access_map nothing = {0};
+    const struct sandbox_options options = {.mode = SANDBOX_DISABLED, .access = &nothing};
+    struct err err;
+    struct launch launch = {.sandbox = sandbox_new(&options, &err)};
+
+    if (!launch.sandbox)
+        fail_msg("%s", err.msg);
+    launch.channel = channel_to(orders);
+    launch.facts = guard_channel_fd(launch.channel);
+    return launch;
+}
+
+static struct launch_fact next_of(struct launch *launch)
+{
+    struct pollfd fd = {.fd = launch->facts, .events = POLLIN};
+    struct launch_fact fact;
+
+    assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
+    assert_true(launch_read_fact(launch, &fact));
+    return fact;
+}
+
+static void end(struct launch *launch)
+{
+    guard_channel_free(launch->channel);
+    sandbox_free(launch->sandbox);
+}
+
+static int count_open(void)
+{
+    int count = 0;
+
+    for (int fd = 0; fd < 256; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+/* With the descriptors of its caller, which are closed when nobody takes them. */
+static void test_an_exec_outside(void **state)
+{
+    struct launch launch = launch_with("ood+");
+    struct launch_fact fact = next_of(&launch);
+    int fds[3], left[3];
+    int open_before;
+
+    assert_int_equal(fact.kind, FACT_OUTSIDE);
+    assert_int_equal(fact.operation, FACT_EXECUTE);
+    assert_int_equal(fact.id, 7);
+    assert_int_equal(fact.parent, 6);
+    assert_true(fact.is_truncated);
+    assert_string_equal(fact.path, "/bin/sh");
+    assert_string_equal(fact.cwd, "/work");
+    assert_null(fact.other_path);
+    assert_string_equal(fact.argv[0], "sh");
+    assert_string_equal(fact.argv[1], "");
+    assert_string_equal(fact.argv[2], "-c");
+    assert_null(fact.argv[3]);
+    launch_take_stdio(&launch, fds);
+    assert_int_equal(fds[1], -1);
+    assert_int_equal(write(fds[2], "x", 1), 1);
+    launch_take_stdio(&launch, left);
+    assert_int_equal(left[0], -1);
+    close(fds[0]);
+    close(fds[2]);
+    open_before = count_open();
+    next_of(&launch);
+    assert_int_equal(count_open(), open_before + 2);
+    fact = next_of(&launch); /* nobody has taken those of the second */
+    assert_int_equal(count_open(), open_before);
+    assert_int_equal(fact.kind, FACT_DENIED);
+    assert_null(fact.argv);
+    assert_string_equal(fact.other_path, "/b");
+    end(&launch);
+}
+
+static void test_orders(void **state)
+{
+    struct launch launch = launch_with("rrr");
+    char expected[64];
+
+    launch_answer(&launch, 5, LAUNCH_OUTSIDE);
+    launch_answer(&launch, 6, LAUNCH_NO);
+    launch_answer_exit(&launch, 5, SIGTERM);
+    snprintf(expected, sizeof expected, "%d 5 %d 0", GUARD_ORDER_ANSWER, GUARD_OUTSIDE);
+    assert_string_equal(next_of(&launch).path, expected);
+    snprintf(expected, sizeof expected, "%d 6 %d 0", GUARD_ORDER_ANSWER, GUARD_NO);
+    assert_string_equal(next_of(&launch).path, expected);
+    snprintf(expected, sizeof expected, "%d 5 0 %d", GUARD_ORDER_EXIT, SIGTERM);
+    assert_string_equal(next_of(&launch).path, expected);
+    end(&launch);
+}
+
 /* No descriptor but its own, no environment, no privilege: not root's either. */
 static void test_it_has_nothing(void **state)
 {
@@ -281,6 +417,8 @@ int main(int argc, char **argv)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_facts),
+        TEST(test_an_exec_outside),
+        TEST(test_orders),
         TEST(test_it_has_nothing),
         TEST(test_the_end_of_a_command),
         TEST(test_one_for_all),
