@@ -540,6 +540,30 @@ static int link_source(const struct request *request, int flags, struct place *r
                : fd;
 }
 
+/* What is linked and where to lie in two roots. `source`, under its name, is not what is mounted there. */
+static int link_between_roots(const struct request *request, const struct place *from, int source,
+                              const struct place *to)
+{
+    AUTO_CLOSE int from_dir = from->dir < 0 ? -1 : place_open_on_host(request->command, from);
+    AUTO_CLOSE int to_dir = place_open_on_host(request->command, to);
+    AUTO_CLOSE int fd = -1;
+    struct identity wanted, found;
+    char link[32];
+    struct stat st;
+
+    if (from_dir >= 0 && to_dir >= 0)
+        fd = openat(from_dir, from->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) || !identify(fd, &found) || !identify(source, &wanted) ||
+        !is_same_file(&found, &wanted) || wanted.mount != from->identity.mount) {
+        errno = EXDEV;
+        return -1;
+    }
+    if (S_ISLNK(st.st_mode))
+        return linkat(from_dir, from->name, to_dir, to->name, 0);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, link, to_dir, to->name, AT_SYMLINK_FOLLOW);
+}
+
 static struct answer perform_link(const struct request *request)
 {
     const struct call *call = request->call;
@@ -548,6 +572,7 @@ static struct answer perform_link(const struct request *request)
     AUTO_PLACE struct place place = NO_PLACE;
     struct answer answer;
     AUTO_CLOSE int source = link_source(request, flags, &from, &answer);
+    int status;
     char link[32];
     struct stat st;
 
@@ -559,8 +584,12 @@ static struct answer perform_link(const struct request *request)
         return answer;
     snprintf(link, sizeof link, "/proc/self/fd/%d", source);
     if (fstat(source, &st) == 0 && S_ISLNK(st.st_mode)) /* it cannot be linked by descriptor */
-        return result(linkat(from.dir, from.name, place.dir, place.name, 0));
-    return result(linkat(AT_FDCWD, link, place.dir, place.name, AT_SYMLINK_FOLLOW));
+        status = linkat(from.dir, from.name, place.dir, place.name, 0);
+    else
+        status = linkat(AT_FDCWD, link, place.dir, place.name, AT_SYMLINK_FOLLOW);
+    if (status < 0 && errno == EXDEV)
+        status = link_between_roots(request, &from, source, &place);
+    return result(status);
 }
 
 /* Something of the sandbox is mounted on the name: what is read-only, hidden or a root. The kernel keeps
@@ -606,6 +635,20 @@ static bool is_searchable(const struct place *place)
     return faccessat(place->dir, ".", X_OK, 0) == 0;
 }
 
+/* Nothing is mounted on either name. */
+static int rename_between_roots(const struct request *request, const struct place *from,
+                                const struct place *to, unsigned flags)
+{
+    AUTO_CLOSE int from_dir = place_open_on_host(request->command, from);
+    AUTO_CLOSE int to_dir = place_open_on_host(request->command, to);
+
+    if (from_dir < 0 || to_dir < 0) {
+        errno = EXDEV;
+        return -1;
+    }
+    return (int)syscall(SYS_renameat2, from_dir, from->name, to_dir, to->name, flags);
+}
+
 static struct answer perform_rename(const struct request *request)
 {
     const struct call *call = request->call;
@@ -613,6 +656,7 @@ static struct answer perform_rename(const struct request *request)
     AUTO_PLACE struct place from = NO_PLACE;
     AUTO_PLACE struct place to = NO_PLACE;
     struct answer answer;
+    int status;
 
     if ((flags & ~(K_RENAME_NOREPLACE | K_RENAME_EXCHANGE | K_RENAME_WHITEOUT)) ||
         ((flags & K_RENAME_EXCHANGE) && flags != K_RENAME_EXCHANGE))
@@ -627,7 +671,10 @@ static struct answer perform_rename(const struct request *request)
         !may_name(request, &to, &answer) ||
         ((flags & K_RENAME_EXCHANGE) && !may_name(request, &from, &answer)))
         return answer;
-    return result((int)syscall(SYS_renameat2, from.dir, from.name, to.dir, to.name, flags));
+    status = (int)syscall(SYS_renameat2, from.dir, from.name, to.dir, to.name, flags);
+    if (status < 0 && errno == EXDEV)
+        status = rename_between_roots(request, &from, &to, flags);
+    return result(status);
 }
 
 struct answer perform(const struct request *request)

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -343,6 +344,26 @@ void place_path(const struct place *place, char ret[PATH_MAX])
     ret[end] = '/';
     memcpy(ret + end + 1, place->name, len);
     ret[end + 1 + len] = '\0';
+}
+
+int place_open_on_host(const struct command *command, const struct place *place)
+{
+    const uint32_t flags = command->map.header->flags & (GUARD_MAP_OWN_MOUNTS | GUARD_MAP_NESTED);
+    const struct sys_open_how how = {
+        .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+        .resolve = SYS_RESOLVE_NO_SYMLINKS,
+    };
+    AUTO_CLOSE int fd = -1;
+    char path[PATH_MAX];
+    struct identity found;
+    struct statvfs fs;
+
+    if (!place->is_guarded || flags != GUARD_MAP_OWN_MOUNTS || fstatvfs(place->dir, &fs) ||
+        (fs.f_flag & ST_RDONLY) || !path_of(place->dir, path))
+        return -1;
+    fd = sys_openat2(AT_FDCWD, path, &how);
+    return fd >= 0 && identify(fd, &found) && is_same_file(&found, &place->identity) ? TAKE_FD(fd)
+                                                                                     : -1;
 }
 
 int place_descriptor(const struct request *request, const char *text)

@@ -34,6 +34,11 @@ void place_done(struct place *place);
  * "" when the directory has none any more. */
 void place_path(const struct place *place, char ret[PATH_MAX]);
 
+/* The directory of a place that the command may write to, by a mount of the host's: between the mounts of two
+ * roots the kernel neither renames nor links. -1 when it is another one there, or none. Whoever uses it
+ * sees to it that nothing of the sandbox is mounted on the name. */
+int place_open_on_host(const struct command *command, const struct place *place);
+
 /* What is open as `fd`; false when it cannot be said. */
 bool identify(int fd, struct identity *ret);
 

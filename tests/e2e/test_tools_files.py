@@ -178,6 +178,39 @@ def test_copies_as_outside(place, how):
         LAID_OUT + COPIES[how] + SHOWN.format("to", "to"))
 
 
+BETWEEN_ROOTS = """
+import os
+dirs = ["in", ".", "in/deep", os.environ["TMPDIR"]]
+for a in dirs:
+    for b in dirs:
+        if a != b:
+            for name in "new", "old", "linked", "dir", "soft":
+                os.path.lexists(f"{b}/{name}") and os.rename(f"{b}/{name}", f"{b}/{name}-before")
+            open(f"{a}/new", "w").write("new"); open(f"{b}/old", "w").write("old")
+            os.link(f"{a}/new", f"{b}/linked")
+            os.rename(f"{a}/new", f"{b}/old")
+            os.makedirs(f"{a}/dir/below"); os.rename(f"{a}/dir", f"{b}/dir")
+            os.symlink("text", f"{a}/soft"); os.link(f"{a}/soft", f"{b}/soft", follow_symlinks=False)
+            os.unlink(f"{a}/soft")
+            for path in f"{b}/old", f"{b}/linked":
+                print(a, b, open(path).read(), os.stat(path).st_nlink)
+            for name in "dir", "soft", "linked", "old":
+                os.rename(f"{b}/{name}", f"{b}/{name}-{dirs.index(a)}-{dirs.index(b)}")
+for a, b in ("in", "in/deep/x"), (".", "in/x"), ("in", "in/deep"):
+    try:
+        os.rename(a, b)
+    except OSError as error:
+        print(a, b, error.errno in (16, 18, 22, 39))
+"""
+
+
+def test_renames_and_links_between_roots(place):
+    """A root in another one, or beside it, is a mount of its own: the kernel alone would say EXDEV."""
+    (place.ws / "in/deep").mkdir(parents=True)
+    roots = ["--writable", place.ws, "--writable", place.ws / "in"]
+    Sides(place).is_alike(f"{PYTHON} -c '{BETWEEN_ROOTS}'", *roots)
+
+
 @where("rsync")
 @pytest.mark.parametrize("how", ["-a", "-aH --delete", "-aHS --inplace", "-a --link-dest=$PWD/from",
                                  "-ac --remove-source-files", "-rlt --chmod=D700,F600 --partial-dir=.part"])

@@ -270,3 +270,48 @@ def see_the_guard(stage):
     stage.victim()
     said = stage.shell("cat /proc/[0-9]*/comm").out.splitlines()
     return ("cordon-guard" if stage.inside else "attacks") in said
+
+
+# -- from one root to another, which is done on the host's own mount
+
+def between_roots(name, script, victim, *options):
+    def play(stage):
+        (stage.ws / "in").mkdir()
+        file = stage.file(victim)
+        flags = ["--writable", stage.ws / "in", *(str(word).format(ws=stage.ws) for word in options)]
+        stage.shell(f'cd "$1"; {script}; echo owned >> taken', stage.ws, cordon=flags)
+        return stage.is_changed(file)
+    play.__name__ = f"between_roots_{name}"
+    attack(on_guard=True)(play)
+
+
+EXCHANGE = 'python3 -c "import ctypes; ctypes.CDLL(None).renameat2(-100, b\\"{}\\", -100, b\\"{}\\", 2)"'
+
+for how, what in (("link", "ln {} taken"), ("move", "mv {} taken"), ("move_from_python", 'python3 -c "import os; os.rename(\\"{}\\", \\"{}\\")"'),
+                  ("exchange", "echo x > taken; " + EXCHANGE)):
+    between_roots(f"{how}_a_protected_file", what.format("in/.git", "taken"), "ws/in/.git")
+    between_roots(f"{how}_below_a_protected_folder", what.format("in/.codex/file", "taken"), "ws/in/.codex/file")
+    between_roots(f"{how}_a_read_only_file", what.format("in/kept", "taken"), "ws/in/kept", "--readable", "{ws}/in/kept")
+    between_roots(f"{how}_of_a_read_only_folder", what.format("in/kept/file", "taken"), "ws/in/kept/file",
+                  "--readable", "{ws}/in/kept")
+    between_roots(f"{how}_a_file_outside", what.format("../outside/victim", "taken"), "outside/victim")
+between_roots("link_to_a_protected_file", "mkdir d; ln -s ../in/.git d/l; ln -L d/l taken", "ws/in/.git")
+between_roots("move_a_root_with_what_it_protects", "mv in other; ln -s other/.git taken", "ws/in/.git")
+between_roots("move_over_a_protected_file", "echo owned > new; mv -f new in/.git", "ws/in/.git")
+between_roots("link_into_a_protected_folder", "echo owned > new; ln -f new in/.codex/file", "ws/in/.codex/file")
+
+
+def makes_between_roots(name, script):
+    def play(stage):
+        (stage.ws / "in").mkdir()
+        stage.shell(f'cd "$1"; mkdir dir in/dir; echo x > file; echo x > in/file; {script}', stage.ws,
+                    cordon=["--writable", stage.ws / "in"])
+        return is_there(stage) or is_there(stage, "in/.git")
+    play.__name__ = f"between_roots_{name}"
+    attack(on_guard=True)(play)
+
+
+makes_between_roots("move_to_a_protected_name", "mv in/file .git")
+makes_between_roots("move_to_a_protected_name_of_the_inner_root", "mv dir in/.git")
+makes_between_roots("link_to_a_protected_name", "ln file in/.git")
+makes_between_roots("move_as_part_of_a_folder", "mkdir -p up/in/.git; rmdir in/dir; rm in/file; rmdir in; mv up/in .")

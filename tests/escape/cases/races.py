@@ -137,6 +137,35 @@ for each in ("renameat2", "linkat", "linkat-descriptor"):
             source_race(each, kind)
 
 
+def source_race_between_roots(call, name):
+    """What it would be taken to is another root, which the guard alone can do."""
+    def play(stage):
+        scene(stage)
+        victim = stage.file(f"ws/in/{name}")
+        race(stage, "race-source", call, stage.ws / "in/source", victim, stage.ws / "taken",
+             cordon=["--writable", stage.ws / "in"])
+        taken = stage.ws / "taken"
+        return taken.exists() and "original" in taken.read_text()
+    register(play, f"take_{name.replace('.', '').replace('/', '_')}_to_another_root_by_{call}")
+
+
+for each in ("renameat2", "linkat", "linkat-descriptor"):
+    for kind in (".git", ".codex/config.toml"):
+        source_race_between_roots(each, kind)
+
+
+@attack(on_guard=True)
+def swap_the_folder_of_what_is_taken_to_another_root(stage):
+    """Its folder takes turns with a link to a protected one."""
+    victim = stage.file("ws/in/.codex/source")
+    (stage.ws / "in/folder").mkdir()
+    (stage.ws / "in/link").symlink_to(".codex")
+    scene(stage)
+    race(stage, "race-swap", "renameat2", stage.ws / "sub/source", stage.ws / "in/folder", stage.ws / "in/link",
+         "config.toml", stage.ws / "in/.codex/config.toml", cordon=["--writable", stage.ws / "in"])
+    return os.listdir(victim.parent) != ["source"]
+
+
 # -- files that are there
 
 O_WRONLY, O_RDWR, O_CREAT, O_TRUNC = 1, 2, 0o100, 0o1000
