@@ -17,7 +17,8 @@ static const struct call calls[] = {
     {SYS_linkat, CALL_LINK, 0, 1, 2, 3, 4, NO, 0},
     {SYS_symlinkat, CALL_SYMLINK, NO, 0, 1, 2, NO, NO, 0},
     {SYS_mknodat, CALL_MKNOD, 0, 1, NO, NO, NO, 2, 0},
-    {SYS_fchmodat, CALL_CHANGE, 0, 1, NO, NO, NO, NO, 0},
+    {SYS_fchmodat, CALL_CHANGE, 0, 1, NO, NO, NO, 2, 0},
+    {SYS_fchmod, CALL_CHANGE, 0, NO, NO, NO, NO, 1, 0},
     {SYS_fchownat, CALL_CHANGE, 0, 1, NO, NO, 4, NO, 0},
     {SYS_utimensat, CALL_CHANGE, 0, 1, NO, NO, 3, NO, 0},
     {SYS_truncate, CALL_CHANGE, NO, 0, NO, NO, NO, NO, 0},
@@ -26,8 +27,8 @@ static const struct call calls[] = {
     {SYS_removexattr, CALL_CHANGE, NO, 0, NO, NO, NO, NO, 0},
     {SYS_lremovexattr, CALL_CHANGE, NO, 0, NO, NO, NO, NO, AT_SYMLINK_NOFOLLOW},
     {SYS_faccessat, CALL_ACCESS, 0, 1, NO, NO, NO, 2, 0},
-    {439, CALL_ACCESS, 0, 1, NO, NO, 3, 2, 0},  /* faccessat2 */
-    {452, CALL_CHANGE, 0, 1, NO, NO, 3, NO, 0}, /* fchmodat2 */
+    {439, CALL_ACCESS, 0, 1, NO, NO, 3, 2, 0}, /* faccessat2 */
+    {452, CALL_CHANGE, 0, 1, NO, NO, 3, 2, 0}, /* fchmodat2 */
     {SYS_umask, CALL_UMASK, NO, NO, NO, NO, NO, 0, 0},
     {SYS_socket, CALL_SOCKET, NO, NO, NO, NO, NO, NO, 0},
     {SYS_connect, CALL_CONNECT, 0, 1, NO, NO, NO, NO, 0},
@@ -42,7 +43,7 @@ static const struct call calls[] = {
     {SYS_link, CALL_LINK, NO, 0, NO, 1, NO, NO, 0},
     {SYS_symlink, CALL_SYMLINK, NO, 0, NO, 1, NO, NO, 0},
     {SYS_mknod, CALL_MKNOD, NO, 0, NO, NO, NO, 1, 0},
-    {SYS_chmod, CALL_CHANGE, NO, 0, NO, NO, NO, NO, 0},
+    {SYS_chmod, CALL_CHANGE, NO, 0, NO, NO, NO, 1, 0},
     {SYS_chown, CALL_CHANGE, NO, 0, NO, NO, NO, NO, 0},
     {SYS_lchown, CALL_CHANGE, NO, 0, NO, NO, NO, NO, AT_SYMLINK_NOFOLLOW},
     {SYS_utime, CALL_CHANGE, NO, 0, NO, NO, NO, NO, 0},

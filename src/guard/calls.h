@@ -19,7 +19,7 @@ enum call_kind {
 enum { CALL_NONE = -1 };
 
 /* Numbers of arguments, CALL_NONE for those that the call has not. Without a directory argument a
- * path is relative to the working directory. A symlink has its text as `path` and the new name as
+ * path is relative to the working directory; without a path, what it is about is open as `dir`. A symlink has its text as `path` and the new name as
  * `new_path`. */
 struct call {
     int nr;

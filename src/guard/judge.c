@@ -127,7 +127,8 @@ static bool look(const struct request *request, int dir, int argument, bool foll
     place_text text;
     bool seems_writable;
 
-    if (remote_text(request->thread, request_argument(request, argument), text, sizeof text) <= 0)
+    if (argument < 0 ||
+        remote_text(request->thread, request_argument(request, argument), text, sizeof text) <= 0)
         return false;
     seems_writable = whole_text(request, request_dir(request, dir), text, ret->path);
     if (seems_writable && is_ours(ret->path))

@@ -12,6 +12,7 @@
 #include "guard/facts.h"
 #include "guard/folder.h"
 #include "guard/judge.h"
+#include "guard/mode.h"
 #include "guard/perform.h"
 #include "guard/socket.h"
 
@@ -185,13 +186,15 @@ static struct answer handle(const struct request *request)
 
     switch (request->call->kind) {
     case CALL_UMASK:
-        perform_umask(request);
+        mode_note_mask(request);
         break;
     case CALL_SOCKET:
     case CALL_CONNECT:
     case CALL_BIND:
         return socket_call(request);
     case CALL_CHANGE:
+        answer = mode_change(request);
+        break;
     case CALL_ACCESS:
         break;
     case CALL_OPEN:

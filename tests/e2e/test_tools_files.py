@@ -142,7 +142,7 @@ def test_many_make_the_same_directories(place):
 LAID_OUT = """
 mkdir -p from/deep/er from/empty; for i in $(seq 60); do echo $i > from/deep/f$i; done
 ln from/deep/f1 from/hard; ln -s deep/f2 from/link; ln -s missing from/dangling; mkfifo from/pipe
-chmod 755 from/deep/f3; chmod 640 from/deep/f4; chmod 1777 from/empty
+chmod 755 from/deep/f3; chmod 640 from/deep/f4; chmod 1777 from/empty; chmod 2775 from/deep/er
 touch -d 2001-02-03T04:05:06 from/deep/f5; touch -h -d 2001-02-03T04:05:06 from/link
 truncate -s 1M from/sparse; echo end >> from/sparse; printf x > "from/a name  with spaces"
 printf x > from/$(printf '\\303\\244'); printf x > from/-dash

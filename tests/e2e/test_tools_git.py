@@ -165,6 +165,9 @@ DAYS = {
              "deep/er/link; chmod +x moved; git add -A; git commit -m files; git ls-files -s; git clean "
              "-fdx; echo ignored > .gitignore; git check-ignore ignored; git grep -n d; git sparse-checkout "
              "set deep; ls; git sparse-checkout disable; git update-index --chmod=-x moved; git diff --raw",
+    "shared": "git init -q --shared=group shared; git init -q --bare --shared=all all.git; cd work; git push -q "
+              "../all.git main; git config core.sharedRepository group; echo s > s; git add s; git commit -qm s; "
+              "git -C ../shared fetch -q ../work; umask 077; git clone -q -c core.sharedRepository=0660 . ../third",
     "notes": "cd work; git notes add -m note; git log -1 --format=%N; git replace --graft HEAD HEAD~2; "
              "git log --format=%s; git replace -d $(git replace); git symbolic-ref HEAD; git update-ref "
              "refs/x/y HEAD; git for-each-ref; git update-ref -d refs/x/y; git hash-object -w a; git "

@@ -34,13 +34,17 @@ enum seccomp_verdict {
     CHECK_SOCKET,
     CHECK_SOCKETPAIR,
     CHECK_PRLIMIT,
-    CHECK_MODE_1, /* the mode is argument 1 */
+    CHECK_MODE_1, /* the mode of a new file is argument 1 */
     CHECK_MODE_2,
+    CHECK_CHMOD_1, /* the mode of what is there */
+    CHECK_CHMOD_2,
     CHECK_OPEN,   /* flags 1, mode 2 */
     CHECK_OPENAT, /* flags 2, mode 3 */
     ASK,
     CHECK_MODE_1_ASK, /* and ask when it passes */
     CHECK_MODE_2_ASK,
+    CHECK_CHMOD_1_ASK,
+    CHECK_CHMOD_2_ASK,
     CHECK_WISH_1, /* access: ask when the mode, argument 1, has W_OK */
     CHECK_WISH_2,
     CHECK_TIMES, /* ask when there is a path in argument 1 */
@@ -121,49 +125,49 @@ static const struct seccomp_call seccomp_calls[] = {
     {{85, -1}, CHECK_MODE_1, ALWAYS},  /* creat */
     {{133, -1}, CHECK_MODE_1, ALWAYS}, /* mknod */
     {{257, 56}, CHECK_OPENAT, ALWAYS},
-    {{259, 33}, CHECK_MODE_2, ALWAYS},           /* mknodat */
-    {{437, 437}, MISSING, ALWAYS},               /* openat2: its mode is behind a pointer */
-    {{29, 194}, DENY, NO_IPC_NAMESPACE},         /* shmget */
-    {{30, 196}, DENY, NO_IPC_NAMESPACE},         /* shmat */
-    {{31, 195}, DENY, NO_IPC_NAMESPACE},         /* shmctl */
-    {{64, 190}, DENY, NO_IPC_NAMESPACE},         /* semget */
-    {{65, 193}, DENY, NO_IPC_NAMESPACE},         /* semop */
-    {{66, 191}, DENY, NO_IPC_NAMESPACE},         /* semctl */
-    {{68, 186}, DENY, NO_IPC_NAMESPACE},         /* msgget */
-    {{69, 189}, DENY, NO_IPC_NAMESPACE},         /* msgsnd */
-    {{70, 188}, DENY, NO_IPC_NAMESPACE},         /* msgrcv */
-    {{71, 187}, DENY, NO_IPC_NAMESPACE},         /* msgctl */
-    {{220, 192}, DENY, NO_IPC_NAMESPACE},        /* semtimedop */
-    {{240, 180}, DENY, NO_IPC_NAMESPACE},        /* mq_open */
-    {{241, 181}, DENY, NO_IPC_NAMESPACE},        /* mq_unlink */
-    {{90, -1}, DENY, NO_MOUNT_NAMESPACE},        /* chmod */
-    {{90, -1}, CHECK_MODE_1, MOUNT_NAMESPACE},   /* chmod */
-    {{91, 52}, DENY, NO_MOUNT_NAMESPACE},        /* fchmod */
-    {{91, 52}, CHECK_MODE_1, MOUNT_NAMESPACE},   /* fchmod */
-    {{92, -1}, DENY, NO_MOUNT_NAMESPACE},        /* chown */
-    {{93, 55}, DENY, NO_MOUNT_NAMESPACE},        /* fchown */
-    {{94, -1}, DENY, NO_MOUNT_NAMESPACE},        /* lchown */
-    {{132, -1}, DENY, NO_MOUNT_NAMESPACE},       /* utime */
-    {{188, 5}, DENY, NO_MOUNT_NAMESPACE},        /* setxattr */
-    {{189, 6}, DENY, NO_MOUNT_NAMESPACE},        /* lsetxattr */
-    {{190, 7}, DENY, NO_MOUNT_NAMESPACE},        /* fsetxattr */
-    {{197, 14}, DENY, NO_MOUNT_NAMESPACE},       /* removexattr */
-    {{198, 15}, DENY, NO_MOUNT_NAMESPACE},       /* lremovexattr */
-    {{199, 16}, DENY, NO_MOUNT_NAMESPACE},       /* fremovexattr */
-    {{235, -1}, DENY, NO_MOUNT_NAMESPACE},       /* utimes */
-    {{260, 54}, DENY, NO_MOUNT_NAMESPACE},       /* fchownat */
-    {{261, -1}, DENY, NO_MOUNT_NAMESPACE},       /* futimesat */
-    {{268, 53}, DENY, NO_MOUNT_NAMESPACE},       /* fchmodat */
-    {{268, 53}, CHECK_MODE_2, MOUNT_NAMESPACE},  /* fchmodat */
-    {{280, 88}, DENY, NO_MOUNT_NAMESPACE},       /* utimensat */
-    {{452, 452}, DENY, NO_MOUNT_NAMESPACE},      /* fchmodat2 */
-    {{452, 452}, CHECK_MODE_2, MOUNT_NAMESPACE}, /* fchmodat2 */
-    {{463, 463}, DENY, NO_MOUNT_NAMESPACE},      /* setxattrat */
-    {{466, 466}, DENY, NO_MOUNT_NAMESPACE},      /* removexattrat */
-    {{469, 469}, DENY, NO_MOUNT_NAMESPACE},      /* file_setattr */
-    {{442, 442}, DENY, NO_NESTING},              /* mount_setattr */
-    {{443, 443}, DENY, ALWAYS},                  /* quotactl_fd */
-    {{467, 467}, DENY, NO_NESTING},              /* open_tree_attr */
+    {{259, 33}, CHECK_MODE_2, ALWAYS},            /* mknodat */
+    {{437, 437}, MISSING, ALWAYS},                /* openat2: its mode is behind a pointer */
+    {{29, 194}, DENY, NO_IPC_NAMESPACE},          /* shmget */
+    {{30, 196}, DENY, NO_IPC_NAMESPACE},          /* shmat */
+    {{31, 195}, DENY, NO_IPC_NAMESPACE},          /* shmctl */
+    {{64, 190}, DENY, NO_IPC_NAMESPACE},          /* semget */
+    {{65, 193}, DENY, NO_IPC_NAMESPACE},          /* semop */
+    {{66, 191}, DENY, NO_IPC_NAMESPACE},          /* semctl */
+    {{68, 186}, DENY, NO_IPC_NAMESPACE},          /* msgget */
+    {{69, 189}, DENY, NO_IPC_NAMESPACE},          /* msgsnd */
+    {{70, 188}, DENY, NO_IPC_NAMESPACE},          /* msgrcv */
+    {{71, 187}, DENY, NO_IPC_NAMESPACE},          /* msgctl */
+    {{220, 192}, DENY, NO_IPC_NAMESPACE},         /* semtimedop */
+    {{240, 180}, DENY, NO_IPC_NAMESPACE},         /* mq_open */
+    {{241, 181}, DENY, NO_IPC_NAMESPACE},         /* mq_unlink */
+    {{90, -1}, DENY, NO_MOUNT_NAMESPACE},         /* chmod */
+    {{90, -1}, CHECK_CHMOD_1, MOUNT_NAMESPACE},   /* chmod */
+    {{91, 52}, DENY, NO_MOUNT_NAMESPACE},         /* fchmod */
+    {{91, 52}, CHECK_CHMOD_1, MOUNT_NAMESPACE},   /* fchmod */
+    {{92, -1}, DENY, NO_MOUNT_NAMESPACE},         /* chown */
+    {{93, 55}, DENY, NO_MOUNT_NAMESPACE},         /* fchown */
+    {{94, -1}, DENY, NO_MOUNT_NAMESPACE},         /* lchown */
+    {{132, -1}, DENY, NO_MOUNT_NAMESPACE},        /* utime */
+    {{188, 5}, DENY, NO_MOUNT_NAMESPACE},         /* setxattr */
+    {{189, 6}, DENY, NO_MOUNT_NAMESPACE},         /* lsetxattr */
+    {{190, 7}, DENY, NO_MOUNT_NAMESPACE},         /* fsetxattr */
+    {{197, 14}, DENY, NO_MOUNT_NAMESPACE},        /* removexattr */
+    {{198, 15}, DENY, NO_MOUNT_NAMESPACE},        /* lremovexattr */
+    {{199, 16}, DENY, NO_MOUNT_NAMESPACE},        /* fremovexattr */
+    {{235, -1}, DENY, NO_MOUNT_NAMESPACE},        /* utimes */
+    {{260, 54}, DENY, NO_MOUNT_NAMESPACE},        /* fchownat */
+    {{261, -1}, DENY, NO_MOUNT_NAMESPACE},        /* futimesat */
+    {{268, 53}, DENY, NO_MOUNT_NAMESPACE},        /* fchmodat */
+    {{268, 53}, CHECK_CHMOD_2, MOUNT_NAMESPACE},  /* fchmodat */
+    {{280, 88}, DENY, NO_MOUNT_NAMESPACE},        /* utimensat */
+    {{452, 452}, DENY, NO_MOUNT_NAMESPACE},       /* fchmodat2 */
+    {{452, 452}, CHECK_CHMOD_2, MOUNT_NAMESPACE}, /* fchmodat2 */
+    {{463, 463}, DENY, NO_MOUNT_NAMESPACE},       /* setxattrat */
+    {{466, 466}, DENY, NO_MOUNT_NAMESPACE},       /* removexattrat */
+    {{469, 469}, DENY, NO_MOUNT_NAMESPACE},       /* file_setattr */
+    {{442, 442}, DENY, NO_NESTING},               /* mount_setattr */
+    {{443, 443}, DENY, ALWAYS},                   /* quotactl_fd */
+    {{467, 467}, DENY, NO_NESTING},               /* open_tree_attr */
 };
 
 enum { SECCOMP_CALLS = sizeof seccomp_calls / sizeof *seccomp_calls };
@@ -203,7 +207,7 @@ static const struct seccomp_asked {
     {{84, -1}, ASK, WHEN_FACTS},                        /* rmdir */
     {{87, -1}, ASK, WHEN_FACTS},                        /* unlink */
     {{263, 35}, ASK, WHEN_FACTS},                       /* unlinkat */
-    {{90, -1}, CHECK_MODE_1_ASK, WHEN_FACTS},           /* chmod */
+    {{90, -1}, CHECK_CHMOD_1_ASK, WHEN_FACTS},          /* chmod */
     {{92, -1}, ASK, WHEN_FACTS},                        /* chown */
     {{94, -1}, ASK, WHEN_FACTS},                        /* lchown */
     {{132, -1}, ASK, WHEN_FACTS},                       /* utime */
@@ -214,9 +218,9 @@ static const struct seccomp_asked {
     {{235, -1}, ASK, WHEN_FACTS},                       /* utimes */
     {{260, 54}, ASK, WHEN_FACTS},                       /* fchownat */
     {{261, -1}, CHECK_TIMES, WHEN_FACTS},               /* futimesat */
-    {{268, 53}, CHECK_MODE_2_ASK, WHEN_FACTS},          /* fchmodat */
+    {{268, 53}, CHECK_CHMOD_2_ASK, WHEN_FACTS},         /* fchmodat */
     {{280, 88}, CHECK_TIMES, WHEN_FACTS},               /* utimensat */
-    {{452, 452}, CHECK_MODE_2_ASK, WHEN_FACTS},         /* fchmodat2 */
+    {{452, 452}, CHECK_CHMOD_2_ASK, WHEN_FACTS},        /* fchmodat2 */
     {{42, 203}, ASK, WHEN_SOCKETS},                     /* connect */
     {{49, 200}, ASK, WHEN_SOCKETS_OR_PATHS},            /* bind */
 };
@@ -383,6 +387,25 @@ static void emit_bits_check(struct program *program, enum seccomp_verdict verdic
     test = emit(program, BPF_JSET, bits.bits);
     jump_to(program, test, true, bits.if_set);
     jump_to(program, test, false, bits.if_clear);
+}
+
+/* A set-id file, left in a directory that others can reach, gives this user's rights to those who run it
+ * outside. Set-group-id directories are of use, so only root's files are refused, and the guard tells
+ * which these are. */
+static void emit_chmod_check(struct program *program, enum seccomp_verdict verdict, uint32_t mode,
+                             const struct seccomp_spec *spec)
+{
+    const bool asks = spec->asks_names || spec->asks_facts;
+
+    if (!is_used(program, verdict))
+        return;
+    place(program, verdict);
+    emit(program, BPF_LOAD, mode);
+    emit_branch(program, BPF_JSET, S_ISUID_BIT, DENY);
+    if (spec->is_root)
+        emit_branch(program, BPF_JSET, S_ISGID_BIT, asks ? ASK : DENY);
+    emit(program, BPF_RET,
+         verdict == CHECK_CHMOD_1_ASK || verdict == CHECK_CHMOD_2_ASK ? RET_USER_NOTIF : RET_ALLOW);
 }
 
 /* The mode comes behind the flags, and counts only when a file is made. */
@@ -583,8 +606,6 @@ size_t seccomp_compile(const struct seccomp_spec *spec, struct plan_filter ret[S
                 {MISSING, RET_ERRNO | ENOSYS},
                 {KILL, RET_KILL_PROCESS},
                 {ASK, RET_USER_NOTIF}};
-    /* A set-id file, left in a directory that others can reach, gives this user's rights to those
-     * who run it outside. Set-group-id directories are of use, so only root's are refused. */
     const uint32_t set_id = spec->is_root ? S_ISUID_BIT | S_ISGID_BIT : S_ISUID_BIT;
     const struct {
         enum seccomp_verdict verdict;
@@ -611,6 +632,10 @@ size_t seccomp_compile(const struct seccomp_spec *spec, struct plan_filter ret[S
     emit_open_check(&program, CHECK_OPENAT, DATA_ARG2, spec, set_id);
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
         emit_bits_check(&program, checks[i].verdict, checks[i].bits);
+    emit_chmod_check(&program, CHECK_CHMOD_1, DATA_ARG1, spec);
+    emit_chmod_check(&program, CHECK_CHMOD_2, DATA_ARG2, spec);
+    emit_chmod_check(&program, CHECK_CHMOD_1_ASK, DATA_ARG1, spec);
+    emit_chmod_check(&program, CHECK_CHMOD_2_ASK, DATA_ARG2, spec);
     emit_times_check(&program);
     emit_ioctl_check(&program, spec);
     emit_pair_check(&program, spec);

@@ -272,6 +272,63 @@ def see_the_guard(stage):
     return ("cordon-guard" if stage.inside else "attacks") in said
 
 
+# -- set-group-id: on directories, which the guard changes, but on no file of root's
+
+FLIP = """
+import ctypes, mmap, os, stat, sys
+libc = ctypes.CDLL(None)
+memory = mmap.mmap(-1, 4096)
+text = ctypes.c_char.from_buffer(memory)
+paths = [b"folder\\0", b"file\\0\\0\\0"]
+memory[:7] = paths[0]
+os.symlink("folder", "a"); os.symlink("file", "b")
+parent = os.getpid()
+if (child := os.fork()) == 0:
+    while os.getppid() == parent:
+        for path in paths:
+            memory[:7] = path
+            libc.renameat2(-100, b"a", -100, b"b", 2)
+print("@start", flush=True)
+for turn in range(int(sys.argv[1])):
+    libc.chmod(ctypes.byref(text), 0o2755)
+    libc.chmod(b"a", 0o2755)
+    if os.stat("file").st_mode & stat.S_ISGID:
+        break
+os.kill(child, 9)
+"""
+
+
+def set_group_id(name, script):
+    def play(stage):
+        file = stage.file("ws/file")
+        (stage.ws / "folder").mkdir()
+        stage.shell(script)
+        return file.stat().st_mode & stat.S_ISGID
+    play.__name__ = f"set_group_id_{name}"
+    attack(on_guard=True, users=("root",))(play)
+
+
+set_group_id("on_a_file", "chmod 2755 file; chmod g+s file; chmod 02755 ./folder/../file")
+set_group_id("on_a_file_by_a_link", "ln -s file link; chmod 2755 link")
+set_group_id("on_a_file_by_a_descriptor", "/usr/bin/python3 -c 'import os; os.chmod(os.open(\"file\", 2), 0o2755)'")
+set_group_id("on_a_file_by_proc", "/usr/bin/python3 -c 'import os; f = os.open(\"file\", os.O_PATH); "
+             "os.chmod(f\"/proc/self/fd/{f}\", 0o2755)'")
+set_group_id("on_an_empty_path", "/usr/bin/python3 -c 'import ctypes, os; ctypes.CDLL(None).syscall(452, "
+             "os.open(\"file\", os.O_PATH), b\"\", 0o2755, 0x1000)'")
+set_group_id("with_the_upper_half", "/usr/bin/python3 -c 'import ctypes, os; ctypes.CDLL(None).syscall("
+             "ctypes.c_long(268 if os.uname().machine == \"x86_64\" else 53), ctypes.c_long(-100), "
+             "b\"file\", ctypes.c_long(1 << 40 | 0o2755))'")
+
+
+@attack(on_guard=True, users=("root",))
+def set_group_id_while_the_path_changes(stage):
+    """Folder and file take turns, in memory and under one name."""
+    file = stage.file("ws/file")
+    (stage.ws / "folder").mkdir()
+    stage.run("/usr/bin/python3", "-c", FLIP, tries(stage), timeout=max(20, tries(stage) // 500))
+    return file.stat().st_mode & stat.S_ISGID
+
+
 # -- from one root to another, which is done on the host's own mount
 
 def between_roots(name, script, victim, *options):

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LAST = 600, SPECS = 64 };
+enum { LAST = 600, SPECS = 128 };
 
 static const uint32_t native[] = {AUDIT_ARCH_X86_64, AUDIT_ARCH_AARCH64};
 
@@ -25,13 +25,14 @@ static struct seccomp_spec spec_make(unsigned variant)
         .asks_names = variant & 8,
         .asks_facts = variant & 16,
         .asks_sockets = (variant & 32) && (variant & 1),
+        .is_root = variant & 64,
     };
 }
 
 /* With some arguments. */
 static bool is_asked(const struct plan_filter *code, size_t len, int nr)
 {
-    static const uint64_t words[] = {0, 1, 2, 0101, 01000, 020000002, 1ull << 40};
+    static const uint64_t words[] = {0, 1, 2, 0101, 01000, 02000, 020000002, 1ull << 40};
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         struct seccomp_data data = {

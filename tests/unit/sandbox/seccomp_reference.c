@@ -250,6 +250,14 @@ static bool is_allowed_pair(const struct seccomp_spec *spec, uint32_t family, ui
     return spec->sockets == SECCOMP_SOCKETS_UNIX || type == SOCK_STREAM || type == SOCK_SEQPACKET;
 }
 
+/* What is there gets the bit: it may be a directory, which a filter cannot tell. */
+static bool is_asked_set_group_id(const struct seccomp_spec *spec, const struct call *call,
+                                  const uint32_t *args)
+{
+    return spec->is_root && (spec->asks_names || spec->asks_facts) && call->is_attribute &&
+           call->set_id && (args[call->set_id->mode] & 06000) == 02000;
+}
+
 /* A set-user-id file; for root a set-group-id one, too. */
 static bool makes_set_id(const struct seccomp_spec *spec, const struct set_id *call,
                          const uint32_t *args)
@@ -295,6 +303,8 @@ uint32_t reference_verdict(const struct seccomp_spec *spec, const struct seccomp
         return KILLED;
     if (spec->arch == SECCOMP_X86_64 && (uint32_t)data->nr >= REFERENCE_X32_BIT && data->nr != -1)
         return KILLED; /* -1 is what a tracer writes to have a call skipped */
+    if (is_asked_set_group_id(spec, call, args) && spec->has_mount_namespace)
+        return ASKED;
     if (call->is_never || makes_set_id(spec, call->set_id, args))
         return REFUSED;
     if ((call->is_nesting && !spec->allow_nested_namespaces) ||
