@@ -14,25 +14,32 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void send_fact(struct command *command, const struct guard_fact *fact, size_t strings)
+bool facts_send(struct command *command, const struct guard_fact *packet, size_t len)
 {
-    size_t len = offsetof(struct guard_fact, strings) + strings;
-
-    if (send(command->channel, fact, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-        command->facts.dropped++;
+    if (send(command->channel, packet, len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+        return true;
+    command->facts.dropped++;
+    return false;
 }
 
-static void read_program(pid_t thread, char ret[GUARD_COMM])
+static size_t packet_len(size_t strings)
+{
+    return offsetof(struct guard_fact, strings) + strings;
+}
+
+void facts_name(struct guard_fact *packet)
 {
     char path[64];
     AUTO_CLOSE int fd = -1;
     ssize_t len;
 
-    snprintf(path, sizeof path, "/proc/%d/comm", (int)thread);
+    if (*packet->program)
+        return;
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)packet->pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    len = fd < 0 ? 0 : read(fd, ret, GUARD_COMM - 1);
-    len -= len > 0 && ret[len - 1] == '\n';
-    ret[len > 0 ? len : 0] = '\0';
+    len = fd < 0 ? 0 : read(fd, packet->program, GUARD_COMM - 1);
+    len -= len > 0 && packet->program[len - 1] == '\n';
+    packet->program[len > 0 ? len : 0] = '\0';
 }
 
 /* All but the strings. */
@@ -52,7 +59,7 @@ static void send_count(struct command *command, struct fact_count *slot)
     more.entry = slot->entry;
     more.count = slot->untold;
     snprintf(more.strings, PATH_MAX, "%s", slot->path);
-    send_fact(command, &more, strlen(more.strings) + 2);
+    facts_send(command, &more, packet_len(strlen(more.strings) + 2));
     slot->untold = 0;
 }
 
@@ -92,50 +99,69 @@ static void count(struct command *command, const struct guard_fact *fact)
         send_count(command, slot);
 }
 
-void facts_tell(const struct request *request, const struct fact *fact)
+size_t facts_write(const struct request *request, const struct fact *fact, struct guard_fact *ret)
 {
-    struct command *command = request->command;
-    struct facts *facts = &command->facts;
-    struct guard_fact packet;
     char path[PATH_MAX];
     size_t len;
-    uint64_t is_same;
 
-    if (!(command->map.header->flags & GUARD_MAP_FACTS))
-        return;
-    fact_begin(&packet, GUARD_FACT_DENIED);
-    packet.operation = fact->operation;
-    packet.entry = fact->entry;
-    packet.error = fact->error;
-    packet.call = (uint32_t)request->call->nr;
-    packet.pid = request->thread;
-    packet.count = 1;
-    packet.is_socket = fact->is_socket;
+    fact_begin(ret, GUARD_FACT_DENIED);
+    ret->operation = fact->operation;
+    ret->entry = fact->entry;
+    ret->error = fact->error;
+    ret->call = (uint32_t)request->call->nr;
+    ret->pid = request->thread;
+    ret->count = 1;
+    ret->is_socket = fact->is_socket;
     if (fact->place)
         place_path(fact->place, path);
-    len = (size_t)snprintf(packet.strings, PATH_MAX, "%s", fact->place ? path : fact->path) + 1;
+    len = (size_t)snprintf(ret->strings, PATH_MAX, "%s", fact->place ? path : fact->path) + 1;
     if (len > PATH_MAX)
         len = PATH_MAX;
-    packet.strings[len] = '\0';
-    if (fact->other_place) {
-        place_path(fact->other_place, path);
-        snprintf(packet.strings + len, PATH_MAX, "%s", path);
-    }
-    len += strlen(packet.strings + len) + 1;
-    /* who only asked may still do it, which is another fact */
-    is_same =
-        hash_bytes(HASH_START + fact->operation + (request->call->kind == CALL_ACCESS ? 0x100u : 0),
-                   packet.strings, len);
+    snprintf(ret->strings + len, PATH_MAX, "%s", fact->other_path ? fact->other_path : "");
+    return packet_len(len + strlen(ret->strings + len) + 1);
+}
+
+/* Who only asked may still do it, which is another fact. */
+static uint64_t hash_of(const struct guard_fact *packet, size_t len)
+{
+    bool is_access = call_find((int)packet->call)->kind == CALL_ACCESS;
+
+    return hash_bytes(HASH_START + packet->operation + (is_access ? 0x100u : 0), packet->strings,
+                      len - packet_len(0));
+}
+
+void facts_tell_denied(struct command *command, struct guard_fact *packet, size_t len)
+{
+    struct facts *facts = &command->facts;
+    uint64_t is_same = hash_of(packet, len);
+
     for (uint32_t i = 0; i < facts->told; i++)
         if (facts->seen[i] == is_same)
             return;
     if (facts->told == GUARD_FACTS_MAX) {
-        count(command, &packet);
+        count(command, packet);
         return;
     }
     facts->seen[facts->told++] = is_same;
-    read_program(request->thread, packet.program);
-    send_fact(command, &packet, len);
+    facts_name(packet);
+    facts_send(command, packet, len);
+}
+
+void facts_tell(const struct request *request, const struct fact *fact)
+{
+    struct guard_fact packet;
+
+    if (request->command->map.header->flags & GUARD_MAP_FACTS)
+        facts_tell_denied(request->command, &packet, facts_write(request, fact, &packet));
+}
+
+void facts_tell_withdrawn(struct command *command, uint64_t id)
+{
+    struct guard_fact packet;
+
+    fact_begin(&packet, GUARD_FACT_WITHDRAWN);
+    packet.id = id;
+    facts_send(command, &packet, packet_len(0));
 }
 
 void facts_end(struct command *command)
@@ -151,5 +177,5 @@ void facts_end(struct command *command)
     facts->counts_len = 0;
     fact_begin(&end, GUARD_FACT_END);
     end.count = facts->dropped;
-    send_fact(command, &end, 0);
+    facts_send(command, &end, packet_len(0));
 }

@@ -5,16 +5,28 @@
 
 struct fact {
     enum guard_operation operation;
-    const struct place *place;       /* or */
-    const char *path;                /* canonical, or the address of a socket */
-    const struct place *other_place; /* of a rename or link; NULL */
-    int entry;                       /* that decided; GUARD_NO_ENTRY */
-    int error; /* that the call has, or most likely will have, from the kernel */
+    const struct place *place; /* or */
+    const char *path;          /* canonical, or the address of a socket */
+    const char *other_path;    /* of a rename or link; NULL */
+    int entry;                 /* that decided; GUARD_NO_ENTRY */
+    int error;                 /* that the call has, or most likely will have, from the kernel */
     bool is_socket;
 };
 
 /* Sends it, unless the sandbox wants none or has had enough: then it is counted by directory. */
 void facts_tell(const struct request *request, const struct fact *fact);
+
+/* The same in two steps: the packet (its length), and to tell it as what was refused, once. */
+size_t facts_write(const struct request *request, const struct fact *fact, struct guard_fact *ret);
+void facts_tell_denied(struct command *command, struct guard_fact *packet, size_t len);
+
+/* The name of the program is read last. */
+void facts_name(struct guard_fact *packet);
+
+void facts_tell_withdrawn(struct command *command, uint64_t id);
+
+/* As it is; false when the host takes no more for now. */
+bool facts_send(struct command *command, const struct guard_fact *packet, size_t len);
 
 /* All that was counted, and that nothing follows. */
 void facts_end(struct command *command);

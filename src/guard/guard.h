@@ -11,6 +11,7 @@
 #include "guard/kernel.h"
 #include "guard/map.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,13 +76,29 @@ struct facts {
     uint32_t counts_len;
 };
 
+struct grant; /* guard/grant.h */
+
+struct grants {
+    struct grant *items;
+    uint32_t len;
+};
+
+/* guard/hold.c */
+struct question;
+struct held;
+
+struct holds {
+    struct question *questions;
+    struct held *calls;
+    uint32_t questions_len, calls_len;
+};
+
 struct command {
     int channel;
     int listener; /* -1 until the launcher has sent it */
     struct map map;
     size_t map_size; /* of the mapping */
     int root;        /* of its file system; -1 until a call was seen */
-    bool asks;       /* what is refused may be held and asked about */
     bool is_broken;  /* the folders cannot be looked at: nothing is done on behalf */
     struct folder *folders;
     uint32_t folders_len;
@@ -94,6 +111,10 @@ struct command {
     struct mask masks[MASKS_MAX];
     uint64_t mask_changed_ns; /* by umask(2), by whomever */
     struct facts facts;
+    struct grants grants; /* what it may do beyond the map */
+    struct holds holds;
+    uint64_t last_id; /* of questions and execs */
+    int ends; /* readable when a caller that waits for an answer has ended; -1: nobody asks */
     uint64_t map_hash;            /* 0: not looked at yet */
     pid_t children[CHILDREN_MAX]; /* of the guard, which answer its calls that take long; 0: none */
     /* for the wake-up: calls since `window_ns` */
@@ -102,11 +123,19 @@ struct command {
     uint64_t window_ns;
 };
 
+/* How often the call was looked at. */
+enum attempt {
+    ATTEMPT_FIRST,
+    ATTEMPT_AGAIN,    /* it is held, and another question was answered */
+    ATTEMPT_ANSWERED, /* its question was: it is asked about no more */
+};
+
 struct request {
     struct command *command;
     const struct call *call;
     const struct k_seccomp_notif *notif;
     pid_t thread;
+    enum attempt attempt;
 };
 
 enum answer_kind {
@@ -114,11 +143,13 @@ enum answer_kind {
     ANSWER_ERROR,    /* `number` is an errno */
     ANSWER_VALUE,    /* `number` is the result */
     ANSWER_LATER,    /* it has its answer, or gets one from somebody else */
+    ANSWER_HELD,     /* it gets one when its question has been answered */
 };
 
 struct answer {
     enum answer_kind kind;
     int number;
+    bool is_granted; /* it was done because of a yes */
 };
 
 static inline struct answer answer_continue(void)
@@ -136,6 +167,12 @@ static inline struct answer answer_value(int value)
     return (struct answer){.kind = ANSWER_VALUE, .number = value};
 }
 
+/* What a system call has returned. */
+static inline struct answer answer_of(int status)
+{
+    return status < 0 ? answer_error(errno) : answer_value(status);
+}
+
 /* The argument of this number; 0 for CALL_NONE. */
 static inline uint64_t request_argument(const struct request *request, int index)
 {
@@ -147,6 +184,11 @@ static inline int request_dir(const struct request *request, int index)
 {
     return index < 0 ? -100 /* AT_FDCWD */ : (int)request->notif->data.args[index];
 }
+
+/* Looks at the call, and does what is to be done. */
+struct answer request_handle(const struct request *request);
+
+void request_respond(const struct request *request, struct answer answer);
 
 /* The caller still waits for this answer: what was read of it under its number was its own. */
 bool request_is_valid(const struct request *request);

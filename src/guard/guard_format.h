@@ -17,6 +17,7 @@
  *
  *     struct guard_map
  *     struct guard_entry[entries]     in the order of the access map, whose index names an entry
+ *     uint32_t own[own]               offsets of paths that belong to Cordon: no yes opens them
  *     char strings[strings]           NUL-terminated; offset 0 is the empty string
  */
 #pragma once
@@ -27,7 +28,7 @@
 
 enum {
     GUARD_MAGIC = 0x44524743,
-    GUARD_VERSION = 3,
+    GUARD_VERSION = 4,
     GUARD_CONTROL_FD = 3,
     GUARD_MAX_BYTES = 16 << 20, /* of a map */
     GUARD_MAX_ENTRIES = 65536,
@@ -101,6 +102,7 @@ struct guard_map {
     uint32_t bytes; /* of the whole file */
     uint32_t flags; /* enum guard_map_flag */
     uint32_t entries;
+    uint32_t own;
     uint32_t strings; /* bytes */
 };
 
@@ -143,7 +145,8 @@ enum {
 
 /* Something that the guard has seen: refused, to be asked about, or done. A packet is this struct up
  * to the end of its strings: path, the second path (of a rename or link; of an exec the working
- * directory), and `argc` arguments, NUL-terminated each, "" when there is none. For a connect the path
+ * directory), and `argc` arguments, NUL-terminated each, "" when there is none. A question about files
+ * has what a yes covers of the two (sandbox/sandbox.h) in place of arguments. For a connect the path
  * is "host:port" ("[host]:port" for IPv6), or the path of the socket ("@name": abstract). */
 struct guard_fact {
     uint32_t kind;

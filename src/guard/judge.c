@@ -8,7 +8,11 @@
 
 #include "base/auto.h"
 #include "guard/facts.h"
-#include "guard/place.h"
+#include "guard/folder.h"
+#include "guard/grant.h"
+#include "guard/granted.h"
+#include "guard/hold.h"
+#include "guard/object.h"
 #include "guard/remote.h"
 
 #include <dirent.h>
@@ -58,13 +62,6 @@ static bool whole_text(const struct request *request, int dir, const char *text,
            is_plain(ret);
 }
 
-/* Whose files are made for each command: what is refused there is refused everywhere. */
-static bool is_ours(const char *path)
-{
-    return map_is_within(path, "/proc") || map_is_within(path, "/sys") ||
-           map_is_within(path, "/dev");
-}
-
 static bool is_writable(const struct map *map, const char *path)
 {
     return map_access(map, map_find(map, path)) == GUARD_WRITE;
@@ -85,22 +82,6 @@ static int decides_name(const struct map *map, const char *path)
 }
 
 /* --- what a call is about --- */
-
-struct object {
-    struct place place;
-    char path[PATH_MAX];
-    struct stat st;
-    bool exists;
-    bool is_name; /* the name itself is made, removed or moved */
-};
-
-#define AUTO_OBJECT AUTO(object_done)
-#define NO_OBJECT ((struct object){.place = {.dir = -1, .lock = -1}})
-
-static void object_done(struct object *object)
-{
-    place_done(&object->place);
-}
 
 /* Follows symlinks at the end; false when the path leads nowhere that we can see. */
 static bool follow(const struct request *request, struct object *object)
@@ -131,9 +112,9 @@ static bool look(const struct request *request, int dir, int argument, bool foll
         remote_text(request->thread, request_argument(request, argument), text, sizeof text) <= 0)
         return false;
     seems_writable = whole_text(request, request_dir(request, dir), text, ret->path);
-    if (seems_writable && is_ours(ret->path))
+    if (seems_writable && map_is_ours(ret->path))
         return false;
-    seems_writable = seems_writable && is_writable(map, ret->path) &&
+    seems_writable = seems_writable && !ret->is_refused && is_writable(map, ret->path) &&
                      (kind == CALL_CHANGE || kind == CALL_OPEN || kind == CALL_ACCESS);
     if (!place_find(request, request_dir(request, dir), text, &ret->place))
         return false;
@@ -146,15 +127,21 @@ static bool look(const struct request *request, int dir, int argument, bool foll
     if (seems_writable && ret->place.is_guarded)
         return false;
     place_path(&ret->place, ret->path);
-    return *ret->path && !is_ours(ret->path);
+    return *ret->path && !map_is_ours(ret->path);
 }
 
-static bool is_denied(const struct request *request, const struct object *object)
+/* By the profile, or because of a name that is kept out of the place. */
+static bool is_denied(const struct request *request, struct object *object)
 {
     const struct map *map = &request->command->map;
 
-    return map_access(map, object->is_name ? decides_name(map, object->path)
-                                           : map_find(map, object->path)) != GUARD_WRITE;
+    object->entry = object->is_name ? decides_name(map, object->path) : map_find(map, object->path);
+    object->is_denied = map_access(map, object->entry) != GUARD_WRITE;
+    if (object->is_denied || !object->is_refused || !object->place.is_guarded)
+        return object->is_denied;
+    object->is_closed = object->is_denied =
+        folder_refuses(request->command, &object->place, &object->entry);
+    return object->is_denied;
 }
 
 /* --- what would have worked --- */
@@ -191,18 +178,56 @@ static int error_of(const struct place *place)
     return fstatvfs(place->dir, &fs) == 0 && (fs.f_flag & ST_RDONLY) ? EROFS : EACCES;
 }
 
-static void tell(const struct request *request, const struct object *object)
-{
-    const struct map *map = &request->command->map;
-    struct fact fact = {
-        .operation = object->exists ? GUARD_OP_WRITE : GUARD_OP_CREATE,
-        .place = &object->place,
-        .entry = object->is_name ? decides_name(map, object->path) : map_find(map, object->path),
-        .error = error_of(&object->place),
-    };
+/* --- what comes of it --- */
 
-    if (request_is_valid(request))
-        facts_tell(request, &fact);
+static struct fact fact_of(const struct object *object, const struct answer *answer)
+{
+    return (struct fact){
+        .operation = object->exists ? GUARD_OP_WRITE : GUARD_OP_CREATE,
+        .path = object->path,
+        .entry = object->entry,
+        .error = answer->kind == ANSWER_ERROR ? answer->number : error_of(&object->place),
+    };
+}
+
+static bool is_covered(const struct request *request, const struct object *object)
+{
+    return !object->is_denied || grants_cover(request, &request->command->grants, object);
+}
+
+/* The sandbox refuses one of the `objects` of the call, or both. */
+static struct answer refuse(const struct request *request, struct object *const objects[2],
+                            struct answer answer)
+{
+    struct object *first = objects[0]->is_denied ? objects[0] : objects[1];
+    struct object *const sorted[2] = {first, first == objects[0] ? objects[1] : objects[0]};
+    struct fact fact = fact_of(first, &answer);
+
+    if (sorted[1])
+        fact.other_path = sorted[1]->path;
+    if (granted_can(request, objects)) {
+        if (!is_covered(request, first) || (sorted[1] && !is_covered(request, sorted[1]))) {
+            if (hold_call(request, &fact, sorted, answer))
+                return (struct answer){.kind = ANSWER_HELD};
+        } else {
+            struct answer done = granted_do(request, objects);
+
+            if (done.kind != ANSWER_CONTINUE)
+                return done;
+        }
+    }
+    for (int i = 0; i < 2 && sorted[i] && request_is_valid(request); i++) {
+        fact = fact_of(sorted[i], &answer);
+        if (i == 0 || (sorted[i]->is_denied && sorted[i]->is_name)) /* of a link the new name */
+            facts_tell(request, &fact);
+    }
+    return answer;
+}
+
+static struct answer refuse_one(const struct request *request, struct object *object,
+                                struct answer answer)
+{
+    return refuse(request, (struct object *const[2]){object, NULL}, answer);
 }
 
 static unsigned flags_of(const struct request *request)
@@ -259,28 +284,28 @@ static bool removes_directory(const struct request *request)
 
 /* --- the calls --- */
 
-static void judge_open(const struct request *request)
+static struct answer judge_open(const struct request *request, struct answer answer)
 {
     const struct call *call = request->call;
     unsigned flags = call->kind == CALL_OPEN ? flags_of(request) : 0;
     bool creates = flags & O_CREAT;
     AUTO_OBJECT struct object object = NO_OBJECT;
 
+    object.is_refused = answer.kind == ANSWER_ERROR;
     if (!look(request, call->dir, call->path, true, &object) || !is_denied(request, &object))
-        return;
+        return answer;
     if (object.exists) {
         if ((creates && (flags & O_EXCL)) ||
             !(S_ISREG(object.st.st_mode) ||
               (S_ISDIR(object.st.st_mode) && call->kind == CALL_ACCESS)))
-            return;
+            return answer;
     } else if (!creates) {
-        return;
+        return answer;
     }
-    if (is_permitted(request, &object))
-        tell(request, &object);
+    return is_permitted(request, &object) ? refuse_one(request, &object, answer) : answer;
 }
 
-static void judge_change(const struct request *request)
+static struct answer judge_change(const struct request *request, struct answer answer)
 {
     const struct call *call = request->call;
     bool is_removal = removes(call);
@@ -288,29 +313,36 @@ static void judge_change(const struct request *request)
     AUTO_OBJECT struct object object = {
         .place = {.dir = -1, .lock = -1},
         .is_name = is_removal,
+        .is_refused = answer.kind == ANSWER_ERROR,
     };
 
     if (call->nr == SYS_truncate && (int64_t)request_argument(request, 1) < 0)
-        return; /* EINVAL */
+        return answer; /* EINVAL */
     if (!look(request, call->dir, call->path, follows, &object) || !object.exists ||
         !is_denied(request, &object))
-        return;
+        return answer;
     if (is_removal && removes_directory(request) != S_ISDIR(object.st.st_mode))
-        return; /* ENOTDIR, EISDIR */
+        return answer; /* ENOTDIR, EISDIR */
     if (is_removal && S_ISDIR(object.st.st_mode) && !is_empty(&object))
-        return;
-    if (is_permitted(request, &object))
-        tell(request, &object);
+        return answer;
+    return is_permitted(request, &object) ? refuse_one(request, &object, answer) : answer;
 }
 
-/* A new name, which is not there yet. */
-static void judge_new(const struct request *request, int dir, int argument)
-{
-    AUTO_OBJECT struct object object = {.place = {.dir = -1, .lock = -1}, .is_name = true};
+#define NEW_NAME(answer)                                                                           \
+    ((struct object){.place = {.dir = -1, .lock = -1},                                             \
+                     .is_name = true,                                                              \
+                     .is_refused = (answer).kind == ANSWER_ERROR})
 
-    if (look(request, dir, argument, false, &object) && !object.exists &&
-        is_denied(request, &object) && is_permitted(request, &object))
-        tell(request, &object);
+/* A new name, which is not there yet. */
+static struct answer judge_new(const struct request *request, int dir, int argument,
+                               struct answer answer)
+{
+    AUTO_OBJECT struct object object = NEW_NAME(answer);
+
+    return look(request, dir, argument, false, &object) && !object.exists &&
+                   is_denied(request, &object) && is_permitted(request, &object)
+               ? refuse_one(request, &object, answer)
+               : answer;
 }
 
 static bool is_same_device(const struct object *from, const struct object *to)
@@ -320,19 +352,24 @@ static bool is_same_device(const struct object *from, const struct object *to)
     return fstat(to->place.dir, &dir) == 0 && dir.st_dev == from->st.st_dev;
 }
 
-static void judge_link(const struct request *request)
+static struct answer judge_link(const struct request *request, struct answer answer)
 {
     const struct call *call = request->call;
     AUTO_OBJECT struct object from = NO_OBJECT;
-    AUTO_OBJECT struct object to = {.place = {.dir = -1, .lock = -1}, .is_name = true};
+    AUTO_OBJECT struct object to = NEW_NAME(answer);
     bool is_known = look(request, call->dir, call->path, false, &from);
 
     if (is_known && (!from.exists || S_ISDIR(from.st.st_mode)))
-        return;
-    if (look(request, call->new_dir, call->new_path, false, &to) && !to.exists &&
-        (!is_known || is_same_device(&from, &to)) && is_denied(request, &to) &&
-        is_permitted(request, &to))
-        tell(request, &to);
+        return answer;
+    if (!look(request, call->new_dir, call->new_path, false, &to) || to.exists ||
+        (is_known && !is_same_device(&from, &to)) || !is_denied(request, &to) ||
+        !is_permitted(request, &to))
+        return answer;
+    if (!is_known) /* what is not known is not linked by us */
+        to.is_closed = true;
+    else
+        is_denied(request, &from);
+    return refuse(request, (struct object *const[2]){&to, is_known ? &from : NULL}, answer);
 }
 
 /* Whether the kernel would do it, but for the sandbox. */
@@ -352,54 +389,51 @@ static bool is_possible(const struct request *request, const struct object *from
            (!is_dir || is_empty(to)) && from->st.st_ino != to->st.st_ino;
 }
 
-static void judge_rename(const struct request *request)
+static struct answer judge_rename(const struct request *request, struct answer answer)
 {
     const struct call *call = request->call;
-    AUTO_OBJECT struct object from = {.place = {.dir = -1, .lock = -1}, .is_name = true};
-    AUTO_OBJECT struct object to = {.place = {.dir = -1, .lock = -1}, .is_name = true};
+    AUTO_OBJECT struct object from = NEW_NAME(answer);
+    AUTO_OBJECT struct object to = NEW_NAME(answer);
+    bool is_from_denied, is_to_denied;
 
     if (!look(request, call->dir, call->path, false, &from) ||
         !look(request, call->new_dir, call->new_path, false, &to) ||
         !is_possible(request, &from, &to) || !is_permitted(request, &from) ||
         !is_permitted(request, &to))
-        return;
-    if (is_denied(request, &from))
-        tell(request, &from);
-    if (is_denied(request, &to))
-        tell(request, &to);
+        return answer;
+    is_from_denied = is_denied(request, &from);
+    is_to_denied = is_denied(request, &to);
+    return is_from_denied || is_to_denied
+               ? refuse(request, (struct object *const[2]){&from, &to}, answer)
+               : answer;
 }
 
-void judge(const struct request *request)
+struct answer judge(const struct request *request, struct answer answer)
 {
     const struct call *call = request->call;
 
     if (!(request->command->map.header->flags & GUARD_MAP_FACTS))
-        return;
+        return answer;
     switch (call->kind) {
     case CALL_OPEN:
     case CALL_ACCESS:
-        judge_open(request);
-        break;
+        return judge_open(request, answer);
     case CALL_CHANGE:
-        judge_change(request);
-        break;
+        return judge_change(request, answer);
     case CALL_MKDIR:
     case CALL_MKNOD:
-        judge_new(request, call->dir, call->path);
-        break;
+        return judge_new(request, call->dir, call->path, answer);
     case CALL_SYMLINK:
-        judge_new(request, call->new_dir, call->new_path);
-        break;
+        return judge_new(request, call->new_dir, call->new_path, answer);
     case CALL_LINK:
-        judge_link(request);
-        break;
+        return judge_link(request, answer);
     case CALL_RENAME:
-        judge_rename(request);
-        break;
+        return judge_rename(request, answer);
     case CALL_UMASK:
     case CALL_SOCKET:
     case CALL_CONNECT:
     case CALL_BIND:
         break;
     }
+    return answer;
 }

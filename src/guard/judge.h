@@ -1,8 +1,8 @@
-/* What the kernel is going to refuse because of the sandbox. Only for facts: nothing is allowed or
- * refused here. */
+/* What the kernel is going to refuse because of the sandbox: told, asked about, or done by a yes. */
 #pragma once
 
 #include "guard/guard.h"
 
-/* Tells it if the sandbox, and nothing but the sandbox, is what this call will fail by. */
-void judge(const struct request *request);
+/* If the sandbox, and nothing but the sandbox, is what this call will fail by: what comes of it, else
+ * `answer`, which is what it will be answered so far. */
+struct answer judge(const struct request *request, struct answer answer);

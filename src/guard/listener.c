@@ -11,6 +11,8 @@
 #include "guard/child.h"
 #include "guard/facts.h"
 #include "guard/folder.h"
+#include "guard/grant.h"
+#include "guard/hold.h"
 #include "guard/judge.h"
 #include "guard/mode.h"
 #include "guard/perform.h"
@@ -21,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -54,8 +57,7 @@ struct command *command_new(int channel, int map, uint32_t flags)
     void *bytes;
 
     if (command)
-        *command = (struct command){
-            .channel = channel, .listener = -1, .root = -1, .asks = flags & GUARD_HELLO_ASKS};
+        *command = (struct command){.channel = channel, .listener = -1, .root = -1, .ends = -1};
     if (!command || fstat(file, &st) || st.st_size <= 0 || st.st_size > GUARD_MAX_BYTES) {
         close(channel);
         free(command);
@@ -73,12 +75,16 @@ struct command *command_new(int channel, int map, uint32_t flags)
         command_free(command);
         return NULL;
     }
+    if ((flags & GUARD_HELLO_ASKS) && command->map.header->flags & GUARD_MAP_FACTS)
+        command->ends = epoll_create1(EPOLL_CLOEXEC);
     return command;
 }
 
 void command_free(struct command *command)
 {
     children_end(command);
+    hold_end(command);
+    grants_done(&command->grants);
     bind_forget(command);
     folders_close(command);
     if (command->listener >= 0)
@@ -89,8 +95,20 @@ void command_free(struct command *command)
     }
     if (command->root >= 0)
         close(command->root);
+    if (command->ends >= 0)
+        close(command->ends);
     close(command->channel);
     free(command);
+}
+
+int command_ends(const struct command *command)
+{
+    return command->ends;
+}
+
+void command_look(struct command *command)
+{
+    hold_look(command);
 }
 
 bool command_read_channel(struct command *command)
@@ -105,6 +123,10 @@ bool command_read_channel(struct command *command)
     if (len == (ssize_t)sizeof order && order.magic == GUARD_MAGIC) {
         if (order.kind == GUARD_ORDER_LISTENER && count == 1 && command->listener < 0) {
             command->listener = fds[0];
+            return true;
+        }
+        if (order.kind == GUARD_ORDER_ANSWER && count == 0) {
+            hold_answer(command, order.id, order.verdict == GUARD_YES);
             return true;
         }
     }
@@ -147,6 +169,24 @@ static void respond(const struct request *request, int error, int64_t value, uin
     ioctl(request->command->listener, (int)K_SECCOMP_IOCTL_NOTIF_SEND, &response);
 }
 
+void request_respond(const struct request *request, struct answer answer)
+{
+    switch (answer.kind) {
+    case ANSWER_ERROR:
+        respond(request, answer.number, 0, 0);
+        break;
+    case ANSWER_VALUE:
+        respond(request, 0, answer.number, 0);
+        break;
+    case ANSWER_CONTINUE:
+        respond(request, 0, 0, K_SECCOMP_USER_NOTIF_FLAG_CONTINUE);
+        break;
+    case ANSWER_LATER:
+    case ANSWER_HELD:
+        break;
+    }
+}
+
 static int add_fd(const struct request *request, int fd, bool is_cloexec, uint32_t flags)
 {
     const struct k_seccomp_notif_addfd add = {
@@ -180,7 +220,7 @@ static bool is_refusal(const struct answer *answer)
                                             answer->number == EXDEV || answer->number == EBUSY);
 }
 
-static struct answer handle(const struct request *request)
+struct answer request_handle(const struct request *request)
 {
     struct answer answer = answer_continue();
 
@@ -206,9 +246,7 @@ static struct answer handle(const struct request *request)
         answer = perform(request);
         break;
     }
-    if (answer.kind == ANSWER_CONTINUE || is_refusal(&answer))
-        judge(request);
-    return answer;
+    return answer.kind == ANSWER_CONTINUE || is_refusal(&answer) ? judge(request, answer) : answer;
 }
 
 bool command_serve(struct command *command)
@@ -225,12 +263,7 @@ bool command_serve(struct command *command)
     if (command->root < 0)
         open_root(command, request.thread);
     /* What we were not told of cannot be asked. */
-    answer = request.call && command->root >= 0 ? handle(&request) : answer_error(ENOSYS);
-    if (answer.kind == ANSWER_ERROR)
-        respond(&request, answer.number, 0, 0);
-    else if (answer.kind == ANSWER_VALUE)
-        respond(&request, 0, answer.number, 0);
-    else if (answer.kind == ANSWER_CONTINUE)
-        respond(&request, 0, 0, K_SECCOMP_USER_NOTIF_FLAG_CONTINUE);
+    answer = request.call && command->root >= 0 ? request_handle(&request) : answer_error(ENOSYS);
+    request_respond(&request, answer);
     return true;
 }

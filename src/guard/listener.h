@@ -11,5 +11,11 @@ void command_free(struct command *command);
 /* Reads one order from the channel: the launcher's, or the host's. false when the channel has ended. */
 bool command_read_channel(struct command *command);
 
+/* Readable when command_look() has something to see; -1: never. */
+int command_ends(const struct command *command);
+
+/* A caller that waits for an answer has ended. */
+void command_look(struct command *command);
+
 /* Takes one call and answers it. false when no process of the command is left. */
 bool command_serve(struct command *command);

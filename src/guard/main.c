@@ -30,12 +30,14 @@ static int poller = -1;
 static unsigned commands;
 static bool is_closed; /* the host is gone */
 
-/* What an event is about: the command's pointer, with its lowest bit set for the listener. */
-static bool watch(int fd, struct command *command, uintptr_t is_listener)
+enum source { CHANNEL, LISTENER, ENDS, SOURCE_STEP = 4 };
+
+/* What an event is about: the command's pointer, and the source in its lowest bits. */
+static bool watch(int fd, struct command *command, enum source source)
 {
     struct epoll_event event = {.events = EPOLLIN};
 
-    event.data.ptr = (char *)command + is_listener;
+    event.data.ptr = (char *)command + source;
     return epoll_ctl(poller, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
@@ -70,7 +72,8 @@ static void read_control(void)
     if (!command)
         return;
     commands++;
-    if (!watch(command->channel, command, 0))
+    if (!watch(command->channel, command, CHANNEL) ||
+        (command_ends(command) >= 0 && !watch(command_ends(command), command, ENDS)))
         leave(command);
 }
 
@@ -79,7 +82,7 @@ static void read_channel(struct command *command)
     bool had_listener = command->listener >= 0;
 
     if (!command_read_channel(command) ||
-        (!had_listener && command->listener >= 0 && !watch(command->listener, command, 1)))
+        (!had_listener && command->listener >= 0 && !watch(command->listener, command, LISTENER)))
         leave(command);
 }
 
@@ -92,9 +95,11 @@ static void handle(const struct epoll_event *event)
         read_control();
         return;
     }
-    command = (struct command *)((char *)event->data.ptr - (bits & 1));
-    if (!(bits & 1))
+    command = (struct command *)((char *)event->data.ptr - bits % SOURCE_STEP);
+    if (bits % SOURCE_STEP == CHANNEL)
         read_channel(command);
+    else if (bits % SOURCE_STEP == ENDS)
+        command_look(command);
     else if (!(event->events & EPOLLIN) || !command_serve(command))
         leave(command);
 }
@@ -128,7 +133,7 @@ int main(void)
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || chdir("/"))
         return 1;
     poller = epoll_create1(EPOLL_CLOEXEC);
-    if (poller < 0 || !watch(GUARD_CONTROL_FD, NULL, 0))
+    if (poller < 0 || !watch(GUARD_CONTROL_FD, NULL, CHANNEL))
         return 1;
     return run();
 }

@@ -23,14 +23,18 @@ bool map_init(struct map *ret, const void *bytes, size_t size)
 {
     const struct guard_map *header = bytes;
     const struct guard_entry *entries = (const void *)(header + 1);
+    const uint32_t *own;
     const char *strings;
 
     if (size < sizeof *header || header->magic != GUARD_MAGIC || header->version != GUARD_VERSION ||
         header->bytes != size || size > GUARD_MAX_BYTES || header->entries > GUARD_MAX_ENTRIES ||
-        size != sizeof *header + header->entries * sizeof *entries + header->strings ||
+        header->own > GUARD_MAX_ENTRIES ||
+        size != sizeof *header + header->entries * sizeof *entries + header->own * sizeof *own +
+                    header->strings ||
         !header->strings)
         return false;
-    strings = (const char *)(entries + header->entries);
+    own = (const uint32_t *)(entries + header->entries);
+    strings = (const char *)(own + header->own);
     if (strings[0] || strings[header->strings - 1])
         return false;
     for (uint32_t i = 0; i < header->entries; i++) {
@@ -43,7 +47,10 @@ bool map_init(struct map *ret, const void *bytes, size_t size)
                          strings + entry->path) >= 0)
             return false;
     }
-    *ret = (struct map){.header = header, .entries = entries, .strings = strings};
+    for (uint32_t i = 0; i < header->own; i++)
+        if (own[i] >= header->strings || strings[own[i]] != '/')
+            return false;
+    *ret = (struct map){.header = header, .entries = entries, .own = own, .strings = strings};
     return true;
 }
 
@@ -84,6 +91,36 @@ int map_find(const struct map *map, const char *path)
         len -= len > 1; /* the root keeps its slash */
     }
     return GUARD_NO_ENTRY;
+}
+
+bool map_is_ours(const char *path)
+{
+    return map_is_within(path, "/proc") || map_is_within(path, "/sys") ||
+           map_is_within(path, "/dev");
+}
+
+bool map_is_own(const struct map *map, const char *path)
+{
+    for (uint32_t i = 0; i < map->header->own; i++)
+        if (map_is_within(path, map->strings + map->own[i]))
+            return true;
+    return false;
+}
+
+static bool is_below(const char *path, const char *root)
+{
+    return map_is_within(path, root) && strcmp(path, root) != 0;
+}
+
+bool map_has_below(const struct map *map, const char *path)
+{
+    for (uint32_t i = 0; i < map->header->entries; i++)
+        if (is_below(map_path(map, (int)i), path))
+            return true;
+    for (uint32_t i = 0; i < map->header->own; i++)
+        if (is_below(map->strings + map->own[i], path))
+            return true;
+    return false;
 }
 
 enum guard_access map_access(const struct map *map, int entry)

@@ -9,6 +9,7 @@
 struct map {
     const struct guard_map *header;
     const struct guard_entry *entries;
+    const uint32_t *own;
     const char *strings;
 };
 
@@ -19,6 +20,16 @@ const char *map_path(const struct map *map, int entry);
 
 /* The entry that decides about a clean absolute path; GUARD_NO_ENTRY. */
 int map_find(const struct map *map, const char *path);
+
+/* Below /proc, /sys or /dev, whose files are made for each command: what is refused there is refused
+ * everywhere. */
+bool map_is_ours(const char *path);
+
+/* The path belongs to Cordon. */
+bool map_is_own(const struct map *map, const char *path);
+
+/* An entry, or a path of Cordon's, lies below the path. */
+bool map_has_below(const struct map *map, const char *path);
 
 /* The verdict of that entry, or what holds without one. */
 enum guard_access map_access(const struct map *map, int entry);

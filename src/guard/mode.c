@@ -49,7 +49,8 @@ static const struct mask *mask_read(const struct request *request)
     uint64_t now = now_ns();
     long value;
 
-    if (mask->thread == request->thread && now - mask->read_ns < MASK_AGE_NS)
+    if (command->folders_len && mask->thread == request->thread &&
+        now - mask->read_ns < MASK_AGE_NS) /* without names to hold, nobody tells of umask(2) */
         return mask;
     value = remote_status(request->thread, "\nUmask:\t", 8);
     if (value < 0)

@@ -48,21 +48,7 @@ static struct answer leave(const struct request *request, int error)
     return answer_continue();
 }
 
-static struct answer refuse(const struct request *request, const struct place *place, int entry)
-{
-    facts_tell(request,
-               &(struct fact){
-                   .operation = GUARD_OP_CREATE, .place = place, .entry = entry, .error = EACCES});
-    return answer_error(EACCES);
-}
-
-static struct answer result(int status)
-{
-    return status < 0 ? answer_error(errno) : answer_value(status);
-}
-
-/* A name may come to be at `place`, and the caller still waits for it. */
-static bool may_name(const struct request *request, struct place *place, struct answer *ret)
+bool perform_may_name(const struct request *request, struct place *place, struct answer *ret)
 {
     int entry;
 
@@ -70,8 +56,8 @@ static bool may_name(const struct request *request, struct place *place, struct 
         *ret = answer_error(EACCES);
         return false;
     }
-    if (folder_refuses(request->command, place, &entry)) {
-        *ret = refuse(request, place, entry);
+    if (!place->is_granted && folder_refuses(request->command, place, &entry)) {
+        *ret = answer_error(EACCES); /* judge.c tells it */
         return false;
     }
     *ret = leave(request, EACCES);
@@ -82,7 +68,7 @@ static bool may_name(const struct request *request, struct place *place, struct 
 static bool may_create(const struct request *request, struct place *place, struct answer *ret)
 {
     *ret = leave(request, EACCES);
-    return mode_take_mask(request) && may_name(request, place, ret);
+    return mode_take_mask(request) && perform_may_name(request, place, ret);
 }
 
 /* Cuts the last name off; false when there is nothing left. */
@@ -166,9 +152,14 @@ static bool is_strangers(const struct place *place, const struct stat *st)
 
 static struct answer give(const struct request *request, int fd, int flags)
 {
-    int error = request_give(request, fd, flags & O_CLOEXEC);
+    int status;
 
-    return error ? answer_error(error) : (struct answer){.kind = ANSWER_LATER};
+    if (request->attempt != ATTEMPT_FIRST) { /* what is to be told of it comes before its answer */
+        status = request_lend(request, fd, flags & O_CLOEXEC);
+        return status < 0 ? answer_error(-status) : answer_value(status);
+    }
+    status = request_give(request, fd, flags & O_CLOEXEC);
+    return status ? answer_error(status) : (struct answer){.kind = ANSWER_LATER};
 }
 
 /* The pinned file, for the caller; -1. That O_NOFOLLOW was asked for stays with a descriptor, and the
@@ -214,9 +205,8 @@ static struct answer empty(const struct request *request, int pin, int fd, int f
     return ftruncate(writable, 0) ? answer_error(errno) : answer_value(number);
 }
 
-/* What does not work here does not for the kernel, which knows best why. */
-static struct answer open_existing(const struct request *request, const struct place *place,
-                                   int pin, const struct stat *st, int flags)
+struct answer perform_existing(const struct request *request, const struct place *place, int pin,
+                               const struct stat *st, int flags)
 {
     AUTO_CLOSE int fd = -1;
 
@@ -243,8 +233,8 @@ static void take_back(const struct place *place, int fd)
         unlinkat(place->dir, place->name, 0);
 }
 
-static struct answer open_new(const struct request *request, struct place *place, int flags,
-                              mode_t mode)
+struct answer perform_new_file(const struct request *request, struct place *place, int flags,
+                               mode_t mode)
 {
     AUTO_CLOSE int fd = -1;
     struct answer answer;
@@ -271,7 +261,7 @@ static struct answer open_there(const struct request *request, struct place *pla
     if (pin < 0 || fstat(pin, &st))
         return leave(request, EACCES);
     if (!S_ISLNK(st.st_mode))
-        return open_existing(request, place, pin, &st, flags);
+        return perform_existing(request, place, pin, &st, flags);
     if ((flags & O_NOFOLLOW) || !place_may_follow(place, &st) || !place_follow(request, place))
         return leave(request, EACCES);
     *ret_again = true;
@@ -294,7 +284,7 @@ static struct answer open_any(const struct request *request)
     for (int i = 0; i <= LINKS_MAX; i++) {
         if (!place.is_guarded || strchr(place.name, '/'))
             return leave(request, EACCES);
-        answer = open_new(request, &place, flags, mode);
+        answer = perform_new_file(request, &place, flags, mode);
         if (answer.kind != ANSWER_ERROR || answer.number != EEXIST || (flags & O_EXCL))
             return answer;
         answer = open_there(request, &place, flags, &again);
@@ -343,6 +333,21 @@ static int type_error(mode_t mode)
     }
 }
 
+struct answer perform_at(const struct request *request, struct place *place, mode_t mode)
+{
+    const struct call *call = request->call;
+    struct answer answer;
+
+    if (!may_create(request, place, &answer))
+        return answer;
+    if (call->kind == CALL_MKDIR)
+        return answer_of(mkdirat(place->dir, place->name, mode));
+    /* A device needs a privilege, unless it is none (a whiteout, 0:0). */
+    if ((S_ISCHR(mode) || S_ISBLK(mode)) && request_argument(request, call->mode + 1))
+        return answer_error(EPERM);
+    return answer_of(mknodat(place->dir, place->name, mode, 0));
+}
+
 static struct answer perform_make(const struct request *request)
 {
     const struct call *call = request->call;
@@ -356,14 +361,7 @@ static struct answer perform_make(const struct request *request)
         return answer;
     if (!place.is_guarded)
         return leave(request, EACCES);
-    if (!may_create(request, &place, &answer))
-        return answer;
-    if (call->kind == CALL_MKDIR)
-        return result(mkdirat(place.dir, place.name, mode));
-    /* A device needs a privilege, unless it is none (a whiteout, 0:0). */
-    if ((S_ISCHR(mode) || S_ISBLK(mode)) && request_argument(request, call->mode + 1))
-        return answer_error(EPERM);
-    return result(mknodat(place.dir, place.name, mode, 0));
+    return perform_at(request, &place, mode);
 }
 
 static struct answer perform_symlink(const struct request *request)
@@ -380,9 +378,9 @@ static struct answer perform_symlink(const struct request *request)
         return answer;
     if (!place.is_guarded)
         return leave(request, EACCES);
-    if (!may_name(request, &place, &answer))
+    if (!perform_may_name(request, &place, &answer))
         return answer;
-    return result(symlinkat(target, place.dir, place.name));
+    return answer_of(symlinkat(target, place.dir, place.name));
 }
 
 static bool is_directory_path(const char *text)
@@ -475,6 +473,13 @@ static int link_source(const struct request *request, int flags, struct place *r
                : fd;
 }
 
+int perform_link_pinned(int source, int dir, const char *name)
+{
+    char link[PLACE_LINK];
+
+    return linkat(AT_FDCWD, place_link(source, link), dir, name, AT_SYMLINK_FOLLOW);
+}
+
 /* What is linked and where to lie in two roots. `source`, under its name, is not what is mounted there. */
 static int link_between_roots(const struct request *request, const struct place *from, int source,
                               const struct place *to)
@@ -483,7 +488,6 @@ static int link_between_roots(const struct request *request, const struct place 
     AUTO_CLOSE int to_dir = place_open_on_host(request->command, to);
     AUTO_CLOSE int fd = -1;
     struct identity wanted, found;
-    char link[32];
     struct stat st;
 
     if (from_dir >= 0 && to_dir >= 0)
@@ -495,8 +499,7 @@ static int link_between_roots(const struct request *request, const struct place 
     }
     if (S_ISLNK(st.st_mode))
         return linkat(from_dir, from->name, to_dir, to->name, 0);
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    return linkat(AT_FDCWD, link, to_dir, to->name, AT_SYMLINK_FOLLOW);
+    return perform_link_pinned(fd, to_dir, to->name);
 }
 
 static struct answer perform_link(const struct request *request)
@@ -508,23 +511,21 @@ static struct answer perform_link(const struct request *request)
     struct answer answer;
     AUTO_CLOSE int source = link_source(request, flags, &from, &answer);
     int status;
-    char link[32];
     struct stat st;
 
     if (source < 0 || !find(request, call->new_dir, call->new_path, &place, &answer))
         return answer;
     if (!place.is_guarded)
         return leave(request, EACCES);
-    if (!may_name(request, &place, &answer))
+    if (!perform_may_name(request, &place, &answer))
         return answer;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", source);
     if (fstat(source, &st) == 0 && S_ISLNK(st.st_mode)) /* it cannot be linked by descriptor */
         status = linkat(from.dir, from.name, place.dir, place.name, 0);
     else
-        status = linkat(AT_FDCWD, link, place.dir, place.name, AT_SYMLINK_FOLLOW);
+        status = perform_link_pinned(source, place.dir, place.name);
     if (status < 0 && errno == EXDEV)
         status = link_between_roots(request, &from, source, &place);
-    return result(status);
+    return answer_of(status);
 }
 
 /* Something of the sandbox is mounted on the name: what is read-only, hidden or a root. The kernel keeps
@@ -558,6 +559,8 @@ static bool may_move(const struct request *request, const struct place *place,
         return false;
     *ret_answer = answer_error(EBUSY);
     place_path(place, path);
+    if (map_access(&request->command->map, map_find(&request->command->map, path)) != GUARD_WRITE)
+        return false; /* judge.c tells it */
     facts_tell(request, &(struct fact){.operation = GUARD_OP_WRITE,
                                        .place = place,
                                        .entry = map_find(&request->command->map, path),
@@ -603,13 +606,13 @@ static struct answer perform_rename(const struct request *request)
     if ((!from.is_guarded && !to.is_guarded) || (flags & K_RENAME_WHITEOUT))
         return leave(request, EACCES);
     if (!may_move(request, &from, &answer) || !may_move(request, &to, &answer) ||
-        !may_name(request, &to, &answer) ||
-        ((flags & K_RENAME_EXCHANGE) && !may_name(request, &from, &answer)))
+        !perform_may_name(request, &to, &answer) ||
+        ((flags & K_RENAME_EXCHANGE) && !perform_may_name(request, &from, &answer)))
         return answer;
     status = (int)syscall(SYS_renameat2, from.dir, from.name, to.dir, to.name, flags);
     if (status < 0 && errno == EXDEV)
         status = rename_between_roots(request, &from, &to, flags);
-    return result(status);
+    return answer_of(status);
 }
 
 struct answer perform(const struct request *request)

@@ -74,8 +74,7 @@ static int open_root(const struct request *request, int *ret_owned)
     return *ret_owned;
 }
 
-/* The text of a link of /proc about a descriptor; false for what has no path any more. */
-static bool path_of(int fd, char ret[PATH_MAX])
+bool place_path_of(int fd, char ret[PATH_MAX])
 {
     static const char gone[] = " (deleted)";
     char link[32];
@@ -143,7 +142,7 @@ static int open_dir(const struct request *request, int root, int base, const cha
     if (fd >= 0 || errno != EXDEV)
         return fd;
     /* It leads above, or through an absolute symlink: again from the root. */
-    if (!path_of(base, whole))
+    if (!place_path_of(base, whole))
         return -1;
     len = strlen(whole);
     if (snprintf(whole + len, sizeof whole - len, "/%s", path) >= (int)(sizeof whole - len))
@@ -233,7 +232,7 @@ static bool place_judge(const struct request *request, int root, struct place *p
 {
     char path[PATH_MAX];
 
-    if (!identify(place->dir, &place->identity) || !path_of(place->dir, path)) {
+    if (!identify(place->dir, &place->identity) || !place_path_of(place->dir, path)) {
         place_done(place);
         return false;
     }
@@ -335,7 +334,7 @@ void place_path(const struct place *place, char ret[PATH_MAX])
     size_t end;
 
     ret[0] = '\0';
-    if (!path_of(place->dir, ret))
+    if (!place_path_of(place->dir, ret))
         return;
     end = ret[1] ? strlen(ret) : 0;
     len -= len && place->name[len - 1] == '/';
@@ -346,24 +345,57 @@ void place_path(const struct place *place, char ret[PATH_MAX])
     ret[end + 1 + len] = '\0';
 }
 
+const char *place_link(int fd, char ret[PLACE_LINK])
+{
+    snprintf(ret, PLACE_LINK, "/proc/self/fd/%d", fd);
+    return ret;
+}
+
+int place_open_host(int dir, const char *path, int flags)
+{
+    const struct sys_open_how how = {
+        .flags = (uint64_t)(O_PATH | O_NOFOLLOW | O_CLOEXEC | flags),
+        .resolve = SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS,
+    };
+    int fd = -1;
+
+    path += strspn(path, "/");
+    for (int i = 0; i < AGAIN_MAX; i++) {
+        fd = sys_openat2(dir, *path ? path : ".", &how);
+        if (fd >= 0 || errno != EAGAIN)
+            break;
+    }
+    return fd;
+}
+
+/* The working directory of the guard is the host's root. */
+bool place_outside(const struct place *place, struct place *ret)
+{
+    char path[PATH_MAX];
+
+    *ret = (struct place){.dir = -1, .lock = -1};
+    if (!place_path_of(place->dir, path))
+        return false;
+    ret->dir = place_open_host(AT_FDCWD, path, O_DIRECTORY);
+    if (ret->dir < 0 || !identify(ret->dir, &ret->identity) ||
+        !is_same_file(&ret->identity, &place->identity)) {
+        place_done(ret);
+        return false;
+    }
+    memcpy(ret->name, place->name, sizeof ret->name);
+    return true;
+}
+
 int place_open_on_host(const struct command *command, const struct place *place)
 {
     const uint32_t flags = command->map.header->flags & (GUARD_MAP_OWN_MOUNTS | GUARD_MAP_NESTED);
-    const struct sys_open_how how = {
-        .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-        .resolve = SYS_RESOLVE_NO_SYMLINKS,
-    };
-    AUTO_CLOSE int fd = -1;
-    char path[PATH_MAX];
-    struct identity found;
+    struct place outside;
     struct statvfs fs;
 
     if (!place->is_guarded || flags != GUARD_MAP_OWN_MOUNTS || fstatvfs(place->dir, &fs) ||
-        (fs.f_flag & ST_RDONLY) || !path_of(place->dir, path))
+        (fs.f_flag & ST_RDONLY) || !place_outside(place, &outside))
         return -1;
-    fd = sys_openat2(AT_FDCWD, path, &how);
-    return fd >= 0 && identify(fd, &found) && is_same_file(&found, &place->identity) ? TAKE_FD(fd)
-                                                                                     : -1;
+    return outside.dir;
 }
 
 int place_descriptor(const struct request *request, const char *text)

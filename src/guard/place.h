@@ -11,6 +11,7 @@ struct place {
     int lock; /* a descriptor of it that is locked (flock) against other guards; -1 */
     struct identity identity; /* of the directory */
     bool is_guarded;          /* it lies in a root, where the kernel creates nothing */
+    bool is_granted;          /* somebody said yes to this name */
     char name[NAME_MAX + 2];  /* with the slash that ended the path, if one did */
 };
 
@@ -38,6 +39,21 @@ void place_path(const struct place *place, char ret[PATH_MAX]);
  * roots the kernel neither renames nor links. -1 when it is another one there, or none. Whoever uses it
  * sees to it that nothing of the sandbox is mounted on the name. */
 int place_open_on_host(const struct command *command, const struct place *place);
+
+/* The same directory as the host has it, where the sandbox's mounts are not: found by its canonical
+ * path, and only if it is just that directory (a private one of the sandbox has no twin). */
+bool place_outside(const struct place *place, struct place *ret);
+
+/* A descriptor (O_PATH) of what lies at this canonical path on the host, reached through no link; -1. */
+int place_open_host(int dir, const char *path, int flags);
+
+enum { PLACE_LINK = 32 };
+
+/* The path by which what is open as `fd` is reached, whatever it is called by now. */
+const char *place_link(int fd, char ret[PLACE_LINK]);
+
+/* The canonical path of what is open; false for what has none any more. */
+bool place_path_of(int fd, char ret[PATH_MAX]);
 
 /* What is open as `fd`; false when it cannot be said. */
 bool identify(int fd, struct identity *ret);

@@ -72,16 +72,22 @@ long remote_status(pid_t thread, const char *key, int base)
     return found ? strtol(found + strlen(key), NULL, base) : -1;
 }
 
+int remote_pidfd(pid_t thread)
+{
+    int pidfd = (int)syscall(K_SYS_PIDFD_OPEN, thread, K_PIDFD_THREAD);
+
+    if (pidfd < 0 && errno == EINVAL)
+        pidfd = (int)syscall(K_SYS_PIDFD_OPEN, remote_status(thread, "\nTgid:", 10), 0);
+    return pidfd < 0 ? -errno : pidfd;
+}
+
 /* Before Linux 6.9 there are descriptors of whole processes alone. A thread that has a table of its
  * own (CLONE_FILES taken back) would be answered from its leader's then: a socket of the same
  * sandbox, but another one. */
 int remote_fd(pid_t thread, int fd)
 {
-    AUTO_CLOSE int pidfd = (int)syscall(K_SYS_PIDFD_OPEN, thread, K_PIDFD_THREAD);
-    int copy;
+    AUTO_CLOSE int pidfd = remote_pidfd(thread);
+    int copy = pidfd < 0 ? pidfd : (int)syscall(K_SYS_PIDFD_GETFD, pidfd, fd, 0);
 
-    if (pidfd < 0 && errno == EINVAL)
-        pidfd = (int)syscall(K_SYS_PIDFD_OPEN, remote_status(thread, "\nTgid:", 10), 0);
-    copy = pidfd < 0 ? -1 : (int)syscall(K_SYS_PIDFD_GETFD, pidfd, fd, 0);
-    return copy < 0 ? -errno : copy;
+    return pidfd >= 0 && copy < 0 ? -errno : copy;
 }

@@ -15,5 +15,9 @@ int remote_bytes(pid_t thread, uint64_t address, void *ret, size_t len);
 /* A number that /proc/THREAD/status has behind `key` ("Tgid:"), of this base; -1. */
 long remote_status(pid_t thread, const char *key, int base);
 
+/* A descriptor that becomes readable when the thread has ended (before Linux 6.9 its process), or a
+ * negative errno. */
+int remote_pidfd(pid_t thread);
+
 /* A copy of its descriptor `fd`, for the same open file, or a negative errno. */
 int remote_fd(pid_t thread, int fd);

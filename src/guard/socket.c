@@ -22,6 +22,8 @@
 #include "guard/bind.h"
 #include "guard/child.h"
 #include "guard/facts.h"
+#include "guard/grant.h"
+#include "guard/hold.h"
 #include "guard/place.h"
 #include "guard/remote.h"
 
@@ -248,14 +250,29 @@ static bool is_left_behind(const struct address *pinned)
     return probe >= 0 && connect(probe, &pinned->any, pinned->len) && errno == ECONNREFUSED;
 }
 
-static struct answer refuse(const struct request *request, const char *path, int entry)
+static struct answer refuse(const struct request *request, struct object *socket)
 {
-    facts_tell(request, &(struct fact){.operation = GUARD_OP_CONNECT,
-                                       .path = path,
-                                       .entry = entry,
-                                       .error = EACCES,
-                                       .is_socket = true});
-    return answer_error(EACCES);
+    const struct fact fact = {.operation = GUARD_OP_CONNECT,
+                              .path = socket->path,
+                              .entry = socket->entry,
+                              .error = EACCES,
+                              .is_socket = true};
+    const struct answer answer = answer_error(EACCES);
+
+    if (faccessat(AT_FDCWD, socket->path, W_OK, AT_EACCESS) == 0 &&
+        hold_call(request, &fact, (struct object *const[2]){socket, NULL}, answer))
+        return (struct answer){.kind = ANSWER_HELD};
+    facts_tell(request, &fact);
+    return answer;
+}
+
+/* It is one of the command's own, or the map allows it. */
+static bool is_free(struct command *command, const struct object *socket,
+                    const struct identity *identity)
+{
+    return (socket->entry != GUARD_NO_ENTRY &&
+            command->map.entries[socket->entry].flags & GUARD_ENTRY_SOCKETS) ||
+           bind_is_known(command, identity);
 }
 
 static struct answer connect_path(const struct request *request, int copy,
@@ -263,27 +280,29 @@ static struct answer connect_path(const struct request *request, int copy,
 {
     struct command *command = request->command;
     struct address pinned = {.local = {.sun_family = AF_UNIX}, .len = sizeof pinned.local};
-    char path[PATH_MAX];
+    struct object found = {.place = {.dir = -1, .lock = -1}, .exists = true, .is_denied = true};
+    struct answer answer;
     struct identity identity;
-    struct stat st;
     ssize_t len;
-    int entry;
-    AUTO_CLOSE int pin = find_file(request, address_path(address), &st);
+    AUTO_CLOSE int pin = find_file(request, address_path(address), &found.st);
 
     if (pin < 0)
         return answer_error(-pin);
     snprintf(pinned.local.sun_path, sizeof pinned.local.sun_path, "/proc/self/fd/%d", pin);
-    len = readlink(pinned.local.sun_path, path, sizeof path - 1);
-    if (!S_ISSOCK(st.st_mode)) /* the kernel has an error for each case */
+    len = readlink(pinned.local.sun_path, found.path, sizeof found.path - 1);
+    if (!S_ISSOCK(found.st.st_mode)) /* the kernel has an error for each case */
         return connect_copy(request, copy, &pinned, pin);
-    if (len <= 0 || path[0] != '/' || !identify(pin, &identity))
+    if (len <= 0 || found.path[0] != '/' || !identify(pin, &identity))
         return answer_error(EACCES);
-    path[len] = '\0';
-    entry = map_find(&command->map, path);
-    if (!(entry != GUARD_NO_ENTRY && command->map.entries[entry].flags & GUARD_ENTRY_SOCKETS) &&
-        !bind_is_known(command, &identity))
-        return is_left_behind(&pinned) ? answer_error(ECONNREFUSED) : refuse(request, path, entry);
-    return connect_copy(request, copy, &pinned, pin);
+    found.path[len] = '\0';
+    found.entry = map_find(&command->map, found.path);
+    if (is_free(command, &found, &identity))
+        return connect_copy(request, copy, &pinned, pin);
+    if (!grants_cover(request, &command->grants, &found))
+        return is_left_behind(&pinned) ? answer_error(ECONNREFUSED) : refuse(request, &found);
+    answer = connect_copy(request, copy, &pinned, pin);
+    answer.is_granted = true;
+    return answer;
 }
 
 /* --- the calls --- */

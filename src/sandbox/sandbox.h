@@ -208,14 +208,16 @@ struct launch_fact {
     enum fact_operation operation;
     const char *path;       /* canonical, as the command sees it */
     const char *other_path; /* of a rename or link; NULL */
-    const char *covers;  /* ASKED: what a yes covers: a path, or, with a "/" behind it, what is made
-                               in that folder; NULL: `path` */
-    const char *program; /* name of the process, as ps shows it */
-    pid_t pid;           /* as seen from here */
-    int error;           /* errno that the call had, as far as it can be known */
-    int call;            /* number of the system call */
-    bool is_socket;      /* CONNECT, BIND: `path` is a Unix socket's */
-    unsigned more;       /* not 0: that many like it below `path`, not told one by one */
+    /* ASKED: what a yes covers while the command runs, but for narrower entries of the profile: a path,
+     * or, with a "/" behind it, all in that folder. NULL: `path`, with what comes to be below it */
+    const char *covers;
+    const char *other_covers; /* the same of `other_path`; NULL: it needs no yes */
+    const char *program;      /* name of the process, as ps shows it */
+    pid_t pid;                /* as seen from here */
+    int error;                /* errno that the call had, as far as it can be known */
+    int call;                 /* number of the system call */
+    bool is_socket;           /* CONNECT, BIND: `path` is a Unix socket's */
+    unsigned more;            /* not 0: that many like it below `path`, not told one by one */
     const struct access_entry *entry; /* which decided; NULL: none is about it */
     uint64_t time_ns;                 /* CLOCK_MONOTONIC */
     /* EXEC, OUTSIDE, and ASKED with EXECUTE: */

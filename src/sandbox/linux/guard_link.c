@@ -229,11 +229,11 @@ static const char **split_argv(const struct guard_fact *fact, const char *end)
     return argv;
 }
 
-/* Two strings have to end within the packet, or (of a last one that ends it) right behind it. */
+/* Four strings have to end within the packet, or right behind it. */
 static struct told *told_new(const struct guard_fact *packet, size_t len, const int *fds,
                              size_t count)
 {
-    struct told *told = alloc_zero(1, offsetof(struct told, fact) + len + 2);
+    struct told *told = alloc_zero(1, offsetof(struct told, fact) + len + 4);
     size_t used = 0;
 
     memcpy(&told->fact, packet, len);

@@ -42,7 +42,7 @@ struct guard_start {
 int guard_channel_attach(struct guard_channel *channel, const struct guard_start *start,
                          struct err *err);
 
-/* The next fact, of any kind but END; NULL when there is none for now. Its strings are NUL-terminated, two
+/* The next fact, of any kind but END; NULL when there is none for now. Its strings are NUL-terminated, four
  * of them; good until the next call. */
 const struct guard_fact *guard_channel_next(struct guard_channel *channel);
 

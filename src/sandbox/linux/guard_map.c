@@ -101,7 +101,8 @@ _Static_assert((int)GUARD_MISSING == (int)ACCESS_MISSING && (int)GUARD_DIR == (i
                    (int)GUARD_FILE == (int)ACCESS_FILE,
                "written as they are");
 
-int guard_map_encode(const struct access_map *map, uint32_t flags, struct buf *ret, struct err *err)
+int guard_map_encode(const struct access_map *map, const struct strv *own, uint32_t flags,
+                     struct buf *ret, struct err *err)
 {
     AUTO_FREE uint16_t *entry_flags = guard_map_entry_flags(map);
     struct guard_map header = {
@@ -109,24 +110,35 @@ int guard_map_encode(const struct access_map *map, uint32_t flags, struct buf *r
         .version = GUARD_VERSION,
         .flags = flags | (map->restricted ? GUARD_MAP_RESTRICTED : 0u),
         .entries = (uint32_t)map->len,
-        .strings = 1,
+        .own = (uint32_t)own->len,
     };
+    size_t size = sizeof header + map->len * sizeof(struct guard_entry);
     size_t strings = 1;
+    uint32_t offset;
 
     for (size_t i = 0; i < map->len; i++)
         strings += strlen(map->entries[i].path) + 1;
-    if (map->len > GUARD_MAX_ENTRIES ||
-        sizeof header + map->len * sizeof(struct guard_entry) + strings > GUARD_MAX_BYTES)
+    offset = (uint32_t)strings;
+    for (size_t i = 0; i < own->len; i++)
+        strings += strlen(own->items[i]) + 1;
+    size += own->len * sizeof offset + strings;
+    if (map->len > GUARD_MAX_ENTRIES || own->len > GUARD_MAX_ENTRIES || size > GUARD_MAX_BYTES)
         return err_set(err, ERR_LIMIT,
                        "%zu entries (%zu bytes of paths) are too many for the guard", map->len,
                        strings);
     header.strings = (uint32_t)strings;
-    header.bytes = (uint32_t)(sizeof header + map->len * sizeof(struct guard_entry) + strings);
+    header.bytes = (uint32_t)size;
     buf_init(ret, GUARD_MAX_BYTES);
     buf_append(ret, &header, sizeof header);
     append_entries(map, entry_flags, ret);
+    for (size_t i = 0; i < own->len; i++) {
+        buf_append(ret, &offset, sizeof offset);
+        offset += (uint32_t)strlen(own->items[i]) + 1;
+    }
     buf_append(ret, "", 1);
     for (size_t i = 0; i < map->len; i++)
         buf_append(ret, map->entries[i].path, strlen(map->entries[i].path) + 1);
+    for (size_t i = 0; i < own->len; i++)
+        buf_append(ret, own->items[i], strlen(own->items[i]) + 1);
     return 0;
 }

@@ -60,6 +60,13 @@ static void decode_fact(const struct launch *launch, const struct guard_fact *fa
         .parent = fact->parent,
         .number = fact->number,
     };
+    if (fact->kind == GUARD_FACT_ASKED && !is_of_exec(fact)) {
+        const char *covers = other + strlen(other) + 1;
+        const char *other_covers = covers + strlen(covers) + 1;
+
+        ret->covers = *covers ? covers : NULL;
+        ret->other_covers = *other_covers ? other_covers : NULL;
+    }
     if (is_of_exec(fact)) {
         ret->cwd = other;
         ret->argv = guard_channel_argv(launch->channel);

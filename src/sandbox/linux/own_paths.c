@@ -8,7 +8,6 @@
 #include "base/path.h"
 #include "base/program.h"
 #include "base/str.h"
-#include "base/strv.h"
 #include "sandbox/linux/guard_map.h"
 
 #include <fcntl.h>
@@ -59,31 +58,37 @@ static void protect_one(struct access_map *map, const char *path)
 }
 
 /* The path, and what it leads to. */
-static void protect_path(struct access_map *map, const char *path)
+static void protect_path(struct access_map *map, const char *path, struct strv *own)
 {
     AUTO_FREE char *real = path ? realpath(path, NULL) : NULL;
 
-    if (real)
+    if (real) {
         protect_one(map, real);
-    if (path && !(real && str_eq(path, real)))
+        strv_push(own, real);
+    }
+    if (path && !(real && str_eq(path, real))) {
         protect_one(map, path);
+        strv_push(own, path);
+    }
 }
 
-void own_paths_protect(struct access_map *map, const char *const *paths)
+void own_paths_protect(struct access_map *map, const char *const *paths, struct strv *own)
 {
     for (size_t i = 0; paths && paths[i]; i++)
-        protect_path(map, paths[i]);
+        protect_path(map, paths[i], own);
 }
 
-void own_paths_protect_programs(struct access_map *map)
+void own_paths_protect_programs(struct access_map *map, struct strv *own)
 {
     AUTO_FREE char *self = program_self();
     AUTO(strv_done) struct strv programs = {0};
 
-    protect_path(map, self);
+    protect_path(map, self, own);
     program_add_paths(&programs); /* that the running one starts, outside of every sandbox */
     for (size_t i = 0; i < programs.len; i++)
         if (access_map_check(map, programs.items[i]) == ACCESS_WRITE &&
             access(programs.items[i], F_OK) == 0)
-            protect_path(map, programs.items[i]);
+            protect_path(map, programs.items[i], own);
+        else
+            strv_push(own, programs.items[i]);
 }

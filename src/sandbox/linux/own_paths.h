@@ -2,14 +2,16 @@
  * outside of every sandbox. Looks at the host's files. */
 #pragma once
 
+#include "base/strv.h"
 #include "policy/access.h"
 
 /* Makes each of the NULL-terminated `paths`, and what it leads to, read-only where the sorted map
- * makes it writable; NULL is none. A path of NULL ends the list. */
-void own_paths_protect(struct access_map *map, const char *const *paths);
+ * makes it writable; NULL is none. A path of NULL ends the list. All of them are added to `own`: what
+ * no yes opens later, wherever it lies. */
+void own_paths_protect(struct access_map *map, const char *const *paths, struct strv *own);
 
 /* The same for the running program, and every one that it starts. */
-void own_paths_protect_programs(struct access_map *map);
+void own_paths_protect_programs(struct access_map *map, struct strv *own);
 
 /* At last: an entry narrower than write, for a name that is missing together with its directory,
  * becomes one for the topmost missing name, which can be kept from being made, and

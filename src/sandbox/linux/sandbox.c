@@ -43,6 +43,7 @@ struct sandbox {
     char *launcher;
     char *guard;   /* program of the guard; NULL: there is none */
     int guard_map; /* what the guard is told of the sandbox; -1 when it is not asked */
+    struct strv own_paths;
     struct launcher_pool launchers;
     unsigned launches; /* that are open */
 };
@@ -60,9 +61,9 @@ static void protect_own(struct sandbox *sandbox, const char *const *more)
 {
     const char *const paths[] = {sandbox->launcher, sandbox->guard, NULL};
 
-    own_paths_protect_programs(&sandbox->access);
-    own_paths_protect(&sandbox->access, paths);
-    own_paths_protect(&sandbox->access, more);
+    own_paths_protect_programs(&sandbox->access, &sandbox->own_paths);
+    own_paths_protect(&sandbox->access, paths, &sandbox->own_paths);
+    own_paths_protect(&sandbox->access, more, &sandbox->own_paths);
     own_paths_trim(&sandbox->access);
 }
 
@@ -76,7 +77,7 @@ static int guard_map_new(const struct sandbox *sandbox, const struct plan *plan,
     *ret_status = 0;
     if (!plan->asks_guard)
         return -1;
-    if (guard_map_encode(&sandbox->access, plan->guard_flags, &map, err) == 0)
+    if (guard_map_encode(&sandbox->access, &sandbox->own_paths, plan->guard_flags, &map, err) == 0)
         fd = fd_sealed_memory("cordon-map", map.data, map.len, err);
     *ret_status = fd < 0 ? -1 : 0;
     return fd;
@@ -170,6 +171,7 @@ void sandbox_free(struct sandbox *sandbox)
     guard_link_reap();
     auto_close(&sandbox->guard_map);
     access_map_done(&sandbox->access);
+    strv_done(&sandbox->own_paths);
     plan_free(sandbox->plan);
     free(sandbox->launcher);
     free(sandbox->guard);

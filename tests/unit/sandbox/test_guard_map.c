@@ -29,13 +29,18 @@ static void add_protected(struct access_map *map, const char *path, enum access_
 static void check_map(struct access_map *map, uint32_t flags, const struct wanted *wanted)
 {
     AUTO(buf_done) struct buf file = {0};
+    AUTO(strv_done) struct strv own = {0};
     struct map view;
     struct err err;
 
+    strv_push(&own, "/home/a/.cordon");
+    strv_push(&own, "/opt/cordon");
     access_map_sort(map);
-    assert_int_equal(guard_map_encode(map, flags, &file, &err), 0);
+    assert_int_equal(guard_map_encode(map, &own, flags, &file, &err), 0);
     assert_true(map_init(&view, file.data, file.len));
     assert_int_equal(view.header->entries, map->len);
+    assert_true(map_is_own(&view, "/opt/cordon") && map_is_own(&view, "/opt/cordon/rules/a"));
+    assert_false(map_is_own(&view, "/opt/cordons") || map_is_own(&view, "/opt"));
     assert_int_equal(view.header->flags, flags | (map->restricted ? GUARD_MAP_RESTRICTED : 0));
     for (int i = 0; i < (int)map->len; i++) {
         unsigned flagged = 0;
@@ -152,7 +157,7 @@ static void test_too_many(void **state)
         snprintf(path, sizeof path, "/%06d", i);
         add(&map, path, ACCESS_READ, ACCESS_DIR);
     }
-    assert_int_equal(guard_map_encode(&map, 0, &file, &err), -1);
+    assert_int_equal(guard_map_encode(&map, &(struct strv){0}, 0, &file, &err), -1);
     assert_int_equal(err.code, ERR_LIMIT);
 }
 

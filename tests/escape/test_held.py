@@ -1,0 +1,156 @@
+"""Calls that are held while somebody is asked, and what a yes covers: it does what the call would have
+done, and opens nothing else."""
+
+import os
+import select
+import signal
+import socket
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+import identity
+from asking import ASKER, Asking, below
+from events import wait_for_end
+from stage import WAIT, Stage
+
+WHOLE = [name for name in identity.here() if identity.is_whole(name)]
+
+pytestmark = pytest.mark.parametrize("name", WHOLE)
+
+
+@pytest.fixture(autouse=True)
+def need_asker(lack):
+    if not ASKER.exists():
+        lack(f"{ASKER} is not built")
+
+
+def play(name, tools, scene):
+    def whole():
+        with Stage(name, True, tools) as stage:
+            (stage.out / "open").mkdir()
+            for file in ("f", "g", "open/f", "secret/f", "own/f"):
+                stage.file(f"outside/{file}")
+            return scene(stage)
+    return identity.play(name, whole)
+
+
+def ask(stage, script, judge=lambda question: "yes", words=()):
+    """A shell script of the command's, with the answers; what it wrote, and what was said."""
+    asking = Asking(stage, "/bin/sh", "-c", f"cd {stage.out}; {script}", words=words)
+    return asking.serve(judge), asking
+
+
+def text(path):
+    return Path(path).read_text(encoding="utf-8")
+
+
+# --- what it does: script, what is to be asked about (paths, and what a yes covers), what is true then
+
+DONE = {
+    "write": ("echo new > f", [("f", "f", "")], lambda out: text(out / "f") == "new\n"),
+    "append": ("echo new >> f", [("f", "f", "")], lambda out: text(out / "f") == "original\nnew\n"),
+    "write twice": ("echo a > f; echo b >> f", [("f", "f", "")],
+                    lambda out: text(out / "f") == "a\nb\n"),
+    "create": ("umask 027; echo a > n", [("n", "", "")],
+               lambda out: text(out / "n") == "a\n" and stat.S_IMODE(os.stat(out / "n").st_mode) == 0o640),
+    "create two": ("echo a > n; echo b > m; echo c > f", [("n", "", "")],
+                   lambda out: (text(out / "n"), text(out / "m"), text(out / "f")) ==
+                   ("a\n", "b\n", "c\n")),
+    "mkdir": ("mkdir -p d/e; echo a > d/e/f", [("d", "", "")], lambda out: text(out / "d/e/f") == "a\n"),
+    "symlink": ("ln -s f s", [("s", "", "")], lambda out: os.readlink(out / "s") == "f"),
+    "link": ("ln f l", [("l", "", "f")], lambda out: os.stat(out / "l").st_nlink == 2),
+    "mknod": ("python3 -c 'import os; os.mknod(\"n\", 0o100600)'", [("n", "", "")],
+              lambda out: (out / "n").is_file()),
+    "remove": ("rm -f f", [("f", "f", "")], lambda out: not (out / "f").exists()),
+    "rmdir": ("rm -f open/f; rmdir open", [("open/f", "open/f", ""), ("open", "open", "")],
+              lambda out: not (out / "open").exists()),
+    "rename": ("mv f n", [("f", "f", "")], lambda out: not (out / "f").exists() and (out / "n").exists()),
+    "replace": ("mv f g", [("f", "f", "g")], lambda out: not (out / "f").exists()),
+    "chmod": ("chmod 600 f", [("f", "f", "")], lambda out: stat.S_IMODE(os.stat(out / "f").st_mode) == 0o600),
+    "times": ("touch -d @1000000000 f", [("f", "f", "")],
+              lambda out: os.stat(out / "f").st_mtime == 1000000000),
+    "utime": ("python3 -c 'import os; os.utime(\"f\", (1, 2))'", [("f", "f", "")],
+              lambda out: os.stat(out / "f").st_mtime == 2),
+    "truncate": ("python3 -c 'import os; os.truncate(\"f\", 3)'", [("f", "f", "")],
+                 lambda out: text(out / "f") == "ori"),
+    "access, then write": ("test -w f && echo new > f", [("f", "f", "")],
+                           lambda out: text(out / "f") == "new\n"),
+    "access to a folder": ("test -w open && echo new > open/n", [("open", "", "")],
+                           lambda out: text(out / "open/n") == "new\n"),
+    "attribute": ("python3 -c 'import os; os.setxattr(\"f\", \"user.a\", b\"b\")'", [("f", "f", "")],
+                  lambda out: os.getxattr(out / "f", "user.a") == b"b"),
+    "through a link": ("ln -s $PWD/f ../ws/link; echo new > ../ws/link", [("f", "f", "")],
+                       lambda out: text(out / "f") == "new\n"),
+    "in place": ("sed -i s/original/new/ f", None, lambda out: text(out / "f") == "new\n"),
+    "a held name": ("cd ../ws; mkdir .git && echo a > .git/config && echo b >> .git/config && "
+                    "mkdir -p .git/hooks && echo c > .git/hooks/h", None,
+                    lambda out: text(out.parent / "ws/.git/config") == "a\nb\n" and
+                    text(out.parent / "ws/.git/hooks/h") == "c\n"),
+    "move in": ("mv f ../ws/f", [("f", "f", "")], lambda out: text(out.parent / "ws/f") == "original\n" and not (out / "f").exists()),
+    "move out": ("echo a > ../ws/a; mv ../ws/a a", None, lambda out: text(out / "a") == "a\n"),
+}
+
+
+def is_true(condition, out):
+    try:
+        return condition(out)
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("what", DONE)
+def test_a_yes_does_it(name, tools, what):
+    script, asked, is_done = DONE[what]
+
+    def scene(stage):
+        said, asking = ask(stage, script)
+        questions = [question.path for question in asking.all("asked")]
+        assert is_true(is_done, stage.out), (said, asking.said)
+        assert not asking.all("denied"), asking.said
+        assert [done.path for done in asking.all("done")] == questions
+        if asked is not None:
+            assert questions == [f"{stage.out}/{path}" for path, *_ in asked], asking.said
+        else:
+            assert len(questions) == 1, asking.said
+        return asking.process.returncode, said, stage.appeared
+    assert play(name, tools, scene) == (0, "", [])
+
+
+@pytest.mark.parametrize("what", DONE)
+def test_a_no_does_nothing(name, tools, what):
+    script, _, is_done = DONE[what]
+
+    def scene(stage):
+        _, asking = ask(stage, script, lambda question: "no")
+        assert not is_true(is_done, stage.out), asking.said
+        assert len(asking.all("denied")) >= 1 and not asking.all("done"), asking.said
+    play(name, tools, scene)
+
+
+def test_what_a_yes_covers_is_said(name, tools):
+    def scene(stage):
+        _, asking = ask(stage, "echo a > f; echo a > n; mv g open/g; ln open/f l", lambda question: "no")
+        return [tuple(text.replace(str(stage.out), "") for text in question.texts)
+                for question in asking.all("asked")]
+    assert play(name, tools, scene) == [
+        ("/f", "", "", ""), ("/n", "", "/", ""), ("/g", "/open/g", "", "/open/"),
+        ("/l", "/open/f", "/", "/open/f")]
+
+
+def test_nobody_is_asked_about_these(name, tools):
+    """What no yes opens, and what would fail anyway."""
+    script = ("echo a > own/f; mkdir own/d; rm -f own/f; echo a > /proc/sys/kernel/hostname; "
+              "echo a > /sys/none; echo a > /dev/none; echo a > secret/f; mkdir secret/d; "
+              "mkdir open; echo a > none/f; rmdir .; mkfifo p; chmod u+s f; "
+              "cd ../ws; mkdir objects refs; echo a > HEAD; mkdir .GIT; rm -rf ../outside/own; exit 0")
+
+    def scene(stage):
+        stage.file("outside/closed/f", mode=0o444)
+        (stage.out / "closed").chmod(0o555)
+        _, asking = ask(stage, script + ("" if stage.is_root else "; echo a > ../outside/closed/n"))
+        (stage.out / "closed").chmod(0o755)
+        return [question.path for question in asking.all("asked")]
+    assert play(name, tools, scene) == []
