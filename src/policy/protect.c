@@ -107,10 +107,11 @@ static bool has_file(const struct protect_run *run, const char *dir, const char 
     return run->view->kind(run->view, path, &kind, &ignored) == 0 && kind != HOST_MISSING;
 }
 
-/* By its names alone (git's setup.c, is_git_directory): what a HEAD says the command could change. */
+/* By its names alone (git's setup.c, is_git_directory): what a HEAD says the command could change. Who
+ * makes a `.git` writable has opened it; a workspace in one is not writable for being one. */
 static bool is_git_dir(const struct protect_run *run, const char *path)
 {
-    return has_file(run, path, "HEAD") &&
+    return !str_eq(path_name(path), ".git") && has_file(run, path, "HEAD") &&
            (has_file(run, path, "commondir") ||
             (has_file(run, path, "objects") && has_file(run, path, "refs")));
 }
