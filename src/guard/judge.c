@@ -97,9 +97,21 @@ static bool follow(const struct request *request, struct object *object)
     return false;
 }
 
+/* On the mount of a root, with nothing mounted on the name: whatever was said about a path that leads
+ * there, this may be written to. */
+static bool is_free(const struct request *request, const struct place *place)
+{
+    const struct command *command = request->command;
+    bool is_closed;
+
+    for (uint32_t i = 0; place->is_guarded && i < command->mounts_len; i++)
+        if (command->mounts[i] == place->identity.mount)
+            return !place_is_mount_point(place, &is_closed);
+    return false;
+}
+
 /* Finds what the call's path of these arguments names; false when nothing can be said of it, or when
- * it lies where all may be done. (A name that is protected, but reached through a symlink, is one of
- * those; what the kernel refuses then is not told.) */
+ * it lies where all may be done. */
 static bool look(const struct request *request, int dir, int argument, bool follows,
                  struct object *ret)
 {
@@ -118,13 +130,13 @@ static bool look(const struct request *request, int dir, int argument, bool foll
                      (kind == CALL_CHANGE || kind == CALL_OPEN || kind == CALL_ACCESS);
     if (!place_find(request, request_dir(request, dir), text, &ret->place))
         return false;
-    if (seems_writable && ret->place.is_guarded && !follows)
+    if (seems_writable && !follows && is_free(request, &ret->place))
         return false;
     if (!follows)
         ret->exists = fstatat(ret->place.dir, ret->place.name, &ret->st, AT_SYMLINK_NOFOLLOW) == 0;
     else if (!follow(request, ret))
         return false;
-    if (seems_writable && ret->place.is_guarded)
+    if (seems_writable && follows && is_free(request, &ret->place))
         return false;
     place_path(&ret->place, ret->path);
     return *ret->path && !map_is_ours(ret->path);

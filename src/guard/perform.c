@@ -528,31 +528,13 @@ static struct answer perform_link(const struct request *request)
     return answer_of(status);
 }
 
-/* Something of the sandbox is mounted on the name: what is read-only, hidden or a root. The kernel keeps
- * such a name where it is only for those who see the mount; for us, outside, it would be moved away
- * with the mount, and the name be free. What is mounted does not change while the command runs.
- * *ret_closed: it lies where nobody may look, nor rename. */
-static bool is_mount_point(const struct place *place, bool *ret_closed)
-{
-    AUTO_CLOSE int fd = -1;
-    char name[NAME_MAX + 2];
-    struct identity identity;
-
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(place->name, "/"), place->name);
-    fd = openat(place->dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    *ret_closed = fd < 0 && errno == EACCES;
-    if (fd < 0)
-        return errno != ENOENT;
-    return !identify(fd, &identity) || identity.mount != place->identity.mount;
-}
-
 static bool may_move(const struct request *request, const struct place *place,
                      struct answer *ret_answer)
 {
     char path[PATH_MAX];
     bool is_closed;
 
-    if (!is_mount_point(place, &is_closed))
+    if (!place_is_mount_point(place, &is_closed))
         return true;
     *ret_answer = leave(request, EACCES);
     if (is_closed)

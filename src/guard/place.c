@@ -386,16 +386,30 @@ bool place_outside(const struct place *place, struct place *ret)
     return true;
 }
 
+bool place_is_mount_point(const struct place *place, bool *ret_closed)
+{
+    char name[NAME_MAX + 2];
+    struct k_statx st;
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(place->name, "/"), place->name);
+    *ret_closed = false;
+    if (syscall(SYS_statx, place->dir, name, AT_SYMLINK_NOFOLLOW, K_STATX_MNT_ID, &st)) {
+        *ret_closed = errno == EACCES;
+        return errno != ENOENT;
+    }
+    return !(st.mask & K_STATX_MNT_ID) || st.mount != place->identity.mount;
+}
+
 int place_open_on_host(const struct command *command, const struct place *place)
 {
     const uint32_t flags = command->map.header->flags & (GUARD_MAP_OWN_MOUNTS | GUARD_MAP_NESTED);
-    struct place outside;
+    AUTO(place_done) struct place outside = {.dir = -1, .lock = -1};
     struct statvfs fs;
 
     if (!place->is_guarded || flags != GUARD_MAP_OWN_MOUNTS || fstatvfs(place->dir, &fs) ||
         (fs.f_flag & ST_RDONLY) || !place_outside(place, &outside))
         return -1;
-    return outside.dir;
+    return TAKE_FD(outside.dir);
 }
 
 int place_descriptor(const struct request *request, const char *text)

@@ -35,6 +35,12 @@ void place_done(struct place *place);
  * "" when the directory has none any more. */
 void place_path(const struct place *place, char ret[PATH_MAX]);
 
+/* Something of the sandbox is mounted on the name: what is read-only, hidden or a root. The kernel keeps
+ * such a name where it is only for those who see the mount; for us, outside, it would be moved away
+ * with the mount, and the name be free. What is mounted does not change while the command runs.
+ * *ret_closed: it lies where nobody may look, nor rename. */
+bool place_is_mount_point(const struct place *place, bool *ret_closed);
+
 /* The directory of a place that the command may write to, by a mount of the host's: between the mounts of two
  * roots the kernel neither renames nor links. -1 when it is another one there, or none. Whoever uses it
  * sees to it that nothing of the sandbox is mounted on the name. */
