@@ -1,6 +1,6 @@
-/* See denial.h. Facts come from the end of the command: the launcher's reason for not executing it,
- * a death by SIGSYS. Everything else is read from the output of a command that failed, line by
- * line (denial_line.h), and labelled as the guess that it is.
+/* See denial.h. Facts come from the guard, and from the launcher's reason for not executing a command.
+ * Everything else (a death by SIGSYS, the output of a command that failed, line by line, see
+ * denial_line.h) is labelled as the guess that it is.
  *
  * What a line names is put to the access map. A line names paths, seldom the operation; where the
  * words leave it open the profile fills in: what may be read but not written was probably written
@@ -169,19 +169,17 @@ static void find_in_failure(const struct denial_input *input, struct denials *re
     denials_push(ret, &denial);
 }
 
-/* seccomp ends a process that calls by a foreign system call table with SIGSYS. A shell makes
- * 128 + SIGSYS of it. */
+/* seccomp ends a process that calls by a foreign system call table with SIGSYS. So may a filter of its
+ * own, and kill(2): who did it is not to be seen. (That a shell ends with 128 + SIGSYS says even less.) */
 static void find_in_signal(const struct process_end *end, struct denials *ret)
 {
-    bool by_signal = end->how == PROCESS_SIGNALED && end->signal == SIGSYS;
-    bool by_code = end->how == PROCESS_EXITED && end->code == 128 + SIGSYS;
     struct denial denial = {
         .operation = DENIAL_OTHER,
-        .evidence = by_signal ? DENIAL_FACT : DENIAL_HEURISTIC,
+        .evidence = DENIAL_HEURISTIC,
         .source = DENIAL_BY_SANDBOX,
     };
 
-    if (!by_signal && !by_code)
+    if (end->how != PROCESS_SIGNALED || end->signal != SIGSYS)
         return;
     denial.origin = alloc_str("the seccomp filter");
     denial.remedy = alloc_str("The command used a system call that no profile allows.");
