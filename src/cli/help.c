@@ -82,9 +82,10 @@ static json_t *option_to_json(const struct option *option)
 
     for (size_t i = 0; option->words && option->words[i]; i++)
         json_array_append_new(words, json_string(option->words[i]));
-    return json_pack("{s:s, s:o, s:o, s:o, s:s}", "name", option->name, "letter",
+    return json_pack("{s:s, s:o, s:o, s:b, s:o, s:s}", "name", option->name, "letter",
                      option->letter ? json_stringn(&option->letter, 1) : json_null(), "value",
-                     json_lossy(option->value), "words", words, "help", option->help);
+                     json_lossy(option->value), "optional", option->may_lack, "words", words,
+                     "help", option->help);
 }
 
 static int help_print_json(void)

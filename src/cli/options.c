@@ -104,6 +104,8 @@ static int given_check(const struct given *given, struct err *err)
             return 0;
         buf_appendf(&words, "%s%s", !words.len ? "" : word[1] ? ", " : " or ", *word);
     }
+    if (!given->value && option->may_lack)
+        return 0;
     if (!given->value)
         return err_set(err, ERR_INVALID, "needs a value: %s",
                        option->words ? words.data : option->value);
@@ -191,7 +193,7 @@ int options_parse(const struct option_group *groups, char **argv, void *data,
         rest.wants_help = given.option == &help_option;
         if (rest.wants_help)
             break;
-        if (given.option->value && !given.value && *rest.argv)
+        if (given.option->value && !given.option->may_lack && !given.value && *rest.argv)
             given.value = *rest.argv++;
         if (given_check(&given, err) ||
             option_set(given.option, (char *)given.data + given.option->offset, given.value, err))
@@ -241,8 +243,11 @@ static void option_print(const struct option *option, struct buf *ret)
     buf_append_str(ret, "  ");
     if (option->letter)
         buf_appendf(ret, "-%c, ", option->letter);
-    buf_appendf(ret, "--%s%s%s\n", option->name, option->value ? " " : "",
-                option->value ? option->value : "");
+    buf_appendf(ret, "--%s%s%s%s\n", option->name,
+                option->may_lack ? "[="
+                : option->value  ? " "
+                                 : "",
+                option->value ? option->value : "", option->may_lack ? "]" : "");
     options_print_text(option->help, HELP_INDENT, ret);
 }
 

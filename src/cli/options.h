@@ -40,9 +40,11 @@ enum option_kind {
 };
 
 struct option {
-    const char *name;         /* without "--" */
-    char letter;              /* its short form, 0 without one */
-    const char *value;        /* what stands for the value in texts, "DIR"; NULL: takes none */
+    const char *name;  /* without "--" */
+    char letter;       /* its short form, 0 without one */
+    const char *value; /* what stands for the value in texts, "DIR"; NULL: takes none */
+    bool may_lack; /* OPTION_CALL: --name alone is right, too, and then `set` gets NULL; a value has
+                      to come with "=" */
     const char *const *words; /* the only values that are taken, NULL-terminated; NULL: any */
     const char *help;         /* sentences */
     enum option_kind kind;

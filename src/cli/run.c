@@ -15,6 +15,7 @@
 #include "approval/approver_hook.h"
 #include "approval/approver_terminal.h"
 #include "base/auto.h"
+#include "base/json.h"
 #include "base/path.h"
 #include "base/program.h"
 #include "base/str.h"
@@ -28,9 +29,11 @@
 #include "patch/call.h"
 #include "patch/patch.h"
 #include "policy/protect.h"
+#include "timeline/timeline.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -58,6 +61,7 @@ struct run_options {
     uint64_t kill_after_ns;
     uint64_t max_output;
     struct resource_limits limits;
+    const char *trace_to;         /* a file for the timeline; NULL: none */
     const char *approval_hook;    /* NULL: none */
     uint64_t approval_timeout_ns; /* 0: none */
 };
@@ -133,6 +137,36 @@ static const struct option limit_options[] = {
     {.name = NULL},
 };
 
+static int set_trace(const struct option *option, void *member, const char *value, struct err *err)
+{
+    unsigned *topics = member;
+
+    if (value)
+        return timeline_parse_topics(value, topics, err);
+    *topics = TIMELINE_ALL;
+    return 0;
+}
+
+static const struct option trace_options[] = {
+    {.name = "trace",
+     .value = "WHAT",
+     .may_lack = true,
+     .set = set_trace,
+     .offset = offsetof(struct run_options, policy.topics),
+     .help =
+         "Tells at the end what the command did, in its order, with what it was refused. WHAT is a "
+         "list of files (opened for writing, made, changed, removed, renamed, linked), network "
+         "(connected, bound) and exec (the programs that ran, also as a tree); without it all. "
+         "With --json it is \"events\" and \"execs\"."},
+    {.name = "trace-to",
+     .value = "FILE",
+     INTO_NOT_EMPTY(struct run_options, trace_to),
+     .help = "Writes it to FILE while the command runs, one JSON object a line, and not to stderr. "
+             "FILE is "
+             "made, or emptied."},
+    {.name = NULL},
+};
+
 static const struct option stream_options[] = {
     {.name = "tty",
      INTO_CHOICE(struct run_options, terminal, RUN_TERMINAL_YES),
@@ -168,6 +202,7 @@ static const struct option_group run_option_groups[] = {
     {"Environment", policy_environment_options, offsetof(struct run_options, policy)},
     {"Approval", approval_options},
     {"Limits", limit_options},
+    {"Watching", trace_options},
     {"Input and output", stream_options},
     {NULL, NULL},
 };
@@ -289,7 +324,9 @@ struct run_flow {
     struct execution_options execution_options;
     struct job_run_options job;
     struct execution *execution;
-    size_t warned; /* of the warnings: those that were said */
+    FILE *trace;         /* --trace-to; NULL: none */
+    uint64_t trace_last; /* number of the last event in there */
+    size_t warned;       /* of the warnings: those that were said */
     bool is_done;
 };
 
@@ -306,6 +343,8 @@ static void run_flow_done(struct run_flow *flow)
     patch_call_done(&flow->patch.call);
     free(flow->patch.cwd);
     free(flow->patch.program);
+    if (flow->trace)
+        fclose(flow->trace);
     settings_done(&flow->settings);
     run_audit_done(&flow->audit);
     policy_options_done(&flow->options.policy);
@@ -353,6 +392,20 @@ static void on_event(void *data, const struct execution_event *event)
     if (event->kind == EXECUTION_RETRIED && !(flow->options.flags & RUN_QUIET))
         console_say("once more, with %s", event->words);
     run_audit_event(&flow->audit, &flow->settings, event);
+}
+
+static void on_traced(void *data, const struct timeline *timeline)
+{
+    struct run_flow *flow = data;
+    const struct timeline_event *event;
+
+    while (flow->trace && (event = timeline_after(timeline, flow->trace_last))) {
+        AUTO_JSON json_t *json = timeline_event_to_json(event);
+
+        json_dumpf(json, flow->trace, JSON_COMPACT);
+        fputc('\n', flow->trace);
+        flow->trace_last = event->seq;
+    }
 }
 
 static void on_flush(void *data)
@@ -403,6 +456,7 @@ static void fill_options(struct run_flow *flow, char **argv)
     options->on_done = on_done;
     options->data = flow;
     flow->job.on_started = on_started;
+    flow->job.on_traced = flow->trace ? on_traced : NULL;
     flow->job.data = flow;
     if (!flow->patch.cwd)
         return;
@@ -437,6 +491,8 @@ static int report_attempt(const struct run_flow *flow, const struct execution_re
         console_say("%s", result->process->failure.msg);
     if (!(flow->options.flags & RUN_QUIET))
         run_report_notes(result);
+    if (!flow->trace || !job_timeline(result->job))
+        run_report_timeline(result, flow->options.policy.topics);
     return status;
 }
 
@@ -486,6 +542,20 @@ static int run_execution(struct run_flow *flow, char **argv)
     return status;
 }
 
+/* Line by line: who follows the file sees what happens. */
+static int open_trace(struct run_flow *flow, struct err *err)
+{
+    const char *path = flow->options.trace_to;
+
+    if (!flow->options.policy.topics)
+        return err_set(err, ERR_INVALID, "--trace-to needs --trace");
+    flow->trace = fopen(path, "we");
+    if (!flow->trace)
+        return err_sys(err, "opening %s", path);
+    setvbuf(flow->trace, NULL, _IOLBF, 0);
+    return 0;
+}
+
 static int run_main(char **argv)
 {
     AUTO(run_flow_done)
@@ -512,6 +582,8 @@ static int run_main(char **argv)
         err_set(&err, ERR_INVALID, "--approval-hook needs --ask-for-approval POLICY");
         return run_fail(options, &err);
     }
+    if (options->trace_to && open_trace(&flow, &err))
+        return run_fail(options, &err);
     if (!(options->flags & RUN_NO_AUDIT))
         run_audit_init(&flow.audit, &flow.settings);
     if (run_patch_init(&flow.patch, command, flow.settings.workspace->dir, &err))

@@ -26,6 +26,9 @@ void run_report_degradation(const struct sandbox *sandbox, struct strv *warnings
  * would allow it. */
 void run_report_notes(const struct job_result *result);
 
+/* Lines on stderr: what the command did, and the programs that it ran; or that nobody could tell. */
+void run_report_timeline(const struct job_result *result, unsigned topics);
+
 /* job/result_json.h's object on stdout, of the last attempt, and beside it:
  *
  *   "warnings": ["..."]            the lines that stand on stderr, too

@@ -6,6 +6,7 @@
 #include "audit/audit.h"
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/json.h"
 #include "base/strv.h"
 #include "cli/command.h"
@@ -16,6 +17,8 @@
 #include "job/job_run.h"
 #include "job/result_json.h"
 #include "sandbox/sandbox.h"
+#include "timeline/exec_tree.h"
+#include "timeline/timeline.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -96,6 +99,52 @@ void run_report_notes(const struct job_result *result)
                     "here (cordon doctor tells what to do)");
     if (result->process->how != PROCESS_EXITED || result->process->code)
         say_denials(&result->denials);
+}
+
+static void say_events(const struct timeline *timeline)
+{
+    const struct timeline_event *event;
+    uint64_t dropped = timeline_dropped(timeline);
+    uint64_t seq = 0;
+
+    console_say("trace: %" PRIu64 " events", timeline_last(timeline));
+    if (dropped)
+        console_say("  ... %" PRIu64 " before these are not kept; --trace-to has them all",
+                    dropped);
+    while ((event = timeline_after(timeline, seq))) {
+        AUTO(buf_done) struct buf line = {.max = SIZE_MAX / 2};
+
+        timeline_event_line(event, &line);
+        console_say("%s", line.data);
+        seq = event->seq;
+    }
+}
+
+static void say_execs(const struct exec_tree *execs)
+{
+    AUTO(buf_done) struct buf lines = {.max = SIZE_MAX / 2};
+    char *rest;
+
+    exec_tree_append(execs, &lines);
+    console_say("programs: %zu", exec_tree_len(execs));
+    rest = lines.data;
+    for (char *line; rest && (line = strsep(&rest, "\n")) && *line;)
+        console_say("  %s", line);
+}
+
+void run_report_timeline(const struct job_result *result, unsigned topics)
+{
+    const struct timeline *timeline = job_timeline(result->job);
+
+    if (!topics)
+        return;
+    if (!timeline) {
+        console_say("no trace: without a guard, or without a sandbox, nobody sees what is done");
+        return;
+    }
+    say_events(timeline);
+    if (timeline_execs(timeline))
+        say_execs(timeline_execs(timeline));
 }
 
 /* --- JSON --- */

@@ -272,6 +272,7 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .mode = options->mode,
         .network = options->network,
         .watch = options->watch,
+        .topics = options->topics,
         .entries = options->paths,
         .entries_len = options->paths_len,
         .unix_sockets = strv_view(&options->sockets),

@@ -105,6 +105,9 @@ bool denials_by_sandbox(const struct denials *denials);
 /* For people: "writing /etc/x", "connecting to example.com"; caller frees. */
 char *denial_words(const struct denial *denial);
 
+/* Of a call that the guard is asked about; static. NULL for others. */
+const char *denial_call_name(int call);
+
 const char *denial_operation_name(enum denial_operation operation); /* "read", "write", ... */
 const char *denial_evidence_name(enum denial_evidence evidence);    /* "fact", "heuristic" */
 const char *denial_source_name(enum denial_source source); /* "sandbox", "host", "unknown" */

@@ -253,7 +253,7 @@ static const struct {
 #endif
 };
 
-static const char *call_name(int call)
+const char *denial_call_name(int call)
 {
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (calls[i].number == call)
@@ -310,7 +310,7 @@ static void fill(struct denial *denial, const struct launch_fact *fact)
         .error = fact->error,
         .other_path = alloc_str(fact->other_path && *fact->other_path ? fact->other_path : NULL),
         .program = alloc_str(fact->program && *fact->program ? fact->program : NULL),
-        .call = call_name(fact->call),
+        .call = denial_call_name(fact->call),
         .pid = fact->pid,
     };
     denial->flags |= call_flags(denial->call);

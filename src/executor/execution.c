@@ -155,6 +155,14 @@ static void on_output(void *data, enum stream stream, const char *bytes, size_t 
         job->on_output(job->data, stream, bytes, len, offset);
 }
 
+static void on_traced(void *data, const struct timeline *timeline)
+{
+    const struct job_run_options *job = ((struct execution *)data)->options->job;
+
+    if (job->on_traced)
+        job->on_traced(job->data, timeline);
+}
+
 static void on_over(void *data)
 {
     struct execution *execution = data;
@@ -211,6 +219,7 @@ static void fill_job(struct execution *execution, struct workspace *workspace)
     job->loop = options->loop;
     job->sandbox = workspace->sandbox;
     job->access = workspace->access;
+    job->topics = workspace->topics;
     job->argv = options->replacement_argv ? options->replacement_argv : options->argv;
     job->env = options->replacement_argv ? no_env
                : options->env            ? options->env
@@ -218,6 +227,7 @@ static void fill_job(struct execution *execution, struct workspace *workspace)
     job->cwd = options->cwd;
     job->on_started = on_started;
     job->on_output = on_output;
+    job->on_traced = on_traced;
     job->on_over = on_over;
     job->data = execution;
     if (options->snapshots && !options->replacement_argv && workspace == options->workspace)

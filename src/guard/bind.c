@@ -277,6 +277,7 @@ struct answer bind_path(const struct request *request, int copy, const struct ad
     AUTO(place_done) struct place place = {.dir = -1, .lock = -1};
     char path[PATH_MAX];
     bool is_writable, is_ours;
+    struct answer answer;
     int entry;
 
     if (!place_find(request, AT_FDCWD, address_path(address), &place) || strchr(place.name, '/'))
@@ -296,5 +297,11 @@ struct answer bind_path(const struct request *request, int copy, const struct ad
         return answer_error(EACCES);
     if (folder_refuses_name(request->command, place.name))
         return refuse(request, &place, entry, EACCES);
-    return bind_in_child(request, copy, address, place.dir);
+    answer = bind_in_child(request, copy, address, place.dir);
+    if (answer.kind == ANSWER_VALUE && request->command->traces_network)
+        facts_tell_done(request, &(struct fact){.operation = GUARD_OP_BIND,
+                                                .path = path,
+                                                .entry = GUARD_NO_ENTRY,
+                                                .is_socket = true});
+    return answer;
 }

@@ -11,8 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+enum { ROOM_FOR_DONE = 128 << 10 }; /* bytes, of net.core.wmem_default's 208 KiB */
 
 bool facts_send(struct command *command, const struct guard_fact *packet, size_t len)
 {
@@ -164,11 +167,52 @@ void facts_tell_withdrawn(struct command *command, uint64_t id)
     facts_send(command, &packet, packet_len(0));
 }
 
+/* What is refused, and the last word, find room in any case. */
+static bool has_room(const struct command *command)
+{
+    int waiting;
+
+    return ioctl(command->channel, TIOCOUTQ, &waiting) == 0 && waiting < ROOM_FOR_DONE;
+}
+
+/* That the host missed something comes where it was. false: there is still no room. */
+static bool tell_lost(struct command *command)
+{
+    struct facts *facts = &command->facts;
+    struct guard_fact lost;
+
+    fact_begin(&lost, GUARD_FACT_LOST);
+    lost.entry = GUARD_NO_ENTRY;
+    lost.count = facts->lost;
+    if (facts->lost && !facts_send(command, &lost, packet_len(0)))
+        return false;
+    facts->lost = 0;
+    return true;
+}
+
+void facts_tell_done(const struct request *request, const struct fact *fact)
+{
+    struct command *command = request->command;
+    struct guard_fact packet;
+    size_t len;
+
+    if (!has_room(command) || !tell_lost(command)) {
+        command->facts.lost++;
+        return;
+    }
+    len = facts_write(request, fact, &packet);
+    packet.kind = GUARD_FACT_DONE;
+    facts_name(&packet);
+    if (!facts_send(command, &packet, len))
+        command->facts.lost++;
+}
+
 void facts_end(struct command *command)
 {
     struct facts *facts = &command->facts;
     struct guard_fact end;
 
+    tell_lost(command);
     for (uint32_t i = 0; i < facts->counts_len; i++) {
         if (facts->counts[i].untold)
             send_count(command, &facts->counts[i]);

@@ -1,4 +1,4 @@
-/* What was refused, told to the host. */
+/* What was refused and, where a timeline is wanted, what was done, told to the host. */
 #pragma once
 
 #include "guard/place.h"
@@ -24,6 +24,10 @@ void facts_tell_denied(struct command *command, struct guard_fact *packet, size_
 void facts_name(struct guard_fact *packet);
 
 void facts_tell_withdrawn(struct command *command, uint64_t id);
+
+/* Tells what is done: done already, or as good as, since nothing seems to be in the way of it. Each
+ * time, while the host reads; what it has no room for is counted. */
+void facts_tell_done(const struct request *request, const struct fact *fact);
 
 /* As it is; false when the host takes no more for now. */
 bool facts_send(struct command *command, const struct guard_fact *packet, size_t len);

@@ -71,6 +71,7 @@ enum { FACT_COUNTS_MAX = 32, CHILDREN_MAX = 32 };
 struct facts {
     uint32_t told;
     uint32_t dropped;
+    uint32_t lost;                  /* of what was done, the host has not been told how many */
     uint64_t seen[GUARD_FACTS_MAX]; /* hashes of what was told: a repetition is not told again */
     struct fact_count counts[FACT_COUNTS_MAX];
     uint32_t counts_len;
@@ -111,7 +112,8 @@ struct command {
     struct mask masks[MASKS_MAX];
     uint64_t mask_changed_ns; /* by umask(2), by whomever */
     struct facts facts;
-    struct grants grants; /* what it may do beyond the map */
+    bool traces_files, traces_network; /* what is done is told, too */
+    struct grants grants;              /* what it may do beyond the map */
     struct holds holds;
     uint64_t last_id; /* of questions and execs */
     int ends; /* readable when a caller that waits for an answer has ended; -1: nobody asks */

@@ -38,6 +38,8 @@ enum guard_descriptor { GUARD_FD_CHANNEL, GUARD_FD_MAP, GUARD_FDS };
 
 enum guard_hello_flag {
     GUARD_HELLO_ASKS = 1, /* somebody answers: hold what is refused and may be asked about */
+    GUARD_HELLO_TRACES_FILES = 2,   /* tell what is done, too: what is written and named */
+    GUARD_HELLO_TRACES_NETWORK = 4, /* and where it connects and binds */
 };
 
 struct guard_hello {
@@ -128,6 +130,7 @@ enum guard_fact_kind {
     GUARD_FACT_OUTSIDE, /* the caller of exec `id` waits for GUARD_ORDER_EXIT. With the descriptors
                              0, 1, 2 of it that are open: GUARD_FLAG_STDIO */
     GUARD_FACT_SIGNAL,  /* what runs outside for `id` is to get the signal `number` */
+    GUARD_FACT_LOST,    /* `count` of what was done was not told: the host did not read in time */
 };
 
 enum guard_fact_flag {

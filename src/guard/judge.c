@@ -127,6 +127,7 @@ static bool look(const struct request *request, int dir, int argument, bool foll
     if (seems_writable && map_is_ours(ret->path))
         return false;
     seems_writable = seems_writable && !ret->is_refused && is_writable(map, ret->path) &&
+                     !request->command->traces_files &&
                      (kind == CALL_CHANGE || kind == CALL_OPEN || kind == CALL_ACCESS);
     if (!place_find(request, request_dir(request, dir), text, &ret->place))
         return false;
@@ -154,6 +155,20 @@ static bool is_denied(const struct request *request, struct object *object)
     object->is_closed = object->is_denied =
         folder_refuses(request->command, &object->place, &object->entry);
     return object->is_denied;
+}
+
+/* What the kernel does is to be told of. */
+static bool is_traced(const struct request *request, const struct answer *answer)
+{
+    return answer->kind == ANSWER_CONTINUE && request->command->traces_files &&
+           request->call->kind != CALL_ACCESS;
+}
+
+/* It is refused, or to be told of. */
+static bool matters(const struct request *request, struct object *object,
+                    const struct answer *answer)
+{
+    return is_denied(request, object) || is_traced(request, answer);
 }
 
 /* --- what would have worked --- */
@@ -207,6 +222,19 @@ static bool is_covered(const struct request *request, const struct object *objec
     return !object->is_denied || grants_cover(request, &request->command->grants, object);
 }
 
+static void tell_done(const struct request *request, struct object *const objects[2])
+{
+    const struct fact fact = {
+        .operation = objects[0]->exists ? GUARD_OP_WRITE : GUARD_OP_CREATE,
+        .path = objects[0]->path,
+        .other_path = objects[1] ? objects[1]->path : NULL,
+        .entry = GUARD_NO_ENTRY,
+    };
+
+    if (request_is_valid(request))
+        facts_tell_done(request, &fact);
+}
+
 /* The sandbox refuses one of the `objects` of the call, or both. */
 static struct answer refuse(const struct request *request, struct object *const objects[2],
                             struct answer answer)
@@ -224,6 +252,9 @@ static struct answer refuse(const struct request *request, struct object *const 
         } else {
             struct answer done = granted_do(request, objects);
 
+            if (done.kind == ANSWER_VALUE && request->attempt == ATTEMPT_FIRST &&
+                request->command->traces_files)
+                tell_done(request, objects);
             if (done.kind != ANSWER_CONTINUE)
                 return done;
         }
@@ -236,10 +267,21 @@ static struct answer refuse(const struct request *request, struct object *const 
     return answer;
 }
 
-static struct answer refuse_one(const struct request *request, struct object *object,
+/* Nothing but the sandbox is in the way of the call, if that is. */
+static struct answer settle(const struct request *request, struct object *const objects[2],
+                            struct answer answer)
+{
+    if (objects[0]->is_denied || (objects[1] && objects[1]->is_denied))
+        return refuse(request, objects, answer);
+    if (is_traced(request, &answer))
+        tell_done(request, objects);
+    return answer;
+}
+
+static struct answer settle_one(const struct request *request, struct object *object,
                                 struct answer answer)
 {
-    return refuse(request, (struct object *const[2]){object, NULL}, answer);
+    return settle(request, (struct object *const[2]){object, NULL}, answer);
 }
 
 static unsigned flags_of(const struct request *request)
@@ -304,7 +346,7 @@ static struct answer judge_open(const struct request *request, struct answer ans
     AUTO_OBJECT struct object object = NO_OBJECT;
 
     object.is_refused = answer.kind == ANSWER_ERROR;
-    if (!look(request, call->dir, call->path, true, &object) || !is_denied(request, &object))
+    if (!look(request, call->dir, call->path, true, &object) || !matters(request, &object, &answer))
         return answer;
     if (object.exists) {
         if ((creates && (flags & O_EXCL)) ||
@@ -314,7 +356,7 @@ static struct answer judge_open(const struct request *request, struct answer ans
     } else if (!creates) {
         return answer;
     }
-    return is_permitted(request, &object) ? refuse_one(request, &object, answer) : answer;
+    return is_permitted(request, &object) ? settle_one(request, &object, answer) : answer;
 }
 
 static struct answer judge_change(const struct request *request, struct answer answer)
@@ -331,13 +373,13 @@ static struct answer judge_change(const struct request *request, struct answer a
     if (call->nr == SYS_truncate && (int64_t)request_argument(request, 1) < 0)
         return answer; /* EINVAL */
     if (!look(request, call->dir, call->path, follows, &object) || !object.exists ||
-        !is_denied(request, &object))
+        !matters(request, &object, &answer))
         return answer;
     if (is_removal && removes_directory(request) != S_ISDIR(object.st.st_mode))
         return answer; /* ENOTDIR, EISDIR */
     if (is_removal && S_ISDIR(object.st.st_mode) && !is_empty(&object))
         return answer;
-    return is_permitted(request, &object) ? refuse_one(request, &object, answer) : answer;
+    return is_permitted(request, &object) ? settle_one(request, &object, answer) : answer;
 }
 
 #define NEW_NAME(answer)                                                                           \
@@ -352,8 +394,8 @@ static struct answer judge_new(const struct request *request, int dir, int argum
     AUTO_OBJECT struct object object = NEW_NAME(answer);
 
     return look(request, dir, argument, false, &object) && !object.exists &&
-                   is_denied(request, &object) && is_permitted(request, &object)
-               ? refuse_one(request, &object, answer)
+                   matters(request, &object, &answer) && is_permitted(request, &object)
+               ? settle_one(request, &object, answer)
                : answer;
 }
 
@@ -374,9 +416,11 @@ static struct answer judge_link(const struct request *request, struct answer ans
     if (is_known && (!from.exists || S_ISDIR(from.st.st_mode)))
         return answer;
     if (!look(request, call->new_dir, call->new_path, false, &to) || to.exists ||
-        (is_known && !is_same_device(&from, &to)) || !is_denied(request, &to) ||
+        (is_known && !is_same_device(&from, &to)) || !matters(request, &to, &answer) ||
         !is_permitted(request, &to))
         return answer;
+    if (!to.is_denied)
+        return settle(request, (struct object *const[2]){&to, is_known ? &from : NULL}, answer);
     if (!is_known) /* what is not known is not linked by us */
         to.is_closed = true;
     else
@@ -406,18 +450,15 @@ static struct answer judge_rename(const struct request *request, struct answer a
     const struct call *call = request->call;
     AUTO_OBJECT struct object from = NEW_NAME(answer);
     AUTO_OBJECT struct object to = NEW_NAME(answer);
-    bool is_from_denied, is_to_denied;
 
     if (!look(request, call->dir, call->path, false, &from) ||
         !look(request, call->new_dir, call->new_path, false, &to) ||
         !is_possible(request, &from, &to) || !is_permitted(request, &from) ||
         !is_permitted(request, &to))
         return answer;
-    is_from_denied = is_denied(request, &from);
-    is_to_denied = is_denied(request, &to);
-    return is_from_denied || is_to_denied
-               ? refuse(request, (struct object *const[2]){&from, &to}, answer)
-               : answer;
+    is_denied(request, &from);
+    is_denied(request, &to);
+    return settle(request, (struct object *const[2]){&from, &to}, answer);
 }
 
 struct answer judge(const struct request *request, struct answer answer)

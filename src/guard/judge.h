@@ -1,4 +1,5 @@
-/* What the kernel is going to refuse because of the sandbox: told, asked about, or done by a yes. */
+/* What the kernel is going to refuse because of the sandbox: told, asked about, or done by a yes; and,
+ * where that is told, what it is going to do. */
 #pragma once
 
 #include "guard/guard.h"

@@ -57,7 +57,14 @@ struct command *command_new(int channel, int map, uint32_t flags)
     void *bytes;
 
     if (command)
-        *command = (struct command){.channel = channel, .listener = -1, .root = -1, .ends = -1};
+        *command = (struct command){
+            .channel = channel,
+            .listener = -1,
+            .root = -1,
+            .ends = -1,
+            .traces_files = flags & GUARD_HELLO_TRACES_FILES,
+            .traces_network = flags & GUARD_HELLO_TRACES_NETWORK,
+        };
     if (!command || fstat(file, &st) || st.st_size <= 0 || st.st_size > GUARD_MAX_BYTES) {
         close(channel);
         free(command);

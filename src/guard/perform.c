@@ -48,6 +48,24 @@ static struct answer leave(const struct request *request, int error)
     return answer_continue();
 }
 
+/* The answer, of which the timeline is told if it was done. `other`: the second name; NULL. */
+static struct answer told(const struct request *request, enum guard_operation operation,
+                          const struct place *place, const struct place *other,
+                          struct answer answer)
+{
+    struct fact fact = {.operation = operation, .place = place, .entry = GUARD_NO_ENTRY};
+    char path[PATH_MAX];
+
+    if (!request->command->traces_files || answer.kind != ANSWER_VALUE)
+        return answer;
+    if (other) {
+        place_path(other, path);
+        fact.other_path = path;
+    }
+    facts_tell_done(request, &fact);
+    return answer;
+}
+
 bool perform_may_name(const struct request *request, struct place *place, struct answer *ret)
 {
     int entry;
@@ -154,7 +172,8 @@ static struct answer give(const struct request *request, int fd, int flags)
 {
     int status;
 
-    if (request->attempt != ATTEMPT_FIRST) { /* what is to be told of it comes before its answer */
+    /* what is to be told of it comes before its answer */
+    if (request->attempt != ATTEMPT_FIRST || request->command->traces_files) {
         status = request_lend(request, fd, flags & O_CLOEXEC);
         return status < 0 ? answer_error(-status) : answer_value(status);
     }
@@ -286,10 +305,12 @@ static struct answer open_any(const struct request *request)
             return leave(request, EACCES);
         answer = perform_new_file(request, &place, flags, mode);
         if (answer.kind != ANSWER_ERROR || answer.number != EEXIST || (flags & O_EXCL))
-            return answer;
+            return told(request, GUARD_OP_CREATE, &place, NULL, answer);
         answer = open_there(request, &place, flags, &again);
         if (!again)
-            return answer;
+            return flags & (O_WRONLY | O_RDWR | O_TRUNC)
+                       ? told(request, GUARD_OP_WRITE, &place, NULL, answer)
+                       : answer;
     }
     return leave(request, EACCES);
 }
@@ -361,7 +382,7 @@ static struct answer perform_make(const struct request *request)
         return answer;
     if (!place.is_guarded)
         return leave(request, EACCES);
-    return perform_at(request, &place, mode);
+    return told(request, GUARD_OP_CREATE, &place, NULL, perform_at(request, &place, mode));
 }
 
 static struct answer perform_symlink(const struct request *request)
@@ -380,7 +401,8 @@ static struct answer perform_symlink(const struct request *request)
         return leave(request, EACCES);
     if (!perform_may_name(request, &place, &answer))
         return answer;
-    return answer_of(symlinkat(target, place.dir, place.name));
+    return told(request, GUARD_OP_CREATE, &place, NULL,
+                answer_of(symlinkat(target, place.dir, place.name)));
 }
 
 static bool is_directory_path(const char *text)
@@ -525,7 +547,7 @@ static struct answer perform_link(const struct request *request)
         status = perform_link_pinned(source, place.dir, place.name);
     if (status < 0 && errno == EXDEV)
         status = link_between_roots(request, &from, source, &place);
-    return answer_of(status);
+    return told(request, GUARD_OP_CREATE, &place, from.dir >= 0 ? &from : NULL, answer_of(status));
 }
 
 static bool may_move(const struct request *request, const struct place *place,
@@ -594,7 +616,7 @@ static struct answer perform_rename(const struct request *request)
     status = (int)syscall(SYS_renameat2, from.dir, from.name, to.dir, to.name, flags);
     if (status < 0 && errno == EXDEV)
         status = rename_between_roots(request, &from, &to, flags);
-    return answer_of(status);
+    return told(request, GUARD_OP_WRITE, &from, &to, answer_of(status));
 }
 
 struct answer perform(const struct request *request)

@@ -72,7 +72,8 @@ static bool is_own(const struct address *address)
     return ip4 >> 24 == 127 || ip4 == 0;
 }
 
-bool address_format_remote(const struct address *address, char *ret, size_t size)
+/* false when it is none of the internet. */
+static bool address_format(const struct address *address, char *ret, size_t size)
 {
     bool is_ip6 = address->any.sa_family == AF_INET6;
     const void *ip = is_ip6 ? (const void *)&address->ip6.sin6_addr : &address->ip4.sin_addr;
@@ -82,11 +83,21 @@ bool address_format_remote(const struct address *address, char *ret, size_t size
     if (!(is_ip6 && address->len >= offsetof(struct sockaddr_in6, sin6_scope_id)) &&
         !(address->any.sa_family == AF_INET && address->len >= sizeof address->ip4))
         return false;
-    if ((is_own(address) && port != htons(DNS_PORT)) || !port ||
-        !inet_ntop(address->any.sa_family, ip, text, sizeof text))
+    if (!inet_ntop(address->any.sa_family, ip, text, sizeof text))
         return false;
     snprintf(ret, size, is_ip6 ? "[%s]:%u" : "%s:%u", text, ntohs(port));
     return true;
+}
+
+static in_port_t port_of(const struct address *address)
+{
+    return address->any.sa_family == AF_INET6 ? address->ip6.sin6_port : address->ip4.sin_port;
+}
+
+bool address_format_remote(const struct address *address, char *ret, size_t size)
+{
+    return address_format(address, ret, size) && port_of(address) &&
+           (!is_own(address) || port_of(address) == htons(DNS_PORT));
 }
 
 static int address_read(const struct request *request, struct address *ret)
@@ -102,6 +113,39 @@ static int address_read(const struct request *request, struct address *ret)
         len ? remote_bytes(request->thread, request_argument(request, 1), ret->bytes, (size_t)len)
             : 0;
     return error;
+}
+
+/* --- the timeline --- */
+
+static void tell_done(const struct request *request, const char *path, bool is_socket)
+{
+    facts_tell_done(request,
+                    &(struct fact){.operation = request->call->kind == CALL_BIND ? GUARD_OP_BIND
+                                                                                 : GUARD_OP_CONNECT,
+                                   .path = path,
+                                   .entry = GUARD_NO_ENTRY,
+                                   .is_socket = is_socket});
+}
+
+/* What the answer says was done, or is on its way. `path`: of a Unix socket, as it was found; NULL. */
+static struct answer told(const struct request *request, const struct address *address,
+                          const char *path, struct answer answer)
+{
+    char text[sizeof address->local.sun_path + INET6_ADDRSTRLEN + 16];
+    size_t start = offsetof(struct sockaddr_un, sun_path) + 1;
+
+    if (!request->command->traces_network ||
+        (answer.kind == ANSWER_ERROR && answer.number != EINPROGRESS))
+        return answer;
+    if (path) {
+        tell_done(request, path, true);
+    } else if (address->any.sa_family == AF_UNIX && address->len > start) {
+        snprintf(text, sizeof text, "@%.*s", (int)(address->len - start), address->bytes + start);
+        tell_done(request, text, true);
+    } else if (address->any.sa_family != AF_UNIX && address_format(address, text, sizeof text)) {
+        tell_done(request, text, false);
+    }
+    return answer;
 }
 
 /* --- connecting a copy --- */
@@ -297,10 +341,12 @@ static struct answer connect_path(const struct request *request, int copy,
     found.path[len] = '\0';
     found.entry = map_find(&command->map, found.path);
     if (is_free(command, &found, &identity))
-        return connect_copy(request, copy, &pinned, pin);
+        return told(request, address, found.path, connect_copy(request, copy, &pinned, pin));
     if (!grants_cover(request, &command->grants, &found))
         return is_left_behind(&pinned) ? answer_error(ECONNREFUSED) : refuse(request, &found);
     answer = connect_copy(request, copy, &pinned, pin);
+    if (request->attempt == ATTEMPT_FIRST) /* else the fact is that of the question */
+        told(request, address, found.path, answer);
     answer.is_granted = true;
     return answer;
 }
@@ -349,7 +395,7 @@ static struct answer connect_call(const struct request *request, int copy, int d
         tell_unreachable(request, address, answer.number);
     else if (answer.kind == ANSWER_VALUE && is_lost_resolver(copy, domain, address))
         tell_unreachable(request, address, EHOSTUNREACH);
-    return answer;
+    return told(request, address, NULL, answer);
 }
 
 /* A bind without a path is the kernel's: what another thread could make of it, the kernel refuses
@@ -357,11 +403,15 @@ static struct answer connect_call(const struct request *request, int copy, int d
 static struct answer bind_call(const struct request *request, int copy, int domain,
                                const struct address *address)
 {
+    struct answer answer;
+
     if (domain == AF_UNIX && address_path(address))
         return bind_path(request, copy, address);
     if (!(request->command->map.header->flags & GUARD_MAP_NO_LANDLOCK))
-        return answer_continue();
-    return bind(copy, &address->any, address->len) ? answer_error(errno) : answer_value(0);
+        answer = answer_continue();
+    else
+        answer = bind(copy, &address->any, address->len) ? answer_error(errno) : answer_value(0);
+    return told(request, address, NULL, answer);
 }
 
 static struct answer handle(const struct request *request)

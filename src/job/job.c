@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "output/model_cursor.h"
+#include "timeline/timeline.h"
 
 #include <stdlib.h>
 
@@ -87,7 +88,8 @@ struct job {
     bool has_end;
     bool has_facts; /* what its sandbox refuses is told, in `facts` */
     struct denials facts;
-    struct denials denials; /* as they were when first asked for */
+    struct timeline *timeline; /* NULL: none */
+    struct denials denials;    /* as they were when first asked for */
     bool has_denials;
     char *program;                   /* that was executed; names denials */
     const struct access_map *access; /* borrowed; NULL: the sandbox refuses nothing */
@@ -188,6 +190,8 @@ static void on_fact(void *data, const struct launch_fact *fact)
 
     if (job->access && fact->kind == FACT_DENIED)
         denials_add_fact(&job->facts, job->access, fact);
+    if (job->timeline)
+        timeline_add(job->timeline, fact);
 }
 
 static void on_exit_alone(void *data, const struct process_end *end)
@@ -231,6 +235,11 @@ static const struct process_events events = {
 };
 
 /* --- life --- */
+
+static void on_traced(void *data, const struct timeline_event *event)
+{
+    job_notify(data, JOB_TRACED);
+}
 
 static void job_auto_free(struct job **slot)
 {
@@ -287,6 +296,12 @@ struct job *job_start(const struct job_options *options, struct err *err)
     if (!job->process)
         return NULL;
     job->has_facts = process_has_facts(job->process);
+    if (job->has_facts && options->topics)
+        job->timeline = timeline_new(&(struct timeline_options){.topics = options->topics,
+                                                                .start_ns = job->info.started_ns,
+                                                                .access = options->access,
+                                                                .on_event = on_traced,
+                                                                .data = job});
     return TAKE_PTR(job);
 }
 
@@ -307,6 +322,7 @@ void job_free(struct job *job)
     free(job->writes.items);
     denials_done(&job->facts);
     denials_done(&job->denials);
+    timeline_free(job->timeline);
     free(job->program);
     free((char *)job->info.command);
     free((char *)job->info.cwd);
@@ -524,6 +540,11 @@ static void find_denials(const struct job *job, struct denials *ret)
     denials_find(&input, ret);
     for (int i = 0; i < STREAM_COUNT; i++)
         buf_done(&texts[i]);
+}
+
+const struct timeline *job_timeline(const struct job *job)
+{
+    return job->timeline;
 }
 
 /* Once: the access map may be gone by the next time. */

@@ -25,6 +25,7 @@
 
 struct job;
 struct model_cursor;
+struct timeline;
 
 #define JOB_INPUT_MAX ((size_t)1 << 20) /* bytes that wait for the command to read them */
 
@@ -55,6 +56,7 @@ struct job_options {
     const char *cgroup_base;              /* as in resource_limits_open() */
     const struct access_map *access; /* what the sandbox was made for, borrowed until it has ended
                                         and job_denials() was called; names denials; NULL: none */
+    unsigned topics;                 /* of its timeline, as its sandbox watches; 0: none */
     enum job_streams streams;
     struct output_options output; /* of each */
     /* Of a terminal's size, and only for a terminal; NULL: none. */
@@ -71,6 +73,7 @@ void job_free(struct job *job);
 
 enum job_event {
     JOB_STARTED, /* its program was executed */
+    JOB_TRACED,  /* its timeline has more */
     JOB_ROOM,    /* all input was passed on, after job_write() had found no room */
     /* These two only of a process that lingers: the command itself has ended, what it wrote until
      * then is there; and later, no more output can come. */
@@ -161,6 +164,9 @@ const struct resource_limits *job_resource_limits(const struct job *job,
  * with 0; otherwise what its output still shows. Only with a job_end(). Caller frees
  * (denials_done()). */
 void job_denials(struct job *job, struct denials *ret);
+
+/* NULL when none was asked for, and without a guard to tell it. */
+const struct timeline *job_timeline(const struct job *job);
 
 /* What the kernel says now: something of it still exists, even if its end is about to be told. */
 bool job_is_alive(const struct job *job);

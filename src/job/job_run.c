@@ -379,6 +379,8 @@ static void on_job(struct job_watch *watch, enum job_event event)
 
     if (event == JOB_STARTED && run->options->on_started)
         run->options->on_started(run->options->data);
+    else if (event == JOB_TRACED && run->options->on_traced)
+        run->options->on_traced(run->options->data, job_timeline(run->job));
     else if (event == JOB_ENDED)
         run_on_end(run);
 }
@@ -510,6 +512,7 @@ struct job_run *job_run_start(const struct job_run_options *options, struct err 
             .limits = &options->limits,
             .cgroup_base = options->cgroup_base,
             .access = options->access,
+            .topics = options->topics,
             .streams = JOB_STREAMS_APART,
             .output = {.memory_max = options->max_output},
             .tap = &tap,

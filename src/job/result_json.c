@@ -12,6 +12,8 @@
 #include "base/utf8.h"
 #include "job/job_run.h"
 #include "output/output.h"
+#include "timeline/exec_tree.h"
+#include "timeline/timeline.h"
 
 #include <jansson.h>
 #include <stdint.h>
@@ -224,6 +226,19 @@ static json_t *sandbox_to_json(const struct sandbox *sandbox)
     return json_pack("{s:b, s:o}", "degraded", sandbox_is_degraded(sandbox), "layers", layers);
 }
 
+static void set_timeline(json_t *json, const struct timeline *timeline)
+{
+    const struct exec_tree *execs = timeline_execs(timeline);
+    uint64_t last;
+
+    json_object_set_new(json, "events", timeline_to_json(timeline, 0, SIZE_MAX, &last));
+    json_object_set_new(json, "events_dropped", json_u64(timeline_dropped(timeline)));
+    if (!execs)
+        return;
+    json_object_set_new(json, "execs", exec_tree_to_json(execs));
+    json_object_set_new(json, "execs_dropped", json_u64(exec_tree_dropped(execs)));
+}
+
 json_t *result_to_json(const struct job_result *result)
 {
     json_t *json = json_object();
@@ -253,6 +268,8 @@ json_t *result_to_json(const struct job_result *result)
     set_order(json, &result->order);
     json_object_set_new(json, "output_cut", json_boolean(result->drain_cut));
     json_object_set_new(json, "denials", denials_to_json(&result->denials));
+    if (job_timeline(result->job))
+        set_timeline(json, job_timeline(result->job));
     json_object_set_new(json, "sandbox", sandbox_to_json(result->sandbox));
     return json;
 }

@@ -43,6 +43,10 @@
  *        "below": false,               true: `count` of them below `path`, not told one by one
  *        "aside": false}               true: tried in passing, and not why the command failed
  *     ],                               also with an exit code of 0: refused, but it ended well
+ *     "events": [...],                 these two only where a timeline was asked for and told:
+ *     "events_dropped": 0,             docs/timeline.md
+ *     "execs": [...],                  where it is of programs, and how many there is no room for
+ *     "execs_dropped": 0,
  *     "sandbox": {                     null when not known
  *       "degraded": false,
  *       "layers": {"user-namespace": {"state": "enforced", "why": null}, ...}

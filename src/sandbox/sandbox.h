@@ -185,12 +185,13 @@ enum fact_kind {
     FACT_DENIED,         /* the sandbox refused it */
     FACT_ASKED,          /* it is held until launch_answer() has said yes or no to `id` */
     FACT_WITHDRAWN,      /* nobody waits for the answer to `id` any more; the rest does not count */
-    FACT_DONE,           /* it was allowed */
+    FACT_DONE,           /* nothing was in the way of it; after a question: by a yes */
     FACT_EXEC,           /* `path` is executed with `argv`, as exec `id` */
     FACT_EXIT,           /* the process whose last exec was `id` ended with `wait_status` */
     FACT_OUTSIDE,        /* the caller of the exec `id` waits for what runs outside in its place:
                        launch_take_stdio(), launch_answer_exit() */
     FACT_OUTSIDE_SIGNAL, /* what runs outside for `id` is to get the signal `number` */
+    FACT_LOST, /* `more` of what was done were not told: they came faster than they were read */
 };
 
 enum fact_operation {
@@ -217,7 +218,7 @@ struct launch_fact {
     int error;                /* errno that the call had, as far as it can be known */
     int call;                 /* number of the system call */
     bool is_socket;           /* CONNECT, BIND: `path` is a Unix socket's */
-    unsigned more;            /* not 0: that many like it below `path`, not told one by one */
+    unsigned more; /* DENIED: not 0: that many like it below `path`, not told one by one; LOST */
     const struct access_entry *entry; /* which decided; NULL: none is about it */
     uint64_t time_ns;                 /* CLOCK_MONOTONIC */
     /* EXEC, OUTSIDE, and ASKED with EXECUTE: */

@@ -31,6 +31,7 @@
 #include "policy/protect.h"
 #include "policy/resolve.h"
 #include "sandbox/sandbox.h"
+#include "timeline/timeline.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -317,6 +318,10 @@ static int choose_network(struct workspace *workspace, const struct workspace_re
     if (request->watch != WORKSPACE_WATCH_OF_PROFILE)
         profile->watch =
             request->watch == WORKSPACE_WATCH_FACTS ? PROFILE_WATCH_FACTS : PROFILE_WATCH_OFF;
+    workspace->topics = request->topics;
+    if (request->topics && profile->watch == PROFILE_WATCH_OFF)
+        return err_set(err, ERR_INVALID,
+                       "a timeline is told by the guard, which is off: watch has to be facts");
     if (profile->network != NETWORK_PROXIED || profile->kind == PROFILE_DISABLED)
         return 0;
     if (!words)
@@ -524,7 +529,9 @@ int workspace_open(struct workspace *workspace, struct err *err)
         .mode = workspace->mode,
         .access = &shown,
         .allow_nested_namespaces = workspace->profile.allow_nested_namespaces,
-        .watch = workspace->profile.watch == PROFILE_WATCH_OFF ? 0 : WATCH_FACTS,
+        .watch = workspace->profile.watch == PROFILE_WATCH_OFF
+                     ? 0
+                     : WATCH_FACTS | timeline_watch(workspace->topics),
         .cache_idle = owner->idle,
         .on_idle = owner->idle ? on_idle : NULL,
         .data = inside,
@@ -631,6 +638,7 @@ static int copy(const struct workspace *like, struct workspace *to, enum sandbox
     to->mode = mode;
     strv_push_all(&to->roots, strv_view(&like->roots));
     profile_copy(&like->profile, &to->profile);
+    to->topics = like->topics;
     inside->tmpdir = alloc_str(like->inside->tmpdir);
     inside->has_no_env = like->inside->has_no_env;
     environment_policy_copy(&like->inside->env_policy, &inside->env_policy);

@@ -78,6 +78,7 @@ struct workspace {
     uint64_t number;        /* of no other workspace of this owner, before or after it */
     char *dir;              /* where commands start, and what relative paths count from */
     struct profile profile; /* with everything that was laid over it */
+    unsigned topics;        /* of what commands do in it, what is told: enum timeline_topic */
     char *profile_name;
     const char *profile_from; /* who chose it: "--profile", "/x/config.toml", "the default" */
     char *network_from;       /* the same of the network */
@@ -129,6 +130,7 @@ struct workspace_request {
     enum sandbox_mode mode;
     enum workspace_network network;
     enum workspace_watch watch;
+    unsigned topics;                       /* of enum timeline_topic */
     const struct workspace_entry *entries; /* in front of those of the profile */
     size_t entries_len;
     char *const *unix_sockets; /* beside those of the profile; as in struct profile_text */

@@ -165,7 +165,8 @@ def test_zsh_completes(place, commands):
         specs = out.stdout.splitlines()
         assert specs[0] == "-S"
         for option in command["options"]:
-            spelled = rf"--{option['name']}{'=' if option['value'] else ''}\["
+            takes = option['value'] and not option['optional']
+            spelled = rf"--{option['name']}{'=' if takes else ''}\["
             words = " ".join(option["words"] or [])
             assert any(re.search(spelled, spec) and words in spec for spec in specs), option
             if option["letter"]:
@@ -198,7 +199,7 @@ def test_there_is_a_page_for_everything(commands):
 def test_pages_have_every_option_and_no_other(commands, name):
     text = page(f"cordon-{name}.1")
     headings = set()
-    for letter, option, value in re.findall(r"^(?:\*-(\w)\*, )?\*--([a-z0-9-]+)\*(?: _(.*?)_)?(?:\+\+)?$",
+    for letter, option, value in re.findall(r"^(?:\*-(\w)\*, )?\*--([a-z0-9-]+)\*(?:\[=| )?(?:_(.*?)_)?\]?(?:\+\+)?$",
                                             text, re.MULTILINE):
         headings.add((option, letter, value))
     wanted = {(option["name"], option["letter"] or "", option["value"] or "")

@@ -366,7 +366,7 @@ static bool receive(struct guard_channel *channel)
         return false;
     }
     channel->count++;
-    channel->has_more |= packet.kind == GUARD_FACT_MORE;
+    channel->has_more |= packet.kind == GUARD_FACT_MORE || packet.kind == GUARD_FACT_LOST;
     list_append(&channel->queue, &told_new(&packet, (size_t)len, fds, count)->in_queue);
     return true;
 }

@@ -39,6 +39,7 @@ static void decode_fact(const struct launch *launch, const struct guard_fact *fa
         [GUARD_FACT_EXIT] = FACT_EXIT,
         [GUARD_FACT_OUTSIDE] = FACT_OUTSIDE,
         [GUARD_FACT_SIGNAL] = FACT_OUTSIDE_SIGNAL,
+        [GUARD_FACT_LOST] = FACT_LOST,
     };
 
     *ret = (struct launch_fact){
@@ -52,7 +53,8 @@ static void decode_fact(const struct launch *launch, const struct guard_fact *fa
         .error = fact->error,
         .call = (int)fact->call,
         .is_socket = fact->is_socket,
-        .more = fact->kind == GUARD_FACT_MORE || (fact->kind == GUARD_FACT_EXEC && !fact->id)
+        .more = fact->kind == GUARD_FACT_MORE || fact->kind == GUARD_FACT_LOST ||
+                        (fact->kind == GUARD_FACT_EXEC && !fact->id)
                     ? fact->count
                     : 0,
         .time_ns = fact->time_ns,
@@ -79,7 +81,7 @@ bool launch_read_fact(struct launch *launch, struct launch_fact *ret)
 {
     const struct guard_fact *fact = launch->channel ? guard_channel_next(launch->channel) : NULL;
 
-    while (fact && (fact->kind < GUARD_FACT_DENIED || fact->kind > GUARD_FACT_SIGNAL ||
+    while (fact && (fact->kind < GUARD_FACT_DENIED || fact->kind > GUARD_FACT_LOST ||
                     fact->operation > GUARD_OP_SIGNAL || fact->program[GUARD_COMM - 1]))
         fact = guard_channel_next(launch->channel); /* nothing that a guard of ours says */
     if (fact) {

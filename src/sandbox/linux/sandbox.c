@@ -367,7 +367,9 @@ static int launch_attach_guard(const struct launch *launch, struct err *err)
     const struct guard_start start = {
         .program = sandbox->guard,
         .map = sandbox->guard_map,
-        .flags = launch->asks ? GUARD_HELLO_ASKS : 0,
+        .flags = (launch->asks ? GUARD_HELLO_ASKS : 0u) |
+                 (sandbox->options.watch & WATCH_FILES ? GUARD_HELLO_TRACES_FILES : 0u) |
+                 (sandbox->options.watch & WATCH_NETWORK ? GUARD_HELLO_TRACES_NETWORK : 0u),
         .dies_with_thread = sandbox->options.dies_with_thread,
     };
 

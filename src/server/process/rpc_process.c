@@ -316,6 +316,7 @@ static void on_session(struct job_watch *watch, enum job_event event)
         if (process->state == RPC_PROCESS_STARTING)
             on_started(process);
         break;
+    case JOB_TRACED:
     case JOB_ROOM:
         break;
     case JOB_EXITED:

@@ -1,0 +1,148 @@
+"""What a command did, told by the guard: cordon run --trace."""
+import json
+import os
+import shutil
+import socket
+
+import pytest
+from tools import where
+
+
+def events(place, script, *options, trace="--trace", **kwargs):
+    return place.json("run", "--json", trace, *options, "--", "sh", "-c", script, **kwargs)
+
+
+def did(result, kind="done"):
+    """(program, operation, path...) of each event of the kind."""
+    return [(event["program"], event["operation"],
+             *(event[key] for key in ("path", "path2") if event.get(key)))
+            for event in result["events"] if event["event"] == kind]
+
+
+# Each script, and what it does in W.
+DOES = {
+    "make": ("echo x >a", [("sh", "create", "W/a")]),
+    "write": ("echo x >old", [("sh", "write", "W/old")]),
+    "append": ("echo x >>old", [("sh", "write", "W/old")]),
+    "mkdir": ("mkdir d", [("mkdir", "create", "W/d")]),
+    "deep": ("mkdir -p d/e; echo x >d/e/f", [("mkdir", "create", "W/d"), ("mkdir", "create", "W/d/e"),
+                                            ("sh", "create", "W/d/e/f")]),
+    "rename": ("mv old new", [("mv", "rename", "W/old", "W/new")]),
+    "remove": ("rm old", [("rm", "remove", "W/old")]),
+    "link": ("ln old new", [("ln", "link", "W/new", "W/old")]),
+    "symlink": ("ln -s old new", [("ln", "create", "W/new")]),
+    "through-link": ("echo x >link", [("sh", "write", "W/old")]),
+    "chmod": ("chmod 640 old", [("chmod", "change", "W/old")]),
+    "truncate": ("truncate -s 0 old", [("truncate", "write", "W/old")]),
+    "relative": ("mkdir d; cd d; echo x >../a", [("mkdir", "create", "W/d"), ("sh", "create", "W/a")]),
+    "reads-only": ("cat old; ls; test -w old; grep x old", []),
+    "fails": ("rm missing; mkdir old; rmdir .; mv missing x; ln missing y", []),
+}
+
+
+@pytest.mark.parametrize("name", DOES)
+def test_files(place, name):
+    script, expected = DOES[name]
+    (place.ws / "old").write_text("text\n")
+    (place.ws / "link").symlink_to("old")
+    result = events(place, f"{script}; exit 0", trace="--trace=files")
+    assert did(result) == [(program, operation,
+                            *(path.replace("W", str(place.ws)) for path in paths))
+                           for program, operation, *paths in expected]
+    assert result["events_dropped"] == 0
+
+
+def test_refusals_have_their_place(place):
+    result = events(place, "echo x >a; echo x >/etc/denied; echo x >b", code=0)
+    assert [(event["event"], event["path"]) for event in result["events"]
+            if event["event"] in ("done", "denied")] == [
+        ("done", str(place.ws / "a")), ("denied", "/etc/denied"), ("done", str(place.ws / "b"))]
+    refused = next(event for event in result["events"] if event["event"] == "denied")
+    assert refused["errno"] == "EROFS" and refused["program"] == "sh"
+    assert [event["seq"] for event in result["events"]] == list(range(1, len(result["events"]) + 1))
+
+
+NETWORK = """
+import socket
+a = socket.socket(); a.bind(("127.0.0.1", 0)); a.listen()
+port = a.getsockname()[1]
+socket.create_connection(("127.0.0.1", port))
+b = socket.socket(socket.AF_UNIX); b.bind("sock"); b.listen()
+socket.socket(socket.AF_UNIX).connect("sock")
+c = socket.socket(socket.AF_UNIX); c.bind("\\0name"); c.listen()
+socket.socket(socket.AF_UNIX).connect("\\0name")
+try:
+    socket.create_connection(("192.0.2.1", 443))
+except OSError:
+    print(port)
+"""
+
+
+def test_network(place):
+    (place.ws / "talk.py").write_text(NETWORK)
+    result = events(place, "python3 -B talk.py", trace="--trace=network")
+    told = [(event["event"], event["operation"], event.get("path") or (event["host"], event["port"]))
+            for event in result["events"]]
+    port, sock = int(result["stdout"]), str(place.ws / "sock")
+    assert told == [
+        ("done", "bind", ("127.0.0.1", 0)), ("done", "connect", ("127.0.0.1", port)),
+        ("done", "bind", sock), ("done", "connect", sock),
+        ("done", "bind", "@name"), ("done", "connect", "@name"),
+        ("denied", "connect", ("192.0.2.1", 443))]
+
+
+def test_repetitions_are_counted(place):
+    result = events(place, "for i in 1 2 3 4 5 6 7 8 9; do echo x >>a; done", trace="--trace=files")
+    assert [(event["operation"], event["count"]) for event in result["events"]] == [
+        ("create", 1), ("write", 8)]
+
+
+def test_many_are_bounded_and_counted(place):
+    (place.ws / "many.py").write_text("for i in range(6000): open(f'f{i}', 'w').close()\n")
+    result = events(place, "python3 -B many.py", trace="--trace=files")
+    lost = sum(event["count"] for event in result["events"] if event["event"] == "lost")
+    kept = len(result["events"])
+    assert kept <= 4096 and result["events"][-1]["seq"] == kept + result["events_dropped"]
+    if not lost:
+        assert result["events_dropped"] == 6000 - kept
+    assert kept + result["events_dropped"] + lost >= 6000
+    assert len(list(place.ws.glob("f*"))) == 6000
+
+
+def test_lines_for_people(place):
+    done = place.run("--trace=files", "--", "sh", "-c", "echo x >a; echo x >/etc/denied; true")
+    lines = [line.split(maxsplit=2)[2] for line in done.stderr.splitlines()
+             if line.startswith("cordon:    ")]
+    assert [line.split("  ")[1:] for line in lines] == [
+        ["create", str(place.ws / "a")],
+        ["create", "/etc/denied", "refused (EROFS) by built-in workspace-write"]]
+
+
+def test_a_file_of_events(place):
+    trace = place.base / "trace.jsonl"
+    done = place.run("--trace=files", "--trace-to", str(trace), "--", "sh", "-c",
+                     "echo x >a; mkdir d; grep -c . " + str(trace))
+    assert done.stdout == "2\n" and "trace:" not in done.stderr  # while it ran
+    assert [json.loads(line)["path"] for line in trace.read_text().splitlines()] == [
+        str(place.ws / "a"), str(place.ws / "d")]
+
+
+def test_it_says_when_nobody_sees(place):
+    done = place.run("--trace", "--sandbox", "disabled", "--", "true")
+    assert done.returncode == 0 and "no trace" in done.stderr
+
+
+@pytest.mark.parametrize("words, said", [
+    (["--trace=file"], "none of files, network and exec"),
+    (["--trace", "--watch", "off"], "watch has to be facts"),
+    (["--trace-to", "x"], "--trace-to needs --trace"),
+    (["--trace", "--trace-to", "/missing/x"], "opening /missing/x"),
+])
+def test_wrong_words(place, words, said):
+    done = place.run(*words, "--", "true")
+    assert done.returncode == 125 and said in done.stderr
+
+
+def test_off_there_is_nothing_of_it(place):
+    result = place.json("run", "--json", "--", "touch", "a")
+    assert "events" not in result and "execs" not in result
