@@ -71,6 +71,16 @@ enum cordon_sandbox {
     CORDON_SANDBOX_DISABLED /* none */
 };
 
+/* What becomes of what the sandbox refuses. */
+enum cordon_watch {
+    CORDON_WATCH_OF_PROFILE,
+    CORDON_WATCH_FACTS, /* it is told */
+    CORDON_WATCH_OFF,   /* only what the output of a command that failed says is */
+    CORDON_WATCH_ASK    /* told, and the call waits while on_question() is asked, where there is one
+                           and the approval policy (of the config file, but for cordon_execute()) may
+                           ask; not with cordon_run() */
+};
+
 struct cordon_policy {
     size_t size;
     const char *profile;         /* read-only, workspace-write (the default), danger-full-access, or
@@ -81,6 +91,7 @@ struct cordon_policy {
     const char *const *deny; /* also globs */
     int network;             /* enum cordon_network */
     int sandbox;             /* enum cordon_sandbox */
+    int watch;               /* enum cordon_watch */
 };
 
 /* 0: no limit. Memory and processes are those of all that a command starts where a cgroup can be
@@ -130,7 +141,7 @@ struct cordon_engine_options {
      * command was cancelled. May be NULL. */
     void (*on_question_over)(void *data, const char *id);
     void *question_data;          /* of these two */
-    uint64_t question_timeout_ms; /* 0: none */
+    uint64_t question_timeout_ms; /* 0: none; 120 s at most for CORDON_QUESTION_HELD */
 };
 
 struct cordon_engine;
@@ -238,7 +249,8 @@ enum cordon_decision {
 
 enum cordon_question_kind {
     CORDON_QUESTION_COMMAND, /* before it runs */
-    CORDON_QUESTION_RETRY    /* the sandbox refused it something: once more? */
+    CORDON_QUESTION_RETRY,   /* the sandbox refused it something: once more? */
+    CORDON_QUESTION_HELD     /* while it runs: the call that the sandbox refuses waits */
 };
 
 /* Borrowed for the call of on_question(). */

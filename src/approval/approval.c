@@ -27,6 +27,28 @@ static const char *const decision_names[APPROVAL_DECISIONS] = {
     [APPROVAL_ABORT] = "abort",
 };
 
+static const char *const kind_names[] = {
+    [APPROVAL_KIND_COMMAND] = "command",
+    [APPROVAL_KIND_RETRY] = "retry",
+    [APPROVAL_KIND_HELD] = "held",
+};
+
+void approval_request_copy(const struct approval_request *question, struct approval_request *ret)
+{
+    *ret = (struct approval_request){
+        .id = alloc_str(question->id),
+        .kind = question->kind,
+        .cwd = alloc_str(question->cwd),
+        .reason = alloc_str(question->reason),
+        .covers = alloc_str(question->covers),
+        .is_wider = question->is_wider,
+        .offers = question->offers,
+    };
+    strv_push_all(&ret->argv, strv_view(&question->argv));
+    strv_push_all(&ret->proposal, strv_view(&question->proposal));
+    strv_push_all(&ret->keys, strv_view(&question->keys));
+}
+
 void approval_request_done(struct approval_request *question)
 {
     free(question->id);
@@ -94,7 +116,7 @@ json_t *approval_request_to_json(const struct approval_request *question)
     bool has_proposal = approval_offers(question, APPROVAL_WITH_RULE);
 
     return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "id", json_lossy(question->id),
-                     "kind", question->kind == APPROVAL_KIND_COMMAND ? "command" : "retry", "argv",
+                     "kind", kind_names[question->kind], "argv",
                      json_lossy_list(strv_view(&question->argv)), "cwd", json_lossy(question->cwd),
                      "reason", json_lossy(question->reason), "covers", json_lossy(question->covers),
                      "proposed_execpolicy_amendment",
@@ -198,6 +220,13 @@ void approval_keys(const struct approval_call *call, struct strv *ret)
     else
         strv_push_take(ret, key_of(call, json_pack("{s:o, s:o}", "command", key_command(call->argv),
                                                    "cwd", key_word(call->cwd))));
+}
+
+char *approval_held_key(const char *what, char *const *places)
+{
+    AUTO_JSON json_t *json = json_pack("{s:s, s:o}", "held", what, "places", key_words(places));
+
+    return json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
 }
 
 /* --- for people --- */

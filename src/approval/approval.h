@@ -1,4 +1,4 @@
-/* Questions that have to be answered before a command runs, and their answers. Values only, and pure;
+/* Questions that have to be answered before a command runs or while it does, and their answers. Values only, and pure;
  * approvals.h asks. The words on the wire are those of Codex. */
 #pragma once
 
@@ -27,6 +27,7 @@ enum { APPROVAL_DECISIONS = APPROVAL_ABORT + 1 };
 enum approval_kind {
     APPROVAL_KIND_COMMAND, /* command: before it runs */
     APPROVAL_KIND_RETRY,   /* retry: the sandbox refused it something; once more? */
+    APPROVAL_KIND_HELD,    /* held: while it runs; the call that the sandbox refuses waits */
 };
 
 /* Zeroed is valid; all owned. */
@@ -50,6 +51,7 @@ struct approval_answer {
     char *reason;   /* what the answerer said; owned, may be NULL */
 };
 
+void approval_request_copy(const struct approval_request *question, struct approval_request *ret);
 void approval_request_done(struct approval_request *question);
 void approval_answer_done(struct approval_answer *answer);
 
@@ -63,7 +65,7 @@ int approval_decision_parse(const char *word, const struct approval_request *que
 bool approval_decision_is_yes(enum approval_decision decision);
 bool approval_offers(const struct approval_request *question, enum approval_decision decision);
 
-/* {"id", "kind": "command"|"retry", "argv": [...], "cwd", "reason", "covers",
+/* {"id", "kind": "command"|"retry"|"held", "argv": [...], "cwd", "reason", "covers",
  *  "proposed_execpolicy_amendment": [...] or null, "available_decisions": ["approved", ...]};
  * a new reference. */
 struct json_t *approval_request_to_json(const struct approval_request *question);
@@ -93,6 +95,9 @@ struct approval_call {
  * applied; without a file, or with more than APPROVAL_FILES_MAX, it has none, so nothing is
  * remembered. `ret` is empty before. */
 void approval_keys(const struct approval_call *call, struct strv *ret);
+
+/* The key of what is held: what is done, and the words that say to what. Caller frees. */
+char *approval_held_key(const char *what, char *const *places);
 
 /* --- what a question says to people --- */
 

@@ -196,10 +196,21 @@ void approvals_name(struct approvals *approvals, struct approval_request *questi
     question->id = same ? alloc_str(same->question.id) : new_id(approvals);
 }
 
+/* 0: none. */
+static uint64_t limit_of(const struct approvals *approvals, const struct approval_request *question)
+{
+    uint64_t limit_ns = approvals->timeout_ns;
+
+    if (question->kind == APPROVAL_KIND_HELD && (!limit_ns || limit_ns > APPROVALS_HELD_NS))
+        return APPROVALS_HELD_NS;
+    return limit_ns;
+}
+
 static struct open_question *open_new(struct approvals *approvals,
                                       struct approval_request *question)
 {
     struct open_question *open = alloc_zero(1, sizeof *open);
+    uint64_t limit_ns = limit_of(approvals, question);
 
     open->approvals = approvals;
     open->question = *question;
@@ -208,9 +219,9 @@ static struct open_question *open_new(struct approvals *approvals,
         open->question.id = new_id(approvals);
     open->begin = loop_timer_new(approvals->loop, on_begin, open);
     loop_timer_start(open->begin, 0);
-    if (approvals->timeout_ns) {
+    if (limit_ns) {
         open->timeout = loop_timer_new(approvals->loop, on_timeout, open);
-        loop_timer_start(open->timeout, approvals->timeout_ns);
+        loop_timer_start(open->timeout, limit_ns);
     }
     list_append(&approvals->open, &open->link);
     return open;

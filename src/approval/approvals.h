@@ -33,7 +33,11 @@ struct approver {
     struct list link;
 };
 
-/* `timeout_ns` for each question; 0: no limit. Never NULL. */
+/* A call that is held keeps its host from being frozen, and so from being suspended. */
+#define APPROVALS_HELD_NS UINT64_C(120000000000) /* 120 s */
+
+/* `timeout_ns` for each question; 0: no limit, but APPROVALS_HELD_NS at most for one about something
+ * that is held. Never NULL. */
 struct approvals *approvals_new(struct loop *loop, uint64_t timeout_ns);
 void approvals_free(
     struct approvals *approvals); /* no command waits any more; frees the approvers */

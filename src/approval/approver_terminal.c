@@ -4,6 +4,9 @@
  *                         \-- taken back --> stale --a line, thrown away--> idle
  *                                              \-- another waits: called --a line--> idle
  *
+ * Where the terminal has an owner it is lent to us while a question or a call is shown; a question
+ * that was taken back does not wait for the line then, which would be the owner's.
+ *
  * Only the keys on offer are taken; anything else asks again; an end of the input is a no.
  *
  * Nothing blocks: what a stopped terminal (Ctrl-S) does not take waits in `out`, and meanwhile no
@@ -47,6 +50,9 @@ struct prompt {
     enum prompt_state state;
     struct list questions; /* of all approvers; oldest first */
     struct buf out;
+    void (*on_lend)(void *data, bool is_lent); /* NULL: nobody else wants the terminal */
+    void *owner;
+    bool is_lent;
 };
 
 struct approver_terminal {
@@ -94,6 +100,11 @@ static void write_keys(const struct approval_request *question, struct buf *text
 
 static void write_question(const struct terminal_question *asked, struct buf *text)
 {
+    static const char *const heads[] = {
+        [APPROVAL_KIND_COMMAND] = "run this command?",
+        [APPROVAL_KIND_RETRY] = "run this once more?",
+        [APPROVAL_KIND_HELD] = "allow this, while the command waits?",
+    };
     const struct approval_request *question = asked->question;
     const char *who = asked->approver->who;
     AUTO_FREE char *command = approval_command_text(strv_view(&question->argv));
@@ -101,9 +112,7 @@ static void write_question(const struct terminal_question *asked, struct buf *te
     AUTO_FREE char *reason = approval_plain_text(question->reason);
     AUTO_FREE char *covers = approval_plain_text(question->covers);
 
-    buf_appendf(text, "\ncordon: %s\n    %s\n",
-                question->kind == APPROVAL_KIND_RETRY ? "run this once more?" : "run this command?",
-                command);
+    buf_appendf(text, "\ncordon: %s\n    %s\n", heads[question->kind], command);
     if (who)
         buf_appendf(text, "  for:     %s\n", who);
     buf_appendf(text, "  in:      %s\n  because: %s\n  a yes covers: %s\n", cwd, reason, covers);
@@ -115,10 +124,25 @@ static struct terminal_question *first_question(const struct prompt *prompt)
     return list_first(&prompt->questions, struct terminal_question, link);
 }
 
+/* While a line is waited for the terminal is ours. */
+static bool wants_line(const struct prompt *prompt)
+{
+    return prompt->state == PROMPT_SHOWN || prompt->state == PROMPT_CALLED ||
+           (prompt->state == PROMPT_STALE && !prompt->on_lend);
+}
+
+static void prompt_lend(struct prompt *prompt, bool is_lent)
+{
+    if (!prompt->on_lend || prompt->is_lent == is_lent)
+        return;
+    prompt->is_lent = is_lent;
+    prompt->on_lend(prompt->owner, is_lent);
+}
+
 /* A terminal that has gone takes nothing, which the next read tells. */
 static void prompt_flush(struct prompt *prompt)
 {
-    bool wants_line = prompt->state != PROMPT_IDLE && prompt->state != PROMPT_GONE;
+    bool is_waiting = wants_line(prompt);
 
     while (prompt->out.len) {
         ssize_t len = write(prompt->fd, prompt->out.data, prompt->out.len);
@@ -130,8 +154,10 @@ static void prompt_flush(struct prompt *prompt)
         if (len > 0)
             buf_consume(&prompt->out, (size_t)len);
     }
-    loop_watch_set(prompt->watch, (wants_line ? (unsigned)LOOP_READ : 0) |
+    loop_watch_set(prompt->watch, (is_waiting ? (unsigned)LOOP_READ : 0) |
                                       (prompt->out.len ? (unsigned)LOOP_WRITE : 0));
+    if (!is_waiting && !prompt->out.len)
+        prompt_lend(prompt, false);
 }
 
 /* Also when the terminal has gone, which reading tells. */
@@ -154,6 +180,7 @@ static void prompt_next(struct prompt *prompt)
 
     if (prompt->state == PROMPT_IDLE && asked) {
         prompt->state = PROMPT_SHOWN;
+        prompt_lend(prompt, true);
         forget_input(prompt);
         write_question(asked, &prompt->out);
     }
@@ -166,6 +193,7 @@ static void call_person(struct prompt *prompt)
     if (prompt->state != PROMPT_STALE || list_is_empty(&prompt->questions))
         return;
     prompt->state = PROMPT_CALLED;
+    prompt_lend(prompt, true);
     buf_append_str(&prompt->out, "cordon: another question waits; press Enter to see it\n");
 }
 
@@ -344,6 +372,12 @@ struct approver *approver_terminal_new(struct prompt *prompt, const char *who)
 }
 
 /* --- the terminal --- */
+
+void prompt_set_owner(struct prompt *prompt, void (*on_lend)(void *data, bool is_lent), void *data)
+{
+    prompt->on_lend = on_lend;
+    prompt->owner = data;
+}
 
 struct prompt *prompt_open(struct loop *loop, struct err *err)
 {

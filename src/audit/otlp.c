@@ -232,7 +232,8 @@ json_t *otlp_logs(const struct otlp_context *context, const struct audit_record 
 
     for (const struct audit_record *record = records; record < records + len; record++)
         if (is_event(record, AUDIT_ASKED) || is_event(record, AUDIT_ANSWERED) ||
-            is_event(record, AUDIT_DENIED) || is_event(record, AUDIT_RETRIED))
+            is_event(record, AUDIT_HELD) || is_event(record, AUDIT_DENIED) ||
+            is_event(record, AUDIT_RETRIED))
             json_array_append_new(logs, log_to_json(context, record));
     return request_body(context, "resourceLogs", "scopeLogs", "logRecords", logs);
 }

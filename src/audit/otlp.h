@@ -2,7 +2,7 @@
  * Protobuf Encoding": 64-bit integers are strings, ids are hexadecimal).
  *
  *     end of a command      a span, from its begin to its end, "cordon.run" with its words
- *     asked, answered,      log records, "cordon.asked", ...: the decisions
+ *     asked, answered, held, log records, "cordon.asked", ...: the decisions
  *     denied, retried
  *
  * They are sent to a collector when the environment names one

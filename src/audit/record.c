@@ -169,15 +169,11 @@ int audit_record_parse(const char *line, size_t len, struct audit_record *ret, s
 const char *audit_event_name(enum audit_event event)
 {
     static const char *const names[] = {
-        [AUDIT_BEGIN] = "begin",
-        [AUDIT_OUTPUT] = "output",
-        [AUDIT_ASKED] = "asked",
-        [AUDIT_ANSWERED] = "answered",
-        [AUDIT_DENIED] = "denied",
-        [AUDIT_RETRIED] = "retried",
-        [AUDIT_PATCH_BEGIN] = "patch-begin",
-        [AUDIT_PATCH_END] = "patch-end",
-        [AUDIT_END] = "end",
+        [AUDIT_BEGIN] = "begin",         [AUDIT_OUTPUT] = "output",
+        [AUDIT_ASKED] = "asked",         [AUDIT_ANSWERED] = "answered",
+        [AUDIT_HELD] = "held",           [AUDIT_DENIED] = "denied",
+        [AUDIT_RETRIED] = "retried",     [AUDIT_PATCH_BEGIN] = "patch-begin",
+        [AUDIT_PATCH_END] = "patch-end", [AUDIT_END] = "end",
     };
 
     return names[event];
@@ -215,6 +211,14 @@ json_t *audit_answered_body(const char *decision, const char *by, const char *ru
 {
     return json_pack("{s:o, s:o, s:o}", "decision", json_lossy(decision), "by", json_lossy(by),
                      "rule", json_lossy(rule));
+}
+
+json_t *audit_held_body(const struct audit_held *held)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b}", "reason", json_lossy(held->reason), "covers",
+                     json_lossy(held->covers), "decision", json_lossy(held->decision), "by",
+                     json_lossy(held->by), "held_ms", count_to_json(held->held_ns / 1000000),
+                     "done", held->is_done);
 }
 
 static json_t *positive_to_json(unsigned number)

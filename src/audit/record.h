@@ -86,6 +86,9 @@ bool audit_text_eq(struct audit_text a, struct audit_text b);
  *     output       {"stdout_bytes": N, "stderr_bytes": N}
  *     asked        {"argv": [...], "reason": "..." or null, "covers": "..."}
  *     answered     {"decision": "approved", "by": "terminal"|"hook"|"session"|..., "rule": null}
+ *     held         {"reason": "...", "covers": "...", "decision": "approved", "by": "terminal"|...,
+ *                   "held_ms": N, "done": true}: a call that waited for an answer; decision and by
+ *                   null: it went away before there was one; done: a yes led to it
  *     denied       {"operation": "write", "path": null, "host": null, "errno": null,
  *                   "evidence": "fact", "decided_by": null, "path2": null, "port": null,
  *                   "program": null, "pid": null, "call": null, "creates": false, "count": 1,
@@ -100,6 +103,7 @@ enum audit_event {
     AUDIT_OUTPUT,
     AUDIT_ASKED,
     AUDIT_ANSWERED,
+    AUDIT_HELD,
     AUDIT_DENIED,
     AUDIT_RETRIED,
     AUDIT_PATCH_BEGIN,
@@ -134,6 +138,17 @@ struct json_t *audit_asked_body(const struct audit_asked *asked);
 
 /* `rule` is the rule that was added by it, or NULL. */
 struct json_t *audit_answered_body(const char *decision, const char *by, const char *rule);
+
+struct audit_held {
+    const char *reason;
+    const char *covers;
+    const char *decision; /* NULL: none */
+    const char *by;
+    uint64_t held_ns;
+    bool is_done;
+};
+
+struct json_t *audit_held_body(const struct audit_held *held);
 
 struct audit_denied {
     const char *operation;

@@ -115,6 +115,19 @@ static void show_answered(const json_t *body, struct buf *ret)
     add_labelled(ret, "  new rule: ", text_of(body, "rule"));
 }
 
+static void show_held(const json_t *body, struct buf *ret)
+{
+    const char *decision = text_of(body, "decision");
+
+    buf_append_str(ret, *decision ? decision : "no answer");
+    add_labelled(ret, ", by ", text_of(body, "by"));
+    buf_appendf(ret, " after %" PRId64 " ms", (int64_t)number_of(body, "held_ms"));
+    if (str_starts(decision, "approved") && !json_is_true(json_object_get(body, "done")))
+        buf_append_str(ret, ", but not done");
+    add_labelled(ret, ": ", text_of(body, "reason"));
+    add_labelled(ret, "  a yes covers: ", text_of(body, "covers"));
+}
+
 static void show_denied(const json_t *body, struct buf *ret)
 {
     buf_append_str(ret, text_of(body, "operation"));
@@ -165,15 +178,11 @@ static void show_end(const json_t *body, struct buf *ret)
 static void show_body(const struct audit_record *record, const json_t *body, struct buf *ret)
 {
     static void (*const shows[])(const json_t *, struct buf *) = {
-        [AUDIT_BEGIN] = show_begin,
-        [AUDIT_OUTPUT] = show_output,
-        [AUDIT_ASKED] = show_asked,
-        [AUDIT_ANSWERED] = show_answered,
-        [AUDIT_DENIED] = show_denied,
-        [AUDIT_RETRIED] = show_retried,
-        [AUDIT_PATCH_BEGIN] = show_patch_begin,
-        [AUDIT_PATCH_END] = show_patch_end,
-        [AUDIT_END] = show_end,
+        [AUDIT_BEGIN] = show_begin,         [AUDIT_OUTPUT] = show_output,
+        [AUDIT_ASKED] = show_asked,         [AUDIT_ANSWERED] = show_answered,
+        [AUDIT_HELD] = show_held,           [AUDIT_DENIED] = show_denied,
+        [AUDIT_RETRIED] = show_retried,     [AUDIT_PATCH_BEGIN] = show_patch_begin,
+        [AUDIT_PATCH_END] = show_patch_end, [AUDIT_END] = show_end,
     };
 
     for (size_t i = 0; body && i < sizeof shows / sizeof *shows; i++)
@@ -209,7 +218,8 @@ static const char *colour_of(const struct audit_record *record, const json_t *bo
     if (log_is_denial(record))
         return red;
     if (audit_text_eq(record->event, audit_text_of("asked")) ||
-        audit_text_eq(record->event, audit_text_of("answered")))
+        audit_text_eq(record->event, audit_text_of("answered")) ||
+        audit_text_eq(record->event, audit_text_of("held")))
         return yellow;
     return number_of(body, "exit_code") || number_of(body, "signal") ? yellow : "";
 }

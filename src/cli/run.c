@@ -334,6 +334,9 @@ struct run_flow {
 
 static void run_flow_done(struct run_flow *flow)
 {
+    if (flow->prompt)
+        prompt_set_owner(flow->prompt, NULL,
+                         NULL); /* a question that is open has nothing to lend */
     if (flow->execution)
         execution_free(flow->execution);
     approvals_free(flow->approvals);
@@ -420,6 +423,17 @@ static void on_done(void *data)
 
 /* --- who is asked --- */
 
+/* A question is shown while the command may have the terminal. */
+static void on_lend(void *data, bool is_lent)
+{
+    struct run_flow *flow = data;
+
+    if (!flow->execution)
+        return;
+    console_set_raw(!is_lent && flow->job.terminal_fd >= 0);
+    execution_lend_terminal(flow->execution, is_lent);
+}
+
 static int add_approvers(struct run_flow *flow, struct err *err)
 {
     const struct run_options *options = &flow->options;
@@ -438,8 +452,10 @@ static int add_approvers(struct run_flow *flow, struct err *err)
         approvals_add_approver(flow->approvals, approver);
     }
     flow->prompt = prompt_open(flow->loop, &ignored);
-    if (flow->prompt)
-        approvals_add_approver(flow->approvals, approver_terminal_new(flow->prompt, NULL));
+    if (!flow->prompt)
+        return 0;
+    prompt_set_owner(flow->prompt, on_lend, flow);
+    approvals_add_approver(flow->approvals, approver_terminal_new(flow->prompt, NULL));
     return 0;
 }
 

@@ -135,7 +135,9 @@ const struct option policy_permission_options[] = {
      .words = profile_watch_words,
      INTO_WORD(struct policy_options, watch, WORKSPACE_WATCH_FACTS),
      .help = "facts (the default): what the sandbox refuses is told by its guard, whatever the "
-             "command says of it. off: only what the output of a command that failed says."},
+             "command says of it. off: only what the output of a command that failed says. ask: "
+             "where somebody may be asked (--ask-for-approval), what is refused waits for the "
+             "answer, and a yes lets the command carry on."},
     {.name = "config",
      .value = "FILE",
      INTO_NOT_EMPTY(struct policy_options, config),

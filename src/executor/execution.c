@@ -14,6 +14,7 @@
 #include "approval/approval.h"
 #include "approval/approvals.h"
 #include "approval/grant.h"
+#include "approval/held.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/fd.h"
@@ -21,6 +22,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "denial/denial.h"
+#include "executor/execution_held.h"
 #include "job/result_json.h"
 #include "loop/loop.h"
 #include "policy/profile.h"
@@ -50,6 +52,7 @@ struct execution {
     struct strv snapshot_argv; /* in place of argv; empty: none */
     struct strv snapshot_env;
     bool is_cancelled;
+    bool was_refused; /* something that was held: by who was asked */
     struct grant grant;
     struct profile_overlay widened; /* additional permissions and grant */
     json_t *asked;                  /* the open question; part of result.questions */
@@ -176,11 +179,50 @@ static void on_over(void *data)
         emit(execution,
              &(struct execution_event){.kind = EXECUTION_DENIED, .denial = &denials->items[i]});
     if (result->attempts_len < EXECUTION_ATTEMPTS_MAX && attempt->result.end == JOB_RUN_DENIED &&
-        !attempt->result.process->signal && attempt->where != RUN_UNCONFINED)
+        !attempt->result.process->signal && attempt->where != RUN_UNCONFINED &&
+        !execution->was_refused)
         ask_again(execution);
     else
         finish(execution, EXECUTION_RAN, NULL);
 }
+
+/* --- what is held meanwhile --- */
+
+static void on_held(void *data, const struct held_event *event)
+{
+    static const enum execution_event_kind kinds[] = {
+        [HELD_ASKED] = EXECUTION_ASKED,
+        [HELD_ANSWERED] = EXECUTION_ANSWERED,
+        [HELD_OVER] = EXECUTION_HELD,
+    };
+    struct execution *execution = data;
+    const struct approval_answer *answer = event->answer;
+
+    execution->was_refused |= answer && !approval_decision_is_yes(answer->decision);
+    questions_note_held(execution->result.questions, event);
+    emit(execution, &(struct execution_event){.kind = kinds[event->step],
+                                              .question = event->question,
+                                              .answer = answer,
+                                              .held = event});
+}
+
+static struct job_asker *asker_for(struct execution *execution, const struct workspace *workspace)
+{
+    const struct execution_options *options = execution->options;
+
+    return held_new(&(struct held_options){
+        .approvals = options->approvals,
+        .argv = options->argv,
+        .cwd = options->cwd,
+        .profile = workspace->profile_name,
+        .own_paths = strv_view(&workspace->own_paths),
+        .is_last = options->is_last,
+        .on_event = on_held,
+        .data = execution,
+    });
+}
+
+/* --- the attempts --- */
 
 /* Only in the workspace of the call: nothing that was made there is read with wider permissions. */
 static void use_snapshot(struct execution *execution, struct workspace *workspace)
@@ -225,6 +267,7 @@ static void fill_job(struct execution *execution, struct workspace *workspace)
                : options->env            ? options->env
                                          : strv_view(&workspace->env);
     job->cwd = options->cwd;
+    job->asks = workspace->access && execution_holds(options);
     job->on_started = on_started;
     job->on_output = on_output;
     job->on_traced = on_traced;
@@ -288,6 +331,8 @@ static void attempt(struct execution *execution, enum run_where where)
         fail(execution, &err);
         return;
     }
+    if (execution->job.asks)
+        job_set_asker(job_run_job(execution->run), asker_for(execution, workspace));
     result->attempts[result->attempts_len].where = where;
     result->attempts[result->attempts_len].widened = TAKE_PTR(words);
 }
@@ -584,6 +629,12 @@ void execution_begin(struct execution *execution)
 {
     loop_timer_stop(execution->defer);
     on_begin(execution);
+}
+
+void execution_lend_terminal(struct execution *execution, bool on)
+{
+    if (execution->run)
+        job_run_lend_terminal(execution->run, on);
 }
 
 void execution_cancel(struct execution *execution)

@@ -10,7 +10,9 @@
  * A state machine that the loop drives: nothing in here waits, so any number of them can be on
  * their way. The flow is Codex's. Ours: the retry is offered with the
  * smallest widening of the profile that would have helped (grant.h), before it is offered without a
- * sandbox; both attempts are in the result. Time runs only while the command does. */
+ * sandbox; both attempts are in the result. Where the profile says watch = "ask" the question comes
+ * while the command runs, and what was refused waits for it (held.h); after a no there is no retry.
+ * Time runs only while the command does. */
 #pragma once
 
 #include "approval/approval.h"
@@ -26,6 +28,7 @@
 struct approvals;
 struct denial;
 struct execution;
+struct held_event;
 struct json_t;
 struct loop;
 struct profile_overlay;
@@ -35,7 +38,8 @@ struct workspace;
 
 enum execution_event_kind {
     EXECUTION_ASKED,    /* question */
-    EXECUTION_ANSWERED, /* answer, rule */
+    EXECUTION_ANSWERED, /* answer, rule; question: of what is held, which may have several open */
+    EXECUTION_HELD,     /* held: what was held is not any more */
     EXECUTION_DENIED,   /* denial, of an attempt that failed */
     EXECUTION_RETRIED,  /* words: with what */
 };
@@ -48,6 +52,7 @@ struct execution_event {
     const char *rule; /* the line that was added to the rules; NULL: none */
     const struct denial *denial;
     const char *words;
+    const struct held_event *held; /* also with ASKED and ANSWERED, of what is held; else NULL */
 };
 
 enum execution_gate {
@@ -116,7 +121,8 @@ struct execution_result {
     struct err failure;
     struct execution_attempt attempts[EXECUTION_ATTEMPTS_MAX];
     size_t attempts_len;
-    struct json_t *questions; /* array of approval_request_to_json() with "answer" */
+    struct json_t *questions; /* array of approval_request_to_json() with "answer"; of what was held
+                                 also "held_ms", and "done": a yes led to it */
     struct strv problems;     /* lines for people: rules files that do not parse; from the start */
     struct strv warnings;     /* lines for people: a rule that could not be written, ... */
 };
@@ -127,6 +133,9 @@ struct execution *execution_start(const struct execution_options *options);
  * what it gave, right after it. Every callback but on_done may come from within. */
 void execution_begin(struct execution *execution);
 void execution_free(struct execution *execution);
+
+/* The terminal of the command that runs, if one does: job_run_lend_terminal(). */
+void execution_lend_terminal(struct execution *execution, bool on);
 
 /* Stops waiting for an answer (the command is then rejected), or ends the command. */
 void execution_cancel(struct execution *execution);
@@ -168,6 +177,9 @@ enum execution_retry_way {
 
 unsigned execution_retry_ways(const struct execution_options *options, bool has_grant,
                               bool was_approved);
+
+/* Whether what a sandbox refuses it is held while somebody is asked. */
+bool execution_holds(const struct execution_options *options);
 
 /* Whether a yes to the first question covers a second attempt: then it has to say so. */
 bool execution_retry_is_covered(const struct execution_options *options);

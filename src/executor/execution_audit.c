@@ -1,6 +1,7 @@
 /* See execution_audit.h. Pure: who writes them, when and where, is the business of the caller. */
 #include "executor/execution_audit.h"
 
+#include "approval/held.h"
 #include "base/strv.h"
 #include "denial/denial.h"
 #include "executor/execution.h"
@@ -21,6 +22,21 @@ static json_t *asked_body(const struct approval_request *question, char *const *
     };
 
     return audit_asked_body(&asked);
+}
+
+static json_t *held_body(const struct held_event *held)
+{
+    const struct approval_answer *answer = held->answer;
+    const struct audit_held body = {
+        .reason = held->question->reason,
+        .covers = held->question->covers,
+        .decision = answer ? approval_decision_name(answer->decision) : NULL,
+        .by = answer ? answer->by : NULL,
+        .held_ns = held->held_ns,
+        .is_done = held->is_done,
+    };
+
+    return audit_held_body(&body);
 }
 
 static json_t *denied_body(const struct denial *denial)
@@ -48,7 +64,12 @@ static json_t *denied_body(const struct denial *denial)
 bool execution_audit_event(const struct execution_event *event, char *const *argv, char *const *env,
                            struct audit_note *ret)
 {
+    if (event->kind != EXECUTION_HELD && event->held)
+        return false; /* all of it is in one record, once it is over */
     switch (event->kind) {
+    case EXECUTION_HELD:
+        *ret = (struct audit_note){AUDIT_HELD, held_body(event->held)};
+        return true;
     case EXECUTION_ASKED:
         *ret = (struct audit_note){AUDIT_ASKED, asked_body(event->question, argv, env)};
         return true;

@@ -1,10 +1,11 @@
 /* What is decided about a command from its options alone. Leaving the sandbox for a second attempt is what requirement_retry()
  * decides, as Codex does. Widening it for one path is a smaller thing, so it may be asked about
  * whenever anything may; only under `never`, and under `granular` without such questions, the
- * denial stands. */
+ * denial stands. The same holds for asking while the command runs. */
 #include "executor/execution.h"
 
 #include "approval/approvals.h"
+#include "approval/held.h"
 #include "base/auto.h"
 #include "policy/profile.h"
 #include "workspace/finder.h"
@@ -81,11 +82,13 @@ void execution_decide(const struct execution_options *options, const struct rule
 
 static bool may_ask(const struct execution_options *options)
 {
-    const struct approval_policy *policy = &options->policy;
+    return options->gate == EXECUTION_ASKS && held_may_ask(&options->policy);
+}
 
-    if (options->gate != EXECUTION_ASKS || policy->mode == APPROVAL_NEVER)
-        return false;
-    return policy->mode != APPROVAL_GRANULAR || policy->questions & APPROVAL_QUESTION_SANDBOX;
+bool execution_holds(const struct execution_options *options)
+{
+    return may_ask(options) &&
+           held_is_wanted(&options->workspace->profile, &options->policy, options->approvals);
 }
 
 static enum retry_outcome bare_retry(const struct execution_options *options, bool was_approved)

@@ -100,8 +100,11 @@ struct job {
     struct model_cursor *cursor;                 /* NULL with one for each */
     const struct job_tap *tap;
     void *data;
-    struct screen *screen; /* NULL: none */
-    struct buf pending;    /* input that the process had no room for */
+    struct job_asker *asker; /* owned; NULL: none */
+    uint64_t held_since_ns;  /* 0: nobody is being asked */
+    uint64_t held_ns;        /* before that */
+    struct screen *screen;   /* NULL: none */
+    struct buf pending;      /* input that the process had no room for */
     struct write_ids writes;
     enum job_input input;
     bool has_refused;
@@ -184,12 +187,22 @@ static void on_input(void *data, enum input_event event)
     }
 }
 
+static void tell_asker(struct job *job, const struct launch_fact *fact)
+{
+    if (job->asker)
+        job->asker->on_fact(job->asker, fact);
+}
+
 static void on_fact(void *data, const struct launch_fact *fact)
 {
     struct job *job = data;
 
     if (job->access && fact->kind == FACT_DENIED)
         denials_add_fact(&job->facts, job->access, fact);
+    else if (fact->kind == FACT_ASKED && !job->asker)
+        process_answer(job->process, fact->id, LAUNCH_NO);
+    else if (fact->kind == FACT_ASKED || fact->kind == FACT_WITHDRAWN || fact->kind == FACT_DONE)
+        tell_asker(job, fact);
     if (job->timeline)
         timeline_add(job->timeline, fact);
 }
@@ -212,6 +225,8 @@ static void on_end(void *data, const struct process_end *end)
 {
     struct job *job = data;
 
+    if (job->asker)
+        job->asker->on_end(job->asker);
     job->end = *end;
     job->has_end = true;
     resource_limits_report(&job->limits, end, &job->limits_report);
@@ -309,7 +324,9 @@ void job_free(struct job *job)
 {
     if (!job)
         return;
-    process_free(job->process);
+    process_free(TAKE_PTR(job->process));
+    if (job->asker)
+        job->asker->free(job->asker);
     resource_limits_close(&job->limits);
     model_cursor_free(job->cursor);
     if (job->outputs[STREAM_STDERR] != job->outputs[STREAM_STDOUT])
@@ -406,6 +423,45 @@ void job_hold_output(struct job *job, bool on)
 {
     for (int i = 0; job->process && i < STREAM_COUNT; i++)
         process_hold_output(job->process, (enum stream)i, on);
+}
+
+/* --- what is held --- */
+
+void job_set_asker(struct job *job, struct job_asker *asker)
+{
+    struct job_asker *old = job->asker;
+
+    if (old)
+        old->free(old);
+    job_set_held(job, false);
+    job->asker = asker;
+    if (asker)
+        asker->job = job;
+}
+
+void job_answer(const struct job *job, uint64_t id, enum launch_verdict verdict)
+{
+    if (job->process)
+        process_answer(job->process, id, verdict);
+}
+
+uint64_t job_held_ns(const struct job *job)
+{
+    return job->held_ns + (job->held_since_ns ? clock_now_ns() - job->held_since_ns : 0);
+}
+
+bool job_is_held(const struct job *job)
+{
+    return job->held_since_ns;
+}
+
+void job_set_held(struct job *job, bool is_held)
+{
+    if (is_held == job_is_held(job))
+        return;
+    job->held_ns = job_held_ns(job);
+    job->held_since_ns = is_held ? clock_now_ns() : 0;
+    job_notify(job, is_held ? JOB_HELD : JOB_RELEASED);
 }
 
 /* --- denials --- */
@@ -559,6 +615,11 @@ void job_denials(struct job *job, struct denials *ret)
 bool job_is_alive(const struct job *job)
 {
     return job->process && process_is_alive(job->process);
+}
+
+bool job_was_terminated(const struct job *job)
+{
+    return job->is_terminated;
 }
 
 struct job_outcome job_outcome(const struct job *job)

@@ -46,6 +46,17 @@ struct job_tap {
     void (*on_input)(void *data, enum input_event event); /* in place of job_write() */
 };
 
+/* Answers for the command while what its sandbox refuses is held (process_options.asks). Embedded in
+ * a larger struct; the job's, from job_set_asker() on. */
+struct job_asker {
+    /* FACT_ASKED, FACT_WITHDRAWN, FACT_DONE. */
+    void (*on_fact)(struct job_asker *asker, const struct launch_fact *fact);
+    /* Nothing of the command is left; told before JOB_ENDED. */
+    void (*on_end)(struct job_asker *asker);
+    void (*free)(struct job_asker *asker); /* the job goes, or wants no answers any more */
+    struct job *job;                       /* filled in */
+};
+
 struct job_options {
     int id;
     uint64_t owner;      /* 0: none */
@@ -72,9 +83,11 @@ void job_free(struct job *job);
 /* --- notifications --- */
 
 enum job_event {
-    JOB_STARTED, /* its program was executed */
-    JOB_TRACED,  /* its timeline has more */
-    JOB_ROOM,    /* all input was passed on, after job_write() had found no room */
+    JOB_STARTED,  /* its program was executed */
+    JOB_TRACED,   /* its timeline has more */
+    JOB_ROOM,     /* all input was passed on, after job_write() had found no room */
+    JOB_HELD,     /* calls of the command wait for an answer: its clocks stand still */
+    JOB_RELEASED, /* none does any more */
     /* These two only of a process that lingers: the command itself has ended, what it wrote until
      * then is there; and later, no more output can come. */
     JOB_EXITED,
@@ -122,6 +135,22 @@ int job_terminate(struct job *job, uint64_t grace_ns, struct err *err);
 /* Stops reading its output, so that the command waits once its pipes are full; or goes on. */
 void job_hold_output(struct job *job, bool on);
 
+/* --- what its sandbox refuses, held until somebody has answered --- */
+
+/* Takes the asker over, in place of one that there was; NULL: every question is answered with no.
+ * Before the loop goes round. */
+void job_set_asker(struct job *job, struct job_asker *asker);
+
+/* For the asker. */
+void job_answer(const struct job *job, uint64_t id, enum launch_verdict verdict);
+
+/* For the asker: somebody is being asked, or nobody any more. */
+void job_set_held(struct job *job, bool is_held);
+bool job_is_held(const struct job *job);
+
+/* For how long clocks have stood still so far. */
+uint64_t job_held_ns(const struct job *job);
+
 /* --- what is known --- */
 
 struct job_info {
@@ -167,6 +196,9 @@ void job_denials(struct job *job, struct denials *ret);
 
 /* NULL when none was asked for, and without a guard to tell it. */
 const struct timeline *job_timeline(const struct job *job);
+
+/* Its end was asked for by job_terminate(). */
+bool job_was_terminated(const struct job *job);
 
 /* What the kernel says now: something of it still exists, even if its end is about to be told. */
 bool job_is_alive(const struct job *job);

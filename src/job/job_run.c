@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/clock.h"
 #include "loop/loop.h"
 #include "output/output.h"
 #include "process/output_pump.h"
@@ -33,6 +34,7 @@ struct stdin_pump {
     int fd; /* -1: nothing more comes than what waits */
     struct loop_watch *watch;
     struct loop_timer *turn; /* for files */
+    bool is_paused;          /* nothing is read now */
     const char *next;
     size_t left;
     char buffer[INPUT_MAX];
@@ -51,10 +53,17 @@ static void stdin_pump_stop(struct stdin_pump *pump)
 /* Wants to read again, or not. */
 static void stdin_pump_set_reading(struct stdin_pump *pump, bool on)
 {
+    on = on && !pump->is_paused;
     if (pump->watch)
         loop_watch_set(pump->watch, on ? LOOP_READ : LOOP_NOTHING);
     else if (pump->turn && on)
         loop_timer_start(pump->turn, 0);
+}
+
+static void stdin_pump_pause(struct stdin_pump *pump, bool on)
+{
+    pump->is_paused = on;
+    stdin_pump_set_reading(pump, !pump->left);
 }
 
 static void stdin_pump_push(struct stdin_pump *pump)
@@ -72,8 +81,11 @@ static void stdin_pump_push(struct stdin_pump *pump)
 static void stdin_pump_read(void *data)
 {
     struct stdin_pump *pump = data;
-    ssize_t n = read(pump->fd, pump->buffer, sizeof pump->buffer);
+    ssize_t n;
 
+    if (pump->is_paused) /* since the loop found it ready */
+        return;
+    n = read(pump->fd, pump->buffer, sizeof pump->buffer);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
         stdin_pump_set_reading(pump, true);
         return;
@@ -152,6 +164,8 @@ struct job_run {
     struct output_order order;
     struct terminal terminal;
     struct loop_timer *timeout;
+    uint64_t timeout_at_ns;            /* 0: none */
+    uint64_t timeout_left_ns;          /* while the job is held */
     struct loop_timer *notification;   /* that it is over */
     struct loop_timer *flush_deadline; /* of the pump, after a command that had to be stopped */
     struct loop_watch *cancel;
@@ -159,7 +173,8 @@ struct job_run {
     enum stop_reason stop;
     int stop_signal; /* the signal to us that was the reason; 0: none */
     bool drain_cut;
-    bool is_over; /* it has ended, and everything was passed on */
+    bool has_lent; /* the terminal */
+    bool is_over;  /* it has ended, and everything was passed on */
 };
 
 void job_run_defaults(struct job_run_options *options)
@@ -373,16 +388,74 @@ static void run_on_end(struct job_run *run)
     }
 }
 
+/* The command's time is only what it does not wait for a person. */
+static void run_hold_clock(struct job_run *run, bool is_held)
+{
+    uint64_t now = clock_now_ns();
+
+    if (!run->timeout_at_ns)
+        return;
+    if (is_held) {
+        run->timeout_left_ns = run->timeout_at_ns > now ? run->timeout_at_ns - now : 0;
+        loop_timer_stop(run->timeout);
+    } else {
+        run->timeout_at_ns = clock_after(now, run->timeout_left_ns);
+        loop_timer_start(run->timeout, run->timeout_left_ns);
+    }
+}
+
 static void on_job(struct job_watch *watch, enum job_event event)
 {
     struct job_run *run = container_of(watch, struct job_run, job_watch);
 
-    if (event == JOB_STARTED && run->options->on_started)
-        run->options->on_started(run->options->data);
-    else if (event == JOB_TRACED && run->options->on_traced)
-        run->options->on_traced(run->options->data, job_timeline(run->job));
-    else if (event == JOB_ENDED)
+    switch (event) {
+    case JOB_STARTED:
+        if (run->options->on_started)
+            run->options->on_started(run->options->data);
+        break;
+    case JOB_TRACED:
+        if (run->options->on_traced)
+            run->options->on_traced(run->options->data, job_timeline(run->job));
+        break;
+    case JOB_HELD:
+    case JOB_RELEASED:
+        run_hold_clock(run, event == JOB_HELD);
+        break;
+    case JOB_ENDED:
         run_on_end(run);
+        break;
+    case JOB_ROOM:
+    case JOB_EXITED:
+    case JOB_READ_OUT:
+        break;
+    }
+}
+
+struct job *job_run_job(const struct job_run *run)
+{
+    return run->job;
+}
+
+void job_run_lend_terminal(struct job_run *run, bool on)
+{
+    const struct job_run_options *options = run->options;
+    struct err ignored; /* the terminal has gone, which its reader will find */
+
+    if (run->has_lent == on)
+        return;
+    run->has_lent = on;
+    if (run->stdin_pump && options->input == JOB_RUN_INPUT_FD)
+        stdin_pump_pause(run->stdin_pump, on);
+    if (run->output_pump)
+        output_pump_pause(run->output_pump, on);
+    if (options->stdio != PROCESS_TTY || options->terminal_fd < 0)
+        return;
+    if (on) {
+        terminal_restore(&run->terminal);
+        return;
+    }
+    terminal_raw(&run->terminal, options->terminal_fd, &ignored);
+    run_follow_size(run);
 }
 
 static int run_start_stdin(struct job_run *run, struct err *err)
@@ -432,6 +505,7 @@ static int run_accompany(struct job_run *run, struct err *err)
 
     if (options->timeout_ns) {
         run->timeout = loop_timer_new(run->loop, on_timeout, run);
+        run->timeout_at_ns = clock_after(clock_now_ns(), options->timeout_ns);
         loop_timer_start(run->timeout, options->timeout_ns);
     }
     if (run_start_pump(run, err))
@@ -484,6 +558,7 @@ struct job_run *job_run_start(const struct job_run_options *options, struct err 
         .program = options->program,
         .env = options->env,
         .cwd = options->cwd,
+        .asks = options->asks,
         .stdio = options->stdio,
         .input = options->input == JOB_RUN_INPUT_NULL ? PROCESS_STDIN_NULL : PROCESS_STDIN_PIPE,
         .fds = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO},
@@ -560,6 +635,8 @@ static enum job_run_end end_of(const struct job_run *run, const struct job_resul
 
     if (run->stop != STOP_NONE)
         return run->stop == STOP_TIMEOUT ? JOB_RUN_TIMED_OUT : JOB_RUN_CANCELLED;
+    if (job_was_terminated(run->job)) /* by who was asked about it */
+        return JOB_RUN_CANCELLED;
     if ((result->process->how == PROCESS_EXITED && result->process->code == 0) ||
         (job_result_has_failed(result) && result->process->stage == LAUNCH_STAGE_SANDBOX))
         return own[result->process->how];
@@ -575,6 +652,7 @@ void job_run_take(struct job_run *run, struct job_result *ret)
         .process = end,
         .cancel_signal = run->stop_signal,
         .wall_ns = end->ended_ns - end->started_ns,
+        .held_ns = job_held_ns(run->job),
         .stdio = run->options->stdio,
         .order = run->order,
         .drain_cut = run->drain_cut || end->drain_cut,

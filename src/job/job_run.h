@@ -71,12 +71,13 @@ struct job_run_options {
     int terminal_fd;
     struct pty_size size; /* PROCESS_TTY without a terminal; zero: 24 x 80 */
 
-    uint64_t timeout_ns;    /* 0: none */
+    uint64_t timeout_ns;    /* 0: none; stands still while something is held */
     uint64_t kill_after_ns; /* from TERM to KILL; 0: KILL at once */
     size_t max_output;      /* bytes retained of each stream */
     struct resource_limits limits;
     struct process_drain drain; /* zero: the defaults of process.h */
     enum job_run_signals signals;
+    bool asks;     /* what its sandbox refuses may be held: job_set_asker() of job_run_job() */
     int cancel_fd; /* cancels when readable; -1: none */
 
     /* Descriptors that get the output of each stream live, as fast as they take it; while one
@@ -116,6 +117,7 @@ struct job_result {
     const struct process_end *process; /* the job's */
     int cancel_signal;                 /* CANCELLED by a signal to us; 0 otherwise */
     uint64_t wall_ns;
+    uint64_t held_ns; /* of that, while somebody was being asked */
     enum process_stdio stdio;
     struct output_order order;
     bool drain_cut; /* the output was still held open when we stopped reading, or was not taken */
@@ -130,6 +132,14 @@ struct job_result {
  * NULL on failure. */
 struct job_run *job_run_start(const struct job_run_options *options, struct err *err);
 void job_run_cancel(struct job_run *run);
+
+/* Until it is taken; borrowed. */
+struct job *job_run_job(const struct job_run *run);
+
+/* The terminal that the command's input comes from and its output goes to is wanted for something
+ * else: it is as it was before the command, nothing is read from there and nothing written; or it is
+ * the command's again. */
+void job_run_lend_terminal(struct job_run *run, bool on);
 void job_run_take(struct job_run *run, struct job_result *ret);
 void job_run_free(struct job_run *run); /* kills what still runs */
 

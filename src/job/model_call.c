@@ -7,6 +7,7 @@
  *     150 ms, still running     -> the job is stored
  *     quiet for long enough     -> now, or as much later as was written since
  *     deadline                  -> now
+ *     somebody is being asked   -> not before the answer, by time
  *
  * A call that is cancelled has taken nothing, since output is taken when it is answered.
  *
@@ -259,11 +260,11 @@ static uint64_t call_quiet_ns(const struct model_call *call)
 /* Until the next check, if nothing comes. */
 static void call_sleep(const struct model_call *call, uint64_t now)
 {
-    uint64_t next = call->deadline_ns;
+    uint64_t next = call->held_since_ns ? UINT64_MAX : call->deadline_ns;
 
     if (!call_is_stored(call) && call->start_ns + MODEL_CALL_EARLY_NS < next)
         next = call->start_ns + MODEL_CALL_EARLY_NS;
-    if (call->pace.until == MODEL_UNTIL_QUIET && call_quiet_ns(call) < next)
+    if (call->pace.until == MODEL_UNTIL_QUIET && !call->held_since_ns && call_quiet_ns(call) < next)
         next = call_quiet_ns(call);
     loop_timer_start(call->timer, next > now ? next - now : 0);
 }
@@ -272,10 +273,11 @@ static void call_check(void *data)
 {
     struct model_call *call = data;
     uint64_t now = clock_now_ns();
+    bool has_clock = !call->held_since_ns;
 
-    if (call->pace.until == MODEL_UNTIL_QUIET && now >= call_quiet_ns(call))
+    if (call->pace.until == MODEL_UNTIL_QUIET && has_clock && now >= call_quiet_ns(call))
         call->is_met = true;
-    if (job_end(call->job) || call->is_met || now >= call->deadline_ns) {
+    if (job_end(call->job) || call->is_met || (has_clock && now >= call->deadline_ns)) {
         call_finish(call);
         return;
     }
@@ -291,10 +293,25 @@ static void call_wake(struct model_call *call)
 
 /* --- what wakes it --- */
 
+static void call_release(struct model_call *call)
+{
+    uint64_t span = clock_now_ns() - call->held_since_ns;
+
+    call->held_since_ns = 0;
+    call->deadline_ns = clock_after(call->deadline_ns, span);
+    call->news_ns = clock_after(call->news_ns, span);
+}
+
 static void on_job(struct job_watch *watch, enum job_event event)
 {
-    if (event == JOB_ENDED)
-        call_wake(container_of(watch, struct model_call, job_watch));
+    struct model_call *call = container_of(watch, struct model_call, job_watch);
+
+    if (event == JOB_HELD)
+        call->held_since_ns = clock_now_ns();
+    else if (event == JOB_RELEASED)
+        call_release(call);
+    if (event == JOB_ENDED || event == JOB_RELEASED)
+        call_wake(call);
 }
 
 static void on_output(struct output_watch *watch)
@@ -384,6 +401,8 @@ struct model_call *call_new(struct model_calls *calls, const struct call_options
     call->note = options->note;
     call->on_done = options->on_done;
     call->data = options->data;
+    if (job_is_held(call->job))
+        call->held_since_ns = call->start_ns;
     call->timer = loop_timer_new(calls->options.loop, call_check, call);
     list_add(&calls->waiting, &call->in_waiting);
     call_sleep(call, call->start_ns);

@@ -30,7 +30,8 @@ struct model_call {
     struct loop_timer *timer;
     uint64_t start_ns;
     uint64_t deadline_ns;
-    uint64_t news_ns; /* when something was written last; for UNTIL_QUIET */
+    uint64_t held_since_ns; /* the clocks stand still since then; 0: they run */
+    uint64_t news_ns;       /* when something was written last; for UNTIL_QUIET */
     struct match *match;
     struct reader *reader; /* feeds the match */
     char *yield_note;      /* NULL: nothing was clamped */

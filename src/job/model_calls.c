@@ -146,6 +146,7 @@ static struct job *exec_start(struct model_calls *calls, const struct model_exec
         .cwd = exec->workdir,
         .stdio = exec->stdio,
         .input = exec->input,
+        .asks = exec->asks,
         .size = exec->size,
         .cgroup = -1,
     };

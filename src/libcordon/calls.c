@@ -146,6 +146,21 @@ static bool use_login(struct cordon_engine *engine, struct workspace *workspace,
     return is_used;
 }
 
+static struct model_call *start_call(struct cordon_engine *engine,
+                                     const struct workspace *workspace,
+                                     const struct model_exec *exec, struct cordon_call *call,
+                                     struct err *err)
+{
+    struct model_call *started = model_calls_exec(engine->model_calls, exec, on_done, call, err);
+    AUTO(strv_done) struct strv argv = model_exec_argv(exec);
+
+    if (started && exec->asks)
+        engine_hold(engine, workspace,
+                    model_calls_find(engine->model_calls, model_call_id(started), err),
+                    strv_view(&argv));
+    return started;
+}
+
 static struct model_call *exec(struct cordon_engine *engine, const struct cordon_exec *options,
                                struct cordon_call *call, struct err *err)
 {
@@ -183,7 +198,8 @@ static struct model_call *exec(struct cordon_engine *engine, const struct cordon
         exec.env = strv_view(&env);
         exec.replacement = &replacement;
     }
-    return model_calls_exec(engine->model_calls, &exec, on_done, call, err);
+    exec.asks = engine_holds(engine, workspace);
+    return start_call(engine, workspace, &exec, call, err);
 }
 
 int cordon_exec_command(struct cordon_engine *engine, const struct cordon_exec *given,

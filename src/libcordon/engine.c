@@ -5,6 +5,7 @@
 #include "libcordon/engine.h"
 
 #include "approval/approvals.h"
+#include "approval/held.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
@@ -28,8 +29,9 @@
 #include <unistd.h>
 
 _Static_assert((int)CORDON_ERROR_BUG == (int)ERR_BUG, "the codes are the same");
+_Static_assert((int)CORDON_WATCH_ASK == (int)WORKSPACE_WATCH_ASK, "the words are the same");
 _Static_assert((int)CORDON_ABORT == (int)APPROVAL_ABORT, "the decisions are the same");
-_Static_assert((int)CORDON_QUESTION_RETRY == (int)APPROVAL_KIND_RETRY, "the kinds are the same");
+_Static_assert((int)CORDON_QUESTION_HELD == (int)APPROVAL_KIND_HELD, "the kinds are the same");
 
 const char *cordon_version(void)
 {
@@ -166,7 +168,8 @@ static char *policy_key(const struct cordon_policy *policy, const char *dir)
     for (int i = 0; i < 3; i++)
         for (const char *const *path = paths[i]; path && *path; path++)
             key_add(&key, names[i], *path);
-    buf_appendf(&key, "network=%d\nsandbox=%d\n", policy->network, policy->sandbox);
+    buf_appendf(&key, "network=%d\nsandbox=%d\nwatch=%d\n", policy->network, policy->sandbox,
+                policy->watch);
     return buf_take(&key);
 }
 
@@ -190,6 +193,10 @@ static int read_words(const struct cordon_policy *policy, struct workspace_reque
     if (policy->network < 0 || policy->network > CORDON_NETWORK_ENABLED)
         return err_set(err, ERR_INVALID, "policy.network is %d, which is no enum cordon_network",
                        policy->network);
+    if (policy->watch < 0 || policy->watch > CORDON_WATCH_ASK)
+        return err_set(err, ERR_INVALID, "policy.watch is %d, which is no enum cordon_watch",
+                       policy->watch);
+    ret->watch = (enum workspace_watch)policy->watch;
     ret->mode = modes[policy->sandbox];
     ret->network = networks[policy->network];
     return 0;
@@ -374,6 +381,32 @@ int cordon_answer_question(struct cordon_engine *engine, const char *id, int dec
     status = approvals_answer(engine->approvals, id, &answer, &err);
     engine->approver->answered = NULL;
     return status ? error_give(error, &err) : 0;
+}
+
+/* --- what is held while the host is asked --- */
+
+bool engine_holds(const struct cordon_engine *engine, const struct workspace *workspace)
+{
+    static const struct approval_policy normal = {.mode = APPROVAL_ON_REQUEST};
+    const struct approval_policy *own = config_approval_policy(engine->config);
+
+    return workspace->access &&
+           held_is_wanted(&workspace->profile, own ? own : &normal, engine->approvals);
+}
+
+void engine_hold(const struct cordon_engine *engine, const struct workspace *workspace,
+                 struct job *job, char *const *argv)
+{
+    struct job_info info;
+
+    job_info(job, &info);
+    job_set_asker(job, held_new(&(struct held_options){
+                           .approvals = engine->approvals,
+                           .argv = argv,
+                           .cwd = info.cwd,
+                           .profile = workspace->profile_name,
+                           .own_paths = strv_view(&workspace->own_paths),
+                       }));
 }
 
 /* --- opening --- */

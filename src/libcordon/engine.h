@@ -13,6 +13,7 @@
 struct config;
 struct approvals;
 struct denials;
+struct job;
 struct approval_bridge;
 struct resource_limits;
 struct resource_limits_report;
@@ -48,6 +49,12 @@ struct cordon_engine {
  * default. Opened, and there until the engine is closed. NULL on failure. */
 struct workspace *policy_workspace(struct cordon_engine *engine, const struct cordon_policy *policy,
                                    struct err *err);
+
+/* Whether what the sandbox of the workspace refuses is held while the host is asked; and who answers
+ * for such a job then. */
+bool engine_holds(const struct cordon_engine *engine, const struct workspace *workspace);
+void engine_hold(const struct cordon_engine *engine, const struct workspace *workspace,
+                 struct job *job, char *const *argv);
 
 /* Reads a struct of options that says its size: what the caller's header did not have is zero. A
  * larger one is of a newer header, and taken when what is unknown of it is zero. */

@@ -70,6 +70,7 @@ static struct job *start(struct cordon_engine *engine, const struct cordon_sessi
                          struct err *err)
 {
     struct workspace *workspace;
+    struct job *job;
     AUTO_FREE char *cwd = NULL;
     struct process_options process = {
         .loop = engine->loop,
@@ -99,7 +100,11 @@ static struct job *start(struct cordon_engine *engine, const struct cordon_sessi
     process.env = options->env ? (char *const *)options->env : strv_view(&workspace->env);
     process.cwd = cwd = workspace_dir(workspace, options->cwd);
     session.command = options->argv[0];
-    return job_start(&session, err);
+    process.asks = engine_holds(engine, workspace);
+    job = job_start(&session, err);
+    if (job && process.asks)
+        engine_hold(engine, workspace, job, process.argv);
+    return job;
 }
 
 int cordon_session_start(struct cordon_engine *engine, const struct cordon_session_options *given,

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const profile_watch_words[] = {"facts", "off", NULL};
+const char *const profile_watch_words[] = {"facts", "off", "ask", NULL};
 
 static void profile_entries_done(struct profile_entries *entries)
 {

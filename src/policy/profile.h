@@ -45,10 +45,11 @@ enum profile_missing {
     PROFILE_MISSING_SKIP,    /* no entry when nothing is there */
 };
 
-/* What is told of what the sandbox refuses. */
+/* What becomes of what the sandbox refuses. */
 enum profile_watch {
-    PROFILE_WATCH_FACTS, /* everything, by the guard */
-    PROFILE_WATCH_OFF,   /* what the output of a command that failed says */
+    PROFILE_WATCH_FACTS, /* everything is told, by the guard */
+    PROFILE_WATCH_OFF,   /* what the output of a command that failed says is told */
+    PROFILE_WATCH_ASK,   /* told, and held while somebody is asked, where somebody can be */
 };
 
 struct profile_entry {
@@ -79,7 +80,7 @@ struct profile {
     char *extends;                /* name of its parent, NULL when it has none */
 };
 
-extern const char *const profile_watch_words[]; /* "facts", "off"; NULL-terminated */
+extern const char *const profile_watch_words[]; /* "facts", "off", "ask"; NULL-terminated */
 
 /* Adds a copy of `entry`; an origin of NULL becomes "permission profile". */
 void profile_entries_add(struct profile_entries *entries, const struct profile_entry *entry);

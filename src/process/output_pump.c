@@ -42,6 +42,7 @@ struct lane {
 
 struct output_pump {
     struct output_pump_options options;
+    bool is_paused;
     struct lane lanes[STREAM_COUNT];
 };
 
@@ -96,7 +97,7 @@ static size_t lane_write(struct lane *lane, const char *bytes, size_t len)
 static void lane_set_waiting(const struct lane *lane, bool on)
 {
     if (lane->watch)
-        loop_watch_set(lane->watch, on ? LOOP_WRITE : LOOP_NOTHING);
+        loop_watch_set(lane->watch, on && !lane->pump->is_paused ? LOOP_WRITE : LOOP_NOTHING);
     if (lane->pump->options.process)
         process_hold_output(lane->pump->options.process, lane->stream, on);
 }
@@ -112,6 +113,16 @@ static void lane_on_ready(void *data, int fd, unsigned ready)
     lane_set_waiting(lane, false);
     if (pump->options.on_empty && output_pump_is_empty(pump))
         pump->options.on_empty(pump->options.data);
+}
+
+/* A file is never waited for, so it has to be written to now. */
+static void lane_pause(struct lane *lane, bool on)
+{
+    if (lane->kind == LANE_CLOSED)
+        return;
+    if (!on && lane->waiting.len)
+        buf_consume(&lane->waiting, lane_write(lane, lane->waiting.data, lane->waiting.len));
+    lane_set_waiting(lane, on || lane->waiting.len);
 }
 
 static int lane_open(struct lane *lane, int fd, struct err *err)
@@ -167,12 +178,23 @@ void output_pump_write(struct output_pump *pump, enum stream stream, const char 
 
     if (lane->kind == LANE_CLOSED)
         return;
-    if (!lane->waiting.len)
+    if (!lane->waiting.len && !pump->is_paused)
         done = lane_write(lane, bytes, len);
     if (done == len)
         return;
     buf_append(&lane->waiting, bytes + done, len - done);
     lane_set_waiting(lane, true);
+}
+
+void output_pump_pause(struct output_pump *pump, bool on)
+{
+    bool was_empty = output_pump_is_empty(pump);
+
+    pump->is_paused = on;
+    for (int i = 0; i < STREAM_COUNT; i++)
+        lane_pause(&pump->lanes[i], on);
+    if (!was_empty && pump->options.on_empty && output_pump_is_empty(pump))
+        pump->options.on_empty(pump->options.data);
 }
 
 void output_pump_end(struct output_pump *pump)

@@ -33,6 +33,9 @@ void output_pump_write(struct output_pump *pump, enum stream stream, const char 
 /* The process has ended and goes; what waits is still passed on. */
 void output_pump_end(struct output_pump *pump);
 
+/* Passes nothing on, so that the command waits as for a slow reader; or goes on. */
+void output_pump_pause(struct output_pump *pump, bool on);
+
 /* Nothing waits to be passed on. */
 bool output_pump_is_empty(const struct output_pump *pump);
 

@@ -458,6 +458,7 @@ struct process *process_start(const struct process_options *options, struct err 
         .controlling_tty = options->stdio == PROCESS_TTY,
         .limits = options->limits,
         .cgroup = options->cgroup,
+        .asks = options->asks,
         .lingers = options->lingers,
     };
 
@@ -489,6 +490,17 @@ bool process_is_running(const struct process *process)
 bool process_has_facts(const struct process *process)
 {
     return process->is_launched && process->launch.has_facts;
+}
+
+bool process_asks(const struct process *process)
+{
+    return process->is_launched && process->launch.asks;
+}
+
+void process_answer(const struct process *process, uint64_t id, enum launch_verdict verdict)
+{
+    if (process->is_launched)
+        launch_answer(&process->launch, id, verdict);
 }
 
 bool process_is_alive(const struct process *process)

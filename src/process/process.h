@@ -108,6 +108,7 @@ struct process_options {
     const char *cwd;
     enum process_stdio stdio;
     enum process_stdin input;
+    bool asks;    /* what its sandbox refuses may be held until process_answer(): process_asks() */
     bool lingers; /* PROCESS_PIPES: what the command leaves behind goes on; on_end comes when that
                      has ended, too, or process_terminate() asked for it */
     int fds[3];   /* PROCESS_FDS; borrowed for the call */
@@ -129,6 +130,12 @@ pid_t process_pid(const struct process *process);
 
 /* What its sandbox refuses is told by on_fact: it has a guard, which is to tell. */
 bool process_has_facts(const struct process *process);
+
+/* It is held until somebody has answered (FACT_ASKED), as was wanted. */
+bool process_asks(const struct process *process);
+
+/* Answers FACT_ASKED; of a question that nobody waits for any more it changes nothing. */
+void process_answer(const struct process *process, uint64_t id, enum launch_verdict verdict);
 
 /* The command has not ended yet, as far as its init has told. */
 bool process_is_running(const struct process *process);

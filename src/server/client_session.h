@@ -37,7 +37,7 @@ struct client_session {
     struct loop_timer *timer;
     struct process_table processes;
     struct snapshots *snapshots; /* of its login shells; NULL until one is asked for */
-    struct approvals *approvals; /* its questions; NULL until exec/run has one */
+    struct approvals *approvals; /* its questions; NULL until there can be one */
 };
 
 struct client_session *client_session_new(struct server *server, uint64_t lifetime_ns);

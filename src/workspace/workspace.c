@@ -316,8 +316,7 @@ static int choose_network(struct workspace *workspace, const struct workspace_re
             alloc_strf("%s %s", words->network, is_enabled ? "enabled" : "restricted");
     }
     if (request->watch != WORKSPACE_WATCH_OF_PROFILE)
-        profile->watch =
-            request->watch == WORKSPACE_WATCH_FACTS ? PROFILE_WATCH_FACTS : PROFILE_WATCH_OFF;
+        profile->watch = (enum profile_watch)(request->watch - WORKSPACE_WATCH_FACTS);
     workspace->topics = request->topics;
     if (request->topics && profile->watch == PROFILE_WATCH_OFF)
         return err_set(err, ERR_INVALID,

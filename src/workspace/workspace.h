@@ -104,7 +104,13 @@ struct workspace_entry {
 };
 
 enum workspace_network { WORKSPACE_NETWORK_OF_PROFILE, WORKSPACE_RESTRICTED, WORKSPACE_ENABLED };
-enum workspace_watch { WORKSPACE_WATCH_OF_PROFILE, WORKSPACE_WATCH_FACTS, WORKSPACE_WATCH_OFF };
+/* Behind the first, in the order of enum profile_watch. */
+enum workspace_watch {
+    WORKSPACE_WATCH_OF_PROFILE,
+    WORKSPACE_WATCH_FACTS,
+    WORKSPACE_WATCH_OFF,
+    WORKSPACE_WATCH_ASK,
+};
 
 /* What the approver calls the parts of a request, in messages and as the origin of entries. */
 struct workspace_words {

@@ -18,6 +18,7 @@
 #include "server/methods.gen.h"
 #include "server/model/model_process.h"
 #include "server/process/observer.h"
+#include "server/process/process_held.h"
 #include "server/process/process_wait.h"
 #include "server/process/rpc_process.h"
 #include "server/rpc_path.h"
@@ -137,7 +138,8 @@ static int start_read(struct start *start, enum rpc_code *ret_code, struct err *
     return 0;
 }
 
-static struct process_options start_options(const struct start *start, const struct server *server,
+static struct process_options start_options(const struct start *start,
+                                            struct client_session *session,
                                             struct workspace *workspace)
 {
     const struct process_start_params *params = start->params;
@@ -145,7 +147,7 @@ static struct process_options start_options(const struct start *start, const str
     bool is_bare = strcmp(workspace->type, "none") == 0;
 
     return (struct process_options){
-        .loop = server->loop,
+        .loop = session->server->loop,
         .sandbox = workspace->sandbox,
         .argv = strv_view(&start->argv),
         .program = start->program,
@@ -153,6 +155,7 @@ static struct process_options start_options(const struct start *start, const str
         .cwd = start->cwd,
         .stdio = has_tty ? PROCESS_TTY : PROCESS_PIPES,
         .input = params->pipe_stdin ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL,
+        .asks = process_is_held(session, workspace),
         .lingers = is_bare && !has_tty,
         .size = {.rows = (unsigned short)params->rows, .columns = (unsigned short)params->columns},
         .cgroup = -1,
@@ -163,7 +166,7 @@ static void start_process(struct call *call, const struct start *start, struct w
 {
     struct client_session *session = call->client->session;
     const struct process_start_params *params = start->params;
-    const struct process_options process = start_options(start, session->server, workspace);
+    const struct process_options process = start_options(start, session, workspace);
     uint64_t quota = session->server->limits.spool_quota;
     const struct rpc_process_options options = {
         .owner = session,

@@ -20,6 +20,7 @@
 #include "server/model/session_command.h"
 #include "server/model/write_queue.h"
 #include "server/process/observer.h"
+#include "server/process/process_held.h"
 #include "server/rpc_path.h"
 #include "server/sandbox_request.h"
 #include "server/server.h"
@@ -172,6 +173,7 @@ static void exec_begin(struct call *call, const struct session_exec_params *para
         .env = strv_view(&parts->env),
         .sandbox = parts->workspace->sandbox,
         .access = parts->workspace->access,
+        .asks = process_is_held(call->client->session, parts->workspace),
         .stdio = params->tty ? PROCESS_TTY : PROCESS_PIPES,
         .input = params->pipe_stdin ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL,
         .size = {.rows = (unsigned short)params->rows, .columns = (unsigned short)params->columns},

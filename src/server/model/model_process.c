@@ -36,7 +36,8 @@ void model_process_add(struct client_session *owner, const struct model_exec *ex
                                             .env = exec->env,
                                             .cwd = exec->workdir,
                                             .stdio = exec->stdio,
-                                            .input = exec->input};
+                                            .input = exec->input,
+                                            .asks = exec->asks};
     AUTO_FREE char *id = NULL;
     struct err ignored; /* there is nothing to start */
 

@@ -37,18 +37,22 @@ void process_audit_begin(struct rpc_process *process, char *const *env)
         add(process, AUDIT_BEGIN, begin_body(begin, process->workspace));
 }
 
+void process_audit_event(const struct rpc_process *process, const struct execution_event *event)
+{
+    struct audit_note note;
+
+    if (*process->audit_id && execution_audit_event(event, NULL, NULL, &note))
+        add(process, note.event, note.body);
+}
+
 /* --- the end --- */
 
 static void add_denials(const struct rpc_process *process)
 {
-    for (size_t i = 0; i < process->end.denials.len; i++) {
-        const struct execution_event event = {.kind = EXECUTION_DENIED,
-                                              .denial = &process->end.denials.items[i]};
-        struct audit_note note;
-
-        if (execution_audit_event(&event, NULL, NULL, &note))
-            add(process, note.event, note.body);
-    }
+    for (size_t i = 0; i < process->end.denials.len; i++)
+        process_audit_event(process,
+                            &(struct execution_event){.kind = EXECUTION_DENIED,
+                                                      .denial = &process->end.denials.items[i]});
 }
 
 static struct json_t *end_body(const struct rpc_process *process)

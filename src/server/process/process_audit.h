@@ -3,11 +3,15 @@
 #pragma once
 
 struct client_session;
+struct execution_event;
 struct workspace;
 struct rpc_process;
 
 /* Of `env` nothing is written: it says which words of the command line are secrets. */
 void process_audit_begin(struct rpc_process *process, char *const *env);
+
+/* What became of something that was held, or refused. */
+void process_audit_event(const struct rpc_process *process, const struct execution_event *event);
 
 /* Once; as it ended, or, when it has not, as given up by us. */
 void process_audit_end(struct rpc_process *process);

@@ -21,6 +21,7 @@
 #include "server/client_session.h"
 #include "server/process/observer.h"
 #include "server/process/process_audit.h"
+#include "server/process/process_held.h"
 #include "server/process/process_table.h"
 #include "server/process/process_wait.h"
 #include "server/process/rpc_event.h"
@@ -318,6 +319,8 @@ static void on_session(struct job_watch *watch, enum job_event event)
         break;
     case JOB_TRACED:
     case JOB_ROOM:
+    case JOB_HELD:
+    case JOB_RELEASED:
         break;
     case JOB_EXITED:
         rpc_process_exit(process);
@@ -431,6 +434,8 @@ struct rpc_process *rpc_process_new(const struct rpc_process_options *options, s
     process_table_add(&options->owner->processes, process);
     set_open(process, true);
     process_audit_begin(process, options->process->env);
+    if (options->process->asks)
+        process_hold(process);
     process->start = options->start;
     if (process->start)
         call_on_gone(process->start, start_is_gone, process);
@@ -460,6 +465,8 @@ void rpc_process_free(struct rpc_process *process)
     loop_timer_free(process->last);
     if (!process->is_lent)
         job_free(process->job);
+    else if (process->job)
+        job_set_asker(process->job, NULL);
     if (process->workspace)
         workspace_release(process->workspace);
     denials_done(&process->end.denials);

@@ -3,6 +3,7 @@
  * few, and are always sent. */
 #include "server/run/exec_event.h"
 
+#include "approval/held.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"
@@ -76,10 +77,35 @@ static json_t *asked_fields(const struct exec_run *run, const struct execution_e
     return fields;
 }
 
+/* {"approvalId"} */
+static json_t *question_id(const struct exec_run *run, const struct approval_request *question)
+{
+    json_t *fields = client_session_question(run->session, approval_request_to_json(question));
+
+    json_object_del(fields, "sessionId");
+    json_object_del(fields, "question");
+    return fields;
+}
+
 static json_t *answered_fields(const struct exec_run *run, const struct execution_event *event)
 {
-    return json_pack("{s:o, s:o}", "answer", approval_answer_to_json(event->answer), "rule",
-                     json_lossy(event->rule));
+    json_t *fields = json_pack("{s:o, s:o}", "answer", approval_answer_to_json(event->answer),
+                               "rule", json_lossy(event->rule));
+
+    if (event->question && event->question->id) /* of which several may be open */
+        json_object_update_new(fields, question_id(run, event->question));
+    return fields;
+}
+
+static json_t *held_fields(const struct exec_run *run, const struct execution_event *event)
+{
+    const struct held_event *held = event->held;
+    json_t *fields = json_pack("{s:I, s:b}", "heldMs", (json_int_t)(held->held_ns / 1000000),
+                               "done", held->is_done);
+
+    if (held->question->id)
+        json_object_update_new(fields, question_id(run, held->question));
+    return fields;
 }
 
 static json_t *denied_fields(const struct exec_run *run, const struct execution_event *event)
@@ -103,6 +129,7 @@ void exec_event_step(struct exec_run *run, const struct execution_event *event)
     } steps[] = {
         [EXECUTION_ASKED] = {"asked", asked_fields},
         [EXECUTION_ANSWERED] = {"answered", answered_fields},
+        [EXECUTION_HELD] = {"held", held_fields},
         [EXECUTION_DENIED] = {"denied", denied_fields},
         [EXECUTION_RETRIED] = {"retried", retried_fields},
     };

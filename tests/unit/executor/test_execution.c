@@ -160,9 +160,8 @@ static void on_attempt(void *data, enum run_where where, struct workspace *works
 static void on_event(void *data, const struct execution_event *event)
 {
     static const char *const names[] = {
-        [EXECUTION_ASKED] = " asked",
-        [EXECUTION_ANSWERED] = " answered",
-        [EXECUTION_DENIED] = " denied",
+        [EXECUTION_ASKED] = " asked",     [EXECUTION_ANSWERED] = " answered",
+        [EXECUTION_HELD] = " held",       [EXECUTION_DENIED] = " denied",
         [EXECUTION_RETRIED] = " retried",
     };
 
@@ -563,6 +562,116 @@ static void freed_at_any_time(void **state)
     call_done(&call); /* while it runs */
 }
 
+/* --- what is held while it runs --- */
+
+/* The command ends with 1 behind a `cat` of the gate, which opens once the guard has its answer. */
+static void run_held(struct call *call, enum approval_mode mode, const struct launch_fact *denied)
+{
+    static const struct access_entry entry = {.origin = (char *)"the test", .access = ACCESS_READ};
+    struct launch_fact facts[] = {
+        {.kind = FACT_ASKED,
+         .id = 5,
+         .operation = FACT_WRITE,
+         .path = "/etc/hostname",
+         .program = "sh",
+         .pid = 12,
+         .entry = &entry},
+        *denied,
+    };
+    struct gate gate;
+    char script[256];
+    struct err err;
+
+    gate_init(&gate);
+    gate_script(&gate, script, sizeof script, "cat GATE; exit 1");
+    fake.has_guard = true;
+    fake.facts = facts;
+    fake.facts_len = denied->path ? 2 : 1;
+    session.workspace->profile.watch = PROFILE_WATCH_ASK;
+    call_init(call, mode, script);
+    call->options.gate = EXECUTION_ASKS;
+    call->options.rules.dir = NULL;
+    call_start(call);
+    while (!fake.answers_len && !call->is_done)
+        assert_int_equal(loop_dispatch(session.loop, &err), 0);
+    if (!call->is_done && session.answer != APPROVAL_ABORT) /* that ends it */
+        gate_open(&gate);
+    call_finish(call);
+    gate_done(&gate);
+}
+
+static const json_t *first_question(const struct call *call)
+{
+    return json_array_get(execution_result(call->execution)->questions, 0);
+}
+
+static const char *decision_of(const struct call *call)
+{
+    return json_string_value(
+        json_object_get(json_object_get(first_question(call), "answer"), "decision"));
+}
+
+static void what_is_refused_is_asked_about_while_it_runs(void **state)
+{
+    const struct launch_fact none = {.path = NULL};
+    struct call call;
+
+    run_held(&call, APPROVAL_ON_REQUEST, &none);
+    assert_string_equal(call.events, " sandbox asked answered held done");
+    assert_int_equal(fake.answers[0].verdict, LAUNCH_YES);
+    assert_string_equal(json_string_value(json_object_get(first_question(&call), "kind")), "held");
+    assert_string_equal(decision_of(&call), "approved");
+    assert_true(json_is_integer(json_object_get(first_question(&call), "held_ms")));
+    assert_true(json_is_false(json_object_get(first_question(&call), "done")));
+    assert_int_equal(execution_result(call.execution)->attempts_len, 1);
+    call_done(&call);
+}
+
+static void after_a_no_there_is_no_retry(void **state)
+{
+    const struct launch_fact denied = {
+        .kind = FACT_DENIED, .operation = FACT_WRITE, .path = "/etc/hostname", .program = "sh"};
+    struct call call;
+
+    session.answer = APPROVAL_DENIED;
+    run_held(&call, APPROVAL_ON_REQUEST, &denied);
+    assert_string_equal(call.events, " sandbox asked answered held denied done");
+    assert_int_equal(fake.answers[0].verdict, LAUNCH_NO);
+    assert_int_equal(session.asked, 1);
+    call_done(&call);
+}
+
+static void an_abort_ends_it(void **state)
+{
+    const struct launch_fact none = {.path = NULL};
+    struct call call;
+
+    session.answer = APPROVAL_ABORT;
+    run_held(&call, APPROVAL_ON_REQUEST, &none);
+    assert_int_equal(execution_result(call.execution)->attempts[0].result.end, JOB_RUN_CANCELLED);
+    assert_string_equal(decision_of(&call), "abort");
+    call_done(&call);
+}
+
+/* Nothing is launched that would be held: the guard is not asked to, which the double passes on. */
+static void where_nothing_is_asked_nothing_is_held(void **state)
+{
+    struct execution_options options = {
+        .workspace = session.workspace, .gate = EXECUTION_ASKS, .approvals = session.approvals};
+
+    assert_false(execution_holds(&options)); /* the profile does not want it */
+    session.workspace->profile.watch = PROFILE_WATCH_ASK;
+    assert_true(execution_holds(&options));
+    options.approvals = NULL;
+    assert_false(execution_holds(&options));
+    options.approvals = session.approvals;
+    options.gate = EXECUTION_FORBIDS_ONLY;
+    assert_false(execution_holds(&options));
+    options.gate = EXECUTION_ASKS;
+    options.policy.mode = APPROVAL_NEVER;
+    assert_false(execution_holds(&options));
+}
+
 #define SESSION(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -590,6 +699,10 @@ int main(void)
         SESSION(cancelled_before_it_begins_it_is_not_started),
         SESSION(a_broken_rules_file_is_told),
         SESSION(freed_at_any_time),
+        SESSION(what_is_refused_is_asked_about_while_it_runs),
+        SESSION(after_a_no_there_is_no_retry),
+        SESSION(an_abort_ends_it),
+        SESSION(where_nothing_is_asked_nothing_is_held),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -300,10 +300,26 @@ int sandbox_launch(struct sandbox *sandbox, const struct launch_options *options
         .pidfd = pidfd_open(init, 0),
         .facts = fake.has_guard ? eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK) : -1,
         .has_facts = fake.has_guard && !fake.is_silent,
+        .asks = fake.has_guard && !fake.is_silent && options->asks,
         .init = init,
         .sandbox = sandbox,
     };
+    fake.facts_fd = ret->facts;
     return 0;
+}
+
+void fake_tell(const struct launch_fact *facts, size_t len)
+{
+    fake.facts = facts;
+    fake.facts_len = len;
+    fake.facts_told = 0;
+    eventfd_write(fake.facts_fd, 1);
+}
+
+void launch_answer(const struct launch *launch, uint64_t id, enum launch_verdict verdict)
+{
+    if (launch->facts >= 0 && fake.answers_len < FAKE_ANSWERS_MAX)
+        fake.answers[fake.answers_len++] = (struct fake_answer){id, verdict};
 }
 
 bool launch_read_fact(struct launch *launch, struct launch_fact *ret)

@@ -3,6 +3,13 @@
 
 #include "sandbox/sandbox.h"
 
+enum { FAKE_ANSWERS_MAX = 64 };
+
+struct fake_answer {
+    uint64_t id;
+    enum launch_verdict verdict;
+};
+
 /* What the next launches do. Zeroed: as the real one does. */
 struct fake {
     bool leaves_children; /* what the command started lives on, as without a pid namespace */
@@ -16,7 +23,10 @@ struct fake {
     bool guard_dies; /* once it has told them */
     const struct launch_fact *facts;
     size_t facts_len;
-    size_t facts_told;            /* counted, of the last launch */
+    size_t facts_told; /* counted, of the last launch */
+    int facts_fd;      /* of the last launch; readable when there are some */
+    struct fake_answer answers[FAKE_ANSWERS_MAX]; /* of launch_answer() */
+    size_t answers_len;
     unsigned launches;            /* counted */
     unsigned done;                /* counted: launch_done() of a real launch */
     pid_t init;                   /* of the last launch */
@@ -25,5 +35,8 @@ struct fake {
 };
 
 extern struct fake fake;
+
+/* The guard of the last launch tells these now; borrowed until they were read. */
+void fake_tell(const struct launch_fact *facts, size_t len);
 
 struct sandbox *fake_sandbox(void); /* one that needs no sandbox_new() */

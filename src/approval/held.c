@@ -1,0 +1,324 @@
+/* See held.h. Each question of the guard is one of these:
+ *
+ *     FACT_ASKED --known answer--> answered
+ *          \--> asked --answer--> answered --FACT_DONE (after a yes)--> over
+ *                  \-- FACT_WITHDRAWN, or the end of the command --------^
+ *
+ * What is never to be opened in passing is refused without a question: what belongs to Cordon, and
+ * what an entry was written to deny. */
+#include "approval/held.h"
+
+#include "approval/approvals.h"
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "base/strv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GRACE_NS UINT64_C(2000000000) /* between SIGTERM and SIGKILL, after "abort" */
+
+struct held {
+    struct job_asker asker; /* first */
+    struct held_options options;
+    struct strv argv;
+    struct strv own_paths;
+    char *cwd;
+    char *profile;
+    struct list items;
+    size_t open; /* of them: those that somebody is asked */
+};
+
+struct held_item {
+    struct list link;
+    struct held *held;
+    uint64_t id; /* the guard's */
+    struct approval_request question;
+    struct approval_wait *wait; /* while it is asked */
+    struct approval_answer answer;
+    bool is_answered;
+    uint64_t since_ns;
+    uint64_t held_ns; /* once it is answered */
+};
+
+bool held_may_ask(const struct approval_policy *policy)
+{
+    if (policy->mode == APPROVAL_NEVER)
+        return false;
+    return policy->mode != APPROVAL_GRANULAR || policy->questions & APPROVAL_QUESTION_SANDBOX;
+}
+
+bool held_is_wanted(const struct profile *profile, const struct approval_policy *policy,
+                    const struct approvals *approvals)
+{
+    return profile->watch == PROFILE_WATCH_ASK && approvals && held_may_ask(policy);
+}
+
+/* --- what is asked --- */
+
+static const char *verb(enum fact_operation operation)
+{
+    static const char *const verbs[] = {
+        [FACT_WRITE] = "write",        [FACT_CREATE] = "make",    [FACT_EXECUTE] = "execute",
+        [FACT_CONNECT] = "connect to", [FACT_BIND] = "listen on", [FACT_SIGNAL] = "signal",
+    };
+
+    return verbs[operation];
+}
+
+/* "git (pid 12) wants to write /x/y, which the profile workspace-write does not allow (ENTRY)". */
+static char *reason_of(const struct held *held, const struct launch_fact *fact)
+{
+    const char *origin = fact->entry ? fact->entry->origin : NULL;
+
+    return alloc_strf("%s (pid %d) wants to %s %s%s%s, which the profile%s%s does not allow%s%s%s",
+                      fact->program, (int)fact->pid, verb(fact->operation), fact->path,
+                      fact->other_path ? " as " : "", fact->other_path ? fact->other_path : "",
+                      held->profile ? " " : "", held->profile ? held->profile : "",
+                      origin ? " (" : "", origin ? origin : "", origin ? ")" : "");
+}
+
+/* What a yes opens: pairs of words, "in" or "at", and a path. `covers` ends with "/" for a folder. */
+static void add_place(struct strv *places, const char *covers)
+{
+    size_t len = strlen(covers);
+    bool is_folder = len > 1 && covers[len - 1] == '/';
+    AUTO_FREE char *place = alloc_str(covers);
+
+    if (is_folder)
+        place[len - 1] = '\0';
+    strv_push(places, is_folder ? "in" : "at");
+    strv_push_take(places, TAKE_PTR(place));
+}
+
+static void find_places(const struct launch_fact *fact, struct strv *ret)
+{
+    add_place(ret, fact->covers ? fact->covers : fact->path);
+    if (fact->other_covers)
+        add_place(ret, fact->other_covers);
+}
+
+static char *covers_of(const struct launch_fact *fact, const struct strv *places)
+{
+    static const char *const words[] = {
+        [FACT_WRITE] = "writing",     [FACT_CREATE] = "writing",
+        [FACT_EXECUTE] = "executing", [FACT_CONNECT] = "connecting to",
+        [FACT_BIND] = "listening on", [FACT_SIGNAL] = "signals to",
+    };
+    AUTO(buf_done) struct buf text;
+
+    buf_init(&text, SIZE_MAX / 2);
+    buf_append_str(&text, words[fact->operation]);
+    for (size_t i = 0; i < places->len; i += 2)
+        buf_appendf(&text, "%s %s%s", i ? " and" : "",
+                    fact->is_socket                  ? "the socket "
+                    : str_eq(places->items[i], "in") ? "everything in "
+                                                     : "",
+                    places->items[i + 1]);
+    buf_append_str(&text, " until the command ends");
+    return buf_take(&text);
+}
+
+static void question_init(const struct held *held, const struct launch_fact *fact,
+                          struct approval_request *ret)
+{
+    /* whoever asks, and in whatever way it is written to: what a yes covers is the same */
+    enum fact_operation class = fact->operation == FACT_CREATE ? FACT_WRITE : fact->operation;
+    AUTO(strv_done) struct strv places = {0};
+
+    find_places(fact, &places);
+    *ret = (struct approval_request){
+        .kind = APPROVAL_KIND_HELD,
+        .cwd = alloc_str(held->cwd),
+        .reason = reason_of(held, fact),
+        .covers = covers_of(fact, &places),
+        .offers = 1u << APPROVAL_APPROVED | 1u << APPROVAL_DENIED | 1u << APPROVAL_ABORT |
+                  (held->options.is_last ? 0 : 1u << APPROVAL_FOR_SESSION),
+    };
+    strv_push_all(&ret->argv, strv_view(&held->argv));
+    strv_push_take(&ret->keys, approval_held_key(verb(class), strv_view(&places)));
+}
+
+/* --- what is not --- */
+
+static bool is_own(const struct held *held, const char *path)
+{
+    for (size_t i = 0; i < held->own_paths.len; i++)
+        if (path && path_is_within(path, held->own_paths.items[i]))
+            return true;
+    return false;
+}
+
+static bool is_out_of_bounds(const struct held *held, const struct launch_fact *fact)
+{
+    return held->open >= HELD_OPEN_MAX || is_own(held, fact->path) ||
+           is_own(held, fact->other_path) || (fact->entry && fact->entry->access == ACCESS_DENY);
+}
+
+/* --- its way --- */
+
+static void emit(const struct held_item *item, const struct held_event *event)
+{
+    const struct held_options *options = &item->held->options;
+
+    if (options->on_event)
+        options->on_event(options->data, event);
+}
+
+static void item_leave(struct held_item *item)
+{
+    struct held *held = item->held;
+
+    if (!item->wait)
+        return;
+    approvals_leave(TAKE_PTR(item->wait));
+    item->held_ns = clock_now_ns() - item->since_ns;
+    held->open--;
+}
+
+static void item_free(struct held_item *item)
+{
+    item_leave(item);
+    list_remove(&item->link);
+    approval_request_done(&item->question);
+    approval_answer_done(&item->answer);
+    free(item);
+}
+
+/* Nothing more is heard of it. */
+static void item_finish(struct held_item *item, bool is_done)
+{
+    item_leave(item);
+    emit(item, &(struct held_event){.step = HELD_OVER,
+                                    .question = &item->question,
+                                    .answer = item->is_answered ? &item->answer : NULL,
+                                    .held_ns = item->held_ns,
+                                    .is_done = is_done});
+    item_free(item);
+}
+
+/* Tells the guard; after a yes it says when it is done. */
+static void item_answer(struct held_item *item, const struct approval_answer *answer)
+{
+    struct job *job = item->held->asker.job;
+    bool is_yes = approval_decision_is_yes(answer->decision);
+    struct err ignored; /* it has ended by itself */
+
+    item->is_answered = true;
+    item->answer = (struct approval_answer){
+        .decision = answer->decision, .by = answer->by, .reason = alloc_str(answer->reason)};
+    job_answer(job, item->id, is_yes ? LAUNCH_YES : LAUNCH_NO);
+    emit(item, &(struct held_event){
+                   .step = HELD_ANSWERED, .question = &item->question, .answer = &item->answer});
+    if (is_yes)
+        return;
+    if (answer->decision == APPROVAL_ABORT && job_terminate(job, GRACE_NS, &ignored))
+        job_terminate(job, 0, &ignored);
+    item_finish(item, false);
+}
+
+static void on_answer(void *data, const struct approval_answer *answer)
+{
+    struct held_item *item = data;
+    struct held *held = item->held;
+
+    item->wait = NULL;
+    item->held_ns = clock_now_ns() - item->since_ns;
+    held->open--;
+    item_answer(item, answer);
+    job_set_held(held->asker.job, held->open);
+}
+
+static void item_ask(struct held_item *item)
+{
+    struct held *held = item->held;
+    struct approvals *approvals = held->options.approvals;
+    struct approval_request question;
+
+    approvals_name(approvals, &item->question);
+    emit(item, &(struct held_event){.step = HELD_ASKED, .question = &item->question});
+    approval_request_copy(&item->question, &question);
+    item->wait = approvals_ask(approvals, &question, on_answer, item);
+    held->open++;
+    job_set_held(held->asker.job, true);
+}
+
+static void on_asked(struct held *held, const struct launch_fact *fact)
+{
+    static const struct approval_answer known = {.decision = APPROVAL_FOR_SESSION, .by = "session"};
+    struct held_item *item;
+
+    if (is_out_of_bounds(held, fact)) {
+        job_answer(held->asker.job, fact->id, LAUNCH_NO);
+        return;
+    }
+    item = alloc_zero(1, sizeof *item);
+    item->held = held;
+    item->id = fact->id;
+    item->since_ns = clock_now_ns();
+    question_init(held, fact, &item->question);
+    list_append(&held->items, &item->link);
+    if (approvals_has(held->options.approvals, &item->question.keys))
+        item_answer(item, &known);
+    else
+        item_ask(item);
+}
+
+/* --- the asker of the job --- */
+
+static void held_on_fact(struct job_asker *asker, const struct launch_fact *fact)
+{
+    struct held *held = (struct held *)asker;
+    struct held_item *item;
+    struct held_item *next;
+
+    if (fact->kind == FACT_ASKED) {
+        on_asked(held, fact);
+        return;
+    }
+    list_for_each_safe(item, next, &held->items, link)
+        if (item->id == fact->id)
+            item_finish(item, fact->kind == FACT_DONE && item->is_answered);
+    job_set_held(asker->job, held->open);
+}
+
+static void held_on_end(struct job_asker *asker)
+{
+    struct held *held = (struct held *)asker;
+
+    while (!list_is_empty(&held->items))
+        item_finish(list_first(&held->items, struct held_item, link), false);
+    job_set_held(asker->job, false);
+}
+
+static void held_free(struct job_asker *asker)
+{
+    struct held *held = (struct held *)asker;
+
+    while (!list_is_empty(&held->items))
+        item_free(list_first(&held->items, struct held_item, link));
+    strv_done(&held->argv);
+    strv_done(&held->own_paths);
+    free(held->cwd);
+    free(held->profile);
+    free(held);
+}
+
+struct job_asker *held_new(const struct held_options *options)
+{
+    struct held *held = alloc_zero(1, sizeof *held);
+
+    held->asker =
+        (struct job_asker){.on_fact = held_on_fact, .on_end = held_on_end, .free = held_free};
+    held->options = *options;
+    strv_push_all(&held->argv, options->argv);
+    strv_push_all(&held->own_paths, options->own_paths);
+    held->cwd = alloc_str(options->cwd);
+    held->profile = alloc_str(options->profile);
+    return &held->asker;
+}

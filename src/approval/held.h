@@ -1,0 +1,62 @@
+/* Grant and carry on: what the sandbox refuses a command is held, and asked about as every question
+ * is (approvals.h); a yes lets the call succeed, and the program notices nothing but the time.
+ *
+ *     held_is_wanted()                  before the command is started: process_options.asks
+ *     job_set_asker(job, held_new())    once it is
+ *
+ * One for each job, which owns it from then on. Equal questions of the commands of one session are
+ * one (their keys), and a yes for the session answers the later ones at once. While anybody is being
+ * asked the clocks of the job stand still. */
+#pragma once
+
+#include "approval/approval.h"
+#include "job/job.h"
+#include "policy/config/approval.h"
+#include "policy/profile.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct approvals;
+
+enum {
+    HELD_OPEN_MAX = 32, /* of one command; more are refused without a question */
+};
+
+/* Whether what is refused under this policy may be asked about: a retry in a sandbox that is wider by
+ * it may be, so this may. */
+bool held_may_ask(const struct approval_policy *policy);
+
+/* The same for a command: its profile wants it (watch = "ask"), and there is somebody to ask. */
+bool held_is_wanted(const struct profile *profile, const struct approval_policy *policy,
+                    const struct approvals *approvals);
+
+enum held_step {
+    HELD_ASKED,    /* question */
+    HELD_ANSWERED, /* question, answer; also when an answer for the session was there before */
+    HELD_OVER,     /* all: the call has been let go, or waits for nothing any more */
+};
+
+/* Borrowed for the call. */
+struct held_event {
+    enum held_step step;
+    const struct approval_request *question; /* with its id, unless nobody had to be asked */
+    const struct approval_answer *answer;    /* OVER: NULL: none came, the call went away */
+    uint64_t held_ns;                        /* OVER */
+    bool is_done;                            /* OVER: what was asked for was done */
+};
+
+/* Everything is copied, but for the approvals, which outlive the asker. */
+struct held_options {
+    struct approvals *approvals;
+    char *const *argv; /* of the command, as its caller gave it */
+    const char *cwd;
+    const char *profile;    /* its name; NULL: the caller's own */
+    char *const *own_paths; /* canonical: what no yes opens; may be NULL */
+    bool is_last;           /* of its session: nothing is worth being remembered for it */
+    void (*on_event)(void *data, const struct held_event *event); /* may be NULL */
+    void *data;
+};
+
+/* Never NULL. */
+struct job_asker *held_new(const struct held_options *options);

@@ -1,0 +1,16 @@
+/* What the sandbox of a process refuses, held while the client of its session is asked
+ * (approval/held.h): for process/start and the sessions of models. */
+#pragma once
+
+#include <stdbool.h>
+
+struct client_session;
+struct rpc_process;
+struct workspace;
+
+/* Whether it is: the profile of the call wants it, and the server's approval policy does not forbid
+ * it. */
+bool process_is_held(struct client_session *session, const struct workspace *workspace);
+
+/* Who answers for its job from here on. */
+void process_hold(struct rpc_process *process);

@@ -1,0 +1,486 @@
+/* held: what the guard asks about becomes a question, and its answer goes back; the clocks of the
+ * job stand still meanwhile. The guard is a double. */
+#include "../base/support.h"
+#include "../process/fake_sandbox.h"
+#include "../process/run.h"
+
+#include "approval/approvals.h"
+#include "approval/held.h"
+#include "base/str.h"
+#include "job/job.h"
+#include "policy/profile.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { JOBS = 2 };
+
+/* A session of commands, and whoever is asked. */
+static struct {
+    struct loop *loop;
+    struct approvals *approvals;
+    struct approver approver;
+    struct job *jobs[JOBS];
+    struct job_watch watches[JOBS];
+    struct gate gate;
+    unsigned asked;
+    unsigned withdrawn;
+    bool has_come; /* whatever the loop runs for */
+    char id[32];
+    char reason[512];
+    char covers[512];
+    unsigned offers;
+    char steps[512]; /* of the first job: its clock, and what its asker tells */
+    bool has_ended;
+} desk;
+
+static void note(const char *text)
+{
+    assert_true(strlen(desk.steps) + strlen(text) < sizeof desk.steps);
+    strcat(desk.steps, text); /* allow strcat: it fits */
+}
+
+static void on_ask(struct approver *approver, const struct approval_request *question)
+{
+    assert_int_equal(question->kind, APPROVAL_KIND_HELD);
+    desk.asked++;
+    desk.has_come = true;
+    snprintf(desk.id, sizeof desk.id, "%s", question->id);
+    snprintf(desk.reason, sizeof desk.reason, "%s", question->reason);
+    snprintf(desk.covers, sizeof desk.covers, "%s", question->covers);
+    desk.offers = question->offers;
+}
+
+static void on_withdraw(struct approver *approver, const char *id)
+{
+    desk.withdrawn++;
+}
+
+static void free_nothing(struct approver *approver)
+{
+}
+
+static void on_job(struct job_watch *watch, enum job_event event)
+{
+    bool is_first = watch == &desk.watches[0];
+
+    if (event == JOB_HELD && is_first)
+        note(" stop");
+    else if (event == JOB_RELEASED && is_first)
+        note(" go");
+    else if (event == JOB_STARTED)
+        desk.has_come = true;
+    else if (event == JOB_ENDED)
+        desk.has_ended = true;
+}
+
+static void on_event(void *data, const struct held_event *event)
+{
+    char text[64];
+
+    if (event->step == HELD_OVER)
+        snprintf(text, sizeof text, " over(%s%s)",
+                 event->answer ? approval_decision_name(event->answer->decision) : "none",
+                 event->is_done ? ", done" : "");
+    else
+        snprintf(text, sizeof text, "%s", event->step == HELD_ASKED ? " asked" : " answered");
+    if (data == &desk.watches[0])
+        note(text);
+}
+
+static void run_until(const bool *condition)
+{
+    struct err err;
+
+    assert_int_equal(loop_run(desk.loop, condition, &err), 0);
+}
+
+/* A turn of the loop: all that is ready. */
+static void on_turn(void *data)
+{
+    *(bool *)data = true;
+}
+
+static void turn(void)
+{
+    for (int i = 0; i < 3; i++) {
+        bool is_over = false;
+        struct loop_timer *timer = loop_timer_new(desk.loop, on_turn, &is_over);
+
+        loop_timer_start(timer, CLOCK_NS_PER_MS);
+        run_until(&is_over);
+        loop_timer_free(timer);
+    }
+}
+
+static void start(int which)
+{
+    static char own[] = "/home/u/.config/cordon";
+    static char *const own_paths[] = {own, NULL};
+    static char program[] = "cat";
+    char *const argv[] = {program, desk.gate.path, NULL};
+    const struct process_options process = {
+        .loop = desk.loop,
+        .sandbox = fake_sandbox(),
+        .argv = argv,
+        .env = test_env,
+        .cwd = "/",
+        .asks = true,
+        .cgroup = -1,
+    };
+    const struct job_options options = {.command = "cat", .process = &process, .cgroup_base = ""};
+    struct err err;
+
+    fake.facts_len = 0;
+    desk.jobs[which] = job_start(&options, &err);
+    assert_non_null(desk.jobs[which]);
+    desk.watches[which].on_event = on_job;
+    job_watch(desk.jobs[which], &desk.watches[which]);
+    job_set_asker(desk.jobs[which], held_new(&(struct held_options){
+                                        .approvals = desk.approvals,
+                                        .argv = argv,
+                                        .cwd = "/",
+                                        .profile = "workspace-write",
+                                        .own_paths = own_paths,
+                                        .on_event = on_event,
+                                        .data = &desk.watches[which],
+                                    }));
+    desk.has_come = false;
+    run_until(&desk.has_come);
+    desk.has_come = false;
+}
+
+static void desk_open(uint64_t timeout_ns)
+{
+    struct err err;
+
+    fake = (struct fake){.has_guard = true};
+    memset(&desk, 0, sizeof desk);
+    desk.loop = loop_new(&err);
+    desk.approver = (struct approver){.ask = on_ask, .withdraw = on_withdraw, .free = free_nothing};
+    desk.approvals = approvals_new(desk.loop, timeout_ns);
+    approvals_add_approver(desk.approvals, &desk.approver);
+    gate_init(&desk.gate);
+}
+
+static int setup(void **state)
+{
+    desk_open(0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    for (int i = 0; i < JOBS; i++)
+        if (desk.jobs[i]) {
+            job_unwatch(&desk.watches[i]);
+            job_free(desk.jobs[i]);
+        }
+    approvals_free(desk.approvals);
+    gate_done(&desk.gate);
+    loop_free(desk.loop);
+    return 0;
+}
+
+static struct launch_fact write_of(uint64_t id, const char *path)
+{
+    return (struct launch_fact){
+        .kind = FACT_ASKED,
+        .id = id,
+        .operation = FACT_WRITE,
+        .path = path,
+        .program = "git",
+        .pid = 12,
+    };
+}
+
+static void tell(const struct launch_fact *fact)
+{
+    fake_tell(fact, 1);
+    turn();
+}
+
+static void answer(enum approval_decision decision)
+{
+    struct approval_answer given = {.decision = decision, .by = "test"};
+    struct err err;
+
+    if (approvals_answer(desk.approvals, desk.id, &given, &err))
+        fail_msg("%s", err.msg);
+    turn();
+}
+
+static void assert_answered(size_t at, uint64_t id, enum launch_verdict verdict)
+{
+    assert_true(fake.answers_len > at);
+    assert_int_equal(fake.answers[at].id, id);
+    assert_int_equal(fake.answers[at].verdict, verdict);
+}
+
+static void a_yes_lets_it_go(void **state)
+{
+    struct access_entry entry = {.origin = (char *)"protected name .git", .access = ACCESS_READ};
+    struct launch_fact fact = write_of(7, "/w/.git/x");
+    struct launch_fact done = {.kind = FACT_DONE, .id = 7};
+
+    start(0);
+    fact.entry = &entry;
+    tell(&fact);
+    assert_int_equal(desk.asked, 1);
+    assert_string_equal(desk.reason,
+                        "git (pid 12) wants to write /w/.git/x, which the profile workspace-write "
+                        "does not allow (protected name .git)");
+    assert_string_equal(desk.covers, "writing /w/.git/x until the command ends");
+    assert_int_equal(desk.offers, 1u << APPROVAL_APPROVED | 1u << APPROVAL_FOR_SESSION |
+                                      1u << APPROVAL_DENIED | 1u << APPROVAL_ABORT);
+    assert_true(job_is_held(desk.jobs[0]));
+    answer(APPROVAL_APPROVED);
+    assert_answered(0, 7, LAUNCH_YES);
+    assert_false(job_is_held(desk.jobs[0]));
+    tell(&done);
+    assert_string_equal(desk.steps, " asked stop answered go over(approved, done)");
+}
+
+static void a_no_is_the_refusal(void **state)
+{
+    struct launch_fact fact = write_of(7, "/x");
+
+    start(0);
+    tell(&fact);
+    answer(APPROVAL_DENIED);
+    assert_answered(0, 7, LAUNCH_NO);
+    assert_string_equal(desk.steps, " asked stop answered over(denied) go");
+}
+
+static void no_answer_in_time_is_a_no(void **state)
+{
+    struct launch_fact fact = write_of(7, "/x");
+
+    teardown(state);
+    desk_open(CLOCK_NS_PER_MS);
+    start(0);
+    tell(&fact);
+    while (job_is_held(desk.jobs[0]))
+        turn();
+    assert_answered(0, 7, LAUNCH_NO);
+    assert_string_equal(desk.steps, " asked stop answered over(timed_out) go");
+}
+
+static void abort_ends_the_command(void **state)
+{
+    struct launch_fact fact = write_of(7, "/x");
+
+    start(0);
+    tell(&fact);
+    answer(APPROVAL_ABORT);
+    assert_answered(0, 7, LAUNCH_NO);
+    run_until(&desk.has_ended);
+    assert_true(job_was_terminated(desk.jobs[0]));
+}
+
+static void a_yes_for_the_session_counts_for_later_commands(void **state)
+{
+    struct launch_fact fact = write_of(7, "/x");
+    struct launch_fact made = write_of(8, "/x");
+    struct launch_fact other = write_of(9, "/y");
+
+    start(0);
+    tell(&fact);
+    answer(APPROVAL_FOR_SESSION);
+    start(1);
+    made.operation = FACT_CREATE; /* what a yes covers is the same */
+    tell(&made);
+    assert_answered(1, 8, LAUNCH_YES);
+    assert_int_equal(desk.asked, 1);
+    assert_false(job_is_held(desk.jobs[1]));
+    tell(&other);
+    assert_int_equal(desk.asked, 2);
+}
+
+/* A path that reads like two is one. */
+static void a_name_does_not_widen_a_yes(void **state)
+{
+    struct launch_fact fact = write_of(7, "/w/x and everything in /etc");
+    struct launch_fact both = write_of(8, "/w/x");
+
+    start(0);
+    tell(&fact);
+    answer(APPROVAL_FOR_SESSION);
+    both.other_path = "/etc/passwd";
+    both.other_covers = "/etc/";
+    tell(&both);
+    assert_int_equal(desk.asked, 2);
+    assert_string_equal(desk.covers, "writing /w/x and everything in /etc until the command ends");
+}
+
+static void two_commands_join_one_question(void **state)
+{
+    struct launch_fact first = write_of(7, "/x/a");
+    struct launch_fact second = write_of(8, "/x/b");
+
+    first.operation = second.operation = FACT_CREATE;
+    first.covers = second.covers = "/x/";
+    start(0);
+    tell(&first);
+    start(1);
+    tell(&second);
+    assert_int_equal(desk.asked, 1);
+    assert_string_equal(desk.covers, "writing everything in /x until the command ends");
+    answer(APPROVAL_APPROVED);
+    assert_int_equal(fake.answers_len, 2);
+    assert_true(fake.answers[0].verdict == LAUNCH_YES && fake.answers[1].verdict == LAUNCH_YES);
+}
+
+static void a_call_that_goes_away_takes_its_question_back(void **state)
+{
+    struct launch_fact fact = write_of(7, "/x");
+    struct launch_fact gone = {.kind = FACT_WITHDRAWN, .id = 7};
+
+    start(0);
+    tell(&fact);
+    tell(&gone);
+    assert_int_equal(desk.withdrawn, 1);
+    assert_int_equal(fake.answers_len, 0);
+    assert_string_equal(desk.steps, " asked stop over(none) go");
+}
+
+/* The clock stands still for as long as any of them waits. */
+static void the_clock_waits_for_the_last(void **state)
+{
+    struct launch_fact facts[] = {write_of(7, "/x"), write_of(8, "/y")};
+    struct launch_fact gone = {.kind = FACT_WITHDRAWN, .id = 7};
+
+    start(0);
+    fake_tell(facts, 2);
+    turn();
+    assert_int_equal(desk.asked, 2);
+    tell(&gone);
+    assert_true(job_is_held(desk.jobs[0]));
+    answer(APPROVAL_APPROVED); /* the one that was asked last: /y */
+    assert_false(job_is_held(desk.jobs[0]));
+    assert_true(job_held_ns(desk.jobs[0]) > 0);
+    assert_string_equal(desk.steps, " asked stop asked over(none) answered go");
+}
+
+static void the_end_of_the_command_takes_all_back(void **state)
+{
+    struct launch_fact facts[] = {write_of(7, "/x"), write_of(8, "/y")};
+    struct err err;
+
+    start(0);
+    fake_tell(facts, 2);
+    turn();
+    assert_int_equal(job_terminate(desk.jobs[0], 0, &err), 0);
+    run_until(&desk.has_ended);
+    assert_int_equal(desk.withdrawn, 2);
+    assert_string_equal(desk.steps, " asked stop asked over(none) over(none) go");
+}
+
+static void a_job_without_an_asker_gets_a_no(void **state)
+{
+    struct launch_fact fact = write_of(7, "/x");
+
+    start(0);
+    tell(&fact);
+    assert_true(job_is_held(desk.jobs[0]));
+    job_set_asker(desk.jobs[0], NULL);
+    assert_int_equal(desk.withdrawn, 1);
+    assert_false(job_is_held(desk.jobs[0]));
+    fact.id = 8;
+    tell(&fact);
+    assert_answered(0, 8, LAUNCH_NO);
+}
+
+static void what_no_yes_opens_is_not_asked_about(void **state)
+{
+    struct access_entry denied = {.origin = (char *)"--deny", .access = ACCESS_DENY};
+    struct launch_fact secret = write_of(7, "/s");
+    struct launch_fact own = write_of(8, "/home/u/.config/cordon/rules/x");
+    struct launch_fact moved = write_of(9, "/w/x");
+
+    secret.entry = &denied;
+    moved.other_path = "/home/u/.config/cordon";
+    start(0);
+    tell(&secret);
+    tell(&own);
+    tell(&moved);
+    assert_int_equal(desk.asked, 0);
+    for (size_t i = 0; i < 3; i++)
+        assert_answered(i, 7 + i, LAUNCH_NO);
+}
+
+static void there_is_a_ceiling(void **state)
+{
+    struct launch_fact facts[HELD_OPEN_MAX + 1];
+    char paths[HELD_OPEN_MAX + 1][16];
+
+    start(0);
+    for (size_t i = 0; i < HELD_OPEN_MAX + 1; i++) {
+        snprintf(paths[i], sizeof paths[i], "/x/%zu", i);
+        facts[i] = write_of(i, paths[i]);
+    }
+    fake_tell(facts, HELD_OPEN_MAX + 1);
+    turn();
+    assert_int_equal(desk.asked, HELD_OPEN_MAX);
+    assert_int_equal(fake.answers_len, 1);
+    assert_answered(0, HELD_OPEN_MAX, LAUNCH_NO);
+}
+
+/* --- when there are questions at all --- */
+
+static void who_may_be_asked(void **state)
+{
+    static const struct {
+        struct approval_policy policy;
+        bool may;
+    } rows[] = {
+        {{.mode = APPROVAL_UNTRUSTED}, true},
+        {{.mode = APPROVAL_ON_REQUEST}, true}, /* on-failure, too */
+        {{.mode = APPROVAL_NEVER}, false},
+        {{.mode = APPROVAL_GRANULAR, .questions = APPROVAL_QUESTION_SANDBOX}, true},
+        {{.mode = APPROVAL_GRANULAR,
+          .questions = APPROVAL_QUESTIONS_ALL & ~(unsigned)APPROVAL_QUESTION_SANDBOX},
+         false},
+        {{.mode = APPROVAL_GRANULAR}, false},
+    };
+    struct profile profile = {.watch = PROFILE_WATCH_ASK};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(held_may_ask(&rows[i].policy), rows[i].may);
+        profile.watch = PROFILE_WATCH_ASK;
+        assert_int_equal(held_is_wanted(&profile, &rows[i].policy, desk.approvals), rows[i].may);
+        assert_false(held_is_wanted(&profile, &rows[i].policy, NULL));
+        profile.watch = PROFILE_WATCH_FACTS;
+        assert_false(held_is_wanted(&profile, &rows[i].policy, desk.approvals));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_yes_lets_it_go, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_no_is_the_refusal, setup, teardown),
+        cmocka_unit_test_setup_teardown(no_answer_in_time_is_a_no, setup, teardown),
+        cmocka_unit_test_setup_teardown(abort_ends_the_command, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_yes_for_the_session_counts_for_later_commands, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_name_does_not_widen_a_yes, setup, teardown),
+        cmocka_unit_test_setup_teardown(two_commands_join_one_question, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_call_that_goes_away_takes_its_question_back, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(the_clock_waits_for_the_last, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_end_of_the_command_takes_all_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_job_without_an_asker_gets_a_no, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_no_yes_opens_is_not_asked_about, setup, teardown),
+        cmocka_unit_test_setup_teardown(there_is_a_ceiling, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_may_be_asked, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
