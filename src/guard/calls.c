@@ -11,6 +11,9 @@
 /* In order of their frequency. fchmodat2 and the *xattrat calls: the same number everywhere. */
 static const struct call calls[] = {
     {SYS_openat, CALL_OPEN, 0, 1, NO, NO, 2, 3, 0},
+#ifdef SYS_open
+    {SYS_open, CALL_OPEN, NO, 0, NO, NO, 1, 2, 0},
+#endif
     {SYS_mkdirat, CALL_MKDIR, 0, 1, NO, NO, NO, 2, 0},
     {SYS_unlinkat, CALL_CHANGE, 0, 1, NO, NO, 2, NO, AT_SYMLINK_NOFOLLOW},
     {SYS_renameat2, CALL_RENAME, 0, 1, 2, 3, 4, NO, 0},
@@ -30,11 +33,12 @@ static const struct call calls[] = {
     {439, CALL_ACCESS, 0, 1, NO, NO, 3, 2, 0}, /* faccessat2 */
     {452, CALL_CHANGE, 0, 1, NO, NO, 3, 2, 0}, /* fchmodat2 */
     {SYS_umask, CALL_UMASK, NO, NO, NO, NO, NO, 0, 0},
+    {SYS_chdir, CALL_CHDIR, NO, NO, NO, NO, NO, NO, 0},
+    {SYS_fchdir, CALL_CHDIR, NO, NO, NO, NO, NO, NO, 0},
     {SYS_socket, CALL_SOCKET, NO, NO, NO, NO, NO, NO, 0},
     {SYS_connect, CALL_CONNECT, 0, 1, NO, NO, NO, NO, 0},
     {SYS_bind, CALL_BIND, 0, 1, NO, NO, NO, NO, 0},
-#ifdef SYS_open /* what newer architectures lack */
-    {SYS_open, CALL_OPEN, NO, 0, NO, NO, 1, 2, 0},
+#ifdef SYS_creat /* what newer architectures lack */
     {SYS_creat, CALL_OPEN, NO, 0, NO, NO, NO, 1, O_CREAT | O_WRONLY | O_TRUNC},
     {SYS_mkdir, CALL_MKDIR, NO, 0, NO, NO, NO, 1, 0},
     {SYS_rmdir, CALL_CHANGE, NO, 0, NO, NO, NO, NO, AT_SYMLINK_NOFOLLOW},

@@ -11,6 +11,7 @@ enum call_kind {
     CALL_CHANGE, /* of what is there: removed, its mode, owner, times or size set */
     CALL_ACCESS,
     CALL_UMASK,
+    CALL_CHDIR,
     CALL_SOCKET,
     CALL_CONNECT,
     CALL_BIND,

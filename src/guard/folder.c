@@ -38,20 +38,28 @@ static const uint32_t bytewise[] = {
     0xca451a4e, /* bcachefs */
 };
 
+bool folder_has_own_numbers(int fd)
+{
+    struct statfs fs;
+
+    if (fstatfs(fd, &fs))
+        return false;
+    for (size_t i = 0; i < sizeof bytewise / sizeof *bytewise; i++)
+        if (bytewise[i] == (uint32_t)fs.f_type)
+            return true;
+    return false;
+}
+
 static bool folds_case(int path_fd)
 {
     AUTO_CLOSE int fd = openat(path_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     unsigned long flags = 0;
-    struct statfs fs;
 
-    if (fd < 0 || fstatfs(fd, &fs))
+    if (fd < 0)
         return true;
     if (ioctl(fd, (int)K_FS_IOC_GETFLAGS, &flags) == 0 && (flags & K_FS_CASEFOLD_FL))
         return true;
-    for (size_t i = 0; i < sizeof bytewise / sizeof *bytewise; i++)
-        if (bytewise[i] == (uint32_t)fs.f_type)
-            return false;
-    return true;
+    return !folder_has_own_numbers(fd);
 }
 
 /* Opens the directory `path` of the command, none of whose components may be a symlink. Returns its
@@ -153,6 +161,23 @@ bool folder_is_guarded(const struct command *command, const char *path)
         if (entry != GUARD_NO_ENTRY && map_is_within(path, map_path(&command->map, entry)))
             return true;
     }
+    return false;
+}
+
+bool folder_is_mount_of_root(const struct command *command, uint64_t mount)
+{
+    for (uint32_t i = 0; i < command->mounts_len; i++)
+        if (command->mounts[i] == mount)
+            return true;
+    return false;
+}
+
+bool folder_is_root(const struct command *command, const struct identity *identity)
+{
+    for (uint32_t i = 0; i < command->folders_len; i++)
+        if (command->folders[i].entry != GUARD_NO_ENTRY &&
+            is_same_file(&command->folders[i].identity, identity))
+            return true;
     return false;
 }
 

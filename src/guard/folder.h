@@ -12,6 +12,15 @@ void folders_close(struct command *command);
  * to do. Nothing is allowed by this. */
 bool folder_is_guarded(const struct command *command, const char *path);
 
+/* The mount is that of a root: what lies on it is writable. */
+bool folder_is_mount_of_root(const struct command *command, uint64_t mount);
+
+/* It is a root itself, whose name belongs to the directory above. */
+bool folder_is_root(const struct command *command, const struct identity *identity);
+
+/* The file system numbers its directories by itself, each differently. */
+bool folder_has_own_numbers(int fd);
+
 /* Nothing may be created under this name. `ret_entry` is the entry that says so. The place may be
  * locked by this, until it is done. */
 bool folder_refuses(const struct command *command, struct place *place, int *ret_entry);

@@ -129,6 +129,7 @@ bool granted_can(const struct request *request, struct object *const objects[2])
     case CALL_CHANGE:
         return can_change(request, first);
     case CALL_UMASK:
+    case CALL_CHDIR:
     case CALL_SOCKET:
     case CALL_CONNECT:
     case CALL_BIND:
@@ -357,6 +358,7 @@ static struct answer act(const struct request *request, struct object *const obj
     case CALL_CHANGE:
         return do_change(request, objects[0], first);
     case CALL_UMASK:
+    case CALL_CHDIR:
     case CALL_SOCKET:
     case CALL_CONNECT:
     case CALL_BIND:

@@ -48,13 +48,30 @@ struct held_name {
     int entry;
 };
 
-enum { MASKS_MAX = 64, MOUNTS_MAX = 16 };
+enum { CALLERS_MAX = 64, KEPT_MAX = 16, MOUNTS_MAX = 16 };
 
-/* The umask of a thread, as it was seen last. */
-struct mask {
+/* A directory that stays open (guard/kept.h). */
+struct kept_dir {
+    int fd;
+    bool is_open;
+    unsigned users; /* by whom it may not be closed */
+    struct identity identity;
+};
+
+/* A thread, as it was seen last (guard/caller.h). */
+struct caller {
     pid_t thread;
     mode_t mask;
-    uint64_t read_ns;
+    uint64_t mask_ns; /* when it was read; 0: not */
+    struct kept_dir *cwd;
+    uint64_t cwd_ns;
+    uint64_t seen_ns;
+};
+
+/* The last one of what threads may share. */
+struct change {
+    pid_t thread; /* 0: of several at a time */
+    uint64_t time_ns;
 };
 
 /* What was refused beyond GUARD_FACTS_MAX, in one directory. */
@@ -109,8 +126,12 @@ struct command {
     uint32_t mounts_len;
     uint64_t tree_mounts[MOUNTS_MAX]; /* others of the command's tree, as they are met */
     uint32_t tree_mounts_len;
-    struct mask masks[MASKS_MAX];
-    uint64_t mask_changed_ns; /* by umask(2), by whomever */
+    struct caller callers[CALLERS_MAX];
+    uint32_t last_caller; /* index */
+    struct change mask_change;
+    struct change cwd_change;
+    struct kept_dir kept[KEPT_MAX];
+    uint32_t next_kept; /* index, after division, of whom to replace */
     struct facts facts;
     bool traces_files, traces_network; /* what is done is told, too */
     struct grants grants;              /* what it may do beyond the map */

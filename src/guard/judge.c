@@ -101,13 +101,10 @@ static bool follow(const struct request *request, struct object *object)
  * there, this may be written to. */
 static bool is_free(const struct request *request, const struct place *place)
 {
-    const struct command *command = request->command;
     bool is_closed;
 
-    for (uint32_t i = 0; place->is_guarded && i < command->mounts_len; i++)
-        if (command->mounts[i] == place->identity.mount)
-            return !place_is_mount_point(place, &is_closed);
-    return false;
+    return place->is_guarded && folder_is_mount_of_root(request->command, place->identity.mount) &&
+           !place_is_mount_point(place, &is_closed);
 }
 
 /* Finds what the call's path of these arguments names; false when nothing can be said of it, or when
@@ -141,6 +138,51 @@ static bool look(const struct request *request, int dir, int argument, bool foll
         return false;
     place_path(&ret->place, ret->path);
     return *ret->path && !map_is_ours(ret->path);
+}
+
+static unsigned flags_of(const struct request *request)
+{
+    const struct call *call = request->call;
+
+    return call->flags < 0 ? (unsigned)call->fixed_flags
+                           : (unsigned)request_argument(request, call->flags);
+}
+
+static bool removes(const struct call *call)
+{
+    static const int calls[] = {
+        SYS_unlinkat,
+#ifdef SYS_unlink
+        SYS_unlink,
+        SYS_rmdir,
+#endif
+    };
+
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (call->nr == calls[i])
+            return true;
+    return false;
+}
+
+/* What is open, created or asked about is what a symlink at the end leads to. */
+static bool follows_end(const struct request *request)
+{
+    return request->call->kind != CALL_CHANGE ||
+           (!removes(request->call) && !(flags_of(request) & AT_SYMLINK_NOFOLLOW));
+}
+
+/* Most calls: what is there is opened or changed where the sandbox refuses nothing. */
+static bool is_plainly_free(const struct request *request)
+{
+    const struct call *call = request->call;
+    int flags = follows_end(request) ? 0 : AT_SYMLINK_NOFOLLOW;
+    place_text text;
+
+    return !request->command->traces_files &&
+           (call->kind == CALL_OPEN || call->kind == CALL_ACCESS || call->kind == CALL_CHANGE) &&
+           remote_text(request->thread, request_argument(request, call->path), text, sizeof text) >
+               0 &&
+           place_is_free(request, request_dir(request, call->dir), text, flags);
 }
 
 /* By the profile, or because of a name that is kept out of the place. */
@@ -284,14 +326,6 @@ static struct answer settle_one(const struct request *request, struct object *ob
     return settle(request, (struct object *const[2]){object, NULL}, answer);
 }
 
-static unsigned flags_of(const struct request *request)
-{
-    const struct call *call = request->call;
-
-    return call->flags < 0 ? (unsigned)call->fixed_flags
-                           : (unsigned)request_argument(request, call->flags);
-}
-
 /* A directory that rmdir(2) and rename(2) take. */
 static bool is_empty(const struct object *object)
 {
@@ -309,22 +343,6 @@ static bool is_empty(const struct object *object)
         items++;
     closedir(dir);
     return items <= 2; /* "." and ".." */
-}
-
-static bool removes(const struct call *call)
-{
-    static const int calls[] = {
-        SYS_unlinkat,
-#ifdef SYS_unlink
-        SYS_unlink,
-        SYS_rmdir,
-#endif
-    };
-
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-        if (call->nr == calls[i])
-            return true;
-    return false;
 }
 
 static bool removes_directory(const struct request *request)
@@ -363,7 +381,6 @@ static struct answer judge_change(const struct request *request, struct answer a
 {
     const struct call *call = request->call;
     bool is_removal = removes(call);
-    bool follows = !is_removal && !(flags_of(request) & AT_SYMLINK_NOFOLLOW);
     AUTO_OBJECT struct object object = {
         .place = {.dir = -1, .lock = -1},
         .is_name = is_removal,
@@ -372,7 +389,7 @@ static struct answer judge_change(const struct request *request, struct answer a
 
     if (call->nr == SYS_truncate && (int64_t)request_argument(request, 1) < 0)
         return answer; /* EINVAL */
-    if (!look(request, call->dir, call->path, follows, &object) || !object.exists ||
+    if (!look(request, call->dir, call->path, follows_end(request), &object) || !object.exists ||
         !matters(request, &object, &answer))
         return answer;
     if (is_removal && removes_directory(request) != S_ISDIR(object.st.st_mode))
@@ -465,7 +482,7 @@ struct answer judge(const struct request *request, struct answer answer)
 {
     const struct call *call = request->call;
 
-    if (!(request->command->map.header->flags & GUARD_MAP_FACTS))
+    if (!(request->command->map.header->flags & GUARD_MAP_FACTS) || is_plainly_free(request))
         return answer;
     switch (call->kind) {
     case CALL_OPEN:
@@ -483,6 +500,7 @@ struct answer judge(const struct request *request, struct answer answer)
     case CALL_RENAME:
         return judge_rename(request, answer);
     case CALL_UMASK:
+    case CALL_CHDIR:
     case CALL_SOCKET:
     case CALL_CONNECT:
     case CALL_BIND:

@@ -8,12 +8,14 @@
 #include "base/auto.h"
 #include "base/pass.h"
 #include "guard/bind.h"
+#include "guard/caller.h"
 #include "guard/child.h"
 #include "guard/facts.h"
 #include "guard/folder.h"
 #include "guard/grant.h"
 #include "guard/hold.h"
 #include "guard/judge.h"
+#include "guard/kept.h"
 #include "guard/mode.h"
 #include "guard/perform.h"
 #include "guard/socket.h"
@@ -94,6 +96,7 @@ void command_free(struct command *command)
     grants_done(&command->grants);
     bind_forget(command);
     folders_close(command);
+    kept_close_all(command);
     if (command->listener >= 0)
         close(command->listener);
     if (command->map_size) {
@@ -233,7 +236,10 @@ struct answer request_handle(const struct request *request)
 
     switch (request->call->kind) {
     case CALL_UMASK:
-        mode_note_mask(request);
+        caller_changes_mask(request);
+        break;
+    case CALL_CHDIR:
+        caller_changes_cwd(request);
         break;
     case CALL_SOCKET:
     case CALL_CONNECT:

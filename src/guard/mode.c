@@ -6,6 +6,7 @@
 #include "guard/mode.h"
 
 #include "base/auto.h"
+#include "guard/caller.h"
 #include "guard/place.h"
 #include "guard/remote.h"
 
@@ -19,73 +20,16 @@
 
 /* --- the umask --- */
 
-/* Pid numbers come round after more than this. */
-#define MASK_AGE_NS 1000000000u
-
-/* What umask(2) was called for is done after that at the latest; until then nothing is remembered. */
-#define MASK_CHANGE_NS 100000000u
-
 static mode_t own_mask = (mode_t)-1; /* of this process, which is that of the last caller */
-
-/* That of the thread, or the one that was not used for longest. */
-static struct mask *mask_find(struct command *command, pid_t thread)
-{
-    struct mask *oldest = &command->masks[0];
-
-    for (struct mask *mask = command->masks; mask < command->masks + MASKS_MAX; mask++) {
-        if (mask->thread == thread)
-            return mask;
-        if (mask->read_ns < oldest->read_ns)
-            oldest = mask;
-    }
-    return oldest;
-}
-
-/* The caller's, from /proc, which takes as long as making a file; so it is remembered for a while. */
-static const struct mask *mask_read(const struct request *request)
-{
-    struct command *command = request->command;
-    struct mask *mask = mask_find(command, request->thread);
-    uint64_t now = now_ns();
-    long value;
-
-    if (command->folders_len && mask->thread == request->thread &&
-        now - mask->read_ns < MASK_AGE_NS) /* without names to hold, nobody tells of umask(2) */
-        return mask;
-    value = remote_status(request->thread, "\nUmask:\t", 8);
-    if (value < 0)
-        return NULL;
-    *mask = (struct mask){.thread = request->thread, .mask = (mode_t)value};
-    if (now - command->mask_changed_ns > MASK_CHANGE_NS)
-        mask->read_ns = now;
-    return mask;
-}
-
-/* It is one for all that share it: most threads of a process, and whoever was made with CLONE_FS. Who
- * they are is not to be seen, so it is read again for everybody but the caller. */
-void mode_note_mask(const struct request *request)
-{
-    struct command *command = request->command;
-    struct mask *mask = mask_find(command, request->thread);
-
-    for (int i = 0; i < MASKS_MAX; i++)
-        command->masks[i].read_ns = 0;
-    command->mask_changed_ns = now_ns();
-    *mask = (struct mask){
-        .thread = request->thread,
-        .mask = (mode_t)request->notif->data.args[0] & 0777,
-        .read_ns = command->mask_changed_ns,
-    };
-}
 
 bool mode_take_mask(const struct request *request)
 {
-    const struct mask *mask = mask_read(request);
+    int mask = caller_mask(request);
 
-    if (!mask)
+    if (mask < 0)
         return false;
-    if (mask->mask != own_mask)
-        umask(own_mask = mask->mask);
+    if ((mode_t)mask != own_mask)
+        umask(own_mask = (mode_t)mask);
     return true;
 }
 
@@ -123,7 +67,7 @@ static int open_directory(const struct request *request, unsigned flags)
         return -ENAMETOOLONG;
     memcpy(text + len, len ? "/x" : "./x", sizeof "./x" - (len ? 1 : 0)); /* its place */
     if (place_find(request, dir, text, &place))
-        return TAKE_FD(place.dir);
+        return place_take_dir(&place);
     if (errno == ENOTDIR && len && text[len - 1] != '/') {
         text[len] = '\0';
         errno = place_find(request, dir, text, &place) ? EPERM : ENOTDIR;

@@ -3,9 +3,6 @@
 
 #include "guard/guard.h"
 
-/* umask(2) was called, and will be done by the kernel. */
-void mode_note_mask(const struct request *request);
-
 /* The caller's umask is ours from here on. false when it cannot be had. */
 bool mode_take_mask(const struct request *request);
 

@@ -9,6 +9,7 @@
 #include "guard/perform.h"
 
 #include "base/auto.h"
+#include "guard/caller.h"
 #include "guard/facts.h"
 #include "guard/folder.h"
 #include "guard/mode.h"
@@ -422,7 +423,7 @@ static int directory_source(const struct request *request, int dir, place_text t
     if (len == 0 || len + 2 >= PATH_MAX)
         return -1;
     memcpy(text + len, "/x", sizeof "/x"); /* whose place is the directory */
-    return place_find(request, dir, text, ret) ? TAKE_FD(ret->dir) : -1;
+    return place_find(request, dir, text, ret) ? place_take_dir(ret) : -1;
 }
 
 /* A descriptor of a file in the place of a directory. With AT_EMPTY_PATH the kernel looks first at who
@@ -636,6 +637,7 @@ struct answer perform(const struct request *request)
     case CALL_CHANGE:
     case CALL_ACCESS:
     case CALL_UMASK:
+    case CALL_CHDIR:
     case CALL_SOCKET:
     case CALL_CONNECT:
     case CALL_BIND:

@@ -4,14 +4,18 @@
  * The magic links of /proc are followed for nobody by that, as they would lead to what is ours. The
  * two that programs use, /proc/self and /dev/fd, are read as what they mean for the caller.
  *
- * There is a short cut, which most calls take: one open() of /proc/THREAD/cwd/DIRECTORY. It follows
+ * There is a short cut, which most calls take: one statx() from the working directory or the root, which
+ * are open already. It follows
  * absolute symlinks to our root instead of the command's, and magic links. So what it finds counts only
- * when it lies on the mount of one of the command's roots. */
+ * when it lies on the mount of one of the command's roots. A directory that it finds is most often one
+ * that is open, too. */
 #include "guard/place.h"
 
 #include "base/auto.h"
 #include "base/sys.h"
+#include "guard/caller.h"
 #include "guard/folder.h"
+#include "guard/kept.h"
 #include "guard/remote.h"
 
 #include <errno.h>
@@ -171,11 +175,11 @@ static bool split_name(char *text, char ret[NAME_MAX + 2])
            strcmp(ret, "../") != 0;
 }
 
-bool identify(int fd, struct identity *ret)
+static bool identify_path(int dir, const char *path, int flags, struct identity *ret)
 {
     struct k_statx st;
 
-    if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, K_STATX_BASIC_STATS | K_STATX_MNT_ID, &st) ||
+    if (syscall(SYS_statx, dir, path, flags, K_STATX_BASIC_STATS | K_STATX_MNT_ID, &st) ||
         !(st.mask & K_STATX_MNT_ID))
         return false;
     ret->device = (uint64_t)st.dev_major << 32 | st.dev_minor;
@@ -184,26 +188,109 @@ bool identify(int fd, struct identity *ret)
     return true;
 }
 
+bool identify(int fd, struct identity *ret)
+{
+    return identify_path(fd, "", AT_EMPTY_PATH, ret);
+}
+
+/* Where the short cut begins, and how it goes on from there. */
+struct start {
+    int dir;
+    const char *path;
+    struct kept_dir *cwd; /* whose `dir` it is; NULL */
+    char whole[PATH_MAX + 64];
+};
+
+#define AUTO_START AUTO(start_done)
+
+static void start_done(struct start *start)
+{
+    if (start->cwd)
+        kept_release(start->cwd);
+}
+
+static bool is_from_cwd(int dir, const char *text)
+{
+    return dir == AT_FDCWD && text[0] != '/';
+}
+
+/* `what` in /proc, or the root, and `path` from there. */
+static void start_init(struct start *ret, const struct request *request, bool is_cwd,
+                       const char *what, const char *path)
+{
+    ret->cwd = is_cwd ? caller_cwd(request) : NULL;
+    ret->dir = ret->cwd ? ret->cwd->fd : AT_FDCWD;
+    ret->path = !is_cwd || *path ? path : ".";
+    if (ret->cwd)
+        return;
+    if (*what)
+        snprintf(ret->whole, sizeof ret->whole, "/proc/%s/%s", what, path);
+    else
+        snprintf(ret->whole, sizeof ret->whole, "/proc/%d/root/%s", (int)request->thread, path);
+    ret->path = ret->whole;
+}
+
+static void place_keep(struct place *place, struct kept_dir *dir)
+{
+    place->kept = dir;
+    place->dir = dir->fd;
+    place->identity = dir->identity;
+    place->is_guarded = true;
+}
+
 /* The directory `path` of what the caller has as `what`; false when it takes the long way. */
-static bool open_short(const struct request *request, const char *what, const char *path,
-                       struct place *ret)
+static bool open_short(const struct request *request, bool is_cwd, const char *what,
+                       const char *path, struct place *ret)
+{
+    struct command *command = request->command;
+    AUTO_START struct start start;
+    struct kept_dir *dir;
+
+    start_init(&start, request, is_cwd, what, path);
+    if (start.cwd && !*path) {
+        place_keep(ret, start.cwd);
+        start.cwd = NULL;
+        return true;
+    }
+    if (!identify_path(start.dir, start.path, 0, &ret->identity) ||
+        !folder_is_mount_of_root(command, ret->identity.mount))
+        return false;
+    dir = kept_find(command, &ret->identity);
+    if (dir) {
+        place_keep(ret, dir);
+        return true;
+    }
+    ret->dir = openat(start.dir, start.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (ret->dir < 0 || !identify(ret->dir, &ret->identity) ||
+        !folder_is_mount_of_root(command, ret->identity.mount)) {
+        place_done(ret);
+        return false;
+    }
+    ret->is_guarded = true;
+    dir = kept_add(command, ret->dir, &ret->identity);
+    if (dir)
+        place_keep(ret, dir);
+    return true;
+}
+
+static bool identify_short(const struct request *request, bool is_cwd, const char *what,
+                           const char *path, int flags, struct identity *ret)
+{
+    AUTO_START struct start start;
+
+    start_init(&start, request, is_cwd, what, path);
+    return identify_path(start.dir, start.path, flags, ret);
+}
+
+bool place_is_free(const struct request *request, int dir, const char *text, int flags)
 {
     const struct command *command = request->command;
-    char whole[PATH_MAX + 64];
+    char what[IN_PROC];
+    const char *rest = command->mounts_len ? split_base(request, dir, text, what) : NULL;
+    struct identity identity;
 
-    if (*what)
-        snprintf(whole, sizeof whole, "/proc/%s/%s", what, path);
-    else
-        snprintf(whole, sizeof whole, "/proc/%d/root/%s", (int)request->thread, path);
-    ret->dir = openat(AT_FDCWD, whole, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (ret->dir < 0)
-        return false;
-    if (identify(ret->dir, &ret->identity))
-        for (uint32_t i = 0; i < command->mounts_len; i++)
-            ret->is_guarded |= command->mounts[i] == ret->identity.mount;
-    if (!ret->is_guarded)
-        place_done(ret);
-    return ret->is_guarded;
+    return rest && identify_short(request, is_from_cwd(dir, text), what, rest, flags, &identity) &&
+           folder_is_mount_of_root(command, identity.mount) && !folder_is_root(command, &identity);
 }
 
 /* It lies in the command's own tree: the walk may have begun at a descriptor that came from outside, of
@@ -263,7 +350,8 @@ static bool find(const struct request *request, int dir, int base, const char *t
     memcpy(parent, rest, strlen(rest) + 1);
     if (!split_name(parent, ret->name))
         return false;
-    if (base < 0 && open_short(request, what, parent, ret))
+    if (base < 0 && request->command->mounts_len &&
+        open_short(request, is_from_cwd(dir, text), what, parent, ret))
         return true;
     root = open_root(request, &own_root);
     if (root < 0)
@@ -311,7 +399,7 @@ bool place_may_follow(const struct place *place, const struct stat *st)
 
 bool place_follow(const struct request *request, struct place *place)
 {
-    AUTO_CLOSE int base = TAKE_FD(place->dir);
+    AUTO_CLOSE int base = place_take_dir(place);
     place_text text;
     ssize_t len = readlinkat(base, place->name, text, sizeof text - 1);
 
@@ -323,9 +411,24 @@ bool place_follow(const struct request *request, struct place *place)
 
 void place_done(struct place *place)
 {
-    auto_close(&place->dir);
+    if (place->kept)
+        kept_release(place->kept);
+    else
+        auto_close(&place->dir);
     auto_close(&place->lock);
+    place->kept = NULL;
     place->dir = place->lock = -1;
+}
+
+int place_take_dir(struct place *place)
+{
+    int dir = place->kept ? fcntl(place->dir, F_DUPFD_CLOEXEC, 0) : place->dir;
+
+    if (place->kept)
+        kept_release(place->kept);
+    place->kept = NULL;
+    place->dir = -1;
+    return dir;
 }
 
 void place_path(const struct place *place, char ret[PATH_MAX])

@@ -7,8 +7,9 @@
 #include <sys/stat.h>
 
 struct place {
-    int dir;  /* O_PATH; -1 when there is none */
-    int lock; /* a descriptor of it that is locked (flock) against other guards; -1 */
+    int dir;               /* O_PATH; -1 when there is none */
+    int lock;              /* a descriptor of it that is locked (flock) against other guards; -1 */
+    struct kept_dir *kept; /* which `dir` is of; NULL: it is closed with the place */
     struct identity identity; /* of the directory */
     bool is_guarded;          /* it lies in a root, where the kernel creates nothing */
     bool is_granted;          /* somebody said yes to this name */
@@ -30,6 +31,13 @@ bool place_may_follow(const struct place *place, const struct stat *st);
 bool place_follow(const struct request *request, struct place *place);
 
 void place_done(struct place *place);
+
+/* The directory, as a descriptor of the caller's; -1. The place has none any more. */
+int place_take_dir(struct place *place);
+
+/* A file that is there, and of which the sandbox refuses nothing: it lies on the mount of a root, but is
+ * not one. `flags`: AT_SYMLINK_NOFOLLOW. false: it is not known. */
+bool place_is_free(const struct request *request, int dir, const char *text, int flags);
 
 /* Canonical path of the whole, as the command sees it: directory and name, without a slash at the end;
  * "" when the directory has none any more. */

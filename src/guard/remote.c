@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { PAGE = 4096 };
+enum { PART = 256 }; /* of a page */
 
 static ssize_t copy(pid_t thread, uint64_t address, void *ret, size_t len)
 {
@@ -32,13 +32,13 @@ int remote_bytes(pid_t thread, uint64_t address, void *ret, size_t len)
     return (size_t)got == len ? 0 : -EFAULT;
 }
 
-/* To the end of the page, then on: what follows a text may not be there. */
+/* Never beyond the end of a page: what follows a text may not be there. Most are short. */
 int remote_text(pid_t thread, uint64_t address, char *ret, size_t size)
 {
     size_t len = 0;
 
     while (len < size) {
-        size_t part = PAGE - (size_t)((address + len) % PAGE);
+        size_t part = PART - (size_t)((address + len) % PART);
         ssize_t got;
         const char *end;
 

@@ -1,4 +1,5 @@
 """python3 inside: virtual environments, processes, event loops, servers on localhost."""
+import os
 import textwrap
 
 from tools import PYTHON, Sides, need, passes
@@ -37,6 +38,63 @@ def test_multiprocessing(place):
     (place.ws / "job.py").write_text(textwrap.dedent(source))
     out = passes(place.run("--", PYTHON, "job.py", "fork", "spawn", "forkserver"))
     assert out == "fork 285\nspawn 285\nforkserver 285\n42\n"
+
+
+def test_threads_that_share_a_working_directory(place):
+    """What one of them changes holds for the next file of another, which has made some before. So does the
+    umask, and a descriptor that stands for another directory by now."""
+    need(PYTHON)
+    assert passes(python(place, """
+        import os, queue, threading
+        todo, done = queue.Queue(), queue.Queue()
+        def maker():
+            while (name := todo.get()) is not None:
+                os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+                os.mkdir(name + "d")
+                os.close(os.open("d/" + name, os.O_CREAT | os.O_EXCL, dir_fd=5))
+                done.put(None)
+        makers = [threading.Thread(target=maker) for i in range(3)]
+        [thread.start() for thread in makers]
+        top = os.getcwd()
+        for i in range(100):
+            os.mkdir(f"{top}/{i}")
+            os.mkdir(f"{top}/{i}/d")
+            os.dup2(os.open(f"{top}/{i}", os.O_PATH), 5)
+            os.chdir(f"{top}/{i}")
+            os.umask(i % 8)
+            for name in "abcef": todo.put(name)
+            for name in "abcef": done.get()
+        [todo.put(None) for thread in makers]
+        for i in range(100):
+            assert sorted(os.listdir(f"{top}/{i}/d")) == [*"abcef"], (i, os.listdir(f"{top}/{i}/d"))
+            for name in "abcef":
+                assert os.stat(f"{top}/{i}/{name}").st_mode & 0o777 == 0o666 & ~(i % 8), (i, name)
+                os.rmdir(f"{top}/{i}/{name}d")
+        print(len(os.listdir(top)) >= 100)
+        """)) == "True\n"
+
+
+def test_a_directory_that_was_moved_meanwhile(place):
+    """By somebody outside, whom the guard does not see."""
+    need(PYTHON)
+    for name in ("a", "b"):
+        (place.ws / name).mkdir()
+    process = place.start("run", "--", PYTHON, "-c", textwrap.dedent("""
+        import os
+        for i in range(50):
+            open(f"a/{i}", "x").close()
+            os.write(1, b".")
+            os.read(0, 1)
+        """))
+    for i in range(50):
+        assert process.stdout.read(1) == b".", process.stderr.read()
+        assert (place.ws / "a" / str(i)).exists(), i
+        os.rename(place.ws / "a", place.ws / "c")
+        os.rename(place.ws / "b", place.ws / "a")
+        os.rename(place.ws / "c", place.ws / "b")
+        process.stdin.write(b".")
+        process.stdin.flush()
+    assert process.wait() == 0
 
 
 def test_shared_memory_and_semaphores(place):

@@ -200,6 +200,8 @@ static const struct seccomp_asked {
     {{266, 36}, ASK, WHEN_NAMES_OR_FACTS},              /* symlinkat */
     {{316, 276}, ASK, WHEN_NAMES_OR_FACTS},             /* renameat2 */
     {{95, 166}, ASK, WHEN_NAMES},                       /* umask */
+    {{80, 49}, ASK, WHEN_NAMES},                        /* chdir */
+    {{81, 50}, ASK, WHEN_NAMES},                        /* fchdir */
     {{21, -1}, CHECK_WISH_1, WHEN_FACTS},               /* access */
     {{269, 48}, CHECK_WISH_2, WHEN_FACTS},              /* faccessat */
     {{439, 439}, CHECK_WISH_2, WHEN_FACTS},             /* faccessat2 */

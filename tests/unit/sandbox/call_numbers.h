@@ -24,6 +24,8 @@ extern const struct call_number call_numbers_aarch64[];
     X(symlinkat)                                                                                   \
     X(truncate)                                                                                    \
     X(umask)                                                                                       \
+    X(chdir)                                                                                       \
+    X(fchdir)                                                                                      \
     X(unlinkat)                                                                                    \
     X(acct)                                                                                        \
     X(add_key)                                                                                     \
