@@ -11,6 +11,7 @@
 #include "cli/console.h"
 #include "cli/remedies.h"
 
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"
@@ -19,6 +20,7 @@
 #include "sandbox/sandbox.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct diagnosis {
@@ -29,6 +31,7 @@ struct diagnosis {
     struct err failure;   /* EXIT_CANNOT: why */
     bool keeps_protected; /* profiles that protect names in writable directories can be used */
     struct err refusal;   /* ... why not */
+    char *no_watchpoint;  /* why what asks is masked; "": it is not; NULL: not tried */
     char *cgroup;         /* NULL without one */
     struct err no_cgroup;
     struct remedies remedies;
@@ -37,6 +40,7 @@ struct diagnosis {
 static void diagnosis_done(struct diagnosis *diagnosis)
 {
     free(diagnosis->cgroup);
+    free(diagnosis->no_watchpoint);
     remedies_done(&diagnosis->remedies);
 }
 
@@ -50,19 +54,23 @@ enum trial {
     TRIAL_READ,    /* nothing else */
     TRIAL_WRITE,   /* /tmp writable */
     TRIAL_PROTECT, /* a name in it that is not */
+    TRIAL_ASK,     /* and a directory that asks */
 };
 
 static struct sandbox *make_sandbox(enum trial trial, struct err *err)
 {
     AUTO(access_map_done)
     struct access_map map = {.restricted = true, .network = NETWORK_RESTRICTED};
-    const struct sandbox_options options = {.mode = SANDBOX_AUTO, .access = &map};
+    const struct sandbox_options options = {
+        .mode = SANDBOX_AUTO, .access = &map, .watch = WATCH_FACTS};
 
     access_map_add(&map, "/", ACCESS_READ, ACCESS_DIR, "doctor");
     if (trial >= TRIAL_WRITE)
         access_map_add(&map, "/tmp", ACCESS_WRITE, ACCESS_DIR, "doctor");
     if (trial >= TRIAL_PROTECT)
         access_map_add(&map, "/tmp/.cordon", ACCESS_READ, ACCESS_MISSING, "doctor");
+    if (trial >= TRIAL_ASK)
+        access_map_add(&map, "/var", ACCESS_DENY, ACCESS_DIR, "doctor")->asks = true;
     access_map_sort(&map);
     return sandbox_new(&options, err);
 }
@@ -84,6 +92,17 @@ static bool try_sandbox(struct diagnosis *diagnosis, enum trial trial)
     return true;
 }
 
+static void try_watchpoint(struct diagnosis *diagnosis)
+{
+    struct err err = {0};
+    AUTO(sandbox_auto) struct sandbox *sandbox = make_sandbox(TRIAL_ASK, &err);
+
+    if (!sandbox || sandbox_probe(sandbox, &err))
+        diagnosis->no_watchpoint = alloc_str(err.msg);
+    else
+        diagnosis->no_watchpoint = alloc_str(sandbox_no_watchpoint(sandbox));
+}
+
 static void diagnose(struct diagnosis *ret)
 {
     AUTO(sandbox_auto) struct sandbox *protected = NULL;
@@ -96,6 +115,8 @@ static void diagnose(struct diagnosis *ret)
     /* only compiled: what the host can do is known by now */
     protected = make_sandbox(TRIAL_PROTECT, &ret->refusal);
     ret->keeps_protected = protected;
+    if (ret->has_layers)
+        try_watchpoint(ret);
     ret->cgroup = cgroup_find_base(NULL, &ret->no_cgroup);
     if (!ret->has_layers)
         for (int i = 0; i < LAYER_COUNT; i++)
@@ -125,6 +146,8 @@ static void print_layers(const struct diagnosis *diagnosis, struct buf *text)
     print_row("read-only", "can be used", "", text);
     print_row("workspace-write", diagnosis->keeps_protected ? "can be used" : "refused",
               diagnosis->keeps_protected ? "" : diagnosis->refusal.msg, text);
+    print_row("reads that ask", *diagnosis->no_watchpoint ? "masked" : "are held and asked about",
+              diagnosis->no_watchpoint, text);
     buf_append_str(text, "\nLimits:\n");
     print_row("memory, pids", diagnosis->cgroup ? "by cgroup" : "by rlimit",
               diagnosis->cgroup ? diagnosis->cgroup : diagnosis->no_cgroup.msg, text);
@@ -199,17 +222,26 @@ static json_t *facts_to_json(const struct host_facts *facts)
         json_lossy(facts->lsm), "kernel", json_lossy(facts->release));
 }
 
+static json_t *watchpoints_to_json(const struct diagnosis *diagnosis)
+{
+    const char *why = diagnosis->no_watchpoint;
+
+    if (!why)
+        return json_null();
+    return json_pack("{s:b, s:o}", "available", !*why, "why", *why ? json_lossy(why) : json_null());
+}
+
 static int print_diagnosis_json(const struct diagnosis *diagnosis)
 {
     static const char *const verdicts[] = {
         [EXIT_OK] = "enforced", [EXIT_NO] = "degraded", [EXIT_CANNOT] = "none"};
     AUTO_JSON json_t *json = json_pack(
-        "{s:s, s:o, s:o, s:{s:b, s:b}, s:o, s:o, s:o}", "verdict", verdicts[diagnosis->status],
+        "{s:s, s:o, s:o, s:{s:b, s:b}, s:o, s:o, s:o, s:o}", "verdict", verdicts[diagnosis->status],
         "failure", diagnosis->has_layers ? json_null() : json_lossy(diagnosis->failure.msg),
         "layers", layers_to_json(diagnosis), "profiles", "read-only", diagnosis->has_layers,
-        "workspace-write", diagnosis->keeps_protected, "cgroup", json_lossy(diagnosis->cgroup),
-        "remedies", remedies_to_json(&diagnosis->remedies), "host",
-        facts_to_json(&diagnosis->facts));
+        "workspace-write", diagnosis->keeps_protected, "watchpoints",
+        watchpoints_to_json(diagnosis), "cgroup", json_lossy(diagnosis->cgroup), "remedies",
+        remedies_to_json(&diagnosis->remedies), "host", facts_to_json(&diagnosis->facts));
     int printed = console_print_json(json);
 
     return printed == EXIT_OK ? diagnosis->status : printed;

@@ -237,8 +237,8 @@ static void print_entries(const struct explanation *explanation, struct buf *tex
     for (size_t i = 0; i < map->len; i++) {
         const struct access_entry *entry = &map->entries[i];
 
-        console_line(text, "  %-5s  %s%s%s", access_name(entry->access), entry->path,
-                     entry->kind == ACCESS_DIR ? "" : ", ",
+        console_line(text, "  %-5s  %s%s%s", entry->asks ? "ask" : access_name(entry->access),
+                     entry->path, entry->kind == ACCESS_DIR ? "" : ", ",
                      entry->kind == ACCESS_DIR ? "" : explanation_kind_name(entry->kind));
         console_line(text, "         by %s", entry->origin);
     }
@@ -316,9 +316,10 @@ static json_t *entries_json(const struct access_map *map)
 
         json_array_append_new(
             json,
-            json_pack("{s:o, s:s, s:s, s:b, s:o}", "path", json_lossy(entry->path), "access",
+            json_pack("{s:o, s:s, s:s, s:b, s:o*, s:o}", "path", json_lossy(entry->path), "access",
                       access_name(entry->access), "state", explanation_kind_name(entry->kind),
-                      "protected", entry->is_protected, "decided_by", json_lossy(entry->origin)));
+                      "protected", entry->is_protected, "ask", entry->asks ? json_true() : NULL,
+                      "decided_by", json_lossy(entry->origin)));
     }
     return json;
 }

@@ -196,6 +196,15 @@ static void look_back(const char *text, const char *line, struct strv *paths)
     }
 }
 
+/* The fact is of the same path; or of the way to it, beyond which nobody sees. */
+static bool is_told(const struct denial *fact, const struct denial *denial)
+{
+    if (!fact->path)
+        return false;
+    return fact->operation == DENIAL_READ ? path_is_within(denial->path, fact->path)
+                                          : str_eq(fact->path, denial->path);
+}
+
 /* What the guard knows nothing of: a path that the profile denies is covered inside. */
 static bool is_beside_facts(const struct denial *denial, const struct denial_input *input)
 {
@@ -203,7 +212,7 @@ static bool is_beside_facts(const struct denial *denial, const struct denial_inp
         access_map_check(input->access, denial->path) != ACCESS_DENY)
         return false;
     for (size_t i = 0; i < input->facts->len; i++)
-        if (input->facts->items[i].path && str_eq(input->facts->items[i].path, denial->path))
+        if (is_told(&input->facts->items[i], denial))
             return false;
     return true;
 }

@@ -223,6 +223,11 @@ static const struct {
     {SYS_sendto, "sendto"},
     {SYS_sendmsg, "sendmsg"},
     {SYS_sendmmsg, "sendmmsg"},
+    {SYS_newfstatat, "newfstatat"},
+    {SYS_statx, "statx"},
+    {SYS_readlinkat, "readlinkat"},
+    {SYS_chdir, "chdir"},
+    {SYS_fchdir, "fchdir"},
     {SYS_execve, "execve"},
     {SYS_execveat, "execveat"},
     {SYS_kill, "kill"},
@@ -232,6 +237,9 @@ static const struct {
     {466, "removexattrat"},
 #ifdef SYS_open /* what newer architectures lack */
     {SYS_open, "open"},
+    {SYS_stat, "stat"},
+    {SYS_lstat, "lstat"},
+    {SYS_readlink, "readlink"},
     {SYS_creat, "creat"},
     {SYS_mkdir, "mkdir"},
     {SYS_rmdir, "rmdir"},
@@ -297,6 +305,7 @@ static void fill(struct denial *denial, const struct launch_fact *fact)
         [FACT_WRITE] = DENIAL_WRITE,     [FACT_CREATE] = DENIAL_WRITE,
         [FACT_EXECUTE] = DENIAL_EXECUTE, [FACT_CONNECT] = DENIAL_CONNECT,
         [FACT_BIND] = DENIAL_BIND,       [FACT_SIGNAL] = DENIAL_SIGNAL,
+        [FACT_READ] = DENIAL_READ,
     };
     bool is_network = fact->operation == FACT_CONNECT || fact->operation == FACT_BIND;
 

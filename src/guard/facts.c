@@ -127,7 +127,8 @@ size_t facts_write(const struct request *request, const struct fact *fact, struc
 /* Who only asked may still do it, which is another fact. */
 static uint64_t hash_of(const struct guard_fact *packet, size_t len)
 {
-    bool is_access = call_find((int)packet->call)->kind == CALL_ACCESS;
+    const struct call *call = call_find((int)packet->call); /* NULL: seen in another way */
+    bool is_access = call && call->kind == CALL_ACCESS;
 
     return hash_bytes(HASH_START + packet->operation + (is_access ? 0x100u : 0), packet->strings,
                       len - packet_len(0));

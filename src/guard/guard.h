@@ -138,6 +138,7 @@ struct command {
     struct holds holds;
     uint64_t last_id; /* of questions and execs */
     int ends; /* readable when a caller that waits for an answer has ended; -1: nobody asks */
+    struct points *points;        /* guard/points.c; NULL: none */
     uint64_t map_hash;            /* 0: not looked at yet */
     pid_t children[CHILDREN_MAX]; /* of the guard, which answer its calls that take long; 0: none */
     /* for the wake-up: calls since `window_ns` */

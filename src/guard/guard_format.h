@@ -5,7 +5,8 @@
  *     host     -> guard   over GUARD_CONTROL_FD (SOCK_SEQPACKET): one packet for each command,
  *                         struct guard_hello, with the descriptors of enum guard_descriptor
  *     launcher -> guard   over the command's channel (SOCK_SEQPACKET, an end of which the guard got
- *                         with the hello): struct guard_order with the listener of the seccomp filter
+ *                         with the hello): struct guard_order with each watchpoint, and at last with
+ *                         the listener of the seccomp filter
  *     host     -> guard   over the same channel: struct guard_order, such as the answer to a question
  *     guard    -> host    over the same channel: struct guard_fact, one a packet, and at last
  *                         struct guard_fact with kind GUARD_FACT_END
@@ -52,7 +53,19 @@ enum guard_order_kind {
     GUARD_ORDER_LISTENER, /* of the launcher, with one descriptor */
     GUARD_ORDER_ANSWER,   /* to the question `id` */
     GUARD_ORDER_EXIT, /* what ran outside for the exec `id` ended with the wait status `number` */
+    GUARD_ORDER_WATCHPOINT, /* of the launcher, with enum guard_watchpoint_descriptor: at the entry
+                               `number` of the map there is a FUSE file system to be answered for */
 };
+
+enum guard_watchpoint_descriptor {
+    GUARD_WATCHPOINT_FUSE,  /* /dev/fuse */
+    GUARD_WATCHPOINT_USERS, /* the namespaces of the command: user, mount and pid */
+    GUARD_WATCHPOINT_MOUNTS,
+    GUARD_WATCHPOINT_PROCESSES,
+    GUARD_WATCHPOINT_FDS
+};
+
+enum { GUARD_WATCHPOINTS_MAX = 32 }; /* of one command */
 
 enum guard_verdict {
     GUARD_NO,
@@ -66,6 +79,8 @@ struct guard_order {
     uint64_t id;
     uint32_t verdict; /* enum guard_verdict */
     uint32_t number;
+    uint32_t mode; /* WATCHPOINT: of what is there */
+    uint32_t reserved;
 };
 
 /* As enum access and enum access_kind of policy/access.h. */
@@ -115,6 +130,7 @@ enum guard_operation {
     GUARD_OP_CONNECT,
     GUARD_OP_BIND,
     GUARD_OP_SIGNAL,
+    GUARD_OP_READ, /* of what an entry with a watchpoint denies */
 };
 
 enum guard_fact_kind {

@@ -115,3 +115,83 @@ struct k_landlock_path_beneath {
     uint64_t allowed;
     int32_t dir;
 } __attribute__((packed));
+
+/* linux/nsfs.h, Linux 6.11: the thread of that pid namespace, as we see it */
+#define K_NS_GET_PID_FROM_PIDNS 0x8004b706u
+
+/* linux/fuse.h */
+#define K_FUSE_LOOKUP 1
+#define K_FUSE_FORGET 2
+#define K_FUSE_GETATTR 3
+#define K_FUSE_READLINK 5
+#define K_FUSE_OPEN 14
+#define K_FUSE_STATFS 17
+#define K_FUSE_GETXATTR 22
+#define K_FUSE_LISTXATTR 23
+#define K_FUSE_INIT 26
+#define K_FUSE_OPENDIR 27
+#define K_FUSE_ACCESS 34
+#define K_FUSE_INTERRUPT 36
+#define K_FUSE_NOTIFY_REPLY 41
+#define K_FUSE_BATCH_FORGET 42
+#define K_FUSE_STATX 52
+
+struct k_fuse_in_header {
+    uint32_t len;
+    uint32_t opcode;
+    uint64_t unique;
+    uint64_t node;
+    uint32_t uid;
+    uint32_t gid;
+    uint32_t pid;
+    uint32_t padding;
+};
+
+struct k_fuse_out_header {
+    uint32_t len;
+    int32_t error; /* negative */
+    uint64_t unique;
+};
+
+struct k_fuse_init_out {
+    uint32_t major;
+    uint32_t minor;
+    uint32_t max_readahead;
+    uint32_t flags;
+    uint16_t max_background;
+    uint16_t congestion_threshold;
+    uint32_t max_write;
+    uint32_t time_gran;
+    uint32_t rest[9];
+};
+
+struct k_fuse_attr_out {
+    uint64_t valid;
+    uint32_t valid_nsec;
+    uint32_t padding;
+    uint64_t inode;
+    uint64_t size;
+    uint64_t blocks;
+    uint64_t times[3];
+    uint32_t times_nsec[3];
+    uint32_t mode;
+    uint32_t nlink;
+    uint32_t uid;
+    uint32_t gid;
+    uint32_t rdev;
+    uint32_t blksize;
+    uint32_t flags;
+};
+
+struct k_fuse_statfs_out {
+    uint64_t counts[5];
+    uint32_t bsize;
+    uint32_t namelen;
+    uint32_t frsize;
+    uint32_t rest[7];
+};
+
+_Static_assert(sizeof(struct k_fuse_in_header) == 40 && sizeof(struct k_fuse_out_header) == 16 &&
+                   sizeof(struct k_fuse_init_out) == 64 && sizeof(struct k_fuse_attr_out) == 104 &&
+                   sizeof(struct k_fuse_statfs_out) == 80,
+               "linux/fuse.h");

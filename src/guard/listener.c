@@ -18,6 +18,7 @@
 #include "guard/kept.h"
 #include "guard/mode.h"
 #include "guard/perform.h"
+#include "guard/points.h"
 #include "guard/socket.h"
 
 #include <errno.h>
@@ -94,6 +95,7 @@ void command_free(struct command *command)
     children_end(command);
     hold_end(command);
     grants_done(&command->grants);
+    points_end(command);
     bind_forget(command);
     folders_close(command);
     kept_close_all(command);
@@ -136,9 +138,12 @@ bool command_read_channel(struct command *command)
             return true;
         }
         if (order.kind == GUARD_ORDER_ANSWER && count == 0) {
-            hold_answer(command, order.id, order.verdict == GUARD_YES);
+            if (!points_answer(command, order.id, order.verdict == GUARD_YES))
+                hold_answer(command, order.id, order.verdict == GUARD_YES);
             return true;
         }
+        if (order.kind == GUARD_ORDER_WATCHPOINT && count == GUARD_WATCHPOINT_FDS)
+            return points_add(command, &order, fds);
     }
     pass_close(fds, count);
     return false;

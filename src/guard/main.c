@@ -4,11 +4,13 @@
  *     host -> control socket -> a command: its channel and its map
  *     launcher -> channel -> the listener of its filter
  *     listener -> calls, one at a time, taken and answered
+ *     /dev/fuse -> accesses to a denied place, answered
  *
  * It is a program of its own: what it reads comes from hostile processes, and the host's memory has
  * tokens and other commands' output. It has no privilege that the commands lack. One loop, no threads.
  * It ends with the control socket and every command's channel closed. */
 #include "guard/listener.h"
+#include "guard/points.h"
 
 #include "base/pass.h"
 #include "base/sys.h"
@@ -30,7 +32,7 @@ static int poller = -1;
 static unsigned commands;
 static bool is_closed; /* the host is gone */
 
-enum source { CHANNEL, LISTENER, ENDS, SOURCE_STEP = 4 };
+enum source { CHANNEL, LISTENER, ENDS, POINTS, SOURCE_STEP = 4 };
 
 /* What an event is about: the command's pointer, and the source in its lowest bits. */
 static bool watch(int fd, struct command *command, enum source source)
@@ -80,9 +82,12 @@ static void read_control(void)
 static void read_channel(struct command *command)
 {
     bool had_listener = command->listener >= 0;
+    bool had_points = points_events(command) >= 0;
 
     if (!command_read_channel(command) ||
-        (!had_listener && command->listener >= 0 && !watch(command->listener, command, LISTENER)))
+        (!had_listener && command->listener >= 0 && !watch(command->listener, command, LISTENER)) ||
+        (!had_points && points_events(command) >= 0 &&
+         !watch(points_events(command), command, POINTS)))
         leave(command);
 }
 
@@ -100,6 +105,8 @@ static void handle(const struct epoll_event *event)
         read_channel(command);
     else if (bits % SOURCE_STEP == ENDS)
         command_look(command);
+    else if (bits % SOURCE_STEP == POINTS)
+        points_serve(command);
     else if (!(event->events & EPOLLIN) || !command_serve(command))
         leave(command);
 }

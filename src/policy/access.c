@@ -48,6 +48,7 @@ void access_map_add_all(struct access_map *map, const struct access_map *more)
 
         copy->is_protected = entry->is_protected;
         copy->allows_sockets = entry->allows_sockets;
+        copy->asks = entry->asks;
     }
 }
 
@@ -72,7 +73,7 @@ void access_map_copy(struct access_map *ret, const struct access_map *map)
     }
 }
 
-/* Among equal paths: the user's entry, then deny > write > read. */
+/* Among equal paths: the user's entry, then deny > deny that asks > write > read. */
 static int access_entry_compare(const void *left, const void *right)
 {
     static const int ranks[] = {[ACCESS_DENY] = 0, [ACCESS_WRITE] = 1, [ACCESS_READ] = 2};
@@ -84,7 +85,9 @@ static int access_entry_compare(const void *left, const void *right)
         return order;
     if (a->is_protected != b->is_protected)
         return a->is_protected ? 1 : -1;
-    return ranks[a->access] - ranks[b->access];
+    if (a->access != b->access)
+        return ranks[a->access] - ranks[b->access];
+    return a->asks - b->asks;
 }
 
 static int access_link_compare(const void *left, const void *right)

@@ -37,6 +37,7 @@ struct access_entry {
         is_protected; /* put there by us: a protected metadata name, not something the user wrote */
     bool allows_sockets; /* Unix sockets here, and below up to the next entry, may be connected to
                             from a restricted network */
+    bool asks;           /* DENY: who reads here may be asked about */
     char *origin;        /* who decided, for people: "config.toml:12 [permissions.x.filesystem]",
                          "built-in workspace-write", "--deny", "protected name .git" */
 };
@@ -73,7 +74,7 @@ void access_map_add_all(struct access_map *map, const struct access_map *more);
 void access_map_add_link(struct access_map *map, const char *path, const char *target);
 
 /* Brings the entries and links into order. Among equal paths the user's entry beats a protected
- * one, then deny > write > read; the others go. */
+ * one, then deny > deny that asks > write > read; the others go. */
 void access_map_sort(struct access_map *map);
 
 /* The entry of a sorted map at just this path, NULL when there is none. */

@@ -130,7 +130,7 @@ static bool text_equal(const char *a, const char *b)
 bool profile_entry_equal(const struct profile_entry *a, const struct profile_entry *b)
 {
     return a->path_kind == b->path_kind && a->access == b->access && a->missing == b->missing &&
-           text_equal(a->path, b->path) && text_equal(a->subpath, b->subpath);
+           a->asks == b->asks && text_equal(a->path, b->path) && text_equal(a->subpath, b->subpath);
 }
 
 /* --- entries as people write them --- */
@@ -204,6 +204,7 @@ static void add_entry(struct profile *profile, const struct profile_text *option
     /* it is copied, and only read */
     struct profile_entry entry = {.path_kind = kind,
                                   .access = options->access,
+                                  .asks = options->asks,
                                   .path = (char *)path,
                                   .subpath = (char *)subpath,
                                   .origin = (char *)options->origin};
@@ -233,6 +234,10 @@ static int add_pattern(struct profile *profile, const struct profile_text *optio
             err, ERR_INVALID,
             "the pattern \"%s\" can only deny; to allow a whole directory, name the directory",
             options->text);
+    if (options->asks)
+        return err_set(err, ERR_INVALID,
+                       "the pattern \"%s\" can only deny; to be asked, name each path",
+                       options->text);
     if (!utf8_is_valid(pattern, strlen(pattern)))
         return err_set(err, ERR_INVALID, "a pattern is not UTF-8");
     absolute = pattern[0] == '/' ? alloc_str(pattern) : path_join("/-", pattern);
@@ -280,6 +285,8 @@ static int add_token(struct profile *profile, const struct profile_text *options
         return err_set(err, ERR_INVALID,
                        "%s is not one of :root, :minimal, :workspace_roots, :tmpdir, :slash_tmp",
                        name);
+    if (options->asks && special->kind != PROFILE_PATH_PROJECT_ROOTS)
+        return err_set(err, ERR_INVALID, "%s cannot be asked about; name a path", name);
     add_entry(profile, options, special->kind, is_unknown ? name : NULL,
               is_unknown && slash ? slash + 1 : NULL);
     return 0;

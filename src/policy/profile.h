@@ -56,6 +56,7 @@ struct profile_entry {
     enum profile_path_kind path_kind;
     enum access access;
     enum profile_missing missing;
+    bool asks;     /* deny, but not of a glob: reading may be asked about */
     char *path;    /* literal, glob, unknown; else NULL */
     char *subpath; /* project roots, unknown; NULL for none; relative, no "." or ".." component */
     char *origin;  /* who wrote it, for people: "config.toml:12", "--deny", "built-in read-only" */
@@ -123,6 +124,7 @@ enum profile_unknown {
 struct profile_text {
     const char *text;
     enum access access;
+    bool asks; /* as in an entry */
     enum profile_unknown unknown;
     const char *origin;
     const char *home; /* NULL: "~/" is an error */

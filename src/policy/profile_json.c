@@ -156,14 +156,34 @@ static int read_entry_path(const struct json_at *at, struct profile_entry *entry
     return 0;
 }
 
+static int read_flag(const struct json_at *at, bool *ret, struct err *err)
+{
+    *ret = false;
+    return json_at_is_given(at) ? json_at_bool(at, ret, err) : 0;
+}
+
+/* What is denied by its path may be asked about. */
+static int read_ask(const struct json_at *at, struct profile_entry *entry, struct err *err)
+{
+    if (read_flag(at, &entry->asks, err))
+        return -1;
+    if (entry->asks && entry->access != ACCESS_DENY)
+        return json_at_fail(at, err, "only what is denied can be asked about");
+    if (entry->asks && entry->path_kind != PROFILE_PATH_LITERAL &&
+        entry->path_kind != PROFILE_PATH_PROJECT_ROOTS)
+        return json_at_fail(at, err, "only a path can be asked about, no pattern");
+    return 0;
+}
+
 static int read_entry(const struct json_at *at, struct strv *ignored, struct profile_entry *ret,
                       struct err *err)
 {
-    static const char *const keys[] = {"path", "access", "missing_path_behavior",
-                                       "missingPathBehavior", NULL};
+    static const char *const keys[] = {
+        "path", "access", "missing_path_behavior", "missingPathBehavior", "ask", NULL};
     static const char *const missing_words[] = {"skip", NULL};
     struct json_at path = json_at_field(at, "path");
     struct json_at access = json_at_field(at, "access");
+    struct json_at ask = json_at_field(at, "ask");
     struct json_at missing;
     const char *word;
 
@@ -181,7 +201,7 @@ static int read_entry(const struct json_at *at, struct strv *ignored, struct pro
     }
     if (ret->path_kind == PROFILE_PATH_GLOB && ret->access != ACCESS_DENY)
         return json_at_fail(&access, err, "a pattern can only be denied");
-    return 0;
+    return read_ask(&ask, ret, err);
 }
 
 enum list {
@@ -253,6 +273,8 @@ static json_t *entries_to_json(const struct profile_entries *entries)
 
         if (entry->missing == PROFILE_MISSING_SKIP)
             json_object_set_new(item, "missing_path_behavior", json_string("skip"));
+        if (entry->asks)
+            json_object_set_new(item, "ask", json_true());
         json_array_append_new(list, item);
     }
     return list;
@@ -284,12 +306,6 @@ static int read_network_word(const struct json_at *at, enum network_access *ret,
         return -1;
     *ret = (enum network_access)word;
     return 0;
-}
-
-static int read_flag(const struct json_at *at, bool *ret, struct err *err)
-{
-    *ret = false;
-    return json_at_is_given(at) ? json_at_bool(at, ret, err) : 0;
 }
 
 static int read_depth(const struct json_at *at, unsigned *ret, struct err *err)

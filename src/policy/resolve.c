@@ -41,6 +41,7 @@ struct target {
     struct path_walk walk;
     enum access access;
     enum profile_missing missing;
+    bool asks;
     char *origin;
 };
 
@@ -91,7 +92,8 @@ static void resolution_done(struct resolution *run)
 static int resolve_add_target(struct resolution *run, const struct profile_entry *entry,
                               const char *path, struct err *err)
 {
-    struct target target = {.access = entry->access, .missing = entry->missing};
+    struct target target = {
+        .access = entry->access, .missing = entry->missing, .asks = entry->asks};
 
     if (path[0] != '/')
         return err_set(err, ERR_INVALID, "%s: \"%s\" is not an absolute path", entry->origin, path);
@@ -231,7 +233,8 @@ static void resolve_map_target(struct resolution *run, const struct target *targ
                    target->missing == PROFILE_MISSING_DEFAULT;
 
     if (is_found || is_kept)
-        access_map_add(&run->map, walk->path, target->access, walk->kind, target->origin);
+        access_map_add(&run->map, walk->path, target->access, walk->kind, target->origin)->asks =
+            target->asks;
     if (is_found && target->access == ACCESS_WRITE && walk->name_link)
         strv_push(&run->reopened, walk->links[walk->name_link - 1].path);
     if (is_found && target->access != ACCESS_DENY)

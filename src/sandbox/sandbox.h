@@ -112,6 +112,9 @@ bool map_is_same(const struct access_map *old, const struct access_map *new);
 const struct layer_report *sandbox_layer(const struct sandbox *sandbox, enum layer layer);
 bool sandbox_is_degraded(const struct sandbox *sandbox); /* a needed layer is partial or absent */
 const char *sandbox_degradation(const struct sandbox *sandbox); /* why, in words; "" when not */
+
+/* Why places that ask who reads them are masked instead, in words; "" when none is. */
+const char *sandbox_no_watchpoint(const struct sandbox *sandbox);
 const struct plan *sandbox_plan(const struct sandbox *sandbox);
 
 /* Limits set inside by rlimits; 0 means none. */
@@ -201,6 +204,7 @@ enum fact_operation {
     FACT_CONNECT, /* `path` is "host:port", or the path of a Unix socket, "@name" if abstract */
     FACT_BIND,
     FACT_SIGNAL,
+    FACT_READ,
 };
 
 struct launch_fact {

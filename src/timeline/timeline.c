@@ -76,6 +76,7 @@ static unsigned topic_of(const struct launch_fact *fact)
         return TIMELINE_EXEC;
     case FACT_WRITE:
     case FACT_CREATE:
+    case FACT_READ:
         break;
     }
     return TIMELINE_FILES;
@@ -201,6 +202,7 @@ static const char *operation_of(const struct launch_fact *fact, const char *call
     static const char *const names[] = {
         [FACT_WRITE] = "write",     [FACT_CREATE] = "create", [FACT_EXECUTE] = "execute",
         [FACT_CONNECT] = "connect", [FACT_BIND] = "bind",     [FACT_SIGNAL] = "signal",
+        [FACT_READ] = "read",
     };
     static const struct {
         const char *beginning, *operation;

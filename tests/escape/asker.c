@@ -1,6 +1,6 @@
 /* cordon-asker: a command in a sandbox whose questions somebody answers over a descriptor.
  *
- *     cordon-asker FD [write=PATH] [read=PATH] [deny=PATH] [held=PATH] [own=PATH] [nested] -- PROGRAM...
+ *     cordon-asker FD [write=PATH] [read=PATH] [deny=PATH] [ask=PATH] [held=PATH] [own=PATH] [nested] -- PROGRAM...
  *
  * It says, one line each: "asked ID CALL PID\tPATH\tOTHER\tCOVERS\tOTHER-COVERS", "withdrawn ID",
  * "done ID ERRNO\tPATH", "denied ERRNO\tPATH", "exited STATUS"; and takes "yes ID" and "no ID". The
@@ -44,14 +44,18 @@ static void add(struct access_map *map, const char *word)
     } words[] = {{"write=", ACCESS_WRITE},
                  {"read=", ACCESS_READ},
                  {"deny=", ACCESS_DENY},
+                 {"ask=", ACCESS_DENY},
                  {"held=", ACCESS_READ}};
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         const char *path = word + strlen(words[i].name);
+        struct access_entry *entry;
 
-        if (strncmp(word, words[i].name, strlen(words[i].name)) == 0)
-            access_map_add(map, path, words[i].access, kind_of(path), "asker")->is_protected =
-                *word == 'h';
+        if (strncmp(word, words[i].name, strlen(words[i].name)) != 0)
+            continue;
+        entry = access_map_add(map, path, words[i].access, kind_of(path), "asker");
+        entry->is_protected = *word == 'h';
+        entry->asks = *word == 'a';
     }
 }
 

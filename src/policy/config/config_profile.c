@@ -297,9 +297,10 @@ static int add_rule(const struct chain *chain, const struct rule *rule, const ch
 
     if (config_want(chain->config, rule->node, TOML_STRING, err))
         return -1;
-    if (!access_parse(rule->node->string, &options.access))
+    options.asks = str_eq(rule->node->string, "ask"); /* and denied until then */
+    if (!options.asks && !access_parse(rule->node->string, &options.access))
         return config_fail(chain->config, rule->node, err,
-                           "\"%s\": \"%.40s\" is not one of \"read\", \"write\", \"deny\"",
+                           "\"%s\": \"%.40s\" is not one of \"read\", \"write\", \"deny\", \"ask\"",
                            rule->node->key, rule->node->string);
     if (profile_add_text(ret, &options, err))
         return err_wrap(err, "%s:%u", chain->config->file, rule->node->line);

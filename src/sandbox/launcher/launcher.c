@@ -538,6 +538,7 @@ static int launcher_setup(const struct plan_view *plan, uint32_t *ret_op, struct
 
     if (mounts_init(&mounts, err))
         return -1;
+    mounts.channel = channel;
     for (uint32_t i = 0; i < plan->header->records; i++) {
         *ret_op = plan->records[i].op;
         if (*ret_op == PLAN_DROP && has_console && mounts_show_console(&mounts, err))

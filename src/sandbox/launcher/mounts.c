@@ -15,12 +15,15 @@
 #include "sandbox/launcher/mounts.h"
 
 #include "base/auto.h"
+#include "base/pass.h"
 #include "base/sys.h"
+#include "guard/guard_format.h"
 #include "sandbox/launcher/kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -389,6 +392,99 @@ static int op_hold_devices(struct mounts *mounts, const struct step *step, struc
     return 0;
 }
 
+static int op_hold_fuse(struct mounts *mounts, const struct step *step, struct err *err)
+{
+    AUTO_CLOSE int dev = tree_open(mounts->host, "/dev", err);
+    int fd = dev < 0 ? -1 : openat(dev, "fuse", O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+
+    if (dev >= 0 && fd < 0)
+        return err_sys(err, "opening /dev/fuse");
+    mounts->slots[step->record->slot] = fd;
+    return fd < 0 ? -1 : 0;
+}
+
+/* A FUSE file system with the descriptor `fuse` and a root of this mode. Only those in our user
+ * namespace and below may use it (allow_other): the guard, which answers, cannot come to wait for
+ * itself. */
+static int fuse_new(int fuse, mode_t mode, struct err *err)
+{
+    AUTO_CLOSE int fs = (int)syscall(K_SYS_FSOPEN, "fuse", 1 /* FSOPEN_CLOEXEC */);
+    char texts[4][16];
+    const char *const settings[][2] = {
+        {"source", "cordon"},  {"fd", texts[0]},       {"rootmode", texts[1]},
+        {"user_id", texts[2]}, {"group_id", texts[3]},
+    };
+    int fd = -1;
+
+    snprintf(texts[0], sizeof texts[0], "%d", fuse);
+    snprintf(texts[1], sizeof texts[1], "%o", (unsigned)mode);
+    snprintf(texts[2], sizeof texts[2], "%u", (unsigned)geteuid());
+    snprintf(texts[3], sizeof texts[3], "%u", (unsigned)getegid());
+    if (fs < 0)
+        return err_sys(err, "opening the fuse file system");
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (syscall(K_SYS_FSCONFIG, fs, K_FSCONFIG_SET_STRING, settings[i][0], settings[i][1], 0))
+            return err_sys(err, "setting %s for fuse", settings[i][0]);
+    if (syscall(K_SYS_FSCONFIG, fs, K_FSCONFIG_SET_FLAG, "allow_other", NULL, 0) ||
+        syscall(K_SYS_FSCONFIG, fs, K_FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+        return err_sys(err, "making a fuse file system");
+    fd = (int)syscall(K_SYS_FSMOUNT, fs, 1 /* FSMOUNT_CLOEXEC */,
+                      K_MOUNT_ATTR_NODEV | K_MOUNT_ATTR_NOSUID | K_MOUNT_ATTR_RDONLY);
+    return fd < 0 ? err_sys(err, "mounting a fuse file system") : fd;
+}
+
+/* The guard gets the descriptor, and what it needs to find who reads and to take the mount away. */
+static int watchpoint_send(const struct mounts *mounts, const struct step *step, int fuse,
+                           mode_t mode, struct err *err)
+{
+    static const char *const paths[GUARD_WATCHPOINT_FDS] = {
+        [GUARD_WATCHPOINT_USERS] = "proc/self/ns/user",
+        [GUARD_WATCHPOINT_MOUNTS] = "proc/self/ns/mnt",
+        [GUARD_WATCHPOINT_PROCESSES] = "proc/self/ns/pid",
+    };
+    const struct guard_order order = {.magic = GUARD_MAGIC,
+                                      .kind = GUARD_ORDER_WATCHPOINT,
+                                      .number = (uint32_t)step->record->value,
+                                      .mode = mode};
+    int fds[GUARD_WATCHPOINT_FDS] = {[GUARD_WATCHPOINT_FUSE] = fuse};
+    int status = 0;
+
+    for (int i = GUARD_WATCHPOINT_USERS; i < GUARD_WATCHPOINT_FDS; i++) {
+        fds[i] = openat(mounts->root, paths[i], O_RDONLY | O_CLOEXEC);
+        if (fds[i] < 0 && !status)
+            status = err_sys(err, "opening /%s", paths[i]);
+    }
+    if (!status && pass_send(mounts->channel, &order, sizeof order, fds, GUARD_WATCHPOINT_FDS))
+        status = err_sys(err, "handing the watchpoint at %s to the guard", step->path);
+    for (int i = GUARD_WATCHPOINT_USERS; i < GUARD_WATCHPOINT_FDS; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    return status;
+}
+
+static int op_watchpoint(struct mounts *mounts, const struct step *step, struct err *err)
+{
+    AUTO_CLOSE int fuse = TAKE_FD(mounts->slots[step->record->slot]);
+    AUTO_CLOSE int at = tree_open(mounts->root, step->path, err);
+    AUTO_CLOSE int fd = -1;
+    struct stat st;
+    mode_t mode;
+
+    if (at < 0)
+        return -1;
+    if (fuse < 0 || mounts->channel < 0)
+        return err_set(err, ERR_BUG, "nobody is there to watch %s", step->path);
+    if (fstat(at, &st))
+        return err_sys(err, "looking at %s", step->path);
+    mode = (step->record->flags & PLAN_FLAG_FILE ? S_IFREG : S_IFDIR) | (st.st_mode & 0777);
+    fd = fuse_new(fuse, mode, err);
+    if (fd < 0)
+        return -1;
+    if (tree_move(fd, at, ""))
+        return err_sys(err, "mounting at %s", step->path);
+    return watchpoint_send(mounts, step, fuse, mode, err);
+}
+
 /* Mounts /dev with them. */
 static int op_dev(struct mounts *mounts, const struct step *step, struct err *err)
 {
@@ -409,6 +505,7 @@ static int (*const mount_ops[PLAN_OP_COUNT])(struct mounts *mounts, const struct
                                              struct err *err) = {
     [PLAN_TREE_PRIVATE] = op_tree_private,
     [PLAN_HOLD_DEVICES] = op_hold_devices,
+    [PLAN_HOLD_FUSE] = op_hold_fuse,
     [PLAN_HOLD] = op_hold,
     [PLAN_TREE_HARDEN] = op_tree_set,
     [PLAN_TREE_READ_ONLY] = op_tree_set,
@@ -424,6 +521,7 @@ static int (*const mount_ops[PLAN_OP_COUNT])(struct mounts *mounts, const struct
     [PLAN_PIN] = op_cover,
     [PLAN_READ_ONLY] = op_cover,
     [PLAN_MASK] = op_mask,
+    [PLAN_WATCHPOINT] = op_watchpoint,
     [PLAN_MASK_TREE] = op_mask_tree,
     [PLAN_SEAL] = op_seal,
     [PLAN_ENTER_ROOT] = op_enter_root,

@@ -11,6 +11,7 @@ struct mounts {
     int root; /* "/" of the tree that is being built; for targets */
     int mask; /* a mounted directory holding "dir" and "file", both empty and without any right */
     int devices[MOUNTS_DEVICES];
+    int channel; /* to the guard, borrowed; -1 */
     int console; /* copy of the mount of the command's terminal, -1 when it has none */
     int slots[PLAN_MAX_SLOTS];
 };

@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-enum { PLAN_MAGIC = 0x4e4c5043, PLAN_VERSION = 2 };
+enum { PLAN_MAGIC = 0x4e4c5043, PLAN_VERSION = 3 };
 
 /* Upper bounds that the reader enforces before it touches anything. */
 enum {
@@ -38,6 +38,7 @@ enum plan_op {
      * in the tree as the host has it; no symlink is followed in either. */
     PLAN_TREE_PRIVATE,   /* no mount event goes in or out */
     PLAN_HOLD_DEVICES,   /* take the harmless device nodes aside */
+    PLAN_HOLD_FUSE,      /* open /dev/fuse, in `slot`, while devices can be opened */
     PLAN_HOLD,           /* take a copy of the mounts at `path` aside, in `slot` */
     PLAN_TREE_HARDEN,    /* no devices, no set-user-id, on every mount */
     PLAN_TREE_READ_ONLY, /* every mount */
@@ -53,9 +54,11 @@ enum plan_op {
     PLAN_PIN,            /* mount the directory `path` on itself, so that it cannot be renamed */
     PLAN_READ_ONLY,      /* `path` and below, in place */
     PLAN_MASK,           /* cover `path` with nothing; PLAN_FLAG_FILE: it is not a directory */
-    PLAN_MASK_TREE,      /* cover the directory `path` with one of ours that gets mount points */
-    PLAN_SEAL,           /* make the one mount at `path` read-only */
-    PLAN_ENTER_ROOT,     /* the tree built so far becomes the root; the host's is gone */
+    PLAN_WATCHPOINT, /* cover `path` with a FUSE file system by the descriptor in `slot`, which goes
+                            to the guard, for the entry `value`; PLAN_FLAG_FILE as with PLAN_MASK */
+    PLAN_MASK_TREE,  /* cover the directory `path` with one of ours that gets mount points */
+    PLAN_SEAL,       /* make the one mount at `path` read-only */
+    PLAN_ENTER_ROOT, /* the tree built so far becomes the root; the host's is gone */
 
     /* The rest of the world */
     PLAN_SESSION_KEYRING, /* a new, empty one */

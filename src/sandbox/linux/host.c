@@ -4,6 +4,7 @@
  *     all namespaces -> (root only) all but the user namespace -> none, Landlock and seccomp alone
  *     with its own /proc -> without, where a container hides parts of /proc
  *     with a filter that asks the guard -> without
+ *     with watchpoints (FUSE) -> with masks
  */
 #include "sandbox/linux/host.h"
 
@@ -119,6 +120,7 @@ void host_init(struct host *host)
                 .landlock = abi < 0 ? 0 : (int)abi,
                 .arch = seccomp_native(),
                 .has_listener = true,
+                .has_fuse = true,
                 .list_dirs = list_dirs,
             },
         .why = "",
@@ -152,6 +154,21 @@ static bool step_down_listener(struct host *host, int error)
     return true;
 }
 
+/* /dev/fuse was refused, or a file system of it. What is not found or not a directory is a place
+ * that has gone, which says nothing of the host. */
+static bool step_down_fuse(struct host *host, enum plan_op op, int error)
+{
+    bool is_device = op == PLAN_HOLD_FUSE;
+
+    if (!host->facts.has_fuse || host->has_watched ||
+        (!is_device && (error == ENOENT || error == ENOTDIR || error == ELOOP)))
+        return false;
+    host->facts.has_fuse = false;
+    snprintf(host->no_fuse, sizeof host->no_fuse, "%s: %s",
+             is_device ? "/dev/fuse cannot be opened" : "FUSE cannot be mounted", strerror(error));
+    return true;
+}
+
 bool host_step_down(struct host *host, enum plan_op op, const struct err *failure)
 {
     bool is_namespace_step =
@@ -160,6 +177,8 @@ bool host_step_down(struct host *host, enum plan_op op, const struct err *failur
 
     if (op == PLAN_SECCOMP)
         return step_down_listener(host, error);
+    if (op == PLAN_HOLD_FUSE || op == PLAN_WATCHPOINT)
+        return step_down_fuse(host, op, error);
     if (host->is_proven || !host->facts.namespaces ||
         (error != EPERM && error != EACCES && error != ENOSPC && error != EUSERS &&
          error != EINVAL && error != ENOSYS))
@@ -235,12 +254,22 @@ static void report_landlock(const struct host *host, const struct access_map *ma
         report(ret, LAYER_ENFORCED, "");
 }
 
+const char *host_no_watchpoint(const struct host *host, const struct plan *plan)
+{
+    if (!plan->no_watchpoint)
+        return "";
+    return *plan->no_watchpoint ? plan->no_watchpoint : host->no_fuse;
+}
+
 static void report_guard(const struct host *host, const struct plan *plan,
                          const struct access_map *map, unsigned wishes, struct layer_report *ret)
 {
-    if (plan->asks_guard)
+    if (plan->asks_guard) {
         report(ret, LAYER_ENFORCED, "");
-    else if (!plan_wants_guard(map, host->facts.namespaces, wishes))
+        if (plan->no_watchpoint)
+            snprintf(ret->why, sizeof ret->why, "reads: masked; %s",
+                     host_no_watchpoint(host, plan));
+    } else if (!plan_wants_guard(map, host->facts.namespaces, wishes))
         report(ret, LAYER_NOT_NEEDED, "nothing is writable, and nobody asks what is refused");
     else {
         report(ret, LAYER_ABSENT, "");

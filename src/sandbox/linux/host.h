@@ -12,6 +12,8 @@ struct host {
     struct err refusal;    /* the kernel's word on it */
     bool is_proven;        /* a sandbox with these facts stood once */
     bool has_asked;        /* and one whose filter asks the guard */
+    bool has_watched;      /* and one with a watchpoint */
+    char no_fuse[120];     /* why there are no watchpoints, for people; "" */
     char no_listener[200]; /* why no guard can be asked, for people; "" */
 };
 
@@ -27,6 +29,9 @@ void host_lose_listener(struct host *host, const char *why);
 
 /* What this host lacks, in words; "" when it gives every layer in full. */
 const char *host_degradation(const struct host *host);
+
+/* Why something that asks is masked in this plan, in words; "" when nothing is. */
+const char *host_no_watchpoint(const struct host *host, const struct plan *plan);
 
 /* Fills the report of every layer for a plan that was compiled with these facts and wishes. */
 void host_report(const struct host *host, const struct plan *plan, const struct access_map *map,

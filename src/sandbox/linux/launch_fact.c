@@ -10,7 +10,8 @@
 _Static_assert((int)FACT_WRITE == (int)GUARD_OP_WRITE && (int)FACT_CREATE == (int)GUARD_OP_CREATE &&
                    (int)FACT_EXECUTE == (int)GUARD_OP_EXECUTE &&
                    (int)FACT_CONNECT == (int)GUARD_OP_CONNECT &&
-                   (int)FACT_BIND == (int)GUARD_OP_BIND && (int)FACT_SIGNAL == (int)GUARD_OP_SIGNAL,
+                   (int)FACT_BIND == (int)GUARD_OP_BIND &&
+                   (int)FACT_SIGNAL == (int)GUARD_OP_SIGNAL && (int)FACT_READ == (int)GUARD_OP_READ,
                "read as they are");
 
 _Static_assert((int)LAUNCH_NO == (int)GUARD_NO && (int)LAUNCH_YES == (int)GUARD_YES &&
@@ -82,7 +83,7 @@ bool launch_read_fact(struct launch *launch, struct launch_fact *ret)
     const struct guard_fact *fact = launch->channel ? guard_channel_next(launch->channel) : NULL;
 
     while (fact && (fact->kind < GUARD_FACT_DENIED || fact->kind > GUARD_FACT_LOST ||
-                    fact->operation > GUARD_OP_SIGNAL || fact->program[GUARD_COMM - 1]))
+                    fact->operation > GUARD_OP_READ || fact->program[GUARD_COMM - 1]))
         fact = guard_channel_next(launch->channel); /* nothing that a guard of ours says */
     if (fact) {
         decode_fact(launch, fact, ret);

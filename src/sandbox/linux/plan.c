@@ -10,6 +10,7 @@
  *     write    read     make it read-only in place
  *     any      deny     cover it; with a directory of ours if something below is to be seen
  *     deny     other    make the mount point in the cover, and place
+ *     any      ask      as for read, and cover it at last with a watchpoint, which can be taken away
  *
  * What is missing gets no operation: it can be neither shown nor covered. Where it must not come to
  * be, its directory is kept in place, and the guard is asked about every creation (guard_map.c).
@@ -40,6 +41,8 @@ struct compiler {
     struct plan *held;
     struct plan *body;
     struct plan *seals;
+    struct plan *points;
+    bool *is_watched; /* by entry: shown read-only, under a watchpoint */
     enum access base;
     bool in_place; /* the host's tree stays the root */
     uint32_t slots;
@@ -114,6 +117,12 @@ static bool is_ignored(const struct access_entry *entry)
            path_is_within(path, "/dev/shm") || path_is_within(path, "/dev/pts");
 }
 
+/* What is below the watchpoint, if there is one. */
+static enum access compiler_access(const struct compiler *compiler, size_t index)
+{
+    return compiler->is_watched[index] ? ACCESS_READ : compiler->map->entries[index].access;
+}
+
 /* What decides about the directory that holds entry `index`. Nothing is in our /dev but what is put
  * there. */
 static enum access compiler_access_around(const struct compiler *compiler, size_t index)
@@ -125,7 +134,7 @@ static enum access compiler_access_around(const struct compiler *compiler, size_
         return ACCESS_DENY;
     while (index-- > 0)
         if (path_is_within(path, map->entries[index].path))
-            return map->entries[index].access;
+            return compiler_access(compiler, index);
     return compiler->base;
 }
 
@@ -135,7 +144,7 @@ static bool has_visible_descendant(const struct compiler *compiler, size_t index
     const char *path = map->entries[index].path;
 
     for (size_t i = index + 1; i < map->len && path_is_within(map->entries[i].path, path); i++)
-        if (map->entries[i].access != ACCESS_DENY && map->entries[i].kind != ACCESS_MISSING)
+        if (compiler_access(compiler, i) != ACCESS_DENY && map->entries[i].kind != ACCESS_MISSING)
             return true;
     return false;
 }
@@ -173,7 +182,7 @@ static const char *cover_path(const struct compiler *compiler, size_t index)
         return "/dev";
     while (index-- > 0)
         if (path_is_within(path, entries[index].path) &&
-            entries[index].access != compiler_access_around(compiler, index))
+            compiler_access(compiler, index) != compiler_access_around(compiler, index))
             return entries[index].path;
     return "/";
 }
@@ -183,7 +192,7 @@ static void compile_show(struct compiler *compiler, size_t index, bool is_covere
 {
     const struct access_entry *entry = &compiler->map->entries[index];
     bool is_device = is_device_path(entry->path);
-    uint32_t flags = entry->access == ACCESS_READ ? PLAN_FLAG_READ_ONLY : 0;
+    uint32_t flags = compiler_access(compiler, index) == ACCESS_READ ? PLAN_FLAG_READ_ONLY : 0;
     struct plan_record *record;
 
     if (is_covered) {
@@ -265,7 +274,7 @@ static void compile_below_writable(struct compiler *compiler, size_t index)
     compile_pins(compiler, index);
     if (entry->kind == ACCESS_MISSING)
         return; /* the guard keeps it from being made */
-    if (entry->access == ACCESS_DENY)
+    if (compiler_access(compiler, index) == ACCESS_DENY)
         compile_deny(compiler, index);
     else
         compiler_push(compiler, compiler->body, PLAN_READ_ONLY, entry->path);
@@ -274,6 +283,7 @@ static void compile_below_writable(struct compiler *compiler, size_t index)
 static void compile_entry(struct compiler *compiler, size_t index)
 {
     const struct access_entry *entry = &compiler->map->entries[index];
+    enum access access = compiler_access(compiler, index);
     enum access parent = compiler_access_around(compiler, index);
 
     if (entry->access == ACCESS_DENY && is_device_path(entry->path)) {
@@ -283,7 +293,7 @@ static void compile_entry(struct compiler *compiler, size_t index)
                 compile_deny(compiler, index);
         return;
     }
-    if (str_eq(entry->path, "/") || is_ignored(entry) || entry->access == parent)
+    if (str_eq(entry->path, "/") || is_ignored(entry) || access == parent)
         return;
     if (parent == ACCESS_WRITE) {
         compile_below_writable(compiler, index);
@@ -291,10 +301,73 @@ static void compile_entry(struct compiler *compiler, size_t index)
     }
     if (entry->kind == ACCESS_MISSING)
         return; /* nothing to show, and it cannot be made in a directory that is not writable */
-    if (entry->access == ACCESS_DENY)
+    if (access == ACCESS_DENY)
         compile_deny(compiler, index);
     else
         compile_show(compiler, index, parent == ACCESS_DENY);
+}
+
+/* Why there are none at all; NULL. */
+static const char *without_watchpoints(const struct compiler *compiler)
+{
+    const struct plan_host *host = compiler->host;
+
+    if (!(compiler->wishes & PLAN_FACTS))
+        return "nothing is watched";
+    if (!host->has_listener)
+        return "no guard can be asked";
+    if (!(host->namespaces & CLONE_NEWNS) || !(host->namespaces & CLONE_NEWUSER))
+        return "there is no user namespace";
+    return host->has_fuse ? NULL : "";
+}
+
+/* What lies in the watched place would have to be found through it. */
+static const char *without_watchpoint(const struct compiler *compiler, size_t index)
+{
+    const struct access_map *map = compiler->map;
+    const char *path = map->entries[index].path;
+
+    if (path_is_within(path, "/dev") || path_is_within(path, "/proc") ||
+        path_is_within(path, "/sys"))
+        return "devices and the kernel's own files are not asked about";
+    if (has_visible_descendant(compiler, index))
+        return "something below one is to be seen";
+    for (size_t i = 0; i < index; i++)
+        if (compiler->is_watched[i] && path_is_within(path, map->entries[i].path))
+            return "one lies in another";
+    return compiler->plan->watchpoints < GUARD_WATCHPOINTS_MAX ? NULL : "there are too many";
+}
+
+static void choose_watchpoints(struct compiler *compiler)
+{
+    const char *no_one = without_watchpoints(compiler);
+
+    for (size_t i = 0; i < compiler->map->len; i++) {
+        const struct access_entry *entry = &compiler->map->entries[i];
+        const char *why = no_one;
+
+        if (!entry->asks || entry->access != ACCESS_DENY || entry->kind == ACCESS_MISSING)
+            continue;
+        if (!why)
+            why = without_watchpoint(compiler, i);
+        compiler->is_watched[i] = !why;
+        compiler->plan->watchpoints += !why;
+        if (!compiler->plan->no_watchpoint)
+            compiler->plan->no_watchpoint = why;
+    }
+}
+
+/* Last, so that no other mount has to be found through one. */
+static void compile_watchpoint(struct compiler *compiler, size_t index)
+{
+    const struct access_entry *entry = &compiler->map->entries[index];
+    struct plan_record *record;
+
+    compiler_push(compiler, compiler->held_devices, PLAN_HOLD_FUSE, "")->slot = compiler->slots;
+    record = compiler_push(compiler, compiler->points, PLAN_WATCHPOINT, entry->path);
+    record->slot = compiler->slots++;
+    record->value = index;
+    record->flags = entry->kind == ACCESS_DIR ? 0 : PLAN_FLAG_FILE;
 }
 
 static void compile_links(struct compiler *compiler)
@@ -305,7 +378,9 @@ static void compile_links(struct compiler *compiler)
         struct plan_record *record;
         uint32_t target;
 
-        if (entry ? entry->access != ACCESS_DENY : compiler->base != ACCESS_DENY)
+        if (entry
+                ? compiler_access(compiler, (size_t)(entry - compiler->map->entries)) != ACCESS_DENY
+                : compiler->base != ACCESS_DENY)
             continue; /* it is there with the directory that holds it */
         compile_parents(compiler, entry ? entry->path : "/", link->path);
         target = plan_intern(compiler->plan, link->target);
@@ -327,8 +402,11 @@ static void compile_file_system(struct compiler *compiler)
     struct plan *plan = compiler->plan;
     const struct plan_host *host = compiler->host;
 
-    for (size_t i = 0; i < compiler->map->len; i++)
+    for (size_t i = 0; i < compiler->map->len; i++) {
         compile_entry(compiler, i);
+        if (compiler->is_watched[i])
+            compile_watchpoint(compiler, i);
+    }
     compiler_push(compiler, plan, PLAN_TREE_PRIVATE, "");
     compiler_push(compiler, plan, PLAN_HOLD_DEVICES, "");
     plan_append(plan, compiler->held_devices);
@@ -357,6 +435,7 @@ static void compile_file_system(struct compiler *compiler)
     }
     plan_append(plan, compiler->body);
     plan_append(plan, compiler->seals);
+    plan_append(plan, compiler->points);
     if (!compiler->in_place) {
         compiler_push(compiler, plan, PLAN_SEAL, "/");
         compiler_push(compiler, plan, PLAN_ENTER_ROOT, "");
@@ -509,6 +588,7 @@ static int compile_all(struct compiler *compiler, struct err *err)
                      : map->restricted                             ? ACCESS_DENY
                                                                    : ACCESS_WRITE;
     compiler->in_place = compiler->base != ACCESS_DENY;
+    choose_watchpoints(compiler);
     plan->namespaces = host->namespaces;
     if (map->network == NETWORK_ENABLED)
         plan->namespaces &= ~(uint32_t)CLONE_NEWNET;
@@ -564,6 +644,8 @@ struct plan *plan_compile(const struct access_map *map, const struct plan_host *
         .held = plan_new(),
         .body = plan_new(),
         .seals = plan_new(),
+        .points = plan_new(),
+        .is_watched = alloc_zero(map->len + 1, sizeof(bool)),
     };
     int status = compile_all(&compiler, err);
 
@@ -571,6 +653,8 @@ struct plan *plan_compile(const struct access_map *map, const struct plan_host *
     plan_free(compiler.held);
     plan_free(compiler.body);
     plan_free(compiler.seals);
+    plan_free(compiler.points);
+    free(compiler.is_watched);
     if (status) {
         plan_free(compiler.plan);
         return NULL;

@@ -23,6 +23,7 @@ struct plan_host {
     int landlock;        /* ABI, 0 without */
     enum seccomp_arch arch;
     bool has_listener; /* a filter can ask the guard */
+    bool has_fuse;     /* /dev/fuse can be opened, and mounted in a namespace of ours */
     /* Adds the names of the directories in `dir`, without symlinks: wanted without a listener. */
     void (*list_dirs)(const char *dir, struct strv *ret);
     const char *const
@@ -43,8 +44,11 @@ struct plan {
     struct plan_filter filters[SECCOMP_MAX];
     size_t filters_len;
     uint32_t namespaces;
-    bool asks_guard;      /* the filter has a listener */
-    uint32_t guard_flags; /* enum guard_map_flag, for the map that the guard gets */
+    bool asks_guard;           /* the filter has a listener */
+    uint32_t guard_flags;      /* enum guard_map_flag, for the map that the guard gets */
+    unsigned watchpoints;      /* places whose readers the guard asks about */
+    const char *no_watchpoint; /* why (the first of) the others that ask are masked; static. NULL:
+                                  none is; "": the host has no FUSE */
 };
 
 enum plan_wish {

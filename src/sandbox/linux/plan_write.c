@@ -10,6 +10,7 @@ static const char *const op_names[PLAN_OP_COUNT] = {
     [PLAN_IDENTITY] = "keep-identity",
     [PLAN_TREE_PRIVATE] = "tree-private",
     [PLAN_HOLD_DEVICES] = "hold-devices",
+    [PLAN_HOLD_FUSE] = "hold-fuse",
     [PLAN_HOLD] = "hold",
     [PLAN_TREE_HARDEN] = "tree-no-devices-no-setuid",
     [PLAN_TREE_READ_ONLY] = "tree-read-only",
@@ -25,6 +26,7 @@ static const char *const op_names[PLAN_OP_COUNT] = {
     [PLAN_PIN] = "pin",
     [PLAN_READ_ONLY] = "read-only",
     [PLAN_MASK] = "mask",
+    [PLAN_WATCHPOINT] = "watchpoint",
     [PLAN_MASK_TREE] = "mask-tree",
     [PLAN_SEAL] = "seal",
     [PLAN_ENTER_ROOT] = "enter-root",
@@ -58,6 +60,12 @@ static const char *text_of(const struct plan *plan, uint32_t offset)
     return plan->strings.data + offset;
 }
 
+static bool has_slot(const struct plan_record *record)
+{
+    return record->op == PLAN_HOLD || record->op == PLAN_PLACE || record->op == PLAN_HOLD_FUSE ||
+           record->op == PLAN_WATCHPOINT;
+}
+
 static void print_record(const struct plan *plan, const struct plan_record *record, struct buf *ret)
 {
     const char *path = text_of(plan, record->path);
@@ -70,7 +78,7 @@ static void print_record(const struct plan *plan, const struct plan_record *reco
         buf_appendf(ret, " %s", path);
     if (record->op == PLAN_LINK)
         buf_appendf(ret, " -> %s", text_of(plan, record->other));
-    if (record->op == PLAN_HOLD || record->op == PLAN_PLACE)
+    if (has_slot(record))
         buf_appendf(ret, " slot=%u", record->slot);
     if (record->op == PLAN_DIR || record->op == PLAN_FILE)
         buf_appendf(ret, " mode=%04o", (unsigned)record->value);
@@ -84,7 +92,7 @@ static void print_record(const struct plan *plan, const struct plan_record *reco
                     plan->asks_guard ? " asks the guard" : "");
     if (record->op == PLAN_PLACE || record->op == PLAN_BIND)
         buf_append_str(ret, record->flags & PLAN_FLAG_READ_ONLY ? " read-only" : " read-write");
-    if (record->op == PLAN_MASK)
+    if (record->op == PLAN_MASK || record->op == PLAN_WATCHPOINT)
         buf_append_str(ret, record->flags & PLAN_FLAG_FILE ? " file" : " folder");
     buf_append_str(ret, "\n");
 }
@@ -111,7 +119,7 @@ static json_t *record_to_json(const struct plan *plan, const struct plan_record 
                                   json_string(namespace_names[i].name));
     if (record->op == PLAN_LINK)
         json_object_set_new(json, "target", json_lossy(text_of(plan, record->other)));
-    if (record->op == PLAN_HOLD || record->op == PLAN_PLACE)
+    if (has_slot(record))
         json_object_set_new(json, "slot", json_integer(record->slot));
     if (record->op == PLAN_PLACE || record->op == PLAN_BIND)
         json_object_set_new(json, "readOnly", json_boolean(record->flags & PLAN_FLAG_READ_ONLY));

@@ -193,6 +193,11 @@ const char *sandbox_degradation(const struct sandbox *sandbox)
     return is_managed(sandbox) ? host_degradation(&sandbox->host) : "";
 }
 
+const char *sandbox_no_watchpoint(const struct sandbox *sandbox)
+{
+    return host_no_watchpoint(&sandbox->host, sandbox->plan);
+}
+
 const struct plan *sandbox_plan(const struct sandbox *sandbox)
 {
     return sandbox->plan;
@@ -211,7 +216,7 @@ bool map_is_same(const struct access_map *old, const struct access_map *new)
     for (size_t i = 0; i < old->len; i++) {
         const struct access_entry *entry = &old->entries[i], *now = &new->entries[i];
 
-        if (entry->access != now->access || entry->kind != now->kind ||
+        if (entry->access != now->access || entry->kind != now->kind || entry->asks != now->asks ||
             entry->is_protected != now->is_protected || !str_eq(entry->path, now->path))
             return false;
     }
@@ -225,7 +230,8 @@ bool map_is_same(const struct access_map *old, const struct access_map *new)
 /* Its plan needs nothing of the host that has not been seen to work. */
 static bool is_proven(const struct sandbox *sandbox)
 {
-    return sandbox->host.is_proven && (sandbox->host.has_asked || !sandbox->plan->asks_guard);
+    return sandbox->host.is_proven && (sandbox->host.has_asked || !sandbox->plan->asks_guard) &&
+           (sandbox->host.has_watched || !sandbox->plan->watchpoints);
 }
 
 /* A set-up failed at `op`. true when that shows that this host lacks a layer: then a weaker plan is
@@ -447,6 +453,7 @@ static bool launch_must_retry(struct sandbox *sandbox, struct launch *launch, in
     if (first.kind != PLAN_MESSAGE_FAILED || first.stage != PLAN_STAGE_SETUP) { /* it stood */
         sandbox->host.is_proven = true;
         sandbox->host.has_asked |= sandbox->plan->asks_guard;
+        sandbox->host.has_watched |= sandbox->plan->watchpoints > 0;
         known_host = sandbox->host;
     }
     return false;

@@ -3,7 +3,7 @@
  *     host     paths as in fake_host.h, laid over `usual_host`; null takes one away
  *     profile  any JSON shape; or "builtin": name
  *     roots    workspace roots, default ["/w"]; "tmpdir": none by default
- *     entries  "PATH ACCESS [protected] [missing|file]", all of them, in order; but when every
+ *     entries  "PATH ACCESS [protected] [asks] [missing|file]", all of them, in order; but when every
  *              protected name has an entry below DIR, those that are "read protected missing" are
  *              one line: "protected names under DIR"; with " but NAME" when only one has none
  *     sockets  paths of the entries that allow them; unless it is there they do not matter
@@ -90,8 +90,9 @@ static char *entry_line(const struct access_entry *entry)
 {
     static const char *const kinds[] = {" missing", "", " file"};
 
-    return alloc_strf("%s %s%s%s", entry->path, access_name(entry->access),
-                      entry->is_protected ? " protected" : "", kinds[entry->kind]);
+    return alloc_strf("%s %s%s%s%s", entry->path, access_name(entry->access),
+                      entry->is_protected ? " protected" : "", entry->asks ? " asks" : "",
+                      kinds[entry->kind]);
 }
 
 /* The line for the names of a directory that nothing has yet, so that the cases do not change with

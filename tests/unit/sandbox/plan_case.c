@@ -68,7 +68,7 @@ static void case_list_dirs(const char *dir, struct strv *ret)
     }
 }
 
-/* "ACCESS PATH [dir|file|missing [protected]]" */
+/* "ACCESS PATH [dir|file|missing [protected]]"; the access "ask" is deny that asks. */
 static void case_add_entry(struct access_map *map, const char *line, const char *path)
 {
     char access_word[16] = "";
@@ -76,18 +76,22 @@ static void case_add_entry(struct access_map *map, const char *line, const char 
     char where[512] = "";
     char protected_word[16] = "";
     enum access_kind kind = ACCESS_DIR;
-    enum access access;
+    struct access_entry *entry;
+    enum access access = ACCESS_DENY;
+    bool asks;
 
     sscanf(line, "%15s %511s %15s %15s", access_word, where, kind_word, protected_word);
-    case_check(access_parse(access_word, &access), path, line);
+    asks = str_eq(access_word, "ask");
+    case_check(asks || access_parse(access_word, &access), path, line);
     if (str_eq(kind_word, "missing"))
         kind = ACCESS_MISSING;
     else if (str_eq(kind_word, "file"))
         kind = ACCESS_FILE;
     else
         case_check(str_eq(kind_word, "dir"), path, line);
-    access_map_add(map, where, access, kind, "case")->is_protected =
-        str_eq(protected_word, "protected");
+    entry = access_map_add(map, where, access, kind, "case");
+    entry->is_protected = str_eq(protected_word, "protected");
+    entry->asks = asks;
 }
 
 static void case_add_link(struct access_map *map, const char *line, const char *path)
@@ -119,10 +123,10 @@ static void case_load_map(struct access_map *map, const json_t *json, const char
 
 void plan_case_load(struct plan_case *ret, const char *path)
 {
-    static const char *const keys[] = {"about",    "namespaces", "root",         "proc",
-                                       "landlock", "arch",       "procReadOnly", "restricted",
-                                       "network",  "nested",     "entries",      "links",
-                                       "listener", "facts",      "children",     NULL};
+    static const char *const keys[] = {
+        "about",        "namespaces", "root",     "proc",   "landlock", "arch",
+        "procReadOnly", "restricted", "network",  "nested", "entries",  "links",
+        "listener",     "facts",      "children", "fuse",   NULL};
     AUTO(buf_done) struct buf text = {0};
     AUTO_JSON json_t *json = NULL;
     const json_t *item;
@@ -153,6 +157,7 @@ void plan_case_load(struct plan_case *ret, const char *path)
         .has_proc = case_flag(json, "proc", true),
         .landlock = item ? (int)json_integer_value(item) : 7,
         .has_listener = case_flag(json, "listener", true),
+        .has_fuse = case_flag(json, "fuse", true),
         .list_dirs = case_list_dirs,
         .arch =
             str_eq(case_word(json, "arch", "x86_64"), "x86_64") ? SECCOMP_X86_64 : SECCOMP_AARCH64,

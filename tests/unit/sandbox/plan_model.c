@@ -3,6 +3,7 @@
  *     shown (writable or not)   by a mount of the host's files
  *     narrowed                  what is writable there becomes read-only
  *     hidden                    by something of ours, in which nothing exists but what was made
+ *     watched                   the same, until all watchpoints have been taken away
  */
 #include "../base/support.h"
 
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum effect { SHOW_WRITABLE, SHOW_READABLE, NARROW, HIDE, MAKE, MOUNT };
+enum effect { SHOW_WRITABLE, SHOW_READABLE, NARROW, HIDE, WATCH, MAKE, MOUNT };
 
 struct change {
     enum effect effect;
@@ -31,6 +32,7 @@ struct plan_model {
     size_t cap;
     bool is_held[PLAN_MAX_SLOTS];
     bool has_masks, has_devices, is_hardened, is_sealed, is_entered;
+    bool is_uncovered;
 };
 
 struct state {
@@ -75,13 +77,16 @@ static struct state state_of(const struct plan_model *model, const char *path)
             state.is_there = true;
         if (done->effect == MAKE || done->effect == MOUNT || !path_is_within(path, done->path))
             continue;
+        if (done->effect == WATCH && model->is_uncovered)
+            continue;
         if (done->effect == NARROW && state.access == ACCESS_WRITE)
             state.access = ACCESS_READ;
         if (done->effect != NARROW)
-            state = (struct state){.access = done->effect == HIDE            ? ACCESS_DENY
-                                             : done->effect == SHOW_READABLE ? ACCESS_READ
-                                                                             : ACCESS_WRITE,
-                                   .is_there = is_same};
+            state =
+                (struct state){.access = done->effect == HIDE || done->effect == WATCH ? ACCESS_DENY
+                                         : done->effect == SHOW_READABLE               ? ACCESS_READ
+                                                                         : ACCESS_WRITE,
+                               .is_there = is_same};
     }
     return state;
 }
@@ -153,6 +158,20 @@ static void do_cover(struct plan_model *model, const struct plan_record *record,
     change(model, MOUNT, path);
 }
 
+static void do_watch(struct plan_model *model, const struct plan_record *record, const char *path)
+{
+    need(model->is_held[record->slot], PLAN_WATCHPOINT, path, "nothing is held");
+    need(is_there(model, path), PLAN_WATCHPOINT, path, "nothing to cover");
+    need(is_dir(model, path) == !(record->flags & PLAN_FLAG_FILE), PLAN_WATCHPOINT, path,
+         "a file over a directory");
+    need(state_of(model, path).access == ACCESS_READ, PLAN_WATCHPOINT, path, "not read-only");
+    need(str_eq(model->map->entries[record->value].path, path), PLAN_WATCHPOINT, path,
+         "the entry of another path");
+    model->is_held[record->slot] = false;
+    change(model, WATCH, path);
+    change(model, MOUNT, path);
+}
+
 static void do_dev(struct plan_model *model)
 {
     static const char *const nodes[] = {"/dev/null", "/dev/zero", "/dev/full",    "/dev/random",
@@ -179,6 +198,8 @@ static void do_at(struct plan_model *model, const struct plan_record *record, co
         do_show(model, record, path);
     } else if (op == PLAN_MASK || op == PLAN_MASK_TREE) {
         do_cover(model, record, path);
+    } else if (op == PLAN_WATCHPOINT) {
+        do_watch(model, record, path);
     } else if (op == PLAN_PIN || op == PLAN_READ_ONLY) {
         need(is_there(model, path), op, path, "nothing there");
         change(model, MOUNT, path);
@@ -211,6 +232,8 @@ static void do_record(struct plan_model *model, const struct plan_record *record
         model->has_devices = true;
     else if (record->op == PLAN_TREE_HARDEN)
         model->is_hardened = true;
+    else if (record->op == PLAN_HOLD_FUSE && !model->is_hardened)
+        model->is_held[record->slot] = true;
     else if (record->op == PLAN_ENTER_ROOT)
         model->is_entered = true;
     else if (*path)
@@ -247,4 +270,17 @@ bool plan_model_is_mount(const struct plan_model *model, const char *path)
         if (model->changes[i].effect == MOUNT && str_eq(model->changes[i].path, path))
             return true;
     return false;
+}
+
+bool plan_model_is_watched(const struct plan_model *model, const char *path)
+{
+    for (size_t i = 0; i < model->len; i++)
+        if (model->changes[i].effect == WATCH && str_eq(model->changes[i].path, path))
+            return true;
+    return false;
+}
+
+void plan_model_uncover(struct plan_model *model)
+{
+    model->is_uncovered = true;
 }

@@ -17,3 +17,8 @@ enum access plan_model_access(const struct plan_model *model, const char *path);
 
 /* A mount is at just this path, so the directory cannot be renamed or removed. */
 bool plan_model_is_mount(const struct plan_model *model, const char *path);
+
+/* A watchpoint is there, and all of them are taken away: what the command may do is what it may do
+ * after a yes to each. */
+bool plan_model_is_watched(const struct plan_model *model, const char *path);
+void plan_model_uncover(struct plan_model *model);

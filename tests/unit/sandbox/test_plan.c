@@ -113,6 +113,24 @@ static void check_encoding(const struct plan *plan)
                             plan->strings.data + plan->records[i].path);
 }
 
+/* A yes opens reading of what asks, and of nothing else. */
+static void check_uncovered(struct plan_model *model, const struct access_map *map)
+{
+    plan_model_uncover(model);
+    for (size_t i = 0; i < map->len; i++) {
+        const struct access_entry *entry = &map->entries[i];
+        enum access access = plan_model_access(model, entry->path);
+
+        if (path_is_within(entry->path, "/dev") || path_is_within(entry->path, "/proc") ||
+            entry->kind == ACCESS_MISSING)
+            continue;
+        if (plan_model_is_watched(model, entry->path))
+            assert_true(entry->asks && access == ACCESS_READ);
+        else
+            assert_int_equal(access, entry->access);
+    }
+}
+
 static void check_plan(const struct plan *plan, const struct access_map *map)
 {
     struct plan_model *model = plan_model_new(plan, map);
@@ -122,6 +140,8 @@ static void check_plan(const struct plan *plan, const struct access_map *map)
     if (plan->namespaces & CLONE_NEWNS)
         for (size_t i = 0; i < map->len; i++)
             check_entry(model, map, &map->entries[i]);
+    if (plan->namespaces & CLONE_NEWNS)
+        check_uncovered(model, map);
     plan_model_free(model);
 }
 
@@ -235,8 +255,11 @@ static void random_map(struct access_map *ret)
         enum access_kind kind = random_below(2) ? ACCESS_DIR : (enum access_kind)random_below(3);
         AUTO_FREE char *path = random_path();
 
+        enum access access = (enum access)random_below(3);
+
         if (is_possible(ret, path, kind))
-            access_map_add(ret, path, (enum access)random_below(3), kind, "random");
+            access_map_add(ret, path, access, kind, "random")->asks =
+                access == ACCESS_DENY && random_below(2);
     }
     access_map_sort(ret);
 }
@@ -247,8 +270,8 @@ static struct access_map random_now;
 static int print_random_map(void **state)
 {
     for (size_t i = 0; i < random_now.len; i++)
-        print_message("    %s %s%s\n", access_name(random_now.entries[i].access),
-                      random_now.entries[i].path,
+        print_message("    %s%s %s%s\n", access_name(random_now.entries[i].access),
+                      random_now.entries[i].asks ? " asks" : "", random_now.entries[i].path,
                       random_now.entries[i].kind == ACCESS_MISSING ? " missing"
                       : random_now.entries[i].kind == ACCESS_FILE  ? " file"
                                                                    : "");
@@ -262,6 +285,7 @@ static void test_random_maps(void **state)
                              .has_proc = true,
                              .landlock = 7,
                              .has_listener = true,
+                             .has_fuse = true,
                              .arch = SECCOMP_X86_64};
 
     for (int i = 0; i < RANDOM_MAPS; i++) {
