@@ -174,8 +174,10 @@ static struct question *question_take(struct holds *holds, uint64_t id)
 
 /* --- the calls --- */
 
-static void held_free(struct held *held)
+/* A child of ours may have a copy of the descriptor for a moment, so that closing it is not enough. */
+static void held_free(struct command *command, struct held *held)
 {
+    epoll_ctl(command->ends, EPOLL_CTL_DEL, held->end, NULL);
     close(held->end);
     free(held);
 }
@@ -226,7 +228,7 @@ bool hold_call(const struct request *request, const struct fact *fact,
     if (!question)
         question = ask(request, objects, &packet, len);
     if (!question) {
-        held_free(held);
+        held_free(request->command, held);
         return false;
     }
     held->question = question->id;
@@ -332,7 +334,7 @@ void hold_answer(struct command *command, uint64_t id, bool is_yes)
             at = &held->next;
             continue;
         }
-        held_free(held_take(holds, at));
+        held_free(command, held_take(holds, at));
     }
     withdraw(command);
 }
@@ -353,7 +355,7 @@ void hold_look(struct command *command)
         if (request_is_valid(&request))
             at = &(*at)->next;
         else
-            held_free(held_take(holds, at));
+            held_free(command, held_take(holds, at));
     }
     withdraw(command);
 }
@@ -363,6 +365,6 @@ void hold_end(struct command *command)
     struct holds *holds = &command->holds;
 
     while (holds->calls)
-        held_free(held_take(holds, &holds->calls));
+        held_free(command, held_take(holds, &holds->calls));
     withdraw(command);
 }
