@@ -43,8 +43,11 @@ class Asking:
         self.talk, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.talk.settimeout(WAIT)
         stage.cleanup.callback(self.talk.close)
-        words = [f"write={stage.ws}", f"held={stage.ws}/.git", f"deny={stage.out}/secret",
-                 f"own={stage.out}/own", *words]
+        if words is None:  # read-only
+            words = []
+        else:
+            words = [f"write={stage.ws}", f"held={stage.ws}/.git", f"deny={stage.out}/secret",
+                     f"own={stage.out}/own", *words]
         kwargs.setdefault("stdin", subprocess.DEVNULL)
         self.process = subprocess.Popen(
             [ASKER, str(theirs.fileno()), *map(str, words), "--", *map(str, argv)],

@@ -16,9 +16,8 @@ from asking import ASKER, Asking, below
 from events import wait_for_end
 from stage import WAIT, Stage
 
-WHOLE = [name for name in identity.here() if identity.is_whole(name)]
-
-pytestmark = pytest.mark.parametrize("name", WHOLE)
+NAMES = [name for name in identity.here() if identity.has_namespaces(name)]
+each = pytest.mark.parametrize("name", NAMES)
 
 
 @pytest.fixture(autouse=True)
@@ -101,6 +100,7 @@ def is_true(condition, out):
         return False
 
 
+@each
 @pytest.mark.parametrize("what", DONE)
 def test_a_yes_does_it(name, tools, what):
     script, asked, is_done = DONE[what]
@@ -119,6 +119,7 @@ def test_a_yes_does_it(name, tools, what):
     assert play(name, tools, scene) == (0, "", [])
 
 
+@each
 @pytest.mark.parametrize("what", DONE)
 def test_a_no_does_nothing(name, tools, what):
     script, _, is_done = DONE[what]
@@ -130,6 +131,7 @@ def test_a_no_does_nothing(name, tools, what):
     play(name, tools, scene)
 
 
+@each
 def test_what_a_yes_covers_is_said(name, tools):
     def scene(stage):
         _, asking = ask(stage, "echo a > f; echo a > n; mv g open/g; ln open/f l", lambda question: "no")
@@ -140,6 +142,7 @@ def test_what_a_yes_covers_is_said(name, tools):
         ("/l", "/open/f", "/", "/open/f")]
 
 
+@each
 def test_nobody_is_asked_about_these(name, tools):
     """What no yes opens, and what would fail anyway."""
     script = ("echo a > own/f; mkdir own/d; rm -f own/f; echo a > /proc/sys/kernel/hostname; "
@@ -154,3 +157,18 @@ def test_nobody_is_asked_about_these(name, tools):
         (stage.out / "closed").chmod(0o755)
         return [question.path for question in asking.all("asked")]
     assert play(name, tools, scene) == []
+
+
+NO_NAMESPACES = [name for name in identity.here() if not identity.has_namespaces(name)]
+
+
+@pytest.mark.parametrize("name", NO_NAMESPACES)
+def test_without_namespaces(name, tools):
+    """Landlock alone refuses, and knows no narrower entries: a read-only profile."""
+    def scene(stage):
+        asking = Asking(stage, "/bin/sh", "-c", "cd $0; echo new > f; echo new > n; echo new > open/n; exit 0",
+                        stage.out, words=None)
+        asking.serve(lambda question: "no" if "open" in question.path else "yes")
+        return (text(stage.out / "f"), text(stage.out / "n"), (stage.out / "open/n").exists(),
+                len(asking.all("asked")))
+    assert play(name, tools, scene) == ("new\n", "new\n", True, 2)

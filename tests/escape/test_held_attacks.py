@@ -18,11 +18,11 @@ from asking import ASKER, Asking
 from events import wait_for_end
 from stage import TRIES, WAIT, Stage
 
-WHOLE = [name for name in identity.here() if identity.is_whole(name)]
+NAMES = [name for name in identity.here() if identity.has_namespaces(name)]
 PYTHON = "/usr/bin/python3"
 FILES = ("f", "g", "open/f", "secret/f", "own/f", "sub/f")
 
-pytestmark = pytest.mark.parametrize("name", WHOLE)
+pytestmark = pytest.mark.parametrize("name", NAMES)
 
 
 @pytest.fixture(autouse=True)
@@ -218,7 +218,7 @@ for line in sys.stdin:
     elif word == "swap":
         os.dup2(other.fileno(), unix.fileno())
     elif word == "exec":
-        os.execv("/bin/true", ["true"])
+        os.execv("/bin/cat", ["cat"])
     print("did", word, flush=True)
 thread.join()
 """
@@ -410,6 +410,8 @@ def test_exec_in_another_thread_while_held(name, tools):
         holding.asking.process.stdin.flush()
         assert holding.asking.until("withdrawn", "exited").kind == "withdrawn"
         holding.asking.answer("yes", holding.question.id)
+        holding.asking.process.stdin.close()
+        holding.asking.process.stdin = None
         end(holding.asking, lambda question: "yes")
         return (stage.out / "n").exists()
     assert play(name, tools, scene) is False
@@ -460,13 +462,17 @@ def test_killed_again_and_again(name, tools):
 
 def test_stopped_and_continued_while_held(name, tools):
     def scene(stage):
-        script = f"(echo a > {stage.out}/n) & read word; kill -STOP $!; read word; kill -CONT $!; wait $!; echo $?"
-        asking = Asking(stage, "/bin/bash", "-c", script, stdin=subprocess.PIPE)
+        script = ("(echo a > $0) & read word; kill -STOP $!; echo stopped; read word; kill -CONT $!; "
+                  "wait $!; echo $?")
+        asking = Asking(stage, "/bin/bash", "-c", script, stage.out / "n", stdin=subprocess.PIPE)
         question = asking.until("asked")
-        asking.process.stdin.write("stop\ngo\n")
+        asking.process.stdin.write("stop\n")
+        asking.process.stdin.flush()
+        assert asking.process.stdout.readline() == "stopped\n"
+        asking.answer("yes", question.id)
+        asking.process.stdin.write("go\n")
         asking.process.stdin.close()
         asking.process.stdin = None
-        asking.answer("yes", question.id)
         return end(asking, lambda question: "no"), (stage.out / "n").read_text()
     assert play(name, tools, scene) == ("0\n", "a\n")
 
