@@ -55,6 +55,8 @@ static const struct call calls[] = {
     {SYS_futimesat, CALL_CHANGE, 0, 1, NO, NO, NO, NO, 0},
     {SYS_access, CALL_ACCESS, NO, 0, NO, NO, NO, 1, 0},
 #endif
+    {SYS_execve, CALL_EXEC, NO, 0, NO, NO, NO, NO, 0},
+    {SYS_execveat, CALL_EXEC, 0, 1, NO, NO, 4, NO, 0},
 #ifdef SYS_renameat
     {SYS_renameat, CALL_RENAME, 0, 1, 2, 3, NO, NO, 0},
 #endif

@@ -25,11 +25,6 @@ bool facts_send(struct command *command, const struct guard_fact *packet, size_t
     return false;
 }
 
-static size_t packet_len(size_t strings)
-{
-    return offsetof(struct guard_fact, strings) + strings;
-}
-
 void facts_name(struct guard_fact *packet)
 {
     char path[64];
@@ -45,8 +40,7 @@ void facts_name(struct guard_fact *packet)
     packet->program[len > 0 ? len : 0] = '\0';
 }
 
-/* All but the strings. */
-static void fact_begin(struct guard_fact *ret, enum guard_fact_kind kind)
+void fact_begin(struct guard_fact *ret, enum guard_fact_kind kind)
 {
     memset(ret, 0, offsetof(struct guard_fact, strings));
     ret->kind = kind;

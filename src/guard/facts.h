@@ -28,6 +28,14 @@ void facts_tell_withdrawn(struct command *command, uint64_t id);
 /* Tells what is done: done already, or as good as, since nothing seems to be in the way of it. Each
  * time, while the host reads; what it has no room for is counted. */
 void facts_tell_done(const struct request *request, const struct fact *fact);
+/* A packet of this kind, now, with nothing in it but its strings as they were. */
+void fact_begin(struct guard_fact *ret, enum guard_fact_kind kind);
+
+/* Length of a packet with so many bytes of strings. */
+static inline size_t packet_len(size_t strings)
+{
+    return offsetof(struct guard_fact, strings) + strings;
+}
 
 /* As it is; false when the host takes no more for now. */
 bool facts_send(struct command *command, const struct guard_fact *packet, size_t len);

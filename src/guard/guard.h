@@ -111,9 +111,20 @@ struct holds {
     uint32_t questions_len, calls_len;
 };
 
+struct exec; /* guard/exec.c */
+
+struct execs {
+    struct exec *first;
+    int poller; /* of what they wait for; -1: none is told or asked about */
+    uint32_t running, held;
+    uint32_t told, untold, told_of_untold;
+    bool has_begun; /* the launcher has executed the command */
+};
+
 struct command {
     int channel;
-    int listener; /* -1 until the launcher has sent it */
+    int listener;   /* -1 until the launcher has sent it, and after the last process */
+    bool has_ended; /* there is no process any more that could ask */
     struct map map;
     size_t map_size; /* of the mapping */
     int root;        /* of its file system; -1 until a call was seen */
@@ -136,6 +147,7 @@ struct command {
     bool traces_files, traces_network; /* what is done is told, too */
     struct grants grants;              /* what it may do beyond the map */
     struct holds holds;
+    struct execs execs;
     uint64_t last_id; /* of questions and execs */
     int ends; /* readable when a caller that waits for an answer has ended; -1: nobody asks */
     struct points *points;        /* guard/points.c; NULL: none */

@@ -110,6 +110,8 @@ enum guard_map_flag {
     GUARD_MAP_SOCKETS = 4,      /* connect and bind are done here: Unix sockets by what they are */
     GUARD_MAP_NESTED = 8,       /* the command may make namespaces: its root is not always ours */
     GUARD_MAP_NO_LANDLOCK = 16, /* the kernel would allow creation: never let one go on */
+    GUARD_MAP_EXEC = 64,        /* tell what is executed, and how it ends */
+    GUARD_MAP_JUDGE = 128,      /* and ask before it is */
     GUARD_MAP_OWN_MOUNTS = 32,  /* in a mount namespace, where each topmost root is a mount */
 };
 

@@ -91,6 +91,19 @@ _Static_assert(sizeof(struct k_statx) == 256, "statx(2)");
 /* linux/pidfd.h: O_EXCL, Linux 6.9 */
 #define K_PIDFD_THREAD 0200u
 
+/* linux/pidfd.h, Linux 6.15: how a process ended, once nobody can wait for it any more */
+#define K_PIDFD_INFO_EXIT 8u
+#define K_PIDFD_GET_INFO 0xc040ff0bu
+
+struct k_pidfd_info {
+    uint64_t mask;
+    uint64_t cgroup;
+    uint32_t ids[11];
+    int32_t exit_code; /* as from waitpid(2) */
+};
+
+_Static_assert(sizeof(struct k_pidfd_info) == 64, "PIDFD_INFO_SIZE_VER0");
+
 /* linux/un.h: the file that a Unix socket is bound to, as an O_PATH descriptor. For those who have
  * CAP_NET_ADMIN over the socket's network, as the owner of its user namespace has. */
 #define K_SIOCUNIXFILE 0x89e0u

@@ -10,6 +10,7 @@
 #include "guard/bind.h"
 #include "guard/caller.h"
 #include "guard/child.h"
+#include "guard/exec.h"
 #include "guard/facts.h"
 #include "guard/folder.h"
 #include "guard/grant.h"
@@ -65,6 +66,7 @@ struct command *command_new(int channel, int map, uint32_t flags)
             .listener = -1,
             .root = -1,
             .ends = -1,
+            .execs = {.poller = -1},
             .traces_files = flags & GUARD_HELLO_TRACES_FILES,
             .traces_network = flags & GUARD_HELLO_TRACES_NETWORK,
         };
@@ -87,6 +89,10 @@ struct command *command_new(int channel, int map, uint32_t flags)
     }
     if ((flags & GUARD_HELLO_ASKS) && command->map.header->flags & GUARD_MAP_FACTS)
         command->ends = epoll_create1(EPOLL_CLOEXEC);
+    if (!exec_begin(command)) {
+        command_free(command);
+        return NULL;
+    }
     return command;
 }
 
@@ -96,6 +102,7 @@ void command_free(struct command *command)
     hold_end(command);
     grants_done(&command->grants);
     points_end(command);
+    exec_end(command);
     bind_forget(command);
     folders_close(command);
     kept_close_all(command);
@@ -138,8 +145,13 @@ bool command_read_channel(struct command *command)
             return true;
         }
         if (order.kind == GUARD_ORDER_ANSWER && count == 0) {
-            if (!points_answer(command, order.id, order.verdict == GUARD_YES))
+            if (!exec_answer(command, order.id, (enum guard_verdict)order.verdict) &&
+                !points_answer(command, order.id, order.verdict == GUARD_YES))
                 hold_answer(command, order.id, order.verdict == GUARD_YES);
+            return true;
+        }
+        if (order.kind == GUARD_ORDER_EXIT && count == 0) {
+            exec_exit(command, order.id, (int)order.number);
             return true;
         }
         if (order.kind == GUARD_ORDER_WATCHPOINT && count == GUARD_WATCHPOINT_FDS)
@@ -250,6 +262,8 @@ struct answer request_handle(const struct request *request)
     case CALL_CONNECT:
     case CALL_BIND:
         return socket_call(request);
+    case CALL_EXEC:
+        return exec_call(request);
     case CALL_CHANGE:
         answer = mode_change(request);
         break;

@@ -14,6 +14,8 @@
 
 #include "base/pass.h"
 #include "base/sys.h"
+#include "guard/exec.h"
+#include "guard/outside.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +34,7 @@ static int poller = -1;
 static unsigned commands;
 static bool is_closed; /* the host is gone */
 
-enum source { CHANNEL, LISTENER, ENDS, POINTS, SOURCE_STEP = 4 };
+enum source { CHANNEL, LISTENER, ENDS, POINTS, EXECS, SOURCE_STEP = 8 };
 
 /* What an event is about: the command's pointer, and the source in its lowest bits. */
 static bool watch(int fd, struct command *command, enum source source)
@@ -47,6 +49,17 @@ static void leave(struct command *command)
 {
     command_free(command);
     commands--;
+}
+
+/* Nobody can ask any more; how the last processes have ended is told when they are reaped. */
+static void end(struct command *command)
+{
+    if (command->listener >= 0)
+        close(command->listener);
+    command->listener = -1;
+    command->has_ended = true;
+    if (exec_is_over(command))
+        leave(command);
 }
 
 /* Takes the next command. */
@@ -75,7 +88,8 @@ static void read_control(void)
         return;
     commands++;
     if (!watch(command->channel, command, CHANNEL) ||
-        (command_ends(command) >= 0 && !watch(command_ends(command), command, ENDS)))
+        (command_ends(command) >= 0 && !watch(command_ends(command), command, ENDS)) ||
+        (command->execs.poller >= 0 && !watch(command->execs.poller, command, EXECS)))
         leave(command);
 }
 
@@ -101,14 +115,19 @@ static void handle(const struct epoll_event *event)
         return;
     }
     command = (struct command *)((char *)event->data.ptr - bits % SOURCE_STEP);
-    if (bits % SOURCE_STEP == CHANNEL)
+    if (bits % SOURCE_STEP == CHANNEL) {
         read_channel(command);
-    else if (bits % SOURCE_STEP == ENDS)
+    } else if (bits % SOURCE_STEP == ENDS) {
         command_look(command);
-    else if (bits % SOURCE_STEP == POINTS)
+    } else if (bits % SOURCE_STEP == POINTS) {
         points_serve(command);
-    else if (!(event->events & EPOLLIN) || !command_serve(command))
-        leave(command);
+    } else if (bits % SOURCE_STEP == EXECS) {
+        exec_look(command);
+        if (command->has_ended && exec_is_over(command))
+            leave(command);
+    } else if (!(event->events & EPOLLIN) || !command_serve(command)) {
+        end(command);
+    }
 }
 
 /* One event at a time: what is done about one may free what the next is about. */
@@ -127,10 +146,12 @@ static int run(void)
     return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct rlimit limit;
 
+    if (!argc || !*argv[0]) /* in the place of a program that runs outside (outside.c) */
+        return outside_main();
     sys_close_range(GUARD_CONTROL_FD + 1, ~0u, 0);
     signal(SIGPIPE, SIG_IGN);
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {

@@ -641,6 +641,7 @@ struct answer perform(const struct request *request)
     case CALL_SOCKET:
     case CALL_CONNECT:
     case CALL_BIND:
+    case CALL_EXEC:
         break;
     }
     return answer_continue();

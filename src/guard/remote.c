@@ -55,21 +55,44 @@ int remote_text(pid_t thread, uint64_t address, char *ret, size_t size)
     return -ENAMETOOLONG;
 }
 
-long remote_status(pid_t thread, const char *key, int base)
+enum { STATUS_MAX = 1024 };
+
+static bool read_status(pid_t thread, char ret[STATUS_MAX])
 {
-    char path[64], text[1024];
-    const char *found;
+    char path[64];
     ssize_t len;
     AUTO_CLOSE int fd = -1;
 
     snprintf(path, sizeof path, "/proc/%d/status", (int)thread);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    len = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (len <= 0)
-        return -1;
-    text[len] = '\0';
-    found = strstr(text, key);
+    len = fd < 0 ? -1 : read(fd, ret, STATUS_MAX - 1);
+    ret[len > 0 ? len : 0] = '\0';
+    return len > 0;
+}
+
+static long find_number(const char *text, const char *key, int base)
+{
+    const char *found = strstr(text, key);
+
     return found ? strtol(found + strlen(key), NULL, base) : -1;
+}
+
+long remote_status(pid_t thread, const char *key, int base)
+{
+    char text[STATUS_MAX];
+
+    return read_status(thread, text) ? find_number(text, key, base) : -1;
+}
+
+bool remote_process(pid_t thread, pid_t *ret_process, pid_t *ret_parent)
+{
+    char text[STATUS_MAX];
+
+    if (!read_status(thread, text))
+        return false;
+    *ret_process = (pid_t)find_number(text, "\nTgid:", 10);
+    *ret_parent = (pid_t)find_number(text, "\nPPid:", 10);
+    return *ret_process > 0;
 }
 
 int remote_pidfd(pid_t thread)

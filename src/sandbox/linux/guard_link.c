@@ -366,7 +366,8 @@ static bool receive(struct guard_channel *channel)
         return false;
     }
     channel->count++;
-    channel->has_more |= packet.kind == GUARD_FACT_MORE || packet.kind == GUARD_FACT_LOST;
+    channel->has_more |= packet.kind == GUARD_FACT_MORE || packet.kind == GUARD_FACT_LOST ||
+                         packet.kind == GUARD_FACT_EXEC || packet.kind == GUARD_FACT_ASKED;
     list_append(&channel->queue, &told_new(&packet, (size_t)len, fds, count)->in_queue);
     return true;
 }
@@ -396,13 +397,13 @@ void guard_channel_take_stdio(struct guard_channel *channel, int ret_fds[STDIO])
     }
 }
 
-void guard_channel_finish(struct guard_channel *channel)
+void guard_channel_finish(struct guard_channel *channel, bool lingers)
 {
     struct pollfd end = {.fd = channel->fd, .events = 0}; /* POLLHUP comes unasked */
 
     while (!channel->has_ended && receive(channel))
         continue;
-    if (channel->has_ended || (!channel->has_more && channel->count < GUARD_FACTS_MAX))
+    if (channel->has_ended || lingers || (!channel->has_more && channel->count < GUARD_FACTS_MAX))
         return;
     poll(&end, 1, END_MS);
     while (!channel->has_ended && receive(channel))

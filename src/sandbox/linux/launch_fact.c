@@ -21,7 +21,8 @@ _Static_assert((int)LAUNCH_NO == (int)GUARD_NO && (int)LAUNCH_YES == (int)GUARD_
 static bool is_of_exec(const struct guard_fact *fact)
 {
     return fact->kind == GUARD_FACT_EXEC || fact->kind == GUARD_FACT_OUTSIDE ||
-           (fact->kind == GUARD_FACT_ASKED && fact->operation == GUARD_OP_EXECUTE);
+           ((fact->kind == GUARD_FACT_ASKED || fact->kind == GUARD_FACT_DENIED) &&
+            fact->operation == GUARD_OP_EXECUTE);
 }
 
 static void decode_fact(const struct launch *launch, const struct guard_fact *fact,

@@ -483,7 +483,17 @@ static bool asks_sockets(const struct access_map *map, uint32_t namespaces)
 
 bool plan_wants_guard(const struct access_map *map, uint32_t namespaces, unsigned wishes)
 {
-    return (wishes & PLAN_FACTS) || asks_sockets(map, namespaces) || guard_map_has_names(map);
+    return (wishes & (PLAN_FACTS | PLAN_EXEC | PLAN_JUDGE)) || asks_sockets(map, namespaces) ||
+           guard_map_has_names(map);
+}
+
+/* Programs may lie in what is denied. */
+static bool hides_programs(const struct access_map *map)
+{
+    for (size_t i = 0; i < map->len; i++)
+        if (map->entries[i].access == ACCESS_DENY && map->entries[i].kind != ACCESS_MISSING)
+            return true;
+    return access_map_check(map, "/") == ACCESS_DENY;
 }
 
 /* What the guard is asked about, and told of the sandbox. */
@@ -497,7 +507,14 @@ static void compile_guard(struct compiler *compiler, struct seccomp_spec *spec)
     spec->asks_names = guard_map_has_names(compiler->map);
     spec->asks_facts = compiler->wishes & PLAN_FACTS;
     spec->asks_sockets = asks_sockets(compiler->map, compiler->host->namespaces);
-    plan->asks_guard = spec->asks_names || spec->asks_facts || spec->asks_sockets;
+    spec->asks_exec = (compiler->wishes & (PLAN_EXEC | PLAN_JUDGE)) ||
+                      (spec->asks_facts && hides_programs(compiler->map));
+    plan->asks_guard =
+        spec->asks_names || spec->asks_facts || spec->asks_sockets || spec->asks_exec;
+    if (compiler->wishes & PLAN_EXEC)
+        plan->guard_flags |= GUARD_MAP_EXEC;
+    if (compiler->wishes & PLAN_JUDGE)
+        plan->guard_flags |= GUARD_MAP_JUDGE;
     if (spec->asks_facts)
         plan->guard_flags |= GUARD_MAP_FACTS;
     if (spec->asks_sockets)

@@ -54,6 +54,8 @@ struct plan {
 enum plan_wish {
     PLAN_NESTED_NAMESPACES = 1, /* the command may make namespaces of its own */
     PLAN_FACTS = 2,             /* what is refused is to be told */
+    PLAN_EXEC = 4,              /* and what is executed */
+    PLAN_JUDGE = 8,             /* somebody judges what is executed */
 };
 
 /* `wishes` are of enum plan_wish. ERR_UNSUPPORTED when the host's layers cannot express the map: the

@@ -88,7 +88,9 @@ static int sandbox_compile(struct sandbox *sandbox, struct err *err)
 {
     const unsigned wishes =
         (sandbox->options.allow_nested_namespaces ? PLAN_NESTED_NAMESPACES : 0u) |
-        (sandbox->options.watch & WATCH_FACTS ? PLAN_FACTS : 0u);
+        (sandbox->options.watch & WATCH_FACTS ? PLAN_FACTS : 0u) |
+        (sandbox->options.watch & WATCH_EXEC ? PLAN_EXEC : 0u) |
+        (sandbox->options.watch & WATCH_JUDGE ? PLAN_JUDGE : 0u);
     struct plan *plan;
     int status, map;
 
@@ -539,7 +541,7 @@ int launch_read(struct launch *launch, struct launch_report *ret, struct err *er
         launch->has_exited = true;
         launch->is_over = !launch->lingers;
         if (launch->channel)
-            guard_channel_finish(launch->channel);
+            guard_channel_finish(launch->channel, launch->lingers);
         report_exit(&message, ret);
     } else {
         launch->is_over = true;

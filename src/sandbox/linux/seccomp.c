@@ -176,6 +176,7 @@ enum seccomp_reason {
     WHEN_NAMES,           /* some may not come to be */
     WHEN_NAMES_OR_FACTS,  /* names are made */
     WHEN_FACTS,           /* what is there is changed */
+    WHEN_EXEC,            /* programs are told, judged, or hidden */
     WHEN_SOCKETS,         /* Unix sockets are the guard's business */
     WHEN_SOCKETS_OR_PATHS /* or can be made anywhere, which makes a name */
 };
@@ -223,6 +224,8 @@ static const struct seccomp_asked {
     {{268, 53}, CHECK_CHMOD_2_ASK, WHEN_FACTS},         /* fchmodat */
     {{280, 88}, CHECK_TIMES, WHEN_FACTS},               /* utimensat */
     {{452, 452}, CHECK_CHMOD_2_ASK, WHEN_FACTS},        /* fchmodat2 */
+    {{59, 221}, ASK, WHEN_EXEC},                        /* execve */
+    {{322, 281}, ASK, WHEN_EXEC},                       /* execveat */
     {{42, 203}, ASK, WHEN_SOCKETS},                     /* connect */
     {{49, 200}, ASK, WHEN_SOCKETS_OR_PATHS},            /* bind */
 };
@@ -533,6 +536,7 @@ static bool is_asked(const struct seccomp_asked *call, const struct seccomp_spec
         [WHEN_NAMES] = spec->asks_names,
         [WHEN_NAMES_OR_FACTS] = spec->asks_names || spec->asks_facts,
         [WHEN_FACTS] = spec->asks_facts,
+        [WHEN_EXEC] = spec->asks_exec,
         [WHEN_SOCKETS] = spec->asks_sockets,
         [WHEN_SOCKETS_OR_PATHS] =
             spec->asks_sockets || (spec->asks_names && spec->sockets == SECCOMP_SOCKETS_UNIX),

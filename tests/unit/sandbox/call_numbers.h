@@ -26,6 +26,8 @@ extern const struct call_number call_numbers_aarch64[];
     X(umask)                                                                                       \
     X(chdir)                                                                                       \
     X(fchdir)                                                                                      \
+    X(execve)                                                                                      \
+    X(execveat)                                                                                    \
     X(unlinkat)                                                                                    \
     X(acct)                                                                                        \
     X(add_key)                                                                                     \

@@ -73,12 +73,18 @@ static struct sandbox *sandbox_for(const struct ground *ground,
 
 struct sandbox *ground_sandbox(const struct ground *ground, enum sandbox_mode mode)
 {
-    return sandbox_for(ground, &(struct sandbox_options){.mode = mode});
+    return sandbox_for(ground, &(struct sandbox_options){.mode = mode, .watch = WATCH_FACTS});
 }
 
 struct sandbox *ground_sandbox_caching(const struct ground *ground)
 {
-    return sandbox_for(ground, &(struct sandbox_options){.mode = SANDBOX_AUTO, .cache_idle = true});
+    return sandbox_for(ground, &(struct sandbox_options){
+                                   .mode = SANDBOX_AUTO, .cache_idle = true, .watch = WATCH_FACTS});
+}
+
+struct sandbox *ground_sandbox_watching(const struct ground *ground, unsigned watch)
+{
+    return sandbox_for(ground, &(struct sandbox_options){.mode = SANDBOX_AUTO, .watch = watch});
 }
 
 struct launch_options launch_in(const char *cwd, char *const *argv)
@@ -119,8 +125,7 @@ static void wait_for(int fd, const char *what)
         fail_msg("waited %d s for %s", DEADLINE_MS / 1000, what);
 }
 
-/* false at the end of the stream */
-static bool command_read(struct command *command)
+bool command_read(struct command *command)
 {
     char chunk[4096];
     ssize_t len;
@@ -129,6 +134,7 @@ static bool command_read(struct command *command)
     len = read(command->out, chunk, sizeof chunk);
     assert_true(len >= 0);
     assert_true(buf_append(&command->text, chunk, (size_t)len));
+    command->is_silent = len == 0;
     return len > 0;
 }
 

@@ -24,6 +24,7 @@ void ground_map(const struct ground *ground, struct access_map *ret);
 /* A sandbox of that map; fails the test, or skips it when this host gives no namespaces. */
 struct sandbox *ground_sandbox(const struct ground *ground, enum sandbox_mode mode);
 struct sandbox *ground_sandbox_caching(const struct ground *ground);
+struct sandbox *ground_sandbox_watching(const struct ground *ground, unsigned watch);
 
 /* Skips the test (CORDON_MUST_WORK=1: fails it) for a reason. */
 void skip_because(const char *reason);
@@ -32,6 +33,7 @@ struct command {
     struct launch launch;
     int out; /* read end of its standard output and error */
     struct buf text;
+    bool is_silent; /* nothing follows */
 };
 
 /* How it ended, and all that it wrote. */
@@ -47,6 +49,9 @@ struct launch_options launch_in(const char *cwd, char *const *argv);
 
 /* Fails the test when the launch fails at once. */
 void command_start(struct command *ret, struct sandbox *sandbox, struct launch_options options);
+
+/* Waits for some of its output; false at the end. */
+bool command_read(struct command *command);
 
 /* Waits until this much text came in all, or fails; the text so far. */
 const char *command_expect(struct command *command, const char *part);

@@ -215,6 +215,8 @@ static bool is_asked(const struct seccomp_spec *spec, const struct call *call, c
         return spec->asks_facts;
     if (str_eq(name, "open") || str_eq(name, "openat"))
         return is_asked_open(spec, (uint32_t)args[str_eq(name, "open") ? 1 : 2]);
+    if (str_eq(name, "execve") || str_eq(name, "execveat"))
+        return spec->asks_exec;
     if (str_eq(name, "umask") || str_eq(name, "chdir") || str_eq(name, "fchdir"))
         return spec->asks_names;
     if (str_eq(name, "access"))

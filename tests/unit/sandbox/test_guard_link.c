@@ -333,7 +333,7 @@ static void test_the_end_of_a_command(void **state)
 
     for (int i = 0; i < GUARD_FACTS_MAX; i++)
         assert_non_null(next(channel));
-    guard_channel_finish(channel);
+    guard_channel_finish(channel, false);
     fact = guard_channel_next(channel);
     assert_non_null(fact);
     assert_int_equal(fact->kind, GUARD_FACT_MORE);
@@ -342,7 +342,7 @@ static void test_the_end_of_a_command(void **state)
     guard_channel_free(channel);
     channel = channel_to("d+");
     assert_non_null(next(channel));
-    guard_channel_finish(channel);
+    guard_channel_finish(channel, false);
     assert_null(guard_channel_next(channel));
     assert_false(guard_channel_is_broken(channel));
     guard_channel_free(channel);
