@@ -3,6 +3,7 @@
 #include "guard/child.h"
 
 #include "base/sys.h"
+#include "guard/wake.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -40,6 +41,7 @@ pid_t child_fork(const int *fds, size_t fds_len)
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || getppid() != guard)
         _exit(EIO);
     keep_only(fds, fds_len);
+    wake_in_child();
     return 0;
 }
 

@@ -1,8 +1,5 @@
 /* See listener.h. A call may be gone at each step: its thread was killed, or its number is valid no
- * more. That is no error; there is nobody left to answer.
- *
- * Waking the caller on our own processor makes two programs that take turns as fast as one, and slows
- * down those that work side by side. So it is switched on for a command while it asks often. */
+ * more. That is no error; there is nobody left to answer. */
 #include "guard/listener.h"
 
 #include "base/auto.h"
@@ -21,6 +18,7 @@
 #include "guard/perform.h"
 #include "guard/points.h"
 #include "guard/socket.h"
+#include "guard/wake.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,10 +32,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-/* Measured: make -j2 loses by the wake-up, tar and cp win. */
-#define WINDOW_NS 5000000u
-enum { BUSY_CALLS = 20 };
 
 uint64_t now_ns(void)
 {
@@ -173,21 +167,6 @@ static void open_root(struct command *command, pid_t thread)
         folders_open(command);
 }
 
-static void set_wake_up(struct command *command)
-{
-    uint64_t now;
-
-    if (++command->calls % BUSY_CALLS)
-        return;
-    now = now_ns();
-    if ((now - command->window_ns < WINDOW_NS) != command->is_sync) {
-        command->is_sync = !command->is_sync;
-        ioctl(command->listener, (int)K_SECCOMP_IOCTL_NOTIF_SET_FLAGS,
-              command->is_sync ? K_SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP : 0);
-    }
-    command->window_ns = now;
-}
-
 static void respond(const struct request *request, int error, int64_t value, uint32_t flags)
 {
     const struct k_seccomp_notif_resp response = {
@@ -222,15 +201,18 @@ static int add_fd(const struct request *request, int fd, bool is_cloexec, uint32
         .srcfd = (uint32_t)fd,
         .newfd_flags = is_cloexec ? O_CLOEXEC : 0,
     };
-    int number = ioctl(request->command->listener, (int)K_SECCOMP_IOCTL_NOTIF_ADDFD, &add);
+    int number = wake_to_take(request, &add);
 
     return number < 0 ? -errno : number;
 }
 
 int request_give(const struct request *request, int fd, bool is_cloexec)
 {
-    int number = add_fd(request, fd, is_cloexec, K_SECCOMP_ADDFD_FLAG_SEND);
+    const bool is_answer = !wake_keeps(request);
+    int number = add_fd(request, fd, is_cloexec, is_answer ? K_SECCOMP_ADDFD_FLAG_SEND : 0);
 
+    if (number >= 0 && !is_answer)
+        respond(request, 0, number, 0);
     return number < 0 ? -number : 0;
 }
 
@@ -289,7 +271,7 @@ bool command_serve(struct command *command)
 
     if (ioctl(command->listener, (int)K_SECCOMP_IOCTL_NOTIF_RECV, &notif) < 0)
         return errno == ENOENT || errno == EINTR;
-    set_wake_up(command);
+    wake_count(command);
     request.thread = (pid_t)notif.pid;
     request.call = call_find(notif.data.nr);
     if (command->root < 0)

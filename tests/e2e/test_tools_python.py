@@ -74,6 +74,22 @@ def test_threads_that_share_a_working_directory(place):
         """)) == "True\n"
 
 
+def test_processors_are_as_before(place):
+    """The guard may keep a caller on one processor, but only while it is held in its call."""
+    need(PYTHON)
+    assert passes(python(place, """
+        import os
+        before = os.sched_getaffinity(0)
+        for i in range(3000):
+            os.close(os.open(f"{i}", os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            assert os.sched_getaffinity(0) == before, i
+        os.sched_setaffinity(0, {min(before)})
+        for i in range(3000):
+            os.close(os.open(f"a{i}", os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            assert os.sched_getaffinity(0) == {min(before)}, i
+        """)) == ""
+
+
 def test_a_directory_that_was_moved_meanwhile(place):
     """By somebody outside, whom the guard does not see."""
     need(PYTHON)

@@ -1,0 +1,127 @@
+/* See wake.h. Waking the caller on our own processor makes two programs that take turns as fast as one, and
+ * slows down those that work side by side. So it is switched on for a command while it asks often.
+ *
+ * The switch does not hold for a descriptor, which the caller is woken to take: it wakes up on a processor
+ * that is idle, if there is one, and calls from there the next time, so that both hop to and fro. On a virtual
+ * machine each hop costs several times what the call does. So it is looked now and then whether they hop, and
+ * if so, both are kept on our processor: the caller from before until after it has its descriptor, and only
+ * then its answer, so that it sees nothing of that; we for a moment longer, because it will call again.
+ *
+ * Who may not be moved is not. Should the guard die in between, its commands are ended. */
+#include "guard/wake.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+/* Measured: make -j2 loses by the wake-up, tar and cp win. */
+#define WINDOW_NS 5000000u
+enum { BUSY_CALLS = 20 };
+
+/* At the beginning of so many calls, it is looked where some of them come from. */
+enum { ROUND_CALLS = 512, LOOK_CALLS = 4 };
+
+static struct {
+    cpu_set_t all; /* where we may run, when we are not kept anywhere */
+    int count;     /* of them; 0: not known yet */
+    int was_on;    /* at the call before */
+    int kept_on;   /* -1: nowhere */
+    uint64_t since_ns;
+} own = {.kept_on = -1};
+
+static void go_free(void)
+{
+    if (own.kept_on >= 0)
+        sched_setaffinity(0, sizeof own.all, &own.all);
+    own.kept_on = -1;
+}
+
+void wake_in_child(void)
+{
+    go_free();
+}
+
+/* Whether it hops. */
+static void look(struct command *command)
+{
+    const uint32_t number = command->calls % ROUND_CALLS;
+    const int here = sched_getcpu();
+
+    if (number == 0)
+        command->hops = 0;
+    else if (number <= LOOK_CALLS)
+        command->hops += here != own.was_on;
+    own.was_on = here;
+    command->is_kept = number > LOOK_CALLS && command->hops > LOOK_CALLS / 2;
+}
+
+void wake_count(struct command *command)
+{
+    uint64_t now;
+
+    if (own.kept_on >= 0 && now_ns() - own.since_ns > WINDOW_NS)
+        go_free();
+    look(command);
+    if (++command->calls % BUSY_CALLS)
+        return;
+    now = now_ns();
+    if ((now - command->window_ns < WINDOW_NS) != command->is_sync) {
+        command->is_sync = !command->is_sync;
+        ioctl(command->listener, (int)K_SECCOMP_IOCTL_NOTIF_SET_FLAGS,
+              command->is_sync ? K_SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP : 0);
+    }
+    command->window_ns = now;
+}
+
+/* We stay where we are. Where that is, or -1: there is nowhere else to go. */
+static int stay(void)
+{
+    int here = sched_getcpu();
+    cpu_set_t one;
+
+    if (!own.count)
+        own.count = sched_getaffinity(0, sizeof own.all, &own.all) ? 1 : CPU_COUNT(&own.all);
+    if (own.count == 1 || here < 0 || here >= CPU_SETSIZE)
+        return -1;
+    if (own.kept_on == here)
+        return here;
+    CPU_ZERO(&one);
+    CPU_SET(here, &one);
+    if (sched_setaffinity(0, sizeof one, &one))
+        return -1;
+    own.kept_on = here;
+    own.since_ns = now_ns();
+    return here;
+}
+
+bool wake_keeps(const struct request *request)
+{
+    return request->command->is_sync && request->command->is_kept && stay() >= 0;
+}
+
+int wake_to_take(const struct request *request, const struct k_seccomp_notif_addfd *add)
+{
+    bool is_kept = !(add->flags & K_SECCOMP_ADDFD_FLAG_SEND) && wake_keeps(request);
+    cpu_set_t theirs, one, now;
+    int number, error;
+
+    CPU_ZERO(&one);
+    if (is_kept)
+        CPU_SET(own.kept_on, &one);
+    is_kept = is_kept && sched_getaffinity(request->thread, sizeof theirs, &theirs) == 0 &&
+              CPU_ISSET(own.kept_on, &theirs) && CPU_COUNT(&theirs) > 1 &&
+              sched_setaffinity(request->thread, sizeof one, &one) == 0;
+    number = ioctl(request->command->listener, (int)K_SECCOMP_IOCTL_NOTIF_ADDFD, add);
+    if (!is_kept)
+        return number;
+    error = errno;
+    /* Whoever restricts nothing is given all that there will be; and whoever was moved meanwhile by
+     * somebody else stays there. */
+    if (CPU_EQUAL(&theirs, &own.all))
+        memset(&theirs, 0xff, sizeof theirs);
+    if (sched_getaffinity(request->thread, sizeof now, &now) == 0 && CPU_EQUAL(&now, &one))
+        sched_setaffinity(request->thread, sizeof theirs, &theirs);
+    errno = error;
+    return number;
+}
