@@ -5,7 +5,7 @@
  *                  \-- FACT_WITHDRAWN, or the end of the command --------^
  *
  * What is never to be opened in passing is refused without a question: what belongs to Cordon, and
- * what an entry was written to deny. */
+ * what an entry was written to deny, unless it says that it may be asked about. */
 #include "approval/held.h"
 
 #include "approval/approvals.h"
@@ -66,6 +66,7 @@ static const char *verb(enum fact_operation operation)
     static const char *const verbs[] = {
         [FACT_WRITE] = "write",        [FACT_CREATE] = "make",    [FACT_EXECUTE] = "execute",
         [FACT_CONNECT] = "connect to", [FACT_BIND] = "listen on", [FACT_SIGNAL] = "signal",
+        [FACT_READ] = "read",
     };
 
     return verbs[operation];
@@ -109,6 +110,7 @@ static char *covers_of(const struct launch_fact *fact, const struct strv *places
         [FACT_WRITE] = "writing",     [FACT_CREATE] = "writing",
         [FACT_EXECUTE] = "executing", [FACT_CONNECT] = "connecting to",
         [FACT_BIND] = "listening on", [FACT_SIGNAL] = "signals to",
+        [FACT_READ] = "reading",
     };
     AUTO(buf_done) struct buf text;
 
@@ -157,7 +159,8 @@ static bool is_own(const struct held *held, const char *path)
 static bool is_out_of_bounds(const struct held *held, const struct launch_fact *fact)
 {
     return held->open >= HELD_OPEN_MAX || is_own(held, fact->path) ||
-           is_own(held, fact->other_path) || (fact->entry && fact->entry->access == ACCESS_DENY);
+           is_own(held, fact->other_path) ||
+           (fact->entry && fact->entry->access == ACCESS_DENY && !fact->entry->asks);
 }
 
 /* --- its way --- */

@@ -44,13 +44,18 @@ static bool may_go(const struct request *request, const struct object *object)
                                                  strcmp(map_path(map, entry), object->path) != 0);
 }
 
-/* Only those that mean nothing but to who reads them. */
-static bool is_user_attribute(const struct request *request)
-{
-    char name[sizeof "user." - 1];
+enum { XATTR_NAME = 256, XATTR_SIZE = 65536 }; /* linux/limits.h */
 
-    return remote_bytes(request->thread, request_argument(request, 1), name, sizeof name) == 0 &&
-           memcmp(name, "user.", sizeof name) == 0;
+/* Those that mean nothing but to who reads them, and the lists that go with a mode, whose numbers of
+ * users mean something else in another namespace. */
+static bool read_attribute(const struct request *request, char ret[XATTR_NAME])
+{
+    if (remote_text(request->thread, request_argument(request, 1), ret, XATTR_NAME) <= 0)
+        return false;
+    return strncmp(ret, "user.", 5) == 0 ||
+           (!(request->command->map.header->flags & GUARD_MAP_NESTED) &&
+            (strcmp(ret, "system.posix_acl_access") == 0 ||
+             strcmp(ret, "system.posix_acl_default") == 0));
 }
 
 /* Numbers of users mean something else in another namespace. */
@@ -71,6 +76,8 @@ static bool is_plain_mode(const struct request *request, int argument)
 
 static bool can_change(const struct request *request, const struct object *object)
 {
+    char name[XATTR_NAME];
+
     if (object->is_name)
         return may_go(request, object);
     if (!is_file_or_directory(object))
@@ -92,7 +99,7 @@ static bool can_change(const struct request *request, const struct object *objec
     case SYS_lsetxattr:
     case SYS_removexattr:
     case SYS_lremovexattr:
-        return is_user_attribute(request);
+        return read_attribute(request, name);
     case SYS_truncate:
         return S_ISREG(object->st.st_mode);
     default:
@@ -251,8 +258,6 @@ static struct answer do_times(const struct request *request, const char *link)
     return answer_of(utimensat(AT_FDCWD, link, times, 0));
 }
 
-enum { XATTR_NAME = 256, XATTR_SIZE = 65536 }; /* linux/limits.h */
-
 static struct answer do_attribute(const struct request *request, const char *link)
 {
     const int nr = request->call->nr;
@@ -260,8 +265,7 @@ static struct answer do_attribute(const struct request *request, const char *lin
     char name[XATTR_NAME];
     AUTO_FREE char *value = NULL;
 
-    if (remote_text(request->thread, request_argument(request, 1), name, sizeof name) <= 0 ||
-        strncmp(name, "user.", 5) != 0)
+    if (!read_attribute(request, name))
         return answer_continue();
     if (nr == SYS_removexattr || nr == SYS_lremovexattr)
         return answer_of(removexattr(link, name));

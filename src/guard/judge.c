@@ -18,6 +18,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -105,39 +106,6 @@ static bool is_free(const struct request *request, const struct place *place)
 
     return place->is_guarded && folder_is_mount_of_root(request->command, place->identity.mount) &&
            !place_is_mount_point(place, &is_closed);
-}
-
-/* Finds what the call's path of these arguments names; false when nothing can be said of it, or when
- * it lies where all may be done. */
-static bool look(const struct request *request, int dir, int argument, bool follows,
-                 struct object *ret)
-{
-    const struct map *map = &request->command->map;
-    const enum call_kind kind = request->call->kind;
-    place_text text;
-    bool seems_writable;
-
-    if (argument < 0 ||
-        remote_text(request->thread, request_argument(request, argument), text, sizeof text) <= 0)
-        return false;
-    seems_writable = whole_text(request, request_dir(request, dir), text, ret->path);
-    if (seems_writable && map_is_ours(ret->path))
-        return false;
-    seems_writable = seems_writable && !ret->is_refused && is_writable(map, ret->path) &&
-                     !request->command->traces_files &&
-                     (kind == CALL_CHANGE || kind == CALL_OPEN || kind == CALL_ACCESS);
-    if (!place_find(request, request_dir(request, dir), text, &ret->place))
-        return false;
-    if (seems_writable && !follows && is_free(request, &ret->place))
-        return false;
-    if (!follows)
-        ret->exists = fstatat(ret->place.dir, ret->place.name, &ret->st, AT_SYMLINK_NOFOLLOW) == 0;
-    else if (!follow(request, ret))
-        return false;
-    if (seems_writable && follows && is_free(request, &ret->place))
-        return false;
-    place_path(&ret->place, ret->path);
-    return *ret->path && !map_is_ours(ret->path);
 }
 
 static unsigned flags_of(const struct request *request)
@@ -345,6 +313,124 @@ static bool is_empty(const struct object *object)
     return items <= 2; /* "." and ".." */
 }
 
+/* --- what is named by something else than its path ---
+ *
+ * Only looked for where calls may be held: a program that carries on has to find all of it done. */
+
+static bool asks(const struct request *request)
+{
+    return request->command->ends >= 0;
+}
+
+/* Where the caller's descriptor, or working directory, leads to. */
+static bool read_descriptor(const struct request *request, int fd, place_text ret)
+{
+    char link[64];
+    ssize_t len;
+
+    if (fd == AT_FDCWD)
+        snprintf(link, sizeof link, "/proc/%d/cwd", (int)request->thread);
+    else
+        snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)request->thread, fd);
+    len = readlink(link, ret, sizeof(place_text) - 1);
+    ret[len > 0 ? len : 0] = '\0';
+    return ret[0] == '/';
+}
+
+/* The N of "/proc/self/fd/N", as the C library names a file that it has opened to change it; -1. */
+static int descriptor_of(const char *text)
+{
+    static const char start[] = "/proc/self/fd/";
+    int number = 0;
+
+    if (strncmp(text, start, sizeof start - 1) != 0)
+        return -1;
+    text += sizeof start - 1;
+    for (const char *digit = text; *digit; digit++) {
+        if (*digit < '0' || *digit > '9' || number > INT_MAX / 16)
+            return -1;
+        number = 10 * number + (*digit - '0');
+    }
+    return *text ? number : -1;
+}
+
+/* Cuts "/." off its end; false when nothing else is left. */
+static bool cut_dots(char *text)
+{
+    for (size_t len = strlen(text); len && text[len - 1] == '.'; len = strlen(text)) {
+        if (len == 1)
+            return false;
+        if (text[len - 2] != '/')
+            return true;
+        for (len--; len > 1 && text[len - 1] == '/'; len--)
+            continue;
+        text[len] = '\0';
+    }
+    return true;
+}
+
+/* The path of the call. `*ret_fd`: the descriptor whose file it has to name; -1: whatever is there. */
+static bool read_path(const struct request *request, int dir, int argument, place_text ret,
+                      int *ret_fd)
+{
+    *ret_fd = -1;
+    if (remote_text(request->thread, request_argument(request, argument), ret,
+                    sizeof(place_text)) <= 0)
+        return false;
+    if (!asks(request) || request->call->kind != CALL_CHANGE || removes(request->call))
+        return true;
+    *ret_fd = descriptor_of(ret);
+    if (*ret_fd >= 0)
+        return read_descriptor(request, *ret_fd, ret);
+    return cut_dots(ret) || read_descriptor(request, request_dir(request, dir), ret);
+}
+
+static bool is_that_file(const struct request *request, int fd, const struct object *object)
+{
+    char link[64];
+    struct stat st;
+
+    snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)request->thread, fd);
+    return stat(link, &st) == 0 && object->exists && !S_ISLNK(object->st.st_mode) &&
+           st.st_dev == object->st.st_dev && st.st_ino == object->st.st_ino;
+}
+
+/* Finds what the call's path of these arguments names; false when nothing can be said of it, or when
+ * it lies where all may be done. */
+static bool look(const struct request *request, int dir, int argument, bool follows,
+                 struct object *ret)
+{
+    const struct map *map = &request->command->map;
+    const enum call_kind kind = request->call->kind;
+    place_text text;
+    bool seems_writable;
+    int fd;
+
+    if (argument < 0 || !read_path(request, dir, argument, text, &fd))
+        return false;
+    follows = follows && fd < 0;
+    seems_writable = whole_text(request, request_dir(request, dir), text, ret->path);
+    if (seems_writable && map_is_ours(ret->path))
+        return false;
+    seems_writable = seems_writable && !ret->is_refused && is_writable(map, ret->path) &&
+                     !request->command->traces_files &&
+                     (kind == CALL_CHANGE || kind == CALL_OPEN || kind == CALL_ACCESS);
+    if (!place_find(request, request_dir(request, dir), text, &ret->place))
+        return false;
+    if (seems_writable && !follows && is_free(request, &ret->place))
+        return false;
+    if (!follows)
+        ret->exists = fstatat(ret->place.dir, ret->place.name, &ret->st, AT_SYMLINK_NOFOLLOW) == 0;
+    else if (!follow(request, ret))
+        return false;
+    if (seems_writable && follows && is_free(request, &ret->place))
+        return false;
+    if (fd >= 0 && !is_that_file(request, fd, ret))
+        return false;
+    place_path(&ret->place, ret->path);
+    return *ret->path && !map_is_ours(ret->path);
+}
+
 static bool removes_directory(const struct request *request)
 {
 #ifdef SYS_rmdir
@@ -355,6 +441,37 @@ static bool removes_directory(const struct request *request)
 }
 
 /* --- the calls --- */
+
+/* It fails in any case. Of a mount that is read-only the kernel says that before it looks; who carries on
+ * with what was granted is told what it would be told without a sandbox. */
+static struct answer fail(const struct request *request, struct object *object,
+                          struct answer answer, int error)
+{
+    return asks(request) && error && answer.kind == ANSWER_CONTINUE && is_denied(request, object)
+               ? answer_error(error)
+               : answer;
+}
+
+/* Nothing is at the end of a path that leads there. */
+static int missing_error(const struct object *object)
+{
+    struct stat st;
+
+    return fstatat(object->place.dir, object->place.name, &st, AT_SYMLINK_NOFOLLOW) &&
+                   errno == ENOENT
+               ? ENOENT
+               : 0;
+}
+
+/* Of what is there; 0: it can be removed. */
+static int removal_error(const struct request *request, const struct object *object)
+{
+    bool is_dir = S_ISDIR(object->st.st_mode);
+
+    if (removes_directory(request) != is_dir)
+        return is_dir ? EISDIR : ENOTDIR;
+    return is_dir && !is_empty(object) ? ENOTEMPTY : 0;
+}
 
 static struct answer judge_open(const struct request *request, struct answer answer)
 {
@@ -389,14 +506,15 @@ static struct answer judge_change(const struct request *request, struct answer a
 
     if (call->nr == SYS_truncate && (int64_t)request_argument(request, 1) < 0)
         return answer; /* EINVAL */
-    if (!look(request, call->dir, call->path, follows_end(request), &object) || !object.exists ||
-        !matters(request, &object, &answer))
+    if (!look(request, call->dir, call->path, follows_end(request), &object))
         return answer;
-    if (is_removal && removes_directory(request) != S_ISDIR(object.st.st_mode))
-        return answer; /* ENOTDIR, EISDIR */
-    if (is_removal && S_ISDIR(object.st.st_mode) && !is_empty(&object))
+    if (!object.exists)
+        return is_removal ? fail(request, &object, answer, missing_error(&object)) : answer;
+    if (!matters(request, &object, &answer) || !is_permitted(request, &object))
         return answer;
-    return is_permitted(request, &object) ? settle_one(request, &object, answer) : answer;
+    if (is_removal && removal_error(request, &object))
+        return fail(request, &object, answer, removal_error(request, &object));
+    return settle_one(request, &object, answer);
 }
 
 #define NEW_NAME(answer)                                                                           \
@@ -462,6 +580,22 @@ static bool is_possible(const struct request *request, const struct object *from
            (!is_dir || is_empty(to)) && from->st.st_ino != to->st.st_ino;
 }
 
+/* What the kernel says where is_possible() is false; 0: that is for it to say. */
+static int rename_error(const struct request *request, const struct object *from,
+                        const struct object *to)
+{
+    bool is_dir = S_ISDIR(from->st.st_mode);
+
+    if (!to->exists || flags_of(request) & ~K_RENAME_NOREPLACE || !is_same_device(from, to) ||
+        map_is_within(to->path, from->path) || map_is_within(from->path, to->path))
+        return 0;
+    if (flags_of(request) & K_RENAME_NOREPLACE)
+        return EEXIST;
+    if (is_dir != S_ISDIR(to->st.st_mode))
+        return is_dir ? ENOTDIR : EISDIR;
+    return is_dir && !is_empty(to) ? ENOTEMPTY : 0;
+}
+
 static struct answer judge_rename(const struct request *request, struct answer answer)
 {
     const struct call *call = request->call;
@@ -469,8 +603,15 @@ static struct answer judge_rename(const struct request *request, struct answer a
     AUTO_OBJECT struct object to = NEW_NAME(answer);
 
     if (!look(request, call->dir, call->path, false, &from) ||
-        !look(request, call->new_dir, call->new_path, false, &to) ||
-        !is_possible(request, &from, &to) || !is_permitted(request, &from) ||
+        !look(request, call->new_dir, call->new_path, false, &to))
+        return answer;
+    if (!from.exists)
+        return fail(request, &from, answer, missing_error(&from));
+    if (is_permitted(request, &from) && is_permitted(request, &to) &&
+        rename_error(request, &from, &to))
+        return fail(request, is_denied(request, &from) ? &from : &to, answer,
+                    rename_error(request, &from, &to));
+    if (!is_possible(request, &from, &to) || !is_permitted(request, &from) ||
         !is_permitted(request, &to))
         return answer;
     is_denied(request, &from);

@@ -173,8 +173,10 @@ static struct answer give(const struct request *request, int fd, int flags)
 {
     int status;
 
-    /* what is to be told of it comes before its answer */
-    if (request->attempt != ATTEMPT_FIRST || request->command->traces_files) {
+    /* What is to be told of it comes before its answer. And what can be written to is closed here before:
+     * until then nobody could execute it (ETXTBSY). */
+    if (request->attempt != ATTEMPT_FIRST || request->command->traces_files ||
+        (flags & O_ACCMODE) != O_RDONLY) {
         status = request_lend(request, fd, flags & O_CLOEXEC);
         return status < 0 ? answer_error(-status) : answer_value(status);
     }

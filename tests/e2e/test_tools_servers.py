@@ -2,12 +2,11 @@
 with the network restricted, as outside."""
 import os
 import pwd
-import shutil
 
 import pytest
 
-from harness import BUILD, CORDON, LAUNCHER
-from tools import Sides, need, where
+from harness import CORDON
+from tools import NOBODY, Sides, give_to_nobody, need, where
 
 try:
     ACCOUNT = pwd.getpwuid(os.getuid()).pw_name
@@ -61,19 +60,6 @@ def test_ssh_agent(place, agent):
               "echo \"a $(cat key.pub)\" > allowed; ssh-keygen -Y verify -f allowed -I a -n file -s note.sig < note; "
               "ssh-add -q -D; ssh-add -l; ssh-agent -k >/dev/null; ls")
     Sides(place, untold=["tmp/*"], unlike=["ws/*"], loose=[(KEYS, "KEY"), (r"/ssh-\S+", "AGENT")]).is_alike(script)
-
-
-NOBODY = "65534"
-
-
-def give_to_nobody(place):
-    """Makes the place that of an ordinary user with an account; returns a Cordon that the user can run."""
-    for program in (CORDON, LAUNCHER, *BUILD.glob("src/guard/cordon-guard")):
-        shutil.copy(program, place.base)
-    for folder, _, files in os.walk(place.base):
-        for name in (folder, *(os.path.join(folder, one) for one in files)):
-            os.chown(name, int(NOBODY), int(NOBODY))
-    return place.base / CORDON.name
 
 
 POSTGRES = """

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import CORDON, WAIT
+from harness import BUILD, CORDON, LAUNCHER, WAIT
 
 PYTHON = "/usr/bin/python3"
 
@@ -103,7 +103,8 @@ class Sides:
                 shutil.rmtree(folder)
                 shutil.copytree(kept / folder.name, folder, symlinks=True)
                 owner = self.place.base.stat()
-                os.chown(folder, owner.st_uid, owner.st_gid)
+                for path in (folder, *folder.rglob("*")):
+                    os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
             ran = run(script)
             seen.append((ran.returncode, self.tell(ran.stdout), self.tell(ran.stderr), self.tree()))
         shutil.rmtree(kept)
@@ -115,3 +116,16 @@ class Sides:
                   if bare[3].get(name) != inside[3].get(name)}
         assert not differ, differ
         return inside[1]
+
+
+NOBODY = "65534"
+
+
+def give_to_nobody(place):
+    """Makes the place that of an ordinary user with an account; returns a Cordon that the user can run."""
+    for program in (CORDON, LAUNCHER, *BUILD.glob("src/guard/cordon-guard")):
+        shutil.copy(program, place.base)
+    for folder, _, files in os.walk(place.base):
+        for name in (folder, *(os.path.join(folder, one) for one in files)):
+            os.chown(name, int(NOBODY), int(NOBODY))
+    return place.base / CORDON.name

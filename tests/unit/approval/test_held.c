@@ -415,6 +415,23 @@ static void what_no_yes_opens_is_not_asked_about(void **state)
         assert_answered(i, 7 + i, LAUNCH_NO);
 }
 
+static void a_denied_place_may_want_to_be_asked_about(void **state)
+{
+    struct access_entry asks = {.access = ACCESS_DENY, .asks = true};
+    struct launch_fact fact = write_of(7, "/s/x");
+
+    fact.operation = FACT_READ;
+    fact.covers = "/s";
+    fact.entry = &asks;
+    start(0);
+    tell(&fact);
+    assert_string_equal(desk.covers, "reading /s until the command ends");
+    assert_string_equal(desk.reason, "git (pid 12) wants to read /s/x, which the profile "
+                                     "workspace-write does not allow");
+    answer(APPROVAL_APPROVED);
+    assert_answered(0, 7, LAUNCH_YES);
+}
+
 static void there_is_a_ceiling(void **state)
 {
     struct launch_fact facts[HELD_OPEN_MAX + 1];
@@ -478,6 +495,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_end_of_the_command_takes_all_back, setup, teardown),
         cmocka_unit_test_setup_teardown(a_job_without_an_asker_gets_a_no, setup, teardown),
         cmocka_unit_test_setup_teardown(what_no_yes_opens_is_not_asked_about, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_denied_place_may_want_to_be_asked_about, setup, teardown),
         cmocka_unit_test_setup_teardown(there_is_a_ceiling, setup, teardown),
         cmocka_unit_test_setup_teardown(who_may_be_asked, setup, teardown),
     };
