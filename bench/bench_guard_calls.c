@@ -102,17 +102,18 @@ static const struct kind {
     const char *word; /* of bench/static_calls.c */
     const char *name;
     unsigned rounds;
-    double target; /* us, on one processor; 0: none */
+    double target;     /* us, on one processor; 0: none */
+    const char *floor; /* of bench/static_calls.c: with the least that any guard does; NULL */
 } kinds[] = {
-    {"open", "open for writing, close", 10000, 4},
-    {"folder", "mkdir", 2000, 0},
-    {"file", "open of a new file, close", 5000, 0},
+    {"open", "open for writing, close", 10000, 4, "asked-open"},
+    {"folder", "mkdir", 2000, 0, NULL},
+    {"file", "open of a new file, close", 5000, 0, "asked-file"},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static void time_calls(const struct bench *bench, enum way way, const struct kind *kind,
-                       struct sample *sample)
+                       const char *word, struct sample *sample)
 {
     static struct call_times times;
     AUTO_FREE char *folder = make_place(bench);
@@ -121,8 +122,8 @@ static void time_calls(const struct bench *bench, enum way way, const struct kin
     int out[2];
     pid_t pid;
 
-    way_argv(bench, way,
-             (const char *const[]){bench->static_calls, kind->word, count, folder, NULL}, argv);
+    way_argv(bench, way, (const char *const[]){bench->static_calls, word, count, folder, NULL},
+             argv);
     make_pipe(out);
     pid = run_spawn(bench, argv, bench->null, out[1]);
     close(out[1]);
@@ -136,11 +137,15 @@ static void time_calls(const struct bench *bench, enum way way, const struct kin
 static void calls_of_kind(struct bench *bench, const struct kind *kind, bool is_one)
 {
     struct sample samples[WAYS] = {0};
+    AUTO(sample_done) struct sample floor = {0};
 
-    for (unsigned turn = 0; turn < TURNS; turn++)
+    for (unsigned turn = 0; turn < TURNS; turn++) {
         for (int way = 0; way < WAYS; way++)
             if (way_is_there(bench, (enum way)way))
-                time_calls(bench, (enum way)way, kind, &samples[way]);
+                time_calls(bench, (enum way)way, kind, kind->word, &samples[way]);
+        if (kind->floor)
+            time_calls(bench, OUTSIDE, kind, kind->floor, &floor);
+    }
     for (int way = 0; way < WAYS; way++) {
         struct figure figure = {.unit = "us"};
 
@@ -157,6 +162,12 @@ static void calls_of_kind(struct bench *bench, const struct kind *kind, bool is_
         report_add_sample(&bench->report, &figure, &samples[way]);
         sample_done(&samples[way]);
     }
+    if (kind->floor)
+        report_add_sample(
+            &bench->report,
+            &(struct figure){.name = "  outside, another process asked and doing the least",
+                             .unit = "us"},
+            &floor);
 }
 
 void guard_calls_measure(struct bench *bench)
