@@ -226,6 +226,18 @@ static void pass_signal(int signals, int host)
         raise(SIGSTOP); /* whoever waits for us is to see it */
 }
 
+/* A guard that closes its end with a signal of ours unread resets the socket, which is told before its
+ * last word. */
+static bool read_status(int host, int *ret)
+{
+    ssize_t len;
+
+    do
+        len = recv(host, ret, sizeof *ret, 0);
+    while (len < 0 && (errno == EINTR || errno == ECONNRESET));
+    return len == (ssize_t)sizeof *ret;
+}
+
 enum { LOST = 137 }; /* as if it had been killed */
 
 /* Ends as the status says. */
@@ -264,8 +276,6 @@ int outside_main(void)
         if (fds[1].revents)
             pass_signal(fds[1].fd, host);
         if (fds[0].revents)
-            return recv(host, &status, sizeof status, 0) == (ssize_t)sizeof status
-                       ? end_like(status)
-                       : LOST;
+            return read_status(host, &status) ? end_like(status) : LOST;
     }
 }
