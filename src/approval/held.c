@@ -9,6 +9,7 @@
 #include "approval/held.h"
 
 #include "approval/approvals.h"
+#include "approval/requirement.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
@@ -42,6 +43,11 @@ struct held_item {
     struct approval_wait *wait; /* while it is asked */
     struct approval_answer answer;
     bool is_answered;
+    bool is_exec; /* a program that is judged: */
+    char *path, *program;
+    pid_t pid;
+    int call;
+    bool goes_outside; /* it does after a yes */
     uint64_t since_ns;
     uint64_t held_ns; /* once it is answered */
 };
@@ -158,7 +164,7 @@ static bool is_own(const struct held *held, const char *path)
 
 static bool is_out_of_bounds(const struct held *held, const struct launch_fact *fact)
 {
-    return held->open >= HELD_OPEN_MAX || is_own(held, fact->path) ||
+    return !held->options.approvals || held->open >= HELD_OPEN_MAX || is_own(held, fact->path) ||
            is_own(held, fact->other_path) ||
            (fact->entry && fact->entry->access == ACCESS_DENY && !fact->entry->asks);
 }
@@ -190,6 +196,8 @@ static void item_free(struct held_item *item)
     list_remove(&item->link);
     approval_request_done(&item->question);
     approval_answer_done(&item->answer);
+    free(item->path);
+    free(item->program);
     free(item);
 }
 
@@ -205,19 +213,44 @@ static void item_finish(struct held_item *item, bool is_done)
     item_free(item);
 }
 
+static void refuse_exec(const struct held_item *item, const struct approval_answer *answer)
+{
+    AUTO_FREE char *why = alloc_strf("an answer (by %s)", answer->by);
+    const struct launch_fact fact = {
+        .id = item->id,
+        .operation = FACT_EXECUTE,
+        .path = item->path,
+        .program = item->program,
+        .pid = item->pid,
+        .call = item->call,
+        .time_ns = item->since_ns,
+    };
+
+    job_refuse_exec(item->held->asker.job, &fact, why);
+}
+
 /* Tells the guard; after a yes it says when it is done. */
 static void item_answer(struct held_item *item, const struct approval_answer *answer)
 {
     struct job *job = item->held->asker.job;
     bool is_yes = approval_decision_is_yes(answer->decision);
+    bool is_outside =
+        item->is_exec && (item->goes_outside || answer->decision == APPROVAL_UNCONFINED);
     struct err ignored; /* it has ended by itself */
 
     item->is_answered = true;
     item->answer = (struct approval_answer){
         .decision = answer->decision, .by = answer->by, .reason = alloc_str(answer->reason)};
-    job_answer(job, item->id, is_yes ? LAUNCH_YES : LAUNCH_NO);
+    if (item->is_exec && !is_yes)
+        refuse_exec(item, answer);
+    else
+        job_answer(job, item->id, !is_yes ? LAUNCH_NO : is_outside ? LAUNCH_OUTSIDE : LAUNCH_YES);
     emit(item, &(struct held_event){
                    .step = HELD_ANSWERED, .question = &item->question, .answer = &item->answer});
+    if (is_yes && item->is_exec) { /* nothing more is heard of it as a question */
+        item_finish(item, true);
+        return;
+    }
     if (is_yes)
         return;
     if (answer->decision == APPROVAL_ABORT && job_terminate(job, GRACE_NS, &ignored))
@@ -251,25 +284,111 @@ static void item_ask(struct held_item *item)
     job_set_held(held->asker.job, true);
 }
 
-static void on_asked(struct held *held, const struct launch_fact *fact)
+static struct held_item *item_new(struct held *held, const struct launch_fact *fact)
+{
+    struct held_item *item = alloc_zero(1, sizeof *item);
+
+    item->held = held;
+    item->id = fact->id;
+    item->since_ns = clock_now_ns();
+    list_append(&held->items, &item->link);
+    return item;
+}
+
+/* Unless an answer for the session is there. */
+static void item_begin(struct held_item *item)
 {
     static const struct approval_answer known = {.decision = APPROVAL_FOR_SESSION, .by = "session"};
+
+    if (approvals_has(item->held->options.approvals, &item->question.keys))
+        item_answer(item, &known);
+    else
+        item_ask(item);
+}
+
+/* --- programs --- */
+
+/* A yes is for these words in this directory, and for how they run. */
+static void exec_question_init(const struct held *held, const struct launch_fact *fact,
+                               const struct requirement *requirement, struct approval_request *ret)
+{
+    bool is_outside = requirement->where == RUN_UNCONFINED;
+    AUTO(strv_done) struct strv keys = {0};
+    const struct approval_call call = {.argv = (char *const *)fact->argv, .cwd = fact->cwd};
+
+    *ret = (struct approval_request){
+        .kind = APPROVAL_KIND_HELD,
+        .cwd = alloc_str(fact->cwd),
+        .reason =
+            alloc_strf("%s (pid %d) wants to execute %s%s: %s", fact->program, (int)fact->pid,
+                       fact->path, fact->is_truncated ? ", with more words than are shown" : "",
+                       requirement->reason ? requirement->reason : "it has to be asked about"),
+        .covers = alloc_str(is_outside
+                                ? "this program, outside of the sandbox, with what hooks and "
+                                  "configuration of the directory make it run"
+                                : "this program, in the sandbox; without a sandbox also what hooks "
+                                  "and configuration of the directory make it run"),
+        .offers = 1u << APPROVAL_APPROVED | 1u << APPROVAL_DENIED | 1u << APPROVAL_ABORT |
+                  (is_outside || fact->is_truncated ? 0 : 1u << APPROVAL_UNCONFINED) |
+                  (held->options.is_last || fact->is_truncated ? 0 : 1u << APPROVAL_FOR_SESSION),
+    };
+    strv_push_all(&ret->argv, (char *const *)fact->argv);
+    approval_keys(&call, &keys);
+    for (size_t i = 0; i < keys.len; i++)
+        strv_pushf(&ret->keys, "exec%s %s: %s", is_outside ? " outside" : "", fact->path,
+                   keys.items[i]);
+}
+
+static void ask_exec(struct held *held, const struct launch_fact *fact,
+                     const struct requirement *requirement)
+{
+    struct held_item *item = item_new(held, fact);
+
+    item->is_exec = true;
+    item->goes_outside = requirement->where == RUN_UNCONFINED;
+    item->path = alloc_str(fact->path);
+    item->program = alloc_str(fact->program);
+    item->pid = fact->pid;
+    item->call = fact->call;
+    exec_question_init(held, fact, requirement, &item->question);
+    item_begin(item);
+}
+
+static void on_exec(struct held *held, const struct launch_fact *fact)
+{
+    struct job *job = held->asker.job;
+    AUTO(requirement_done) struct requirement requirement = {.where = RUN_SANDBOXED};
+
+    if (held->options.execs)
+        held->options.execs->judge(held->options.execs, fact, &requirement);
+    if (requirement.outcome == REQUIREMENT_SKIP)
+        job_answer(job, fact->id,
+                   requirement.where == RUN_UNCONFINED ? LAUNCH_OUTSIDE : LAUNCH_YES);
+    else if (requirement.outcome == REQUIREMENT_FORBID)
+        job_refuse_exec(job, fact, requirement.reason);
+    else if (!held->options.approvals)
+        job_refuse_exec(job, fact, "the lack of anybody to ask");
+    else if (held->open >= HELD_OPEN_MAX)
+        job_refuse_exec(job, fact, "the number of open questions");
+    else
+        ask_exec(held, fact, &requirement);
+}
+
+static void on_asked(struct held *held, const struct launch_fact *fact)
+{
     struct held_item *item;
 
+    if (fact->operation == FACT_EXECUTE) {
+        on_exec(held, fact);
+        return;
+    }
     if (is_out_of_bounds(held, fact)) {
         job_answer(held->asker.job, fact->id, LAUNCH_NO);
         return;
     }
-    item = alloc_zero(1, sizeof *item);
-    item->held = held;
-    item->id = fact->id;
-    item->since_ns = clock_now_ns();
+    item = item_new(held, fact);
     question_init(held, fact, &item->question);
-    list_append(&held->items, &item->link);
-    if (approvals_has(held->options.approvals, &item->question.keys))
-        item_answer(item, &known);
-    else
-        item_ask(item);
+    item_begin(item);
 }
 
 /* --- the asker of the job --- */
@@ -282,6 +401,11 @@ static void held_on_fact(struct job_asker *asker, const struct launch_fact *fact
 
     if (fact->kind == FACT_ASKED) {
         on_asked(held, fact);
+        return;
+    }
+    if (fact->kind == FACT_OUTSIDE || fact->kind == FACT_OUTSIDE_SIGNAL) {
+        if (held->options.execs)
+            held->options.execs->on_outside(held->options.execs, asker->job, fact);
         return;
     }
     list_for_each_safe(item, next, &held->items, link)

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 struct approvals;
+struct requirement;
 
 enum {
     HELD_OPEN_MAX = 32, /* of one command; more are refused without a question */
@@ -46,15 +47,26 @@ struct held_event {
     bool is_done;                            /* OVER: what was asked for was done */
 };
 
+/* Who judges programs that the command executes; embedded in a larger struct. */
+struct held_execs {
+    /* requirement_done() is the caller's. */
+    void (*judge)(struct held_execs *execs, const struct launch_fact *fact,
+                  struct requirement *ret);
+    /* FACT_OUTSIDE, FACT_OUTSIDE_SIGNAL */
+    void (*on_outside)(struct held_execs *execs, struct job *job, const struct launch_fact *fact);
+};
+
 /* Everything is copied, but for the approvals, which outlive the asker. */
 struct held_options {
-    struct approvals *approvals;
-    char *const *argv; /* of the command, as its caller gave it */
+    struct approvals *approvals; /* NULL: nobody can be asked, only programs are judged */
+    char *const *argv;           /* of the command, as its caller gave it */
     const char *cwd;
     const char *profile;    /* its name; NULL: the caller's own */
     char *const *own_paths; /* canonical: what no yes opens; may be NULL */
     bool is_last;           /* of its session: nothing is worth being remembered for it */
     void (*on_event)(void *data, const struct held_event *event); /* may be NULL */
+    struct held_execs
+        *execs; /* judges programs that the command executes; borrowed; NULL: each may */
     void *data;
 };
 

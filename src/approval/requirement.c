@@ -198,12 +198,19 @@ static enum requirement_outcome outcome_by_policy(const struct requirement_reque
 static bool is_excused(const struct requirement_request *request, const struct command_view *view,
                        const struct shell_command *command)
 {
+    static const char *const shells[] = {"sh", "bash", "dash", "zsh", NULL};
+    const char *slash = strrchr(command->words.items[0], '/');
+    const char *name = slash ? slash + 1 : command->words.items[0];
+
     struct shell_command copy = *command;
     const struct command_view one = {.commands = {.items = &copy, .len = 1},
                                      .opaque = view->opaque,
                                      .offset = view->offset,
                                      .shell = view->shell};
 
+    for (const char *const *shell = shells; request->flags & REQUIREMENT_EXEC && *shell; shell++)
+        if (str_eq(name, *shell)) /* what it executes is judged by itself */
+            return true;
     if (request->policy.mode != APPROVAL_UNTRUSTED && request->policy.mode != APPROVAL_NEVER)
         return false;
     return request->finder && command_view_is_safe(&one, request->finder);
@@ -279,6 +286,22 @@ static bool may_be_planted(const struct requirement_request *request, const char
         return false;
     return access_map_check(access, found) == ACCESS_WRITE ||
            access_map_check(access, real) == ACCESS_WRITE;
+}
+
+/* --- 3: which commands --- */
+
+static void view_make(const struct requirement_request *request, struct command_view *ret)
+{
+    struct shell_command *command;
+
+    if (!(request->flags & REQUIREMENT_EXEC)) {
+        command_view_make(request->argv, ret);
+        return;
+    }
+    *ret = (struct command_view){.commands = {.len = 1, .cap = 1}};
+    command = ret->commands.items = alloc_zero(1, sizeof *command);
+    strv_push_all(&command->words, request->argv);
+    command->exact = command->words.len;
 }
 
 /* --- 3: all commands --- */
@@ -592,7 +615,7 @@ static void decide_by_commands(const struct requirement_request *request, struct
     struct judgements all;
     bool is_bypass;
 
-    command_view_make(request->argv, &view);
+    view_make(request, &view);
     judgements_make(request, &view, &all);
     is_bypass = all.is_bypass && all.strictest.outcome == REQUIREMENT_SKIP;
     ret->outcome = all.strictest.outcome;
@@ -617,7 +640,7 @@ static void decide_forbidden(const struct requirement_request *request, struct r
     AUTO(command_view_done) struct command_view view;
     struct judgements all;
 
-    command_view_make(request->argv, &view);
+    view_make(request, &view);
     judgements_make(request, &view, &all);
     if (all.held.outcome == REQUIREMENT_SKIP)
         return;

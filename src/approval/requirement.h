@@ -28,6 +28,9 @@ enum requirement_flag {
                                           what a rule forbids, or a broken file might, is refused;
                                           all else runs in its sandbox. Of the request only `argv`
                                           and `rules` count, and `policy` (`never`) for the words */
+    REQUIREMENT_EXEC =
+        1 << 4, /* a program that a command in a sandbox executes, with these words: no
+                                  shell's script is read, since what it executes comes here, too */
 };
 
 struct requirement_request {

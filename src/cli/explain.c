@@ -13,6 +13,7 @@
  *     "config": null,                                or the file
  *     "mode": "sandboxed" | "bare",
  *     "network": {"access": "restricted" | "enabled", "decided_by": "..."},
+ *     "watch": "facts" | "off" | "ask", "judge": "command" | "every-exec",
  *     "folder": "/work", "workspace_roots": ["/work"],
  *     "restricted": true,                            what no entry names is denied
  *     "entries": [{"path", "access", "state": "folder" | "file" | "missing", "protected",
@@ -203,6 +204,25 @@ static json_t *explain_answer_to_json(const struct explain_answer *answer)
 
 /* --- for people --- */
 
+/* What is looked at while a command runs, and what that costs. */
+static void print_watch(const struct settings *settings, struct buf *text)
+{
+    static const char *const watch[] = {
+        [PROFILE_WATCH_FACTS] = "what is refused is told (some us for each change of a file)",
+        [PROFILE_WATCH_OFF] = "nothing is told by the guard",
+        [PROFILE_WATCH_ASK] = "what is refused is told, and held where somebody can be asked",
+    };
+    const struct profile *profile = &settings->workspace->profile;
+
+    if (settings->workspace->mode == SANDBOX_DISABLED)
+        return;
+    console_line(text, "watch    %s: %s", profile_watch_words[profile->watch],
+                 watch[profile->watch]);
+    if (profile->judge == PROFILE_JUDGE_EVERY_EXEC)
+        console_line(text, "judge    every-exec: each program is judged (some 50 us each), which "
+                           "is advice to a hostile one and no boundary");
+}
+
 static void print_profile(const struct settings *settings, struct buf *text)
 {
     const struct profile *profile = &settings->workspace->profile;
@@ -215,6 +235,7 @@ static void print_profile(const struct settings *settings, struct buf *text)
     console_line(text, "network  %s (from %s)",
                  network_access_name(settings->workspace->map.network),
                  settings->workspace->network_from);
+    print_watch(settings, text);
     console_line(text, "folder   %s", settings->workspace->dir);
     for (size_t i = 0; i < settings->workspace->roots.len; i++)
         console_line(text, "%s  %s", i ? "       " : "roots  ",
@@ -387,6 +408,8 @@ static json_t *explain_to_json(const struct explanation *explanation)
         sandbox && sandbox_is_degraded(sandbox), "refusal",
         sandbox ? json_null() : json_lossy(explanation->refusal.msg));
 
+    json_object_set_new(json, "watch", json_string(profile_watch_words[workspace->profile.watch]));
+    json_object_set_new(json, "judge", json_string(profile_judge_words[workspace->profile.judge]));
     json_object_set_new(json, "environment", environment_json(explanation));
     json_object_set_new(json, "plan", sandbox ? plan_to_json(sandbox_plan(sandbox)) : json_array());
     json_object_set_new(json, "warnings", json_lossy_list(strv_view(&settings->warnings)));

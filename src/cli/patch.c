@@ -281,6 +281,7 @@ static int helper_run(struct patch_run *run, enum patch_task task, const struct 
     job_run_defaults(&job);
     job.sandbox = run->settings.workspace->sandbox;
     job.access = run->settings.workspace->access;
+    job.is_judged = true; /* it executes nothing else */
     job.argv = argv;
     job.program = run->program;
     job.env = no_env;

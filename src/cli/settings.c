@@ -138,6 +138,15 @@ const struct option policy_permission_options[] = {
              "command says of it. off: only what the output of a command that failed says. ask: "
              "where somebody may be asked (--ask-for-approval), what is refused waits for the "
              "answer, and a yes lets the command carry on."},
+    {.name = "judge",
+     .value = "WHAT",
+     .words = profile_judge_words,
+     INTO_WORD(struct policy_options, judge, WORKSPACE_JUDGE_COMMAND),
+     .help =
+         "command (the default): rules and --ask-for-approval decide about the command as it is "
+         "given. every-exec: also about each program that it executes: one that is forbidden gets "
+         "EACCES, one that has to be asked about waits, and one that a rule or an answer "
+         "allows without a sandbox runs outside of it."},
     {.name = "config",
      .value = "FILE",
      INTO_NOT_EMPTY(struct policy_options, config),
@@ -274,6 +283,7 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .mode = options->mode,
         .network = options->network,
         .watch = options->watch,
+        .judge = options->judge,
         .topics = options->topics,
         .entries = options->paths,
         .entries_len = options->paths_len,

@@ -29,6 +29,7 @@ struct policy_options {
     struct strv sockets; /* --socket */
     enum workspace_network network;
     enum workspace_watch watch;
+    enum workspace_judge judge;
     unsigned topics;     /* of enum timeline_topic */
     const char *inherit; /* "core", "all", "none"; NULL: what the config says */
     struct strv env;     /* "NAME=VALUE" or "NAME" */

@@ -96,6 +96,9 @@ void denials_push_all(struct denials *denials, const struct denials *more);
 void denials_add_fact(struct denials *denials, const struct access_map *access,
                       const struct launch_fact *fact);
 
+/* A program that was not executed because of a rule or an answer: `fact->entry` says by its origin. */
+void denials_add_exec(struct denials *denials, const struct launch_fact *fact);
+
 /* The sandbox refused it, and the command may have failed for it. */
 bool denial_matters(const struct denial *denial);
 

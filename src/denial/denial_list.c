@@ -412,3 +412,22 @@ void denials_add_fact(struct denials *denials, const struct access_map *access,
     denial_done(known);
     *known = denial;
 }
+
+void denials_add_exec(struct denials *denials, const struct launch_fact *fact)
+{
+    struct denial denial;
+    struct denial *known;
+
+    fill(&denial, fact);
+    known = find_same(denials, &denial);
+    if (known || denials->len >= DENIALS_MAX) {
+        if (known)
+            count(known, 1);
+        denial_done(&denial);
+        return;
+    }
+    denial.origin = alloc_str(fact->entry->origin);
+    denial.remedy = alloc_str("Each program that the command executes is judged (judge = "
+                              "\"every-exec\"): a rule may allow it (cordon-rules(5)).");
+    append(denials, &denial);
+}

@@ -22,6 +22,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "denial/denial.h"
+#include "executor/execution_exec.h"
 #include "executor/execution_held.h"
 #include "job/result_json.h"
 #include "loop/loop.h"
@@ -29,7 +30,6 @@
 #include "rules/file/rule.h"
 #include "rules/rules.h"
 #include "rules/rules_disk.h"
-#include "workspace/finder.h"
 #include "workspace/snapshots.h"
 #include "workspace/workspace.h"
 
@@ -52,7 +52,8 @@ struct execution {
     struct strv snapshot_argv; /* in place of argv; empty: none */
     struct strv snapshot_env;
     bool is_cancelled;
-    bool was_refused; /* something that was held: by who was asked */
+    struct held_execs *execs; /* judges those of the attempt that runs; NULL: nobody does */
+    bool was_refused;         /* something that was held: by who was asked */
     struct grant grant;
     struct profile_overlay widened; /* additional permissions and grant */
     json_t *asked;                  /* the open question; part of result.questions */
@@ -73,6 +74,7 @@ void execution_free(struct execution *execution)
         approvals_leave(execution->wait);
     loop_timer_free(execution->defer);
     job_run_free(execution->run);
+    execution_execs_free(execution->execs);
     requirement_done(&execution->requirement);
     strv_done(&execution->keys);
     grant_done(&execution->grant);
@@ -175,6 +177,7 @@ static void on_over(void *data)
 
     job_run_take(execution->run, &attempt->result);
     job_run_free(TAKE_PTR(execution->run));
+    execution_execs_free(TAKE_PTR(execution->execs));
     for (size_t i = 0; i < denials->len; i++)
         emit(execution,
              &(struct execution_event){.kind = EXECUTION_DENIED, .denial = &denials->items[i]});
@@ -206,9 +209,12 @@ static void on_held(void *data, const struct held_event *event)
                                               .held = event});
 }
 
-static struct job_asker *asker_for(struct execution *execution, const struct workspace *workspace)
+static struct job_asker *asker_for(struct execution *execution, struct workspace *workspace)
 {
     const struct execution_options *options = execution->options;
+
+    if (workspace_judges_execs(workspace))
+        execution->execs = execution_execs_new(options, execution->rules, workspace);
 
     return held_new(&(struct held_options){
         .approvals = options->approvals,
@@ -218,6 +224,7 @@ static struct job_asker *asker_for(struct execution *execution, const struct wor
         .own_paths = strv_view(&workspace->own_paths),
         .is_last = options->is_last,
         .on_event = on_held,
+        .execs = execution->execs,
         .data = execution,
     });
 }
@@ -262,6 +269,7 @@ static void fill_job(struct execution *execution, struct workspace *workspace)
     job->sandbox = workspace->sandbox;
     job->access = workspace->access;
     job->topics = workspace->topics;
+    job->is_judged = workspace_judges_execs(workspace);
     job->argv = options->replacement_argv ? options->replacement_argv : options->argv;
     job->env = options->replacement_argv ? no_env
                : options->env            ? options->env
@@ -331,7 +339,7 @@ static void attempt(struct execution *execution, enum run_where where)
         fail(execution, &err);
         return;
     }
-    if (execution->job.asks)
+    if (execution->job.asks || workspace_judges_execs(workspace))
         job_set_asker(job_run_job(execution->run), asker_for(execution, workspace));
     result->attempts[result->attempts_len].where = where;
     result->attempts[result->attempts_len].widened = TAKE_PTR(words);

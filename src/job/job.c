@@ -16,6 +16,7 @@
 #include "output/model_cursor.h"
 #include "timeline/timeline.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 /* --- the writes that were taken ---
@@ -193,6 +194,12 @@ static void tell_asker(struct job *job, const struct launch_fact *fact)
         job->asker->on_fact(job->asker, fact);
 }
 
+/* An exec that is judged: the timeline has what came of it. */
+static bool is_passing(const struct launch_fact *fact)
+{
+    return fact->kind == FACT_ASKED && fact->operation == FACT_EXECUTE;
+}
+
 static void on_fact(void *data, const struct launch_fact *fact)
 {
     struct job *job = data;
@@ -201,9 +208,10 @@ static void on_fact(void *data, const struct launch_fact *fact)
         denials_add_fact(&job->facts, job->access, fact);
     else if (fact->kind == FACT_ASKED && !job->asker)
         process_answer(job->process, fact->id, LAUNCH_NO);
-    else if (fact->kind == FACT_ASKED || fact->kind == FACT_WITHDRAWN || fact->kind == FACT_DONE)
+    else if (fact->kind == FACT_ASKED || fact->kind == FACT_WITHDRAWN || fact->kind == FACT_DONE ||
+             fact->kind == FACT_OUTSIDE || fact->kind == FACT_OUTSIDE_SIGNAL)
         tell_asker(job, fact);
-    if (job->timeline)
+    if (job->timeline && !is_passing(fact))
         timeline_add(job->timeline, fact);
 }
 
@@ -301,6 +309,12 @@ struct job *job_start(const struct job_options *options, struct err *err)
     AUTO(job_auto_free) struct job *job = job_new(options);
     struct process_options process = *options->process;
 
+    if ((sandbox_watch(process.sandbox) & WATCH_JUDGE) && !options->is_judged) {
+        err_set(err, ERR_UNSUPPORTED,
+                "each program is to be judged (judge = \"every-exec\"), which is done for whole "
+                "commands (cordon run, exec/run) and not in sessions");
+        return NULL;
+    }
     process.events = &events;
     process.data = job;
     if (!process.drain.quiet_ns)
@@ -437,6 +451,36 @@ void job_set_asker(struct job *job, struct job_asker *asker)
     job->asker = asker;
     if (asker)
         asker->job = job;
+}
+
+void job_refuse_exec(struct job *job, const struct launch_fact *fact, const char *why)
+{
+    const struct access_entry decided_by = {.origin = (char *)why, .access = ACCESS_READ};
+    struct launch_fact denied = *fact;
+
+    job_answer(job, fact->id, LAUNCH_NO);
+    denied.kind = FACT_DENIED;
+    denied.error = EACCES;
+    denied.entry = &decided_by;
+    denials_add_exec(&job->facts, &denied);
+    if (job->timeline)
+        timeline_add(job->timeline, &denied);
+}
+
+void job_take_stdio(const struct job *job, int ret_fds[3])
+{
+    process_take_stdio(job->process, ret_fds);
+}
+
+void job_answer_exit(const struct job *job, uint64_t id, int wait_status)
+{
+    if (job->process)
+        process_answer_exit(job->process, id, wait_status);
+    if (job->timeline)
+        timeline_add(job->timeline, &(struct launch_fact){.kind = FACT_EXIT,
+                                                          .id = id,
+                                                          .number = wait_status,
+                                                          .time_ns = clock_now_ns()});
 }
 
 void job_answer(const struct job *job, uint64_t id, enum launch_verdict verdict)

@@ -49,7 +49,7 @@ struct job_tap {
 /* Answers for the command while what its sandbox refuses is held (process_options.asks). Embedded in
  * a larger struct; the job's, from job_set_asker() on. */
 struct job_asker {
-    /* FACT_ASKED, FACT_WITHDRAWN, FACT_DONE. */
+    /* FACT_ASKED, FACT_WITHDRAWN, FACT_DONE, FACT_OUTSIDE, FACT_OUTSIDE_SIGNAL. */
     void (*on_fact)(struct job_asker *asker, const struct launch_fact *fact);
     /* Nothing of the command is left; told before JOB_ENDED. */
     void (*on_end)(struct job_asker *asker);
@@ -67,7 +67,9 @@ struct job_options {
     const char *cgroup_base;              /* as in resource_limits_open() */
     const struct access_map *access; /* what the sandbox was made for, borrowed until it has ended
                                         and job_denials() was called; names denials; NULL: none */
-    unsigned topics;                 /* of its timeline, as its sandbox watches; 0: none */
+    bool
+        is_judged; /* each program that it executes, by its asker: else a sandbox that wants that is refused */
+    unsigned topics; /* of its timeline, as its sandbox watches; 0: none */
     enum job_streams streams;
     struct output_options output; /* of each */
     /* Of a terminal's size, and only for a terminal; NULL: none. */
@@ -143,6 +145,13 @@ void job_set_asker(struct job *job, struct job_asker *asker);
 
 /* For the asker. */
 void job_answer(const struct job *job, uint64_t id, enum launch_verdict verdict);
+
+/* For the asker, of a program that is not executed: answers with no, and it is a denial, by `why`. */
+void job_refuse_exec(struct job *job, const struct launch_fact *fact, const char *why);
+
+/* For the asker, of a program that runs outside: as launch_take_stdio() and launch_answer_exit(). */
+void job_take_stdio(const struct job *job, int ret_fds[3]);
+void job_answer_exit(const struct job *job, uint64_t id, int wait_status);
 
 /* For the asker: somebody is being asked, or nobody any more. */
 void job_set_held(struct job *job, bool is_held);

@@ -588,6 +588,7 @@ struct job_run *job_run_start(const struct job_run_options *options, struct err 
             .cgroup_base = options->cgroup_base,
             .access = options->access,
             .topics = options->topics,
+            .is_judged = options->is_judged,
             .streams = JOB_STREAMS_APART,
             .output = {.memory_max = options->max_output},
             .tap = &tap,

@@ -53,6 +53,7 @@ struct job_run_options {
     struct sandbox *sandbox;
     const struct access_map *access; /* what the sandbox was made for; names denials; NULL: none */
     unsigned topics;                 /* as in struct job_options */
+    bool is_judged;                  /* as in struct job_options */
     const char *cgroup_base;         /* as in resource_limits_open() */
     char *const *argv;
     const char *program; /* executed instead of argv[0]; may be NULL */

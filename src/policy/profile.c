@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const profile_judge_words[] = {"command", "every-exec", NULL};
 const char *const profile_watch_words[] = {"facts", "off", "ask", NULL};
 
 static void profile_entries_done(struct profile_entries *entries)

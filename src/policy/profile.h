@@ -52,6 +52,12 @@ enum profile_watch {
     PROFILE_WATCH_ASK,   /* told, and held while somebody is asked, where somebody can be */
 };
 
+/* What rules and command classes are asked about. */
+enum profile_judge {
+    PROFILE_JUDGE_COMMAND,    /* the command as it is given */
+    PROFILE_JUDGE_EVERY_EXEC, /* and each program that it executes */
+};
+
 struct profile_entry {
     enum profile_path_kind path_kind;
     enum access access;
@@ -76,11 +82,13 @@ struct profile {
     unsigned glob_scan_max_depth;        /* levels below a glob's fixed part; 0: no limit */
     enum network_access network;
     enum profile_watch watch;
+    enum profile_judge judge;
     bool allow_nested_namespaces; /* the command may make namespaces of its own */
     char *id;                     /* name it was asked for by, NULL when it has none */
     char *extends;                /* name of its parent, NULL when it has none */
 };
 
+extern const char *const profile_judge_words[]; /* "command", "every-exec"; NULL-terminated */
 extern const char *const profile_watch_words[]; /* "facts", "off", "ask"; NULL-terminated */
 
 /* Adds a copy of `entry`; an origin of NULL becomes "permission profile". */

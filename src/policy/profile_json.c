@@ -393,14 +393,18 @@ static int read_managed(const struct json_at *at, const char *const *keys, struc
     struct json_at nested = json_at_field(at, "allow_nested_namespaces");
     struct json_at watch = json_at_field(at, "watch");
     struct json_at sockets = json_at_field(at, "unix_sockets");
+    struct json_at judge = json_at_field(at, "judge");
     size_t word = PROFILE_WATCH_FACTS;
+    size_t judge_word = PROFILE_JUDGE_COMMAND;
 
     if (read_network_word(&network, &ret->network, err) ||
         read_flag(&nested, &ret->allow_nested_namespaces, err) ||
         read_list(&sockets, LIST_READ, NULL, &ret->unix_sockets, err) ||
-        (json_at_is_given(&watch) && json_at_word(&watch, profile_watch_words, &word, err)))
+        (json_at_is_given(&watch) && json_at_word(&watch, profile_watch_words, &word, err)) ||
+        (json_at_is_given(&judge) && json_at_word(&judge, profile_judge_words, &judge_word, err)))
         return -1;
     ret->watch = (enum profile_watch)word;
+    ret->judge = (enum profile_judge)judge_word;
     return read_file_system(&file_system, ignored, ret, err);
 }
 
@@ -497,7 +501,8 @@ static const struct profile_shape {
      NULL,
      read_managed,
      false,
-     {"type", "file_system", "network", "allow_nested_namespaces", "watch", "unix_sockets"}},
+     {"type", "file_system", "network", "allow_nested_namespaces", "watch", "judge",
+      "unix_sockets"}},
     {"disabled", NULL, read_disabled, false, {"type"}},
     {"external", NULL, read_external, false, {"type", "network"}},
     {"danger-full-access", "dangerFullAccess", read_disabled, true, {"type"}},
@@ -606,6 +611,8 @@ json_t *profile_to_json(const struct profile *profile)
         json_object_set_new(value, "allow_nested_namespaces", json_true());
     if (profile->watch != PROFILE_WATCH_FACTS)
         json_object_set_new(value, "watch", json_string(profile_watch_words[profile->watch]));
+    if (profile->judge != PROFILE_JUDGE_COMMAND)
+        json_object_set_new(value, "judge", json_string(profile_judge_words[profile->judge]));
     if (profile->unix_sockets.len)
         json_object_set_new(value, "unix_sockets", paths_to_json(&profile->unix_sockets));
     return value;

@@ -497,6 +497,17 @@ bool process_asks(const struct process *process)
     return process->is_launched && process->launch.asks;
 }
 
+void process_take_stdio(struct process *process, int ret_fds[3])
+{
+    launch_take_stdio(&process->launch, ret_fds);
+}
+
+void process_answer_exit(const struct process *process, uint64_t id, int wait_status)
+{
+    if (process->is_launched)
+        launch_answer_exit(&process->launch, id, wait_status);
+}
+
 void process_answer(const struct process *process, uint64_t id, enum launch_verdict verdict)
 {
     if (process->is_launched)

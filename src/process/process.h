@@ -134,6 +134,10 @@ bool process_has_facts(const struct process *process);
 /* It is held until somebody has answered (FACT_ASKED), as was wanted. */
 bool process_asks(const struct process *process);
 
+/* As launch_take_stdio() and launch_answer_exit(). */
+void process_take_stdio(struct process *process, int ret_fds[3]);
+void process_answer_exit(const struct process *process, uint64_t id, int wait_status);
+
 /* Answers FACT_ASKED; of a question that nobody waits for any more it changes nothing. */
 void process_answer(const struct process *process, uint64_t id, enum launch_verdict verdict);
 

@@ -103,6 +103,9 @@ void sandbox_release_idle(struct sandbox *sandbox);
 /* No launch of it is open: no process of a command in it lives. */
 bool sandbox_is_idle(const struct sandbox *sandbox);
 
+/* As asked for: of enum sandbox_watch. */
+unsigned sandbox_watch(const struct sandbox *sandbox);
+
 /* What the command will be held to: the map given, and what was added for Cordon's own paths. */
 const struct access_map *sandbox_access(const struct sandbox *sandbox);
 

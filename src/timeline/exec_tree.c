@@ -81,13 +81,17 @@ static void add(struct exec_tree *tree, const struct launch_fact *fact)
         before->is_replaced = true;
     for (; fact->argv && fact->argv[argc]; argc++)
         bytes += strlen(fact->argv[argc]) + 1;
-    if (tree->len == EXEC_NODES_MAX || tree->bytes + bytes > EXEC_BYTES_MAX ||
-        (tree->len && tree->nodes[tree->len - 1].id >= fact->id)) {
+    if (find(tree, fact->id))
+        return;
+    if (tree->len == EXEC_NODES_MAX || tree->bytes + bytes > EXEC_BYTES_MAX) {
         tree->dropped++;
         return;
     }
     tree->nodes = alloc_grow(tree->nodes, tree->len, &tree->cap, sizeof *tree->nodes);
     node = &tree->nodes[tree->len++];
+    /* one that was asked about keeps its number, and may come behind others */
+    for (; node > tree->nodes && node[-1].id > fact->id; node--)
+        *node = node[-1];
     *node = (struct exec_node){
         .id = fact->id,
         .parent = fact->parent,
@@ -96,6 +100,7 @@ static void add(struct exec_tree *tree, const struct launch_fact *fact)
         .cwd = alloc_str(fact->cwd),
         .argv = alloc_zero(argc + 1, sizeof *node->argv),
         .is_truncated = fact->is_truncated,
+        .is_outside = fact->kind == FACT_OUTSIDE,
         .started_ns = fact->time_ns,
     };
     for (size_t i = 0; i < argc; i++)
@@ -107,19 +112,15 @@ void exec_tree_add(struct exec_tree *tree, const struct launch_fact *fact)
 {
     struct exec_node *node;
 
-    if (fact->kind == FACT_EXEC && fact->id) {
+    if ((fact->kind == FACT_EXEC || fact->kind == FACT_OUTSIDE) && fact->id) {
         add(tree, fact);
         return;
     }
     if (fact->kind == FACT_EXEC)
         tree->dropped += fact->more;
-    node = fact->kind == FACT_EXIT || fact->kind == FACT_OUTSIDE ? find(tree, fact->id) : NULL;
+    node = fact->kind == FACT_EXIT ? find(tree, fact->id) : NULL;
     if (!node)
         return;
-    if (fact->kind == FACT_OUTSIDE) {
-        node->is_outside = true;
-        return;
-    }
     node->has_ended = true;
     node->wait_status = fact->number;
     node->ended_ns = fact->time_ns;

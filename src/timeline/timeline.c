@@ -295,6 +295,7 @@ static void add_exec(struct timeline *timeline, const struct launch_fact *fact)
     event.exec = fact->id;
     event.parent = fact->parent;
     event.is_truncated = fact->is_truncated;
+    event.is_outside = fact->kind == FACT_OUTSIDE;
     event.program = text_or_null(fact->program);
     event.path = text_or_null(fact->path);
     event.cwd = text_or_null(fact->cwd);
@@ -350,6 +351,9 @@ void timeline_add(struct timeline *timeline, const struct launch_fact *fact)
         add_missed(timeline, fact);
         break;
     case FACT_OUTSIDE:
+        if (timeline->execs)
+            add_exec(timeline, fact);
+        break;
     case FACT_OUTSIDE_SIGNAL:
         break;
     }

@@ -75,6 +75,7 @@ struct timeline_event {
         *answer;     /* ANSWERED: "yes", "no", "outside", or "withdrawn": nobody waited any more */
     uint64_t parent; /* EXECUTED: exec of the process before or above; 0 */
     bool is_truncated; /* EXECUTED: there are more arguments */
+    bool is_outside;   /* EXECUTED: outside of the sandbox */
     char *program;     /* name of the process, as ps shows it; NULL */
     char *path;        /* or "host:port" ("[host]:port"); NULL */
     char *other_path;  /* of a rename or link, the second name; NULL */

@@ -98,6 +98,7 @@ static void set_exec(json_t *json, const struct timeline_event *event)
     json_object_set_new(json, "argv", json_lossy_list(event->argv));
     json_object_set_new(json, "truncated", json_boolean(event->is_truncated));
     set_text(json, "cwd", event->cwd);
+    json_object_set_new(json, "outside", json_boolean(event->is_outside));
 }
 
 json_t *timeline_event_to_json(const struct timeline_event *event)
@@ -250,6 +251,8 @@ void timeline_event_line(const struct timeline_event *event, struct buf *ret)
     case TIMELINE_EXECUTED:
         buf_appendf(ret, "#%llu[%d]  exec  ", (unsigned long long)event->exec, (int)event->pid);
         timeline_append_argv(event->argv, ret);
+        if (event->is_outside)
+            buf_append_str(ret, "  (outside of the sandbox)");
         break;
     case TIMELINE_ENDED:
         append_end(event, ret);

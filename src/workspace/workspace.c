@@ -317,10 +317,12 @@ static int choose_network(struct workspace *workspace, const struct workspace_re
     }
     if (request->watch != WORKSPACE_WATCH_OF_PROFILE)
         profile->watch = (enum profile_watch)(request->watch - WORKSPACE_WATCH_FACTS);
+    if (request->judge != WORKSPACE_JUDGE_OF_PROFILE)
+        profile->judge = (enum profile_judge)(request->judge - WORKSPACE_JUDGE_COMMAND);
     workspace->topics = request->topics;
-    if (request->topics && profile->watch == PROFILE_WATCH_OFF)
-        return err_set(err, ERR_INVALID,
-                       "a timeline is told by the guard, which is off: watch has to be facts");
+    if (profile->watch == PROFILE_WATCH_OFF &&
+        (request->topics || profile->judge == PROFILE_JUDGE_EVERY_EXEC))
+        return err_set(err, ERR_INVALID, "a timeline and every-exec want watch to be facts or ask");
     if (profile->network != NETWORK_PROXIED || profile->kind == PROFILE_DISABLED)
         return 0;
     if (!words)
@@ -528,9 +530,9 @@ int workspace_open(struct workspace *workspace, struct err *err)
         .mode = workspace->mode,
         .access = &shown,
         .allow_nested_namespaces = workspace->profile.allow_nested_namespaces,
-        .watch = workspace->profile.watch == PROFILE_WATCH_OFF
-                     ? 0
-                     : WATCH_FACTS | timeline_watch(workspace->topics),
+        .watch = (workspace->profile.watch == PROFILE_WATCH_OFF ? 0u : WATCH_FACTS) |
+                 timeline_watch(workspace->topics) |
+                 (workspace_judges_execs(workspace) ? WATCH_JUDGE : 0u),
         .cache_idle = owner->idle,
         .on_idle = owner->idle ? on_idle : NULL,
         .data = inside,

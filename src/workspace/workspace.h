@@ -104,6 +104,11 @@ struct workspace_entry {
 };
 
 enum workspace_network { WORKSPACE_NETWORK_OF_PROFILE, WORKSPACE_RESTRICTED, WORKSPACE_ENABLED };
+enum workspace_judge {
+    WORKSPACE_JUDGE_OF_PROFILE,
+    WORKSPACE_JUDGE_COMMAND,
+    WORKSPACE_JUDGE_EVERY_EXEC
+};
 /* Behind the first, in the order of enum profile_watch. */
 enum workspace_watch {
     WORKSPACE_WATCH_OF_PROFILE,
@@ -136,6 +141,7 @@ struct workspace_request {
     enum sandbox_mode mode;
     enum workspace_network network;
     enum workspace_watch watch;
+    enum workspace_judge judge;
     unsigned topics;                       /* of enum timeline_topic */
     const struct workspace_entry *entries; /* in front of those of the profile */
     size_t entries_len;
@@ -168,6 +174,13 @@ int workspace_probe(struct workspace *workspace, struct err *err);
  * held for the caller. NULL on failure. */
 struct workspace *workspace_derive(struct workspace *like, const struct profile_overlay *overlay,
                                    struct err *err);
+
+/* Each program that a command executes in it waits until somebody has judged it. */
+static inline bool workspace_judges_execs(const struct workspace *workspace)
+{
+    return workspace->profile.judge == PROFILE_JUDGE_EVERY_EXEC &&
+           workspace->mode != SANDBOX_DISABLED;
+}
 
 /* While anything runs in it. Every hold is released once. A sandbox that nothing runs in for a
  * second gives back what is cached. */

@@ -134,7 +134,7 @@ def test_it_says_when_nobody_sees(place):
 
 @pytest.mark.parametrize("words, said", [
     (["--trace=file"], "none of files, network and exec"),
-    (["--trace", "--watch", "off"], "watch has to be facts"),
+    (["--trace", "--watch", "off"], "want watch to be facts"),
     (["--trace-to", "x"], "--trace-to needs --trace"),
     (["--trace", "--trace-to", "/missing/x"], "opening /missing/x"),
 ])

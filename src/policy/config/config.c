@@ -191,7 +191,7 @@ static const char *const environment_keys[] = {
 
 static const char *const permission_keys[] = {"description", "extends", "workspace_roots",
                                               "filesystem",  "network", "allow_nested_namespaces",
-                                              "watch",       NULL};
+                                              "watch",       "judge",   NULL};
 
 static const char *const network_keys[] = {"enabled",
                                            "mode",

@@ -508,7 +508,9 @@ static int read_table(const struct config *config, const struct toml_node *node,
     struct profile *profile = &ret->profile;
     const struct toml_node *nested;
     const struct toml_node *watch;
+    const struct toml_node *judge;
     unsigned word = PROFILE_WATCH_FACTS;
+    unsigned judge_word = PROFILE_JUDGE_COMMAND;
     struct chain chain;
 
     if (chain_open(config, node, &chain, err) || read_files(&chain, home, profile, err) ||
@@ -526,8 +528,11 @@ static int read_table(const struct config *config, const struct toml_node *node,
     if (read_network(&chain, home, profile, err) ||
         chain_find(&chain, NULL, "allow_nested_namespaces", TOML_BOOLEAN, &nested, err) ||
         chain_find(&chain, NULL, "watch", TOML_STRING, &watch, err) ||
-        (watch && config_word(config, watch, profile_watch_words, &word, err)))
+        (watch && config_word(config, watch, profile_watch_words, &word, err)) ||
+        chain_find(&chain, NULL, "judge", TOML_STRING, &judge, err) ||
+        (judge && config_word(config, judge, profile_judge_words, &judge_word, err)))
         return -1;
+    profile->judge = (enum profile_judge)judge_word;
     profile->watch = (enum profile_watch)word;
     profile->allow_nested_namespaces = nested && nested->boolean;
     profile->id = alloc_str(node->key);

@@ -205,6 +205,11 @@ const struct plan *sandbox_plan(const struct sandbox *sandbox)
     return sandbox->plan;
 }
 
+unsigned sandbox_watch(const struct sandbox *sandbox)
+{
+    return sandbox->options.watch;
+}
+
 const struct access_map *sandbox_access(const struct sandbox *sandbox)
 {
     return &sandbox->access;
