@@ -33,7 +33,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FIRST_SPARE_FD = 16, END_MS = 100 };
+enum { FIRST_SPARE_FD = 16, END_MS = 100, COUNTS_MS = 1000 };
 
 /* --- the process --- */
 
@@ -405,7 +405,7 @@ void guard_channel_finish(struct guard_channel *channel, bool lingers)
         continue;
     if (channel->has_ended || lingers || (!channel->has_more && channel->count < GUARD_FACTS_MAX))
         return;
-    poll(&end, 1, END_MS);
+    poll(&end, 1, COUNTS_MS);
     while (!channel->has_ended && receive(channel))
         continue;
 }

@@ -57,9 +57,8 @@ void guard_channel_take_stdio(struct guard_channel *channel, int ret_fds[3]);
 void guard_channel_send(const struct guard_channel *channel, const struct guard_order *order);
 
 /* The command is over: takes in what was told of it. What is counted, what nobody waits for any more, and how
- * processes ended, is told
- * at the end of its last one, for which this waits if there is something (100 ms at most): not of one
- * that `lingers`, since what it left behind goes on. */
+ * processes ended, is told at the end of its last one, for which this waits if there is something (a second at
+ * most): not of one that `lingers`, since what it left behind goes on. */
 void guard_channel_finish(struct guard_channel *channel, bool lingers);
 
 /* The guard let go of the command without a word, so it has died. */

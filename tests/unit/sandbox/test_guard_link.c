@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -91,7 +92,26 @@ static void say_order(int channel)
     say(channel, GUARD_FACT_DENIED, text, "");
 }
 
-/* 'd' a fact, 'm' a count, 'n' 64 facts, 'o' one of an exec outside, 'r' repeats an order, 'e' the end,
+/* Until the host waits for what may come. */
+static void see_it_wait(void)
+{
+    char path[64], text[256];
+    const char *state = "";
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)getppid());
+    while (*state != 'S') {
+        AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t len = read(fd, text, sizeof text - 1);
+
+        if (len <= 0)
+            _exit(1);
+        text[len] = '\0';
+        state = strrchr(text, ')') + 2;
+        sched_yield();
+    }
+}
+
+/* 'd' a fact, 'm' a count, 'n' 64 facts, 'w' sees the host wait, 'o' one of an exec outside, 'r' repeats an order, 'e' the end,
  * 'g' garbage, 's' the state, 'x' dies. */
 static void act(int channel, char order)
 {
@@ -101,6 +121,8 @@ static void act(int channel, char order)
         say(channel, GUARD_FACT_MORE, "/c", "");
     for (int i = 0; order == 'n' && i < GUARD_FACTS_MAX; i++)
         say(channel, GUARD_FACT_DENIED, "/n", "");
+    if (order == 'w')
+        see_it_wait();
     if (order == 'o')
         say_outside(channel);
     if (order == 'r')
@@ -348,6 +370,21 @@ static void test_the_end_of_a_command(void **state)
     guard_channel_free(channel);
 }
 
+/* And it may come as late as that. */
+static void test_counts_are_waited_for(void **state)
+{
+    struct guard_channel *channel = channel_to("nwme");
+    const struct guard_fact *fact;
+
+    for (int i = 0; i < GUARD_FACTS_MAX; i++)
+        assert_non_null(next(channel));
+    guard_channel_finish(channel, false);
+    fact = guard_channel_next(channel);
+    assert_non_null(fact);
+    assert_int_equal(fact->kind, GUARD_FACT_MORE);
+    guard_channel_free(channel);
+}
+
 static void test_one_for_all(void **state)
 {
     struct guard_channel *channels[8];
@@ -421,6 +458,7 @@ int main(int argc, char **argv)
         TEST(test_orders),
         TEST(test_it_has_nothing),
         TEST(test_the_end_of_a_command),
+        TEST(test_counts_are_waited_for),
         TEST(test_one_for_all),
         TEST(test_a_guard_that_dies),
         TEST(test_a_guard_that_talks_nonsense),
