@@ -297,7 +297,7 @@ static int import(struct audit_store *store, const struct audit_tail *tail, stru
     AUTO_STATEMENT sqlite3_stmt *statement =
         store_query(store, "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?)", err);
     struct audit_link head;
-    size_t at;
+    size_t at = 0;
 
     if (!statement || audit_store_head(store, &head, err) ||
         audit_store_find_new(tail, &head, &at, err))

@@ -265,7 +265,7 @@ static int open_end(int fd, struct audit_tail_head *ret, struct err *err)
 {
     char line[AUDIT_TAIL_HEAD];
     struct audit_tail_head head;
-    uint64_t size;
+    uint64_t size = 0;
     ssize_t len;
 
     if (tail_file_size(fd, &size, err))

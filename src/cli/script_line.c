@@ -358,7 +358,7 @@ static int play_wait(struct script *script, const struct json_at *at, struct err
     struct model_pace pace = {.until = MODEL_UNTIL_TIME};
     struct pace_numbers numbers;
     struct err failure;
-    int id;
+    int id = 0;
 
     if (read_session(at, &id, err) || read_pace(at, &pace, &numbers, err))
         return -1;
@@ -372,7 +372,7 @@ static int play_terminate(struct script *script, const struct json_at *at, struc
 {
     struct json_at given = json_at_field(at, "session_id");
     struct err failure;
-    int id;
+    int id = 0;
 
     if (!json_at_is_given(&given)) {
         size_t count = model_calls_terminate_all(script->model_calls, 0, MODEL_CALL_GRACE_NS);
@@ -393,7 +393,7 @@ static int play_resize(struct script *script, const struct json_at *at, struct e
 {
     struct pty_size size;
     struct err failure;
-    int id;
+    int id = 0;
 
     if (read_session(at, &id, err) || read_size(at, &size, err))
         return -1;
@@ -431,7 +431,7 @@ static int play_screen(struct script *script, const struct json_at *at, struct e
 {
     const struct job *job;
     struct err failure;
-    int id;
+    int id = 0;
 
     if (read_session(at, &id, err))
         return -1;

@@ -458,7 +458,7 @@ static int read_front(struct line front, struct skill_text *ret, struct err *err
 int skill_text_parse(const char *text, size_t len, struct skill_text *ret, struct err *err)
 {
     AUTO(skill_text_done) struct skill_text skill = {0};
-    struct line front;
+    struct line front = {0};
 
     if (find_front((struct line){.text = text, .len = len}, &front, err) ||
         read_front(front, &skill, err))

@@ -10,7 +10,10 @@ from harness import Place  # noqa: E402
 
 
 @pytest.fixture
-def place():
+def place(request):
     place = Place()
     with place.cleanup:
+        if request.path.name.startswith("test_tools_"):
+            place.watch_all()
         yield place
+        assert place.of_cordon() == []

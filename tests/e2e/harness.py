@@ -16,6 +16,8 @@ import signal
 import subprocess
 import tempfile
 
+from watch import PROTECTED, Watch
+
 TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("CORDON_BUILD", TOP / "build"))
 CORDON = BUILD / "src/cli/cordon"
@@ -34,6 +36,36 @@ class Place:
             folder.mkdir()
         self.env = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C",
                     "HOME": str(self.home), "TMPDIR": str(self.tmp)}
+        self.watch = None
+        self.watched = [self.ws, self.tmp, self.home, self.outside]
+        self.appeared = []  # while a command ran inside, or since the last one did
+
+    def watch_all(self):
+        """Every name that comes to be from now on is seen, were it there for a moment only; as root those
+        in /tmp, too."""
+        self.watch = Watch()
+        self.cleanup.callback(self.watch.close)
+        if os.geteuid() == 0:
+            self.watched.append(pathlib.Path("/tmp"))
+
+    def watch_begins(self):
+        """What has come so far is the test's own."""
+        if self.watch:
+            for folder in self.watched:
+                self.watch.add(folder)
+            self.watch.names()
+
+    def watch_ends(self):
+        """What has come since."""
+        names = self.watch.names() if self.watch else []
+        self.appeared += names
+        return names
+
+    def of_cordon(self):
+        """What has come that no command may make, or that is called after us."""
+        self.watch_ends()
+        return [path for path in self.appeared if path.parent in self.watched and
+                (path.name in PROTECTED or "cordon" in path.name)]
 
     def config(self, text, name="home/.config/cordon/config.toml"):
         """Writes a config file; by default the one that is found by itself."""
@@ -46,6 +78,7 @@ class Place:
         """Starts cordon; the test reads and ends it. Whatever is left is killed afterwards."""
         for stream in ("stdin", "stdout", "stderr"):
             kwargs.setdefault(stream, subprocess.PIPE)
+        self.watch_begins()
         process = subprocess.Popen([str(program), *map(str, words)], cwd=cwd or self.ws,
                                    env={**self.env, **(env or {})}, **kwargs)
         self.cleanup.callback(self.stop, process)
@@ -65,6 +98,9 @@ class Place:
         kwargs.setdefault("stdin", subprocess.DEVNULL if text is None else subprocess.PIPE)
         process = self.start(*words, text=True, errors="replace", **kwargs)
         out, err = process.communicate(text, timeout=WAIT)
+        if "disabled" in words:  # in no sandbox
+            self.watch_begins()
+        self.watch_ends()
         return subprocess.CompletedProcess(words, process.returncode, out, err)
 
     def run(self, *words, **kwargs):

@@ -53,12 +53,12 @@ def test_sqlite3(place):
 
 
 def test_mktemp(place):
-    out = passes(place.shell('mktemp; mktemp -d; mktemp -p /tmp cordon-XXXXXX; '
+    out = passes(place.shell('mktemp; mktemp -d; mktemp -p /tmp of-a-test-XXXXXX; '
                              'f=$(mktemp) && echo text >$f && cat $f'))
     first, second, third, text = out.split()
     assert first.startswith(f"{place.tmp}/") and second.startswith(f"{place.tmp}/")
     assert text == "text"
-    assert third.startswith("/tmp/cordon-")
+    assert third.startswith("/tmp/of-a-test-")
     passes(place.run("--", "rm", third))
 
 

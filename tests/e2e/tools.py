@@ -90,6 +90,12 @@ class Sides:
         words = [*self.become, self.cordon, "run", *options, "--", "bash", "-c", script]
         return self.place.cordon(*words[1:], program=words[0], env=self.env)
 
+    def is_strange(self, path, like):
+        """In the workspace or $TMPDIR itself, and called like nothing that is made there outside. (What has a
+        name at random is a word again.)"""
+        words = {re.sub(r"\w+", "x", other.name) for other in like}
+        return path.parent in self.folders[:2] and re.sub(r"\w+", "x", path.name) not in words
+
     def is_alike(self, script, *options, code=0):
         """The same exit status, output and files; returns the output."""
         for file in self.place.home.glob(".config/cordon/audit.*"):
@@ -97,7 +103,7 @@ class Sides:
         kept = Path(tempfile.mkdtemp(dir=self.place.base))
         for folder in self.folders:
             shutil.copytree(folder, kept / folder.name, symlinks=True)
-        seen = []
+        seen, came = [], []
         for run in (self.bare, lambda script: self.inside(script, *options)):
             for folder in self.folders:
                 shutil.rmtree(folder)
@@ -105,7 +111,11 @@ class Sides:
                 owner = self.place.base.stat()
                 for path in (folder, *folder.rglob("*")):
                     os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+            self.place.watch_begins()
+            before = len(self.place.appeared)
             ran = run(script)
+            self.place.watch_ends()
+            came.append(self.place.appeared[before:])
             seen.append((ran.returncode, self.tell(ran.stdout), self.tell(ran.stderr), self.tree()))
         shutil.rmtree(kept)
         bare, inside = seen
@@ -115,6 +125,8 @@ class Sides:
                   for name in bare[3].keys() | inside[3].keys()
                   if bare[3].get(name) != inside[3].get(name)}
         assert not differ, differ
+        assert not [path for path in came[1] if self.is_strange(path, came[0])], came
+        self.place.appeared = came[1]
         return inside[1]
 
 

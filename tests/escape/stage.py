@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from events import wait_for_end
-from watch import Watch
+from watch import PROTECTED, Watch
 
 BUILD = Path(os.environ.get("CORDON_BUILD", Path(__file__).parents[2] / "build"))
 CORDON = BUILD / "src/cli/cordon"
@@ -33,7 +33,6 @@ WAIT = 20  # seconds for anything that must happen
 TRIES = int(os.environ.get("CORDON_TRIES", "400"))  # of each race; a million takes half an hour
 
 
-PROTECTED = (".git", ".agents", ".codex", ".aws", ".cordon")
 TEMPORARY = re.compile(r"(Cu|t)\w{6}|d+")  # what ln -f and git init make first; a very long name
 
 # Words of the attacks: whatever else comes to be, no command has asked for.

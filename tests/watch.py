@@ -8,6 +8,8 @@ from pathlib import Path
 
 from events import libc
 
+PROTECTED = (".git", ".agents", ".codex", ".aws", ".cordon")
+
 IN_CREATE, IN_MOVED_TO, IN_ONLYDIR = 0x100, 0x80, 0x01000000  # linux/inotify.h
 IN_Q_OVERFLOW = 0x4000
 EVENT = struct.Struct("iIII")  # struct inotify_event
