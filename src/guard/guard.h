@@ -128,6 +128,7 @@ struct command {
     struct map map;
     size_t map_size; /* of the mapping */
     int root;        /* of its file system; -1 until a call was seen */
+    bool has_begun;  /* it has made a call that the launcher does not make */
     bool is_broken;  /* the folders cannot be looked at: nothing is done on behalf */
     struct folder *folders;
     uint32_t folders_len;

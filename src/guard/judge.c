@@ -528,8 +528,11 @@ static struct answer judge_new(const struct request *request, int dir, int argum
 {
     AUTO_OBJECT struct object object = NEW_NAME(answer);
 
-    return look(request, dir, argument, false, &object) && !object.exists &&
-                   matters(request, &object, &answer) && is_permitted(request, &object)
+    if (!look(request, dir, argument, false, &object))
+        return answer;
+    if (object.exists) /* a name that was kept out, but is there: the kernel would say that first */
+        return answer.kind == ANSWER_ERROR ? answer_error(EEXIST) : answer;
+    return matters(request, &object, &answer) && is_permitted(request, &object)
                ? settle_one(request, &object, answer)
                : answer;
 }
@@ -586,11 +589,17 @@ static int rename_error(const struct request *request, const struct object *from
 {
     bool is_dir = S_ISDIR(from->st.st_mode);
 
-    if (!to->exists || flags_of(request) & ~K_RENAME_NOREPLACE || !is_same_device(from, to) ||
-        map_is_within(to->path, from->path) || map_is_within(from->path, to->path))
+    if (flags_of(request) & ~K_RENAME_NOREPLACE || !is_same_device(from, to) ||
+        strcmp(from->path, to->path) == 0)
         return 0;
-    if (flags_of(request) & K_RENAME_NOREPLACE)
+    if (to->exists && flags_of(request) & K_RENAME_NOREPLACE)
         return EEXIST;
+    if (map_is_within(to->path, from->path))
+        return EINVAL;
+    if (map_is_within(from->path, to->path))
+        return ENOTEMPTY;
+    if (!to->exists)
+        return 0;
     if (is_dir != S_ISDIR(to->st.st_mode))
         return is_dir ? ENOTDIR : EISDIR;
     return is_dir && !is_empty(to) ? ENOTEMPTY : 0;

@@ -156,7 +156,10 @@ bool command_read_channel(struct command *command)
 }
 
 /* The file system of the command stands before its first call, and stays its root: it may not change
- * it, unless it may make namespaces. */
+ * it, unless it may make namespaces.
+ *
+ * The launcher, which executes the command, lets nobody look (it is not dumpable) but who owns its user
+ * namespace; as root there may be none. So what it executes is let go on unseen. */
 static void open_root(struct command *command, pid_t thread)
 {
     char path[64];
@@ -276,8 +279,13 @@ bool command_serve(struct command *command)
     request.call = call_find(notif.data.nr);
     if (command->root < 0)
         open_root(command, request.thread);
-    /* What we were not told of cannot be asked. */
-    answer = request.call && command->root >= 0 ? request_handle(&request) : answer_error(ENOSYS);
+    if (request.call && command->root >= 0)
+        answer = request_handle(&request);
+    else if (request.call && request.call->kind == CALL_EXEC && !command->has_begun)
+        answer = answer_continue();
+    else
+        answer = answer_error(ENOSYS); /* what we were not told of cannot be asked */
+    command->has_begun |= request.call && request.call->kind != CALL_EXEC;
     request_respond(&request, answer);
     return true;
 }

@@ -26,9 +26,9 @@ def need_asker(lack):
         lack(f"{ASKER} is not built")
 
 
-def play(name, tools, scene):
+def play(name, tools, scene, inside=True):
     def whole():
-        with Stage(name, True, tools) as stage:
+        with Stage(name, inside, tools) as stage:
             (stage.out / "open").mkdir()
             for file in ("f", "g", "open/f", "secret/f", "own/f"):
                 stage.file(f"outside/{file}")
@@ -83,9 +83,14 @@ DONE = {
                   lambda out: os.getxattr(out / "f", "user.a") == b"b"),
     "through a link": ("ln -s $PWD/f ../ws/link; echo new > ../ws/link", [("f", "f", "")],
                        lambda out: text(out / "f") == "new\n"),
+    "by a descriptor": ("exec 3< f; chmod 600 /proc/self/fd/3", [("f", "f", "")],
+                        lambda out: stat.S_IMODE(os.stat(out / "f").st_mode) == 0o600),
+    "a repository": ("cd ../ws; git init -q . && git add . && git -c user.name=a -c user.email=a@b commit "
+                     "-q --allow-empty -m a", None, lambda out: (out.parent / "ws/.git/refs/heads").exists() and
+                     any((out.parent / "ws/.git/refs/heads").iterdir())),
     "in place": ("sed -i s/original/new/ f", None, lambda out: text(out / "f") == "new\n"),
     "a held name": ("cd ../ws; mkdir .git && echo a > .git/config && echo b >> .git/config && "
-                    "mkdir -p .git/hooks && echo c > .git/hooks/h", None,
+                    "mkdir -p .git/hooks && echo c > .git/hooks/h; ! mkdir .git/ 2>&1 | grep -v exists", None,
                     lambda out: text(out.parent / "ws/.git/config") == "a\nb\n" and
                     text(out.parent / "ws/.git/hooks/h") == "c\n"),
     "move in": ("mv f ../ws/f", [("f", "f", "")], lambda out: text(out.parent / "ws/f") == "original\n" and not (out / "f").exists()),
@@ -129,6 +134,34 @@ def test_a_no_does_nothing(name, tools, what):
         assert not is_true(is_done, stage.out), asking.said
         assert len(asking.all("denied")) >= 1 and not asking.all("done"), asking.said
     play(name, tools, scene)
+
+
+@each
+def test_errors_are_those_of_outside(name, tools):
+    """In a granted folder: what fails there fails here in the same way."""
+    script = ("import os, sys\n"
+              "os.chdir(sys.argv[1])\n"
+              "def t(call, *args):\n"
+              "    try: print(call(*args))\n"
+              "    except OSError as error: print(call.__name__, args, error.strerror)\n"
+              "t(os.close, os.open('n', os.O_CREAT | os.O_WRONLY))\n"
+              "t(os.unlink, 'none'); t(os.rmdir, 'none'); t(os.rmdir, 'f'); t(os.mkdir, 'd')\n"
+              "t(os.unlink, 'd/'); t(os.unlink, 'd'); t(os.mkdir, 'd'); t(os.mkdir, 'd/e')\n"
+              "t(os.rmdir, 'd'); t(os.rename, 'none', 'm'); t(os.rename, 'f', 'd')\n"
+              "t(os.rename, 'd', 'f'); t(os.rename, 'd', 'd/e/f'); t(os.link, 'none', 'm')\n"
+              "t(os.link, 'f', 'd'); t(os.symlink, 'a', 'f'); t(os.open, 'f', os.O_CREAT | os.O_EXCL)\n"
+              "t(os.open, 'd', os.O_WRONLY); t(os.open, 'f/', os.O_WRONLY); t(os.truncate, 'none', 0)\n"
+              "t(os.truncate, 'd', 0); t(os.chmod, 'none', 0o600); t(os.mkdir, 'x' * 256)\n"
+              "t(os.open, 'x' * 256, os.O_CREAT | os.O_WRONLY); t(os.mkdir, 'none/n')\n"
+              "t(os.open, 'f/n', os.O_CREAT | os.O_WRONLY); t(os.rmdir, 'd/e'); t(os.rmdir, 'd')\n")
+
+    def bare(stage):
+        return stage.run("/usr/bin/python3", "-c", script, stage.out / "open").out
+
+    def scene(stage):
+        asking = Asking(stage, "/usr/bin/python3", "-c", script, stage.out / "open")
+        return asking.serve(lambda question: "yes"), len(asking.all("asked"))
+    assert play(name, tools, scene) == (play(name, tools, bare, inside=False), 1)
 
 
 @each
