@@ -244,7 +244,9 @@ bool launch_read_fact(struct launch *launch, struct launch_fact *ret);
 enum launch_verdict {
     LAUNCH_NO,
     LAUNCH_YES,
-    LAUNCH_OUTSIDE, /* an exec: what it asks for will run outside of the sandbox: FACT_OUTSIDE */
+    LAUNCH_OUTSIDE, /* an exec: what it asks for will run outside of the sandbox: FACT_OUTSIDE. Or,
+                       when its caller cannot be made to wait, FACT_DENIED with the `id`, and the
+                       errno of that in `number`; FACT_WITHDRAWN when it has ended meanwhile */
 };
 
 /* The answer to FACT_ASKED. A yes covers what the question was about, for as long as the command

@@ -6,9 +6,11 @@
 #include "base/path.h"
 #include "base/str.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -105,6 +107,56 @@ static void test_nobody_asked(void **state)
 
     assert_exited(ended, 0);
     assert_int_equal(host.execs + host.exits + host.asked, 0);
+}
+
+static char *refused_path;
+static int refused_error;
+
+static void keep_refused(struct exec_host *told, const struct launch_fact *fact)
+{
+    if (fact->kind != FACT_DENIED || fact->operation != FACT_EXECUTE)
+        return;
+    free(refused_path);
+    refused_path = alloc_str(fact->path);
+    refused_error = fact->error;
+    assert_non_null(fact->entry);
+}
+
+/* A program that a denied entry hides; not one that is not there, nor one that is no program. */
+static void test_what_is_hidden_is_refused(void **state)
+{
+    AUTO(access_map_done) struct access_map map = {.restricted = true};
+    AUTO_FREE char *secret = path_join(ground.ws, "secret");
+    AUTO_FREE char *deep = path_join(secret, "bin");
+    AUTO_FREE char *tool = path_join(deep, "tool");
+    AUTO(ended_done) struct ended ended = {0};
+    struct sandbox_options options = {.access = &map, .watch = WATCH_FACTS};
+    struct err err;
+
+    assert_int_equal(mkdir(secret, 0755) | mkdir(deep, 0755), 0);
+    support_write(deep, "tool", "#!/bin/sh\n");
+    support_write(deep, "text", "no program\n");
+    assert_int_equal(chmod(tool, 0755), 0);
+    access_map_add(&map, "/", ACCESS_READ, ACCESS_DIR, "test");
+    access_map_add(&map, ground.ws, ACCESS_WRITE, ACCESS_DIR, "test");
+    access_map_add(&map, secret, ACCESS_DENY, ACCESS_DIR, "test");
+    access_map_sort(&map);
+    sandbox = sandbox_new(&options, &err);
+    if (!sandbox && err.code == ERR_UNSUPPORTED)
+        skip_because(err.msg);
+    assert_non_null(sandbox);
+    if (sandbox_layer(sandbox, LAYER_GUARD)->state != LAYER_ENFORCED)
+        skip_because(sandbox_layer(sandbox, LAYER_GUARD)->why);
+    host.on_fact = keep_refused;
+    ended = exec_host_run(
+        &host, sandbox, ground.ws,
+        ARGV((char *)"sh", (char *)"-c",
+             (char *)"./secret/bin/none; secret/bin/text; cd /; $OLDPWD/secret/bin/tool; true"));
+    assert_exited(ended, 0);
+    assert_int_equal(host.refused, 1);
+    assert_string_equal(refused_path, tool);
+    assert_int_equal(refused_error, ENOENT);
+    free(TAKE_PTR(refused_path));
 }
 
 /* -- judged */
@@ -227,6 +279,7 @@ int main(void)
         TEST(test_a_subshell),
         TEST(test_probes_are_not_told),
         TEST(test_nobody_asked),
+        TEST(test_what_is_hidden_is_refused),
         TEST(test_judged),
         TEST(test_held),
         TEST(test_outside),
