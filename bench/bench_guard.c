@@ -191,6 +191,7 @@ void bench_works(struct bench *bench)
 void bench_guard(struct bench *bench)
 {
     guard_calls_measure(bench);
+    guard_execs_measure(bench);
     guard_crowd_measure(bench);
     guard_memory_measure(bench);
     guard_server_measure(bench);

@@ -22,6 +22,9 @@ const char *name_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* One call at a time, on one processor and on as many as there are. */
 void guard_calls_measure(struct bench *bench);
 
+/* Programs that are told, or judged. */
+void guard_execs_measure(struct bench *bench);
+
 /* 64 sandboxes that make calls at once, by one guard; and its memory. */
 void guard_crowd_measure(struct bench *bench);
 
