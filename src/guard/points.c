@@ -372,6 +372,46 @@ bool points_answer(struct command *command, uint64_t id, bool is_yes)
     return true;
 }
 
+/* By its text: "." and ".." are taken out. */
+static void clean(const char *path, char ret[PATH_MAX])
+{
+    size_t len = 0;
+
+    while (*path) {
+        size_t part = strcspn(path, "/");
+
+        if (part == 2 && path[0] == '.' && path[1] == '.')
+            while (len && ret[--len] != '/')
+                continue;
+        else if (part && !(part == 1 && *path == '.') && len + part + 2 < PATH_MAX) {
+            ret[len++] = '/';
+            memcpy(ret + len, path, part);
+            len += part;
+        }
+        path += part + (path[part] == '/');
+    }
+    if (!len)
+        ret[len++] = '/';
+    ret[len] = '\0';
+}
+
+/* What is in the way of a look is in the way of a canonical path, too: the text has to do. */
+bool points_has(const struct command *command, const char *path)
+{
+    const struct points *points = command->points;
+    char cleaned[PATH_MAX];
+    int entry;
+
+    if (!points)
+        return false;
+    clean(path, cleaned);
+    entry = map_find(&command->map, cleaned);
+    for (uint32_t i = 0; i < points->len; i++)
+        if (points->items[i].entry == entry)
+            return true;
+    return false;
+}
+
 void points_end(struct command *command)
 {
     struct points *points = command->points;
