@@ -162,11 +162,17 @@ static bool is_own(const struct held *held, const char *path)
     return false;
 }
 
+/* By an entry that asks about nothing, or not about this. */
+static bool is_denied(const struct launch_fact *fact)
+{
+    return fact->entry && fact->entry->access == ACCESS_DENY &&
+           !(fact->entry->asks && fact->operation == FACT_READ);
+}
+
 static bool is_out_of_bounds(const struct held *held, const struct launch_fact *fact)
 {
     return !held->options.approvals || held->open >= HELD_OPEN_MAX || is_own(held, fact->path) ||
-           is_own(held, fact->other_path) ||
-           (fact->entry && fact->entry->access == ACCESS_DENY && !fact->entry->asks);
+           is_own(held, fact->other_path) || is_denied(fact);
 }
 
 /* --- its way --- */

@@ -432,6 +432,19 @@ static void a_denied_place_may_want_to_be_asked_about(void **state)
     assert_answered(0, 7, LAUNCH_YES);
 }
 
+/* It asks about reading alone. */
+static void writing_what_asks(void **state)
+{
+    struct access_entry asks = {.origin = (char *)"config", .access = ACCESS_DENY, .asks = true};
+    struct launch_fact fact = write_of(7, "/home/u/.ssh/new");
+
+    fact.entry = &asks;
+    start(0);
+    tell(&fact);
+    assert_int_equal(desk.asked, 0);
+    assert_answered(0, 7, LAUNCH_NO);
+}
+
 static void there_is_a_ceiling(void **state)
 {
     struct launch_fact facts[HELD_OPEN_MAX + 1];
@@ -496,6 +509,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_job_without_an_asker_gets_a_no, setup, teardown),
         cmocka_unit_test_setup_teardown(what_no_yes_opens_is_not_asked_about, setup, teardown),
         cmocka_unit_test_setup_teardown(a_denied_place_may_want_to_be_asked_about, setup, teardown),
+        cmocka_unit_test_setup_teardown(writing_what_asks, setup, teardown),
         cmocka_unit_test_setup_teardown(there_is_a_ceiling, setup, teardown),
         cmocka_unit_test_setup_teardown(who_may_be_asked, setup, teardown),
     };
