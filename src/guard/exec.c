@@ -80,12 +80,22 @@ static int process_open(pid_t process)
     return (int)syscall(K_SYS_PIDFD_OPEN, process, 0);
 }
 
+/* Closing it is not enough: a child of ours that was made a moment ago has a copy, and as long as it has, the
+ * poller would tell of it. */
+static void unwatch(const struct command *command, struct exec *exec)
+{
+    if (exec->watched < 0)
+        return;
+    epoll_ctl(command->execs.poller, EPOLL_CTL_DEL, exec->watched, NULL);
+    close(exec->watched);
+    exec->watched = -1;
+}
+
 static bool watch(const struct command *command, struct exec *exec, int fd, uint32_t events)
 {
     struct epoll_event event = {.events = events, .data = {.ptr = exec}};
 
-    if (exec->watched >= 0)
-        close(exec->watched);
+    unwatch(command, exec);
     exec->watched = fd;
     return fd >= 0 && epoll_ctl(command->execs.poller, EPOLL_CTL_ADD, fd, &event) == 0;
 }
@@ -106,8 +116,7 @@ static void forget(struct command *command, struct exec *exec)
         while (waitpid(exec->child, NULL, 0) < 0 && errno == EINTR)
             continue;
     }
-    if (exec->watched >= 0)
-        close(exec->watched);
+    unwatch(command, exec);
     free(exec->packet);
     free(exec);
 }

@@ -53,10 +53,11 @@ def test_files(place, name):
 
 
 def test_refusals_have_their_place(place):
-    result = events(place, "echo x >a; echo x >/etc/denied; echo x >b", code=0)
+    denied = str(place.outside / "denied")
+    result = events(place, f"echo x >a; echo x >{denied}; echo x >b", code=0)
     assert [(event["event"], event["path"]) for event in result["events"]
             if event["event"] in ("done", "denied")] == [
-        ("done", str(place.ws / "a")), ("denied", "/etc/denied"), ("done", str(place.ws / "b"))]
+        ("done", str(place.ws / "a")), ("denied", denied), ("done", str(place.ws / "b"))]
     refused = next(event for event in result["events"] if event["event"] == "denied")
     assert refused["errno"] == "EROFS" and refused["program"] == "sh"
     assert [event["seq"] for event in result["events"]] == list(range(1, len(result["events"]) + 1))
@@ -110,12 +111,13 @@ def test_many_are_bounded_and_counted(place):
 
 
 def test_lines_for_people(place):
-    done = place.run("--trace=files", "--", "sh", "-c", "echo x >a; echo x >/etc/denied; true")
+    denied = str(place.outside / "denied")
+    done = place.run("--trace=files", "--", "sh", "-c", f"echo x >a; echo x >{denied}; true")
     lines = [line.split(maxsplit=2)[2] for line in done.stderr.splitlines()
              if line.startswith("cordon:    ")]
     assert [line.split("  ")[1:] for line in lines] == [
         ["create", str(place.ws / "a")],
-        ["create", "/etc/denied", "refused (EROFS) by built-in workspace-write"]]
+        ["create", denied, "refused (EROFS) by built-in workspace-write"]]
 
 
 def test_a_file_of_events(place):

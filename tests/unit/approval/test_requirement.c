@@ -231,7 +231,8 @@ static void every_retry(void **state)
 
 static unsigned flags_of(const json_t *json)
 {
-    static const char *const names[] = {"has-additional", "granted", "approved", "forbids-only"};
+    static const char *const names[] = {"has-additional", "granted", "approved", "forbids-only",
+                                        "exec"};
     AUTO_FREE char **words = case_strings(json, "flags");
     unsigned flags = 0;
 
