@@ -96,6 +96,7 @@ struct sandbox *sandbox_open(const struct bench *bench, bool cache_idle)
         .mode = SANDBOX_REQUIRE,
         .access = &map,
         .cache_idle = cache_idle,
+        .watch = WATCH_FACTS,
         .launcher = bench->launcher,
     };
     struct sandbox *sandbox;
