@@ -24,6 +24,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -118,6 +119,7 @@ void bind_forget(const struct command *command)
 struct view {
     int root, cwd, user; /* of the caller: its directories and its user namespace */
     int dir;             /* where it may bind; -1: anywhere */
+    int place;           /* the directory that was judged */
     mode_t mask;
 };
 
@@ -145,6 +147,7 @@ static bool view_open(const struct request *request, int dir, struct view *ret)
         .cwd = open_of_thread(request, "cwd", O_PATH | O_DIRECTORY),
         .user = open_of_thread(request, "ns/user", O_RDONLY),
         .dir = request->command->map.header->flags & GUARD_MAP_OWN_MOUNTS ? -1 : dir,
+        .place = dir,
         .mask = (mode_t)mask & 0777,
     };
     return ret->root >= 0 && ret->cwd >= 0 && mask >= 0 && request_is_valid(request);
@@ -192,14 +195,30 @@ static bool stay_below(int dir)
            syscall(K_SYS_LANDLOCK_RESTRICT_SELF, rules, 0) == 0;
 }
 
+/* The links of /proc that mean the caller would mean the child. So it goes to the directory itself, and the
+ * socket's name is the last one of the path. */
+static bool means_caller(const char *path)
+{
+    return strncmp(path, "/proc/self/", 11) == 0 || strncmp(path, "/dev/fd/", 8) == 0 ||
+           strncmp(path, "/proc/thread-self/", 18) == 0;
+}
+
 /* The errno, 0 without one. */
 static int bind_there(const struct view *view, int copy, const struct address *address)
 {
-    if (!enter_root(view) || fchdir(view->cwd) || !drop_capabilities() ||
-        (view->dir >= 0 && !stay_below(view->dir)))
+    const char *path = address_path(address);
+    struct address to = *address;
+
+    if (!enter_root(view) || fchdir(means_caller(path) ? view->place : view->cwd) ||
+        !drop_capabilities() || (view->dir >= 0 && !stay_below(view->dir)))
         return EACCES;
+    if (means_caller(path)) {
+        snprintf(to.local.sun_path, sizeof to.local.sun_path, "%s", strrchr(path, '/') + 1);
+        to.len =
+            (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(to.local.sun_path) + 1);
+    }
     umask(view->mask);
-    return bind(copy, &address->any, address->len) ? errno : 0;
+    return bind(copy, &to.any, to.len) ? errno : 0;
 }
 
 /* --- */
@@ -230,7 +249,7 @@ static struct answer bind_in_child(const struct request *request, int copy,
 
     if (!view_open(request, dir, &view))
         return answer_error(EACCES);
-    child = child_fork((int[]){copy, view.root, view.cwd, view.user, view.dir}, 5);
+    child = child_fork((int[]){copy, view.root, view.cwd, view.user, view.place}, 5);
     if (child == 0)
         _exit(bind_there(&view, copy, address));
     if (child < 0)

@@ -313,3 +313,28 @@ def test_node(place, greeter):
     assert sorted(passes(ran).split()) == ["EACCES", "own"]
 
 
+
+
+BY_PROC = """
+import os, socket
+fd = os.open("folder", os.O_PATH)
+os.symlink("folder", "link")
+for path in "/proc/self/cwd/a", f"/proc/self/fd/{fd}/b", f"/dev/fd/{fd}/c", "/proc/thread-self/cwd/link/d":
+    server = socket.socket(socket.AF_UNIX); server.bind(path); server.listen()
+    socket.socket(socket.AF_UNIX).connect(path); server.accept()
+    print(os.path.exists(path))
+for path in "/proc/self/cwd/a", "/proc/self/cwd/.git", "/proc/self/cwd/missing/x", f"/proc/self/fd/{fd}/../.codex":
+    try:
+        socket.socket(socket.AF_UNIX).bind(path)
+        print("bound")
+    except OSError as error:
+        print(error.errno)
+print(sorted(os.listdir()), sorted(os.listdir("folder")))
+"""
+
+
+def test_a_bind_by_the_links_of_proc(place):
+    """As who has a directory open does it when the path is too long."""
+    (place.ws / "folder").mkdir()
+    ran = place.run("--", "/usr/bin/python3", "-c", BY_PROC)
+    assert ran.stdout == "True\n" * 4 + "98\n13\n2\n13\n['a', 'folder', 'link'] ['b', 'c', 'd']\n", ran
