@@ -118,6 +118,16 @@ static void take_all(struct exec_host *host)
         take(host, &fact);
 }
 
+/* However late it comes: the guard closes its end behind it. */
+static void take_rest(struct exec_host *host)
+{
+    struct pollfd end = {.fd = host->command.launch.facts, .events = 0};
+
+    if (poll(&end, 1, DEADLINE_MS) == 0)
+        fail_msg("the guard has not let go of a command that is over");
+    take_all(host);
+}
+
 static void reap(struct exec_host *host, int slot)
 {
     int status;
@@ -165,7 +175,7 @@ struct ended exec_host_run(struct exec_host *host, struct sandbox *sandbox, cons
             fail_msg("%s", err.msg);
         ended.has_started |= ended.report.event == LAUNCH_STARTED;
     }
-    take_all(host);
+    take_rest(host);
     assert_false(host->command.launch.is_unguarded);
     for (int i = 0; i < OUTSIDE_MAX; i++)
         if (host->running[i].pid) { /* what ran for a command that is over */
