@@ -343,7 +343,8 @@ void guard_channel_send(const struct guard_channel *channel, const struct guard_
         continue;
 }
 
-/* Takes one packet; false when there is none. */
+/* Takes one packet; false when there is none. A guard that has let go of a command while an order of ours was
+ * under way resets the socket, which is told before what it had to say. */
 static bool receive(struct guard_channel *channel)
 {
     struct guard_fact packet;
@@ -353,7 +354,7 @@ static bool receive(struct guard_channel *channel)
 
     do
         len = pass_receive(channel->fd, &packet, sizeof packet, MSG_DONTWAIT, fds, &count);
-    while (len < 0 && errno == EINTR);
+    while (len < 0 && (errno == EINTR || errno == ECONNRESET));
     if (len < 0 && errno == EAGAIN)
         return false;
     if (len < (ssize_t)offsetof(struct guard_fact, strings)) { /* its end, or nothing of ours */
