@@ -7,6 +7,7 @@
 #include "base/str.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,9 +179,15 @@ static void test_judged(void **state)
     assert_int_equal(host.execs, 3);
 }
 
+/* The script waits for the file. */
 static enum launch_verdict hold(struct exec_host *asked, const struct launch_fact *fact)
 {
-    return str_ends(fact->path, "/cat") ? (enum launch_verdict)LAUNCH_HOLD : LAUNCH_YES;
+    AUTO_FREE char *held = path_join(ground.ws, "held");
+
+    if (!str_ends(fact->path, "/cat"))
+        return LAUNCH_YES;
+    close(open(held, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    return (enum launch_verdict)LAUNCH_HOLD;
 }
 
 /* The others go on; one that is killed takes its question back. */
@@ -190,7 +197,7 @@ static void test_held(void **state)
 
     host.judge = hold;
     ended = run(WATCH_JUDGE,
-                "cat /dev/null & for i in 1 2 3; do env true; done; kill -9 $!; wait $!; echo $?");
+                "cat /dev/null & until env test -e held; do :; done; kill -9 $!; wait $!; echo $?");
     assert_exited(ended, 0);
     assert_true(str_ends(ended.text, "137\n"));
     assert_int_equal(host.held, 1);
