@@ -252,7 +252,7 @@ static void test_outside_gets_signals(void **state)
     struct ended ended =
         run_outside("(outside -c 'trap \"echo got; exit 5\" TERM; echo ready; "
                     "while :; do sleep 0.05; done'; echo $?) > log & "
-                    "until grep -q ready log; do :; done; "
+                    "until grep -qs ready log; do :; done; "
                     "for p in /proc/[0-9]*; do "
                     "[ \"$(readlink $p/exe)\" = '/memfd:cordon-outside (deleted)' ] && "
                     "kill -TERM ${p#/proc/}; done; wait; cat log");
@@ -267,7 +267,7 @@ static void test_outside_is_killed_with_its_stub(void **state)
     AUTO(ended_done)
     struct ended ended =
         run_outside("(outside -c 'echo ready; exec sleep 1000'; echo $?) > log & "
-                    "until grep -q ready log; do :; done; "
+                    "until grep -qs ready log; do :; done; "
                     "for p in /proc/[0-9]*; do "
                     "[ \"$(readlink $p/exe)\" = '/memfd:cordon-outside (deleted)' ] && "
                     "kill -KILL ${p#/proc/}; done; wait; cat log");
