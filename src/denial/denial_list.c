@@ -231,7 +231,12 @@ static const struct {
     {SYS_execve, "execve"},
     {SYS_execveat, "execveat"},
     {SYS_kill, "kill"},
-    {439, "faccessat2"}, /* newer ones have the same number everywhere */
+    {SYS_tkill, "tkill"},
+    {SYS_tgkill, "tgkill"},
+    {SYS_rt_sigqueueinfo, "rt_sigqueueinfo"},
+    {SYS_rt_tgsigqueueinfo, "rt_tgsigqueueinfo"},
+    {424, "pidfd_send_signal"}, /* newer ones have the same number everywhere */
+    {439, "faccessat2"},
     {452, "fchmodat2"},
     {463, "setxattrat"},
     {466, "removexattrat"},

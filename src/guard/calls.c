@@ -8,7 +8,7 @@
 
 #define NO CALL_NONE
 
-/* In order of their frequency. fchmodat2 and the *xattrat calls: the same number everywhere. */
+/* In order of their frequency. What came later than the *at calls has the same number everywhere. */
 static const struct call calls[] = {
     {SYS_openat, CALL_OPEN, 0, 1, NO, NO, 2, 3, 0},
 #ifdef SYS_open
@@ -38,7 +38,13 @@ static const struct call calls[] = {
     {SYS_socket, CALL_SOCKET, NO, NO, NO, NO, NO, NO, 0},
     {SYS_connect, CALL_CONNECT, 0, 1, NO, NO, NO, NO, 0},
     {SYS_bind, CALL_BIND, 0, 1, NO, NO, NO, NO, 0},
-#ifdef SYS_creat /* what newer architectures lack */
+    {SYS_kill, CALL_SIGNAL, NO, NO, NO, NO, NO, NO, 0},
+    {SYS_tkill, CALL_SIGNAL, NO, NO, NO, NO, NO, NO, 0},
+    {SYS_tgkill, CALL_SIGNAL, NO, NO, NO, NO, NO, NO, 0},
+    {SYS_rt_sigqueueinfo, CALL_SIGNAL, NO, NO, NO, NO, NO, NO, 0},
+    {SYS_rt_tgsigqueueinfo, CALL_SIGNAL, NO, NO, NO, NO, NO, NO, 0},
+    {424, CALL_SIGNAL, NO, NO, NO, NO, NO, NO, 0}, /* pidfd_send_signal */
+#ifdef SYS_creat                                   /* what newer architectures lack */
     {SYS_creat, CALL_OPEN, NO, 0, NO, NO, NO, 1, O_CREAT | O_WRONLY | O_TRUNC},
     {SYS_mkdir, CALL_MKDIR, NO, 0, NO, NO, NO, 1, 0},
     {SYS_rmdir, CALL_CHANGE, NO, 0, NO, NO, NO, NO, AT_SYMLINK_NOFOLLOW},

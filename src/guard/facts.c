@@ -3,10 +3,9 @@
  * never waited for. */
 #include "guard/facts.h"
 
-#include "base/auto.h"
+#include "guard/remote.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,17 +26,8 @@ bool facts_send(struct command *command, const struct guard_fact *packet, size_t
 
 void facts_name(struct guard_fact *packet)
 {
-    char path[64];
-    AUTO_CLOSE int fd = -1;
-    ssize_t len;
-
-    if (*packet->program)
-        return;
-    snprintf(path, sizeof path, "/proc/%d/comm", (int)packet->pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    len = fd < 0 ? 0 : read(fd, packet->program, GUARD_COMM - 1);
-    len -= len > 0 && packet->program[len - 1] == '\n';
-    packet->program[len > 0 ? len : 0] = '\0';
+    if (!*packet->program)
+        remote_name(packet->pid, packet->program);
 }
 
 void fact_begin(struct guard_fact *ret, enum guard_fact_kind kind)

@@ -140,6 +140,7 @@ bool granted_can(const struct request *request, struct object *const objects[2])
     case CALL_SOCKET:
     case CALL_CONNECT:
     case CALL_BIND:
+    case CALL_SIGNAL:
     case CALL_EXEC:
         break;
     }
@@ -367,6 +368,7 @@ static struct answer act(const struct request *request, struct object *const obj
     case CALL_SOCKET:
     case CALL_CONNECT:
     case CALL_BIND:
+    case CALL_SIGNAL:
     case CALL_EXEC:
         break;
     }

@@ -654,6 +654,7 @@ struct answer judge(const struct request *request, struct answer answer)
     case CALL_SOCKET:
     case CALL_CONNECT:
     case CALL_BIND:
+    case CALL_SIGNAL:
     case CALL_EXEC:
         break;
     }

@@ -14,6 +14,7 @@
 #include "guard/hold.h"
 #include "guard/judge.h"
 #include "guard/kept.h"
+#include "guard/kill.h"
 #include "guard/mode.h"
 #include "guard/perform.h"
 #include "guard/points.h"
@@ -247,6 +248,8 @@ struct answer request_handle(const struct request *request)
     case CALL_CONNECT:
     case CALL_BIND:
         return socket_call(request);
+    case CALL_SIGNAL:
+        return kill_call(request);
     case CALL_EXEC:
         return exec_call(request);
     case CALL_CHANGE:

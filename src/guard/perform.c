@@ -643,6 +643,7 @@ struct answer perform(const struct request *request)
     case CALL_SOCKET:
     case CALL_CONNECT:
     case CALL_BIND:
+    case CALL_SIGNAL:
     case CALL_EXEC:
         break;
     }

@@ -95,6 +95,19 @@ bool remote_process(pid_t thread, pid_t *ret_process, pid_t *ret_parent)
     return *ret_process > 0;
 }
 
+void remote_name(pid_t thread, char ret[GUARD_COMM])
+{
+    char path[64];
+    ssize_t len;
+    AUTO_CLOSE int fd = -1;
+
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)thread);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    len = fd < 0 ? 0 : read(fd, ret, GUARD_COMM - 1);
+    len -= len > 0 && ret[len - 1] == '\n';
+    ret[len > 0 ? len : 0] = '\0';
+}
+
 int remote_pidfd(pid_t thread)
 {
     int pidfd = (int)syscall(K_SYS_PIDFD_OPEN, thread, K_PIDFD_THREAD);

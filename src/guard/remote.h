@@ -1,6 +1,8 @@
 /* What the caller has: its memory, its descriptors. */
 #pragma once
 
+#include "guard/guard_format.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,9 +18,8 @@ int remote_bytes(pid_t thread, uint64_t address, void *ret, size_t len);
 /* The process that the thread is of, and that one's parent; false when it is gone. */
 bool remote_process(pid_t thread, pid_t *ret_process, pid_t *ret_parent);
 
-/* A descriptor that becomes readable when the thread has ended (before Linux 6.9 its process), or a
- * negative errno. */
-int remote_pidfd(pid_t thread);
+/* The name that the kernel has for its program; "" when it is gone. */
+void remote_name(pid_t thread, char ret[GUARD_COMM]);
 
 /* A number that /proc/THREAD/status has behind `key` ("Tgid:"), of this base; -1. */
 long remote_status(pid_t thread, const char *key, int base);

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/strv.h"
 #include "sandbox/launcher/kernel.h"
+#include "sandbox/linux/landlock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LANDLOCK_SCOPES_ABI = 6, PROC_PATHS_MAX = 32, CHILDREN_MAX = 2000 };
+enum { PROC_PATHS_MAX = 32, CHILDREN_MAX = 2000 };
 
 #define ALL_NAMESPACES                                                                             \
     (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWUTS |     \

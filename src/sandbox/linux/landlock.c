@@ -178,7 +178,7 @@ bool landlock_compile(const struct access_map *map, const struct landlock_spec *
     rules.handled = rights_handled(map, spec);
     if (spec->abi >= 4 && spec->refuses_tcp)
         rules.handled_network = K_LANDLOCK_BIND_TCP | K_LANDLOCK_CONNECT_TCP;
-    if (spec->abi >= 6)
+    if (spec->abi >= LANDLOCK_SCOPES_ABI)
         rules.scopes = K_LANDLOCK_SCOPE_SIGNAL | K_LANDLOCK_SCOPE_ABSTRACT_UNIX;
     if (!rules.handled && !rules.handled_network && !rules.scopes)
         return false;

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { LANDLOCK_SCOPES_ABI = 6 }; /* from here on it stops signals and abstract sockets */
+
 struct strv;
 
 struct landlock_spec {

@@ -176,6 +176,7 @@ enum seccomp_reason {
     WHEN_NAMES,           /* some may not come to be */
     WHEN_NAMES_OR_FACTS,  /* names are made */
     WHEN_FACTS,           /* what is there is changed */
+    WHEN_SIGNALS,         /* those to processes outside can be told */
     WHEN_EXEC,            /* programs are told, judged, or hidden */
     WHEN_SOCKETS,         /* Unix sockets are the guard's business */
     WHEN_SOCKETS_OR_PATHS /* or can be made anywhere, which makes a name */
@@ -224,6 +225,12 @@ static const struct seccomp_asked {
     {{268, 53}, CHECK_CHMOD_2_ASK, WHEN_FACTS},         /* fchmodat */
     {{280, 88}, CHECK_TIMES, WHEN_FACTS},               /* utimensat */
     {{452, 452}, CHECK_CHMOD_2_ASK, WHEN_FACTS},        /* fchmodat2 */
+    {{62, 129}, ASK, WHEN_SIGNALS},                     /* kill */
+    {{129, 138}, ASK, WHEN_SIGNALS},                    /* rt_sigqueueinfo */
+    {{200, 130}, ASK, WHEN_SIGNALS},                    /* tkill */
+    {{234, 131}, ASK, WHEN_SIGNALS},                    /* tgkill */
+    {{297, 240}, ASK, WHEN_SIGNALS},                    /* rt_tgsigqueueinfo */
+    {{424, 424}, ASK, WHEN_SIGNALS},                    /* pidfd_send_signal */
     {{59, 221}, ASK, WHEN_EXEC},                        /* execve */
     {{322, 281}, ASK, WHEN_EXEC},                       /* execveat */
     {{42, 203}, ASK, WHEN_SOCKETS},                     /* connect */
@@ -536,6 +543,7 @@ static bool is_asked(const struct seccomp_asked *call, const struct seccomp_spec
         [WHEN_NAMES] = spec->asks_names,
         [WHEN_NAMES_OR_FACTS] = spec->asks_names || spec->asks_facts,
         [WHEN_FACTS] = spec->asks_facts,
+        [WHEN_SIGNALS] = spec->asks_signals,
         [WHEN_EXEC] = spec->asks_exec,
         [WHEN_SOCKETS] = spec->asks_sockets,
         [WHEN_SOCKETS_OR_PATHS] =

@@ -28,6 +28,12 @@ extern const struct call_number call_numbers_aarch64[];
     X(fchdir)                                                                                      \
     X(execve)                                                                                      \
     X(execveat)                                                                                    \
+    X(kill)                                                                                        \
+    X(pidfd_send_signal)                                                                           \
+    X(rt_sigqueueinfo)                                                                             \
+    X(rt_tgsigqueueinfo)                                                                           \
+    X(tgkill)                                                                                      \
+    X(tkill)                                                                                       \
     X(unlinkat)                                                                                    \
     X(acct)                                                                                        \
     X(add_key)                                                                                     \

@@ -104,10 +104,16 @@ static const char *const changing[] = {
     "unlink", "unlinkat",  "utime",        "utimes",    NULL,
 };
 
+/* What sends a signal, which to a process outside is refused later. */
+static const char *const signalling[] = {
+    "kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal", NULL,
+};
+
 /* What is known of one number; filled in when it is asked for first. */
 struct call {
     const char *name;
-    bool is_never, is_nesting, is_reaching, is_ipc, is_attribute, is_creating, is_changing;
+    bool is_never, is_nesting, is_reaching, is_ipc, is_attribute, is_creating, is_changing,
+        is_signal;
     const struct set_id *set_id;
 };
 
@@ -152,6 +158,7 @@ static const struct call *call_of(enum seccomp_arch arch, int nr)
     call->is_attribute = is_among(call->name, attributes);
     call->is_creating = is_among(call->name, creating);
     call->is_changing = is_among(call->name, changing);
+    call->is_signal = is_among(call->name, signalling);
     call->set_id = find_set_id(call->name);
     return call;
 }
@@ -217,6 +224,8 @@ static bool is_asked(const struct seccomp_spec *spec, const struct call *call, c
         return is_asked_open(spec, (uint32_t)args[str_eq(name, "open") ? 1 : 2]);
     if (str_eq(name, "execve") || str_eq(name, "execveat"))
         return spec->asks_exec;
+    if (call->is_signal)
+        return spec->asks_signals;
     if (str_eq(name, "umask") || str_eq(name, "chdir") || str_eq(name, "fchdir"))
         return spec->asks_names;
     if (str_eq(name, "access"))

@@ -34,6 +34,7 @@ static struct seccomp_spec spec_make(enum seccomp_arch arch, unsigned variant)
         .allow_nested_namespaces = variant & 8,
         .asks_names = variant / 96 & 1,
         .asks_facts = variant / 96 & 2,
+        .asks_signals = (variant / 96 & 2) && !(variant & 1),
         .asks_exec = variant / 96 & 8,
         .asks_sockets = (variant / 96 & 4) && variant / 16 % 3 == SECCOMP_SOCKETS_INTERNET,
     };
