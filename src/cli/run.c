@@ -384,6 +384,9 @@ static void on_attempt(void *data, enum run_where where, struct workspace *works
                    workspace->profile_from);
     else if (workspace->mode == SANDBOX_DISABLED)
         strv_push(warnings, "no sandbox: --sandbox disabled");
+    else if (workspace->topics & TIMELINE_NETWORK && workspace->profile.network == NETWORK_ENABLED)
+        strv_push(warnings, "the trace has no connects: they are only seen while the network is "
+                            "restricted");
 }
 
 /* --- what happens --- */

@@ -159,6 +159,7 @@ static struct job *exec_start(struct model_calls *calls, const struct model_exec
             .process = &process,
             .limits = &exec->limits,
             .access = exec->access,
+            .topics = exec->topics,
             .screen = exec->screen,
             .output = {.memory_max = calls->options.output_memory,
                        .spool = spool.quota ? &spool : NULL},

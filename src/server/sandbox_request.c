@@ -14,6 +14,7 @@
 #include "base/program.h"
 #include "policy/profile_json.h"
 #include "server/rpc_path.h"
+#include "timeline/timeline.h"
 #include "workspace/workspace.h"
 
 #include <string.h>
@@ -240,6 +241,21 @@ struct workspaces *sandbox_workspaces_new(struct loop *loop, char *const *own_pa
     return workspaces_new(&options);
 }
 
+unsigned sandbox_topics(const json_t *words)
+{
+    unsigned topics = 0;
+
+    for (size_t i = 0; i < json_array_size(words); i++) {
+        unsigned topic;
+        struct err ignored; /* no other word comes here */
+
+        if (timeline_parse_topics(json_string_value(json_array_get(words, i)), &topic, &ignored) ==
+            0)
+            topics |= topic;
+    }
+    return topics;
+}
+
 static bool has_object(const struct sandbox_call *call)
 {
     return call->sandbox && !json_is_null(call->sandbox);
@@ -253,8 +269,8 @@ static char *key_of(const struct sandbox_call *call)
 
     if (!object)
         return alloc_str("");
-    return alloc_strf("%s\n%s\n%s", call->cwd ? call->cwd : "", call->tmpdir ? call->tmpdir : "",
-                      object);
+    return alloc_strf("%s\n%s\n%u\n%s", call->cwd ? call->cwd : "",
+                      call->tmpdir ? call->tmpdir : "", call->topics, object);
 }
 
 static struct workspace *make(struct workspaces *workspaces, const char *key,
@@ -268,6 +284,12 @@ static struct workspace *make(struct workspaces *workspaces, const char *key,
         profile_init_danger_full_access(&request.profile);
     else if (sandbox_request_read(call->sandbox, call->cwd, &request, ret_code, err))
         return NULL;
+    else
+        asked.topics = call->topics;
+    if (asked.topics && request.profile.watch == PROFILE_WATCH_OFF) {
+        err_set(err, ERR_INVALID, "`trace` wants a profile whose watch is not off");
+        return NULL;
+    }
     asked.profile = &request.profile;
     asked.roots = strv_view(&request.roots);
     asked.mode = request.mode;

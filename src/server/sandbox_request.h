@@ -38,7 +38,11 @@ struct sandbox_call {
                               calls */
     const char *tmpdir;    /* $TMPDIR of the server, never of the call: a variable that a model
                               chooses must not make a directory writable; NULL: none */
+    unsigned topics;       /* of enum timeline_topic: sandbox_topics() */
 };
+
+/* What the words of a call's `trace` mean (may be NULL: nothing); its schema has checked them. */
+unsigned sandbox_topics(const json_t *words);
 
 /* The workspace that it means on this host, open. NULL on failure, `*ret_code` is the code for the
  * wire then. Borrowed for the call only, unless it is held. */

@@ -406,6 +406,11 @@ uint64_t timeline_dropped(const struct timeline *timeline)
     return timeline->first - 1;
 }
 
+size_t timeline_memory(const struct timeline *timeline)
+{
+    return timeline->bytes + (timeline->last - timeline->first + 1) * sizeof *timeline->events;
+}
+
 unsigned timeline_topics(const struct timeline *timeline)
 {
     return timeline->options.topics;

@@ -108,6 +108,7 @@ const struct timeline_event *timeline_after(const struct timeline *timeline, uin
 uint64_t timeline_last(const struct timeline *timeline);    /* number of the newest; 0: none yet */
 uint64_t timeline_dropped(const struct timeline *timeline); /* how many are not kept any more */
 unsigned timeline_topics(const struct timeline *timeline);
+size_t timeline_memory(const struct timeline *timeline); /* bytes of the events */
 const struct exec_tree *timeline_execs(const struct timeline *timeline);
 
 /* --- for readers (timeline_text.c) --- */

@@ -92,6 +92,18 @@ def test_network(place):
         ("denied", "connect", ("192.0.2.1", 443))]
 
 
+def test_connects_are_not_seen_with_the_network_enabled(place):
+    """And it is said."""
+    (place.ws / "talk.py").write_text(NETWORK.replace("192.0.2.1", "127.0.0.1"))
+    result = events(place, "python3 -B talk.py; true", "--network", "enabled", trace="--trace=network")
+    assert {event["operation"] for event in result["events"]} == {"bind"}
+    words = ("--network", "enabled", "--", "true")
+    said = "the trace has no connects"
+    assert said in place.run("--trace=network", *words).stderr
+    assert said not in place.run("--trace=files", *words).stderr
+    assert said not in place.run("--trace=network", "--", "true").stderr
+
+
 def test_repetitions_are_counted(place):
     result = events(place, "for i in 1 2 3 4 5 6 7 8 9; do echo x >>a; done", trace="--trace=files")
     assert [(event["operation"], event["count"]) for event in result["events"]] == [

@@ -188,7 +188,9 @@ static void start_process(struct call *call, const struct start *start, struct w
 void method_process_start(struct call *call, const struct process_start_params *params)
 {
     AUTO(start_done) struct start start = {.params = params};
-    struct sandbox_call request = {.sandbox = params->sandbox, .tmpdir = getenv("TMPDIR")};
+    struct sandbox_call request = {.sandbox = params->sandbox,
+                                   .tmpdir = getenv("TMPDIR"),
+                                   .topics = sandbox_topics(params->trace)};
     struct workspace *workspace;
     enum rpc_code code;
     struct err err;

@@ -1,7 +1,8 @@
 /* The methods session/...: what a model may ask. session/exec makes the parameters of exec_command
  * into what job/model_calls.h takes; what the rules forbid is refused before anything of it is run.
  * session/write, wait, terminate, screen and list: a session belongs to the client's session that
- * started it; to others it does not exist. */
+ * started it; to others it does not exist. session/events: what any process does, those of models among
+ * them. */
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
@@ -21,6 +22,8 @@
 #include "server/model/write_queue.h"
 #include "server/process/observer.h"
 #include "server/process/process_held.h"
+#include "server/process/process_wait.h"
+#include "server/process/rpc_process.h"
 #include "server/rpc_path.h"
 #include "server/sandbox_request.h"
 #include "server/server.h"
@@ -121,7 +124,9 @@ static int exec_parts_read(struct call *call, const struct session_exec_params *
                            struct exec_parts *parts, enum rpc_code *ret_code, struct err *err)
 {
     struct server *server = call->client->server;
-    struct sandbox_call request = {.sandbox = params->sandbox, .tmpdir = getenv("TMPDIR")};
+    struct sandbox_call request = {.sandbox = params->sandbox,
+                                   .tmpdir = getenv("TMPDIR"),
+                                   .topics = sandbox_topics(params->trace)};
     struct stat st;
 
     parts->cwd = rpc_path_parse(params->cwd, ret_code, err);
@@ -154,6 +159,7 @@ static void exec_start(struct call *call, const struct session_exec_params *para
     if (calls && session_replacement_init(&replacement, call, call_params(call), parts->workspace,
                                           strv_view(&parts->base), exec, &err) == 0)
         waiting = model_calls_exec(calls, exec, model_request_on_done, request, &err);
+    request->is_traced = json_array_size(params->trace);
     if (waiting)
         model_process_add(session, exec, parts->workspace,
                           model_calls_find(calls, model_call_id(waiting), &err));
@@ -173,6 +179,7 @@ static void exec_begin(struct call *call, const struct session_exec_params *para
         .env = strv_view(&parts->env),
         .sandbox = parts->workspace->sandbox,
         .access = parts->workspace->access,
+        .topics = parts->workspace->topics,
         .asks = process_is_held(call->client->session, parts->workspace),
         .stdio = params->tty ? PROCESS_TTY : PROCESS_PIPES,
         .input = params->pipe_stdin ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL,
@@ -391,4 +398,29 @@ void method_session_list(struct call *call)
             json_array_append_new(list, item_to_json(ids[i], job));
     }
     call_reply(call, json_pack("{s:o}", "sessions", list));
+}
+
+/* --- session/events --- */
+
+void method_session_events(struct call *call, const struct session_events_params *params)
+{
+    struct process_wait wait = {
+        .kind = WAIT_EVENTS,
+        .call = call,
+        .after_seq = params->after_seq,
+        .max_events = (size_t)params->max,
+    };
+    uint64_t wait_ns = params->wait_ms * CLOCK_NS_PER_MS;
+
+    wait.process = call_process(call, params->process_id); /* a failed call takes `params` along */
+    if (!wait.process)
+        return;
+    if (job_timeline(wait.process->job))
+        process_wait_start(&wait, wait_ns);
+    else
+        call_fail(
+            call, RPC_INVALID_REQUEST,
+            "process %s has no timeline: it was started without `trace`, without a sandbox, or "
+            "on a host without the guard",
+            wait.process->id);
 }

@@ -13,6 +13,7 @@
 #include "server/process/rpc_process.h"
 #include "server/server.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 
 bool model_process_is_id(const char *id)
@@ -23,6 +24,13 @@ bool model_process_is_id(const char *id)
 static char *id_of(int number)
 {
     return alloc_strf(MODEL_PROCESS_PREFIX "%d", number);
+}
+
+struct json_t *model_process_id(int number)
+{
+    AUTO_FREE char *id = id_of(number);
+
+    return json_string(id);
 }
 
 void model_process_add(struct client_session *owner, const struct model_exec *exec,

@@ -8,6 +8,7 @@ struct client_session;
 struct workspace;
 struct server;
 struct job;
+struct json_t;
 struct model_exec;
 struct rpc_process;
 
@@ -15,6 +16,9 @@ struct rpc_process;
 
 /* "session:1234": such ids are ours, and no client may choose one. */
 bool model_process_is_id(const char *id);
+
+/* The id of session `number`. A new reference. */
+struct json_t *model_process_id(int number);
 
 /* The session that was just started by `exec` in `workspace`, under its number. */
 void model_process_add(struct client_session *owner, const struct model_exec *exec,

@@ -96,6 +96,8 @@ void model_request_on_done(void *data, const struct model_call_answer *response)
     struct model_request *request = data;
     json_t *result = response_to_json(response);
 
+    if (request->is_traced)
+        json_object_set_new(result, "processId", model_process_id(response->session_id));
     call_reply(request->call, result);
     request_free(request);
 }

@@ -7,6 +7,7 @@
 #include "job/model_calls.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 struct call;
 struct client_session;
@@ -21,6 +22,7 @@ struct model_request {
     struct queued_write *queued; /* NULL but for session/write */
     const struct job *job;       /* borrowed while a write is tried; NULL otherwise */
     const char *tool;            /* for texts of errors */
+    bool is_traced;              /* session/exec with `trace`: the answer names its process */
 };
 
 /* The store of sessions, made when it is first needed. NULL on failure. */

@@ -74,6 +74,8 @@ void observer_send(struct observer *observer)
         else if (record.kind == OUTPUT_GAP)
             has_room = rpc_event_gap(&target, &record);
     }
+    if (has_room)
+        has_room = rpc_event_timeline(&target, process, &observer->told);
     if (!has_room)
         return;
     if (!observer->has_sent_exit && rpc_process_has_exited(process)) {
@@ -132,6 +134,7 @@ struct observer *observer_new(struct client *client, struct rpc_process *process
 
     observer->client = client;
     observer->process = process;
+    observer->told = rpc_process_last_event(process);
     observer->alias = alloc_strf("%s/%s", process->owner->id, process->id);
     list_add(&client->observers, &observer->in_client);
     list_add(&process->observers, &observer->in_process);

@@ -19,6 +19,7 @@ struct observer {
     struct list in_process;
     char *alias; /* "SESSION/PROCESS" */
     struct output_cursor cursor;
+    uint64_t told; /* of its timeline, the last event that was sent */
     bool has_sent_exit;
     bool has_sent_close;
 };

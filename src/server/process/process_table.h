@@ -24,7 +24,7 @@ void process_table_remove(struct process_table *table, struct rpc_process *proce
 
 enum {
     RETAINED_MAX = 4096,          /* processes */
-    RETAINED_BYTES_MAX = 32 << 20 /* of their output in memory */
+    RETAINED_BYTES_MAX = 32 << 20 /* of their output and timelines in memory */
 };
 
 /* Zeroed it is empty. */
@@ -34,7 +34,7 @@ struct retained {
     size_t bytes;
 };
 
-/* `bytes` of its output are in memory. May end the retention of others; they go in the next round
+/* `bytes` of it are in memory. May end the retention of others; they go in the next round
  * of the loop. */
 void retained_add(struct retained *retained, struct rpc_process *process, size_t bytes);
 void retained_remove(struct retained *retained, struct rpc_process *process); /* if it is in it */

@@ -163,6 +163,19 @@ static void answer_end(const struct rpc_process *process, struct call *call)
     call_reply(call, result);
 }
 
+static void answer_events(const struct rpc_process *process, struct call *call,
+                          const struct process_wait *wait)
+{
+    const struct timeline *timeline = job_timeline(process->job);
+    uint64_t after = wait->after_seq;
+    struct buf *text = call_result_begin(call);
+
+    buf_append_str(text, "{");
+    rpc_event_append_timeline(text, timeline, wait->max_events, &after);
+    buf_appendf(text, ",\"closed\":%s}", process->state == RPC_PROCESS_CLOSED ? "true" : "false");
+    call_result_end(call);
+}
+
 static void wait_answer(struct process_wait *wait)
 {
     struct process_wait copy = *wait;
@@ -171,6 +184,8 @@ static void wait_answer(struct process_wait *wait)
     call_on_gone(copy.call, NULL, NULL);
     if (copy.kind == WAIT_READ)
         answer_read(copy.process, copy.call, &copy);
+    else if (copy.kind == WAIT_EVENTS)
+        answer_events(copy.process, copy.call, &copy);
     else
         answer_end(copy.process, copy.call);
 }
@@ -193,6 +208,8 @@ static bool has_come(const struct rpc_process *process, const struct process_wai
         return true;
     if (wait->kind == WAIT_CLOSED)
         return false;
+    if (wait->kind == WAIT_EVENTS)
+        return rpc_process_last_event(process) > wait->after_seq;
     if (wait->kind == WAIT_EXITED)
         return process->state == RPC_PROCESS_EXITED;
     return has_output(process, wait) ||

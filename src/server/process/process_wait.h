@@ -1,4 +1,5 @@
-/* Calls that wait for something of a process: process/read for output, process/wait for an end. */
+/* Calls that wait for something of a process: process/read for output, process/wait for an end,
+ * session/events for what it does. */
 #pragma once
 
 #include "base/list.h"
@@ -10,7 +11,7 @@ struct buf;
 struct call;
 struct rpc_process;
 
-enum process_wait_kind { WAIT_READ, WAIT_EXITED, WAIT_CLOSED };
+enum process_wait_kind { WAIT_READ, WAIT_EXITED, WAIT_CLOSED, WAIT_EVENTS };
 
 struct process_wait {
     enum process_wait_kind kind;
@@ -18,9 +19,10 @@ struct process_wait {
     struct rpc_process *process;
     struct list in_process;
     struct loop_timer *timer; /* NULL: without end */
-    uint64_t after_seq;       /* WAIT_READ, these four */
-    uint64_t offset;          /* UINT64_MAX: after_seq says where */
-    uint64_t max_bytes;       /* UINT64_MAX: not given */
+    uint64_t after_seq;       /* WAIT_READ, and of the timeline WAIT_EVENTS */
+    uint64_t offset;          /* WAIT_READ; UINT64_MAX: after_seq says where */
+    uint64_t max_bytes;       /* WAIT_READ; UINT64_MAX: not given */
+    size_t max_events;        /* WAIT_EVENTS */
 };
 
 /* Answers at once when what is asked for is there or `wait_ns` is 0, otherwise then; UINT64_MAX: no

@@ -3,14 +3,19 @@
  * what is ours comes last. */
 #include "server/process/rpc_event.h"
 
+#include "base/auto.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "job/result_json.h"
 #include "rpc/message.h"
 #include "rpc/rpc.h"
 #include "server/process/rpc_process.h"
+#include "timeline/timeline.h"
 
 #include <inttypes.h>
 #include <string.h>
+
+enum { EVENTS_AT_ONCE = 256 }; /* of a timeline, in one message */
 
 /* {"method":M,"params":{"processId":ID,"seq":N */
 static struct buf *event_begin(const struct rpc_event_target *target, const char *method)
@@ -81,4 +86,32 @@ bool rpc_event_closed(const struct rpc_event_target *target, const struct rpc_pr
 
     buf_appendf(text, ",\"seq\":%" PRIu64, rpc_process_next_seq(process) - 1);
     return event_send(target);
+}
+
+void rpc_event_append_timeline(struct buf *text, const struct timeline *timeline, size_t max,
+                               uint64_t *after)
+{
+    uint64_t gone = timeline_dropped(timeline);
+    uint64_t dropped = gone > *after ? gone - *after : 0;
+    AUTO_JSON json_t *events = timeline_to_json(timeline, *after, max, after);
+
+    buf_append_str(text, "\"events\":");
+    rpc_text_json(text, events);
+    buf_appendf(text, ",\"dropped\":%" PRIu64 ",\"nextSeq\":%" PRIu64, dropped, *after + 1);
+}
+
+bool rpc_event_timeline(const struct rpc_event_target *target, const struct rpc_process *process,
+                        uint64_t *after)
+{
+    const struct timeline *timeline = job_timeline(process->job);
+    bool has_room = rpc_peer_has_room(target->peer);
+
+    while (has_room && timeline && *after < timeline_last(timeline)) {
+        struct buf *text = event_begin(target, "session/event");
+
+        buf_append_str(text, ",");
+        rpc_event_append_timeline(text, timeline, EVENTS_AT_ONCE, after);
+        has_room = event_send(target);
+    }
+    return has_room;
 }

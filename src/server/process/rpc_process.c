@@ -27,6 +27,7 @@
 #include "server/process/rpc_event.h"
 #include "server/sandbox_request.h"
 #include "server/server.h"
+#include "timeline/timeline.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -40,6 +41,13 @@ uint64_t rpc_process_last_chunk(const struct rpc_process *process)
 
     output_info(job_output(process->job), &info);
     return info.last_seq;
+}
+
+uint64_t rpc_process_last_event(const struct rpc_process *process)
+{
+    const struct timeline *timeline = job_timeline(process->job);
+
+    return timeline ? timeline_last(timeline) : 0;
 }
 
 bool rpc_process_has_exited(const struct rpc_process *process)
@@ -140,6 +148,18 @@ static bool owner_send_output(struct rpc_process *process)
     }
 }
 
+/* The timeline, as far as there is room: what is kept of it waits for more. */
+static void owner_send_events(struct rpc_process *process)
+{
+    struct rpc_event_target target;
+
+    if (process->state == RPC_PROCESS_STARTING || process->state == RPC_PROCESS_FAILED ||
+        process->delivery != RPC_PUSH || !owner_client(process))
+        return;
+    target = owner_target(process);
+    rpc_event_timeline(&target, process, &process->told);
+}
+
 static bool pull_has_room(const struct rpc_process *process)
 {
     return output_total(job_output(process->job)) - process->asked < RPC_PROCESS_MEMORY / 4;
@@ -155,6 +175,7 @@ void rpc_process_deliver(struct rpc_process *process)
         has_room = pull_has_room(process);
     else if (owner_client(process))
         has_room = owner_send_output(process);
+    owner_send_events(process);
     job_hold_output(process->job, !has_room && !process->is_terminating && owner_client(process));
 }
 
@@ -173,6 +194,7 @@ void rpc_process_on_owner(struct rpc_process *process)
     struct output *output = job_output(process->job);
 
     output_seek_after(output, rpc_process_last_chunk(process), &process->pushed);
+    process->told = rpc_process_last_event(process);
     rpc_process_deliver(process);
 }
 
@@ -186,6 +208,8 @@ static void defer_wake(struct rpc_process *process)
 
 static void on_wake(void *data)
 {
+    owner_send_events(data);
+    observers_on_news(data);
     process_waits_answer(data);
 }
 
@@ -195,6 +219,7 @@ static void rpc_process_exit(struct rpc_process *process)
         return;
     rpc_end_fill(process, &process->end);
     process->end.chunks = rpc_process_last_chunk(process);
+    owner_send_events(process); /* what it did comes before its end, when there is room */
     process->state = RPC_PROCESS_EXITED;
     if (owner_client(process)) {
         const struct rpc_event_target target = owner_target(process);
@@ -220,10 +245,18 @@ static void set_open(struct rpc_process *process, bool on)
         stopping_check(server);
 }
 
+static size_t retained_bytes(const struct rpc_process *process)
+{
+    const struct timeline *timeline = job_timeline(process->job);
+
+    return output_memory(job_output(process->job)) + (timeline ? timeline_memory(timeline) : 0);
+}
+
 static void rpc_process_close(struct rpc_process *process)
 {
     if (process->state != RPC_PROCESS_EXITED)
         return;
+    owner_send_events(process);
     process->state = RPC_PROCESS_CLOSED;
     set_open(process, false);
     if (owner_client(process)) {
@@ -233,8 +266,7 @@ static void rpc_process_close(struct rpc_process *process)
     }
     observers_on_news(process);
     defer_wake(process);
-    retained_add(&process->owner->server->retained, process,
-                 output_memory(job_output(process->job)));
+    retained_add(&process->owner->server->retained, process, retained_bytes(process));
     loop_timer_start(process->last, RPC_PROCESS_RETENTION_NS);
 }
 
@@ -317,7 +349,9 @@ static void on_session(struct job_watch *watch, enum job_event event)
         if (process->state == RPC_PROCESS_STARTING)
             on_started(process);
         break;
-    case JOB_TRACED:
+    case JOB_TRACED: /* told when the loop has come round, with all that came meanwhile */
+        loop_timer_start(process->wake, 0);
+        break;
     case JOB_ROOM:
     case JOB_HELD:
     case JOB_RELEASED:
@@ -415,6 +449,7 @@ static struct job *process_session(const struct rpc_process *process,
         .command = process->argv.items[0],
         .process = options->process,
         .access = options->workspace->access,
+        .topics = options->workspace->topics,
         .output = {.memory_max = RPC_PROCESS_MEMORY, .spool = options->spool_bytes ? &spool : NULL},
     };
 

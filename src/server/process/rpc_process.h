@@ -5,7 +5,8 @@
  *
  * Events are output, exited and closed, numbered 1, 2, 3 ... together and sent in this order. A
  * chunk of output/output.h is one event, so the number of an event follows from that of its chunk:
- * one more behind the exit. */
+ * one more behind the exit. What it does (timeline/timeline.h), where that was asked for, is told beside
+ * them, by the numbers of the timeline. */
 #pragma once
 
 #include "base/err.h"
@@ -80,6 +81,7 @@ struct rpc_process {
     struct call *start;  /* to be answered once it is known whether it runs */
     struct rpc_end end;
     struct output_cursor pushed; /* what comes next for the owner's connection */
+    uint64_t told;               /* of its timeline, the last event that was sent there */
     uint64_t asked;              /* RPC_PULL: the client has got the output up to here */
     struct output_cursor found;  /* where the last read ended: the next one begins there */
     struct list waits;
@@ -110,6 +112,9 @@ void rpc_process_free(struct rpc_process *process);
 
 /* The number of the newest chunk of its output; 0: none yet. */
 uint64_t rpc_process_last_chunk(const struct rpc_process *process);
+
+/* The number of the newest event of its timeline, which has numbers of its own; 0: none yet. */
+uint64_t rpc_process_last_event(const struct rpc_process *process);
 
 /* The number of the next event. */
 uint64_t rpc_process_next_seq(const struct rpc_process *process);
