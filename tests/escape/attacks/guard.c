@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,12 +47,15 @@ static int tell(const char *mark)
 
 static const char *storm_mark;
 static long storm_count;
+static atomic_bool storm_has_begun; /* a first answer has come */
 
 static void *storm(void *arg)
 {
     (void)arg;
-    for (long i = 0; i < storm_count; i++)
+    for (long i = 0; i < storm_count; i++) {
         mkdir(storm_mark, 0755);
+        storm_has_begun = true;
+    }
     return NULL;
 }
 
@@ -89,6 +93,8 @@ static int run_storm_exit(int argc, char **argv)
             pthread_t thread;
             for (int t = 0; t < 4; t++)
                 pthread_create(&thread, NULL, storm, NULL);
+            while (!storm_has_begun)
+                sched_yield();
             for (volatile long pause = 0; pause < 1000 * (i % 50); pause = pause + 1)
                 ;
             if (i % 2)
