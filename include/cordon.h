@@ -81,6 +81,14 @@ enum cordon_watch {
                            ask; not with cordon_run() */
 };
 
+/* What commands do is told, as events in JSON (docs/timeline.md): by cordon_result.events,
+ * cordon_session_event(), and in cordon_execution_result.json. The calls of a model have none. */
+enum cordon_trace {
+    CORDON_TRACE_FILES = 1,   /* written, made, changed, removed, renamed, linked */
+    CORDON_TRACE_NETWORK = 2, /* bound; connected to, where the network is restricted */
+    CORDON_TRACE_EXEC = 4     /* which programs ran */
+};
+
 struct cordon_policy {
     size_t size;
     const char *profile;         /* read-only, workspace-write (the default), danger-full-access, or
@@ -92,6 +100,7 @@ struct cordon_policy {
     int network;             /* enum cordon_network */
     int sandbox;             /* enum cordon_sandbox */
     int watch;               /* enum cordon_watch */
+    unsigned trace;          /* of enum cordon_trace; 0: nothing is told */
 };
 
 /* 0: no limit. Memory and processes are those of all that a command starts where a cgroup can be
@@ -211,6 +220,8 @@ struct cordon_result {
     size_t output_len[2];
     const char *denial; /* what was refused and what would allow it, also of a command that ended
                            well all the same; NULL */
+    const char *events; /* with a trace: an array of JSON, the newest 4096 at most; NULL: none was
+                           asked for, or nobody saw: no sandbox, or no guard on this host */
 };
 
 CORDON_API int cordon_run(struct cordon_engine *engine, const struct cordon_run_options *options,
@@ -354,7 +365,7 @@ struct cordon_session_options {
     const struct cordon_policy *policy;
     unsigned flags;               /* of enum cordon_session_flag */
     unsigned short rows, columns; /* 0: 24 and 80 */
-    /* There is more to read, more room to write, or it has ended. May free the session. */
+    /* There is more to read, more room to write, an event, or it has ended. May free the session. */
     void (*on_change)(void *data, struct cordon_session *session);
     void *data;
     const struct cordon_limits *limits; /* NULL: none */
@@ -406,6 +417,12 @@ CORDON_API int cordon_session_terminate(struct cordon_session *session, unsigned
 
 /* NULL while it runs; the session's. */
 CORDON_API const struct cordon_end *cordon_session_end(const struct cordon_session *session);
+
+/* What it did, with a trace: the oldest event that is kept with a number above `*after`, as an
+ * object of JSON, good until the next call with this session; `*after` becomes its number ("seq"). NULL: none
+ * yet, and on_change tells when; or it has none at all. Begin with 0. Numbers that are missing are
+ * of events that went before they were read: the newest 4096 are kept, also behind its end. */
+CORDON_API const char *cordon_session_event(struct cordon_session *session, uint64_t *after);
 
 /* What was refused to it, and what would allow it, also when it ended well all the same; NULL while
  * it runs, or when nothing was. */

@@ -94,6 +94,42 @@ export interface Result {
   lost: number;
 }
 
+export type Trace = 'files' | 'network' | 'exec';
+
+/** Something that a process did, or was refused: docs/timeline.md. */
+export interface TimelineEvent {
+  event: 'done' | 'denied' | 'asked' | 'answered' | 'exec' | 'exec-end' | 'lost';
+  /** Missing where events were lost because they were not read in time. */
+  seq?: number;
+  /** Since the start of the command. */
+  time_ns?: number;
+  count?: number;
+  pid?: number | null;
+  program?: string | null;
+  /** The exec that did it. */
+  exec?: number | null;
+  operation?: 'write' | 'create' | 'change' | 'remove' | 'rename' | 'link' | 'connect' | 'bind' | 'execute' | 'signal';
+  call?: string | null;
+  path?: string | null;
+  path2?: string | null;
+  host?: string;
+  port?: number;
+  errno?: string | null;
+  decided_by?: string | null;
+  below?: boolean;
+  question?: number;
+  answer?: 'yes' | 'no' | 'outside' | 'withdrawn';
+  /** Of exec and exec-end. */
+  id?: number;
+  parent?: number | null;
+  argv?: string[];
+  truncated?: boolean;
+  cwd?: string | null;
+  outside?: boolean;
+  exit_code?: number | null;
+  signal?: number | null;
+}
+
 /** Made by Client.start(). */
 export class Process implements AsyncIterable<ProcessEvent> {
   readonly id: string;
@@ -104,6 +140,8 @@ export class Process implements AsyncIterable<ProcessEvent> {
   /** Everything that happens, in order, until it is closed. For one reader. */
   events(): AsyncGenerator<ProcessEvent, void, undefined>;
   [Symbol.asyncIterator](): AsyncGenerator<ProcessEvent, void, undefined>;
+  /** Client.timeline() of this process. */
+  timeline(after?: number): AsyncGenerator<TimelineEvent, void, undefined>;
   /** Writes `data` and ends the input, and collects all output until it is closed. */
   communicate(data?: string | Uint8Array): Promise<Result>;
   /** How the command ended. Its output may go on, if it left something behind. */
@@ -200,6 +238,8 @@ export interface ExecOptions extends SessionOptions {
   shell?: string;
   login?: boolean;
   threadId?: string;
+  /** What Client.timeline() tells. */
+  trace?: Trace[];
 }
 
 export interface Answer {
@@ -216,6 +256,8 @@ export interface Answer {
   notes: string[];
   /** With an end. */
   denials: Denial[];
+  /** With `trace`: for Client.timeline(), also when it has ended. */
+  processId?: string;
 }
 
 export interface Screen {
@@ -251,6 +293,8 @@ export interface StartOptions {
   size?: [number, number];
   processId?: string;
   arg0?: string;
+  /** What timeline() tells. */
+  trace?: Trace[];
   /** Further fields of process/start. */
   [field: string]: unknown;
 }
@@ -280,6 +324,9 @@ export class Client {
   start(argv: string[], cwd: string, options?: StartOptions): Promise<Process>;
   /** A process of this session that another client started (ConnectOptions.resume). */
   takeUp(processId: string): Promise<Process>;
+  /** What a process did that was started with `trace`, event by event until it is closed. Any number of
+   * readers. What was not kept until it was read is one "lost". */
+  timeline(processId: string, after?: number): AsyncGenerator<TimelineEvent, void, undefined>;
   /** What runs goes on for as long as the server keeps the session. */
   close(): Promise<void>;
 }

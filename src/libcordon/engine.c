@@ -19,6 +19,7 @@
 #include "policy/config/config.h"
 #include "process/process.h"
 #include "process/resource_limits.h"
+#include "timeline/timeline.h"
 #include "workspace/snapshots.h"
 #include "workspace/workspace.h"
 
@@ -168,8 +169,8 @@ static char *policy_key(const struct cordon_policy *policy, const char *dir)
     for (int i = 0; i < 3; i++)
         for (const char *const *path = paths[i]; path && *path; path++)
             key_add(&key, names[i], *path);
-    buf_appendf(&key, "network=%d\nsandbox=%d\nwatch=%d\n", policy->network, policy->sandbox,
-                policy->watch);
+    buf_appendf(&key, "network=%d\nsandbox=%d\nwatch=%d\ntrace=%u\n", policy->network,
+                policy->sandbox, policy->watch, policy->trace);
     return buf_take(&key);
 }
 
@@ -196,7 +197,11 @@ static int read_words(const struct cordon_policy *policy, struct workspace_reque
     if (policy->watch < 0 || policy->watch > CORDON_WATCH_ASK)
         return err_set(err, ERR_INVALID, "policy.watch is %d, which is no enum cordon_watch",
                        policy->watch);
+    if (policy->trace > TIMELINE_ALL)
+        return err_set(err, ERR_INVALID,
+                       "policy.trace is %u, which has more than enum cordon_trace", policy->trace);
     ret->watch = (enum workspace_watch)policy->watch;
+    ret->topics = policy->trace;
     ret->mode = modes[policy->sandbox];
     ret->network = networks[policy->network];
     return 0;

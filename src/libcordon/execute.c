@@ -15,6 +15,7 @@
 #include "output/output.h"
 #include "policy/profile.h"
 #include "policy/profile_json.h"
+#include "timeline/timeline.h"
 #include "workspace/workspace.h"
 
 #include <stdint.h>
@@ -33,6 +34,7 @@ struct run_result {
     struct cordon_end end;
     char *output[STREAM_COUNT];
     char *denial;
+    char *events;
 };
 
 void cordon_result_free(struct cordon_result *result)
@@ -44,6 +46,7 @@ void cordon_result_free(struct cordon_result *result)
     for (int i = 0; i < STREAM_COUNT; i++)
         free(whole->output[i]);
     free(whole->denial);
+    free(whole->events);
     free(whole);
 }
 
@@ -58,6 +61,16 @@ static void fill_output(struct run_result *result, struct output *output, enum s
     utf8_append_lossy(&text, bytes.data ? bytes.data : "", bytes.len);
     result->shown.output_len[stream] = text.len;
     result->shown.output[stream] = result->output[stream] = buf_take(&text);
+}
+
+/* Caller frees; NULL: nobody saw. */
+static char *events_of(const struct job *job)
+{
+    const struct timeline *timeline = job_timeline(job);
+    uint64_t last;
+    AUTO_JSON json_t *events = timeline ? timeline_to_json(timeline, 0, SIZE_MAX, &last) : NULL;
+
+    return events ? json_dumps(events, JSON_COMPACT) : NULL;
 }
 
 static struct cordon_result *result_make(const struct job_result *from)
@@ -77,6 +90,7 @@ static struct cordon_result *result_make(const struct job_result *from)
     for (int i = 0; i < STREAM_COUNT; i++)
         fill_output(result, job_stream(from->job, (enum stream)i), (enum stream)i);
     result->shown.denial = result->denial = denials_say(&from->denials);
+    result->shown.events = result->events = events_of(from->job);
     return &result->shown;
 }
 
@@ -98,6 +112,7 @@ static int run(struct cordon_engine *engine, const struct cordon_run_options *gi
     job.loop = engine->loop;
     job.sandbox = workspace->sandbox;
     job.access = workspace->access;
+    job.topics = workspace->topics;
     job.argv = (char *const *)options.argv;
     job.env = options.env ? (char *const *)options.env : strv_view(&workspace->env);
     job.cwd = cwd = workspace_dir(workspace, options.cwd);

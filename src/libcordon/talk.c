@@ -7,10 +7,12 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "job/job.h"
 #include "loop/loop.h"
 #include "output/reader.h"
 #include "screen/screen.h"
+#include "timeline/timeline.h"
 #include "workspace/workspace.h"
 
 #include <stdlib.h>
@@ -22,6 +24,7 @@ struct cordon_session {
     struct reader *reader;
     struct loop_timer *change; /* deferred call of on_change */
     struct cordon_end end;     /* once it has ended */
+    char *event;               /* that was read last; NULL: none */
     char *denial;              /* then, when it was asked for; NULL: none */
     void (*on_change)(void *data, struct cordon_session *session);
     void *data;
@@ -63,6 +66,7 @@ void cordon_session_free(struct cordon_session *session)
     loop_timer_free(session->change);
     job_free(session->job);
     free(session->denial);
+    free(session->event);
     free(session);
 }
 
@@ -96,6 +100,7 @@ static struct job *start(struct cordon_engine *engine, const struct cordon_sessi
     if (!workspace || limits_read(&limits, options->limits, err))
         return NULL;
     session.access = workspace->access;
+    session.topics = workspace->topics;
     process.sandbox = workspace->sandbox;
     process.env = options->env ? (char *const *)options->env : strv_view(&workspace->env);
     process.cwd = cwd = workspace_dir(workspace, options->cwd);
@@ -241,6 +246,19 @@ const char *cordon_session_denial(struct cordon_session *session)
     job_denials(session->job, &denials);
     session->denial = denials_say(&denials);
     return session->denial;
+}
+
+const char *cordon_session_event(struct cordon_session *session, uint64_t *after)
+{
+    const struct timeline *timeline = job_timeline(session->job);
+    const struct timeline_event *event = timeline ? timeline_after(timeline, *after) : NULL;
+    AUTO_JSON json_t *json = event ? timeline_event_to_json(event) : NULL;
+
+    free(session->event);
+    session->event = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    if (event)
+        *after = event->seq;
+    return session->event;
 }
 
 int cordon_session_wait(struct cordon_session *session, int timeout_ms, struct cordon_error *error)

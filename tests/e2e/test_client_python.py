@@ -298,3 +298,21 @@ def test_the_example(place):
     assert (ran.returncode, ran.stdout) == (9, b"out\n")
     assert ran.stderr.startswith(b"err\n") and b"refused:" in ran.stderr
     assert len(pathlib.Path(CLIENT / "example.py").read_text().splitlines()) <= 24
+
+
+@run
+async def test_the_timeline(server, place):
+    async with await cordon_client.connect(server.url) as client:
+        process = await shell(client, place, "mkdir a; read word; mkdir $word", stdin=True,
+                              sandbox=Sandbox(place.ws), trace=["files"])
+        seen = []
+        async for event in process.timeline():
+            seen.append((event["operation"], os.path.basename(event["path"])))
+            if len(seen) == 1:
+                await process.write(b"b\n")
+        assert seen == [("create", "a"), ("create", "b")]
+        assert [event["seq"] async for event in process.timeline(after=1)] == [2]
+        answer = await client.sessions.exec("mkdir c", place.ws, login=False, trace=["files"],
+                                            sandbox=Sandbox(place.ws))
+        assert [event["path"] async for event in client.timeline(answer.process_id)] == [
+            str(place.ws / "c")]

@@ -1,4 +1,5 @@
 """Sessions by the library's calls: programs of hosts/ do what a host does, and say what came."""
+import json
 import signal
 
 import pytest
@@ -39,3 +40,21 @@ def test_those_of_an_owner_have_time_to_end(place):
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.splitlines() == ["1 asked", "first: 7 0", "1 left", "1 asked",
                                        f"second: {128 + signal.SIGKILL} {signal.SIGKILL}"]
+
+
+def test_what_commands_do(place):
+    """Read as it happens: the session waits for a word that is sent when its first event is there."""
+    program = host.build(place, "trace")
+    ran = place.cordon(1, program=program, env=host.ENV)  # CORDON_TRACE_FILES
+    assert (ran.returncode, ran.stderr) == (0, "")
+    run, *events, again, first, second = ran.stdout.splitlines()
+    assert again == "again" and events == [first, second]
+    told = [*json.loads(run), json.loads(first), json.loads(second)]
+    assert [(event["seq"], event["operation"], event["path"]) for event in told] == [
+        (number, "create", str(place.ws / name)) for number, name in ((1, "run"), (1, "first"), (2, "second"))]
+
+
+def test_nobody_tells_what_was_not_asked_for(place):
+    program = host.build(place, "trace")
+    ran = place.cordon(8, program=program, env=host.ENV)
+    assert ran.stderr == "policy.trace is 8, which has more than enum cordon_trace\n"

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import uuid
-from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Sequence, Set
+from typing import Any, AsyncIterator, Awaitable, Callable, Dict, List, Mapping, Optional, Sequence, Set
 
 from . import sandbox as boxes
 from .errors import Disconnected, Error, RpcError
@@ -17,6 +17,7 @@ from .sessions import Sessions
 from .transport import Transport, open_command, open_url
 
 RETRY_DELAY = 0.1  # seconds
+TIMELINE_WAIT_MS = 60000  # of one session/events
 
 # Answers a request of the server: gets its params, gives the result.
 Handler = Callable[[Dict[str, Any]], Awaitable[Any]]
@@ -117,10 +118,12 @@ class Client:
     async def start(self, argv: Sequence[str], cwd: Path, *, env: Optional[Mapping[str, str]] = None,
                     sandbox: AnySandbox = None, tty: bool = False, stdin: bool = False,
                     arg0: Optional[str] = None, size: Optional["tuple[int, int]"] = None,
-                    process_id: Optional[str] = None, **more: Any) -> Process:
+                    process_id: Optional[str] = None, trace: Sequence[str] = (),
+                    **more: Any) -> Process:
         """Starts a command. `env` None: the server's environment without secrets; otherwise exactly
-        that. `stdin`: write() is wanted. `size`: (rows, columns) of the terminal. `more` are further
-        fields of process/start."""
+        that. `stdin`: write() is wanted. `size`: (rows, columns) of the terminal. `trace`: what
+        timeline() tells, of "files", "network" and "exec". `more` are further fields of
+        process/start."""
         process = Process(self, process_id or str(uuid.uuid4()))
         params: Dict[str, Any] = {
             "processId": process.id, "argv": list(argv), "cwd": to_uri(cwd), "tty": tty,
@@ -129,6 +132,8 @@ class Client:
         if env is None and "envPolicy" not in more:
             params["envPolicy"] = {"inherit": "all", "ignoreDefaultExcludes": False, "exclude": [],
                                    "set": {}, "includeOnly": []}
+        if trace:
+            params["trace"] = list(trace)
         if size is not None:
             params["rows"], params["columns"] = size
         self._processes[process.id] = process  # its events may come before the answer
@@ -146,6 +151,21 @@ class Client:
         self._processes[process_id] = process
         await process._catch_up()
         return process
+
+    async def timeline(self, process_id: str, after: int = 0) -> AsyncIterator[Dict[str, Any]]:
+        """What a process did that was started with `trace`, event by event until it is closed
+        (docs/timeline.md); Answer.process_id names that of a session. Any number of readers. What was not
+        kept until it was read is one {"event": "lost", "count": N}."""
+        while True:
+            page = await self.call("session/events", {"processId": process_id, "afterSeq": after,
+                                                      "waitMs": TIMELINE_WAIT_MS})
+            if page["dropped"]:
+                yield {"event": "lost", "count": page["dropped"]}
+            for event in page["events"]:
+                yield event
+            if page["closed"] and not page["events"]:
+                return
+            after = page["nextSeq"] - 1
 
     def _forget(self, process: Process) -> None:
         self._processes.pop(process.id, None)

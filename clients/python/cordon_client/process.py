@@ -159,6 +159,10 @@ class Process:
                 return
             yield event
 
+    def timeline(self, after: int = 0) -> AsyncIterator[Dict[str, Any]]:
+        """Client.timeline() of this process."""
+        return self._client.timeline(self.id, after)
+
     async def communicate(self, data: Optional[bytes] = None) -> Result:
         """Writes `data` and ends the input, and collects all output until it is closed."""
         if data is not None:

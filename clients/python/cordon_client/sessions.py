@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence
 
 from . import sandbox as boxes
 from .sandbox import AnySandbox, Path, to_uri
@@ -25,6 +25,7 @@ class Answer:
     omitted_bytes: int
     notes: List[str]
     denials: List[Dict[str, Any]] = dataclasses.field(default_factory=list)
+    process_id: Optional[str] = None  # with `trace`: for Client.timeline(), also when it has ended
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +41,8 @@ class Screen:
 def _answer(result: Mapping[str, Any]) -> Answer:
     return Answer(result["text"], result["reason"], result["sessionId"], result["exitCode"],
                   result["signal"], base64.b64decode(result["output"]), result["outputBytes"],
-                  result["omittedBytes"], result["notes"], result.get("denials", []))
+                  result["omittedBytes"], result["notes"], result.get("denials", []),
+                  result.get("processId"))
 
 
 def _given(**params: Any) -> Dict[str, Any]:
@@ -58,12 +60,13 @@ class Sessions:
                    stdin: bool = False, screen: bool = False, yield_time: Optional[float] = None,
                    max_output_tokens: Optional[int] = None, env: Optional[Mapping[str, str]] = None,
                    shell: Optional[str] = None, login: bool = True,
-                   until: Optional[Dict[str, Any]] = None) -> Answer:
-        """Runs shell text until it ends or the time is up."""
+                   until: Optional[Dict[str, Any]] = None, trace: Sequence[str] = ()) -> Answer:
+        """Runs shell text until it ends or the time is up. `trace` as of Client.start()."""
         return _answer(await self._client.call("session/exec", _given(
             cmd=cmd, cwd=to_uri(cwd), sandbox=boxes.to_json(sandbox), tty=tty, pipeStdin=stdin,
             screen=screen, yieldTimeMs=_ms(yield_time), maxOutputTokens=max_output_tokens,
-            env=None if env is None else dict(env), shell=shell, login=login, until=until)))
+            env=None if env is None else dict(env), shell=shell, login=login, until=until,
+            trace=list(trace) or None)))
 
     async def write(self, session_id: int, chars: str = "", *, close: bool = False,
                     yield_time: Optional[float] = None, max_output_tokens: Optional[int] = None,

@@ -11,6 +11,7 @@ import { Sessions } from './sessions.js';
 import { openCommand, openUrl } from './transport.js';
 
 const RETRY_DELAY_MS = 100;
+const TIMELINE_WAIT_MS = 60000; // of one session/events
 const ALL_BUT_SECRETS = {
   inherit: 'all', ignoreDefaultExcludes: false, exclude: [], set: {}, includeOnly: [],
 };
@@ -129,6 +130,18 @@ export class Client {
     this.#processes.set(processId, process);
     await process.catchUp();
     return process;
+  }
+
+  /** What a process did that was started with `trace`, event by event until it is closed. What was not
+   * kept until it was read is one { event: 'lost', count }. */
+  async* timeline(processId, after = 0) {
+    for (let afterSeq = after; ;) {
+      const page = await this.call('session/events', { processId, afterSeq, waitMs: TIMELINE_WAIT_MS });
+      if (page.dropped) yield { event: 'lost', count: page.dropped };
+      yield* page.events;
+      if (page.closed && !page.events.length) return;
+      afterSeq = page.nextSeq - 1;
+    }
   }
 
   forget(process) {

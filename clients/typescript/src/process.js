@@ -110,6 +110,11 @@ export class Process {
     return this.events();
   }
 
+  /** Client.timeline() of this process. */
+  timeline(after = 0) {
+    return this.#client.timeline(this.id, after);
+  }
+
   /** Writes `data` and ends the input, and collects all output until it is closed. */
   async communicate(data) {
     const streams = { stdout: [], stderr: [], pty: [] };

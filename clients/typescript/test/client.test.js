@@ -211,6 +211,19 @@ async function connectAgain(resume) {
   }
 }
 
+test('what a process does', withClient(async (client) => {
+  const options = { sandbox: sandbox(ws), trace: ['files'] };
+  const command = await shell(client, 'mkdir t1; read word; mkdir $word', { ...options, stdin: true });
+  const seen = [];
+  for await (const event of command.timeline()) {
+    seen.push([event.operation, event.path]);
+    if (seen.length === 1) await command.write('t2\n');
+  }
+  assert.deepEqual(seen, [['create', `${ws}/t1`], ['create', `${ws}/t2`]]);
+  const answer = await client.sessions.exec('mkdir t3', ws, { ...options, login: false });
+  for await (const event of client.timeline(answer.processId)) assert.equal(event.path, `${ws}/t3`);
+}));
+
 test('a server of our own', async () => {
   const client = await spawn([server, '--listen', 'stdio']);
   const command = await shell(client, 'cat; exit 2', { stdin: true });
