@@ -420,9 +420,19 @@ static void held_on_fact(struct job_asker *asker, const struct launch_fact *fact
     job_set_held(asker->job, held->open);
 }
 
+static void free_execs(struct held *held)
+{
+    struct held_execs *execs = TAKE_PTR(held->options.execs);
+
+    if (execs)
+        execs->free(execs);
+}
+
 static void held_on_end(struct job_asker *asker)
 {
     struct held *held = (struct held *)asker;
+
+    free_execs(held);
 
     while (!list_is_empty(&held->items))
         item_finish(list_first(&held->items, struct held_item, link), false);
@@ -433,6 +443,7 @@ static void held_free(struct job_asker *asker)
 {
     struct held *held = (struct held *)asker;
 
+    free_execs(held);
     while (!list_is_empty(&held->items))
         item_free(list_first(&held->items, struct held_item, link));
     strv_done(&held->argv);

@@ -54,9 +54,10 @@ struct held_execs {
                   struct requirement *ret);
     /* FACT_OUTSIDE, FACT_OUTSIDE_SIGNAL */
     void (*on_outside)(struct held_execs *execs, struct job *job, const struct launch_fact *fact);
+    void (*free)(struct held_execs *execs); /* kills what runs outside */
 };
 
-/* Everything is copied, but for the approvals, which outlive the asker. */
+/* Everything else is copied, but for the approvals, which outlive the asker. */
 struct held_options {
     struct approvals *approvals; /* NULL: nobody can be asked, only programs are judged */
     char *const *argv;           /* of the command, as its caller gave it */
@@ -65,8 +66,9 @@ struct held_options {
     char *const *own_paths; /* canonical: what no yes opens; may be NULL */
     bool is_last;           /* of its session: nothing is worth being remembered for it */
     void (*on_event)(void *data, const struct held_event *event); /* may be NULL */
-    struct held_execs
-        *execs; /* judges programs that the command executes; borrowed; NULL: each may */
+    /* Judges programs that the command executes; the asker's from then on, which frees it when the
+     * command has ended; NULL: each may. */
+    struct held_execs *execs;
     void *data;
 };
 

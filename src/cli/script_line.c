@@ -3,6 +3,7 @@
  * parameters and starts the call, or answers at once. */
 #include "cli/script.h"
 
+#include "approval/held.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
@@ -11,6 +12,8 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "cli/settings.h"
+#include "executor/execution.h"
+#include "executor/execution_exec.h"
 #include "job/job_table.h"
 #include "job/result_json.h"
 #include "loop/loop.h"
@@ -292,6 +295,28 @@ static void answer_now(struct script *script, json_t *answer)
     script->is_answered = true;
 }
 
+/* Nobody is asked: what would have to be is refused. */
+static void judge_programs(const struct script *script, const struct model_exec *exec,
+                           struct job *job)
+{
+    const struct workspace *workspace = script->settings->workspace;
+    AUTO(strv_done) struct strv argv = model_exec_argv(exec);
+    struct execution_options options;
+    struct held_execs *execs;
+
+    settings_execution(script->settings, strv_view(&argv), &options);
+    options.loop = script->loop;
+    execs = execution_execs_for_session(&options);
+    if (execs)
+        job_set_asker(job, held_new(&(struct held_options){
+                               .argv = options.argv,
+                               .cwd = exec->workdir,
+                               .profile = workspace->profile_name,
+                               .own_paths = strv_view(&workspace->own_paths),
+                               .execs = execs,
+                           }));
+}
+
 /* Of every screen that a script asks for. */
 static const struct screen_limits screen_limits = {.lines_max = 1000, .bytes_max = 1 << 18};
 
@@ -328,9 +353,13 @@ static int play_exec(struct script *script, const struct json_at *at, struct err
     exec.screen = has_screen ? &screen_limits : NULL;
     exec.stdio = is_tty ? PROCESS_TTY : PROCESS_PIPES;
     exec.input = word ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL;
+    exec.is_judged = workspace_judges_execs(script->settings->workspace);
     call = model_calls_exec(script->model_calls, &exec, on_done, script, &failure);
-    if (call)
+    if (call) {
+        judge_programs(script, &exec,
+                       model_calls_find(script->model_calls, model_call_id(call), err));
         script_audit_begin(&script->audit, script->settings, &exec, model_call_id(call));
+    }
     answer_failure(script, call, 0, exec.cmd, &failure);
     return 0;
 }

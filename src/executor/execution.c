@@ -52,8 +52,7 @@ struct execution {
     struct strv snapshot_argv; /* in place of argv; empty: none */
     struct strv snapshot_env;
     bool is_cancelled;
-    struct held_execs *execs; /* judges those of the attempt that runs; NULL: nobody does */
-    bool was_refused;         /* something that was held: by who was asked */
+    bool was_refused; /* something that was held: by who was asked */
     struct grant grant;
     struct profile_overlay widened; /* additional permissions and grant */
     json_t *asked;                  /* the open question; part of result.questions */
@@ -74,7 +73,6 @@ void execution_free(struct execution *execution)
         approvals_leave(execution->wait);
     loop_timer_free(execution->defer);
     job_run_free(execution->run);
-    execution_execs_free(execution->execs);
     requirement_done(&execution->requirement);
     strv_done(&execution->keys);
     grant_done(&execution->grant);
@@ -177,7 +175,6 @@ static void on_over(void *data)
 
     job_run_take(execution->run, &attempt->result);
     job_run_free(TAKE_PTR(execution->run));
-    execution_execs_free(TAKE_PTR(execution->execs));
     for (size_t i = 0; i < denials->len; i++)
         emit(execution,
              &(struct execution_event){.kind = EXECUTION_DENIED, .denial = &denials->items[i]});
@@ -213,9 +210,6 @@ static struct job_asker *asker_for(struct execution *execution, struct workspace
 {
     const struct execution_options *options = execution->options;
 
-    if (workspace_judges_execs(workspace))
-        execution->execs = execution_execs_new(options, execution->rules, workspace);
-
     return held_new(&(struct held_options){
         .approvals = options->approvals,
         .argv = options->argv,
@@ -224,7 +218,9 @@ static struct job_asker *asker_for(struct execution *execution, struct workspace
         .own_paths = strv_view(&workspace->own_paths),
         .is_last = options->is_last,
         .on_event = on_held,
-        .execs = execution->execs,
+        .execs = workspace_judges_execs(workspace)
+                     ? execution_execs_new(options, execution->rules, workspace)
+                     : NULL,
         .data = execution,
     });
 }

@@ -1,8 +1,8 @@
 /* See execution_exec.h.
  *
  * What runs outside is Cordon's choice, not the caller's: the file that was judged, if Cordon's own
- * PATH leads to it by its name and no command in the sandbox can write it; the environment of the workspace
- * and never the caller's (LD_PRELOAD, GIT_SSH_COMMAND); the caller's directory, if it is the same one outside,
+ * PATH leads to it by its name and no command in the sandbox can write it; the environment that the command
+ * was given and never the caller's (LD_PRELOAD, GIT_SSH_COMMAND); the caller's directory, if it is the same one outside,
  * by a descriptor, so that nothing put in its place meanwhile counts; the caller's standard input, output and
  * error. The words of its arguments are the caller's: those that were judged. */
 #include "executor/execution_exec.h"
@@ -40,10 +40,20 @@ struct execution_execs {
     struct held_execs held;
     const struct execution_options *options;
     const struct rules *rules;
+    struct execution_options own_options; /* of a session: what the two above are then */
+    struct rules *own_rules;
+    struct strv own_env;
     struct workspace *inside;
     struct workspace *bare; /* the same without a sandbox; NULL before it is needed */
     struct list runners;
 };
+
+/* That of the workspace; on a server, whose workspaces have none, what the client gave the command. */
+static char *const *env_of(const struct execution_options *options,
+                           const struct workspace *workspace)
+{
+    return options->env && !workspace->env.len ? options->env : strv_view(&workspace->env);
+}
 
 /* --- may it --- */
 
@@ -65,7 +75,7 @@ static void decide(const struct execution_options *options, const struct rules *
 
     *ret = (struct requirement){.where = RUN_SANDBOXED};
     if (options->gate == EXECUTION_ASKS || (rules && !rules_is_empty(rules))) {
-        host_finder_init(&finder, strv_view(&workspace->env), cwd);
+        host_finder_init(&finder, env_of(options, workspace), cwd);
         requirement_decide(&request, ret);
     }
 }
@@ -149,7 +159,7 @@ static int check_program(const struct execution_execs *execs, const char *path, 
     AUTO_FREE char *real = NULL;
     struct host_finder finder;
 
-    host_finder_init(&finder, strv_view(&execs->bare->env), "/");
+    host_finder_init(&finder, env_of(execs->options, execs->bare), "/");
     if (!name || !finder.finder.find(&finder.finder, name + 1, &found, &real) ||
         !str_eq(real, path))
         return err_set(err, ERR_FORBIDDEN, "%s is not the program that Cordon's PATH leads to",
@@ -200,7 +210,7 @@ static struct process *start(struct execution_execs *execs, struct runner *runne
     strv_push_all(&argv, (char *const *)fact->argv);
     options.sandbox = execs->bare->sandbox;
     options.argv = strv_view(&argv);
-    options.env = strv_view(&execs->bare->env);
+    options.env = env_of(execs->options, execs->bare);
     options.cwd = cwd;
     for (int i = 0; i < 3; i++)
         options.fds[i] = stdio[i];
@@ -252,13 +262,26 @@ static void on_outside(struct held_execs *judging, struct job *job, const struct
 
 /* --- --- */
 
+static void execs_free(struct held_execs *judging)
+{
+    struct execution_execs *execs = container_of(judging, struct execution_execs, held);
+    struct runner *runner, *next;
+
+    list_for_each_safe(runner, next, &execs->runners, link)
+        runner_free(runner);
+    workspace_release(execs->bare);
+    rules_free(execs->own_rules);
+    strv_done(&execs->own_env);
+    free(execs);
+}
+
 struct held_execs *execution_execs_new(const struct execution_options *options,
                                        const struct rules *rules, struct workspace *workspace)
 {
     struct execution_execs *execs = alloc_zero(1, sizeof *execs);
 
     *execs = (struct execution_execs){
-        .held = {.judge = judge, .on_outside = on_outside},
+        .held = {.judge = judge, .on_outside = on_outside, .free = execs_free},
         .options = options,
         .rules = rules,
         .inside = workspace,
@@ -267,15 +290,24 @@ struct held_execs *execution_execs_new(const struct execution_options *options,
     return &execs->held;
 }
 
-void execution_execs_free(struct held_execs *held)
+struct held_execs *execution_execs_for_session(const struct execution_options *options)
 {
-    struct execution_execs *execs = held ? container_of(held, struct execution_execs, held) : NULL;
-    struct runner *runner, *next;
+    struct workspace *workspace = options->workspace;
+    struct execution_execs *execs;
 
-    if (!execs)
-        return;
-    list_for_each_safe(runner, next, &execs->runners, link)
-        runner_free(runner);
-    workspace_release(execs->bare);
-    free(execs);
+    if (!workspace_judges_execs(workspace))
+        return NULL;
+    execs =
+        container_of(execution_execs_new(options, NULL, workspace), struct execution_execs, held);
+    execs->rules = execs->own_rules = execution_rules(options);
+    strv_push_all(&execs->own_env, options->env);
+    execs->options = &execs->own_options;
+    execs->own_options = (struct execution_options){
+        .loop = options->loop,
+        .workspace = workspace,
+        .gate = options->gate,
+        .policy = options->policy,
+        .env = options->env ? strv_view(&execs->own_env) : NULL,
+    };
+    return &execs->held;
 }

@@ -8,4 +8,7 @@
 /* For one attempt, in the workspace; all is borrowed. */
 struct held_execs *execution_execs_new(const struct execution_options *options,
                                        const struct rules *rules, struct workspace *workspace);
-void execution_execs_free(struct held_execs *execs); /* kills what runs outside; NULL is fine */
+
+/* For a command that no execution runs, as in a session, in the workspace of the options: of them loop,
+ * rules, gate, policy, env and cwd are read, too, and only now. NULL: the workspace wants nothing judged. */
+struct held_execs *execution_execs_for_session(const struct execution_options *options);

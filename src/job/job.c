@@ -311,8 +311,7 @@ struct job *job_start(const struct job_options *options, struct err *err)
 
     if ((sandbox_watch(process.sandbox) & WATCH_JUDGE) && !options->is_judged) {
         err_set(err, ERR_UNSUPPORTED,
-                "each program is to be judged (judge = \"every-exec\"), which is done for whole "
-                "commands (cordon run, exec/run) and not in sessions");
+                "each program is to be judged (judge = \"every-exec\"), and nobody here does that");
         return NULL;
     }
     process.events = &events;

@@ -127,6 +127,7 @@ struct model_exec {
     enum process_stdio stdio; /* PIPES or TTY */
     enum process_stdin input; /* for PIPES */
     bool asks;                /* what its sandbox refuses may be held: job_set_asker() */
+    bool is_judged;           /* as in struct job_options */
     struct pty_size size;
     const struct screen_limits *screen; /* as in struct job_options */
     struct resource_limits limits;

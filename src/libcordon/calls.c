@@ -146,15 +146,14 @@ static bool use_login(struct cordon_engine *engine, struct workspace *workspace,
     return is_used;
 }
 
-static struct model_call *start_call(struct cordon_engine *engine,
-                                     const struct workspace *workspace,
+static struct model_call *start_call(struct cordon_engine *engine, struct workspace *workspace,
                                      const struct model_exec *exec, struct cordon_call *call,
                                      struct err *err)
 {
     struct model_call *started = model_calls_exec(engine->model_calls, exec, on_done, call, err);
     AUTO(strv_done) struct strv argv = model_exec_argv(exec);
 
-    if (started && exec->asks)
+    if (started)
         engine_hold(engine, workspace,
                     model_calls_find(engine->model_calls, model_call_id(started), err),
                     strv_view(&argv));
@@ -199,6 +198,7 @@ static struct model_call *exec(struct cordon_engine *engine, const struct cordon
         exec.replacement = &replacement;
     }
     exec.asks = engine_holds(engine, workspace);
+    exec.is_judged = workspace_judges_execs(workspace);
     return start_call(engine, workspace, &exec, call, err);
 }
 

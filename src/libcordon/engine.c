@@ -14,6 +14,8 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "denial/denial.h"
+#include "executor/execution.h"
+#include "executor/execution_exec.h"
 #include "job/model_calls.h"
 #include "loop/loop.h"
 #include "policy/config/config.h"
@@ -390,27 +392,44 @@ int cordon_answer_question(struct cordon_engine *engine, const char *id, int dec
 
 /* --- what is held while the host is asked --- */
 
-bool engine_holds(const struct cordon_engine *engine, const struct workspace *workspace)
+static const struct approval_policy *policy_of(const struct cordon_engine *engine)
 {
     static const struct approval_policy normal = {.mode = APPROVAL_ON_REQUEST};
     const struct approval_policy *own = config_approval_policy(engine->config);
 
-    return workspace->access &&
-           held_is_wanted(&workspace->profile, own ? own : &normal, engine->approvals);
+    return own ? own : &normal;
 }
 
-void engine_hold(const struct cordon_engine *engine, const struct workspace *workspace,
-                 struct job *job, char *const *argv)
+bool engine_holds(const struct cordon_engine *engine, const struct workspace *workspace)
+{
+    return workspace->access &&
+           held_is_wanted(&workspace->profile, policy_of(engine), engine->approvals);
+}
+
+void engine_hold(const struct cordon_engine *engine, struct workspace *workspace, struct job *job,
+                 char *const *argv)
 {
     struct job_info info;
+    struct held_execs *execs;
 
     job_info(job, &info);
+    execs = execution_execs_for_session(&(struct execution_options){
+        .loop = engine->loop,
+        .workspace = workspace,
+        .rules = {.config = engine->config, .dir = engine->rules, .home = engine->home},
+        .gate = EXECUTION_ASKS,
+        .policy = *policy_of(engine),
+        .cwd = info.cwd,
+    });
+    if (!execs && !engine_holds(engine, workspace))
+        return;
     job_set_asker(job, held_new(&(struct held_options){
                            .approvals = engine->approvals,
                            .argv = argv,
                            .cwd = info.cwd,
                            .profile = workspace->profile_name,
                            .own_paths = strv_view(&workspace->own_paths),
+                           .execs = execs,
                        }));
 }
 

@@ -51,10 +51,10 @@ struct workspace *policy_workspace(struct cordon_engine *engine, const struct co
                                    struct err *err);
 
 /* Whether what the sandbox of the workspace refuses is held while the host is asked; and who answers
- * for such a job then. */
+ * for a job where it is, or where its programs are judged. */
 bool engine_holds(const struct cordon_engine *engine, const struct workspace *workspace);
-void engine_hold(const struct cordon_engine *engine, const struct workspace *workspace,
-                 struct job *job, char *const *argv);
+void engine_hold(const struct cordon_engine *engine, struct workspace *workspace, struct job *job,
+                 char *const *argv);
 
 /* Reads a struct of options that says its size: what the caller's header did not have is zero. A
  * larger one is of a newer header, and taken when what is unknown of it is zero. */

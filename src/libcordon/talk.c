@@ -106,8 +106,9 @@ static struct job *start(struct cordon_engine *engine, const struct cordon_sessi
     process.cwd = cwd = workspace_dir(workspace, options->cwd);
     session.command = options->argv[0];
     process.asks = engine_holds(engine, workspace);
+    session.is_judged = workspace_judges_execs(workspace);
     job = job_start(&session, err);
-    if (job && process.asks)
+    if (job)
         engine_hold(engine, workspace, job, process.argv);
     return job;
 }

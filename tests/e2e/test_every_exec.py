@@ -263,12 +263,6 @@ def test_by_the_profile(ruled):
     assert ruled.run("--", "sh", "script").stdout == "126\n"
 
 
-def test_a_session_is_refused_that_nobody_would_judge(ruled):
-    (ruled.ws / "calls.jsonl").write_text('{"exec_command": {"cmd": "true"}}\n')
-    done = ruled.cordon("script", "--judge", "every-exec", "calls.jsonl")
-    assert "not in sessions" in done.stdout + done.stderr
-
-
 def test_it_takes_the_guard(ruled):
     done = ruled.run("--judge", "every-exec", "--watch", "off", "--", "true")
     assert done.returncode == 125 and "want watch to be" in done.stderr

@@ -29,6 +29,7 @@
 #include "server/server.h"
 #include "server/start_env.h"
 #include "workspace/finder.h"
+#include "workspace/workspace.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -181,6 +182,7 @@ static void exec_begin(struct call *call, const struct session_exec_params *para
         .access = parts->workspace->access,
         .topics = parts->workspace->topics,
         .asks = process_is_held(call->client->session, parts->workspace),
+        .is_judged = workspace_judges_execs(parts->workspace),
         .stdio = params->tty ? PROCESS_TTY : PROCESS_PIPES,
         .input = params->pipe_stdin ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL,
         .size = {.rows = (unsigned short)params->rows, .columns = (unsigned short)params->columns},

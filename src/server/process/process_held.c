@@ -4,22 +4,31 @@
 
 #include "approval/held.h"
 #include "executor/execution.h"
+#include "executor/execution_exec.h"
 #include "policy/config/approval.h"
+#include "process/process.h"
 #include "server/approver_client.h"
 #include "server/client_session.h"
 #include "server/process/process_audit.h"
 #include "server/process/rpc_process.h"
+#include "server/rules_cache.h"
 #include "server/server.h"
 #include "workspace/workspace.h"
 
-bool process_is_held(struct client_session *session, const struct workspace *workspace)
+static const struct approval_policy *policy_of(const struct client_session *session)
 {
     static const struct approval_policy normal = {.mode = APPROVAL_ON_REQUEST};
     const struct approval_policy *own = config_approval_policy(session->server->config.file);
+
+    return own ? own : &normal;
+}
+
+bool process_is_held(struct client_session *session, const struct workspace *workspace)
+{
     struct err ignored; /* nobody can be asked */
 
     return workspace->access && workspace->profile.watch == PROFILE_WATCH_ASK &&
-           held_is_wanted(&workspace->profile, own ? own : &normal,
+           held_is_wanted(&workspace->profile, policy_of(session),
                           session_approvals(session, &ignored));
 }
 
@@ -29,17 +38,31 @@ static void on_held(void *data, const struct held_event *event)
         process_audit_event(data, &(struct execution_event){.kind = EXECUTION_HELD, .held = event});
 }
 
-void process_hold(struct rpc_process *process)
+void process_hold(struct rpc_process *process, const struct process_options *options)
 {
-    const struct workspace *workspace = process->workspace;
+    struct workspace *workspace = process->workspace;
+    struct client_session *session = process->owner;
+    struct err ignored; /* nobody can be asked: then what has to be is refused */
+    struct held_execs *execs = execution_execs_for_session(&(struct execution_options){
+        .loop = session->server->loop,
+        .workspace = workspace,
+        .rules = server_rule_owner(session->server),
+        .gate = EXECUTION_ASKS,
+        .policy = *policy_of(session),
+        .env = options->env,
+        .cwd = process->cwd,
+    });
 
+    if (!options->asks && !execs)
+        return;
     job_set_asker(process->job, held_new(&(struct held_options){
-                                    .approvals = process->owner->approvals,
+                                    .approvals = session_approvals(session, &ignored),
                                     .argv = strv_view(&process->argv),
                                     .cwd = process->cwd,
                                     .profile = workspace->profile_name,
                                     .own_paths = strv_view(&workspace->own_paths),
                                     .on_event = on_held,
+                                    .execs = execs,
                                     .data = process,
                                 }));
 }

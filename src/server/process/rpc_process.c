@@ -28,6 +28,7 @@
 #include "server/sandbox_request.h"
 #include "server/server.h"
 #include "timeline/timeline.h"
+#include "workspace/workspace.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -450,6 +451,7 @@ static struct job *process_session(const struct rpc_process *process,
         .process = options->process,
         .access = options->workspace->access,
         .topics = options->workspace->topics,
+        .is_judged = workspace_judges_execs(options->workspace),
         .output = {.memory_max = RPC_PROCESS_MEMORY, .spool = options->spool_bytes ? &spool : NULL},
     };
 
@@ -469,8 +471,7 @@ struct rpc_process *rpc_process_new(const struct rpc_process_options *options, s
     process_table_add(&options->owner->processes, process);
     set_open(process, true);
     process_audit_begin(process, options->process->env);
-    if (options->process->asks)
-        process_hold(process);
+    process_hold(process, options->process);
     process->start = options->start;
     if (process->start)
         call_on_gone(process->start, start_is_gone, process);
