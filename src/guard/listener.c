@@ -282,12 +282,14 @@ bool command_serve(struct command *command)
     request.call = call_find(notif.data.nr);
     if (command->root < 0)
         open_root(command, request.thread);
-    if (request.call && command->root >= 0)
+    if (request.call && command->root >= 0) {
         answer = request_handle(&request);
-    else if (request.call && request.call->kind == CALL_EXEC && !command->has_begun)
+    } else if (request.call && request.call->kind == CALL_EXEC && !command->has_begun) {
         answer = answer_continue();
-    else
+        command->execs.has_begun = true; /* the next one is not the launcher's */
+    } else {
         answer = answer_error(ENOSYS); /* what we were not told of cannot be asked */
+    }
     command->has_begun |= request.call && request.call->kind != CALL_EXEC;
     request_respond(&request, answer);
     return true;

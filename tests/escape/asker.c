@@ -1,6 +1,6 @@
 /* cordon-asker: a command in a sandbox whose questions somebody answers over a descriptor.
  *
- *     cordon-asker FD [write=PATH] [read=PATH] [deny=PATH] [ask=PATH] [held=PATH] [own=PATH] [nested] -- PROGRAM...
+ *     cordon-asker FD [write=PATH] [read=PATH] [deny=PATH] [ask=PATH] [held=PATH] [own=PATH] [nested] [judge] -- PROGRAM...
  *
  * It says, one line each: "asked ID CALL PID\tPATH\tOTHER\tCOVERS\tOTHER-COVERS", "withdrawn ID",
  * "done ID ERRNO\tPATH", "denied ERRNO\tPATH", "exited STATUS"; and takes "yes ID" and "no ID". The
@@ -143,6 +143,8 @@ int main(int argc, char **argv)
             own[owns++] = argv[at] + 4;
         else if (strcmp(argv[at], "nested") == 0)
             options.allow_nested_namespaces = true;
+        else if (strcmp(argv[at], "judge") == 0)
+            options.watch |= WATCH_JUDGE;
         else if (strcmp(argv[at], "restricted") == 0)
             map.network = NETWORK_RESTRICTED;
         else
