@@ -93,7 +93,8 @@ RENAMED = """
 import os, sys
 out, tries, trusts = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "trusts"
 os.mkdir("d")
-real = os.open("d", os.O_RDONLY)
+name = os.path.realpath("d")
+real = os.open(name, os.O_RDONLY)
 flipper = os.fork()
 while flipper == 0:
     os.rename("d", "dd")
@@ -106,7 +107,9 @@ for _ in range(tries):
         os.fchdir(real)
         try:
             if trusts:
-                os.chdir(os.getcwd())
+                while not os.path.islink(name):  # as long as somebody judges it
+                    pass
+                os.chdir(name)
             os.execv("READLINK", ["readlink", "-f", "."])
         except OSError:
             os._exit(126)
@@ -123,7 +126,7 @@ def test_the_folder_is_renamed(name, tools):
         out = re.search("OUT (.*)", said).group(1)
         found = said.splitlines()[:-1]
         return found.count(out), len(found)
-    assert lines(play(name, tools, RENAMED, "{out}", 2000, "trusts", inside=False)[0])[0]
+    assert lines(play(name, tools, RENAMED, "{out}", 100, "trusts", inside=False)[0])[0]
     led_away, ran = lines(play(name, tools, RENAMED, "{out}", TRIES, "judged")[0])
     assert led_away == 0 and ran
 
