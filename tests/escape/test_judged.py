@@ -233,10 +233,10 @@ assert is_over(stub) and end(stub) == -9
     "its descriptors opened": """
 stub = running()
 for fd in os.listdir(f"/proc/{stub[0]}/fd"):
-    what = os.readlink(f"/proc/{stub[0]}/fd/{fd}")
     try:
+        what = os.readlink(f"/proc/{stub[0]}/fd/{fd}")
         os.close(os.open(f"/proc/{stub[0]}/fd/{fd}", os.O_RDWR))
-    except OSError:
+    except OSError:  # or it has closed that itself
         continue
     assert "socket" not in what and "cordon" not in what, what
 assert echoes(stub, b"still there")
