@@ -172,6 +172,8 @@ const char *audit_event_name(enum audit_event event)
         [AUDIT_BEGIN] = "begin",         [AUDIT_OUTPUT] = "output",
         [AUDIT_ASKED] = "asked",         [AUDIT_ANSWERED] = "answered",
         [AUDIT_HELD] = "held",           [AUDIT_DENIED] = "denied",
+        [AUDIT_EXEC] = "exec",           [AUDIT_FILE] = "file",
+        [AUDIT_CONNECT] = "connect",     [AUDIT_LOST] = "lost",
         [AUDIT_RETRIED] = "retried",     [AUDIT_PATCH_BEGIN] = "patch-begin",
         [AUDIT_PATCH_END] = "patch-end", [AUDIT_END] = "end",
     };

@@ -94,6 +94,8 @@ bool audit_text_eq(struct audit_text a, struct audit_text b);
  *                   "program": null, "pid": null, "call": null, "creates": false, "count": 1,
  *                   "below": false}: as in job/result_json.h
  *     retried      {"grant": "..."}
+ *     exec, file, connect, lost     what the command did, where the configuration asks for it:
+ *                  executor/execution_audit.h
  *     patch-begin  {"cwd": "...", "patch_bytes": N}
  *     patch-end    {"applied": true, "reason": null}
  *     end          {"end": "exited", "exit_code": 0, "signal": 0, "wall_time_ns": N,
@@ -106,6 +108,10 @@ enum audit_event {
     AUDIT_HELD,
     AUDIT_DENIED,
     AUDIT_RETRIED,
+    AUDIT_EXEC,
+    AUDIT_FILE,
+    AUDIT_CONNECT,
+    AUDIT_LOST,
     AUDIT_PATCH_BEGIN,
     AUDIT_PATCH_END,
     AUDIT_END,

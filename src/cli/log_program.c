@@ -150,6 +150,31 @@ static void show_retried(const json_t *body, struct buf *ret)
     buf_appendf(ret, "with %s", text_of(body, "grant"));
 }
 
+static void show_exec(const json_t *body, struct buf *ret)
+{
+    add_words(ret, json_object_get(body, "argv"));
+    add_labelled(ret, "  (in ", text_of(body, "cwd"));
+    buf_append_str(ret, json_is_true(json_object_get(body, "outside")) ? ", no sandbox)" : ")");
+}
+
+/* Also of "connect". */
+static void show_file(const json_t *body, struct buf *ret)
+{
+    buf_append_str(ret, text_of(body, "operation"));
+    add_labelled(ret, " ", text_of(body, "path"));
+    add_labelled(ret, " as ", text_of(body, "path2"));
+    add_labelled(ret, " ", text_of(body, "host"));
+    if (*text_of(body, "host"))
+        buf_appendf(ret, " port %" PRId64, (int64_t)number_of(body, "port"));
+    add_labelled(ret, " of ", text_of(body, "program"));
+}
+
+static void show_lost(const json_t *body, struct buf *ret)
+{
+    buf_appendf(ret, "%" PRId64 " more were done, faster than they could be read",
+                (int64_t)number_of(body, "count"));
+}
+
 static void show_patch_begin(const json_t *body, struct buf *ret)
 {
     buf_appendf(ret, "of %" PRId64 " bytes, in %s", (int64_t)number_of(body, "patch_bytes"),
@@ -181,6 +206,8 @@ static void show_body(const struct audit_record *record, const json_t *body, str
         [AUDIT_BEGIN] = show_begin,         [AUDIT_OUTPUT] = show_output,
         [AUDIT_ASKED] = show_asked,         [AUDIT_ANSWERED] = show_answered,
         [AUDIT_HELD] = show_held,           [AUDIT_DENIED] = show_denied,
+        [AUDIT_EXEC] = show_exec,           [AUDIT_FILE] = show_file,
+        [AUDIT_CONNECT] = show_file,        [AUDIT_LOST] = show_lost,
         [AUDIT_RETRIED] = show_retried,     [AUDIT_PATCH_BEGIN] = show_patch_begin,
         [AUDIT_PATCH_END] = show_patch_end, [AUDIT_END] = show_end,
     };

@@ -324,9 +324,9 @@ struct run_flow {
     struct execution_options execution_options;
     struct job_run_options job;
     struct execution *execution;
-    FILE *trace;         /* --trace-to; NULL: none */
-    uint64_t trace_last; /* number of the last event in there */
-    size_t warned;       /* of the warnings: those that were said */
+    FILE *trace;     /* --trace-to; NULL: none */
+    uint64_t traced; /* of the timeline, the number of the last event that was told */
+    size_t warned;   /* of the warnings: those that were said */
     bool is_done;
 };
 
@@ -377,6 +377,7 @@ static void on_attempt(void *data, enum run_where where, struct workspace *works
     struct strv *warnings = &flow->settings.warnings;
 
     flow->settings.workspace = workspace;
+    flow->traced = 0; /* each attempt has a timeline of its own */
     if (where == RUN_UNCONFINED)
         strv_push(warnings, "no sandbox: a rule or an answer allows that");
     else if (workspace->mode == SANDBOX_DISABLED && workspace->profile.kind == PROFILE_DISABLED)
@@ -384,7 +385,8 @@ static void on_attempt(void *data, enum run_where where, struct workspace *works
                    workspace->profile_from);
     else if (workspace->mode == SANDBOX_DISABLED)
         strv_push(warnings, "no sandbox: --sandbox disabled");
-    else if (workspace->topics & TIMELINE_NETWORK && workspace->profile.network == NETWORK_ENABLED)
+    else if (flow->options.policy.topics & TIMELINE_NETWORK &&
+             workspace->profile.network == NETWORK_ENABLED)
         strv_push(warnings, "the trace has no connects: they are only seen while the network is "
                             "restricted");
 }
@@ -400,17 +402,24 @@ static void on_event(void *data, const struct execution_event *event)
     run_audit_event(&flow->audit, &flow->settings, event);
 }
 
+static void write_trace(FILE *trace, const struct timeline_event *event)
+{
+    AUTO_JSON json_t *json = timeline_event_to_json(event);
+
+    json_dumpf(json, trace, JSON_COMPACT);
+    fputc('\n', trace);
+}
+
 static void on_traced(void *data, const struct timeline *timeline)
 {
     struct run_flow *flow = data;
     const struct timeline_event *event;
 
-    while (flow->trace && (event = timeline_after(timeline, flow->trace_last))) {
-        AUTO_JSON json_t *json = timeline_event_to_json(event);
-
-        json_dumpf(json, flow->trace, JSON_COMPACT);
-        fputc('\n', flow->trace);
-        flow->trace_last = event->seq;
+    while ((event = timeline_after(timeline, flow->traced))) {
+        if (flow->trace)
+            write_trace(flow->trace, event);
+        run_audit_trace(&flow->audit, &flow->settings, event);
+        flow->traced = event->seq;
     }
 }
 
@@ -475,7 +484,7 @@ static void fill_options(struct run_flow *flow, char **argv)
     options->on_done = on_done;
     options->data = flow;
     flow->job.on_started = on_started;
-    flow->job.on_traced = flow->trace ? on_traced : NULL;
+    flow->job.on_traced = on_traced;
     flow->job.data = flow;
     if (!flow->patch.cwd)
         return;
@@ -578,8 +587,9 @@ static int open_trace(struct run_flow *flow, struct err *err)
 static int run_main(char **argv)
 {
     AUTO(run_flow_done)
-    struct run_flow flow = {
-        .options = {.kill_after_ns = JOB_RUN_KILL_AFTER_NS, .max_output = OUTPUT_MEMORY_DEFAULT}};
+    struct run_flow flow = {.options = {.policy = {.is_recorded = true},
+                                        .kill_after_ns = JOB_RUN_KILL_AFTER_NS,
+                                        .max_output = OUTPUT_MEMORY_DEFAULT}};
     struct run_options *options = &flow.options;
     struct err err;
     char **command;

@@ -13,6 +13,7 @@ struct audit;
 struct config_file;
 struct execution_event;
 struct execution_result;
+struct timeline_event;
 struct job_result;
 struct settings;
 struct strv;
@@ -72,6 +73,9 @@ void run_audit_init(struct run_audit *audit, const struct settings *settings);
 void run_audit_begin(struct run_audit *audit, const struct settings *settings, char *const *argv);
 void run_audit_event(struct run_audit *audit, const struct settings *settings,
                      const struct execution_event *event);
+/* What the command did, if the configuration wants that in the log. */
+void run_audit_trace(struct run_audit *audit, const struct settings *settings,
+                     const struct timeline_event *event);
 void run_audit_result(struct run_audit *audit, const struct execution_result *result);
 void run_audit_failure(struct run_audit *audit, const char *reason);
 /* A patch, which is no command; run_audit_result() ends one, too. `reason` when it was not applied;

@@ -16,6 +16,7 @@
 #include "executor/execution_audit.h"
 #include "job/job_run.h"
 #include "job/result_json.h"
+#include "policy/config/config.h"
 #include "sandbox/sandbox.h"
 #include "timeline/exec_tree.h"
 #include "timeline/timeline.h"
@@ -205,6 +206,9 @@ void run_report_failure_json(const struct err *err)
 
 /* --- the audit log --- */
 
+_Static_assert((int)TIMELINE_FILES == 1 && (int)TIMELINE_NETWORK == 2 && (int)TIMELINE_EXEC == 4,
+               "the topics are those of config_audit_trace()");
+
 static const uint64_t end_wait_ns = UINT64_C(1000000000); /* 1 s, when others hold the log */
 
 /* A home directory that does not exist ("/nonexistent" of service users) is not made for the log.
@@ -263,6 +267,20 @@ void run_audit_event(struct run_audit *audit, const struct settings *settings,
     if (audit->audit && execution_audit_event(event, audit->is_patch ? patch : NULL,
                                               strv_view(&settings->workspace->env), &note))
         add(audit, note.event, note.body);
+}
+
+void run_audit_trace(struct run_audit *audit, const struct settings *settings,
+                     const struct timeline_event *event)
+{
+    unsigned topics = config_audit_trace(settings->file.config);
+    struct audit_note note;
+
+    if (!audit->audit ||
+        !execution_audit_trace(event, topics, strv_view(&settings->workspace->env), &note))
+        return;
+    if (audit_pending(audit->audit) >= AUDIT_PENDING_MAX / 2)
+        run_audit_flush(audit, 0);
+    add(audit, note.event, note.body);
 }
 
 void run_audit_result(struct run_audit *audit, const struct execution_result *result)

@@ -285,6 +285,7 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .watch = options->watch,
         .judge = options->judge,
         .topics = options->topics,
+        .audit_topics = options->is_recorded ? config_audit_trace(settings->file.config) : 0,
         .entries = options->paths,
         .entries_len = options->paths_len,
         .unix_sockets = strv_view(&options->sockets),

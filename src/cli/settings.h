@@ -31,6 +31,7 @@ struct policy_options {
     enum workspace_watch watch;
     enum workspace_judge judge;
     unsigned topics;     /* of enum timeline_topic */
+    bool is_recorded;    /* in the audit log, what the configuration wants there */
     const char *inherit; /* "core", "all", "none"; NULL: what the config says */
     struct strv env;     /* "NAME=VALUE" or "NAME" */
     struct strv env_include;

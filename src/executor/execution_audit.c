@@ -2,10 +2,12 @@
 #include "executor/execution_audit.h"
 
 #include "approval/held.h"
+#include "audit/redact.h"
 #include "base/strv.h"
 #include "denial/denial.h"
 #include "executor/execution.h"
 #include "output/output.h"
+#include "timeline/timeline.h"
 
 #include <jansson.h>
 #include <stddef.h>
@@ -88,6 +90,53 @@ bool execution_audit_event(const struct execution_event *event, char *const *arg
         return true;
     }
     return false;
+}
+
+/* Which kind of record it makes; the topic that has to be wanted for it. */
+static bool trace_kind(const struct timeline_event *event, enum audit_event *ret,
+                       unsigned *ret_topic)
+{
+    bool is_network = event->operation && (strcmp(event->operation, "connect") == 0 ||
+                                           strcmp(event->operation, "bind") == 0);
+
+    switch (event->kind) {
+    case TIMELINE_DONE:
+        *ret = is_network ? AUDIT_CONNECT : AUDIT_FILE;
+        *ret_topic = is_network ? TIMELINE_NETWORK : TIMELINE_FILES;
+        return true;
+    case TIMELINE_EXECUTED:
+        *ret = AUDIT_EXEC;
+        *ret_topic = TIMELINE_EXEC;
+        return true;
+    case TIMELINE_MISSED:
+        *ret = AUDIT_LOST;
+        *ret_topic = TIMELINE_ALL;
+        return true;
+    case TIMELINE_DENIED:
+    case TIMELINE_ASKED:
+    case TIMELINE_ANSWERED:
+    case TIMELINE_ENDED:
+        break;
+    }
+    return false;
+}
+
+bool execution_audit_trace(const struct timeline_event *event, unsigned topics, char *const *env,
+                           struct audit_note *ret)
+{
+    unsigned topic;
+
+    if (!trace_kind(event, &ret->event, &topic) || !(topic & topics))
+        return false;
+    ret->body = timeline_event_to_json(event);
+    json_object_del(ret->body, "event"); /* the record has these two */
+    json_object_del(ret->body, "seq");
+    if (event->kind == TIMELINE_DONE)
+        json_object_del(ret->body,
+                        "count"); /* that of now: it is told once, when it is done first */
+    if (event->kind == TIMELINE_EXECUTED)
+        json_object_set_new(ret->body, "argv", audit_redact_words(event->argv, env));
+    return true;
 }
 
 json_t *execution_audit_output(const struct job_result *result)

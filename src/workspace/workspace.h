@@ -143,6 +143,7 @@ struct workspace_request {
     enum workspace_watch watch;
     enum workspace_judge judge;
     unsigned topics;                       /* of enum timeline_topic */
+    unsigned audit_topics;                 /* these, too, unless the profile watches nothing */
     const struct workspace_entry *entries; /* in front of those of the profile */
     size_t entries_len;
     char *const *unix_sockets; /* beside those of the profile; as in struct profile_text */

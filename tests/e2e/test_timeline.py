@@ -141,6 +141,71 @@ def test_a_file_of_events(place):
         str(place.ws / "a"), str(place.ws / "d")]
 
 
+def audit(place, words):
+    """[audit] trace = words; gives a function for the (event, body) of what was recorded since."""
+    config = place.home / ".config/cordon/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(f"[audit]\ntrace = {json.dumps(words)}\n")
+
+    def records():
+        lines = place.cordon("log", "--json").stdout.splitlines()
+        return [(record["event"], record["body"]) for record in map(json.loads, lines)]
+    return records
+
+
+def test_the_audit_log_has_it_on_request(place):
+    records = audit(place, ["files", "network", "exec"])
+    (place.ws / "talk.py").write_text(NETWORK)
+    secret, denied = "--token=abcdef123456", place.outside / "denied"
+    done = place.run("--", "sh", "-c", f"mkdir d; echo x >a; echo y >>a; mv a b; echo x >{denied}; "
+                                       f"env true {secret}; python3 -B talk.py; true")
+    assert done.returncode == 0 and "trace" not in done.stderr
+    told = records()
+    assert (told[0][0], told[-1][0]) == ("begin", "end")
+    assert [(body["operation"], body["path"]) for event, body in told if event == "file"] == [
+        ("create", f"{place.ws}/d"), ("create", f"{place.ws}/a"), ("write", f"{place.ws}/a"),
+        ("rename", f"{place.ws}/a")]
+    connects = [body for event, body in told if event == "connect"]
+    assert [body["operation"] for body in connects] == ["bind", "connect"] * 3
+    assert connects[1]["host"] == "127.0.0.1" and connects[3]["path"] == f"{place.ws}/sock"
+    programs = [body["argv"] for event, body in told if event == "exec"]
+    assert ["mkdir", "d"] in programs and ["env", "true", "--token=[redacted]"] in programs
+    assert "abcdef123456" not in place.cordon("log", "--json").stdout
+    assert {body["path"] or body["host"] for event, body in told if event == "denied"} == {
+        str(denied), "192.0.2.1"}
+    lines = place.cordon("log").stdout
+    assert f"rename {place.ws}/a as {place.ws}/b of mv" in lines
+    assert f"mkdir d  (in {place.ws})" in lines
+    assert "connect 127.0.0.1 port" in lines and "bind @name of python3" in lines
+    assert place.cordon("log", "verify").returncode == 0
+
+
+def test_the_audit_log_has_only_what_is_wanted(place):
+    records = audit(place, ["exec"])
+    place.run("--trace=files", "--", "mkdir", "d")
+    assert [event for event, _ in records()] == ["begin", "exec", "output", "end"]
+    place.run("--watch", "off", "--", "mkdir", "e")
+    assert [event for event, _ in records()][4:] == ["begin", "output", "end"]
+
+
+def test_the_audit_log_has_all_of_many(place):
+    """More than the timeline keeps, and than wait for the log at a time."""
+    records = audit(place, ["files"])
+    (place.ws / "many.py").write_text("for i in range(6000): open(f'f{i}', 'w').close()\n")
+    assert place.run("--", "python3", "-B", "many.py").returncode == 0
+    told = records()
+    files = [body["path"] for event, body in told if event == "file"]
+    assert len(files) == len(set(files))
+    assert len(files) + sum(body["count"] for event, body in told if event == "lost") >= 6000
+    assert (told[0][0], told[-1][0]) == ("begin", "end")
+
+
+def test_a_word_that_is_no_topic(place):
+    audit(place, ["file"])
+    done = place.run("--", "true")
+    assert done.returncode != 0 and 'did you mean "files"?' in done.stderr
+
+
 def test_it_says_when_nobody_sees(place):
     done = place.run("--trace", "--sandbox", "disabled", "--", "true")
     assert done.returncode == 0 and "no trace" in done.stderr

@@ -94,6 +94,7 @@ enum { CONFIG_WARNINGS_MAX = 50 };
 /* Ours first, then Codex's. */
 static const char *const top_keys[] = {
     "approval_policy",
+    "audit",
     "default_permissions",
     "permissions",
     "projects",
@@ -181,6 +182,8 @@ static const char *const top_keys[] = {
     "zsh_path",
     NULL,
 };
+
+static const char *const audit_keys[] = {"trace", NULL};
 
 static const char *const workspace_keys[] = {"writable_roots", "network_access",
                                              "exclude_tmpdir_env_var", "exclude_slash_tmp", NULL};
@@ -285,6 +288,7 @@ static void config_warn_keys(struct config *config)
     const struct toml_node *mode = NULL;
 
     warn_table(config, root, "", top_keys);
+    warn_table(config, toml_find(root, "audit"), "audit.", audit_keys);
     warn_table(config, toml_find(root, "sandbox_workspace_write"), "sandbox_workspace_write.",
                workspace_keys);
     warn_table(config, toml_find(root, "shell_environment_policy"), "shell_environment_policy.",
@@ -400,6 +404,30 @@ static int read_environment(struct config *config, struct err *err)
     return read_set(config, table, &policy->set, err);
 }
 
+/* --- [audit] --- */
+
+static int read_audit(struct config *config, struct err *err)
+{
+    static const char *const words[] = {"files", "network", "exec",
+                                        NULL}; /* in order of the bits */
+    const struct toml_node *table;
+    const struct toml_node *list;
+    unsigned word;
+
+    if (config_item(config, config->root, "audit", TOML_TABLE, &table, err))
+        return -1;
+    if (!table)
+        return 0;
+    if (config_item(config, table, "trace", TOML_ARRAY, &list, err))
+        return -1;
+    for (size_t i = 0; list && i < list->len; i++) {
+        if (config_word(config, &list->items[i], words, &word, err))
+            return -1;
+        config->audit_trace |= 1u << word;
+    }
+    return 0;
+}
+
 /* --- loading --- */
 
 /* The keys outside of profiles. */
@@ -414,6 +442,7 @@ static int read_general(struct config *config, struct err *err)
 
     if ((mode_node && config_word(config, mode_node, modes, &mode, err)) ||
         config_read_approval(config, err) || read_environment(config, err) ||
+        read_audit(config, err) ||
         config_item(config, root, "default_permissions", TOML_STRING, &name, err) ||
         config_item(config, root, "permissions", TOML_TABLE, &unused, err) ||
         config_item(config, root, "sandbox_workspace_write", TOML_TABLE, &unused, err))
@@ -454,6 +483,11 @@ const struct config_warning *config_warnings(const struct config *config, size_t
 const struct environment_policy *config_environment(const struct config *config)
 {
     return &config->environment;
+}
+
+unsigned config_audit_trace(const struct config *config)
+{
+    return config ? config->audit_trace : 0;
 }
 
 const char *config_default_profile(const struct config *config)

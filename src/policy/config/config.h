@@ -38,6 +38,10 @@ const struct config_warning *config_warnings(const struct config *config, size_t
 /* [shell_environment_policy]; the default policy when there is none. Owned by the config. */
 const struct environment_policy *config_environment(const struct config *config);
 
+/* [audit] trace: what commands do that the audit log gets, too. 1: files, 2: network, 4: exec, as in enum
+ * timeline_topic. `config` may be NULL. */
+unsigned config_audit_trace(const struct config *config);
+
 /* The nearest of `dir` (absolute, clean) and the directories above it that has a
  * [projects."PATH"] table with a `trust_level`, when that is "trusted": its own rules count. NULL
  * when it is anything else, or there is none; caller frees. `config` may be NULL. */

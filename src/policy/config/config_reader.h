@@ -16,6 +16,7 @@ struct config {
     const char *default_permissions; /* likewise */
     struct approval_policy approval;
     bool has_approval;
+    unsigned audit_trace;
     struct config_warning *warnings;
     size_t warnings_len;
     size_t warnings_cap;
