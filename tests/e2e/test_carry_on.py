@@ -4,7 +4,6 @@ nothing but the time.
 The corpus (tests/cases/held/carry_on.toml) are real programs with a hook that says yes; what comes of a no,
 of time that is up, of several that wait, and of commands that end meanwhile is here."""
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -15,10 +14,10 @@ import warnings
 import pytest
 
 from events import wait_in
-from harness import CORDON, TOP, WAIT, finish
+from harness import TOP, WAIT, finish
 from person import Person
 from served import Server, exec_result, exec_run, workspace_write
-from tools import NOBODY, Sides, give_to_nobody, passes
+from tools import Sides, passes
 
 CASES = TOP / "tests/cases/held/carry_on.toml"
 GIT = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.org", "GIT_CONFIG_NOSYSTEM": "1",
@@ -79,17 +78,14 @@ def out(place):
 # --- the corpus
 
 
-def play(place, case, become=(), **kwargs):
+def play(place, case, **kwargs):
     place.env.update({name: value.replace("$OUTSIDE", str(place.outside))
                       for name, value in {**GIT, **case.get("env", {})}.items()})
     subprocess.run(["bash", "-c", case.get("setup", "true")], cwd=place.ws,
                    env={**place.env, "WS": str(place.ws)}, check=True, timeout=WAIT)
-    cordon = CORDON
-    if become:
-        cordon = give_to_nobody(place)
     hook = Hook(place, **kwargs)
     sides = Sides(place, loose=[("pid [0-9]+", "pid"), *case.get("loose", [])], unlike=case.get("unlike", []),
-                  untold=case.get("untold", []), become=become, cordon=cordon)
+                  untold=case.get("untold", []))
     sides.folders = (*sides.folders, place.outside)
     sides.is_alike(case["run"], *hook.words, code=case.get("code", 0))
     assert hook.asked and all(question["kind"] == "held" for question in hook.asked)
@@ -103,13 +99,6 @@ def test_a_yes_and_it_carries_on(place, out, case):
 @pytest.mark.parametrize("case", cases())
 def test_also_with_time_to_think(place, out, case):
     play(place, case, thinks="0.1")
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="an ordinary user has just done that")
-@pytest.mark.parametrize("case", cases())
-def test_of_an_ordinary_user(place, out, case):
-    become = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]
-    play(place, case, become)
 
 
 # --- other answers

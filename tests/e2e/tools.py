@@ -94,7 +94,9 @@ class Sides:
         """In the workspace or $TMPDIR itself, and called like nothing that is made there outside. (What has a
         name at random is a word again.)"""
         words = {re.sub(r"\w+", "x", other.name) for other in like}
-        return path.parent in self.folders[:2] and re.sub(r"\w+", "x", path.name) not in words
+        name = str(path.relative_to(self.place.base)) if path.parent in self.folders[:2] else ""
+        return (name and re.sub(r"\w+", "x", path.name) not in words
+                and not any(fnmatch.fnmatch(name, one) for one in self.untold))
 
     def is_alike(self, script, *options, code=0):
         """The same exit status, output and files; returns the output."""
