@@ -219,7 +219,7 @@ static void print_watch(const struct settings *settings, struct buf *text)
     console_line(text, "watch    %s: %s", profile_watch_words[profile->watch],
                  watch[profile->watch]);
     if (profile->judge == PROFILE_JUDGE_EVERY_EXEC)
-        console_line(text, "judge    every-exec: each program is judged (some 50 us each), which "
+        console_line(text, "judge    every-exec: each program is judged (some 250 us each), which "
                            "is advice to a hostile one and no boundary");
 }
 
