@@ -1,6 +1,6 @@
 """What a process or a session does, over the wire: `trace`, session/events and session/event."""
 import pytest
-from served import Server, uri, workspace_write
+from served import Server, exec_result, exec_run, uri, workspace_write
 from ws_client import RpcError
 
 ALL = ["files", "network", "exec"]
@@ -120,6 +120,15 @@ def test_a_session_that_ended_at_once(client):
     got = session(client, "mkdir a", until={"text": "never, so its end"}, yieldTimeMs=30000)
     assert got["sessionId"] is None
     assert files(pages(client, got["processId"])) == [("create", "a")]
+
+
+def test_the_result_of_a_run_has_them(client):
+    for trace, wanted in ((["files"], [("create", "a")]), ([], None)):
+        result = exec_result(client, exec_run(client, "r", "mkdir -p a", trace=trace))
+        (attempt,) = result["attempts"]
+        assert ("events" in attempt["result"]) == (wanted is not None)
+        if wanted:
+            assert files(attempt["result"]["events"]) == wanted
 
 
 def test_only_what_was_asked_for(client):

@@ -111,6 +111,7 @@ static int run_read(struct exec_run *run, const struct exec_run_params *params,
     run->job.timeout_ns = params->timeout_ms * CLOCK_NS_PER_MS;
     run->job.max_output = (size_t)params->max_output_bytes;
     run->sandbox = json_incref((json_t *)params->sandbox);
+    run->topics = sandbox_topics(params->trace);
     if (exec_run_workspace(run, ret_code, err))
         return -1;
     *ret_code = RPC_INVALID_PARAMS;

@@ -89,8 +89,10 @@ struct exec_run *exec_run_find(const struct client_session *session, const char 
 
 int exec_run_workspace(struct exec_run *run, enum rpc_code *ret_code, struct err *err)
 {
-    const struct sandbox_call call = {
-        .sandbox = run->sandbox, .cwd = run->cwd, .tmpdir = getenv("TMPDIR")};
+    const struct sandbox_call call = {.sandbox = run->sandbox,
+                                      .cwd = run->cwd,
+                                      .tmpdir = getenv("TMPDIR"),
+                                      .topics = run->topics};
 
     run->workspace = workspace_for_call(run->server->workspaces, &call, ret_code, err);
     if (!run->workspace)
