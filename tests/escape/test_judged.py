@@ -231,7 +231,7 @@ for end_of in taken:
         pass
     end_of.close()
 os.kill(stub[0], signal.SIGKILL)
-assert is_over(stub) and end(stub) == -9
+assert is_over(stub) and end(stub) in (-9, 137)  # an empty packet was the end of it
 """,
     "its descriptors opened": """
 stub = running()
