@@ -271,11 +271,13 @@ int outside_main(void)
             close(fd);
     fds[1].fd = signalfd(-1, &wanted, SFD_CLOEXEC);
     for (;;) {
-        if (poll(fds, 2, -1) < 0)
+        const int ready = poll(fds, 2, -1);
+
+        if (ready < 0 && errno == EINTR)
             continue;
-        if (fds[1].revents)
+        if (ready > 0 && fds[1].revents)
             pass_signal(fds[1].fd, host);
-        if (fds[0].revents)
+        if (ready < 0 || fds[0].revents) /* the limit of descriptors (prlimit(2)) is poll's, too */
             return read_status(host, &status) ? end_like(status) : LOST;
     }
 }

@@ -455,8 +455,10 @@ void method_process_attach(struct call *call, const struct process_attach_params
                   process->id);
         return;
     }
-    if (!observer)
+    if (!observer) {
         observer = observer_new(client, process);
+        observer->told = rpc_process_last_event(process);
+    }
     output_seek(output, params->offset < total ? params->offset : total, &observer->cursor);
     if (params->write)
         process->writer = observer;

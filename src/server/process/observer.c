@@ -134,7 +134,6 @@ struct observer *observer_new(struct client *client, struct rpc_process *process
 
     observer->client = client;
     observer->process = process;
-    observer->told = rpc_process_last_event(process);
     observer->alias = alloc_strf("%s/%s", process->owner->id, process->id);
     list_add(&client->observers, &observer->in_client);
     list_add(&process->observers, &observer->in_process);

@@ -37,7 +37,7 @@ bool client_may_write(const struct client *client, const struct rpc_process *pro
 /* NULL when the connection does not watch a process under this name. */
 struct observer *observer_find(const struct client *client, const char *alias);
 
-/* Watches from `cursor` on, which the caller sets, once it is told to send. */
+/* Watches from `cursor` and behind `told`, which the caller sets, once it is told to send. */
 struct observer *observer_new(struct client *client, struct rpc_process *process);
 void observer_free(struct observer *observer);
 
