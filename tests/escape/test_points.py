@@ -1,17 +1,18 @@
 """Watchpoints: who reads what a profile asks about is held while somebody is asked; a yes opens just
 that place, for reading, until the command ends. (What they hold without a yes: cases/points.py.)"""
 
+import errno
 import json
 import os
 import select
 import signal
 import subprocess
-import time
 
 import pytest
 
 import identity
 from asking import ASKER, Asking
+from events import wait_for_end
 from stage import CORDON, WAIT, Stage
 
 PLACES = 32
@@ -220,6 +221,11 @@ def test_many_places(name, tools):
     play(name, tools, scene)
 
 
+def say(process, line):
+    process.stdin.write(f"{line}\n")
+    process.stdin.flush()
+
+
 def is_waiting(asking):
     """Nothing was said, and the command goes on."""
     return not select.select([asking.talk], [], [], 0.2)[0] and asking.process.poll() is None
@@ -234,8 +240,7 @@ def test_who_waits_can_be_killed(name, tools, number):
                   "cat vault/secret; echo end")
         asking = start(stage, "/bin/sh", "-c", f"cd {stage.out}; {script}", stdin=subprocess.PIPE)
         first = asking.until("asked")
-        asking.process.stdin.write("go\n")
-        asking.process.stdin.flush()
+        say(asking.process, "go")
         assert asking.until("withdrawn").id == first.id
         second = asking.until("asked")
         assert second.id > first.id
@@ -263,20 +268,42 @@ def test_the_end_of_the_command(name, tools):
 @watched
 @pytest.mark.parametrize("when", ["before", "while"])
 def test_a_dead_guard_opens_nothing(name, tools, when):
+    """The command goes on without it, because its host, who would end it, is stopped meanwhile."""
+    script = """
+print('here', flush=True)
+input()
+for path in ('vault/secret', 'vault/secret', 'vault/deep/secret', 'key'):
+    try:
+        print(open(path).read(), end='')
+    except OSError as error:
+        print(error.errno)
+print('end', flush=True)
+"""
+
     def scene(stage):
-        asking = start(stage, "/bin/sh", "-c", f"cd {stage.out}; {'sleep 0.1; read l;' if when == 'before' else ''} "
-                       "for i in 1 2 3; do cat vault/secret; done; cat key")
+        asking = start(stage, "/bin/sh", "-c", f'cd {stage.out}; exec python3 -c "$0"', script,
+                       stdin=subprocess.PIPE)
+        process = asking.process
+        assert process.stdout.readline() == "here\n"  # one that dies before it has the command is replaced
         if when == "while":
-            asking.until("asked")
-        end = time.monotonic() + WAIT
-        while time.monotonic() < end:
-            try:
-                os.kill(asking.guard(), signal.SIGKILL)
-                break
-            except AssertionError:
-                pass
-        said = asking.serve(lambda question: "yes")
-        assert "the-" not in said and asking.all("unguarded"), (said, asking.said)
+            say(process, "go")
+            question = asking.until("asked")
+        pidfd = os.pidfd_open(asking.guard())
+        stage.cleanup.callback(os.close, pidfd)
+        asking.kill(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        assert wait_for_end(pidfd, WAIT)
+        if when == "while":
+            asking.answer("yes", question.id)
+        else:
+            say(process, "go")
+        read = list(iter(process.stdout.readline, "end\n"))
+        asking.kill(signal.SIGCONT)
+        asking.serve(lambda question: "yes")
+        closed = {errno.ENOTCONN} if when == "before" else {errno.ENOTCONN, errno.ECONNABORTED}  # as the guard dies
+        assert len(read) == 4 and {int(line) for line in read} <= closed, read
+        assert asking.all("unguarded") and process.returncode == 1, asking.said
     play(name, tools, scene)
 
 
