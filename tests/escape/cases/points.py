@@ -3,6 +3,7 @@ ordinary user, who may have no /dev/fuse, by a mask. Around it, below it, by its
 
 import os
 
+from cases.races import tries
 from catalogue import attack
 
 SECRET = "the-secret\n"
@@ -138,18 +139,24 @@ print(open('open/secret').read())
 
 @attack(on_guard=True)
 def read_while_links_are_swapped(stage):
-    """A link between an open folder and the watched one, swapped all the time."""
+    """A link between an open folder and the watched one, swapped all the time. Only a try with a swap
+    since the last one counts: on a loaded machine all tries may fit between two swaps."""
     vault(stage)
     return python(stage, """
 import os, sys, threading
 os.mkdir('open'); open('open/secret', 'w').write('nothing')
 os.symlink('open', 'a'); os.symlink(sys.argv[1], 'b')
-ends = []
+swaps, ends = 0, []
 def swap():
+    global swaps
     while not ends:
         os.rename('a', 'c'); os.rename('b', 'a'); os.rename('c', 'b')
+        swaps += 1
 thread = threading.Thread(target=swap); thread.start()
-for _ in range(3000):
+tries = seen = 0
+while tries < int(sys.argv[2]):
+    tries += swaps != seen
+    seen = swaps
     try:
         text = open('a/secret').read()
     except OSError:
@@ -158,7 +165,7 @@ for _ in range(3000):
         print(text)
         break
 ends.append(1); thread.join()
-""", stage.out / "vault")
+""", stage.out / "vault", tries(stage))
 
 
 @attack(on_guard=True)
