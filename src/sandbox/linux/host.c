@@ -156,13 +156,15 @@ static bool step_down_listener(struct host *host, int error)
 }
 
 /* /dev/fuse was refused, or a file system of it. What is not found or not a directory is a place
- * that has gone, which says nothing of the host. */
+ * that has gone, and who does not take the watchpoint is a guard that has died: neither says anything
+ * of the host. */
 static bool step_down_fuse(struct host *host, enum plan_op op, int error)
 {
     bool is_device = op == PLAN_HOLD_FUSE;
 
     if (!host->facts.has_fuse || host->has_watched ||
-        (!is_device && (error == ENOENT || error == ENOTDIR || error == ELOOP)))
+        (!is_device && (error == ENOENT || error == ENOTDIR || error == ELOOP || error == EPIPE ||
+                        error == ECONNRESET)))
         return false;
     host->facts.has_fuse = false;
     snprintf(host->no_fuse, sizeof host->no_fuse, "%s: %s",
