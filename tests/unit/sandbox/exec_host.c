@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ static void run_outside(struct exec_host *host, const struct launch_fact *fact)
 {
     int fds[3];
     int slot = 0;
+    pid_t self = getpid();
     pid_t pid;
 
     launch_take_stdio(&host->command.launch, fds);
@@ -29,6 +31,8 @@ static void run_outside(struct exec_host *host, const struct launch_fact *fact)
     pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != self)
+            _exit(98);
         for (int i = 0; i < 3; i++) {
             close(i);
             if (fds[i] >= 0 && dup2(fds[i], i) != i) /* allow dup2: those of the child */
@@ -139,6 +143,18 @@ static void reap(struct exec_host *host, int slot)
     host->running[slot].pid = 0;
 }
 
+/* What runs for a command that is over, or that has failed its test. */
+static void end_outside(struct exec_host *host)
+{
+    for (int i = 0; i < OUTSIDE_MAX; i++)
+        if (host->running[i].pid) {
+            kill(host->running[i].pid, SIGKILL);
+            waitpid(host->running[i].pid, NULL, 0);
+            close(host->running[i].pidfd);
+            host->running[i].pid = 0;
+        }
+}
+
 struct ended exec_host_run(struct exec_host *host, struct sandbox *sandbox, const char *cwd,
                            char *const *argv)
 {
@@ -177,13 +193,7 @@ struct ended exec_host_run(struct exec_host *host, struct sandbox *sandbox, cons
     }
     take_rest(host);
     assert_false(host->command.launch.is_unguarded);
-    for (int i = 0; i < OUTSIDE_MAX; i++)
-        if (host->running[i].pid) { /* what ran for a command that is over */
-            kill(host->running[i].pid, SIGKILL);
-            waitpid(host->running[i].pid, NULL, 0);
-            close(host->running[i].pidfd);
-            host->running[i].pid = 0;
-        }
+    end_outside(host);
     launch_done(&host->command.launch);
     if (!host->command.is_silent)
         command_expect_silence(&host->command);
@@ -194,5 +204,6 @@ struct ended exec_host_run(struct exec_host *host, struct sandbox *sandbox, cons
 
 void exec_host_done(struct exec_host *host)
 {
+    end_outside(host);
     buf_done(&host->log);
 }
