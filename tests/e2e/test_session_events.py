@@ -145,7 +145,8 @@ def test_more_than_is_kept(client):
     lost = sum(event["count"] for event in got["events"] if event["event"] == "lost")
     last = got["events"][-1]["seq"]
     assert 0 < len(got["events"]) <= 4096 and got["dropped"] + len(got["events"]) == last
-    assert last + lost >= 6000 and got["nextSeq"] == last + 1
+    # what says how many were lost may be among those that are not kept
+    assert last + lost >= (4096 if got["dropped"] else 6000) and got["nextSeq"] == last + 1
     assert page(client, "p", got["dropped"], max=1)["dropped"] == 0
     sent = [message for message in sent if message["method"] == "session/event"]
     while not sent or sent[-1]["params"]["nextSeq"] <= last:  # it may have had no room before the end
