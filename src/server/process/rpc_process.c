@@ -170,9 +170,12 @@ void rpc_process_deliver(struct rpc_process *process)
 {
     bool has_room = true;
 
-    if (process->state == RPC_PROCESS_STARTING || process->delivery == RPC_TAKEN)
+    if (process->delivery == RPC_TAKEN)
         return;
-    if (process->delivery == RPC_PULL)
+    if (process->state ==
+        RPC_PROCESS_STARTING) /* it may write before the launcher says that it runs */
+        has_room = output_total(job_output(process->job)) < RPC_PROCESS_MEMORY / 4;
+    else if (process->delivery == RPC_PULL)
         has_room = pull_has_room(process);
     else if (owner_client(process))
         has_room = owner_send_output(process);
