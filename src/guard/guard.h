@@ -157,8 +157,8 @@ struct command {
     /* for the wake-up: calls since `window_ns` */
     uint32_t calls;
     bool is_sync;
-    uint32_t hops; /* from one processor to another, of the calls that are looked at */
-    bool is_kept;  /* on ours */
+    uint32_t hops;       /* a bit for each of the last calls that found us on another processor */
+    uint32_t kept_calls; /* for so many more it is kept on ours */
     uint64_t window_ns;
 };
 

@@ -3,9 +3,9 @@
  *
  * The switch does not hold for a descriptor, which the caller is woken to take: it wakes up on a processor
  * that is idle, if there is one, and calls from there the next time, so that both hop to and fro. On a virtual
- * machine each hop costs several times what the call does. So it is looked now and then whether they hop, and
- * if so, both are kept on our processor: the caller from before until after it has its descriptor, and only
- * then its answer, so that it sees nothing of that; we for a moment longer, because it will call again.
+ * machine each hop costs several times what the call does. So when they are seen to hop, both are kept on our
+ * processor for some calls: the caller from before until after it has its descriptor, and only then its
+ * answer, so that it sees nothing of that; we for a moment longer, because it will call again.
  *
  * Who may not be moved is not. Should the guard die in between, its commands are ended. */
 #include "guard/wake.h"
@@ -19,8 +19,9 @@
 #define WINDOW_NS 5000000u
 enum { BUSY_CALLS = 20 };
 
-/* At the beginning of so many calls, it is looked where some of them come from. */
-enum { ROUND_CALLS = 512, LOOK_CALLS = 4 };
+/* They hop if so many of that many calls found us on another processor than the one before; which is not
+ * seen while they are kept, so then it is for a number of calls. */
+enum { HOPS = 3, HOPS_AMONG = 8, KEPT_CALLS = 2048 };
 
 static struct {
     cpu_set_t all; /* where we may run, when we are not kept anywhere */
@@ -42,18 +43,16 @@ void wake_in_child(void)
     go_free();
 }
 
-/* Whether it hops. */
 static void look(struct command *command)
 {
-    const uint32_t number = command->calls % ROUND_CALLS;
     const int here = sched_getcpu();
 
-    if (number == 0)
-        command->hops = 0;
-    else if (number <= LOOK_CALLS)
-        command->hops += here != own.was_on;
+    command->hops = (command->hops << 1 | (here != own.was_on)) & ((1u << HOPS_AMONG) - 1);
     own.was_on = here;
-    command->is_kept = number > LOOK_CALLS && command->hops > LOOK_CALLS / 2;
+    if (command->kept_calls)
+        command->kept_calls--;
+    else if (__builtin_popcount(command->hops) >= HOPS)
+        command->kept_calls = KEPT_CALLS;
 }
 
 void wake_count(struct command *command)
@@ -97,7 +96,7 @@ static int stay(void)
 
 bool wake_keeps(const struct request *request)
 {
-    return request->command->is_sync && request->command->is_kept && stay() >= 0;
+    return request->command->is_sync && request->command->kept_calls && stay() >= 0;
 }
 
 int wake_to_take(const struct request *request, const struct k_seccomp_notif_addfd *add)
