@@ -76,9 +76,10 @@ enum cordon_watch {
     CORDON_WATCH_OF_PROFILE,
     CORDON_WATCH_FACTS, /* it is told */
     CORDON_WATCH_OFF,   /* only what the output of a command that failed says is */
-    CORDON_WATCH_ASK    /* told, and the call waits while on_question() is asked, where there is one
+    CORDON_WATCH_ASK,   /* told, and the call waits while on_question() is asked, where there is one
                            and the approval policy (of the config file, but for cordon_execute()) may
                            ask; not with cordon_run() */
+    CORDON_WATCH_LEARN  /* told, and a trace of files has what is opened to be read, too */
 };
 
 /* What commands do is told, as events in JSON (docs/timeline.md): by cordon_result.events,

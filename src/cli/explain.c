@@ -13,7 +13,7 @@
  *     "config": null,                                or the file
  *     "mode": "sandboxed" | "bare",
  *     "network": {"access": "restricted" | "enabled", "decided_by": "..."},
- *     "watch": "facts" | "off" | "ask", "judge": "command" | "every-exec",
+ *     "watch": "facts" | "off" | "ask" | "learn", "judge": "command" | "every-exec",
  *     "folder": "/work", "workspace_roots": ["/work"],
  *     "restricted": true,                            what no entry names is denied
  *     "entries": [{"path", "access", "state": "folder" | "file" | "missing", "protected",
@@ -211,6 +211,7 @@ static void print_watch(const struct settings *settings, struct buf *text)
         [PROFILE_WATCH_FACTS] = "what is refused is told (some us for each change of a file)",
         [PROFILE_WATCH_OFF] = "nothing is told by the guard",
         [PROFILE_WATCH_ASK] = "what is refused is told, and held where somebody can be asked",
+        [PROFILE_WATCH_LEARN] = "what is refused is told, and a timeline has what is read",
     };
     const struct profile *profile = &settings->workspace->profile;
 

@@ -134,10 +134,12 @@ const struct option policy_permission_options[] = {
      .value = "WHAT",
      .words = profile_watch_words,
      INTO_WORD(struct policy_options, watch, WORKSPACE_WATCH_FACTS),
-     .help = "facts (the default): what the sandbox refuses is told by its guard, whatever the "
-             "command says of it. off: only what the output of a command that failed says. ask: "
-             "where somebody may be asked (--ask-for-approval), what is refused waits for the "
-             "answer, and a yes lets the command carry on."},
+     .help =
+         "facts (the default): what the sandbox refuses is told by its guard, whatever the "
+         "command says of it. off: only what the output of a command that failed says. ask: "
+         "where somebody may be asked (--ask-for-approval), what is refused waits for the "
+         "answer, and a yes lets the command carry on. learn: as facts, and a timeline (--trace) "
+         "of files has what is opened to be read, too, for which each open costs some us."},
     {.name = "judge",
      .value = "WHAT",
      .words = profile_judge_words,

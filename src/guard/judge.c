@@ -12,6 +12,7 @@
 #include "guard/grant.h"
 #include "guard/granted.h"
 #include "guard/hold.h"
+#include "guard/learn.h"
 #include "guard/object.h"
 #include "guard/remote.h"
 
@@ -410,6 +411,8 @@ static bool look(const struct request *request, int dir, int argument, bool foll
         return false;
     follows = follows && fd < 0;
     seems_writable = whole_text(request, request_dir(request, dir), text, ret->path);
+    if (!seems_writable)
+        *ret->path = '\0';
     if (seems_writable && map_is_ours(ret->path))
         return false;
     seems_writable = seems_writable && !ret->is_refused && is_writable(map, ret->path) &&
@@ -476,17 +479,28 @@ static int removal_error(const struct request *request, const struct object *obj
 static struct answer judge_open(const struct request *request, struct answer answer)
 {
     const struct call *call = request->call;
-    unsigned flags = call->kind == CALL_OPEN ? flags_of(request) : 0;
-    bool creates = flags & O_CREAT;
+    const unsigned flags = call->kind == CALL_OPEN ? flags_of(request) : 0;
+    const bool creates = flags & O_CREAT;
+    const bool is_exclusive = creates && (flags & O_EXCL);
+    const bool only_reads = call->kind == CALL_OPEN && !(flags & (O_ACCMODE | O_TRUNC));
     AUTO_OBJECT struct object object = NO_OBJECT;
+    bool is_known;
 
+    if (flags & O_PATH) /* nothing is opened */
+        return answer;
     object.is_refused = answer.kind == ANSWER_ERROR;
-    if (!look(request, call->dir, call->path, true, &object) || !matters(request, &object, &answer))
+    is_known =
+        look(request, call->dir, call->path, !is_exclusive && !(flags & O_NOFOLLOW), &object);
+    if (only_reads && (object.exists || !creates)) {
+        if (request->command->traces_files && !is_exclusive)
+            learn_read(request, &object, flags);
+        return answer;
+    }
+    if (!is_known || !matters(request, &object, &answer))
         return answer;
     if (object.exists) {
-        if ((creates && (flags & O_EXCL)) ||
-            !(S_ISREG(object.st.st_mode) ||
-              (S_ISDIR(object.st.st_mode) && call->kind == CALL_ACCESS)))
+        if (is_exclusive || !(S_ISREG(object.st.st_mode) ||
+                              (S_ISDIR(object.st.st_mode) && call->kind == CALL_ACCESS)))
             return answer;
     } else if (!creates) {
         return answer;

@@ -32,7 +32,7 @@
 #include <unistd.h>
 
 _Static_assert((int)CORDON_ERROR_BUG == (int)ERR_BUG, "the codes are the same");
-_Static_assert((int)CORDON_WATCH_ASK == (int)WORKSPACE_WATCH_ASK, "the words are the same");
+_Static_assert((int)CORDON_WATCH_LEARN == (int)WORKSPACE_WATCH_LEARN, "the words are the same");
 _Static_assert((int)CORDON_ABORT == (int)APPROVAL_ABORT, "the decisions are the same");
 _Static_assert((int)CORDON_QUESTION_HELD == (int)APPROVAL_KIND_HELD, "the kinds are the same");
 
@@ -196,7 +196,7 @@ static int read_words(const struct cordon_policy *policy, struct workspace_reque
     if (policy->network < 0 || policy->network > CORDON_NETWORK_ENABLED)
         return err_set(err, ERR_INVALID, "policy.network is %d, which is no enum cordon_network",
                        policy->network);
-    if (policy->watch < 0 || policy->watch > CORDON_WATCH_ASK)
+    if (policy->watch < 0 || policy->watch > CORDON_WATCH_LEARN)
         return err_set(err, ERR_INVALID, "policy.watch is %d, which is no enum cordon_watch",
                        policy->watch);
     if (policy->trace > TIMELINE_ALL)

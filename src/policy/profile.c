@@ -17,7 +17,7 @@
 #include <string.h>
 
 const char *const profile_judge_words[] = {"command", "every-exec", NULL};
-const char *const profile_watch_words[] = {"facts", "off", "ask", NULL};
+const char *const profile_watch_words[] = {"facts", "off", "ask", "learn", NULL};
 
 static void profile_entries_done(struct profile_entries *entries)
 {

@@ -50,6 +50,7 @@ enum profile_watch {
     PROFILE_WATCH_FACTS, /* everything is told, by the guard */
     PROFILE_WATCH_OFF,   /* what the output of a command that failed says is told */
     PROFILE_WATCH_ASK,   /* told, and held while somebody is asked, where somebody can be */
+    PROFILE_WATCH_LEARN, /* told, and a timeline has what is read, too */
 };
 
 /* What rules and command classes are asked about. */
@@ -89,7 +90,8 @@ struct profile {
 };
 
 extern const char *const profile_judge_words[]; /* "command", "every-exec"; NULL-terminated */
-extern const char *const profile_watch_words[]; /* "facts", "off", "ask"; NULL-terminated */
+/* "facts", "off", "ask", "learn"; NULL-terminated */
+extern const char *const profile_watch_words[];
 
 /* Adds a copy of `entry`; an origin of NULL becomes "permission profile". */
 void profile_entries_add(struct profile_entries *entries, const struct profile_entry *entry);

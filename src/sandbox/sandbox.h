@@ -58,11 +58,12 @@ const char *layer_state_name(enum layer_state state); /* "enforced", "partial", 
 
 /* What the guard is to look at, beside what it has to. Nobody pays for what is not wanted. */
 enum sandbox_watch {
-    WATCH_FACTS = 1,   /* what is refused: FACT_DENIED */
-    WATCH_EXEC = 2,    /* the programs that run, and how they end: FACT_EXEC, FACT_EXIT */
-    WATCH_JUDGE = 4,   /* each program but the command's own first one waits for launch_answer() */
-    WATCH_FILES = 8,   /* what is changed: FACT_DONE */
-    WATCH_NETWORK = 16 /* who is connected to: FACT_DONE */
+    WATCH_FACTS = 1,    /* what is refused: FACT_DENIED */
+    WATCH_EXEC = 2,     /* the programs that run, and how they end: FACT_EXEC, FACT_EXIT */
+    WATCH_JUDGE = 4,    /* each program but the command's own first one waits for launch_answer() */
+    WATCH_FILES = 8,    /* what is changed: FACT_DONE */
+    WATCH_NETWORK = 16, /* who is connected to: FACT_DONE */
+    WATCH_READS = 32 /* with WATCH_FILES what is opened to be read, too; each open costs some us */
 };
 
 struct sandbox_options {

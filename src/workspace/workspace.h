@@ -115,6 +115,7 @@ enum workspace_watch {
     WORKSPACE_WATCH_FACTS,
     WORKSPACE_WATCH_OFF,
     WORKSPACE_WATCH_ASK,
+    WORKSPACE_WATCH_LEARN,
 };
 
 /* What the approver calls the parts of a request, in messages and as the origin of entries. */

@@ -213,7 +213,7 @@ def test_it_says_when_nobody_sees(place):
 
 @pytest.mark.parametrize("words, said", [
     (["--trace=file"], "none of files, network and exec"),
-    (["--trace", "--watch", "off"], "want watch to be facts"),
+    (["--trace", "--watch", "off"], "want watch not to be off"),
     (["--trace-to", "x"], "--trace-to needs --trace"),
     (["--trace", "--trace-to", "/missing/x"], "opening /missing/x"),
 ])
@@ -225,3 +225,78 @@ def test_wrong_words(place, words, said):
 def test_off_there_is_nothing_of_it(place):
     result = place.json("run", "--json", "--", "touch", "a")
     assert "events" not in result and "execs" not in result
+
+
+# --- --watch learn: what is read, too ---
+
+
+def reads(result, place, kind="done"):
+    """Those in the workspace and what lies beside it, by path."""
+    return [(program, path) for program, operation, *paths in did(result, kind) for path in paths
+            if operation == "read" and path.startswith(str(place.base))]
+
+
+def test_what_is_read_is_told_to_who_learns(place):
+    (place.ws / "old").write_text("text\n")
+    (place.ws / "link").symlink_to("old")
+    (place.ws / "dir").mkdir()
+    script = "cat old; ls dir; cd dir; cat ../link; cat missing; cat ../dir/missing; test -r ../old; exit 0"
+    result = events(place, script, "--watch", "learn", trace="--trace=files")
+    old = str(place.ws / "old")
+    assert [told for told in reads(result, place) if told[1] != str(place.ws)] == [
+        ("cat", old), ("ls", str(place.ws / "dir"))]
+    assert next(event["count"] for event in result["events"] if event.get("path") == old) == 2
+    assert any(path.endswith("libc.so.6") for _, _, path in did(result))  # wherever it lies
+    assert not reads(events(place, script, trace="--trace=files"), place)
+    assert "events" not in place.json("run", "--json", "--watch", "learn", "--", "cat", "old")
+
+
+def test_what_may_not_be_read_is_told_to_who_learns(place):
+    secret = place.outside / "secret"
+    secret.mkdir()
+    (secret / "key").write_text("k\n")
+    (place.outside / "file").write_text("f\n")
+    script = f"cat {secret}/key; cat {place.outside}/file; ls {secret}; cat {secret}/missing; true"
+    result = events(place, script, "--watch", "learn", "--deny", str(secret), "--deny", str(place.outside / "file"),
+                    trace="--trace=files")
+    refused = [("cat", str(secret / "key")), ("cat", str(place.outside / "file")), ("ls", str(secret))]
+    assert reads(result, place, "denied") == refused
+    assert [(denial["program"], denial["path"]) for denial in result["denials"]] == refused
+    assert {denial["operation"] for denial in result["denials"]} == {"read"}
+    assert not [path for _, path in reads(result, place) if path.startswith(str(place.outside))]
+
+
+def test_learning_comes_from_a_profile(place):
+    place.config('[permissions.l]\nextends = ":workspace"\nwatch = "learn"\n')
+    (place.ws / "old").write_text("text\n")
+    result = events(place, "cat old", "--profile", "l", trace="--trace=files")
+    assert ("cat", str(place.ws / "old")) in reads(result, place)
+    explained = place.json("explain", "--json", "--profile", "l")
+    assert explained["watch"] == "learn"
+
+
+OPENS = """
+import os
+def look(*words):
+    try:
+        os.close(os.open(*words))
+    except OSError as e:
+        print(words[0].rpartition("/")[2], e.errno)
+look(FILE, os.O_RDONLY | os.O_CREAT, 0o600)          # as flock(1) does: it is only read
+look(FILE, os.O_PATH | os.O_WRONLY)                  # nothing is opened
+look(LINK, os.O_WRONLY | os.O_NOFOLLOW)              # ELOOP, whoever asks
+look(LINK, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # EEXIST
+"""
+
+
+def test_what_fails_or_works_anyway_is_no_refusal(place):
+    """Of opens that look like writing."""
+    (place.outside / "file").write_text("f\n")
+    (place.outside / "link").symlink_to("file")
+    (place.outside / "dangling").symlink_to("missing")
+    for link in "link", "dangling":
+        script = OPENS.replace("FILE", repr(str(place.outside / "file"))).replace(
+            "LINK", repr(str(place.outside / link)))
+        (place.ws / "opens.py").write_text(script)
+        result = place.json("run", "--json", "--", "python3", "-B", "opens.py", code=0)
+        assert result["denials"] == [] and result["stdout"] == f"{link} 40\n{link} 17\n"

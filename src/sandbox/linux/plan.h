@@ -56,6 +56,7 @@ enum plan_wish {
     PLAN_FACTS = 2,             /* what is refused is to be told */
     PLAN_EXEC = 4,              /* and what is executed */
     PLAN_JUDGE = 8,             /* somebody judges what is executed */
+    PLAN_READS = 16,            /* with PLAN_FACTS: and what is opened to be read */
 };
 
 /* `wishes` are of enum plan_wish. ERR_UNSUPPORTED when the host's layers cannot express the map: the

@@ -424,7 +424,8 @@ static void emit_chmod_check(struct program *program, enum seccomp_verdict verdi
 static void emit_open_check(struct program *program, enum seccomp_verdict verdict, uint32_t flags,
                             const struct seccomp_spec *spec, uint32_t set_id)
 {
-    bool asks = spec->asks_names || spec->asks_facts;
+    const bool asks = spec->asks_names || spec->asks_facts;
+    const enum seccomp_verdict other = spec->asks_reads ? ASK : ALLOW;
     size_t creating, test;
 
     if (!is_used(program, verdict))
@@ -435,9 +436,9 @@ static void emit_open_check(struct program *program, enum seccomp_verdict verdic
     emit(program, BPF_LOAD, flags + ARGUMENT_SIZE);
     test = emit(program, BPF_JSET, set_id);
     jump_to(program, test, true, DENY);
-    if (!asks) {
-        jump_to(program, test, false, ALLOW);
-        jump_to(program, creating, false, ALLOW);
+    if (!asks || spec->asks_reads) {
+        jump_to(program, test, false, other);
+        jump_to(program, creating, false, other);
         return;
     }
     emit(program, BPF_LOAD, flags);

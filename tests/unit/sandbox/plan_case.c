@@ -124,9 +124,9 @@ static void case_load_map(struct access_map *map, const json_t *json, const char
 void plan_case_load(struct plan_case *ret, const char *path)
 {
     static const char *const keys[] = {
-        "about",        "namespaces", "root",     "proc",   "landlock", "arch",
-        "procReadOnly", "restricted", "network",  "nested", "entries",  "links",
-        "listener",     "facts",      "children", "fuse",   NULL};
+        "about",        "namespaces", "root",    "proc",     "landlock", "arch",
+        "procReadOnly", "restricted", "network", "nested",   "entries",  "links",
+        "listener",     "facts",      "reads",   "children", "fuse",     NULL};
     AUTO(buf_done) struct buf text = {0};
     AUTO_JSON json_t *json = NULL;
     const json_t *item;
@@ -164,7 +164,8 @@ void plan_case_load(struct plan_case *ret, const char *path)
         .proc_read_only = (const char *const *)strv_view(&ret->proc_read_only),
     };
     ret->wishes = (case_flag(json, "nested", false) ? PLAN_NESTED_NAMESPACES : 0u) |
-                  (case_flag(json, "facts", true) ? PLAN_FACTS : 0u);
+                  (case_flag(json, "facts", true) ? PLAN_FACTS : 0u) |
+                  (case_flag(json, "reads", false) ? PLAN_READS : 0u);
 }
 
 void plan_case_done(struct plan_case *plan_case)

@@ -207,8 +207,9 @@ static bool is_asked_open(const struct seccomp_spec *spec, uint32_t flags)
 {
     if (flags & O_CREAT)
         return spec->asks_names || spec->asks_facts;
-    return spec->asks_facts &&
-           ((flags & O_ACCMODE) || (flags & (O_TRUNC | 020000000 /* __O_TMPFILE */)));
+    return spec->asks_reads ||
+           (spec->asks_facts &&
+            ((flags & O_ACCMODE) || (flags & (O_TRUNC | 020000000 /* __O_TMPFILE */))));
 }
 
 /* What would be allowed, but the guard is asked. */

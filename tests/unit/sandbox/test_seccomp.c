@@ -13,7 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-enum { SPECS = 96 * 16 };
+enum { SPECS = 96 * 32 };
 
 #define HIGH 0xdeadbeef00000000ull /* what a 64-bit register may hold above a 32-bit argument */
 
@@ -35,6 +35,7 @@ static struct seccomp_spec spec_make(enum seccomp_arch arch, unsigned variant)
         .asks_names = variant / 96 & 1,
         .asks_facts = variant / 96 & 2,
         .asks_signals = (variant / 96 & 2) && !(variant & 1),
+        .asks_reads = (variant / 96 & 18) == 18,
         .asks_exec = variant / 96 & 8,
         .asks_sockets = (variant / 96 & 4) && variant / 16 % 3 == SECCOMP_SOCKETS_INTERNET,
     };

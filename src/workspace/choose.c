@@ -1,0 +1,200 @@
+/* See choose.h. */
+#include "workspace/choose.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/str.h"
+#include "policy/config/config.h"
+#include "policy/profile.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* --- profile, mode, network --- */
+
+static int choose_profile(struct workspace *workspace, const struct workspaces_options *owner,
+                          const struct workspace_request *request, struct err *err)
+{
+    const char *asked = request->profile_name;
+    const char *configured = owner->config ? config_default_profile(owner->config) : NULL;
+    AUTO(config_profile_done) struct config_profile chosen = {0};
+
+    workspace->profile_name = alloc_str(request->profile ? "of this call"
+                                        : asked          ? asked
+                                        : configured     ? configured
+                                                         : "workspace-write");
+    if (request->profile) {
+        workspace->profile_from = "the call";
+        profile_copy(request->profile, &workspace->profile);
+    } else {
+        workspace->profile_from = asked        ? request->words->profile
+                                  : configured ? owner->config_path
+                                               : "the default";
+        /* the configured one is asked for by NULL: a sandbox mode is never the name of a table */
+        if (config_profile(owner->config, !asked && configured ? NULL : workspace->profile_name,
+                           owner->home, &chosen, err))
+            return asked ? err_wrap(err, "%s", request->words->profile) : -1;
+        workspace->profile = chosen.profile;
+        chosen.profile = (struct profile){0};
+    }
+    if (request->root && !str_eq(request->dir, "/"))
+        strv_push(&workspace->roots, request->root);
+    if (request->roots)
+        strv_push_all(&workspace->roots, request->roots);
+    strv_push_all(&workspace->roots, strv_view(&chosen.workspace_roots));
+    workspace->network_from = alloc_strf("profile %s", workspace->profile_name);
+    return 0;
+}
+
+/* Without a sandbox nothing is held; what was asked to be held all the same is better refused than
+ * forgotten. */
+static int choose_mode(struct workspace *workspace, const struct workspace_request *request,
+                       struct err *err)
+{
+    const struct workspace_words *words = request->words;
+    bool is_open = workspace->profile.kind == PROFILE_DISABLED;
+    bool is_narrowed = request->network == WORKSPACE_RESTRICTED;
+
+    for (size_t i = 0; i < request->entries_len; i++)
+        is_narrowed |= request->entries[i].access == ACCESS_DENY;
+    workspace->mode = is_open ? SANDBOX_DISABLED : request->mode;
+    if (!words)
+        return 0;
+    if (is_open && request->mode == SANDBOX_REQUIRE)
+        return err_set(err, ERR_INVALID,
+                       "%s require contradicts the profile %s (from %s), which has no sandbox",
+                       words->sandbox, workspace->profile_name, workspace->profile_from);
+    if (workspace->mode != SANDBOX_DISABLED || !is_narrowed)
+        return 0;
+    if (!is_open)
+        return err_set(err, ERR_INVALID, "%s and %s restricted cannot be kept with %s disabled",
+                       words->paths[ACCESS_DENY], words->network, words->sandbox);
+    return err_set(err, ERR_INVALID,
+                   "%s and %s restricted cannot be kept with the profile %s (from %s), which has "
+                   "no sandbox",
+                   words->paths[ACCESS_DENY], words->network, workspace->profile_name,
+                   workspace->profile_from);
+}
+
+static int choose_network_and_watch(struct workspace *workspace,
+                                    const struct workspace_request *request, struct err *err)
+{
+    const struct workspace_words *words = request->words;
+    struct profile *profile = &workspace->profile;
+
+    if (request->network != WORKSPACE_NETWORK_OF_PROFILE) {
+        bool is_enabled = request->network == WORKSPACE_ENABLED;
+
+        profile->network = is_enabled ? NETWORK_ENABLED : NETWORK_RESTRICTED;
+        free(workspace->network_from);
+        workspace->network_from =
+            alloc_strf("%s %s", words->network, is_enabled ? "enabled" : "restricted");
+    }
+    if (request->watch != WORKSPACE_WATCH_OF_PROFILE)
+        profile->watch = (enum profile_watch)(request->watch - WORKSPACE_WATCH_FACTS);
+    if (request->judge != WORKSPACE_JUDGE_OF_PROFILE)
+        profile->judge = (enum profile_judge)(request->judge - WORKSPACE_JUDGE_COMMAND);
+    workspace->topics =
+        request->topics | (profile->watch == PROFILE_WATCH_OFF ? 0u : request->audit_topics);
+    if (profile->watch == PROFILE_WATCH_OFF &&
+        (request->topics || profile->judge == PROFILE_JUDGE_EVERY_EXEC))
+        return err_set(err, ERR_INVALID, "a timeline and every-exec want watch not to be off");
+    if (profile->network != NETWORK_PROXIED || profile->kind == PROFILE_DISABLED)
+        return 0;
+    if (!words)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "the profile asks for the managed network proxy, which this version of "
+                       "Cordon does not have");
+    return err_set(err, ERR_UNSUPPORTED,
+                   "the profile %s has rules for the managed proxy, which this version of Cordon "
+                   "does not have: choose %s restricted or %s enabled",
+                   workspace->profile_name, words->network, words->network);
+}
+
+/* --- entries and roots --- */
+
+/* A writable path that is not there would be left out without a word. */
+static int add_root(struct workspace *workspace, const struct workspace_request *request,
+                    const struct profile_entry *entry, struct err *err)
+{
+    struct stat st;
+
+    if (entry->path_kind != PROFILE_PATH_LITERAL)
+        return 0;
+    if (stat(entry->path, &st) && request->is_strict)
+        return err_sys(err, "%s", entry->path);
+    if (stat(entry->path, &st) || S_ISDIR(st.st_mode))
+        strv_push(&workspace->roots, entry->path);
+    return 0;
+}
+
+static int add_entry(struct workspace *workspace, const struct workspaces_options *owner,
+                     const struct workspace_request *request, const struct workspace_entry *entry,
+                     struct profile *asked, struct err *err)
+{
+    const struct workspace_words *words = request->words;
+    const char *word = words->paths[entry->access];
+    AUTO_FREE char *origin = words->origin ? NULL : alloc_strf("%s %s", word, entry->text);
+    const struct profile_text text = {
+        .text = entry->text,
+        .access = entry->access,
+        .unknown = PROFILE_UNKNOWN_REFUSE,
+        .origin = origin ? origin : words->origin,
+        .home = owner->home,
+        .base = request->dir,
+    };
+
+    if (profile_add_text(asked, &text, err) ||
+        (entry->access == ACCESS_WRITE &&
+         add_root(workspace, request, &asked->entries.items[asked->entries.len - 1], err)))
+        return err_wrap(err, "%s", word);
+    return 0;
+}
+
+/* In front: of two entries that say the same, what was asked for is named as what decides. */
+static int add_entries(struct workspace *workspace, const struct workspaces_options *owner,
+                       const struct workspace_request *request, struct err *err)
+{
+    AUTO(profile_done) struct profile asked = {0};
+    struct profile_entries *entries = &workspace->profile.entries;
+    struct profile_entries rest;
+
+    for (size_t i = 0; i < request->entries_len; i++)
+        if (add_entry(workspace, owner, request, &request->entries[i], &asked, err))
+            return -1;
+    rest = *entries;
+    *entries = asked.entries;
+    asked.entries = rest;
+    for (size_t i = 0; i < rest.len; i++)
+        profile_entries_add(entries, &rest.items[i]);
+    return 0;
+}
+
+static int add_sockets(struct workspace *workspace, const struct workspaces_options *owner,
+                       const struct workspace_request *request, struct err *err)
+{
+    for (char *const *socket = request->unix_sockets; socket && *socket; socket++) {
+        AUTO_FREE char *origin = alloc_strf("%s %s", request->words->socket, *socket);
+        const struct profile_text text = {
+            .text = *socket,
+            .origin = origin,
+            .home = owner->home,
+            .base = request->dir,
+        };
+
+        if (profile_add_socket(&workspace->profile, &text, err))
+            return err_wrap(err, "%s", request->words->socket);
+    }
+    return 0;
+}
+
+int workspace_choose(struct workspace *workspace, const struct workspaces_options *owner,
+                     const struct workspace_request *request, struct err *err)
+{
+    return choose_profile(workspace, owner, request, err) || choose_mode(workspace, request, err) ||
+                   choose_network_and_watch(workspace, request, err) ||
+                   add_entries(workspace, owner, request, err) ||
+                   add_sockets(workspace, owner, request, err)
+               ? -1
+               : 0;
+}
