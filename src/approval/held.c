@@ -247,6 +247,9 @@ static void item_answer(struct held_item *item, const struct approval_answer *an
     item->is_answered = true;
     item->answer = (struct approval_answer){
         .decision = answer->decision, .by = answer->by, .reason = alloc_str(answer->reason)};
+    /* Before the no, after which it could end by itself. */
+    if (answer->decision == APPROVAL_ABORT && job_terminate(job, GRACE_NS, &ignored))
+        job_terminate(job, 0, &ignored);
     if (item->is_exec && !is_yes)
         refuse_exec(item, answer);
     else
@@ -257,11 +260,8 @@ static void item_answer(struct held_item *item, const struct approval_answer *an
         item_finish(item, true);
         return;
     }
-    if (is_yes)
-        return;
-    if (answer->decision == APPROVAL_ABORT && job_terminate(job, GRACE_NS, &ignored))
-        job_terminate(job, 0, &ignored);
-    item_finish(item, false);
+    if (!is_yes)
+        item_finish(item, false);
 }
 
 static void on_answer(void *data, const struct approval_answer *answer)

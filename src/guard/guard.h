@@ -107,6 +107,7 @@ struct held;
 
 struct holds {
     struct question *questions;
+    struct question *refused; /* those whose answer was no */
     struct held *calls;
     uint32_t questions_len, calls_len;
 };

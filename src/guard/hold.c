@@ -80,12 +80,10 @@ static bool is_covered(const struct request *request, const struct grants *grant
            grants_cover(request, grants, object);
 }
 
-/* One that is open, and whose yes would be enough. */
-static struct question *find_question(const struct request *request,
+/* One of these whose yes would be enough. */
+static struct question *find_question(struct question *question, const struct request *request,
                                       struct object *const objects[2])
 {
-    struct question *question = request->command->holds.questions;
-
     while (question && !(is_covered(request, &question->wanted, objects[0]) &&
                          (!objects[1] || is_covered(request, &question->wanted, objects[1]))))
         question = question->next;
@@ -158,6 +156,22 @@ static struct question *ask(const struct request *request, struct object *const 
     return NULL;
 }
 
+/* A program that was told no tries again: access(2) and then open(2), the next name, the next round. The
+ * last REFUSED_MAX are remembered. */
+static void remember_refused(struct holds *holds, struct question *question)
+{
+    struct question **at = &holds->refused;
+
+    question->next = holds->refused;
+    holds->refused = question;
+    for (int i = 0; i < REFUSED_MAX && *at; i++)
+        at = &(*at)->next;
+    if (*at) {
+        question_free(*at);
+        *at = NULL;
+    }
+}
+
 static struct question *question_take(struct holds *holds, uint64_t id)
 {
     for (struct question **at = &holds->questions; *at; at = &(*at)->next) {
@@ -217,14 +231,14 @@ bool hold_call(const struct request *request, const struct fact *fact,
         return false;
     if (request->attempt == ATTEMPT_AGAIN)
         return true; /* as it was */
-    if (holds->calls_len == HELD_MAX)
+    if (holds->calls_len == HELD_MAX || find_question(holds->refused, request, objects))
         return false;
     len = facts_write(request, fact, &packet);
     facts_name(&packet);
     held = held_new(request, &packet, len);
     if (!held)
         return false;
-    question = find_question(request, objects);
+    question = find_question(holds->questions, request, objects);
     if (!question)
         question = ask(request, objects, &packet, len);
     if (!question) {
@@ -320,9 +334,12 @@ void hold_answer(struct command *command, uint64_t id, bool is_yes)
 
     if (!question)
         return;
-    if (is_yes)
+    if (is_yes) {
         is_yes = grants_add(&command->grants, &question->wanted);
-    question_free(question);
+        question_free(question);
+    } else {
+        remember_refused(holds, question);
+    }
     for (struct held **at = &holds->calls; *at;) {
         struct held *held = *at;
         bool is_asked = held->question == id;
@@ -367,4 +384,10 @@ void hold_end(struct command *command)
     while (holds->calls)
         held_free(command, held_take(holds, &holds->calls));
     withdraw(command);
+    while (holds->refused) {
+        struct question *question = holds->refused;
+
+        holds->refused = question->next;
+        question_free(question);
+    }
 }

@@ -7,15 +7,17 @@
 enum {
     QUESTIONS_MAX = 32, /* open at once, of a command */
     HELD_MAX = 256,
+    REFUSED_MAX = 32, /* remembered */
 };
 
 /* Holds the call and asks about the refused ones of its `objects` (two at most, the first of which the
  * fact is about), unless a question that is open covers them. false: it is refused as ever; nobody can
- * be asked, or not about that, or too much is held. `otherwise`: the answer to it after a no. */
+ * be asked, or not about that, or the answer has been no, or too much is held. `otherwise`: the answer to it after a no. */
 bool hold_call(const struct request *request, const struct fact *fact,
                struct object *const objects[2], struct answer otherwise);
 
-/* A yes is good for every call that it covers, held or not yet made. */
+/* A yes is good for every call that it covers, held or not yet made; and so is a no for what its yes
+ * would have covered. */
 void hold_answer(struct command *command, uint64_t id, bool is_yes);
 
 /* Forgets the calls that nobody waits for any more, and takes back their questions. */

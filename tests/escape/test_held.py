@@ -167,12 +167,30 @@ def test_errors_are_those_of_outside(name, tools):
 @each
 def test_what_a_yes_covers_is_said(name, tools):
     def scene(stage):
-        _, asking = ask(stage, "echo a > f; echo a > n; mv g open/g; ln open/f l", lambda question: "no")
-        return [tuple(text.replace(str(stage.out), "") for text in question.texts)
-                for question in asking.all("asked")]
+        said = []
+        for script in "echo a > f", "echo a > n", "mv g open/g", "ln open/f l":
+            _, asking = ask(stage, script, lambda question: "no")
+            said += [tuple(text.replace(str(stage.out), "") for text in question.texts)
+                     for question in asking.all("asked")]
+        return said
     assert play(name, tools, scene) == [
         ("/f", "", "", ""), ("/n", "", "/", ""), ("/g", "/open/g", "", "/open/"),
         ("/l", "/open/f", "/", "/open/f")]
+
+
+@each
+def test_a_no_is_good_for_what_its_yes_would_have_covered(name, tools):
+    """It is asked once, however often it is tried, and what was said yes to stays open."""
+    script = ("echo b > open/f; for i in 1 2 3; do echo a > f; test -w f; done; echo a > n; echo a > m; "
+              "mkdir d; echo c >> open/f; exit 0")
+
+    def scene(stage):
+        output, asking = ask(stage, script, lambda question: "yes" if "open" in question.texts[0] else "no")
+        return ([question.texts[0].replace(str(stage.out), "") for question in asking.all("asked")],
+                (stage.out / "open/f").read_text(), sorted(os.listdir(stage.out)))
+    asked, text, names = play(name, tools, scene)
+    assert asked == ["/open/f", "/f", "/n"] and text == "b\nc\n"
+    assert not {"n", "m", "d"} & set(names)
 
 
 @each
