@@ -76,30 +76,37 @@ static bool is_plain_mode(const struct request *request, int argument)
 
 static bool can_change(const struct request *request, const struct object *object)
 {
+    const bool is_link = S_ISLNK(object->st.st_mode); /* has an owner and times alone */
     char name[XATTR_NAME];
 
     if (object->is_name)
         return may_go(request, object);
-    if (!is_file_or_directory(object))
+    if (!is_file_or_directory(object) && !is_link)
         return false;
     switch (request->call->nr) {
 #ifdef SYS_chmod
     case SYS_chmod:
-        return is_plain_mode(request, 1);
-    case SYS_chown:
-    case SYS_lchown:
-        return may_own(request, 1);
 #endif
+    case SYS_fchmod:
+        return !is_link && is_plain_mode(request, 1);
     case SYS_fchmodat:
     case K_SYS_FCHMODAT2:
-        return is_plain_mode(request, 2);
+        return !is_link && is_plain_mode(request, 2);
+#ifdef SYS_chown
+    case SYS_chown:
+    case SYS_lchown:
+#endif
+    case SYS_fchown:
+        return may_own(request, 1);
     case SYS_fchownat:
         return may_own(request, 2);
     case SYS_setxattr:
     case SYS_lsetxattr:
+    case SYS_fsetxattr:
     case SYS_removexattr:
     case SYS_lremovexattr:
-        return read_attribute(request, name);
+    case SYS_fremovexattr:
+        return !is_link && read_attribute(request, name);
     case SYS_truncate:
         return S_ISREG(object->st.st_mode);
     default:
@@ -268,7 +275,7 @@ static struct answer do_attribute(const struct request *request, const char *lin
 
     if (!read_attribute(request, name))
         return answer_continue();
-    if (nr == SYS_removexattr || nr == SYS_lremovexattr)
+    if (nr == SYS_removexattr || nr == SYS_lremovexattr || nr == SYS_fremovexattr)
         return answer_of(removexattr(link, name));
     value = size <= XATTR_SIZE ? malloc(size + 1) : NULL;
     if (!value ||
@@ -293,15 +300,19 @@ static struct answer do_change(const struct request *request, const struct objec
     switch (nr) {
 #ifdef SYS_chmod
     case SYS_chmod:
-        return answer_of(chmod(link, (mode_t)request_argument(request, 1) & 01777));
-    case SYS_chown:
-    case SYS_lchown:
-        return answer_of(
-            chown(link, (uid_t)request_argument(request, 1), (gid_t)request_argument(request, 2)));
 #endif
+    case SYS_fchmod:
+        return answer_of(chmod(link, (mode_t)request_argument(request, 1) & 01777));
     case SYS_fchmodat:
     case K_SYS_FCHMODAT2:
         return answer_of(chmod(link, (mode_t)request_argument(request, 2) & 01777));
+#ifdef SYS_chown
+    case SYS_chown:
+    case SYS_lchown:
+#endif
+    case SYS_fchown:
+        return answer_of(
+            chown(link, (uid_t)request_argument(request, 1), (gid_t)request_argument(request, 2)));
     case SYS_fchownat:
         return answer_of(
             chown(link, (uid_t)request_argument(request, 2), (gid_t)request_argument(request, 3)));
@@ -309,8 +320,10 @@ static struct answer do_change(const struct request *request, const struct objec
         return answer_of(truncate(link, (off_t)request_argument(request, 1)));
     case SYS_setxattr:
     case SYS_lsetxattr:
+    case SYS_fsetxattr:
     case SYS_removexattr:
     case SYS_lremovexattr:
+    case SYS_fremovexattr:
         return do_attribute(request, link);
     default:
         return do_times(request, link);

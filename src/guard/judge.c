@@ -7,6 +7,7 @@
 #include "guard/judge.h"
 
 #include "base/auto.h"
+#include "guard/descriptor.h"
 #include "guard/facts.h"
 #include "guard/folder.h"
 #include "guard/grant.h"
@@ -149,6 +150,7 @@ static bool is_plainly_free(const struct request *request)
 
     return !request->command->traces_files &&
            (call->kind == CALL_OPEN || call->kind == CALL_ACCESS || call->kind == CALL_CHANGE) &&
+           request_argument(request, call->path) &&
            remote_text(request->thread, request_argument(request, call->path), text, sizeof text) >
                0 &&
            place_is_free(request, request_dir(request, call->dir), text, flags);
@@ -531,6 +533,17 @@ static struct answer judge_change(const struct request *request, struct answer a
     return settle_one(request, &object, answer);
 }
 
+static struct answer judge_descriptor(const struct request *request, struct answer answer)
+{
+    const bool is_refused = descriptor_is_read_only(request);
+    AUTO_OBJECT struct object object = NO_OBJECT;
+
+    if (!(is_refused || is_traced(request, &answer)) || !descriptor_find(request, &object) ||
+        !is_permitted(request, &object) || (is_refused && !is_denied(request, &object)))
+        return answer;
+    return settle_one(request, &object, answer);
+}
+
 #define NEW_NAME(answer)                                                                           \
     ((struct object){.place = {.dir = -1, .lock = -1},                                             \
                      .is_name = true,                                                              \
@@ -653,7 +666,8 @@ struct answer judge(const struct request *request, struct answer answer)
     case CALL_ACCESS:
         return judge_open(request, answer);
     case CALL_CHANGE:
-        return judge_change(request, answer);
+        return descriptor_is_meant(request) ? judge_descriptor(request, answer)
+                                            : judge_change(request, answer);
     case CALL_MKDIR:
     case CALL_MKNOD:
         return judge_new(request, call->dir, call->path, answer);

@@ -63,7 +63,8 @@ enum sandbox_watch {
     WATCH_JUDGE = 4,    /* each program but the command's own first one waits for launch_answer() */
     WATCH_FILES = 8,    /* what is changed: FACT_DONE */
     WATCH_NETWORK = 16, /* who is connected to: FACT_DONE */
-    WATCH_READS = 32 /* with WATCH_FILES what is opened to be read, too; each open costs some us */
+    WATCH_READS = 32, /* with WATCH_FILES what is opened to be read, too; each open costs some us */
+    WATCH_DESCRIPTORS = 64 /* what is changed by a descriptor, too: fchmod(2), futimens(3) */
 };
 
 struct sandbox_options {

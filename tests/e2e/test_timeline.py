@@ -251,6 +251,16 @@ def test_what_is_read_is_told_to_who_learns(place):
     assert "events" not in place.json("run", "--json", "--watch", "learn", "--", "cat", "old")
 
 
+def test_a_change_by_descriptor_is_told_to_who_learns(place):
+    (place.ws / "old").write_text("text\n")
+    (place.outside / "file").write_text("f\n")
+    script = f"python3 -c 'import os; os.fchmod(os.open(\"old\", 0), 0o600); os.fchmod(os.open(\"{place.outside}/file\", 0), 0o600)'; true"
+    result = events(place, script, "--watch", "learn", trace="--trace=files")
+    assert [paths for _, operation, *paths in did(result) if operation == "change"] == [[str(place.ws / "old")]]
+    assert [(denial["call"], denial["path"], denial["errno"]) for denial in result["denials"]] == [
+        ("fchmod", str(place.outside / "file"), "EROFS")]
+
+
 def test_what_may_not_be_read_is_told_to_who_learns(place):
     secret = place.outside / "secret"
     secret.mkdir()

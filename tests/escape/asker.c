@@ -127,8 +127,10 @@ int main(int argc, char **argv)
 {
     struct access_map map = {.restricted = true, .network = NETWORK_ENABLED};
     const char *own[OWN_MAX + 1] = {0};
-    struct sandbox_options options = {
-        .mode = SANDBOX_AUTO, .access = &map, .watch = WATCH_FACTS, .own_paths = own};
+    struct sandbox_options options = {.mode = SANDBOX_AUTO,
+                                      .access = &map,
+                                      .watch = WATCH_FACTS | WATCH_DESCRIPTORS,
+                                      .own_paths = own};
     struct launch launch = {0};
     struct sandbox *sandbox;
     size_t owns = 0;

@@ -46,6 +46,8 @@ def text(path):
     return Path(path).read_text(encoding="utf-8")
 
 
+PYTHON = '/usr/bin/python3 -c "import os;'
+
 # --- what it does: script, what is to be asked about (paths, and what a yes covers), what is true then
 
 DONE = {
@@ -85,6 +87,22 @@ DONE = {
                        lambda out: text(out / "f") == "new\n"),
     "by a descriptor": ("exec 3< f; chmod 600 /proc/self/fd/3", [("f", "f", "")],
                         lambda out: stat.S_IMODE(os.stat(out / "f").st_mode) == 0o600),
+    "mode of a descriptor": (f"{PYTHON} os.fchmod(os.open('f', 0), 0o600)\"", [("f", "f", "")],
+                             lambda out: stat.S_IMODE(os.stat(out / "f").st_mode) == 0o600),
+    "mode of a folder's descriptor": (f"{PYTHON} os.fchmod(os.open('open', 0), 0o700)\"", [("open", "open", "")],
+                                      lambda out: stat.S_IMODE(os.stat(out / "open").st_mode) == 0o700),
+    "times of a descriptor": (f"{PYTHON} os.utime(os.open('f', 0), (1, 2))\"", [("f", "f", "")],
+                              lambda out: os.stat(out / "f").st_mtime == 2),
+    "attribute of a descriptor": (f"{PYTHON} os.setxattr(os.open('f', 0), 'user.a', b'b')\"", [("f", "f", "")],
+                                  lambda out: os.getxattr(out / "f", "user.a") == b"b"),
+    "owner of a descriptor": (f"{PYTHON} fd = os.open('f', 0); os.fchown(fd, os.getuid(), os.getgid()); "
+                              "os.fchmod(fd, 0o600)\"", [("f", "f", "")],
+                              lambda out: stat.S_IMODE(os.stat(out / "f").st_mode) == 0o600),
+    "attribute and none": (f"{PYTHON} fd = os.open('f', 0); os.setxattr(fd, 'user.a', b'b'); "
+                           "os.removexattr(fd, 'user.a'); os.utime(fd, (1, 2))\"", [("f", "f", "")],
+                           lambda out: os.listxattr(out / "f") == [] and os.stat(out / "f").st_mtime == 2),
+    "times of a link": ("ln -s f s; touch -h -d @1000000000 s", [("s", "", "")],
+                        lambda out: os.lstat(out / "s").st_mtime == 1000000000 != os.stat(out / "f").st_mtime),
     "a repository": ("cd ../ws; git init -q . && git add . && git -c user.name=a -c user.email=a@b commit "
                      "-q --allow-empty -m a", None, lambda out: (out.parent / "ws/.git/refs/heads").exists() and
                      any((out.parent / "ws/.git/refs/heads").iterdir())),

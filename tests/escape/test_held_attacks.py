@@ -75,6 +75,10 @@ def end(asking, judge):
 
 # --- scripts, run in `outside` after `open` was granted: what they change bare they must not change inside
 
+def by_python(text):
+    return f"{PYTHON} -c \"import os; {text}\""
+
+
 SCRIPTS = {
     "hard link of a denied file": "ln f open/l; echo x >> open/l",
     "rename of a denied file": "mv f open/l",
@@ -92,6 +96,15 @@ SCRIPTS = {
     "cwd of another": "sleep 9 & echo x > /proc/$!/cwd/f; kill $!",
     "a descriptor again": "exec 3< f; echo x > /proc/self/fd/3",
     "a descriptor of the folder": "exec 3< .; echo x > /proc/self/fd/3/f",
+    "mode of a descriptor": by_python("os.fchmod(os.open('f', 0), 0o777)"),
+    "mode of a folder's descriptor": by_python("os.fchmod(os.open('sub', 0), 0o777)"),
+    "mode of the folder above, open": by_python("os.fchmod(os.open('.', 0), 0o700)"),
+    "mode of a descriptor of Cordon's": by_python("os.fchmod(os.open('own/f', 0), 0o777)"),
+    "mode of a descriptor by path only": by_python("os.chmod(os.open('f', os.O_PATH), 0o777)") +
+                                         "; exec 3< f; chmod 777 /proc/self/fd/3",
+    "mode of a descriptor that was sent": by_python(
+        "import socket; a, b = socket.socketpair(); os.fork() or (socket.send_fds(a, [b'x'], [os.open('f', 0)]), "
+        "os._exit(0)); os.fchmod(socket.recv_fds(b, 1, 1)[1][0], 0o777)"),
     "into what is denied": "echo x > secret/f; mkdir secret/d",
     "what is denied away": "mv secret open/s",
     "link of what is denied": "ln secret/f open/l && echo x > open/l",
@@ -149,10 +162,13 @@ def test_no_set_id(name, tools):
               "t(os.mkdir, 'open/s2', 0o6755)\n"
               "t(os.mknod, 'open/s3', 0o106755)\n"
               "t(os.chmod, 'open/f', 0o6755)\n"
-              "t(os.chmod, 'open/n', 0o2755)\n")
+              "t(os.chmod, 'open/n', 0o2755)\n"
+              "f, d = os.open('open/f', os.O_RDONLY), os.open('open/d', os.O_RDONLY)\n"
+              "for mode in (0o4755, 0o2755, 0o6755): t(os.fchmod, f, mode); t(os.fchmod, d, mode)\n")
 
     def scene(stage):
-        asking = Asking(stage, "/bin/sh", "-c", f"cd {stage.out}; : > open/n; {PYTHON} -c \"$0\"", script)
+        asking = Asking(stage, "/bin/sh", "-c", f"cd {stage.out}; mkdir open/d; : > open/n; {PYTHON} -c \"$0\"",
+                        script)
         end(asking, lambda question: "yes")
         return [path.name for path in (stage.out / "open").iterdir() if path.stat().st_mode & 0o6000]
     assert play(name, tools, scene) == []
@@ -183,6 +199,7 @@ def address(path):
     return b"\\1\\0" + path.encode() + bytes(108 - len(path))
 unix = socket.socket(socket.AF_UNIX) if how == "connect" else None
 other = socket.socket(socket.AF_UNIX) if how == "connect" else None
+opened = [os.open(path, os.O_RDONLY) for path in (first, second)] if how == "fchmod" else []
 put(address(first) if unix else first.encode() + b"\\0")
 def call():
     if how == "connect":
@@ -199,6 +216,8 @@ def call():
         result = libc.mkdir(memory, 0o700)
     elif how == "symlink":
         result = libc.symlink(b"f", memory)
+    elif how == "fchmod":
+        result = libc.fchmod(opened[0], 0o777)
     elif how == "chmod":
         result = libc.chmod(memory, 0o777)
     elif how == "truncate":
@@ -216,6 +235,10 @@ for line in sys.stdin:
     word = line.strip()
     if word == "rewrite":
         put(address(second) if unix else second.encode() + b"\\0")
+    elif word == "swap" and opened:
+        os.dup2(opened[1], opened[0])
+    elif word == "close":
+        os.close(opened[0])
     elif word == "swap":
         os.dup2(other.fileno(), unix.fileno())
     elif word == "exec":
@@ -319,6 +342,63 @@ def test_the_file_is_replaced_while_held(name, tools, how):
         return result
     for is_link in (False, True):
         assert play(name, tools, lambda stage, is_link=is_link: scene(stage, is_link)) == -1
+
+
+@pytest.mark.parametrize("word, other", [("swap", "f"), ("swap", "own/f"), ("swap", "sub"), ("swap", "open/other"),
+                                         ("close", "f")])
+def test_the_descriptor_is_another_while_held(name, tools, word, other):
+    """Another thread puts another file in its place, or nothing."""
+    def scene(stage):
+        stage.file("outside/open/other")
+        before = state(stage.out), state(stage.out / "open")
+        holding = Holding(stage, "fchmod", f"{stage.out}/open/f", f"{stage.out}/{other}")
+        holding.tell(word)
+        result, _ = holding.answer()
+        assert (state(stage.out), state(stage.out / "open")) == before, holding.asking.said
+        return result
+    assert play(name, tools, scene) == -1
+
+
+@pytest.mark.parametrize("how", ["moved", "replaced", "removed", "linked"])
+def test_the_file_of_a_descriptor_while_held(name, tools, how):
+    """On the host, while it is asked about: only what is still where it was shown is changed, whatever else is
+    there; another name of it does no harm."""
+    def scene(stage):
+        holding = Holding(stage, "fchmod", f"{stage.out}/open/f", f"{stage.out}/g")
+        if how == "linked":
+            os.link(stage.out / "open/f", stage.out / "open/l")
+        elif how == "removed":
+            os.unlink(stage.out / "open/f")
+        else:
+            os.rename(stage.out / "open/f", stage.out / "open/was")
+        if how == "replaced":
+            stage.file("outside/open/f")
+        before = state(stage.out), state(stage.out / "open")
+        result, _ = holding.answer()
+        return result, (state(stage.out), state(stage.out / "open")) == before
+    assert play(name, tools, scene) == ((0, False) if how == "linked" else (-1, True))
+
+
+@pytest.mark.parametrize("script, asked", [
+    ("os.fchmod(os.open('f', 0), 0o777)", ["f"]),
+    ("fd = os.open('open/l', 0); os.remove('open/l'); os.fchmod(fd, 0o777)", []),
+    ("fd = os.open('open/l', 0); os.rename('open/l', 'open/g'); os.mkdir('open/l'); os.fchmod(os.open('f', 0), 0o777)",
+     ["f"])])
+def test_a_link_to_a_file_outside_of_the_grant(name, tools, script, asked):
+    """By the host. What is open by the denied name is that, though it has a granted one, too; and by the granted
+    one it is nothing, when that is gone."""
+    def scene(stage):
+        os.link(stage.out / "f", stage.out / "open/l")
+        if not stage.inside:
+            return bare(stage, by_python(script))
+        before = stage.out.joinpath("f").stat().st_mode
+        asking = Asking(stage, "/bin/sh", "-c", f"cd {stage.out}; : > open/n && echo granted; {by_python(script)}")
+        written = end(asking, only_open(stage))
+        assert written.startswith("granted\n"), written
+        return (stage.out.joinpath("f").stat().st_mode == before,
+                [Path(question.path).name for question in asking.all("asked")][1:])
+    assert play(name, tools, scene, inside=False)
+    assert play(name, tools, scene) == (True, asked)
 
 
 def test_a_link_on_the_way_is_swapped_while_held(name, tools):
@@ -664,6 +744,7 @@ RACES = {
     **{f"directory by {how}": ("race-dir", how, "openat", "{ws}/source", "{out}/open", "{out}/sub", "b")
        for how in ("cwd", "fd", "proc", "proc-cwd")},
     "names on the way": ("race-swap", "openat", "{ws}/source", "{ws}/folder", "{ws}/link", "b", "{out}/sub/b"),
+    "descriptor": ("race-descriptor", "{out}/open/f", "{out}/f"),
     "writing": ("race-write", str(os.O_WRONLY), "{out}/open/f", "{out}/f"),
     "writing, making": ("race-write", str(os.O_WRONLY | os.O_CREAT), "{out}/open/f", "{out}/sub/b"),
 }

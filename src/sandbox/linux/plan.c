@@ -507,6 +507,7 @@ static void compile_guard(struct compiler *compiler, struct seccomp_spec *spec)
     spec->asks_names = guard_map_has_names(compiler->map);
     spec->asks_facts = compiler->wishes & PLAN_FACTS;
     spec->asks_reads = spec->asks_facts && (compiler->wishes & PLAN_READS);
+    spec->asks_descriptors = spec->asks_facts && (compiler->wishes & PLAN_DESCRIPTORS);
     spec->asks_signals =
         spec->asks_facts && !spec->has_pid_namespace && landlock.abi >= LANDLOCK_SCOPES_ABI;
     spec->asks_sockets = asks_sockets(compiler->map, compiler->host->namespaces);

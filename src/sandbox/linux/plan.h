@@ -57,6 +57,7 @@ enum plan_wish {
     PLAN_EXEC = 4,              /* and what is executed */
     PLAN_JUDGE = 8,             /* somebody judges what is executed */
     PLAN_READS = 16,            /* with PLAN_FACTS: and what is opened to be read */
+    PLAN_DESCRIPTORS = 32,      /* with PLAN_FACTS: and what is changed by a descriptor */
 };
 
 /* `wishes` are of enum plan_wish. ERR_UNSUPPORTED when the host's layers cannot express the map: the

@@ -90,6 +90,7 @@ static int sandbox_compile(struct sandbox *sandbox, struct err *err)
         (sandbox->options.allow_nested_namespaces ? PLAN_NESTED_NAMESPACES : 0u) |
         (sandbox->options.watch & WATCH_FACTS ? PLAN_FACTS : 0u) |
         (sandbox->options.watch & WATCH_READS ? PLAN_READS : 0u) |
+        (sandbox->options.watch & WATCH_DESCRIPTORS ? PLAN_DESCRIPTORS : 0u) |
         (sandbox->options.watch & WATCH_EXEC ? PLAN_EXEC : 0u) |
         (sandbox->options.watch & WATCH_JUDGE ? PLAN_JUDGE : 0u);
     struct plan *plan;

@@ -176,6 +176,7 @@ enum seccomp_reason {
     WHEN_NAMES,           /* some may not come to be */
     WHEN_NAMES_OR_FACTS,  /* names are made */
     WHEN_FACTS,           /* what is there is changed */
+    WHEN_DESCRIPTORS,     /* by a descriptor */
     WHEN_SIGNALS,         /* those to processes outside can be told */
     WHEN_EXEC,            /* programs are told, judged, or hidden */
     WHEN_SOCKETS,         /* Unix sockets are the guard's business */
@@ -183,7 +184,7 @@ enum seccomp_reason {
 };
 
 /* The calls that the guard is asked about: with what verdict, unless the table above has another.
- * Opens and socket(2) are there, too. */
+ * Opens and socket(2) are there, too. Of two the later one holds. */
 static const struct seccomp_asked {
     int nr[SECCOMP_ARCH_COUNT];
     enum seccomp_verdict verdict;
@@ -225,6 +226,12 @@ static const struct seccomp_asked {
     {{268, 53}, CHECK_CHMOD_2_ASK, WHEN_FACTS},         /* fchmodat */
     {{280, 88}, CHECK_TIMES, WHEN_FACTS},               /* utimensat */
     {{452, 452}, CHECK_CHMOD_2_ASK, WHEN_FACTS},        /* fchmodat2 */
+    {{91, 52}, CHECK_CHMOD_1_ASK, WHEN_DESCRIPTORS},    /* fchmod */
+    {{93, 55}, ASK, WHEN_DESCRIPTORS},                  /* fchown */
+    {{190, 7}, ASK, WHEN_DESCRIPTORS},                  /* fsetxattr */
+    {{199, 16}, ASK, WHEN_DESCRIPTORS},                 /* fremovexattr */
+    {{261, -1}, ASK, WHEN_DESCRIPTORS},                 /* futimesat */
+    {{280, 88}, ASK, WHEN_DESCRIPTORS},                 /* utimensat */
     {{62, 129}, ASK, WHEN_SIGNALS},                     /* kill */
     {{129, 138}, ASK, WHEN_SIGNALS},                    /* rt_sigqueueinfo */
     {{200, 130}, ASK, WHEN_SIGNALS},                    /* tkill */
@@ -544,6 +551,7 @@ static bool is_asked(const struct seccomp_asked *call, const struct seccomp_spec
         [WHEN_NAMES] = spec->asks_names,
         [WHEN_NAMES_OR_FACTS] = spec->asks_names || spec->asks_facts,
         [WHEN_FACTS] = spec->asks_facts,
+        [WHEN_DESCRIPTORS] = spec->asks_descriptors,
         [WHEN_SIGNALS] = spec->asks_signals,
         [WHEN_EXEC] = spec->asks_exec,
         [WHEN_SOCKETS] = spec->asks_sockets,

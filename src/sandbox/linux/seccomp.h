@@ -33,6 +33,7 @@ struct seccomp_spec {
     bool asks_names;              /* the guard is asked when a name is to be made */
     bool asks_facts;              /* and whenever something is to be changed */
     bool asks_reads;              /* with asks_facts: and whenever something is opened */
+    bool asks_descriptors;        /* with asks_facts: and what is changed may be a descriptor's */
     bool asks_signals;            /* and before another process is signalled */
     bool asks_exec;               /* and before a program is executed */
     bool asks_sockets; /* and about Unix sockets, where they are not simply allowed or not */

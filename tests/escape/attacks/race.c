@@ -393,6 +393,28 @@ static int run_write(int argc, char **argv)
     return done < count ? won("opened %s", argv[2]) : lost("%s", argv[2]);
 }
 
+/* race-descriptor A B COUNT: a descriptor is A's and B's in turn, and the mode of what it is open for is
+ * set; B's must stay. */
+static int run_descriptor(int argc, char **argv)
+{
+    (void)argc;
+    long count = number(argv[2]), changed = 0, done;
+    struct stat before = {0}, now;
+    for (int i = 0; i < 2; i++)
+        dir_fds[i] = open(argv[i], O_RDONLY);
+    if (dup2(dir_fds[0], shared_fd) < 0 || stat(argv[1], &before) < 0)
+        return lost("%s", argv[1]);
+    pid_t other = start_process(change_descriptor, NULL, CLONE_VM | CLONE_FILES);
+    for (done = 0; done < count; done++) {
+        changed += fchmod(shared_fd, done & 1 ? 0600 : 0640) == 0;
+        if (stat(argv[1], &now) == 0 && now.st_mode != before.st_mode)
+            break;
+    }
+    stop(other);
+    note("tries %ld made %ld", done, changed);
+    return done < count ? won("mode of %s", argv[1]) : lost("%s", argv[1]);
+}
+
 /* race-read A B COUNT: the same for what may not be read. */
 static int run_read(int argc, char **argv)
 {
@@ -649,6 +671,7 @@ const struct attack race_attacks[] = {
     {"race-swap", 7, run_swap},
     {"race-move", 7, run_move},
     {"race-write", 4, run_write},
+    {"race-descriptor", 3, run_descriptor},
     {"race-read", 3, run_read},
     {"race-how", 2, run_how},
     {"race-exec", 3, run_exec},

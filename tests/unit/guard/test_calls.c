@@ -24,6 +24,7 @@ static struct seccomp_spec spec_make(unsigned variant)
         .has_mount_namespace = variant & 4,
         .asks_names = variant & 8,
         .asks_facts = variant & 16,
+        .asks_descriptors = variant & 16 && variant & 32,
         .asks_signals = variant & 16 && !(variant & 2),
         .asks_exec = variant & 64,
         .asks_sockets = (variant & 32) && (variant & 1),

@@ -124,9 +124,9 @@ static void case_load_map(struct access_map *map, const json_t *json, const char
 void plan_case_load(struct plan_case *ret, const char *path)
 {
     static const char *const keys[] = {
-        "about",        "namespaces", "root",    "proc",     "landlock", "arch",
-        "procReadOnly", "restricted", "network", "nested",   "entries",  "links",
-        "listener",     "facts",      "reads",   "children", "fuse",     NULL};
+        "about",      "namespaces",  "root",     "proc",    "landlock", "arch",     "procReadOnly",
+        "restricted", "network",     "nested",   "entries", "links",    "listener", "facts",
+        "reads",      "descriptors", "children", "fuse",    NULL};
     AUTO(buf_done) struct buf text = {0};
     AUTO_JSON json_t *json = NULL;
     const json_t *item;
@@ -165,7 +165,8 @@ void plan_case_load(struct plan_case *ret, const char *path)
     };
     ret->wishes = (case_flag(json, "nested", false) ? PLAN_NESTED_NAMESPACES : 0u) |
                   (case_flag(json, "facts", true) ? PLAN_FACTS : 0u) |
-                  (case_flag(json, "reads", false) ? PLAN_READS : 0u);
+                  (case_flag(json, "reads", false) ? PLAN_READS : 0u) |
+                  (case_flag(json, "descriptors", false) ? PLAN_DESCRIPTORS : 0u);
 }
 
 void plan_case_done(struct plan_case *plan_case)

@@ -104,6 +104,11 @@ static const char *const changing[] = {
     "unlink", "unlinkat",  "utime",        "utimes",    NULL,
 };
 
+/* What it is asked about where changes by descriptor count, too. */
+static const char *const by_descriptor[] = {
+    "fchmod", "fchown", "fremovexattr", "fsetxattr", "futimesat", "utimensat", NULL,
+};
+
 /* What sends a signal, which to a process outside is refused later. */
 static const char *const signalling[] = {
     "kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal", NULL,
@@ -113,7 +118,7 @@ static const char *const signalling[] = {
 struct call {
     const char *name;
     bool is_never, is_nesting, is_reaching, is_ipc, is_attribute, is_creating, is_changing,
-        is_signal;
+        is_by_descriptor, is_signal;
     const struct set_id *set_id;
 };
 
@@ -158,6 +163,7 @@ static const struct call *call_of(enum seccomp_arch arch, int nr)
     call->is_attribute = is_among(call->name, attributes);
     call->is_creating = is_among(call->name, creating);
     call->is_changing = is_among(call->name, changing);
+    call->is_by_descriptor = is_among(call->name, by_descriptor);
     call->is_signal = is_among(call->name, signalling);
     call->set_id = find_set_id(call->name);
     return call;
@@ -221,6 +227,8 @@ static bool is_asked(const struct seccomp_spec *spec, const struct call *call, c
         return spec->asks_names || spec->asks_facts;
     if (call->is_changing)
         return spec->asks_facts;
+    if (call->is_by_descriptor && spec->asks_descriptors)
+        return true;
     if (str_eq(name, "open") || str_eq(name, "openat"))
         return is_asked_open(spec, (uint32_t)args[str_eq(name, "open") ? 1 : 2]);
     if (str_eq(name, "execve") || str_eq(name, "execveat"))
