@@ -265,7 +265,7 @@ def test_by_the_profile(ruled):
 
 def test_it_takes_the_guard(ruled):
     done = ruled.run("--judge", "every-exec", "--watch", "off", "--", "true")
-    assert done.returncode == 125 and "want watch to be" in done.stderr
+    assert done.returncode == 125 and "want watch not to be" in done.stderr
 
 
 def test_a_real_repository(ruled):
