@@ -21,6 +21,10 @@ struct audit;
 enum {
     AUDIT_SESSION_SIZE = 20,  /* an id made here, with its NUL */
     AUDIT_PENDING_MAX = 4096, /* events; more are counted and left out until the next flush */
+    /* Of what commands do (execution_audit_trace()), so that it crowds nothing else out: events that wait for
+     * a flush, and bytes of one command, of the 64 MiB that the log keeps. */
+    AUDIT_TRACE_PENDING_MAX = 2048,
+    AUDIT_TRACE_BYTES_MAX = 8 << 20,
 };
 
 /* `dir` ($CORDON_HOME) need not be there; nothing is touched before the first flush. Never

@@ -9,11 +9,18 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "base/strv.h"
 
 #include <ctype.h>
 #include <string.h>
 
-enum { WORDS_BYTES_MAX = 8 * 1024, ENV_VALUE_MIN = 6, SERVICE_KEY_MIN = 16 };
+enum {
+    WORDS_BYTES_MAX = 8 * 1024,
+    ENV_VALUE_MIN = 6,
+    SERVICE_KEY_MIN = 16,
+    BACK_MAX =
+        256, /* bytes: further no recogniser looks back, so that no text takes quadratic time */
+};
 
 /* Whether a name says that its value is a secret: in any case of letters. */
 static bool is_secret_name(const char *name, unsigned long len)
@@ -35,6 +42,12 @@ struct cursor {
     const char *at;
     char *const *env;
 };
+
+/* What may be looked back at from there. */
+static const char *back_from(const char *text, const char *end)
+{
+    return end - text > BACK_MAX ? end - BACK_MAX : text;
+}
 
 static bool is_name_byte(char c)
 {
@@ -61,7 +74,9 @@ static size_t env_value(const struct cursor *cursor)
 /* The name that ends right before `end`. */
 static const char *name_before(const char *text, const char *end)
 {
-    while (end > text && is_name_byte(end[-1]))
+    const char *first = back_from(text, end);
+
+    while (end > first && is_name_byte(end[-1]))
         end--;
     return end;
 }
@@ -75,20 +90,22 @@ static size_t value_len(const char *value, bool is_header)
 /* Behind "NAME=", "NAME:", "NAME: ", and the quotes in '"NAME": "'. */
 static size_t named_value(const struct cursor *cursor)
 {
+    const char *first = back_from(cursor->text, cursor->at);
     const char *end = cursor->at;
     const char *name;
     bool is_colon;
 
-    while (end > cursor->text && strchr(" \"'", end[-1]))
+    if (strchr(" \"'", *cursor->at))
+        return 0;
+    while (end > first && strchr(" \"'", end[-1]))
         end--;
-    if (end == cursor->text || !strchr("=:", end[-1]) ||
-        (end[-1] == '=' && strchr(" ", cursor->at[-1])))
+    if (end == first || !strchr("=:", end[-1]) || (end[-1] == '=' && strchr(" ", cursor->at[-1])))
         return 0;
     is_colon = *--end == ':';
-    while (end > cursor->text && strchr("\"'", end[-1]))
+    while (end > first && strchr("\"'", end[-1]))
         end--;
     name = name_before(cursor->text, end);
-    if (!is_secret_name(name, (size_t)(end - name)) || strchr(" \"'", *cursor->at))
+    if (!is_secret_name(name, (size_t)(end - name)))
         return 0;
     return value_len(cursor->at, is_colon);
 }
@@ -96,14 +113,18 @@ static size_t named_value(const struct cursor *cursor)
 /* Behind "--password " in a script. */
 static size_t option_value(const struct cursor *cursor)
 {
+    const char *first = back_from(cursor->text, cursor->at);
     const char *end = cursor->at;
     const char *name;
 
-    while (end > cursor->text && end[-1] == ' ')
+    if (*cursor->at == '-' || *cursor->at == ' ')
+        return 0;
+    while (end > first && end[-1] == ' ')
         end--;
+    if (end == cursor->at)
+        return 0;
     name = name_before(cursor->text, end);
-    if (end == cursor->at || *cursor->at == '-' || *cursor->at == ' ' || !str_starts(name, "--") ||
-        !is_secret_name(name, (size_t)(end - name)))
+    if (!str_starts(name, "--") || !is_secret_name(name, (size_t)(end - name)))
         return 0;
     if (strchr("\"'", *cursor->at))
         return 1 + strcspn(cursor->at + 1, "\"'");
@@ -114,19 +135,18 @@ static size_t option_value(const struct cursor *cursor)
  * programs take the last one for the end. */
 static size_t url_password(const struct cursor *cursor)
 {
+    const char *first = back_from(cursor->text, cursor->at);
     const char *start = cursor->at;
     const char *end;
 
-    if (start == cursor->text || start[-1] != ':')
+    if (start == first || start[-1] != ':')
         return 0;
-    end = memrchr(start, '@', strcspn(start, "/ \t\n\"'"));
-    if (!end || end == start)
-        return 0;
-    for (start--; start > cursor->text && !strchr("/ \"'", start[-1]); start--)
+    for (start--; start > first && !strchr("/: \"'", start[-1]); start--)
         ;
     if (start - cursor->text < 3 || strncmp(start - 3, "://", 3) != 0)
         return 0;
-    return (size_t)(end - cursor->at);
+    end = memrchr(cursor->at, '@', strcspn(cursor->at, "/ \t\n\"'"));
+    return end ? (size_t)(end - cursor->at) : 0;
 }
 
 /* Beginnings that services document for their keys, so that scanners can find them. */
@@ -136,18 +156,27 @@ static size_t service_key(const struct cursor *cursor)
                                         "sk-",  "xoxb-", "xoxp-", "AKIA",        "ASIA",
                                         "AIza", "eyJ",   "npm_",  "pypi-",       "hf_"};
     size_t len = 0;
+    size_t i = 0;
 
     if (cursor->at > cursor->text && is_name_byte(cursor->at[-1]))
         return 0;
+    while (i < sizeof marks / sizeof *marks && !str_starts(cursor->at, marks[i]))
+        i++;
+    if (i == sizeof marks / sizeof *marks)
+        return 0;
     while (is_name_byte(cursor->at[len]) || cursor->at[len] == '.')
         len++;
-    for (size_t i = 0; len >= SERVICE_KEY_MIN && i < sizeof marks / sizeof *marks; i++)
-        if (str_starts(cursor->at, marks[i]))
-            return len;
-    return 0;
+    return len >= SERVICE_KEY_MIN ? len : 0;
 }
 
 /* --- texts --- */
+
+void audit_secrets(char *const *env, struct strv *ret)
+{
+    for (; env && *env; env++)
+        if (is_secret_name(*env, strcspn(*env, "=")))
+            strv_push(ret, *env);
+}
 
 char *audit_redact(const char *text, char *const *env)
 {

@@ -7,8 +7,12 @@
 #pragma once
 
 struct json_t;
+struct strv;
 
 #define AUDIT_REDACTED "[redacted]"
+
+/* Adds the variables whose values count: who redacts later keeps these. `env` may be NULL. */
+void audit_secrets(char *const *env, struct strv *ret);
 
 /* The text without secrets, owned by the caller. `env` ("NAME=VALUE", NULL-terminated) may be
  * NULL. */

@@ -171,7 +171,7 @@ static void show_file(const json_t *body, struct buf *ret)
 
 static void show_lost(const json_t *body, struct buf *ret)
 {
-    buf_appendf(ret, "%" PRId64 " more were done, faster than they could be read",
+    buf_appendf(ret, "%" PRId64 " more were done, for which there was no time or no room",
                 (int64_t)number_of(body, "count"));
 }
 

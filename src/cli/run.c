@@ -377,7 +377,7 @@ static void on_attempt(void *data, enum run_where where, struct workspace *works
     struct strv *warnings = &flow->settings.warnings;
 
     flow->settings.workspace = workspace;
-    flow->traced = 0; /* each attempt has a timeline of its own */
+    flow->traced = flow->audit.trail.seq = 0; /* each attempt has timelines of its own */
     if (where == RUN_UNCONFINED)
         strv_push(warnings, "no sandbox: a rule or an answer allows that");
     else if (workspace->mode == SANDBOX_DISABLED && workspace->profile.kind == PROFILE_DISABLED)
@@ -410,17 +410,18 @@ static void write_trace(FILE *trace, const struct timeline_event *event)
     fputc('\n', trace);
 }
 
-static void on_traced(void *data, const struct timeline *timeline)
+static void on_traced(void *data, const struct job *job)
 {
     struct run_flow *flow = data;
+    const struct timeline *timeline = job_timeline(job);
     const struct timeline_event *event;
 
-    while ((event = timeline_after(timeline, flow->traced))) {
-        if (flow->trace)
-            write_trace(flow->trace, event);
-        run_audit_trace(&flow->audit, &flow->settings, event);
+    while (flow->trace && (event = timeline_after(timeline, flow->traced))) {
+        write_trace(flow->trace, event);
         flow->traced = event->seq;
     }
+    if (job_audit_timeline(job))
+        run_audit_trace(&flow->audit, job_audit_timeline(job));
 }
 
 static void on_flush(void *data)
@@ -566,6 +567,7 @@ static int run_execution(struct run_flow *flow, char **argv)
         return run_fail(&flow->options, &err);
     }
     status = run_report(flow);
+    run_audit_trace(&flow->audit, NULL);
     run_audit_result(&flow->audit, execution_result(flow->execution));
     return status;
 }

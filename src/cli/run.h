@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "cli/settings.h"
+#include "executor/execution_audit.h"
 #include "sandbox/sandbox.h"
 
 #include <stdbool.h>
@@ -13,10 +14,10 @@ struct audit;
 struct config_file;
 struct execution_event;
 struct execution_result;
-struct timeline_event;
 struct job_result;
 struct settings;
 struct strv;
+struct timeline;
 
 /* --- lines and JSON --- */
 
@@ -61,6 +62,7 @@ struct run_audit {
     char session[32];
     bool is_patch; /* it began as one */
     bool has_complained;
+    struct audit_trail trail; /* of the attempt that runs */
 };
 
 /* There is a directory for the log, or there may be one. */
@@ -73,9 +75,8 @@ void run_audit_init(struct run_audit *audit, const struct settings *settings);
 void run_audit_begin(struct run_audit *audit, const struct settings *settings, char *const *argv);
 void run_audit_event(struct run_audit *audit, const struct settings *settings,
                      const struct execution_event *event);
-/* What the command did, if the configuration wants that in the log. */
-void run_audit_trace(struct run_audit *audit, const struct settings *settings,
-                     const struct timeline_event *event);
+/* What the command did since; NULL for `timeline`: it has ended. */
+void run_audit_trace(struct run_audit *audit, const struct timeline *timeline);
 void run_audit_result(struct run_audit *audit, const struct execution_result *result);
 void run_audit_failure(struct run_audit *audit, const char *reason);
 /* A patch, which is no command; run_audit_result() ends one, too. `reason` when it was not applied;

@@ -206,9 +206,6 @@ void run_report_failure_json(const struct err *err)
 
 /* --- the audit log --- */
 
-_Static_assert((int)TIMELINE_FILES == 1 && (int)TIMELINE_NETWORK == 2 && (int)TIMELINE_EXEC == 4,
-               "the topics are those of config_audit_trace()");
-
 static const uint64_t end_wait_ns = UINT64_C(1000000000); /* 1 s, when others hold the log */
 
 /* A home directory that does not exist ("/nonexistent" of service users) is not made for the log.
@@ -227,6 +224,8 @@ void run_audit_init(struct run_audit *audit, const struct settings *settings)
         return;
     audit->audit = audit_new(settings->file.dir);
     audit_session_id(audit->session);
+    if (settings->workspace->audit_topics)
+        audit_trail_init(&audit->trail, strv_view(&settings->workspace->env));
 }
 
 const char *run_audit_mode_name(enum sandbox_mode mode)
@@ -269,18 +268,17 @@ void run_audit_event(struct run_audit *audit, const struct settings *settings,
         add(audit, note.event, note.body);
 }
 
-void run_audit_trace(struct run_audit *audit, const struct settings *settings,
-                     const struct timeline_event *event)
+void run_audit_trace(struct run_audit *audit, const struct timeline *timeline)
 {
-    unsigned topics = config_audit_trace(settings->file.config);
     struct audit_note note;
 
-    if (!audit->audit ||
-        !execution_audit_trace(event, topics, strv_view(&settings->workspace->env), &note))
+    if (!audit->audit)
         return;
-    if (audit_pending(audit->audit) >= AUDIT_PENDING_MAX / 2)
+    if (audit_pending(audit->audit) >= AUDIT_TRACE_PENDING_MAX)
         run_audit_flush(audit, 0);
-    add(audit, note.event, note.body);
+    while (execution_audit_trace(&audit->trail, timeline,
+                                 audit_pending(audit->audit) < AUDIT_TRACE_PENDING_MAX, &note))
+        add(audit, note.event, note.body);
 }
 
 void run_audit_result(struct run_audit *audit, const struct execution_result *result)
@@ -344,5 +342,6 @@ void run_audit_done(struct run_audit *audit)
 {
     run_audit_flush(audit, end_wait_ns);
     audit_free(audit->audit);
+    audit_trail_done(&audit->trail);
     *audit = (struct run_audit){0};
 }

@@ -158,12 +158,12 @@ static void on_output(void *data, enum stream stream, const char *bytes, size_t 
         job->on_output(job->data, stream, bytes, len, offset);
 }
 
-static void on_traced(void *data, const struct timeline *timeline)
+static void on_traced(void *data, const struct job *traced)
 {
     const struct job_run_options *job = ((struct execution *)data)->options->job;
 
     if (job->on_traced)
-        job->on_traced(job->data, timeline);
+        job->on_traced(job->data, traced);
 }
 
 static void on_over(void *data)
@@ -265,6 +265,7 @@ static void fill_job(struct execution *execution, struct workspace *workspace)
     job->sandbox = workspace->sandbox;
     job->access = workspace->access;
     job->topics = workspace->topics;
+    job->audit_topics = workspace->audit_topics;
     job->is_judged = workspace_judges_execs(workspace);
     job->argv = options->replacement_argv ? options->replacement_argv : options->argv;
     job->env = options->replacement_argv ? no_env

@@ -2,7 +2,9 @@
 #include "executor/execution_audit.h"
 
 #include "approval/held.h"
+#include "audit/audit.h"
 #include "audit/redact.h"
+#include "base/str.h"
 #include "base/strv.h"
 #include "denial/denial.h"
 #include "executor/execution.h"
@@ -92,25 +94,23 @@ bool execution_audit_event(const struct execution_event *event, char *const *arg
     return false;
 }
 
-/* Which kind of record it makes; the topic that has to be wanted for it. */
-static bool trace_kind(const struct timeline_event *event, enum audit_event *ret,
-                       unsigned *ret_topic)
-{
-    bool is_network = event->operation && (strcmp(event->operation, "connect") == 0 ||
-                                           strcmp(event->operation, "bind") == 0);
+_Static_assert((int)TIMELINE_FILES == 1 && (int)TIMELINE_NETWORK == 2 && (int)TIMELINE_EXEC == 4,
+               "the topics are those of config_audit_trace()");
 
+/* Which kind of record it makes; false: none. */
+static bool trace_kind(const struct timeline_event *event, enum audit_event *ret)
+{
     switch (event->kind) {
     case TIMELINE_DONE:
-        *ret = is_network ? AUDIT_CONNECT : AUDIT_FILE;
-        *ret_topic = is_network ? TIMELINE_NETWORK : TIMELINE_FILES;
+        *ret = str_eq(event->operation, "connect") || str_eq(event->operation, "bind")
+                   ? AUDIT_CONNECT
+                   : AUDIT_FILE;
         return true;
     case TIMELINE_EXECUTED:
         *ret = AUDIT_EXEC;
-        *ret_topic = TIMELINE_EXEC;
         return true;
     case TIMELINE_MISSED:
         *ret = AUDIT_LOST;
-        *ret_topic = TIMELINE_ALL;
         return true;
     case TIMELINE_DENIED:
     case TIMELINE_ASKED:
@@ -121,22 +121,59 @@ static bool trace_kind(const struct timeline_event *event, enum audit_event *ret
     return false;
 }
 
-bool execution_audit_trace(const struct timeline_event *event, unsigned topics, char *const *env,
-                           struct audit_note *ret)
+static json_t *trace_body(const struct timeline_event *event, char *const *env)
 {
-    unsigned topic;
+    json_t *body = timeline_event_to_json(event);
 
-    if (!trace_kind(event, &ret->event, &topic) || !(topic & topics))
-        return false;
-    ret->body = timeline_event_to_json(event);
-    json_object_del(ret->body, "event"); /* the record has these two */
-    json_object_del(ret->body, "seq");
-    if (event->kind == TIMELINE_DONE)
-        json_object_del(ret->body,
-                        "count"); /* that of now: it is told once, when it is done first */
+    json_object_del(body, "event"); /* the record has these two */
+    json_object_del(body, "seq");
+    if (event->kind == TIMELINE_DONE) /* that of now: it is told once, when it is done first */
+        json_object_del(body, "count");
     if (event->kind == TIMELINE_EXECUTED)
-        json_object_set_new(ret->body, "argv", audit_redact_words(event->argv, env));
+        json_object_set_new(body, "argv", audit_redact_words(event->argv, env));
+    return body;
+}
+
+void audit_trail_init(struct audit_trail *trail, char *const *env)
+{
+    *trail = (struct audit_trail){0};
+    audit_secrets(env, &trail->secrets);
+}
+
+void audit_trail_done(struct audit_trail *trail)
+{
+    strv_done(&trail->secrets);
+}
+
+static bool tell_lost(struct audit_trail *trail, struct audit_note *ret)
+{
+    if (!trail->lost)
+        return false;
+    *ret = (struct audit_note){AUDIT_LOST, json_pack("{s:I}", "count", (json_int_t)trail->lost)};
+    trail->lost = 0;
     return true;
+}
+
+bool execution_audit_trace(struct audit_trail *trail, const struct timeline *timeline,
+                           bool has_room, struct audit_note *ret)
+{
+    const struct timeline_event *event;
+
+    has_room &= trail->bytes < AUDIT_TRACE_BYTES_MAX;
+    while (timeline && (event = timeline_after(timeline, trail->seq))) {
+        if (has_room && tell_lost(trail, ret))
+            return true;
+        trail->seq = event->seq;
+        if (!trace_kind(event, &ret->event))
+            continue;
+        if (has_room) {
+            ret->body = trace_body(event, strv_view(&trail->secrets));
+            trail->bytes += json_dumpb(ret->body, NULL, 0, JSON_COMPACT);
+            return true;
+        }
+        trail->lost += event->kind == TIMELINE_MISSED ? event->count : 1;
+    }
+    return !timeline && tell_lost(trail, ret);
 }
 
 json_t *execution_audit_output(const struct job_result *result)

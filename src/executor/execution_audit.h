@@ -2,14 +2,17 @@
 #pragma once
 
 #include "audit/record.h"
+#include "base/strv.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct execution_event;
 struct execution_result;
 struct json_t;
 struct job_result;
-struct timeline_event;
+struct timeline;
 
 struct audit_note {
     enum audit_event event;
@@ -21,10 +24,23 @@ struct audit_note {
 bool execution_audit_event(const struct execution_event *event, char *const *argv, char *const *env,
                            struct audit_note *ret);
 
-/* The record of something that the command did (timeline/timeline.h); false when it makes none, or is
- * of no topic of `topics`. What was refused or asked about is in records of its own. */
-bool execution_audit_trace(const struct timeline_event *event, unsigned topics, char *const *env,
-                           struct audit_note *ret);
+/* How far the audit log has what a command did. Zeroed: nothing of it, and it has no secrets. */
+struct audit_trail {
+    uint64_t seq;        /* of its job_audit_timeline(), the last event that was looked at */
+    size_t bytes;        /* of the records */
+    uint64_t lost;       /* events for which there was no room; not told yet */
+    struct strv secrets; /* of the variables, those that are taken out of command lines */
+};
+
+void audit_trail_init(struct audit_trail *trail, char *const *env);
+void audit_trail_done(struct audit_trail *trail);
+
+/* The next record of what the command did; false: that is all for now. NULL for `timeline`: there will be no
+ * more. Without room (fewer than AUDIT_TRACE_PENDING_MAX records wait, and there are fewer than
+ * AUDIT_TRACE_BYTES_MAX of the command) events are counted, and told as "lost" when there is some again, or at the end. What
+ * was refused or asked about is in records of its own. */
+bool execution_audit_trace(struct audit_trail *trail, const struct timeline *timeline,
+                           bool has_room, struct audit_note *ret);
 
 /* Of one attempt: how much it wrote. */
 struct json_t *execution_audit_output(const struct job_result *result);

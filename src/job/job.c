@@ -90,7 +90,8 @@ struct job {
     bool has_facts; /* what its sandbox refuses is told, in `facts` */
     struct denials facts;
     struct timeline *timeline; /* NULL: none */
-    struct denials denials;    /* as they were when first asked for */
+    struct timeline *audit_timeline;
+    struct denials denials; /* as they were when first asked for */
     bool has_denials;
     char *program;                   /* that was executed; names denials */
     const struct access_map *access; /* borrowed; NULL: the sandbox refuses nothing */
@@ -194,10 +195,10 @@ static void tell_asker(struct job *job, const struct launch_fact *fact)
         job->asker->on_fact(job->asker, fact);
 }
 
-/* An exec that is judged: the timeline has what came of it. */
-static bool is_passing(const struct launch_fact *fact)
+static void tell_timelines(struct job *job, const struct launch_fact *fact)
 {
-    return fact->kind == FACT_ASKED && fact->operation == FACT_EXECUTE;
+    timeline_add(job->timeline, fact);
+    timeline_add(job->audit_timeline, fact);
 }
 
 static void on_fact(void *data, const struct launch_fact *fact)
@@ -211,8 +212,8 @@ static void on_fact(void *data, const struct launch_fact *fact)
     else if (fact->kind == FACT_ASKED || fact->kind == FACT_WITHDRAWN || fact->kind == FACT_DONE ||
              fact->kind == FACT_OUTSIDE || fact->kind == FACT_OUTSIDE_SIGNAL)
         tell_asker(job, fact);
-    if (job->timeline && !is_passing(fact))
-        timeline_add(job->timeline, fact);
+    if (fact->kind != FACT_ASKED || fact->operation != FACT_EXECUTE) /* else: what comes of it */
+        tell_timelines(job, fact);
 }
 
 static void on_exit_alone(void *data, const struct process_end *end)
@@ -245,6 +246,7 @@ static void on_end(void *data, const struct process_end *end)
     for (int i = 0; i < STREAM_COUNT; i++)
         output_finish(job->outputs[i]);
     job_notify(job, JOB_ENDED);
+    timeline_free(TAKE_PTR(job->audit_timeline));
 }
 
 static const struct process_events events = {
@@ -304,6 +306,17 @@ static struct job *job_new(const struct job_options *options)
     return job;
 }
 
+static struct timeline *make_timeline(struct job *job, unsigned topics)
+{
+    const struct timeline_options options = {.topics = topics,
+                                             .start_ns = job->info.started_ns,
+                                             .access = job->access,
+                                             .on_event = on_traced,
+                                             .data = job};
+
+    return job->has_facts && topics ? timeline_new(&options) : NULL;
+}
+
 struct job *job_start(const struct job_options *options, struct err *err)
 {
     AUTO(job_auto_free) struct job *job = job_new(options);
@@ -324,12 +337,8 @@ struct job *job_start(const struct job_options *options, struct err *err)
     if (!job->process)
         return NULL;
     job->has_facts = process_has_facts(job->process);
-    if (job->has_facts && options->topics)
-        job->timeline = timeline_new(&(struct timeline_options){.topics = options->topics,
-                                                                .start_ns = job->info.started_ns,
-                                                                .access = options->access,
-                                                                .on_event = on_traced,
-                                                                .data = job});
+    job->timeline = make_timeline(job, options->topics);
+    job->audit_timeline = make_timeline(job, options->audit_topics);
     return TAKE_PTR(job);
 }
 
@@ -353,6 +362,7 @@ void job_free(struct job *job)
     denials_done(&job->facts);
     denials_done(&job->denials);
     timeline_free(job->timeline);
+    timeline_free(job->audit_timeline);
     free(job->program);
     free((char *)job->info.command);
     free((char *)job->info.cwd);
@@ -462,8 +472,7 @@ void job_refuse_exec(struct job *job, const struct launch_fact *fact, const char
     denied.error = EACCES;
     denied.entry = &decided_by;
     denials_add_exec(&job->facts, &denied);
-    if (job->timeline)
-        timeline_add(job->timeline, &denied);
+    tell_timelines(job, &denied);
 }
 
 void job_take_stdio(const struct job *job, int ret_fds[3])
@@ -471,15 +480,13 @@ void job_take_stdio(const struct job *job, int ret_fds[3])
     process_take_stdio(job->process, ret_fds);
 }
 
-void job_answer_exit(const struct job *job, uint64_t id, int wait_status)
+void job_answer_exit(struct job *job, uint64_t id, int wait_status)
 {
     if (job->process)
         process_answer_exit(job->process, id, wait_status);
-    if (job->timeline)
-        timeline_add(job->timeline, &(struct launch_fact){.kind = FACT_EXIT,
-                                                          .id = id,
-                                                          .number = wait_status,
-                                                          .time_ns = clock_now_ns()});
+    tell_timelines(
+        job, &(struct launch_fact){
+                 .kind = FACT_EXIT, .id = id, .number = wait_status, .time_ns = clock_now_ns()});
 }
 
 void job_answer(const struct job *job, uint64_t id, enum launch_verdict verdict)
@@ -644,6 +651,11 @@ static void find_denials(const struct job *job, struct denials *ret)
 const struct timeline *job_timeline(const struct job *job)
 {
     return job->timeline;
+}
+
+const struct timeline *job_audit_timeline(const struct job *job)
+{
+    return job->audit_timeline;
 }
 
 /* Once: the access map may be gone by the next time. */

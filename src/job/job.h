@@ -69,7 +69,8 @@ struct job_options {
                                         and job_denials() was called; names denials; NULL: none */
     bool
         is_judged; /* each program that it executes, by its asker: else a sandbox that wants that is refused */
-    unsigned topics; /* of its timeline, as its sandbox watches; 0: none */
+    unsigned topics;       /* of its timeline, as its sandbox watches; 0: none */
+    unsigned audit_topics; /* of one more, for the audit log */
     enum job_streams streams;
     struct output_options output; /* of each */
     /* Of a terminal's size, and only for a terminal; NULL: none. */
@@ -86,7 +87,7 @@ void job_free(struct job *job);
 
 enum job_event {
     JOB_STARTED,  /* its program was executed */
-    JOB_TRACED,   /* its timeline has more */
+    JOB_TRACED,   /* a timeline of it has more */
     JOB_ROOM,     /* all input was passed on, after job_write() had found no room */
     JOB_HELD,     /* calls of the command wait for an answer: its clocks stand still */
     JOB_RELEASED, /* none does any more */
@@ -151,7 +152,7 @@ void job_refuse_exec(struct job *job, const struct launch_fact *fact, const char
 
 /* For the asker, of a program that runs outside: as launch_take_stdio() and launch_answer_exit(). */
 void job_take_stdio(const struct job *job, int ret_fds[3]);
-void job_answer_exit(const struct job *job, uint64_t id, int wait_status);
+void job_answer_exit(struct job *job, uint64_t id, int wait_status);
 
 /* For the asker: somebody is being asked, or nobody any more. */
 void job_set_held(struct job *job, bool is_held);
@@ -205,6 +206,9 @@ void job_denials(struct job *job, struct denials *ret);
 
 /* NULL when none was asked for, and without a guard to tell it. */
 const struct timeline *job_timeline(const struct job *job);
+
+/* The one for the audit log: apart, since readers have only what they asked for. NULL also behind JOB_ENDED. */
+const struct timeline *job_audit_timeline(const struct job *job);
 
 /* Its end was asked for by job_terminate(). */
 bool job_was_terminated(const struct job *job);

@@ -415,7 +415,7 @@ static void on_job(struct job_watch *watch, enum job_event event)
         break;
     case JOB_TRACED:
         if (run->options->on_traced)
-            run->options->on_traced(run->options->data, job_timeline(run->job));
+            run->options->on_traced(run->options->data, run->job);
         break;
     case JOB_HELD:
     case JOB_RELEASED:
@@ -588,6 +588,7 @@ struct job_run *job_run_start(const struct job_run_options *options, struct err 
             .cgroup_base = options->cgroup_base,
             .access = options->access,
             .topics = options->topics,
+            .audit_topics = options->audit_topics,
             .is_judged = options->is_judged,
             .streams = JOB_STREAMS_APART,
             .output = {.memory_max = options->max_output},

@@ -52,9 +52,10 @@ struct job_run_options {
     struct loop *loop; /* NULL: one of its own for the call */
     struct sandbox *sandbox;
     const struct access_map *access; /* what the sandbox was made for; names denials; NULL: none */
-    unsigned topics;                 /* as in struct job_options */
-    bool is_judged;                  /* as in struct job_options */
-    const char *cgroup_base;         /* as in resource_limits_open() */
+    unsigned topics;                 /* these two as in struct job_options */
+    unsigned audit_topics;
+    bool is_judged;          /* as in struct job_options */
+    const char *cgroup_base; /* as in resource_limits_open() */
     char *const *argv;
     const char *program; /* executed instead of argv[0]; may be NULL */
     char *const *env;
@@ -90,8 +91,8 @@ struct job_run_options {
     void (*on_started)(void *data);
     void (*on_output)(void *data, enum stream stream, const char *bytes, size_t len,
                       uint64_t offset);
-    void (*on_traced)(void *data, const struct timeline *timeline); /* it has more */
-    void (*on_over)(void *data);                                    /* for job_run_start() */
+    void (*on_traced)(void *data, const struct job *job); /* a timeline of it has more */
+    void (*on_over)(void *data);                          /* for job_run_start() */
     void *data;
 };
 

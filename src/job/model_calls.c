@@ -160,6 +160,7 @@ static struct job *exec_start(struct model_calls *calls, const struct model_exec
             .limits = &exec->limits,
             .access = exec->access,
             .topics = exec->topics,
+            .audit_topics = exec->audit_topics,
             .is_judged = exec->is_judged,
             .screen = exec->screen,
             .output = {.memory_max = calls->options.output_memory,

@@ -132,7 +132,8 @@ struct model_exec {
     const struct screen_limits *screen; /* as in struct job_options */
     struct resource_limits limits;
     const struct access_map *access; /* as in struct job_options */
-    unsigned topics;                 /* as in struct job_options */
+    unsigned topics;                 /* these two as in struct job_options */
+    unsigned audit_topics;
     uint64_t owner;
     struct model_pace pace;
     const struct model_replacement *replacement; /* NULL: none; borrowed for the call */

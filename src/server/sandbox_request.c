@@ -269,8 +269,8 @@ static char *key_of(const struct sandbox_call *call)
 
     if (!object)
         return alloc_str("");
-    return alloc_strf("%s\n%s\n%u\n%s", call->cwd ? call->cwd : "",
-                      call->tmpdir ? call->tmpdir : "", call->topics, object);
+    return alloc_strf("%s\n%s\n%u %u\n%s", call->cwd ? call->cwd : "",
+                      call->tmpdir ? call->tmpdir : "", call->topics, call->audit_topics, object);
 }
 
 static struct workspace *make(struct workspaces *workspaces, const char *key,
@@ -278,7 +278,8 @@ static struct workspace *make(struct workspaces *workspaces, const char *key,
                               struct err *err)
 {
     AUTO(sandbox_request_done) struct sandbox_request request = {.type = "none"};
-    struct workspace_request asked = {.tmpdir = call->tmpdir, .has_no_env = true};
+    struct workspace_request asked = {
+        .tmpdir = call->tmpdir, .has_no_env = true, .audit_topics = call->audit_topics};
 
     if (!has_object(call))
         profile_init_danger_full_access(&request.profile);

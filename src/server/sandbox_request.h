@@ -39,6 +39,7 @@ struct sandbox_call {
     const char *tmpdir;    /* $TMPDIR of the server, never of the call: a variable that a model
                               chooses must not make a directory writable; NULL: none */
     unsigned topics;       /* of enum timeline_topic: sandbox_topics() */
+    unsigned audit_topics; /* server_audit_topics() */
 };
 
 /* What the words of a call's `trace` mean (may be NULL: nothing); its schema has checked them. */

@@ -7,7 +7,9 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/log.h"
+#include "executor/execution_audit.h"
 #include "loop/loop.h"
+#include "policy/config/config.h"
 #include "server/client_session.h"
 #include "server/server.h"
 
@@ -82,6 +84,22 @@ void server_audit_add(struct server *server, enum audit_event event, const char 
         loop_timer_start(audit->timer, FLUSH_NS);
     else if (waiting + 1 == FLUSH_LEN)
         loop_timer_start(audit->timer, 0);
+}
+
+unsigned server_audit_topics(const struct server *server)
+{
+    return server->config.dir ? config_audit_trace(server->config.file) : 0;
+}
+
+void server_audit_trace(struct server *server, const char *id, struct audit_trail *trail,
+                        const struct timeline *timeline)
+{
+    const struct audit *audit = server->audit->audit;
+    struct audit_note note;
+
+    while (execution_audit_trace(trail, timeline, audit_pending(audit) < AUDIT_TRACE_PENDING_MAX,
+                                 &note))
+        server_audit_add(server, note.event, id, note.body);
 }
 
 void server_audit_free(struct server *server)

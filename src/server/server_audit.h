@@ -7,9 +7,11 @@
 
 #include <stdbool.h>
 
+struct audit_trail;
 struct client_session;
 struct json_t;
 struct server;
+struct timeline;
 
 enum { SERVER_AUDIT_ID_SIZE = 60 }; /* a UUID, a dot, a number, and the NUL */
 
@@ -20,6 +22,13 @@ bool server_audit_id(const struct client_session *session, char ret[SERVER_AUDIT
 /* Takes `body` over. */
 void server_audit_add(struct server *server, enum audit_event event, const char *id,
                       struct json_t *body);
+
+/* Of what commands do, what the configuration wants there: enum timeline_topic. */
+unsigned server_audit_topics(const struct server *server);
+
+/* As execution_audit_trace(), all of it. */
+void server_audit_trace(struct server *server, const char *id, struct audit_trail *trail,
+                        const struct timeline *timeline);
 
 /* Writes down what waits, and frees; also when there is none. */
 void server_audit_free(struct server *server);

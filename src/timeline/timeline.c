@@ -321,6 +321,8 @@ static void add_missed(struct timeline *timeline, const struct launch_fact *fact
 
 void timeline_add(struct timeline *timeline, const struct launch_fact *fact)
 {
+    if (!timeline)
+        return;
     if (timeline->execs)
         exec_tree_add(timeline->execs, fact);
     switch (fact->kind) {
@@ -409,11 +411,6 @@ uint64_t timeline_dropped(const struct timeline *timeline)
 size_t timeline_memory(const struct timeline *timeline)
 {
     return timeline->bytes + (timeline->last - timeline->first + 1) * sizeof *timeline->events;
-}
-
-unsigned timeline_topics(const struct timeline *timeline)
-{
-    return timeline->options.topics;
 }
 
 const struct exec_tree *timeline_execs(const struct timeline *timeline)

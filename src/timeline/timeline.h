@@ -98,7 +98,7 @@ struct timeline;
 struct timeline *timeline_new(const struct timeline_options *options);
 void timeline_free(struct timeline *timeline); /* NULL is fine */
 
-void timeline_add(struct timeline *timeline, const struct launch_fact *fact);
+void timeline_add(struct timeline *timeline, const struct launch_fact *fact); /* NULL is fine */
 void timeline_answer(struct timeline *timeline, uint64_t question, const char *answer);
 
 /* The first event behind the one of this number; NULL when there is none (yet). Good until the next
@@ -107,8 +107,7 @@ const struct timeline_event *timeline_after(const struct timeline *timeline, uin
 
 uint64_t timeline_last(const struct timeline *timeline);    /* number of the newest; 0: none yet */
 uint64_t timeline_dropped(const struct timeline *timeline); /* how many are not kept any more */
-unsigned timeline_topics(const struct timeline *timeline);
-size_t timeline_memory(const struct timeline *timeline); /* bytes of the events */
+size_t timeline_memory(const struct timeline *timeline);    /* bytes of the events */
 const struct exec_tree *timeline_execs(const struct timeline *timeline);
 
 /* --- for readers (timeline_text.c) --- */

@@ -94,8 +94,8 @@ static int choose_network_and_watch(struct workspace *workspace,
         profile->watch = (enum profile_watch)(request->watch - WORKSPACE_WATCH_FACTS);
     if (request->judge != WORKSPACE_JUDGE_OF_PROFILE)
         profile->judge = (enum profile_judge)(request->judge - WORKSPACE_JUDGE_COMMAND);
-    workspace->topics =
-        request->topics | (profile->watch == PROFILE_WATCH_OFF ? 0u : request->audit_topics);
+    workspace->topics = request->topics;
+    workspace->audit_topics = profile->watch == PROFILE_WATCH_OFF ? 0u : request->audit_topics;
     if (profile->watch == PROFILE_WATCH_OFF &&
         (request->topics || profile->judge == PROFILE_JUDGE_EVERY_EXEC))
         return err_set(err, ERR_INVALID, "a timeline and every-exec want watch not to be off");

@@ -349,7 +349,7 @@ static void show_programs(const struct workspaces *owner, struct access_map *map
 static unsigned watch_of(const struct workspace *workspace)
 {
     const enum profile_watch watch = workspace->profile.watch;
-    const unsigned traced = timeline_watch(workspace->topics);
+    const unsigned traced = timeline_watch(workspace->topics | workspace->audit_topics);
 
     return traced | (watch == PROFILE_WATCH_OFF ? 0u : WATCH_FACTS) |
            (watch == PROFILE_WATCH_ASK ? WATCH_DESCRIPTORS : 0u) |
@@ -473,6 +473,7 @@ static int copy(const struct workspace *like, struct workspace *to, enum sandbox
     strv_push_all(&to->roots, strv_view(&like->roots));
     profile_copy(&like->profile, &to->profile);
     to->topics = like->topics;
+    to->audit_topics = like->audit_topics;
     inside->tmpdir = alloc_str(like->inside->tmpdir);
     inside->has_no_env = like->inside->has_no_env;
     environment_policy_copy(&like->inside->env_policy, &inside->env_policy);

@@ -79,6 +79,7 @@ struct workspace {
     char *dir;              /* where commands start, and what relative paths count from */
     struct profile profile; /* with everything that was laid over it */
     unsigned topics;        /* of what commands do in it, what is told: enum timeline_topic */
+    unsigned audit_topics;  /* and what the audit log gets */
     char *profile_name;
     const char *profile_from; /* who chose it: "--profile", "/x/config.toml", "the default" */
     char *network_from;       /* the same of the network */
@@ -143,8 +144,8 @@ struct workspace_request {
     enum workspace_network network;
     enum workspace_watch watch;
     enum workspace_judge judge;
-    unsigned topics;                       /* of enum timeline_topic */
-    unsigned audit_topics;                 /* these, too, unless the profile watches nothing */
+    unsigned topics;       /* of enum timeline_topic */
+    unsigned audit_topics; /* for the audit log, unless the profile watches nothing */
     const struct workspace_entry *entries; /* in front of those of the profile */
     size_t entries_len;
     char *const *unix_sockets; /* beside those of the profile; as in struct profile_text */

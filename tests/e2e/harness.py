@@ -74,6 +74,15 @@ class Place:
         path.write_text(text)
         return path
 
+    def audits(self, words):
+        """What commands do is written to the audit log."""
+        self.config(f"[audit]\ntrace = {json.dumps(words)}\n")
+
+    def records(self):
+        """(event, body) of the audit log."""
+        lines = self.cordon("log", "--json").stdout.splitlines()
+        return [(record["event"], record["body"]) for record in map(json.loads, lines)]
+
     def start(self, *words, env=None, cwd=None, program=CORDON, **kwargs):
         """Starts cordon; the test reads and ends it. Whatever is left is killed afterwards."""
         for stream in ("stdin", "stdout", "stderr"):

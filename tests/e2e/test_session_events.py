@@ -195,3 +195,50 @@ def test_a_reader_that_leaves(server, client):
     waiting = client.request("session/events", {"processId": "p", "waitMs": 60000})
     client.write("p", b"a\n", "w")
     assert files(client.answer(waiting)["result"]["events"]) == [("create", "a")]
+
+
+# --- the audit log ---
+
+SECRET = {"PATH": "/usr/bin:/bin", "MY_SECRET": "hunter2-and-more"}
+
+
+def by_process(client, cmd):
+    client.start("p", cmd, sandbox=workspace_write(client.cwd), env=SECRET)
+    assert not pushed(client.until("p", "process/closed"))
+    with pytest.raises(RpcError, match="no timeline"):
+        page(client, "p")
+
+
+def by_session(client, cmd):
+    got = session(client, cmd, trace=[], until={"text": "never, so its end"}, yieldTimeMs=30000, env=SECRET)
+    assert "processId" not in got
+
+
+def by_run(client, cmd):
+    result = exec_result(client, exec_run(client, "r", cmd, env=SECRET))
+    assert "events" not in result["attempts"][0]["result"]
+
+
+@pytest.mark.parametrize("run", [by_process, by_session, by_run])
+def test_the_audit_log_has_it(place, run):
+    """Where the configuration says so; the client did not ask and is told nothing."""
+    place.audits(["files", "exec"])
+    with Server(place, env={"SHELL": "/bin/sh"}) as server, server.client() as client:
+        run(client, "mkdir d; echo x >a; echo y >>a; env true --token=abcdef123456 hunter2-and-more; true")
+        assert server.stop() == 0
+    told = place.records()
+    assert (told[0][0], told[-1][0]) == ("begin", "end")
+    assert [(body["operation"], body["path"]) for event, body in told if event == "file"] == [
+        ("create", f"{place.ws}/d"), ("create", f"{place.ws}/a"), ("write", f"{place.ws}/a")]
+    programs = [body["argv"] for event, body in told if event == "exec"]
+    assert ["mkdir", "d"] in programs
+    assert ["env", "true", "--token=[redacted]", "[redacted]"] in programs
+
+
+def test_the_audit_log_and_a_client_have_each_its_own(place):
+    place.audits(["exec"])
+    with Server(place) as server, server.client() as client:
+        start(client, "p", "mkdir d; true")
+        assert files(pages(client, "p")) == [("create", "d")]
+        assert server.stop() == 0
+    assert {event for event, _ in place.records()} == {"begin", "exec", "end"}

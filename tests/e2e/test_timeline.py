@@ -142,26 +142,14 @@ def test_a_file_of_events(place):
         str(place.ws / "a"), str(place.ws / "d")]
 
 
-def audit(place, words):
-    """[audit] trace = words; gives a function for the (event, body) of what was recorded since."""
-    config = place.home / ".config/cordon/config.toml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text(f"[audit]\ntrace = {json.dumps(words)}\n")
-
-    def records():
-        lines = place.cordon("log", "--json").stdout.splitlines()
-        return [(record["event"], record["body"]) for record in map(json.loads, lines)]
-    return records
-
-
 def test_the_audit_log_has_it_on_request(place):
-    records = audit(place, ["files", "network", "exec"])
+    place.audits(["files", "network", "exec"])
     (place.ws / "talk.py").write_text(NETWORK)
     secret, denied = "--token=abcdef123456", place.outside / "denied"
     done = place.run("--", "sh", "-c", f"mkdir d; echo x >a; echo y >>a; mv a b; echo x >{denied}; "
                                        f"env true {secret}; python3 -B talk.py; true")
     assert done.returncode == 0 and "trace" not in done.stderr
-    told = records()
+    told = place.records()
     assert (told[0][0], told[-1][0]) == ("begin", "end")
     assert [(body["operation"], body["path"]) for event, body in told if event == "file"] == [
         ("create", f"{place.ws}/d"), ("create", f"{place.ws}/a"), ("write", f"{place.ws}/a"),
@@ -182,19 +170,22 @@ def test_the_audit_log_has_it_on_request(place):
 
 
 def test_the_audit_log_has_only_what_is_wanted(place):
-    records = audit(place, ["exec"])
-    place.run("--trace=files", "--", "mkdir", "d")
-    assert [event for event, _ in records()] == ["begin", "exec", "output", "end"]
-    place.run("--watch", "off", "--", "mkdir", "e")
-    assert [event for event, _ in records()][4:] == ["begin", "output", "end"]
+    """And who asked for a trace has only what that is of."""
+    place.audits(["exec"])
+    assert did(place.json("run", "--json", "--trace=files", "--", "mkdir", "d")) == [
+        ("mkdir", "create", f"{place.ws}/d")]
+    assert [event for event, _ in place.records()] == ["begin", "exec", "output", "end"]
+    assert "events" not in place.json("run", "--json", "--watch", "off", "--", "mkdir", "e")
+    assert [event for event, _ in place.records()][4:] == ["begin", "output", "end"]
+    assert "events" not in place.json("run", "--json", "--", "true")
 
 
 def test_the_audit_log_has_all_of_many(place):
     """More than the timeline keeps, and than wait for the log at a time."""
-    records = audit(place, ["files"])
+    place.audits(["files"])
     (place.ws / "many.py").write_text("for i in range(6000): open(f'f{i}', 'w').close()\n")
     assert place.run("--", "python3", "-B", "many.py").returncode == 0
-    told = records()
+    told = place.records()
     files = [body["path"] for event, body in told if event == "file"]
     assert len(files) == len(set(files))
     assert len(files) + sum(body["count"] for event, body in told if event == "lost") >= 6000
@@ -202,7 +193,7 @@ def test_the_audit_log_has_all_of_many(place):
 
 
 def test_a_word_that_is_no_topic(place):
-    audit(place, ["file"])
+    place.audits(["file"])
     done = place.run("--", "true")
     assert done.returncode != 0 and 'did you mean "files"?' in done.stderr
 

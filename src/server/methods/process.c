@@ -190,7 +190,8 @@ void method_process_start(struct call *call, const struct process_start_params *
     AUTO(start_done) struct start start = {.params = params};
     struct sandbox_call request = {.sandbox = params->sandbox,
                                    .tmpdir = getenv("TMPDIR"),
-                                   .topics = sandbox_topics(params->trace)};
+                                   .topics = sandbox_topics(params->trace),
+                                   .audit_topics = server_audit_topics(call->client->server)};
     struct workspace *workspace;
     enum rpc_code code;
     struct err err;

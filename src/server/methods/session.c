@@ -127,7 +127,8 @@ static int exec_parts_read(struct call *call, const struct session_exec_params *
     struct server *server = call->client->server;
     struct sandbox_call request = {.sandbox = params->sandbox,
                                    .tmpdir = getenv("TMPDIR"),
-                                   .topics = sandbox_topics(params->trace)};
+                                   .topics = sandbox_topics(params->trace),
+                                   .audit_topics = server_audit_topics(server)};
     struct stat st;
 
     parts->cwd = rpc_path_parse(params->cwd, ret_code, err);
@@ -181,6 +182,7 @@ static void exec_begin(struct call *call, const struct session_exec_params *para
         .sandbox = parts->workspace->sandbox,
         .access = parts->workspace->access,
         .topics = parts->workspace->topics,
+        .audit_topics = parts->workspace->audit_topics,
         .asks = process_is_held(call->client->session, parts->workspace),
         .is_judged = workspace_judges_execs(parts->workspace),
         .stdio = params->tty ? PROCESS_TTY : PROCESS_PIPES,

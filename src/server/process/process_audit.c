@@ -33,8 +33,11 @@ void process_audit_begin(struct rpc_process *process, char *const *env)
     const struct audit_begin begin = {
         .argv = strv_view(&process->argv), .env = env, .cwd = process->cwd, .process = process->id};
 
-    if (server_audit_id(process->owner, process->audit_id))
-        add(process, AUDIT_BEGIN, begin_body(begin, process->workspace));
+    if (!server_audit_id(process->owner, process->audit_id))
+        return;
+    add(process, AUDIT_BEGIN, begin_body(begin, process->workspace));
+    if (job_audit_timeline(process->job))
+        audit_trail_init(&process->trail, env);
 }
 
 void process_audit_event(const struct rpc_process *process, const struct execution_event *event)
@@ -43,6 +46,17 @@ void process_audit_event(const struct rpc_process *process, const struct executi
 
     if (*process->audit_id && execution_audit_event(event, NULL, NULL, &note))
         add(process, note.event, note.body);
+}
+
+static void add_trace(struct rpc_process *process, const struct timeline *timeline)
+{
+    server_audit_trace(process->owner->server, process->audit_id, &process->trail, timeline);
+}
+
+void process_audit_trace(struct rpc_process *process)
+{
+    if (*process->audit_id && job_audit_timeline(process->job))
+        add_trace(process, job_audit_timeline(process->job));
 }
 
 /* --- the end --- */
@@ -80,6 +94,7 @@ void process_audit_end(struct rpc_process *process)
 {
     if (!*process->audit_id)
         return;
+    add_trace(process, NULL);
     add_denials(process);
     add(process, AUDIT_END, end_body(process));
     *process->audit_id = '\0';

@@ -1,5 +1,5 @@
 /* What process/start and session/exec do, in the audit log (audit/record.h): begin, denied and end
- * of each command; never its input or output. */
+ * of each command, and what it does, where the configuration wants that; never its input or output. */
 #pragma once
 
 struct client_session;
@@ -12,6 +12,9 @@ void process_audit_begin(struct rpc_process *process, char *const *env);
 
 /* What became of something that was held, or refused. */
 void process_audit_event(const struct rpc_process *process, const struct execution_event *event);
+
+/* What it did since. */
+void process_audit_trace(struct rpc_process *process);
 
 /* Once; as it ended, or, when it has not, as given up by us. */
 void process_audit_end(struct rpc_process *process);

@@ -354,6 +354,7 @@ static void on_session(struct job_watch *watch, enum job_event event)
             on_started(process);
         break;
     case JOB_TRACED: /* told when the loop has come round, with all that came meanwhile */
+        process_audit_trace(process);
         loop_timer_start(process->wake, 0);
         break;
     case JOB_ROOM:
@@ -454,6 +455,7 @@ static struct job *process_session(const struct rpc_process *process,
         .process = options->process,
         .access = options->workspace->access,
         .topics = options->workspace->topics,
+        .audit_topics = options->workspace->audit_topics,
         .is_judged = workspace_judges_execs(options->workspace),
         .output = {.memory_max = RPC_PROCESS_MEMORY, .spool = options->spool_bytes ? &spool : NULL},
     };
@@ -510,6 +512,7 @@ void rpc_process_free(struct rpc_process *process)
         workspace_release(process->workspace);
     denials_done(&process->end.denials);
     strv_done(&process->argv);
+    audit_trail_done(&process->trail);
     json_decref(process->metadata);
     free(process->cwd);
     free(process->id);

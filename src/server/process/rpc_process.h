@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/strv.h"
 #include "denial/denial.h"
+#include "executor/execution_audit.h"
 #include "job/job.h"
 #include "server/server_audit.h"
 
@@ -68,6 +69,7 @@ struct rpc_process {
     struct workspace *workspace; /* held; NULL once nothing runs any more */
     const char *sandbox_type;    /* of the workspace */
     char audit_id[SERVER_AUDIT_ID_SIZE]; /* in the audit log, until its end is written there */
+    struct audit_trail trail;            /* of what it does */
     struct strv argv;
     char *cwd;
     json_t *metadata; /* or NULL */

@@ -42,6 +42,8 @@ void exec_audit_begin(struct exec_run *run)
         add(run, AUDIT_PATCH_BEGIN, audit_patch_begin_body(run->cwd, run->patch.text_len));
     else
         add(run, AUDIT_BEGIN, audit_begin_body(&begin));
+    if (workspace->audit_topics)
+        audit_trail_init(&run->trail, strv_view(&run->env));
 }
 
 void exec_audit_step(struct exec_run *run, const struct execution_event *event)
@@ -52,6 +54,12 @@ void exec_audit_step(struct exec_run *run, const struct execution_event *event)
     if (*run->audit_id &&
         execution_audit_event(event, is_patch(run) ? patch : NULL, strv_view(&run->env), &note))
         add(run, note.event, note.body);
+}
+
+void exec_audit_trace(struct exec_run *run, const struct timeline *timeline)
+{
+    if (*run->audit_id)
+        server_audit_trace(run->server, run->audit_id, &run->trail, timeline);
 }
 
 /* --- the end --- */
@@ -70,6 +78,7 @@ void exec_audit_end(struct exec_run *run, const struct execution_result *result)
 {
     if (!*run->audit_id)
         return;
+    exec_audit_trace(run, NULL);
     if (is_patch(run)) {
         add_patch_end(run, result);
         return;

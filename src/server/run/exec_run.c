@@ -73,6 +73,7 @@ void exec_run_free(struct exec_run *run)
     strv_done(&run->base);
     strv_done(&run->env);
     strv_done(&run->argv);
+    audit_trail_done(&run->trail);
     free(run->id);
     free(run);
 }
@@ -92,7 +93,8 @@ int exec_run_workspace(struct exec_run *run, enum rpc_code *ret_code, struct err
     const struct sandbox_call call = {.sandbox = run->sandbox,
                                       .cwd = run->cwd,
                                       .tmpdir = getenv("TMPDIR"),
-                                      .topics = run->topics};
+                                      .topics = run->topics,
+                                      .audit_topics = server_audit_topics(run->server)};
 
     run->workspace = workspace_for_call(run->server->workspaces, &call, ret_code, err);
     if (!run->workspace)
@@ -125,6 +127,7 @@ static void on_attempt(void *data, enum run_where where, struct workspace *works
 
     run->at = where;
     run->has_begun = false;
+    run->trail.seq = 0; /* each attempt has a timeline of its own */
 }
 
 static void on_snapshot_failed(void *data, const struct err *why)
@@ -152,6 +155,12 @@ static void on_output(void *data, enum stream stream, const char *bytes, size_t 
     notify_begin(data); /* what it writes can be here before the launcher got to say so */
     exec_event_output(data, &(struct exec_output){
                                 .stream = stream, .bytes = bytes, .len = len, .offset = offset});
+}
+
+static void on_traced(void *data, const struct job *job)
+{
+    if (job_audit_timeline(job))
+        exec_audit_trace(data, job_audit_timeline(job));
 }
 
 static void on_event(void *data, const struct execution_event *event)
@@ -184,6 +193,7 @@ void exec_run_start(struct exec_run *run)
 
     run->job.on_started = on_started;
     run->job.on_output = on_output;
+    run->job.on_traced = on_traced;
     run->job.data = run;
     options->loop = run->server->loop;
     options->workspace = run->workspace;

@@ -12,6 +12,7 @@
 
 #include "base/strv.h"
 #include "executor/execution.h"
+#include "executor/execution_audit.h"
 #include "patch/call.h"
 #include "policy/profile.h"
 #include "rpc/message.h"
@@ -38,6 +39,7 @@ struct exec_run {
     char *id;          /* chosen by the client; NULL: nothing is told before the answer */
     uint64_t seq;      /* of the last event */
     char audit_id[SERVER_AUDIT_ID_SIZE]; /* in the audit log; "": it is not in there */
+    struct audit_trail trail;            /* of the attempt that runs */
     unsigned attempts;                   /* that have begun */
 
     struct strv argv;
