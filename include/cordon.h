@@ -83,7 +83,8 @@ enum cordon_watch {
 };
 
 /* What commands do is told, as events in JSON (docs/timeline.md): by cordon_result.events,
- * cordon_session_event(), and in cordon_execution_result.json. The calls of a model have none. */
+ * cordon_session_event(), and in cordon_execution_result.json; of the calls of a model by
+ * cordon_answer.events and cordon_event_of(). */
 enum cordon_trace {
     CORDON_TRACE_FILES = 1,   /* written, made, changed, removed, renamed, linked */
     CORDON_TRACE_NETWORK = 2, /* bound; connected to, where the network is restricted */
@@ -489,6 +490,7 @@ struct cordon_answer {
     const char *text; /* for the model */
     size_t text_len;
     const char *denial; /* with an end: as of cordon_session_denial(); NULL */
+    const char *events; /* with an end: as of cordon_result.events; NULL */
 };
 
 typedef void cordon_answer_fn(void *data, const struct cordon_answer *answer);
@@ -550,6 +552,11 @@ CORDON_API int cordon_resize(struct cordon_engine *engine, int session_id, unsig
 /* As cordon_session_screen(), of a command of the model's calls. */
 CORDON_API int cordon_screen_of(struct cordon_engine *engine, int session_id,
                                 struct cordon_screen **ret_screen, struct cordon_error *error);
+
+/* As cordon_session_event(), of a command of the model's calls that runs; good until the next call with this
+ * engine. */
+CORDON_API const char *cordon_event_of(struct cordon_engine *engine, int session_id,
+                                       uint64_t *after);
 
 /* The ids of those that run (owner 0: all), ascending, at most `max` of them into `ret_ids`; how
  * many there are. */

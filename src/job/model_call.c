@@ -21,6 +21,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/strv.h"
+#include "job/result_json.h"
 #include "loop/loop.h"
 #include "output/headtail.h"
 #include "output/match.h"
@@ -183,6 +184,7 @@ struct ending {
     struct resource_limits limits;
     struct resource_limits_report resource_limits_report;
     struct denials denials;
+    char *events; /* or NULL */
 };
 
 static void call_end(const struct model_call *call, struct ending *ending,
@@ -198,6 +200,8 @@ static void call_end(const struct model_call *call, struct ending *ending,
         return;
     ending->end = *job_end(job);
     job_denials(job, &ending->denials);
+    if (call->calls->options.has_events)
+        response->events = ending->events = events_to_text(job);
     response->reason = MODEL_CALL_ENDED;
     response->end = &ending->end;
     response->exit_code = job_exit_code(job);
@@ -235,6 +239,7 @@ static void call_finish(struct model_call *call)
     call_free(call);
     on_done(data, &response);
     denials_done(&ending.denials);
+    free(ending.events);
 }
 
 /* --- waiting --- */

@@ -49,6 +49,7 @@ struct model_calls_options {
     struct truncate_budget policy; /* of every response; limit 0: none */
     size_t output_memory;          /* bytes of each job; 0: OUTPUT_MEMORY_DEFAULT */
     uint64_t spool_quota;          /* bytes of each job on disk; 0: none */
+    bool has_events;               /* an answer with an end has them */
     /* Takes over a job that no call and not the table has any more, to keep it for those who
      * still look at it; NULL: it is freed. One that had to make room may still be dying. Called
      * from the loop and from the functions below. */
@@ -95,6 +96,7 @@ struct model_call_answer {
     const struct resource_limits *limits; /* asked for */
     const struct resource_limits_report *resource_limits_report; /* with an end */
     const struct denials *denials;                               /* with an end */
+    const char *events; /* with an end, of its timeline: an array of JSON; NULL: none */
     char chunk_id[MODEL_CHUNK_ID_SIZE];
     uint64_t wall_ns;
     const struct headtail *output; /* what was taken; not cut for the model */

@@ -226,6 +226,15 @@ static json_t *sandbox_to_json(const struct sandbox *sandbox)
     return json_pack("{s:b, s:o}", "degraded", sandbox_is_degraded(sandbox), "layers", layers);
 }
 
+char *events_to_text(const struct job *job)
+{
+    const struct timeline *timeline = job_timeline(job);
+    uint64_t last;
+    AUTO_JSON json_t *events = timeline ? timeline_to_json(timeline, 0, SIZE_MAX, &last) : NULL;
+
+    return events ? json_dumps(events, JSON_COMPACT) : NULL;
+}
+
 static void set_timeline(json_t *json, const struct timeline *timeline)
 {
     const struct exec_tree *execs = timeline_execs(timeline);

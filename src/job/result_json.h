@@ -56,6 +56,7 @@
 #pragma once
 
 struct denials;
+struct job;
 struct json_t;
 struct resource_limits;
 struct resource_limits_report;
@@ -69,3 +70,6 @@ struct json_t *denials_to_json(const struct denials *denials);
 struct json_t *resource_limits_to_json(const struct resource_limits *asked,
                                        const struct resource_limits_report *report);
 struct json_t *signal_to_json(int signal);
+
+/* The "events" of a job, as text; NULL: it has no timeline. Caller frees. */
+char *events_to_text(const struct job *job);

@@ -59,6 +59,7 @@ static void on_done(void *data, const struct model_call_answer *response)
         .text = response->text,
         .text_len = response->text_len,
         .denial = denial,
+        .events = response->events,
     };
 
     call_free(data);
@@ -185,6 +186,7 @@ static struct model_call *exec(struct cordon_engine *engine, const struct cordon
         limits_read(&exec.limits, options->limits, err))
         return NULL;
     exec.access = workspace->access;
+    exec.topics = workspace->topics;
     workspace_job_env(workspace, engine->thread_id, &base);
     exec.env = strv_view(&base);
     shell = options->shell ? alloc_str(options->shell) : host_shell(exec.env);
@@ -303,6 +305,14 @@ int cordon_screen_of(struct cordon_engine *engine, int session_id,
         return error_give(error, &err);
     *ret_screen = view;
     return 0;
+}
+
+const char *cordon_event_of(struct cordon_engine *engine, int session_id, uint64_t *after)
+{
+    struct err ignored; /* it does not run */
+    const struct job *job = model_calls_find(engine->model_calls, session_id, &ignored);
+
+    return event_give(job, after, &engine->event);
 }
 
 size_t cordon_list(struct cordon_engine *engine, uint64_t owner, int *ret_ids, size_t max)

@@ -489,6 +489,7 @@ static int engine_init(struct cordon_engine *engine, const struct cordon_engine_
         .ids = options->flags & CORDON_IDS_IN_ORDER ? JOB_TABLE_IDS_IN_ORDER : JOB_TABLE_IDS_RANDOM,
         .output_memory = options->output_memory,
         .spool_quota = options->spool_quota,
+        .has_events = true,
     };
 
     engine->launcher = alloc_str(options->launcher);
@@ -547,6 +548,7 @@ void cordon_close(struct cordon_engine *engine)
     strv_done(&engine->own_paths);
     free(engine->config_path);
     free(engine->default_key);
+    free(engine->event);
     free(engine->launcher);
     free(engine->thread_id);
     free(engine->home);

@@ -43,6 +43,7 @@ struct cordon_engine {
     struct strv own_paths;            /* clean: what of this host belongs to Cordon */
     struct workspaces *workspaces;    /* by policy */
     char *default_key;                /* of the policy of commands that bring none */
+    char *event;                      /* that cordon_event_of() gave last */
 };
 
 /* Where commands under this policy run; NULL means the engine's own, or before there is one the
@@ -74,6 +75,9 @@ const struct screen_limits *view_limits(unsigned flags);
 
 /* A copy of what is shown; ERR_INVALID when `screen` is NULL. */
 struct cordon_screen *view_new(const struct screen *screen, struct err *err);
+
+/* The first event behind `*after`, in place of `*text`; NULL when there is none. `job` may be NULL. */
+const char *event_give(const struct job *job, uint64_t *after, char **text);
 
 /* `from` may be NULL: none. */
 int limits_read(struct resource_limits *ret, const struct cordon_limits *from, struct err *err);

@@ -12,10 +12,10 @@
 #include "base/utf8.h"
 #include "executor/execution.h"
 #include "job/job_run.h"
+#include "job/result_json.h"
 #include "output/output.h"
 #include "policy/profile.h"
 #include "policy/profile_json.h"
-#include "timeline/timeline.h"
 #include "workspace/workspace.h"
 
 #include <stdint.h>
@@ -63,16 +63,6 @@ static void fill_output(struct run_result *result, struct output *output, enum s
     result->shown.output[stream] = result->output[stream] = buf_take(&text);
 }
 
-/* Caller frees; NULL: nobody saw. */
-static char *events_of(const struct job *job)
-{
-    const struct timeline *timeline = job_timeline(job);
-    uint64_t last;
-    AUTO_JSON json_t *events = timeline ? timeline_to_json(timeline, 0, SIZE_MAX, &last) : NULL;
-
-    return events ? json_dumps(events, JSON_COMPACT) : NULL;
-}
-
 static struct cordon_result *result_make(const struct job_result *from)
 {
     struct run_result *result = alloc_zero(1, sizeof *result);
@@ -90,7 +80,7 @@ static struct cordon_result *result_make(const struct job_result *from)
     for (int i = 0; i < STREAM_COUNT; i++)
         fill_output(result, job_stream(from->job, (enum stream)i), (enum stream)i);
     result->shown.denial = result->denial = denials_say(&from->denials);
-    result->shown.events = result->events = events_of(from->job);
+    result->shown.events = result->events = events_to_text(from->job);
     return &result->shown;
 }
 

@@ -249,17 +249,22 @@ const char *cordon_session_denial(struct cordon_session *session)
     return session->denial;
 }
 
-const char *cordon_session_event(struct cordon_session *session, uint64_t *after)
+const char *event_give(const struct job *job, uint64_t *after, char **text)
 {
-    const struct timeline *timeline = job_timeline(session->job);
+    const struct timeline *timeline = job ? job_timeline(job) : NULL;
     const struct timeline_event *event = timeline ? timeline_after(timeline, *after) : NULL;
     AUTO_JSON json_t *json = event ? timeline_event_to_json(event) : NULL;
 
-    free(session->event);
-    session->event = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    free(*text);
+    *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     if (event)
         *after = event->seq;
-    return session->event;
+    return *text;
+}
+
+const char *cordon_session_event(struct cordon_session *session, uint64_t *after)
+{
+    return event_give(session->job, after, &session->event);
 }
 
 int cordon_session_wait(struct cordon_session *session, int timeout_ms, struct cordon_error *error)

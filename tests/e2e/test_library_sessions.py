@@ -47,11 +47,14 @@ def test_what_commands_do(place):
     program = host.build(place, "trace")
     ran = place.cordon(1, program=program, env=host.ENV)  # CORDON_TRACE_FILES
     assert (ran.returncode, ran.stderr) == (0, "")
-    run, *events, again, first, second = ran.stdout.splitlines()
+    run, *events, again, first, second, third, ended = ran.stdout.splitlines()
     assert again == "again" and events == [first, second]
-    told = [*json.loads(run), json.loads(first), json.loads(second)]
+    called = json.loads(ended)
+    assert called[0] == json.loads(third)
+    told = [*json.loads(run), json.loads(first), json.loads(second), *called]
     assert [(event["seq"], event["operation"], event["path"]) for event in told] == [
-        (number, "create", str(place.ws / name)) for number, name in ((1, "run"), (1, "first"), (2, "second"))]
+        (number, "create", str(place.ws / name)) for number, name in (
+            (1, "run"), (1, "first"), (2, "second"), (1, "third"), (2, "fourth"))]
 
 
 def test_nobody_tells_what_was_not_asked_for(place):

@@ -1,6 +1,6 @@
 /* What commands do, as a host reads it: each event on a line, of cordon_run(), of a session while it runs,
- * and again from the first one by a second reader. The word that the session waits for is sent when its first
- * event was read. */
+ * and again from the first one by a second reader; then of a model's calls. The word that a command waits for is sent
+ * when its first event was read. */
 #include <cordon.h>
 
 #include <stdio.h>
@@ -58,6 +58,48 @@ static int run(struct cordon_engine *engine, struct cordon_error *error)
     return 0;
 }
 
+static void on_answer(void *data, const struct cordon_answer *answer)
+{
+    *(struct cordon_answer *)data = *answer;
+    if (answer->end)
+        printf("%s\n", answer->events ? answer->events : "nobody saw");
+}
+
+static int call(struct cordon_engine *engine, struct cordon_error *error)
+{
+    const struct cordon_pace short_pace = {
+        .size = sizeof short_pace, .until = CORDON_UNTIL_TEXT, .text = "made"};
+    const struct cordon_exec exec = {.size = sizeof exec,
+                                     .cmd = "mkdir third; echo made; read word; mkdir $word",
+                                     .shell = "/bin/sh",
+                                     .no_login = 1,
+                                     .flags = CORDON_STDIN_PIPE,
+                                     .pace = &short_pace};
+    struct cordon_write write = {.size = sizeof write, .chars = "fourth\n", .len = 7};
+    struct cordon_answer answer = {.session_id = -1};
+    const char *event;
+    uint64_t after = 0;
+
+    if (cordon_exec_command(engine, &exec, on_answer, &answer, NULL, error))
+        return -1;
+    while (answer.session_id < 0)
+        if (cordon_wait(engine, -1, error))
+            return -1;
+    write.session_id = answer.session_id;
+    while (!(event = cordon_event_of(engine, write.session_id, &after)))
+        if (cordon_wait(engine, -1, error))
+            return -1;
+    printf("%s\n", event);
+    answer.session_id = -1;
+    if (cordon_write_stdin(engine, &write, on_answer, &answer, NULL, error))
+        return -1;
+    while (answer.session_id < 0)
+        if (cordon_wait(engine, -1, error))
+            return -1;
+    after = 0;
+    return cordon_event_of(engine, write.session_id, &after) ? -1 : 0;
+}
+
 int main(int argc, char **argv)
 {
     const struct cordon_policy policy = {.size = sizeof policy,
@@ -66,7 +108,8 @@ int main(int argc, char **argv)
     struct cordon_engine *engine = NULL;
     struct cordon_error error;
 
-    if (cordon_open(&options, &engine, &error) || run(engine, &error) || talk(engine, &error))
+    if (cordon_open(&options, &engine, &error) || run(engine, &error) || talk(engine, &error) ||
+        call(engine, &error))
         fprintf(stderr, "%s\n", error.message);
     if (engine)
         cordon_close(engine);
