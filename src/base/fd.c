@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -75,10 +76,27 @@ ssize_t fd_read_block(int fd, void *ret, size_t size)
     return (ssize_t)len;
 }
 
+/* A home that does not exist ("/nonexistent" of service users, a mistyped one) is not made, by whoever needs
+ * a directory in it. */
+static int check_home(const char *path, struct err *err)
+{
+    const char *home = getenv("HOME");
+    size_t len = home ? strlen(home) : 0;
+
+    while (len > 1 && home[len - 1] == '/')
+        len--;
+    if (len > 1 && strncmp(path, home, len) == 0 && (!path[len] || path[len] == '/') &&
+        access(home, F_OK))
+        return err_sys(err, "the home directory %s", home);
+    return 0;
+}
+
 int fd_make_dirs(const char *path, mode_t mode, struct err *err)
 {
     AUTO_FREE char *copy = alloc_str(path);
 
+    if (check_home(path, err))
+        return -1;
     for (char *slash = copy + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
         *slash = '\0';
         if (mkdir(copy, mode) && errno != EEXIST)

@@ -23,7 +23,7 @@ int fd_open_path_strict(const char *path, struct err *err);
 /* The whole text of a file, at most `max` bytes. */
 int fd_read_file(const char *path, size_t max, struct buf *ret, struct err *err);
 
-/* Makes the directory `path` (absolute) and every one above it that is missing. */
+/* Makes the directory `path` (absolute) and every one above it that is missing, but never $HOME. */
 int fd_make_dirs(const char *path, mode_t mode, struct err *err);
 
 /* Reads until `size` bytes are there or the file ends; how many came, or -1 with errno. */

@@ -14,6 +14,7 @@
 #include "policy/environment.h"
 #include "policy/protect.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -265,6 +266,33 @@ static bool grants_roots(const struct profile *profile)
     return false;
 }
 
+static bool matches_something(const struct workspace *workspace, const struct profile_entry *entry)
+{
+    const size_t len = strlen(entry->origin);
+    struct stat st;
+
+    if (entry->path_kind == PROFILE_PATH_LITERAL)
+        return lstat(entry->path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR);
+    if (entry->path_kind != PROFILE_PATH_GLOB)
+        return true;
+    for (size_t i = 0; i < workspace->map.len; i++)
+        if (strncmp(workspace->map.entries[i].origin, entry->origin, len) == 0 &&
+            workspace->map.entries[i].origin[len] == ',') /* ", pattern ..." */
+            return true;
+    return false;
+}
+
+/* Somebody thinks that it protects something, or opens it. They are the first ones of the profile. */
+static void warn_of_unmatched(struct settings *settings, const struct policy_options *options)
+{
+    const struct profile_entries *entries = &settings->workspace->profile.entries;
+
+    for (size_t i = 0; i < options->paths_len && i < entries->len; i++)
+        if (!matches_something(settings->workspace, &entries->items[i]))
+            strv_pushf(&settings->warnings, "%s matches nothing: there is no %s",
+                       entries->items[i].origin, entries->items[i].path);
+}
+
 /* $TMPDIR is the caller's own and not the command's: --env must not open a directory. */
 static int make_workspace(struct settings *settings, const struct policy_options *options,
                           const char *dir, const char *root, struct err *err)
@@ -310,6 +338,7 @@ static int make_workspace(struct settings *settings, const struct policy_options
     settings->workspace = workspace_make(settings->workspaces, NULL, &request, err);
     if (!settings->workspace)
         return -1;
+    warn_of_unmatched(settings, options);
     if (str_eq(dir, "/") && grants_roots(&settings->workspace->profile))
         strv_push(&settings->warnings,
                   "the directory is /, so nothing of it is writable by itself: "

@@ -393,12 +393,44 @@ set = {{ FROM_CONFIG = "yes" }}
 
 @pytest.mark.no_userns
 def test_a_mistaken_key_is_named_with_line_and_nearest(place):
-    config = place.config('sandbox_mode = "read-only"\nsandbox_mod = "x"\n')
-    ran = place.shell("true")
-    assert ran.returncode == 0
-    assert f'cordon: {config}:2: unknown key "sandbox_mod", did you mean "sandbox_mode"?' \
-        in ran.stderr
-    assert "unknown" not in place.shell("true", "-q").stderr
+    """It could leave something open, so nothing runs; in a file of Codex's it is told."""
+    text = 'sandbox_mode = "read-only"\nsandbox_mod = "x"\n'
+    config = place.config(text)
+    said = ':2: unknown key "sandbox_mod", did you mean "sandbox_mode"?'
+    ran = place.shell("echo ran")
+    assert ran.returncode == 125 and ran.stderr == f"cordon: {config}{said}\n" and not ran.stdout
+    config.unlink()
+    config = place.config(text, name="home/.codex/config.toml")
+    ran = place.shell("true", "--config", config)
+    assert ran.returncode == 0 and f"cordon: {config}{said}" in ran.stderr
+    assert "unknown" not in place.shell("true", "-q", "--config", config).stderr
+
+
+@pytest.mark.no_userns
+def test_what_is_denied_and_not_there_is_said(place):
+    """Somebody thinks that it protects something."""
+    (place.outside / "key").write_text("k\n")
+    read_only = ("-p", "read-only")
+    for deny in (".ssh", "$HOME/.ssh", "*.pem"):
+        ran = place.shell("true", *read_only, "--deny", deny)
+        path = f"{place.ws}/{deny}"
+        assert ran.returncode == 0
+        assert f"cordon: --deny {deny} matches nothing: there is no {path}\n" in ran.stderr
+    ran = place.shell("true", *read_only, "--readable", place.outside / "none")
+    assert f"--readable {place.outside}/none matches nothing" in ran.stderr
+    (place.ws / "a.pem").write_text("k\n")
+    ran = place.shell("true", *read_only, "--deny", "*.pem", "--deny", place.outside / "key")
+    assert ran.returncode == 0 and "matches nothing" not in ran.stderr
+
+
+@pytest.mark.no_userns
+def test_a_home_that_is_not_there_is_not_made(place):
+    home = place.base / "nowhere/home"
+    env = {"HOME": str(home)}
+    assert place.cordon("run", "-p", "read-only", "--", "true", env=env).returncode == 0
+    added = place.cordon("rules", "add", "allow", "--", "ls", env=env)
+    assert added.returncode != 0 and str(home) in added.stderr
+    assert not home.parent.exists()
 
 
 @pytest.mark.parametrize("text, message", [

@@ -1,9 +1,9 @@
-/* See config.h: loading, the general keys, and warnings. Profiles are in config_profile.c.
+/* See config.h: loading, the general keys, and mistakes. Profiles are in config_profile.c.
  *
  * A config file may be one of Codex's, with many keys that mean nothing here: those are
  * known, and silently ignored. Everything else is most likely a typing mistake, and since one
- * in a policy can leave something open, it is reported, with the nearest key that means something.
- * Warnings are not errors, so that a file for a newer program still works. */
+ * in a policy can leave something open, it is reported, with the nearest key that means something:
+ * as an error, and in a file of Codex's, which may be for a newer program, as a warning. */
 #include "policy/config/config.h"
 
 #include "base/alloc.h"
@@ -87,7 +87,7 @@ int config_word(const struct config *config, const struct toml_node *node, const
                        nearest ? "\"?" : "");
 }
 
-/* --- warnings --- */
+/* --- mistakes --- */
 
 enum { CONFIG_WARNINGS_MAX = 50 };
 
@@ -103,9 +103,7 @@ static const char *const top_keys[] = {
     "shell_environment_policy",
 
     "agents",
-    "allow_login_shell",
     "analytics",
-    "approvals_reviewer",
     "apps",
     "audio",
     "background_terminal_max_timeout",
@@ -125,7 +123,6 @@ static const char *const top_keys[] = {
     "ghost_snapshot",
     "hide_agent_reasoning",
     "history",
-    "hooks",
     "instructions",
     "js_repl_node_module_dirs",
     "js_repl_node_path",
@@ -150,8 +147,6 @@ static const char *const top_keys[] = {
     "model_reasoning_summary_format",
     "model_supports_reasoning_summaries",
     "model_verbosity",
-    "network",
-    "network_proxy",
     "notice",
     "notify",
     "openai_base_url",
@@ -183,6 +178,11 @@ static const char *const top_keys[] = {
     NULL,
 };
 
+/* Codex's, too, and about what a command may do. Whoever writes one for Cordon expects something of it. */
+static const char *const policy_keys[] = {
+    "allow_login_shell", "approvals_reviewer", "hooks", "network", "network_proxy", NULL,
+};
+
 static const char *const audit_keys[] = {"trace", NULL};
 
 static const char *const workspace_keys[] = {"writable_roots", "network_access",
@@ -211,7 +211,8 @@ static const char *const network_keys[] = {"enabled",
                                            "mitm",
                                            NULL};
 
-static void warn(struct config *config, const struct toml_node *node, const char *prefix,
+/* Takes `text` over. */
+static void note(struct config *config, const struct toml_node *node, const char *prefix,
                  const char *nearest, char *text)
 {
     config->warnings = alloc_grow(config->warnings, config->warnings_len, &config->warnings_cap,
@@ -230,83 +231,120 @@ static bool is_enough(const struct config *config)
     return config->warnings_len >= CONFIG_WARNINGS_MAX;
 }
 
-/* A warning for every key of the table that is not one of `known`. */
-static void warn_table(struct config *config, const struct toml_node *table, const char *prefix,
-                       const char *const *known)
+static bool is_one_of(const char *const *words, const char *word)
+{
+    while (*words && !str_eq(*words, word))
+        words++;
+    return *words;
+}
+
+/* Each key of the table that is not one of `known`. */
+static void note_unknown(struct config *config, const struct toml_node *table, const char *prefix,
+                         const char *const *known)
 {
     for (size_t i = 0; table && table->kind == TOML_TABLE && i < table->len; i++) {
         const struct toml_node *node = &table->items[i];
         const char *nearest;
-        size_t at = 0;
 
-        while (known[at] && !str_eq(known[at], node->key))
-            at++;
-        if (known[at] || (!*prefix && str_starts(node->key, "experimental_")))
+        if (is_one_of(known, node->key) || (!*prefix && (str_starts(node->key, "experimental_") ||
+                                                         is_one_of(policy_keys, node->key))))
             continue;
         if (is_enough(config))
             return;
         nearest = str_nearest(node->key, known);
-        warn(config, node, prefix, nearest,
+        note(config, node, prefix, nearest,
              nearest ? alloc_strf("unknown key \"%s%s\", did you mean \"%s\"?", prefix, node->key,
                                   nearest)
                      : alloc_strf("unknown key \"%s%s\"", prefix, node->key));
     }
 }
 
-static void warn_permissions(struct config *config, const struct toml_node *profile)
+static void note_permissions(struct config *config, const struct toml_node *profile)
 {
     AUTO_FREE char *prefix = alloc_strf("permissions.%s.", profile->key);
     AUTO_FREE char *network_prefix = alloc_strf("%snetwork.", prefix);
     AUTO_FREE char *files_prefix = alloc_strf("%sfilesystem.", prefix);
     const struct toml_node *files = toml_find(profile, "filesystem");
 
-    warn_table(config, profile, prefix, permission_keys);
-    warn_table(config, toml_find(profile, "network"), network_prefix, network_keys);
+    note_unknown(config, profile, prefix, permission_keys);
+    note_unknown(config, toml_find(profile, "network"), network_prefix, network_keys);
     for (size_t i = 0; files && i < files->len && !is_enough(config); i++) {
         const char *key = files->items[i].key;
 
         if (files->kind == TOML_TABLE && key[0] == ':' && !profile_text_is_special(key))
-            warn(config, &files->items[i], files_prefix, NULL,
+            note(config, &files->items[i], files_prefix, NULL,
                  alloc_strf("the special path \"%s\" is not known here and has no effect", key));
     }
-    if ((!files || (files->kind == TOML_TABLE && files->len == 0)) &&
-        !toml_find(profile, "extends") && !is_enough(config))
-        warn(config, profile, "permissions.", NULL,
-             alloc_strf("[permissions.%s] has no filesystem entries, so it denies everything",
-                        profile->key));
 }
 
-/* A warning for every key that is not known, and for what is known to be without effect; about
- * CONFIG_WARNINGS_MAX at most. */
-static void config_warn_keys(struct config *config)
+/* Every key that is not known, and what is known to be without effect; about CONFIG_WARNINGS_MAX at
+ * most. */
+static void note_mistakes(struct config *config)
 {
     const struct toml_node *root = config->root;
     const struct toml_node *permissions = toml_find(root, "permissions");
     const struct toml_node *approval = toml_find(root, "approval_policy");
+    const struct toml_node *environment = toml_find(root, "shell_environment_policy");
     const struct toml_node *default_name = toml_find(root, "default_permissions");
     const struct toml_node *profile = toml_find(root, "profile");
     const struct toml_node *mode = NULL;
 
-    warn_table(config, root, "", top_keys);
-    warn_table(config, toml_find(root, "audit"), "audit.", audit_keys);
-    warn_table(config, toml_find(root, "sandbox_workspace_write"), "sandbox_workspace_write.",
-               workspace_keys);
-    warn_table(config, toml_find(root, "shell_environment_policy"), "shell_environment_policy.",
-               environment_keys);
-    warn_table(config, toml_find(approval, "granular"), "approval_policy.granular.",
-               approval_switches);
-    warn_table(config, toml_find(approval, "reject"), "approval_policy.reject.", approval_switches);
+    note_unknown(config, root, "", top_keys);
+    for (size_t i = 0; !config->is_codexs && policy_keys[i]; i++)
+        if (toml_find(root, policy_keys[i]))
+            note(config, toml_find(root, policy_keys[i]), "", NULL,
+                 alloc_strf("%s is a key of Codex's, and has no effect here", policy_keys[i]));
+    note_unknown(config, toml_find(root, "audit"), "audit.", audit_keys);
+    note_unknown(config, toml_find(root, "sandbox_workspace_write"), "sandbox_workspace_write.",
+                 workspace_keys);
+    note_unknown(config, environment, "shell_environment_policy.", environment_keys);
+    if (!config->is_codexs && toml_find(environment, "experimental_use_profile"))
+        note(config, toml_find(environment, "experimental_use_profile"),
+             "shell_environment_policy.", NULL,
+             alloc_str("experimental_use_profile has no effect here"));
+    note_unknown(config, toml_find(approval, "granular"), "approval_policy.granular.",
+                 approval_switches);
+    note_unknown(config, toml_find(approval, "reject"), "approval_policy.reject.",
+                 approval_switches);
     for (size_t i = 0; permissions && i < permissions->len; i++)
         if (permissions->kind == TOML_TABLE)
-            warn_permissions(config, &permissions->items[i]);
+            note_permissions(config, &permissions->items[i]);
     if (default_name && config->sandbox_mode)
-        warn(config, default_name, "", NULL,
+        note(config, default_name, "", NULL,
              alloc_str("default_permissions has no effect, because sandbox_mode is set"));
     if (profile && profile->kind == TOML_STRING)
         mode = toml_find(toml_find(toml_find(root, "profiles"), profile->string), "sandbox_mode");
     if (mode)
-        warn(config, mode, "profiles.*.", NULL,
+        note(config, mode, "profiles.*.", NULL,
              alloc_str("a sandbox_mode in [profiles] has no effect here, only the one at the top"));
+}
+
+/* What fails closed, but hardly as it was meant. */
+static void note_empty_profiles(struct config *config)
+{
+    const struct toml_node *permissions = toml_find(config->root, "permissions");
+
+    for (size_t i = 0; permissions && permissions->kind == TOML_TABLE && i < permissions->len;
+         i++) {
+        const struct toml_node *profile = &permissions->items[i];
+        const struct toml_node *files = toml_find(profile, "filesystem");
+
+        if ((!files || (files->kind == TOML_TABLE && files->len == 0)) &&
+            !toml_find(profile, "extends") && !is_enough(config))
+            note(config, profile, "permissions.", NULL,
+                 alloc_strf("[permissions.%s] has no filesystem entries, so it denies everything",
+                            profile->key));
+    }
+}
+
+/* The first one as the error. */
+static int refuse_mistakes(const struct config *config, struct err *err)
+{
+    const struct config_warning *first = config->warnings;
+
+    if (!config->warnings_len)
+        return 0;
+    return err_set(err, ERR_INVALID, "%s:%u: %s", first->file, first->line, first->text);
 }
 
 void config_free(struct config *config)
@@ -452,6 +490,15 @@ static int read_general(struct config *config, struct err *err)
     return 0;
 }
 
+static bool is_in_codexs_dir(const char *file)
+{
+    static const char dir[] = "/.codex";
+    const char *end = strrchr(file, '/');
+
+    return end && (size_t)(end - file) >= sizeof dir - 1 &&
+           memcmp(end - (sizeof dir - 1), dir, sizeof dir - 1) == 0;
+}
+
 struct config *config_load(const char *text, size_t len, const char *file, struct err *err)
 {
     AUTO(config_free_slot) struct config *config = NULL;
@@ -463,6 +510,7 @@ struct config *config_load(const char *text, size_t len, const char *file, struc
     }
     config = alloc_zero(1, sizeof *config);
     config->file = alloc_str(file);
+    config->is_codexs = is_in_codexs_dir(file);
     config->root = toml_parse(text, len, &why);
     if (!config->root) {
         err_set(err, why.code, "%s:%s", file, why.msg); /* it starts with "LINE:COLUMN: " */
@@ -470,7 +518,10 @@ struct config *config_load(const char *text, size_t len, const char *file, struc
     }
     if (read_general(config, err))
         return NULL;
-    config_warn_keys(config);
+    note_mistakes(config);
+    if (!config->is_codexs && refuse_mistakes(config, err))
+        return NULL;
+    note_empty_profiles(config);
     return TAKE_PTR(config);
 }
 

@@ -20,7 +20,8 @@ struct config;
 
 enum { CONFIG_SIZE_MAX = 1 << 20 }; /* bytes of text that config_load() takes */
 
-/* Something that is probably a mistake, but does not stop anything. */
+/* Something that is probably a mistake, but stops nothing: a profile that denies everything, and in a file of
+ * Codex's what is not known or has no effect. */
 struct config_warning {
     char *file;
     unsigned line;
@@ -29,7 +30,9 @@ struct config_warning {
     char *text;          /* the whole thing as a sentence, without file and line */
 };
 
-/* `file` is only used in messages. NULL on failure. */
+/* `file` is used in messages, and in a directory ".codex" it is one of Codex's, which may be for a newer
+ * program. In any other what is not known and what has no effect is ERR_INVALID: it could leave something
+ * open. NULL on failure. */
 struct config *config_load(const char *text, size_t len, const char *file, struct err *err);
 void config_free(struct config *config);
 

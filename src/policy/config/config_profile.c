@@ -405,6 +405,7 @@ static int read_network(const struct chain *chain, const char *home, struct prof
     static const char *const modes[] = {"full", "limited", NULL};
     const struct toml_node *enabled;
     const struct toml_node *mode;
+    const struct toml_node *setting = NULL;
     unsigned is_limited = 0;
     size_t domains = 0;
     size_t sockets = 0;
@@ -413,10 +414,13 @@ static int read_network(const struct chain *chain, const char *home, struct prof
         chain_find(chain, "network", "mode", TOML_STRING, &mode, err) ||
         (mode && config_word(chain->config, mode, modes, &is_limited, err)))
         return -1;
-    for (size_t i = 0; i < sizeof proxy_settings / sizeof *proxy_settings; i++)
-        if (chain_find(chain, "network", proxy_settings[i].key, proxy_settings[i].kind,
-                       &(const struct toml_node *){NULL}, err))
+    for (size_t i = 0; i < sizeof proxy_settings / sizeof *proxy_settings; i++) {
+        const struct toml_node *node;
+
+        if (chain_find(chain, "network", proxy_settings[i].key, proxy_settings[i].kind, &node, err))
             return -1;
+        setting = node ? node : setting;
+    }
     if (count_rules(chain, "domains", &domains, err) ||
         read_sockets(chain, home, ret, &sockets, err))
         return -1;
@@ -435,6 +439,11 @@ static int read_network(const struct chain *chain, const char *home, struct prof
         ret->network = NETWORK_RESTRICTED;
     else
         ret->network = domains || sockets || is_limited ? NETWORK_PROXIED : NETWORK_ENABLED;
+    if (setting && ret->network != NETWORK_PROXIED && !chain->config->is_codexs)
+        return config_fail(chain->config, setting, err,
+                           "%s is about the managed proxy, and has no effect without rules for it "
+                           "(enabled = true, and domains)",
+                           setting->key);
     return 0;
 }
 

@@ -10,6 +10,7 @@
 
 struct config {
     char *file;
+    bool is_codexs; /* may have keys that mean nothing here */
     struct toml_node *root;
     struct environment_policy environment;
     const char *sandbox_mode;        /* borrowed from the tree; NULL: not set */

@@ -1,6 +1,7 @@
 /* config: config.toml files (tests/cases/config). For every NAME.json there is a NAME.toml, or
  * "toml" names another one.
  *
+ *     file       its name; default "config.toml"
  *     error      config_load() fails; how the message begins
  *     warnings   ["LINE KEY [-> NEAREST]"], all of them
  *     default, approval (as JSON; null: none)
@@ -56,7 +57,7 @@ static void check_warnings(const json_t *json, const struct config *config)
     AUTO(strv_done) struct strv got = {0};
 
     for (size_t i = 0; i < len; i++) {
-        assert_string_equal(warnings[i].file, "config.toml");
+        assert_string_equal(warnings[i].file, case_string_or(json, "file", "config.toml"));
         assert_true(warnings[i].text[0] != '\0');
         strv_pushf(&got, "%u %s%s%s", warnings[i].line, warnings[i].key,
                    warnings[i].nearest ? " -> " : "",
@@ -149,7 +150,7 @@ static void check_ask(const json_t *ask, const struct config *config)
 static void config_case(void **state)
 {
     static const char *const keys[] = {"why",         "toml", "error",    "warnings", "default",
-                                       "environment", "ask",  "approval", NULL};
+                                       "environment", "ask",  "approval", "file",     NULL};
     const struct test_case *test = *state;
     const json_t *json = test->json;
     AUTO_FREE char *usual = alloc_strf("%.*s.toml", (int)strlen(test->name) - 5, test->name);
@@ -162,7 +163,7 @@ static void config_case(void **state)
     struct err err = {0};
 
     case_check_keys(json, keys);
-    config = config_load(text, len, "config.toml", &err);
+    config = config_load(text, len, case_string_or(json, "file", "config.toml"), &err);
     if (error) {
         assert_null(config);
         assert_int_equal(err.code, ERR_INVALID);
@@ -212,7 +213,7 @@ static void warnings_have_a_limit(void **state)
 
     for (int i = 0; i < 1000; i++)
         len += (size_t)snprintf(text + len, 20000 - len, "zzz%d = 1\n", i);
-    config = config_load(text, len, "config.toml", &err);
+    config = config_load(text, len, "/home/u/.codex/config.toml", &err);
     assert_non_null(config);
     config_warnings(config, &warnings);
     assert_int_equal(warnings, 50);
