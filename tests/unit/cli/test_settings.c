@@ -236,11 +236,11 @@ static void warnings_of_the_file_are_passed_on(void **state)
     const struct policy_options none = {.mode = SANDBOX_AUTO};
     struct settings settings;
 
-    write_config("\nsandbox_mod = \"read-only\"\n");
+    write_config("\n[permissions.none]\n");
     init(&settings, &none);
     assert_int_equal(settings.warnings.len, 1);
     assert_contains(settings.warnings.items[0], "config.toml:2: ");
-    assert_contains(settings.warnings.items[0], "sandbox_mode");
+    assert_contains(settings.warnings.items[0], "denies everything");
     settings_done(&settings);
 }
 
