@@ -8,6 +8,8 @@ export interface SandboxOptions {
   /** These may also be patterns. */
   deny?: string[];
   network?: boolean;
+  /** "ask": what it refuses waits while the client is asked (Client.handlers). */
+  watch?: 'off' | 'facts' | 'ask' | 'learn';
 }
 
 /** Everything may be read, the workspace and temporary directories written, unless the options say else. */
@@ -308,6 +310,66 @@ export interface ConnectOptions {
   resume?: string;
 }
 
+export type Decision =
+  | 'approved'
+  | 'approved_for_session'
+  | 'approved_execpolicy_amendment'
+  | 'approved_without_sandbox'
+  | 'denied'
+  | 'timed_out'
+  | 'abort';
+
+/** What a server asks the client whose command it is: docs/approvals.md. */
+export interface Question {
+  /** Before it runs; once more, after its sandbox refused something; or while it runs and what its sandbox
+   * refuses waits (`watch` "ask"). */
+  kind: 'command' | 'retry' | 'held';
+  argv: string[];
+  cwd: string;
+  reason: string;
+  /** What a yes would allow. */
+  covers: string;
+  /** A prefix that a rule would allow. */
+  proposed_execpolicy_amendment: string[] | null;
+  available_decisions: Decision[];
+}
+
+/** Of approval/request, and of approval/list. */
+export interface ApprovalRequest {
+  approvalId: string;
+  sessionId: string;
+  question: Question;
+}
+
+/** What is to be answered. */
+export interface Approval {
+  /** One of `available_decisions`. */
+  decision: Decision;
+  reason?: string | null;
+}
+
+export interface QuestionAnswer {
+  decision: Decision;
+  /** "client", "hook", "terminal", "session": it was answered before, "nobody". */
+  by: string;
+  reason: string | null;
+}
+
+/** One of the `questions` of exec/run. */
+export interface PutQuestion extends Question {
+  id?: string | null;
+  /** Missing: there is none. */
+  answer?: QuestionAnswer;
+  /** These two of kind "held": how long the call waited, and whether a yes led to it. */
+  held_ms?: number;
+  done?: boolean;
+}
+
+export interface Handlers {
+  'approval/request'?: (request: ApprovalRequest) => Approval | Promise<Approval>;
+  [method: string]: ((params: any) => unknown) | undefined;
+}
+
 export class Client {
   readonly sessionId: string;
   /** Of the server's environment, as environment/info tells. */
@@ -315,7 +377,7 @@ export class Client {
   readonly files: Files;
   readonly sessions: Sessions;
   /** By method: they answer requests of the server. */
-  handlers: Record<string, (params: Record<string, unknown>) => unknown>;
+  handlers: Handlers;
   /** Notifications that belong to no process of this client. */
   onEvent: (method: string, params: Record<string, unknown>) => void;
   private constructor();

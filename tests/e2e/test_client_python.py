@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import typing
 
 import pytest
 
@@ -316,3 +317,27 @@ async def test_the_timeline(server, place):
                                             sandbox=Sandbox(place.ws))
         assert [event["path"] async for event in client.timeline(answer.process_id)] == [
             str(place.ws / "c")]
+
+
+@run
+async def test_questions(server, place):
+    """They have the fields that their types say, and the answer counts."""
+    box = Sandbox(place.ws, write=(), watch="ask")
+    async with await cordon_client.connect(server.url) as client:
+        asked = []
+
+        async def ask(request: cordon_client.ApprovalRequest) -> cordon_client.Approval:
+            asked.append(request)
+            return {"decision": "approved", "reason": "why not"}
+
+        client.handlers["approval/request"] = ask
+        result = await client.call("exec/run", {
+            "runId": "r", "argv": ["mkdir", "d"], "cwd": place.ws.as_uri(), "sandbox": box.to_json()})
+    (request,), (put,) = asked, result["questions"]
+    assert (place.ws / "d").is_dir() and request["question"]["kind"] == "held"
+    for value, of in ((request, cordon_client.ApprovalRequest), (put, cordon_client.PutQuestion),
+                      (request["question"], cordon_client.Question), (put["answer"], cordon_client.QuestionAnswer)):
+        assert value.keys() == typing.get_type_hints(of).keys()
+    decisions = typing.get_args(cordon_client.Decision)
+    assert set(request["question"]["available_decisions"]) <= set(decisions)
+    assert put["answer"] == {"decision": "approved", "by": "client", "reason": "why not"} and put["done"] is True

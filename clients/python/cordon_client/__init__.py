@@ -17,11 +17,13 @@ from .client import Client, connect, spawn
 from .errors import Disconnected, Error, RpcError
 from .files import Entry, Files, Handle, Metadata, Walk
 from .process import Closed, Event, Exited, Gap, Output, Process, Result
+from .questions import Approval, ApprovalRequest, Decision, PutQuestion, Question, QuestionAnswer
 from .sandbox import Sandbox
 from .sessions import Answer, Screen, Sessions
 
 __all__ = [
-    "Answer", "Client", "Closed", "Disconnected", "Entry", "Error", "Event", "Exited",
-    "Files", "Gap", "Handle", "Metadata", "Output", "Process", "Result", "RpcError", "Sandbox",
-    "Screen", "Sessions", "Walk", "connect", "spawn",
+    "Answer", "Approval", "ApprovalRequest", "Client", "Closed", "Decision", "Disconnected",
+    "Entry", "Error", "Event", "Exited", "Files", "Gap", "Handle", "Metadata", "Output", "Process",
+    "PutQuestion", "Question", "QuestionAnswer", "Result", "RpcError", "Sandbox", "Screen", "Sessions",
+    "Walk", "connect", "spawn",
 ]

@@ -20,7 +20,7 @@ RETRY_DELAY = 0.1  # seconds
 TIMELINE_WAIT_MS = 60000  # of one session/events
 
 # Answers a request of the server: gets its params, gives the result.
-Handler = Callable[[Dict[str, Any]], Awaitable[Any]]
+Handler = Callable[[Any], Awaitable[Any]]
 
 
 async def connect(url: str, *, token: Optional[str] = None, name: str = "cordon-client",

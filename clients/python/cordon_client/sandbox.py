@@ -4,7 +4,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
-from typing import Any, Dict, List, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -27,13 +27,15 @@ def _entry(path: Path, access: str) -> Dict[str, Any]:
 @dataclasses.dataclass(frozen=True)
 class Sandbox:
     """Paths are absolute, or special places: ":root", ":minimal" (what programs need to start),
-    ":project_roots" (the workspace), ":tmpdir", ":slash_tmp". In `deny` they may be patterns."""
+    ":project_roots" (the workspace), ":tmpdir", ":slash_tmp". In `deny` they may be patterns.
+    `watch`: "off", "facts", "ask" (what it refuses waits while the client is asked), "learn"."""
 
     workspace: Path
     read: Sequence[Path] = (":root",)
     write: Sequence[Path] = (":project_roots", ":slash_tmp", ":tmpdir")
     deny: Sequence[Path] = ()
     network: bool = False
+    watch: Optional[str] = None
 
     @classmethod
     def read_only(cls, workspace: Path, network: bool = False) -> "Sandbox":
@@ -43,9 +45,12 @@ class Sandbox:
         entries: List[Dict[str, Any]] = [_entry(path, "read") for path in self.read]
         entries += [_entry(path, "write") for path in self.write]
         entries += [_entry(path, "deny") for path in self.deny]
+        permissions = {"type": "managed", "network": "enabled" if self.network else "restricted",
+                       "file_system": {"type": "restricted", "entries": entries}}
+        if self.watch is not None:
+            permissions["watch"] = self.watch
         return {
-            "permissions": {"type": "managed", "network": "enabled" if self.network else "restricted",
-                            "file_system": {"type": "restricted", "entries": entries}},
+            "permissions": permissions,
             "cwd": to_uri(self.workspace), "workspaceRoots": [to_uri(self.workspace)],
             "windowsSandboxLevel": "disabled",
         }

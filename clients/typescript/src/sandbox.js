@@ -21,6 +21,7 @@ function entry(path, access) {
 export function sandbox(workspace, options = {}) {
   const {
     read = [':root'], write = [':project_roots', ':slash_tmp', ':tmpdir'], deny = [], network = false,
+    watch,
   } = options;
   return {
     permissions: {
@@ -31,6 +32,7 @@ export function sandbox(workspace, options = {}) {
         entries: [...read.map((path) => entry(path, 'read')), ...write.map((path) => entry(path, 'write')),
           ...deny.map((path) => entry(path, 'deny'))],
       },
+      ...(watch && { watch }),
     },
     cwd: toUri(workspace),
     workspaceRoots: [toUri(workspace)],

@@ -10,6 +10,7 @@ import { CordonError, Disconnected, RpcError, connect, sandbox, spawn } from '..
 
 const { CORDON_URL: url, CORDON_SERVER: server, CORDON_PLACE: place } = process.env;
 const ws = `${place}/ws`;
+const types = readFileSync(new URL('../index.d.ts', import.meta.url), 'utf8');
 
 const withClient = (work, options) => async () => {
   const client = await connect(url, options);
@@ -222,6 +223,31 @@ test('what a process does', withClient(async (client) => {
   assert.deepEqual(seen, [['create', `${ws}/t1`], ['create', `${ws}/t2`]]);
   const answer = await client.sessions.exec('mkdir t3', ws, { ...options, login: false });
   for await (const event of client.timeline(answer.processId)) assert.equal(event.path, `${ws}/t3`);
+}));
+
+/** The fields that index.d.ts says. */
+const fieldsOf = (type) => {
+  const [, base, body] = new RegExp(`interface ${type} (?:extends (\\w+) )?{(.*?)\n}`, 's').exec(types);
+  const own = [...body.matchAll(/^  (\w+)\??:/gm)].map(([, field]) => field);
+  return [...(base ? fieldsOf(base) : []), ...own].sort();
+};
+
+test('questions have the fields that their types say, and the answer counts', withClient(async (client) => {
+  const asked = [];
+  client.handlers['approval/request'] = (request) => {
+    asked.push(request);
+    return { decision: 'approved', reason: 'why not' };
+  };
+  const { questions: [put] } = await client.call('exec/run', {
+    runId: 'r', argv: ['mkdir', 'asked'], cwd: `file://${ws}`, sandbox: sandbox(ws, { write: [], watch: 'ask' }),
+  });
+  const [request] = asked;
+  assert.ok(existsSync(`${ws}/asked`));
+  assert.equal(request.question.kind, 'held');
+  for (const [value, type] of [[request, 'ApprovalRequest'], [request.question, 'Question'],
+    [put, 'PutQuestion'], [put.answer, 'QuestionAnswer']])
+    assert.deepEqual(Object.keys(value).sort(), fieldsOf(type));
+  assert.deepEqual(put.answer, { decision: 'approved', by: 'client', reason: 'why not' });
 }));
 
 test('a server of our own', async () => {
