@@ -71,6 +71,14 @@ static void check_json_bulk(const char *text, size_t len)
     }
 }
 
+static void check_id(const char *text, size_t len)
+{
+    bool is_request;
+    AUTO_JSON json_t *id = rpc_message_find_id(text, len, &is_request);
+
+    check(!id || json_is_integer(id) || json_is_string(id));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     AUTO(rpc_message_done) struct rpc_message message = {0};
@@ -80,6 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (rpc_message_parse((const char *)data, size, &message, &err)) {
         check(err.code == ERR_INVALID);
         check_answer(NULL, err.msg);
+        check_id((const char *)data, size);
         return 0;
     }
     check_kind(&message);

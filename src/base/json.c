@@ -62,6 +62,18 @@ static int json_check_depth(const char *text, size_t len, struct err *err)
     return 0;
 }
 
+/* jansson's own words name its flags, or do not say which bound it is. */
+static const char *json_reason(const json_error_t *error)
+{
+    enum json_error_code code = json_error_code(error);
+
+    if (code == json_error_null_character || code == json_error_null_byte_in_key)
+        return "a text has a NUL character (\\u0000)";
+    if (code == json_error_numeric_overflow)
+        return "a number does not fit into 64 bits";
+    return error->text;
+}
+
 json_t *json_parse(const char *text, size_t len, struct err *err)
 {
     json_error_t error;
@@ -71,7 +83,8 @@ json_t *json_parse(const char *text, size_t len, struct err *err)
         return NULL;
     value = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (!value)
-        err_set(err, ERR_INVALID, "line %d, column %d: %s", error.line, error.column, error.text);
+        err_set(err, ERR_INVALID, "line %d, column %d: %s", error.line, error.column,
+                json_reason(&error));
     return value;
 }
 

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 
 static struct log_options settings = {.fd = STDERR_FILENO, .level = LOG_LEVEL_INFO};
 static bool with_priority;
+static uint64_t lost; /* lines, since the last one that was taken */
 
 static const struct {
     const char *name;
@@ -62,6 +64,7 @@ static bool log_is_journal(int fd)
 void log_init(const struct log_options *options)
 {
     settings = *options;
+    lost = 0;
     with_priority = log_is_journal(settings.fd);
 }
 
@@ -195,23 +198,50 @@ static void log_put_head(struct log_line *line, enum log_level level, const char
     log_put_text(line, event);
 }
 
+/* A pipe is writable when it has room for PIPE_BUF bytes, which no line is longer than. */
+static bool log_send(const struct log_line *line)
+{
+    struct pollfd ready = {.fd = settings.fd, .events = POLLOUT};
+    ssize_t n;
+
+    if (poll(&ready, 1, 0) != 1 || !(ready.revents & POLLOUT))
+        return false;
+    do
+        n = write(settings.fd, line->text, line->len);
+    while (n < 0 && errno == EINTR);
+    return n >= 0;
+}
+
+static void log_build(struct log_line *line, enum log_level level, const char *event,
+                      const struct log_field *fields)
+{
+    const char *end;
+
+    line->len = 0;
+    line->is_full = line->is_cut = false;
+    log_put_head(line, level, event);
+    for (; fields->key; fields++)
+        log_put_field(line, fields);
+    end = ends[settings.form][line->is_cut];
+    memcpy(line->text + line->len, end, strlen(end)); /* log_put() keeps room for the longest */
+    line->len += strlen(end);
+}
+
 void log_write(enum log_level level, const char *event, const struct log_field *fields)
 {
     const int saved = errno;
     struct log_line line;
-    const char *end;
 
     if (level > settings.level)
         return;
-    line.len = 0;
-    line.is_full = line.is_cut = false;
-    log_put_head(&line, level, event);
-    for (; fields->key; fields++)
-        log_put_field(&line, fields);
-    end = ends[settings.form][line.is_cut];
-    memcpy(line.text + line.len, end, strlen(end)); /* log_put() keeps room for the longest */
-    line.len += strlen(end);
-    while (write(settings.fd, line.text, line.len) < 0 && errno == EINTR)
-        ;
+    if (lost) {
+        log_build(&line, LOG_LEVEL_WARN, "log-lines-lost",
+                  (const struct log_field[]){log_uint("count", lost), {.key = NULL}});
+        if (log_send(&line))
+            lost = 0;
+    }
+    log_build(&line, level, event, fields);
+    if (lost || !log_send(&line))
+        lost++;
     errno = saved;
 }

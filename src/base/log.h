@@ -67,7 +67,8 @@ static inline struct log_field log_bool(const char *key, bool value)
 
 /* Writes one line, or nothing when the level is off. Texts beyond LOG_VALUE_MAX lose their end and
  * fields beyond LOG_LINE_MAX are left out; a last field cut=true says so. A line that the
- * descriptor does not take is lost. errno is kept. */
+ * descriptor does not take at once is lost, and counted: the next one that it takes comes behind
+ * "log-lines-lost count=N", since nobody may stop a server by not reading. errno is kept. */
 #define log_event(level, event, ...)                                                               \
     log_write(level, event, (const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){.key = NULL}})
 

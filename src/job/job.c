@@ -162,7 +162,7 @@ static void job_feed(struct job *job)
     if (job->pending.len)
         return;
     buf_done(&job->pending);
-    buf_init(&job->pending, JOB_INPUT_MAX);
+    buf_init(&job->pending, SIZE_MAX / 2); /* job_write() has the limit */
     if (job->input == INPUT_IS_CLOSING) {
         job->input = INPUT_IS_CLOSED;
         process_close_input(job->process);
@@ -302,7 +302,7 @@ static struct job *job_new(const struct job_options *options)
     if (options->screen && job->info.has_tty)
         job->screen =
             screen_new(&(struct screen_options){.size = process->size, .limits = *options->screen});
-    buf_init(&job->pending, JOB_INPUT_MAX);
+    buf_init(&job->pending, SIZE_MAX / 2); /* job_write() has the limit */
     return job;
 }
 
@@ -388,7 +388,8 @@ int job_write(struct job *job, const void *bytes, size_t len, const char *name,
         written = JOB_INTERRUPTED;
     } else if (job->input != INPUT_IS_OPEN) {
         written = JOB_NO_INPUT;
-    } else if (len > JOB_INPUT_MAX - job->pending.len) {
+    } else if (job->pending.len &&
+               (job->pending.len >= JOB_INPUT_MAX || len > JOB_INPUT_MAX - job->pending.len)) {
         job->has_refused = true;
         written = JOB_NO_ROOM;
     } else {

@@ -119,7 +119,7 @@ enum job_written {
     JOB_IS_OVER,        /* the command has ended */
 };
 
-/* Takes all of the bytes or none. On a PTY they mean what the line discipline makes of them;
+/* Takes all of the bytes or none; when none wait, any number. On a PTY they mean what the line discipline makes of them;
  * without one exactly U+0003 interrupts. `name` may be NULL; one of a
  * write that was taken is remembered. -1 only when interrupting fails. */
 int job_write(struct job *job, const void *bytes, size_t len, const char *name,

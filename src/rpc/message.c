@@ -299,6 +299,103 @@ struct rpc_message rpc_message_take(struct rpc_message *message)
     return taken;
 }
 
+/* --- whose it was, when it cannot be read --- */
+
+static const char *skip_blanks(const char *at, const char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n'))
+        at++;
+    return at;
+}
+
+/* Behind the value that begins at `at`, by its quotes and brackets alone; NULL: it does not end. */
+static const char *skip_value(const char *at, const char *end)
+{
+    size_t depth = 0;
+    bool is_long;
+
+    while (at < end) {
+        if (!depth && strchr(",} \t\r\n", *at) && *at)
+            return at;
+        if (*at == '"') {
+            at = string_end(at + 1, end, SIZE_MAX, &is_long);
+            if (!at)
+                return NULL;
+        } else if (*at == '[' || *at == '{') {
+            depth++;
+        } else if ((*at == ']' || *at == '}') && !depth--) {
+            return NULL;
+        }
+        at++;
+        if (!depth && (at[-1] == '"' || at[-1] == ']' || at[-1] == '}'))
+            return at;
+    }
+    return NULL;
+}
+
+/* The next member of an object; false at its end, or where there is none. */
+static bool next_member(const char **at, const char *end, struct json_bulk_span *ret_key,
+                        struct json_bulk_span *ret_value)
+{
+    const char *from = skip_blanks(*at, end);
+    const char *to = from < end && *from == '"' ? skip_value(from, end) : NULL;
+
+    if (!to)
+        return false;
+    *ret_key = (struct json_bulk_span){from, (size_t)(to - from)};
+    from = skip_blanks(to, end);
+    if (from == end || *from != ':')
+        return false;
+    from = skip_blanks(from + 1, end);
+    to = skip_value(from, end);
+    if (!to)
+        return false;
+    *ret_value = (struct json_bulk_span){from, (size_t)(to - from)};
+    *at = skip_blanks(to, end);
+    if (*at < end && **at == ',')
+        ++*at;
+    return true;
+}
+
+static bool span_is(const struct json_bulk_span *span, const char *text)
+{
+    return span->len == strlen(text) && memcmp(span->at, text, span->len) == 0;
+}
+
+json_t *rpc_message_find_id(const char *text, size_t len, bool *ret_is_request)
+{
+    const char *end = text + len;
+    const char *at = skip_blanks(text, end);
+    struct json_bulk_span key;
+    struct json_bulk_span value;
+    struct json_bulk_span id = {0};
+    AUTO_JSON json_t *root = NULL;
+    size_t ids = 0;
+    json_t *found;
+    struct err ignored; /* the caller had it before */
+
+    *ret_is_request = false;
+    if (at == end || *at++ != '{' || (root = message_parse_json(text, len, &ignored)))
+        return NULL;
+    while (next_member(&at, end, &key, &value)) {
+        if (span_is(&key, "\"id\"")) {
+            id = value;
+            ids++;
+        }
+        *ret_is_request = *ret_is_request || span_is(&key, "\"method\"");
+    }
+    at = skip_blanks(at, end);
+    if (ids != 1 || at == end || *at != '}' || skip_blanks(at + 1, end) != end)
+        return NULL;
+    found = strchr("[{", *id.at)
+                ? NULL
+                : json_loadb(id.at, id.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    if (json_is_integer(found) || json_is_string(found))
+        return found;
+    json_decref(found);
+    return NULL;
+}
+
 /* --- writing --- */
 
 static int text_write(const char *data, size_t len, void *buf)

@@ -24,7 +24,8 @@ enum {
 
 /* What Codex uses, and for what. */
 enum rpc_code {
-    RPC_INVALID_REQUEST = -32600,  /* parse errors (id -1), wrong state, unknown or duplicate ids */
+    RPC_INVALID_REQUEST =
+        -32600, /* parse errors (id -1, where none is found), wrong state, unknown or duplicate ids */
     RPC_UNKNOWN_METHOD = -32601,   /* also asked before initialize */
     RPC_INVALID_PARAMS = -32602,   /* params do not decode */
     RPC_INTERNAL = -32603,         /* a command that does not start; every other system error */
@@ -57,6 +58,13 @@ struct rpc_message {
 /* ERR_INVALID when the text is no message; the text of the error then fits behind the prefix that
  * the answer with id -1 begins with. */
 int rpc_message_parse(const char *text, size_t len, struct rpc_message *ret, struct err *err);
+
+/* The id of an object that cannot be parsed (a NUL or a number beyond 64 bits, a key twice, too many
+ * values or levels), so that its sender need not wait for ever: found by quotes and brackets. New
+ * reference; NULL when there is none or more than one, when the object does not end, and for what is
+ * JSON, of which the shape is wrong: that is answered with id -1, as by the original.
+ * `*ret_is_request`: it has a method. */
+json_t *rpc_message_find_id(const char *text, size_t len, bool *ret_is_request);
 
 void rpc_message_done(struct rpc_message *message);
 

@@ -39,9 +39,30 @@ enum {
 
 /* --- messages --- */
 
-static void peer_refuse_text(struct rpc_peer *peer, const struct err *err)
+/* Whoever waits for the answer to what cannot be read gets one: a request a refusal by its own id, and
+ * of an answer it counts as an error. false: it is neither. */
+static bool peer_refuse_by_id(struct rpc_peer *peer, const char *text, size_t len,
+                              const struct err *err)
+{
+    bool is_request;
+    AUTO_JSON json_t *id = rpc_message_find_id(text, len, &is_request);
+    const struct rpc_message answer = {
+        .kind = RPC_ERROR, .id = id, .code = RPC_INVALID_REQUEST, .error_text = err->msg};
+
+    if (!id)
+        return false;
+    if (!is_request)
+        return peer_take_answer(peer, &answer);
+    rpc_peer_error(peer, id, RPC_INVALID_PARAMS, "the request cannot be read: %s", err->msg);
+    return true;
+}
+
+static void peer_refuse_text(struct rpc_peer *peer, const char *text, size_t len,
+                             const struct err *err)
 {
     peer->hub->stats.parse_errors++;
+    if (peer_refuse_by_id(peer, text, len, err))
+        return;
     if (peer->stage == PEER_WS)
         rpc_peer_error(peer, NULL, RPC_INVALID_REQUEST,
                        "failed to parse websocket JSON-RPC message from exec-server websocket "
@@ -67,7 +88,7 @@ static void peer_message(void *data, const char *text, size_t len)
         if (peer->is_server)
             rpc_peer_close(peer, RPC_CLOSE_PROTOCOL, "the server sent what is no message");
         else
-            peer_refuse_text(peer, &err);
+            peer_refuse_text(peer, text, len, &err);
         return;
     }
     if (message.kind == RPC_REQUEST || message.kind == RPC_NOTIFICATION)

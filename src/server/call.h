@@ -22,10 +22,12 @@
 struct buf;
 struct client;
 struct job;
+struct method;
 struct strv;
 
 struct call {
     struct client *client;
+    const struct method *method; /* NULL until it is known to be one that may be used */
     struct list in_client;
     struct rpc_message message; /* owned */
     void *params;               /* owned; those of the message, as their handler takes them */

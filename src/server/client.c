@@ -102,7 +102,13 @@ static void call_dispatch(struct call *call)
                        path ? json_pack("{s:s}", "path", path) : NULL);
         return;
     }
-    method->handle(call, call->params);
+    call->method = method;
+    client_handle(call);
+}
+
+void client_handle(struct call *call)
+{
+    call->method->handle(call, call->params);
 }
 
 /* A notification that makes no sense ends the connection, as in the original: the two sides do not

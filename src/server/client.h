@@ -42,6 +42,9 @@ struct client {
     } parts[CLIENT_PART_COUNT];
 };
 
+/* A request that is well-formed and may be used, to its handler: for one that had to wait before it. */
+void client_handle(struct call *call);
+
 /* What rpc_handlers call. */
 void client_on_open(struct server *server, struct rpc_peer *peer);
 void client_on_message(struct client *client, struct rpc_message *message);

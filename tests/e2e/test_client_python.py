@@ -216,6 +216,33 @@ async def test_a_lost_connection_loses_nothing(place):
 
 
 @run
+async def test_starts_survive_a_cut(place):
+    """Each command runs once, whether its start had come through, been answered, or neither."""
+    proxy = Proxy(Server(place).url)
+    async with await cordon_client.connect(await proxy.open()) as client:
+        starts = [asyncio.ensure_future(shell(client, place, f"echo {number} >> ran; echo {number}",
+                                              sandbox=Sandbox(place.ws)))
+                  for number in range(24)]
+        for _ in range(3):
+            await asyncio.wait(starts, return_when=asyncio.FIRST_COMPLETED)
+            proxy.cut()
+        ended = await asyncio.gather(*[(await start).communicate() for start in starts])
+        assert [one.stdout for one in ended] == [b"%d\n" % number for number in range(24)]
+        assert sorted(map(int, (place.ws / "ran").read_text().split())) == list(range(24))
+        assert len({(await start).sandbox_type for start in starts} - {"none"}) == 1
+        proxy.cut()
+        with pytest.raises(RpcError, match="os error 2"):
+            await client.start(["/no/such/program"], place.ws)
+
+
+@run
+async def test_much_input_is_one_write(place, server):
+    async with await cordon_client.connect(server.url) as client:
+        process = await shell(client, place, "wc -c", stdin=True)
+        assert (await process.communicate(bytes(9 << 20))).stdout.strip() == b"%d" % (9 << 20)
+
+
+@run
 async def test_what_ended_meanwhile_is_told(place):
     proxy = Proxy(Server(place).url)
     async with await cordon_client.connect(await proxy.open()) as client:

@@ -284,9 +284,9 @@ def test_message_beyond_the_largest_size(client):
     '{"id":1,"method":"echo","trace":{"traceparent":1}}', '{"id":1,"error":{}}',
     '{"id":1,"error":{"code":"a","message":"b"}}', '{"result":1}',
     '{"id":1,"method":"echo"} x', '{"id":1,"id":2,"method":"echo"}',
-    '{"id":1,"method":"echo","params":' + "[" * 200 + "]" * 200 + "}",
-    '{"id":1,"method":"echo","params":[' + "0," * 262144 + "0]}",
-    '{"id":1,"method":"echo","params":"\\u0000"}',
+    '{"id":1,"method":"echo","params":"\\u0000"', '{"id":1,"method":"echo","params":"\\u0000"}}',
+    '{"id":1,"method":"echo","params":[1e999}', '[{"id":1,"method":"echo","params":1e999}]',
+    '{"method":"echo","params":{"id":1,"a":1e999}}',
 ], ids=short)
 def test_what_is_no_message_is_answered_with_id_minus_one(client, text):
     client.send_text(text)
@@ -295,6 +295,25 @@ def test_what_is_no_message_is_answered_with_id_minus_one(client, text):
     address = "%s:%d" % client.sock.getsockname()
     assert message["error"]["message"].startswith(
         f"failed to parse websocket JSON-RPC message from exec-server websocket {address}: ")
+    assert client.call("echo", "on") == "on"
+
+
+@pytest.mark.parametrize("request_id", [7, -3, "seven", "a\0b"], ids=repr)
+@pytest.mark.parametrize("params, reason", [
+    ('"\\u0000"', "a text has a NUL character"), ('{"a\\u0000":1}', "a text has a NUL character"),
+    ('["a}]\\"", {"b":"\\u0000"}]', "a text has a NUL character"),
+    ("9223372036854775808", "a number does not fit into 64 bits"),
+    ("[1e400]", "a number does not fit into 64 bits"),
+    ('{"a":1,"a":2}', "duplicate object key"), ('"\\ud800"', "invalid Unicode"),
+    ("[" * 200 + "]" * 200, "nested deeper"), ("[" + "0," * 262144 + "0]", "values in one message"),
+], ids=short)
+def test_a_request_that_cannot_be_read_is_refused_by_its_own_id(client, request_id, params, reason):
+    for text in ('{"id":%s,"method":"echo","params":%s}', '{"params": %s , "method":"echo", "id" : %s }'):
+        values = (json.dumps(request_id), params)
+        client.send_text(text % (values if text.startswith('{"id') else values[::-1]))
+        message = client.receive()
+        assert (message["id"], message["error"]["code"]) == (request_id, -32602)
+        assert "\0" in str(request_id) or reason in message["error"]["message"]
     assert client.call("echo", "on") == "on"
 
 

@@ -1,10 +1,14 @@
 """process/* of `cordon serve`, over WebSocket."""
 import base64
+import fcntl
 import os
+import re
+import subprocess
 
 import pytest
 
-from served import READ_ONLY, Server, uri, workspace_write
+from harness import WAIT, read_until
+from served import READ_ONLY, ServedClient, Server, uri, workspace_write
 from ws_client import RpcError
 
 
@@ -350,6 +354,70 @@ def test_input_by_a_pipe(client):
 def test_without_a_pipe_there_is_no_input(client):
     client.start("p", "cat; sleep 60")
     assert client.write("p", b"x", "1") == "stdinClosed"
+
+
+def test_one_write_may_have_any_size_when_none_waits(client):
+    client.start("p", "wc -c", pipeStdin=True)
+    assert client.write("p", bytes(5 << 20), "1") == "accepted"
+    client.call("process/closeStdin", {"processId": "p"})
+    assert client.follow("p").output.strip() == b"%d" % (5 << 20)
+    client.start("q", "sleep 60", pipeStdin=True)
+    assert client.write("q", bytes(5 << 20), "1") == "accepted"
+    with pytest.raises(RpcError, match="wait already"):
+        client.write("q", b"x", "2")
+
+
+@pytest.mark.parametrize("sandbox", [None, READ_ONLY], ids=["bare", "sandboxed"])
+def test_requests_behind_an_unanswered_start_wait_for_it(client, sandbox):
+    def behind(name, argv):
+        at = {"processId": name}
+        chunk = [base64.b64encode(text).decode() for text in (b"one\n", b"two\n")]
+        return [client.request(method, params) for method, params in (
+            ("process/start", {**at, "argv": argv, "cwd": uri(client.cwd), "tty": False, "env": {},
+                               "pipeStdin": True, "sandbox": sandbox}),
+            ("process/read", {**at, "waitMs": 0}),
+            ("process/write", {**at, "writeId": "1", "chunk": chunk[0]}),
+            ("process/write", {**at, "writeId": "2", "chunk": chunk[1]}),
+            ("process/closeStdin", at))]
+
+    for number in range(20):
+        name = f"p{number}"
+        answers = [client.answer(one) for one in behind(name, ["/bin/sh", "-c", "cat"])]
+        assert not [one for one in answers if "error" in one], answers
+        assert [one["result"] for one in answers[2:5]] == [
+            {"status": "accepted"}, {"status": "accepted"}, {"closed": True}]
+        assert client.follow(name).output == b"one\ntwo\n"
+    answers = [client.answer(one) for one in behind("none", ["/no/such/program"])]
+    assert answers[0]["error"]["message"] == "No such file or directory (os error 2)"
+    assert answers[1]["error"]["message"] == "unknown process id none"
+    assert answers[2]["result"] == {"status": "unknownProcess"}
+
+
+def test_what_waits_for_a_start_ends_with_its_connection(server):
+    for _ in range(10):
+        with server.client() as client:
+            client.request("process/start", {"processId": "p", "argv": ["/bin/cat"], "tty": False, "env": {},
+                                             "cwd": uri(client.cwd), "pipeStdin": True, "sandbox": READ_ONLY})
+            client.request("process/read", {"processId": "p", "waitMs": 60000})
+
+
+def test_a_log_that_nobody_reads_stops_nothing(place):
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    process = place.start("serve", "--listen", "ws://127.0.0.1:0", stdin=subprocess.DEVNULL, stderr=writing)
+    url = read_until(process.stdout, b"\n").decode().strip()
+    for _ in range(60):
+        with ServedClient.connect(url) as client:
+            client.cwd = place.ws
+            assert client.initialize().run("p", "echo alive").output == b"alive\n"
+    assert b"log-lines-lost" not in os.read(reading, 4096)
+    with ServedClient.connect(url) as client:
+        client.initialize()
+    process.terminate()
+    assert process.wait(WAIT) == 0
+    os.close(writing)
+    assert re.search(rb"log-lines-lost count=\d\d", os.read(reading, 4096))
+    os.close(reading)
 
 
 def test_too_much_input_is_refused_whole(client):

@@ -138,16 +138,35 @@ class Client:
             params["rows"], params["columns"] = size
         self._processes[process.id] = process  # its events may come before the answer
         try:
-            process.sandbox_type = (await self.call("process/start", params)).get("sandboxType", "none")
+            await self._start(process, params)
         except BaseException:
             self._forget(process)
             raise
         return process
 
+    async def _start(self, process: Process, params: Mapping[str, Any]) -> None:
+        """Once, also when the connection is lost before the answer: the server knows the id then."""
+        try:
+            answer = await self.call("process/start", params)
+            process._has_started = True
+        except Disconnected:
+            try:
+                answer = await self.call("process/start", params)
+                process._has_started = True
+            except RpcError as error:
+                if "already exists" not in error.message:
+                    raise
+                process._has_started = True
+                await process._catch_up()  # answered when it has started, or could not
+                answer = next(one for one in (await self.call("process/list"))["processes"]
+                              if one["processId"] == process.id)
+        process.sandbox_type = answer.get("sandboxType", "none")
+
     async def take_up(self, process_id: str) -> Process:
         """A process of this session that another client started (connect(resume=...)), with what is
         retained of its output."""
         process = Process(self, process_id)
+        process._has_started = True
         self._processes[process_id] = process
         await process._catch_up()
         return process
@@ -230,7 +249,8 @@ class Client:
                 pass
             await asyncio.sleep(RETRY_DELAY)
         for process in list(self._processes.values()):
-            self._spawn(self._resume(process))
+            if process._has_started:  # the others are asked about by who starts them
+                self._spawn(self._resume(process))
 
     async def _resume(self, process: Process) -> None:
         try:

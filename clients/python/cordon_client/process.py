@@ -66,6 +66,7 @@ class Process:
         self.sandbox_type = "none"
         self.exit: Optional[Exited] = None
         self.is_closed = False
+        self._has_started = False  # as far as it is known here
         self._client = client
         self._next_seq = 1
         self._next_offset = 0

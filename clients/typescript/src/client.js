@@ -116,7 +116,7 @@ export class Client {
     if (size) [params.rows, params.columns] = size;
     this.#processes.set(process.id, process); // its events may come before the answer
     try {
-      process.sandboxType = (await this.call('process/start', params)).sandboxType ?? 'none';
+      await this.#start(process, params);
     } catch (error) {
       this.forget(process);
       throw error;
@@ -124,9 +124,37 @@ export class Client {
     return process;
   }
 
+  /** Once, also when the connection is lost before the answer: the server knows the id then. */
+  async #start(process, params) {
+    let answer;
+    try {
+      answer = await this.call('process/start', params);
+      process.hasStarted = true;
+    } catch (error) {
+      if (!(error instanceof Disconnected)) throw error;
+      answer = await this.#startAgain(process, params);
+    }
+    process.sandboxType = answer.sandboxType ?? 'none';
+  }
+
+  async #startAgain(process, params) {
+    try {
+      const answer = await this.call('process/start', params);
+      process.hasStarted = true;
+      return answer;
+    } catch (error) {
+      if (!error.message.includes('already exists')) throw error;
+    }
+    process.hasStarted = true;
+    await process.catchUp(); // answered when it has started, or could not
+    const { processes } = await this.call('process/list');
+    return processes.find((one) => one.processId === process.id);
+  }
+
   /** A process of this session that another client started, with what is retained of its output. */
   async takeUp(processId) {
     const process = new Process(this, processId);
+    process.hasStarted = true;
     this.#processes.set(processId, process);
     await process.catchUp();
     return process;
@@ -203,7 +231,7 @@ export class Client {
       }
       await sleep(RETRY_DELAY_MS);
     }
-    for (const process of [...this.#processes.values()])
+    for (const process of [...this.#processes.values()].filter((one) => one.hasStarted)) // else its start asks
       process.catchUp().catch((error) => {
         if (error instanceof Disconnected) return; // and once more, or the end
         process.fail(error);

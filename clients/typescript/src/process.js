@@ -12,6 +12,7 @@ export class Process {
   sandboxType = 'none';
   exit = null;
   isClosed = false;
+  hasStarted = false; // as far as it is known here
   #client;
   #nextSeq = 1;
   #nextOffset = 0;

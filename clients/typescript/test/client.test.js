@@ -187,6 +187,20 @@ test('a lost connection loses nothing', async () => {
   proxy.close();
 });
 
+test('starts survive a cut', async () => {
+  const proxy = await openProxy();
+  const client = await connect(proxy.url);
+  const numbers = [...Array(24).keys()];
+  const starts = numbers.map((number) => shell(client, `echo ${number} >> ran; echo ${number}`));
+  await Promise.race(starts);
+  proxy.cut();
+  const ended = await Promise.all(starts.map(async (start) => (await start).communicate()));
+  assert.deepEqual(ended.map(({ stdout }) => Number(stdout)), numbers);
+  assert.deepEqual(readFileSync(`${ws}/ran`, 'utf8').trim().split('\n').map(Number).sort((a, b) => a - b), numbers);
+  await client.close();
+  proxy.close();
+});
+
 test('a session can be taken up', async () => {
   const client = await connect(url, { reconnectForMs: 0 });
   const command = await shell(client, 'echo one; read x; echo two', { stdin: true });

@@ -294,10 +294,10 @@ void method_process_write(struct call *call, const struct process_write_params *
     if (!bytes)
         return;
     process = client_process(call->client, params->process_id);
+    if (process && process_wait_for_start(process, call))
+        return;
     if (!process)
         reply_status(call, "unknownProcess");
-    else if (process->state == RPC_PROCESS_STARTING)
-        reply_status(call, "starting");
     else if (!process->takes_input)
         reply_status(call, "stdinClosed");
     else if (process->state != RPC_PROCESS_RUNNING)
@@ -314,7 +314,7 @@ void method_process_close_stdin(struct call *call, const struct process_close_st
     struct rpc_process *process = call_process(call, params->process_id);
     struct job_info info;
 
-    if (!process)
+    if (!process || process_wait_for_start(process, call))
         return;
     if (!client_may_write(call->client, process)) {
         call_fail(call, RPC_INVALID_REQUEST, "another connection writes to process %s",
@@ -333,6 +333,8 @@ void method_process_signal(struct call *call, const struct process_signal_params
     struct rpc_process *process = client_process(call->client, params->process_id);
     struct err err;
 
+    if (process && process_wait_for_start(process, call))
+        return;
     if (process && job_interrupt(process->job, &err))
         call_fail_err(call, &err);
     else
@@ -361,7 +363,7 @@ void method_process_resize(struct call *call, const struct process_resize_params
     struct rpc_process *process = call_process(call, params->process_id);
     struct err err;
 
-    if (!process)
+    if (!process || process_wait_for_start(process, call))
         return;
     if (!process->has_tty)
         call_fail(call, RPC_INVALID_REQUEST, "process %s has no terminal to resize", process->id);
@@ -391,12 +393,8 @@ void method_process_read(struct call *call, const struct process_read_params *pa
     uint64_t wait_ns = ns_of(params->wait_ms);
 
     wait.process = call_process(call, params->process_id); /* a failed call takes `params` along */
-    if (!wait.process)
+    if (!wait.process || process_wait_for_start(wait.process, call))
         return;
-    if (wait.process->state == RPC_PROCESS_STARTING) {
-        call_fail(call, RPC_INVALID_REQUEST, "process %s is starting", wait.process->id);
-        return;
-    }
     process_wait_start(&wait, wait_ns);
 }
 

@@ -14,6 +14,7 @@
 #include "loop/loop.h"
 #include "rpc/message.h"
 #include "server/call.h"
+#include "server/client.h"
 #include "server/client_session.h"
 #include "server/process/rpc_event.h"
 #include "server/process/rpc_process.h"
@@ -182,7 +183,9 @@ static void wait_answer(struct process_wait *wait)
 
     wait_free(wait);
     call_on_gone(copy.call, NULL, NULL);
-    if (copy.kind == WAIT_READ)
+    if (copy.kind == WAIT_START)
+        client_handle(copy.call);
+    else if (copy.kind == WAIT_READ)
         answer_read(copy.process, copy.call, &copy);
     else if (copy.kind == WAIT_EVENTS)
         answer_events(copy.process, copy.call, &copy);
@@ -204,6 +207,8 @@ static bool has_output(const struct rpc_process *process, const struct process_w
 
 static bool has_come(const struct rpc_process *process, const struct process_wait *wait)
 {
+    if (wait->kind == WAIT_START)
+        return false; /* begin_what_came_early() */
     if (process->state == RPC_PROCESS_CLOSED)
         return true;
     if (wait->kind == WAIT_CLOSED)
@@ -216,10 +221,32 @@ static bool has_come(const struct rpc_process *process, const struct process_wai
            (process->state == RPC_PROCESS_EXITED && wait->after_seq <= process->end.chunks);
 }
 
+/* They leave the list of the process first: a call that finds one of them there waits behind it. The
+ * newest is in front there, and the oldest comes first here. */
+static void begin_what_came_early(struct rpc_process *process)
+{
+    struct process_wait *wait;
+    struct process_wait *next;
+    struct list early;
+
+    list_init(&early);
+    list_for_each_safe(wait, next, &process->waits, in_process) {
+        if (wait->kind != WAIT_START)
+            continue;
+        list_remove(&wait->in_process);
+        list_add(&early, &wait->in_process);
+    }
+    while (!list_is_empty(&early))
+        wait_answer(list_first(&early, struct process_wait, in_process));
+}
+
 void process_waits_answer(struct rpc_process *process)
 {
     struct process_wait *wait;
     struct process_wait *next;
+
+    if (process->state != RPC_PROCESS_STARTING)
+        begin_what_came_early(process);
 
     list_for_each_safe(wait, next, &process->waits, in_process)
         if (has_come(process, wait))
@@ -269,8 +296,24 @@ void process_wait_start(const struct process_wait *from, uint64_t wait_ns)
     loop_timer_start(wait->timer, wait_ns);
 }
 
+bool process_wait_for_start(struct rpc_process *process, struct call *call)
+{
+    bool waits = process->state == RPC_PROCESS_STARTING;
+    struct process_wait *wait;
+
+    list_for_each(wait, &process->waits, in_process)
+        waits = waits || wait->kind == WAIT_START;
+    if (!waits)
+        return false;
+    process_wait_start(&(struct process_wait){.kind = WAIT_START, .call = call, .process = process},
+                       UINT64_MAX);
+    return true;
+}
+
 void process_waits_drop(struct rpc_process *process)
 {
+    if (process->state == RPC_PROCESS_FAILED)
+        begin_what_came_early(process); /* which finds no process */
     while (!list_is_empty(&process->waits)) {
         struct process_wait *wait = list_first(&process->waits, struct process_wait, in_process);
         struct call *call = wait->call;

@@ -1,9 +1,10 @@
 /* Calls that wait for something of a process: process/read for output, process/wait for an end,
- * session/events for what it does. */
+ * session/events for what it does; and whatever came before it was known whether the process starts. */
 #pragma once
 
 #include "base/list.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,7 +12,7 @@ struct buf;
 struct call;
 struct rpc_process;
 
-enum process_wait_kind { WAIT_READ, WAIT_EXITED, WAIT_CLOSED, WAIT_EVENTS };
+enum process_wait_kind { WAIT_READ, WAIT_EXITED, WAIT_CLOSED, WAIT_EVENTS, WAIT_START };
 
 struct process_wait {
     enum process_wait_kind kind;
@@ -28,6 +29,11 @@ struct process_wait {
 /* Answers at once when what is asked for is there or `wait_ns` is 0, otherwise then; UINT64_MAX: no
  * limit. Takes a copy of `wait`, whose call it answers. */
 void process_wait_start(const struct process_wait *wait, uint64_t wait_ns);
+
+/* A client need not wait for the answer to its process/start before it writes to the process, reads or
+ * closes its input. false: the start is decided, and nothing that came earlier waits for it. Otherwise
+ * the call is handled once it is. */
+bool process_wait_for_start(struct rpc_process *process, struct call *call);
 
 /* Answers all whose time has come. */
 void process_waits_answer(struct rpc_process *process);

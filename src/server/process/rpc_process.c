@@ -320,6 +320,7 @@ static void on_started(struct rpc_process *process)
     server_on_started(process->owner->server, process->workspace);
     rpc_process_deliver(process);
     observers_on_news(process);
+    defer_wake(process);
 }
 
 /* What a model's command writes can reach its calls before the launcher got to say that it runs. */
