@@ -161,9 +161,9 @@ static const struct option trace_options[] = {
     {.name = "trace-to",
      .value = "FILE",
      INTO_NOT_EMPTY(struct run_options, trace_to),
-     .help = "Writes it to FILE while the command runs, one JSON object a line, and not to stderr. "
-             "FILE is "
-             "made, or emptied."},
+     .help =
+         "Writes the events to FILE while the command runs, one JSON object a line, and nothing "
+         "of it to stderr. FILE is made, or emptied."},
     {.name = NULL},
 };
 

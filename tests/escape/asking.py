@@ -9,9 +9,32 @@ import socket
 import subprocess
 from dataclasses import dataclass
 
-from stage import BUILD, WAIT
+import pytest
+
+import identity
+from stage import BUILD, WAIT, Stage
 
 ASKER = BUILD / "tests/escape/cordon-asker"
+NAMES = [name for name in identity.here() if identity.has_namespaces(name)]  # who can play
+FILES = ("f", "g", "open/f", "secret/f", "own/f", "sub/f")
+
+
+@pytest.fixture(autouse=True)
+def need_asker(lack):
+    """Of the files that import it."""
+    if not ASKER.exists():
+        lack(f"{ASKER} is not built")
+
+
+def play(name, tools, scene, inside=True):
+    """Plays it on a stage whose outside has FILES."""
+    def whole():
+        with Stage(name, inside, tools) as stage:
+            (stage.out / "open").mkdir()
+            for file in FILES:
+                stage.file(f"outside/{file}")
+            return scene(stage)
+    return identity.play(name, whole, timeout=identity.TIMEOUT + 60)
 
 
 @dataclass(frozen=True)

@@ -12,28 +12,11 @@ from pathlib import Path
 import pytest
 
 import identity
-from asking import ASKER, Asking, below
+from asking import NAMES, Asking, below, need_asker, play  # noqa: F401
 from events import wait_for_end
-from stage import WAIT, Stage
+from stage import WAIT
 
-NAMES = [name for name in identity.here() if identity.has_namespaces(name)]
 each = pytest.mark.parametrize("name", NAMES)
-
-
-@pytest.fixture(autouse=True)
-def need_asker(lack):
-    if not ASKER.exists():
-        lack(f"{ASKER} is not built")
-
-
-def play(name, tools, scene, inside=True):
-    def whole():
-        with Stage(name, inside, tools) as stage:
-            (stage.out / "open").mkdir()
-            for file in ("f", "g", "open/f", "secret/f", "own/f"):
-                stage.file(f"outside/{file}")
-            return scene(stage)
-    return identity.play(name, whole)
 
 
 def ask(stage, script, judge=lambda question: "yes", words=()):

@@ -14,32 +14,13 @@ from pathlib import Path
 
 import pytest
 
-import identity
-from asking import ASKER, Asking
+from asking import NAMES, Asking, need_asker, play  # noqa: F401
 from events import wait_for_end
-from stage import TRIES, WAIT, Stage
+from stage import TRIES, WAIT
 
-NAMES = [name for name in identity.here() if identity.has_namespaces(name)]
 PYTHON = "/usr/bin/python3"
-FILES = ("f", "g", "open/f", "secret/f", "own/f", "sub/f")
 
 pytestmark = pytest.mark.parametrize("name", NAMES)
-
-
-@pytest.fixture(autouse=True)
-def need_asker(lack):
-    if not ASKER.exists():
-        lack(f"{ASKER} is not built")
-
-
-def play(name, tools, scene, inside=True):
-    def whole():
-        with Stage(name, inside, tools) as stage:
-            (stage.out / "open").mkdir()
-            for file in FILES:
-                stage.file(f"outside/{file}")
-            return scene(stage)
-    return identity.play(name, whole, timeout=identity.TIMEOUT + 60)
 
 
 def state(out):
