@@ -34,6 +34,7 @@ enum seccomp_verdict {
     CHECK_SOCKET,
     CHECK_SOCKETPAIR,
     CHECK_PRLIMIT,
+    CHECK_FCNTL,
     CHECK_MODE_1, /* the mode of a new file is argument 1 */
     CHECK_MODE_2,
     CHECK_CHMOD_1, /* the mode of what is there */
@@ -73,6 +74,7 @@ static const struct seccomp_call seccomp_calls[] = {
     {{41, 198}, CHECK_SOCKET, ALWAYS},
     {{53, 199}, CHECK_SOCKETPAIR, ALWAYS},
     {{56, 220}, CHECK_CLONE, NO_NESTING},
+    {{72, 25}, CHECK_FCNTL, ALWAYS},
     {{101, 117}, DENY, NO_PID_NAMESPACE}, /* ptrace */
     {{155, 41}, DENY, NO_NESTING},        /* pivot_root */
     {{163, 89}, DENY, ALWAYS},            /* acct */
@@ -290,6 +292,10 @@ enum {
 #define NAMESPACE_FLAGS 0x7e020000u
 #define NEWTIME_FLAG 0x80u
 
+/* linux/fcntl.h: F_SETLEASE, F_SETDELEG */
+#define SET_LEASE 1024u
+#define SET_DELEGATION 1040u
+
 /* asm-generic/ioctls.h */
 #define IOCTL_TIOCSTI 0x5412u
 #define IOCTL_TIOCLINUX 0x541cu
@@ -469,6 +475,17 @@ static void emit_times_check(struct program *program)
     jump_to(program, emit(program, BPF_JEQ, 0), false, ASK);
     emit(program, BPF_LOAD, DATA_ARG1 + ARGUMENT_SIZE / 2);
     jump_to(program, emit(program, BPF_JEQ, 0), false, ASK);
+    emit(program, BPF_RET, RET_ALLOW);
+}
+
+/* Whoever has a lease on a file, for which reading it is enough, makes all others wait who open it, for
+ * 45 s each time: the host's programs, and Cordon. */
+static void emit_fcntl_check(struct program *program)
+{
+    place(program, CHECK_FCNTL);
+    emit(program, BPF_LOAD, DATA_ARG1);
+    emit_branch(program, BPF_JEQ, SET_LEASE, DENY);
+    emit_branch(program, BPF_JEQ, SET_DELEGATION, DENY);
     emit(program, BPF_RET, RET_ALLOW);
 }
 
@@ -660,6 +677,7 @@ size_t seccomp_compile(const struct seccomp_spec *spec, struct plan_filter ret[S
     emit_chmod_check(&program, CHECK_CHMOD_1_ASK, DATA_ARG1, spec);
     emit_chmod_check(&program, CHECK_CHMOD_2_ASK, DATA_ARG2, spec);
     emit_times_check(&program);
+    emit_fcntl_check(&program);
     emit_ioctl_check(&program, spec);
     emit_pair_check(&program, spec);
     if (is_used(&program, CHECK_PRLIMIT)) { /* of another process; 0 is the caller */

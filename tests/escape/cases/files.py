@@ -5,6 +5,14 @@ import subprocess
 
 from catalogue import attack
 
+LEASE = """
+import fcntl, os, sys
+fd = os.open(sys.argv[1], os.O_RDONLY)
+print("@start", flush=True)
+fcntl.fcntl(fd, int(sys.argv[2]), fcntl.F_WRLCK)
+print("@won", flush=True)
+"""
+
 ATTRIBUTES = "attributes (mode, owner, times, flags) are no Landlock right"
 
 
@@ -311,3 +319,21 @@ def give_a_file_away(stage):
     file = stage.file("ws/mine")
     stage.attack("chown", file, 64998)
     return file.stat().st_uid == 64998
+
+
+@attack()
+def hold_up_who_opens_a_file(stage):
+    """By a lease, for which it has to be opened for reading."""
+    return stage.run("/usr/bin/python3", "-c", LEASE, stage.victim_file(), 1024).out.endswith("@won\n")
+
+
+@attack()
+def hold_up_with_a_high_bit(stage):
+    """The kernel looks at the low half of the command alone."""
+    script = LEASE.replace("fcntl.fcntl(fd, int(sys.argv[2]), fcntl.F_WRLCK)",
+                           "import ctypes; libc = ctypes.CDLL(None)\n"
+                           "if libc.syscall(NR, ctypes.c_long(fd), ctypes.c_long(int(sys.argv[2])), "
+                           "ctypes.c_long(fcntl.F_WRLCK)): raise OSError")
+    script = script.replace("NR", "25 if os.uname().machine == 'aarch64' else 72")
+    return stage.run("/usr/bin/python3", "-c", script, stage.victim_file(),
+                     1024 + (1 << 32)).out.endswith("@won\n")

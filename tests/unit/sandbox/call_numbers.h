@@ -42,6 +42,7 @@ extern const struct call_number call_numbers_aarch64[];
     X(clone3)                                                                                      \
     X(delete_module)                                                                               \
     X(fchmod)                                                                                      \
+    X(fcntl)                                                                                       \
     X(fchmodat)                                                                                    \
     X(fchmodat2)                                                                                   \
     X(fchown)                                                                                      \

@@ -300,6 +300,8 @@ static uint32_t verdict_by_name(const struct seccomp_spec *spec, const char *nam
                          has_namespace_flag(args[0], str_eq(name, "clone")));
     if (str_eq(name, "prlimit64"))
         return refuse_if(!spec->has_pid_namespace && args[0] != 0);
+    if (str_eq(name, "fcntl"))
+        return refuse_if(args[1] == F_SETLEASE || args[1] == 1040 /* F_SETDELEG */);
     if (str_eq(name, "ioctl"))
         return refuse_if(is_refused_ioctl(spec, args[1]));
     if (str_eq(name, "socket") && spec->asks_sockets && args[0] == AF_UNIX &&

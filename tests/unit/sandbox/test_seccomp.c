@@ -115,6 +115,9 @@ static const uint32_t words[] = {
     TIOCSTI,
     TIOCLINUX,
     TIOCGWINSZ,
+    F_SETLEASE,
+    F_SETLEASE + 1,
+    1040, /* F_SETDELEG */
     TIOCSTI - 1,
     TIOCSTI + 1,
     TIOCLINUX - 1,
