@@ -154,6 +154,16 @@ enum access access_map_check(const struct access_map *map, const char *path)
     return map->restricted ? ACCESS_DENY : ACCESS_WRITE;
 }
 
+bool access_map_is_open_within(const struct access_map *map, const char *path, enum access least)
+{
+    if (access_map_check(map, path) > least)
+        return true;
+    for (size_t i = 0; i < map->len; i++)
+        if (map->entries[i].access > least && path_is_within(map->entries[i].path, path))
+            return true;
+    return false;
+}
+
 static bool access_map_all(const struct access_map *map, enum access least)
 {
     if (!map->restricted)

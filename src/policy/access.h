@@ -86,6 +86,9 @@ const struct access_entry *access_map_find(const struct access_map *map, const c
 /* The verdict for a clean path, by access_map_find() and `restricted`. */
 enum access access_map_check(const struct access_map *map, const char *path);
 
+/* `path`, or something that has an entry below it, allows more than `least`. */
+bool access_map_is_open_within(const struct access_map *map, const char *path, enum access least);
+
 /* The whole tree is readable (no deny at all) / writable (nothing narrower than write). */
 bool access_map_full_read(const struct access_map *map);
 bool access_map_full_write(const struct access_map *map);

@@ -389,6 +389,7 @@ struct walk_run {
     size_t stack_cap;
     struct glob_hits *hits;
     size_t visits;
+    bool has_changed; /* a directory that was listed is not there any more */
 };
 
 void glob_hits_done(struct glob_hits *hits)
@@ -443,9 +444,10 @@ static int walk_list(struct walk_run *run, const struct walk_dir *dir, struct er
     AUTO(host_listing_done) struct host_listing listing = {0};
 
     if (view->list(view, dir->path, &listing, err)) {
-        if (err->code != ERR_FORBIDDEN)
-            return -1;
-        return walk_hit(run, dir->path, HOST_DIR, err);
+        if (err->code == ERR_FORBIDDEN)
+            return walk_hit(run, dir->path, HOST_HIDDEN, err);
+        run->has_changed = err->code == ERR_NOT_FOUND;
+        return -1;
     }
     run->visits += listing.len;
     if (run->visits > run->walk->visits_max)
@@ -465,27 +467,47 @@ static int walk_list(struct walk_run *run, const struct walk_dir *dir, struct er
     return 0;
 }
 
-int glob_expand(const struct glob *glob, const struct glob_walk *walk, struct glob_hits *hits,
-                struct err *err)
+static int walk_tree(struct walk_run *run, struct err *err)
 {
-    AUTO(walk_run_done) struct walk_run run = {.glob = glob, .walk = walk, .hits = hits};
+    const struct glob_walk *walk = run->walk;
     AUTO_FREE char *root = alloc_str(walk->root);
-    struct walk_dir start = {.path = root, .state = glob_start(glob)};
+    struct walk_dir start = {.path = root, .state = glob_start(run->glob)};
     enum host_kind kind;
 
     if (walk->view->kind(walk->view, root, &kind, err))
         return -1;
     if (kind == HOST_MISSING)
         return 0;
-    if (walk_visit(&run, &start, kind, err))
+    if (kind == HOST_HIDDEN)
+        return err_set(err, ERR_FORBIDDEN, "%s cannot be looked at any more", root);
+    if (walk_visit(run, &start, kind, err))
         return -1;
-    while (run.stack_len) {
-        struct walk_dir dir = run.stack[--run.stack_len];
-        int status = walk_list(&run, &dir, err);
+    while (run->stack_len) {
+        struct walk_dir dir = run->stack[--run->stack_len];
+        int status = walk_list(run, &dir, err);
 
         free(dir.path);
         if (status)
             return -1;
     }
     return 0;
+}
+
+/* What was moved during the walk could have been missed where it went, so the walk begins anew. */
+int glob_expand(const struct glob *glob, const struct glob_walk *walk, struct glob_hits *hits,
+                struct err *err)
+{
+    enum { TRIES = 20 };
+    const size_t first = hits->len;
+
+    for (int i = 0;; i++) {
+        AUTO(walk_run_done) struct walk_run run = {.glob = glob, .walk = walk, .hits = hits};
+
+        if (walk_tree(&run, err) == 0)
+            return 0;
+        if (!run.has_changed || i == TRIES)
+            return -1;
+        while (hits->len > first)
+            free(hits->items[--hits->len].path);
+    }
 }

@@ -58,7 +58,7 @@ bool glob_has_escape(const char *text); /* has a backslash before one of `*?[]{}
 
 struct glob_hit {
     char *path;
-    enum host_kind kind; /* never missing */
+    enum host_kind kind; /* HOST_HIDDEN: a directory that cannot be listed; never missing */
 };
 
 struct glob_hits {

@@ -42,20 +42,54 @@ static enum host_kind host_kind_of(mode_t mode)
     return HOST_OTHER;
 }
 
+enum host_failure host_failure_of(int error)
+{
+    switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+        return HOST_FAILURE_ABSENT;
+    case EACCES:
+        return HOST_FAILURE_HIDDEN;
+    default:
+        return HOST_FAILURE_UNKNOWN;
+    }
+}
+
+/* Keeps errno for the message, and says by the code what it means. */
+static int host_fail(struct err *err, const char *doing, const char *path)
+{
+    static const enum err_code codes[] = {
+        [HOST_FAILURE_ABSENT] = ERR_NOT_FOUND,
+        [HOST_FAILURE_HIDDEN] = ERR_FORBIDDEN,
+        [HOST_FAILURE_UNKNOWN] = ERR_SYSTEM,
+    };
+    enum err_code code = codes[host_failure_of(errno)];
+
+    err_sys(err, "%s %s, which decides what is protected", doing, path);
+    err->code = code;
+    return -1;
+}
+
 static int host_real_kind(const struct host_view *view, const char *path, enum host_kind *ret,
                           struct err *err)
 {
     struct stat st;
 
-    if (!sys_fault() && fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+    if (!sys_fault() && fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0) {
         *ret = host_kind_of(st.st_mode);
-    else if (errno == ENOENT || errno == ENOTDIR)
+        return 0;
+    }
+    switch (host_failure_of(errno)) {
+    case HOST_FAILURE_ABSENT:
         *ret = HOST_MISSING;
-    else if (errno == EACCES)
+        return 0;
+    case HOST_FAILURE_HIDDEN:
         *ret = HOST_HIDDEN;
-    else
-        return err_sys(err, "looking at %s", path);
-    return 0;
+        return 0;
+    case HOST_FAILURE_UNKNOWN:
+        break;
+    }
+    return host_fail(err, "looking at", path);
 }
 
 static char *host_real_link(const struct host_view *view, const char *path, struct err *err)
@@ -64,7 +98,7 @@ static char *host_real_link(const struct host_view *view, const char *path, stru
     ssize_t len = sys_fault() ? -1 : readlink(path, target, sizeof target);
 
     if (len < 0) {
-        err_sys(err, "reading the symlink %s", path);
+        host_fail(err, "reading the symlink", path);
         return NULL;
     }
     if (len == 0 || (size_t)len == sizeof target) {
@@ -75,23 +109,29 @@ static char *host_real_link(const struct host_view *view, const char *path, stru
     return alloc_strn(target, (size_t)len);
 }
 
-static enum host_kind host_item_kind(int dir, const struct dirent *item)
+/* -1 with errno when a file system that does not list kinds does not tell otherwise, either. */
+static int host_item_kind(int dir, const struct dirent *item, enum host_kind *ret)
 {
     struct stat st;
 
     switch (item->d_type) {
     case DT_DIR:
-        return HOST_DIR;
+        *ret = HOST_DIR;
+        return 0;
     case DT_REG:
-        return HOST_FILE;
+        *ret = HOST_FILE;
+        return 0;
     case DT_LNK:
-        return HOST_SYMLINK;
-    case DT_UNKNOWN: /* a file system that does not tell */
+        *ret = HOST_SYMLINK;
+        return 0;
+    case DT_UNKNOWN:
         if (sys_fault() || fstatat(dir, item->d_name, &st, AT_SYMLINK_NOFOLLOW))
-            return HOST_HIDDEN;
-        return host_kind_of(st.st_mode);
+            return -1;
+        *ret = host_kind_of(st.st_mode);
+        return 0;
     default:
-        return HOST_OTHER;
+        *ret = HOST_OTHER;
+        return 0;
     }
 }
 
@@ -119,29 +159,29 @@ static int host_real_list(const struct host_view *view, const char *path, struct
 
     *ret = listing;
     fd = sys_fault() ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return 0;
     dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir) {
-        enum err_code code = errno == EACCES ? ERR_FORBIDDEN : ERR_SYSTEM;
-
-        err_sys(err, "opening the directory %s", path);
-        err->code = code;
-        return -1;
-    }
+    if (!dir)
+        return host_fail(err, "opening the directory", path);
     (void)TAKE_FD(fd);
-    while ((void)(errno = 0), (item = readdir(dir))) {
+    while ((void)(errno = 0), (item = sys_fault() ? NULL : readdir(dir))) {
+        enum host_kind kind;
+
         if (str_eq(item->d_name, ".") || str_eq(item->d_name, ".."))
             continue;
+        if (host_item_kind(dirfd(dir), item, &kind)) {
+            if (host_failure_of(errno) == HOST_FAILURE_ABSENT)
+                continue;
+            return host_fail(err, "looking at what is in", path);
+        }
         if (listing.len == HOST_LISTING_MAX)
             return err_set(err, ERR_LIMIT, "listing %s: more than %d entries", path,
                            HOST_LISTING_MAX);
         listing.items = alloc_grow(listing.items, listing.len, &listing.cap, sizeof *listing.items);
-        listing.items[listing.len++] = (struct host_item){.name = alloc_str(item->d_name),
-                                                          .kind = host_item_kind(dirfd(dir), item)};
+        listing.items[listing.len++] =
+            (struct host_item){.name = alloc_str(item->d_name), .kind = kind};
     }
     if (errno)
-        return err_sys(err, "listing %s", path);
+        return host_fail(err, "listing", path);
     if (listing.len)
         qsort(listing.items, listing.len, sizeof *listing.items, host_item_compare);
     *ret = listing;
@@ -157,8 +197,8 @@ static int host_real_text(const struct host_view *view, const char *path, size_t
     AUTO_CLOSE int fd = sys_fault() ? -1 : open(path, flags);
     struct stat st;
 
-    if (fd < 0 || fstat(fd, &st))
-        return err_sys(err, "opening %s", path);
+    if (fd < 0 || sys_fault() || fstat(fd, &st))
+        return host_fail(err, "opening", path);
     if (!S_ISREG(st.st_mode))
         return err_set(err, ERR_INVALID, "%s is not a regular file", path);
     buf_init(ret, max);

@@ -21,9 +21,18 @@ enum host_kind {
     HOST_HIDDEN, /* the directory above does not let us look (EACCES) */
 };
 
+/* What a look that failed means for what is to be protected. Nobody else compares an errno, so that
+ * nobody takes "cannot be seen" for "is not there". */
+enum host_failure {
+    HOST_FAILURE_ABSENT,  /* nothing is there */
+    HOST_FAILURE_HIDDEN,  /* the directory does not let us look: all of it has to be covered */
+    HOST_FAILURE_UNKNOWN, /* anything could be there: the run has to be refused */
+};
+enum host_failure host_failure_of(int error);
+
 struct host_item {
     char *name;
-    enum host_kind kind; /* never HOST_MISSING; HOST_HIDDEN when the kind cannot be had */
+    enum host_kind kind; /* neither HOST_MISSING nor HOST_HIDDEN */
 };
 
 struct host_listing {
@@ -37,8 +46,8 @@ struct host_view {
                 struct err *err);
     /* Text of a symlink, not empty; caller frees. NULL on failure. */
     char *(*link)(const struct host_view *view, const char *path, struct err *err);
-    /* Entries of a directory; none when it has vanished meanwhile. A directory that cannot be read
-     * is ERR_FORBIDDEN; more than HOST_LISTING_MAX entries are ERR_LIMIT. */
+    /* Entries of a directory. One that is not there (any more) is ERR_NOT_FOUND, one that cannot be
+     * read ERR_FORBIDDEN; more than HOST_LISTING_MAX entries are ERR_LIMIT. */
     int (*list)(const struct host_view *view, const char *path, struct host_listing *ret,
                 struct err *err);
     /* Whole text of a regular file; ERR_LIMIT when longer than `max` bytes. `ret` is initialised

@@ -20,7 +20,6 @@
 #include "policy/host_view.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,22 +97,33 @@ static int is_root(const struct protect_run *run, const struct access_entry *ent
     return 0;
 }
 
-static bool has_file(const struct protect_run *run, const char *dir, const char *name)
+/* What cannot be seen may be there. */
+static int has_file(const struct protect_run *run, const char *dir, const char *name, bool *ret,
+                    struct err *err)
 {
     AUTO_FREE char *path = path_join(dir, name);
     enum host_kind kind;
-    struct err ignored;
 
-    return run->view->kind(run->view, path, &kind, &ignored) == 0 && kind != HOST_MISSING;
+    if (run->view->kind(run->view, path, &kind, err))
+        return -1;
+    *ret = kind != HOST_MISSING;
+    return 0;
 }
 
 /* By its names alone (git's setup.c, is_git_directory): what a HEAD says the command could change. Who
  * makes a `.git` writable has opened it; a workspace in one is not writable for being one. */
-static bool is_git_dir(const struct protect_run *run, const char *path)
+static int is_git_dir(const struct protect_run *run, const char *path, bool *ret, struct err *err)
 {
-    return !str_eq(path_name(path), ".git") && has_file(run, path, "HEAD") &&
-           (has_file(run, path, "commondir") ||
-            (has_file(run, path, "objects") && has_file(run, path, "refs")));
+    bool has_head = false, has_common = false, has_objects = false, has_refs = false;
+
+    if (!str_eq(path_name(path), ".git") &&
+        (has_file(run, path, "HEAD", &has_head, err) ||
+         (has_head && (has_file(run, path, "commondir", &has_common, err) ||
+                       has_file(run, path, "objects", &has_objects, err) ||
+                       has_file(run, path, "refs", &has_refs, err)))))
+        return -1;
+    *ret = has_head && (has_common || (has_objects && has_refs));
+    return 0;
 }
 
 /* --- first pass: the names --- */
@@ -157,11 +167,11 @@ static int protect_name(const struct protect_run *run, const char *root, const c
         return -1;
     if (kind == HOST_SYMLINK)
         return protect_symlink(run, path, err);
-    if (kind == HOST_HIDDEN) {
-        /* a root that does not let us look inside cannot be guarded, so it is not writable */
-        access_map_exact(run->map, root)->access = ACCESS_READ;
-        return 0;
-    }
+    if (kind == HOST_HIDDEN) /* and what its .git points to would not be guarded */
+        return err_set(err, ERR_FORBIDDEN,
+                       "%s is to be writable, but does not let us look for %s in it: give "
+                       "yourself the right (chmod u+x), or leave it out",
+                       root, name);
     origin = alloc_strf("protected name %s", name);
     access_map_add(added, path, ACCESS_READ, protect_kind(kind), origin)->is_protected = true;
     return 0;
@@ -183,9 +193,12 @@ static int protect_add_names(const struct protect_run *run, const struct strv *r
 
     for (size_t i = 0; i < roots->len; i++) {
         const char *root = roots->items[i];
+        bool is_git = false;
 
-        if (protect_each(run, root, protect_names, &added, err) ||
-            (is_git_dir(run, root) && protect_each(run, root, git_names, &added, err)))
+        if (protect_each(run, root, protect_names, &added, err))
+            return -1;
+        if (is_git_dir(run, root, &is_git, err) ||
+            (is_git && protect_each(run, root, git_names, &added, err)))
             return -1;
     }
     access_map_add_all(run->map, &added);
@@ -195,8 +208,8 @@ static int protect_add_names(const struct protect_run *run, const struct strv *r
 
 /* --- second pass: what .git points to --- */
 
-/* Guards `path`, named by the file `named_by`, and gives the canonical path (caller frees). An
- * entry of the user at that path still decides, by the order of the map. */
+/* Guards `path`, named by the file `named_by`, and gives the canonical path (caller frees), NULL for
+ * one that neither we nor the command can see. An entry of the user at that path still decides, by the order of the map. */
 static int protect_pointer(const struct protect_run *run, const char *path, const char *named_by,
                            char **ret_path, struct err *err)
 {
@@ -205,6 +218,13 @@ static int protect_pointer(const struct protect_run *run, const char *path, cons
     if (path_walk(run->view, path, &walk, err) ||
         protect_check_links(run->map, path, walk.links, walk.links_len, err))
         return err_wrap(err, "the git directory named by %s", named_by);
+    if (walk.end == PATH_HIDDEN) {
+        if (!access_map_is_open_within(run->map, walk.path, ACCESS_READ))
+            return 0; /* and git sees no more of it than we do */
+        return err_set(err, ERR_FORBIDDEN,
+                       "the git directory named by %s cannot be seen: %s does not let us look",
+                       named_by, walk.path);
+    }
     if (access_map_check(run->map, walk.path) == ACCESS_WRITE) {
         AUTO_FREE char *origin = alloc_strf("git directory named by %s", named_by);
 
@@ -216,13 +236,12 @@ static int protect_pointer(const struct protect_run *run, const char *path, cons
 }
 
 /* Text of the file that a path leads to, trimmed; NULL in `*ret` when there is no such regular
- * file, or our rights do not suffice to read it. */
+ * file. */
 static int protect_read(const struct protect_run *run, const char *path, char **ret,
                         struct err *err)
 {
     AUTO(path_walk_done) struct path_walk walk = {0};
     AUTO(buf_done) struct buf text = {0};
-    struct err read_err;
     enum host_kind kind;
     size_t start;
 
@@ -230,18 +249,19 @@ static int protect_read(const struct protect_run *run, const char *path, char **
     if (path_walk(run->view, path, &walk, err) ||
         protect_check_links(run->map, path, walk.links, walk.links_len, err))
         return -1;
+    if (walk.end == PATH_HIDDEN)
+        return err_set(err, ERR_FORBIDDEN, "%s cannot be seen: %s does not let us look", path,
+                       walk.path);
     if (walk.end != PATH_FOUND || walk.kind != ACCESS_FILE)
         return 0;
     if (run->view->kind(run->view, walk.path, &kind, err))
         return -1;
+    if (kind == HOST_HIDDEN)
+        return err_set(err, ERR_FORBIDDEN, "%s cannot be seen any more", walk.path);
     if (kind != HOST_FILE)
         return 0;
-    if (run->view->text(run->view, walk.path, POINTER_SIZE_MAX, &text, &read_err)) {
-        if (read_err.sys == EACCES)
-            return 0;
-        *err = read_err;
+    if (run->view->text(run->view, walk.path, POINTER_SIZE_MAX, &text, err))
         return -1;
-    }
     while (text.len && isspace((unsigned char)text.data[text.len - 1]))
         text.data[--text.len] = '\0';
     for (start = 0; start < text.len && isspace((unsigned char)text.data[start]); start++)
@@ -285,26 +305,51 @@ static int protect_git_file(const struct protect_run *run, const char *root, con
     path = path_clean(root, target);
     if (protect_pointer(run, path, file, &git_dir, err))
         return -1;
-    return protect_common_dir(run, git_dir, err);
+    return git_dir ? protect_common_dir(run, git_dir, err) : 0;
 }
 
-/* Submodules by the index, which the command cannot change. A repository without any is not read
- * for it; an index that makes no sense has none, for git as well. git enters a submodule with a
- * plain `git status` of the repository around it, and obeys the configuration that it finds by way
- * of its `.git`. */
+/* `path`, which cannot be seen, must not be made anything of: the directory that hides it is
+ * read-only. */
+static int protect_hidden(const struct protect_run *run, const char *path, const char *origin,
+                          struct err *err)
+{
+    AUTO(path_walk_done) struct path_walk walk = {0};
+
+    if (path_walk(run->view, path, &walk, err))
+        return -1;
+    if (walk.end != PATH_HIDDEN)
+        return err_set(err, ERR_FORBIDDEN, "%s changes while it is looked at", path);
+    if (access_map_check(run->map, walk.path) != ACCESS_WRITE)
+        return 0;
+    if (access_map_exact(run->map, walk.path))
+        access_map_exact(run->map, walk.path)->access = ACCESS_READ;
+    else
+        access_map_add(run->map, walk.path, ACCESS_READ, ACCESS_DIR, origin)->is_protected = true;
+    access_map_sort(run->map);
+    return 0;
+}
+
+/* Submodules by the index, which the command cannot change. git enters a submodule with a plain
+ * `git status` of the repository around it, and obeys the configuration that it finds by way of its
+ * `.git`. */
 static int protect_submodules(const struct protect_run *run, const char *root, const char *git,
                               struct err *err)
 {
     AUTO_FREE char *index = path_join(git, "index");
     AUTO(buf_done) struct buf bytes = {0};
     AUTO(strv_done) struct strv paths = {0};
-    struct err ignored;
+    bool has_index = false;
 
-    if (!has_file(run, root, ".gitmodules") && !has_file(run, git, "modules"))
+    if (has_file(run, git, "index", &has_index, err))
+        return -1;
+    if (!has_index)
         return 0;
-    if (run->view->text(run->view, index, INDEX_SIZE_MAX, &bytes, &ignored) ||
-        git_index_submodules(bytes.data, bytes.len, &paths, &ignored))
-        return 0;
+    if (run->view->text(run->view, index, INDEX_SIZE_MAX, &bytes, err) ||
+        git_index_submodules(bytes.data, bytes.len, &paths, err))
+        return err_wrap(err,
+                        "the submodules that %s names (`git status`, outside, tells what is wrong "
+                        "with it)",
+                        index);
     for (size_t i = 0; i < paths.len; i++) {
         AUTO_FREE char *path = path_join(root, paths.items[i]);
         AUTO_FREE char *file = path_join(path, ".git");
@@ -316,6 +361,9 @@ static int protect_submodules(const struct protect_run *run, const char *root, c
         if (run->view->kind(run->view, file, &kind, err))
             return -1;
         if (kind == HOST_SYMLINK && protect_symlink(run, file, err))
+            return -1;
+        if (kind == HOST_HIDDEN &&
+            protect_hidden(run, file, "hides the git directory of a submodule", err))
             return -1;
         if (kind == HOST_SYMLINK || kind == HOST_HIDDEN)
             continue;
@@ -349,8 +397,10 @@ int protect_add(struct access_map *map, const struct host_view *view, const stru
         AUTO_FREE char *git = path_join(roots.items[i], ".git");
         const struct access_entry *entry = access_map_exact(map, git);
         enum access_kind kind = entry ? entry->kind : ACCESS_MISSING;
+        bool is_git = false;
 
-        if (is_git_dir(&run, roots.items[i]) && protect_common_dir(&run, roots.items[i], err))
+        if (is_git_dir(&run, roots.items[i], &is_git, err) ||
+            (is_git && protect_common_dir(&run, roots.items[i], err)))
             return -1;
         if (!entry || entry->access == ACCESS_WRITE)
             continue;

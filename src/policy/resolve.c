@@ -122,7 +122,7 @@ static int resolve_guard_git_interior(const struct host_view *view, struct targe
         return 0;
     if (view->kind(view, git, &kind, err))
         return -1;
-    if (kind == HOST_MISSING) {
+    if (kind == HOST_MISSING || kind == HOST_HIDDEN) {
         char *origin = alloc_strf("%s, read-only inside of a git directory", target->origin);
 
         free(target->origin);
@@ -242,6 +242,23 @@ static void resolve_map_target(struct resolution *run, const struct target *targ
             access_map_add_link(&run->map, walk->links[i].path, walk->links[i].target);
 }
 
+/* The directory that hides a guarded path is narrowed, but what has an entry of its own below it is
+ * not. So that can only be seen by turns: somebody changes the modes meanwhile. And a root that is
+ * writable by way of another one has names of its own to be protected. */
+static int resolve_check_hidden(const struct access_map *map, const struct target *target,
+                                struct err *err)
+{
+    const char *path = target->walk.path;
+    const enum access least = target->access == ACCESS_DENY ? ACCESS_DENY : ACCESS_READ;
+
+    if (target->walk.end != PATH_HIDDEN || !access_map_is_open_within(map, path, least))
+        return 0;
+    return err_set(err, ERR_FORBIDDEN,
+                   "%s: %s cannot be seen, because %s does not let us look; but that, or something "
+                   "in it, is open to the command",
+                   target->origin, target->asked, path);
+}
+
 static int resolve_entries(struct resolution *run, struct err *err)
 {
     const struct profile_entries *entries = &run->profile->entries;
@@ -268,6 +285,9 @@ static int resolve_entries(struct resolution *run, struct err *err)
     }
     access_map_add_all(map, &narrowed);
     access_map_sort(map);
+    for (size_t i = 0; i < run->targets_len; i++)
+        if (resolve_check_hidden(map, &run->targets[i], err))
+            return -1;
     /* a denied root is what "restricted" says anyway */
     if (map->len && str_eq(map->entries[0].path, "/") && map->entries[0].access == ACCESS_DENY) {
         free(map->entries[0].path);
@@ -347,11 +367,27 @@ enum {
     PATTERN_VISITS_MAX = 2000000, /* directory entries looked at, for each pattern */
 };
 
-/* Adds the matches of a pattern to `hits`, and what they deny to `denied`. ERR_FORBIDDEN when its
- * fixed part leads through a symlink that the command could replace. */
-static int pattern_expand(const struct resolution *run, const struct deny_pattern *pattern,
-                          struct access_map *denied, struct glob_hits *hits, struct err *err)
+struct pattern_matches {
+    struct glob_hits hits;
+    struct access_map denied; /* what they deny */
+    struct strv hidden;       /* directories that do not let us look for more, denied as well */
+};
+
+static void pattern_matches_done(struct pattern_matches *matches)
 {
+    glob_hits_done(&matches->hits);
+    access_map_done(&matches->denied);
+    strv_done(&matches->hidden);
+}
+
+/* ERR_FORBIDDEN when the fixed part of the pattern leads through a symlink that the command could
+ * replace. */
+static int pattern_expand(const struct resolution *run, const struct deny_pattern *pattern,
+                          struct pattern_matches *matches, struct err *err)
+{
+    struct access_map *denied = &matches->denied;
+    struct strv *hidden = &matches->hidden;
+    struct glob_hits *hits = &matches->hits;
     AUTO_FREE char *origin = alloc_strf("%s, pattern %s", pattern->origin, pattern->text);
     AUTO(path_walk_done) struct path_walk root = {0};
     const char *prefix = glob_prefix(pattern->glob);
@@ -364,54 +400,76 @@ static int pattern_expand(const struct resolution *run, const struct deny_patter
     if (path_walk(walk.view, prefix, &root, err) ||
         protect_check_links(&run->map, prefix, root.links, root.links_len, err))
         return err_wrap(err, "%s", origin);
-    if (root.end == PATH_HIDDEN)
+    if (root.end == PATH_HIDDEN) {
         access_map_add(denied, root.path, ACCESS_DENY, root.kind, pattern->origin);
+        strv_push(hidden, root.path);
+    }
     walk.root = root.path;
     if (root.end == PATH_FOUND && glob_expand(pattern->glob, &walk, hits, err))
         return err_wrap(err, "%s", origin);
-    for (size_t i = first; i < hits->len; i++)
-        if (hits->items[i].kind != HOST_SYMLINK)
-            access_map_add(denied, hits->items[i].path, ACCESS_DENY,
-                           hits->items[i].kind == HOST_DIR ? ACCESS_DIR : ACCESS_FILE, origin);
+    for (size_t i = first; i < hits->len; i++) {
+        const struct glob_hit *hit = &hits->items[i];
+        bool is_dir = hit->kind == HOST_DIR || hit->kind == HOST_HIDDEN;
+
+        if (hit->kind == HOST_HIDDEN)
+            strv_push(hidden, hit->path);
+        if (hit->kind != HOST_SYMLINK)
+            access_map_add(denied, hit->path, ACCESS_DENY, is_dir ? ACCESS_DIR : ACCESS_FILE,
+                           origin);
+    }
     return 0;
 }
 
 /* What a matched symlink leads to. When the command could replace the symlink, and its target is
  * not denied by itself, the next run would not find it any more: ERR_FORBIDDEN. */
 static int pattern_deny_target(const struct resolution *run, const char *path,
-                               struct access_map *denied, struct err *err)
+                               struct pattern_matches *matches, struct access_map *denied,
+                               struct err *err)
 {
     AUTO(path_walk_done) struct path_walk walk = {0};
     AUTO_FREE char *origin = NULL;
 
     if (path_walk(run->context->view, path, &walk, err))
         return -1;
-    if (walk.end != PATH_FOUND || access_map_check(&run->map, walk.path) == ACCESS_DENY)
+    if ((walk.end != PATH_FOUND && walk.end != PATH_HIDDEN) ||
+        access_map_check(&run->map, walk.path) == ACCESS_DENY)
         return 0;
     if (protect_check_links(&run->map, path, walk.links, walk.links_len, err))
         return -1;
+    if (walk.end == PATH_HIDDEN &&
+        (!walk.links_len || access_map_check(&run->map, walk.path) == ACCESS_WRITE))
+        return err_set(err, ERR_FORBIDDEN, "%s cannot be followed: %s does not let us look", path,
+                       walk.path);
     origin = alloc_strf("target of %s, which a pattern matches", path);
     access_map_add(denied, walk.path, ACCESS_DENY, walk.kind, origin);
+    if (walk.end == PATH_HIDDEN)
+        strv_push(&matches->hidden, walk.path);
     return 0;
 }
 
 static int resolve_patterns(struct resolution *run, struct err *err)
 {
-    AUTO(access_map_done) struct access_map denied = {0};
+    AUTO(pattern_matches_done) struct pattern_matches matches = {0};
     AUTO(access_map_done) struct access_map targets = {0};
-    AUTO(glob_hits_done) struct glob_hits hits = {0};
+    const struct glob_hits *hits = &matches.hits;
 
     for (size_t i = 0; i < run->patterns_len; i++)
-        if (pattern_expand(run, &run->patterns[i], &denied, &hits, err))
+        if (pattern_expand(run, &run->patterns[i], &matches, err))
             return -1;
-    access_map_add_all(&run->map, &denied);
+    access_map_add_all(&run->map, &matches.denied);
     access_map_sort(&run->map);
-    for (size_t i = 0; i < hits.len; i++)
-        if (hits.items[i].kind == HOST_SYMLINK &&
-            pattern_deny_target(run, hits.items[i].path, &targets, err))
+    for (size_t i = 0; i < hits->len; i++)
+        if (hits->items[i].kind == HOST_SYMLINK &&
+            pattern_deny_target(run, hits->items[i].path, &matches, &targets, err))
             return err_wrap(err, "matched by a pattern");
     access_map_add_all(&run->map, &targets);
     access_map_sort(&run->map);
+    for (size_t i = 0; i < matches.hidden.len; i++)
+        if (access_map_is_open_within(&run->map, matches.hidden.items[i], ACCESS_DENY))
+            return err_set(err, ERR_FORBIDDEN,
+                           "a pattern may match something in %s, which does not let us look; but "
+                           "something in it is open to the command",
+                           matches.hidden.items[i]);
     return 0;
 }
 

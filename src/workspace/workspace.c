@@ -296,12 +296,22 @@ static int settle(struct workspace *workspace, struct err *err)
     return 0;
 }
 
+/* Only what is certainly not there is no secret to be hidden: the launch fails for one of which
+ * nothing can be told. */
+static bool is_there(const char *secret)
+{
+    enum host_kind kind;
+    struct err ignored;
+
+    return host_view_real.kind(&host_view_real, secret, &kind, &ignored) || kind != HOST_MISSING;
+}
+
 static size_t count_secrets(const struct strv *secrets)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < secrets->len; i++)
-        count += access(secrets->items[i], F_OK) == 0;
+        count += is_there(secrets->items[i]);
     return count;
 }
 
@@ -326,7 +336,7 @@ static void hide_secrets(struct workspace_inside *inside, struct access_map *map
     const struct strv *secrets = &inside->owner->secrets;
 
     for (size_t i = 0; map->restricted && i < secrets->len; i++)
-        if (access(secrets->items[i], F_OK) == 0)
+        if (is_there(secrets->items[i]))
             access_map_add(map, secrets->items[i], ACCESS_DENY, ACCESS_FILE,
                            "a secret of the server");
     access_map_sort(map);

@@ -3,42 +3,41 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "base/err.h"
-#include "base/fd.h"
 #include "base/path.h"
 #include "base/program.h"
 #include "base/str.h"
+#include "policy/host_view.h"
 #include "sandbox/linux/guard_map.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
-
-static enum access_kind kind_of(const char *path)
-{
-    struct err ignored;
-    enum fd_kind kind;
-
-    if (fd_kind_at(AT_FDCWD, path, &kind, &ignored) || kind == FD_MISSING)
-        return ACCESS_MISSING;
-    return kind == FD_DIR ? ACCESS_DIR : ACCESS_FILE;
-}
 
 /* A name that is missing together with the directory that should hold it cannot be kept from being
  * made; the topmost missing one can. */
-void own_paths_trim(struct access_map *map)
+static int trim_one(struct access_entry *entry, struct err *err)
+{
+    for (;;) {
+        AUTO_FREE char *parent = path_parent(entry->path);
+        enum host_kind kind;
+
+        if (host_view_real.kind(&host_view_real, parent, &kind, err))
+            return -1;
+        if (kind == HOST_HIDDEN)
+            return err_set(err, ERR_FORBIDDEN, "%s, to be kept missing, cannot be seen any more",
+                           entry->path);
+        if (kind != HOST_MISSING)
+            return 0;
+        free(entry->path);
+        entry->path = TAKE_PTR(parent);
+    }
+}
+
+int own_paths_trim(struct access_map *map, struct err *err)
 {
     for (size_t i = 0; i < map->len; i++) {
         struct access_entry *entry = &map->entries[i];
-        char *parent;
 
-        if (entry->kind != ACCESS_MISSING || entry->access == ACCESS_WRITE)
-            continue;
-        while (parent = path_parent(entry->path), kind_of(parent) == ACCESS_MISSING) {
-            free(entry->path);
-            entry->path = parent;
-        }
-        free(parent);
+        if (entry->kind == ACCESS_MISSING && entry->access != ACCESS_WRITE && trim_one(entry, err))
+            return -1;
     }
     access_map_sort(map);
     /* Whose directory is to be guarded has to be said of it (guard_map.c). */
@@ -46,49 +45,80 @@ void own_paths_trim(struct access_map *map)
         access_map_add(map, "/", ACCESS_WRITE, ACCESS_DIR, "everything is writable");
         access_map_sort(map);
     }
+    return 0;
 }
 
 /* Keeps the order, on which the check for the next one relies. */
-static void protect_one(struct access_map *map, const char *path)
+static void protect_one(struct access_map *map, const char *path, enum access_kind kind)
 {
     if (access_map_check(map, path) != ACCESS_WRITE)
         return;
-    access_map_add(map, path, ACCESS_READ, kind_of(path), "belongs to Cordon")->is_protected = true;
+    access_map_add(map, path, ACCESS_READ, kind, "belongs to Cordon")->is_protected = true;
     access_map_sort(map);
 }
 
 /* The path, and what it leads to. */
-static void protect_path(struct access_map *map, const char *path, struct strv *own)
+static int protect_path(struct access_map *map, const char *path, struct strv *own, struct err *err)
 {
-    AUTO_FREE char *real = path ? realpath(path, NULL) : NULL;
+    AUTO(path_walk_done) struct path_walk walk = {0};
 
-    if (real) {
-        protect_one(map, real);
-        strv_push(own, real);
-    }
-    if (path && !(real && str_eq(path, real))) {
-        protect_one(map, path);
-        strv_push(own, path);
-    }
+    if (!path)
+        return 0;
+    if (path_walk(&host_view_real, path, &walk, err))
+        return err_wrap(err, "what belongs to Cordon");
+    protect_one(map, walk.path, walk.kind);
+    if (walk.end == PATH_HIDDEN && access_map_is_open_within(map, walk.path, ACCESS_READ))
+        return err_set(err, ERR_FORBIDDEN,
+                       "%s belongs to Cordon and cannot be seen, because %s does not let us look; "
+                       "but something in that is writable",
+                       path, walk.path);
+    strv_push(own, walk.path);
+    if (str_eq(path, walk.path))
+        return 0;
+    if (walk.end != PATH_HIDDEN)
+        protect_one(map, path, walk.end == PATH_MISSING ? ACCESS_MISSING : ACCESS_FILE);
+    strv_push(own, path);
+    return 0;
 }
 
-void own_paths_protect(struct access_map *map, const char *const *paths, struct strv *own)
+int own_paths_protect(struct access_map *map, const char *const *paths, struct strv *own,
+                      struct err *err)
 {
     for (size_t i = 0; paths && paths[i]; i++)
-        protect_path(map, paths[i], own);
+        if (protect_path(map, paths[i], own, err))
+            return -1;
+    return 0;
 }
 
-void own_paths_protect_programs(struct access_map *map, struct strv *own)
+/* A program that is not there is none that is started. */
+static int protect_program(struct access_map *map, const char *path, struct strv *own,
+                           struct err *err)
+{
+    enum host_kind kind = HOST_MISSING;
+
+    if (access_map_check(map, path) == ACCESS_WRITE &&
+        host_view_real.kind(&host_view_real, path, &kind, err))
+        return -1;
+    if (kind != HOST_MISSING)
+        return protect_path(map, path, own, err);
+    strv_push(own, path);
+    return 0;
+}
+
+int own_paths_protect_programs(struct access_map *map, struct strv *own, struct err *err)
 {
     AUTO_FREE char *self = program_self();
     AUTO(strv_done) struct strv programs = {0};
 
-    protect_path(map, self, own);
+    if (!*self)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "/proc/self/exe does not tell which program is running, so it cannot be "
+                       "kept from changes");
+    if (protect_path(map, self, own, err))
+        return -1;
     program_add_paths(&programs); /* that the running one starts, outside of every sandbox */
     for (size_t i = 0; i < programs.len; i++)
-        if (access_map_check(map, programs.items[i]) == ACCESS_WRITE &&
-            access(programs.items[i], F_OK) == 0)
-            protect_path(map, programs.items[i], own);
-        else
-            strv_push(own, programs.items[i]);
+        if (protect_program(map, programs.items[i], own, err))
+            return -1;
+    return 0;
 }

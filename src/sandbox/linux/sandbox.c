@@ -57,14 +57,17 @@ static bool is_managed(const struct sandbox *sandbox)
 }
 
 /* What Cordon runs or believes later, outside: its programs, and what the caller names. */
-static void protect_own(struct sandbox *sandbox, const char *const *more)
+static int protect_own(struct sandbox *sandbox, const char *const *more, struct err *err)
 {
     const char *const paths[] = {sandbox->launcher, sandbox->guard, NULL};
+    struct access_map *map = &sandbox->access;
 
-    own_paths_protect_programs(&sandbox->access, &sandbox->own_paths);
-    own_paths_protect(&sandbox->access, paths, &sandbox->own_paths);
-    own_paths_protect(&sandbox->access, more, &sandbox->own_paths);
-    own_paths_trim(&sandbox->access);
+    return own_paths_protect_programs(map, &sandbox->own_paths, err) ||
+                   own_paths_protect(map, paths, &sandbox->own_paths, err) ||
+                   own_paths_protect(map, more, &sandbox->own_paths, err) ||
+                   own_paths_trim(map, err)
+               ? -1
+               : 0;
 }
 
 /* What the guard gets for every command, if it is asked; -1 when not, or on failure. */
@@ -149,8 +152,7 @@ struct sandbox *sandbox_new(const struct sandbox_options *options, struct err *e
         status = -1;
     } else if (is_managed(sandbox)) {
         sandbox_find_host(sandbox);
-        protect_own(sandbox, options->own_paths);
-        status = sandbox_compile(sandbox, err);
+        status = protect_own(sandbox, options->own_paths, err) || sandbox_compile(sandbox, err);
     } else { /* bare: a launcher that waits, passes signals on and cleans up; restricts nothing */
         sandbox->host =
             (struct host){.facts = {.arch = seccomp_native()}, .why = "", .is_proven = true};

@@ -152,7 +152,9 @@ static int fake_text(const struct host_view *view, const char *path, size_t max,
 
     if (json_object_get(item, "denied")) {
         errno = EACCES;
-        return err_sys(err, "opening %s", path);
+        err_sys(err, "opening %s", path);
+        err->code = ERR_FORBIDDEN;
+        return -1;
     }
     if (fake_item_kind(item) != HOST_FILE)
         return err_set(err, ERR_INVALID, "%s is not a regular file", path);

@@ -105,7 +105,8 @@ static void what_is_no_dir_has_no_listing(void **state)
         AUTO(host_listing_done) struct host_listing listing = {0};
         struct err err;
 
-        assert_int_equal(view->list(view, path, &listing, &err), 0);
+        assert_int_equal(view->list(view, path, &listing, &err), -1);
+        assert_int_equal(err.code, ERR_NOT_FOUND);
         assert_int_equal(listing.len, 0);
     }
 }
