@@ -25,7 +25,7 @@ enum { BUFFER = 4 << 20, LOOK_MAX = 200 };
 /* First bytes of frames: the last of its message, and what it is (RFC 6455, 5.2). */
 enum { FRAME_LAST = 0x80, FRAME_TEXT = 1, FRAME_PONG = 10 };
 
-const char wire_upgrade[] = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n"
+const char wire_upgrade[] = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n"
                             "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
                             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 

@@ -60,7 +60,7 @@ static const struct option auth_options[] = {
      .words = auth_words,
      INTO_WORD(struct serve_options, auth.mode, RPC_AUTH_CAPABILITY_TOKEN),
      .help = "What a WebSocket client has to bring in its Authorization header. Default: none, but "
-             "only this user's and root's processes on this host are let in, and no commands of "
+             "only this user's processes on this host are let in, and no commands of "
              "Cordon's. anybody: every client that can connect."},
     {.name = "ws-token-file",
      .value = "FILE",
@@ -204,8 +204,9 @@ const struct command command_serve = {
         "and handle files. An unmodified Codex works with it; what is different is in "
         "docs/compatibility.md, and the protocol in docs/protocol.md.\n"
         "\n"
-        "A client that may connect may run commands as this user: processes of this user and of "
-        "root, but no commands of Cordon's; over WebSocket also who has the token of --ws-auth. "
+        "A client that may connect may run commands as this user: processes of this user, over a "
+        "Unix socket of root, too, but no commands of Cordon's; over WebSocket also who has the "
+        "token of --ws-auth. "
         "Tokens are read from files and never appear in arguments, logs or a command's "
         "environment.\n"
         "\n"

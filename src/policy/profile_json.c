@@ -4,9 +4,9 @@
  * reader of its own, and all of them end in the same struct. The older shapes are closed: they will
  * not grow, so an unknown key in one is a mistake, and ignoring it could widen what it says.
  *
- * What newer programs may add to an entry (a special path of a new kind) is kept, so that it
- * survives being read and written, and is ignored when the profile is resolved. Everything else
- * that is not understood is an error, because ignoring half an entry could widen it. */
+ * An entry that Codex itself did not know (kind "unknown") is kept, so that it survives being read and
+ * written, and is ignored when the profile is resolved. Everything else that is not understood, a
+ * special path of another kind as well, is an error: ignoring what denies could widen the rest. */
 #include "policy/profile_json.h"
 
 #include "base/alloc.h"
@@ -110,10 +110,10 @@ static int read_special(const struct json_at *at, struct profile_entry *entry, s
         return -1;
     while (i < SPECIAL_KINDS && !str_eq(special_kinds[i].word, kind))
         i++;
-    entry->path_kind = i < SPECIAL_KINDS ? special_kinds[i].kind : PROFILE_PATH_UNKNOWN;
-    if (i == SPECIAL_KINDS) {
-        entry->path = alloc_strf(":%s", kind);
-    } else if (entry->path_kind == PROFILE_PATH_UNKNOWN) { /* its name is in `path` */
+    if (i == SPECIAL_KINDS)
+        return json_at_fail(&kind_at, err, "\"%.40s\" is no kind of special path", kind);
+    entry->path_kind = special_kinds[i].kind;
+    if (entry->path_kind == PROFILE_PATH_UNKNOWN) { /* its name is in `path` */
         if (json_at_string(&path_at, &path, err))
             return -1;
         entry->path = alloc_str(path);

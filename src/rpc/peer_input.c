@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "rpc/transport/http.h"
+#include "rpc/transport/listener.h"
 #include "rpc/transport/stream.h"
 #include "rpc/transport/ws.h"
 
@@ -343,12 +344,22 @@ static bool peer_admit(struct rpc_peer *peer, struct http_reply *reply)
         log_event(LOG_LEVEL_WARN, "peer-refused", log_text("peer", peer->name));
         *reply = (struct http_reply){
             .status = 403,
-            .text = "without a token this server lets in its own user's processes and root's: not "
-                    "commands of Cordon's, nor processes that it cannot see (see --ws-auth)",
+            .text = "without a token this server lets in its own user's processes: not commands of "
+                    "Cordon's, nor processes that it cannot see (see --ws-auth)",
             .is_refusal = true,
         };
     }
     return peer->admission.state != ADMISSION_WAITING;
+}
+
+static bool peer_is_on_loopback(const struct rpc_peer *peer)
+{
+    struct rpc_address here = {.transport = RPC_WS};
+    socklen_t len = sizeof here.ip;
+
+    return peer->transport == RPC_WS &&
+           getsockname(stream_fd(peer->stream), &here.ip.any, &len) == 0 &&
+           rpc_address_is_loopback(&here);
 }
 
 /* Called twice for a peer that has to wait for admission, and parsing a head takes it apart. */
@@ -359,6 +370,7 @@ static void peer_handle_head(struct rpc_peer *peer, size_t len)
         .auth = peer->transport == RPC_WS ? options->auth : NULL,
         .has_metrics = options->handlers->on_metrics != NULL,
         .is_full = hub_is_full(peer->hub),
+        .is_loopback = peer_is_on_loopback(peer),
     };
     AUTO(buf_done) struct buf text;
     struct http_head head;
@@ -372,7 +384,8 @@ static void peer_handle_head(struct rpc_peer *peer, size_t len)
         return;
     }
     reply = http_reply_to(&head, &situation);
-    if (reply.page == HTTP_PAGE_UPGRADE && !peer_admit(peer, &reply))
+    if ((reply.page == HTTP_PAGE_UPGRADE || reply.page == HTTP_PAGE_METRICS) &&
+        !peer_admit(peer, &reply))
         return;
     peer_reply(peer, &reply);
     if (reply.page != HTTP_PAGE_UPGRADE || peer->stage != PEER_HEAD)

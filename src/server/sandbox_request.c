@@ -122,11 +122,16 @@ static int read_released(const struct json_at *root, const char *cwd, struct san
     AUTO(strv_done) struct strv ignored = {0};
     struct json_at permissions = json_at_field(root, "permissions");
     struct json_at level = json_at_field(root, "windowsSandboxLevel");
+    struct json_at context = json_at_field(root, "policyContext");
+    struct json_at legacy = json_at_field(root, "useLegacyLandlock");
+    bool ignored_flag;
     size_t word;
 
     if (!level.value)
         return err_set(err, ERR_INVALID, "missing field `windowsSandboxLevel`");
     if (json_at_word(&level, levels, &word, err) ||
+        (json_at_is_given(&context) && json_at_object(&context, err)) ||
+        (json_at_is_given(&legacy) && json_at_bool(&legacy, &ignored_flag, err)) ||
         profile_from_json(permissions.value, &ignored, &ret->profile, err) ||
         read_roots(root, ret, ret_code, err) || check_cwd(root, cwd, ret, ret_code, err))
         return -1;

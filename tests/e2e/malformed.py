@@ -210,7 +210,7 @@ class Assault:
             return rand.randbytes(rand.choice([1, 10, 1000, 20000]))
         if how == 1:
             return self.bad_bytes(f"GET {rand.choice(['/readyz', '/metrics', '/'])} HTTP/1.1\r\n"
-                                  "Host: x\r\n\r\n".encode())
+                                  "Host: localhost\r\n\r\n".encode())
         if how == 2:
             return self.good_head().replace(b"\r\n", rand.choice([b"\n", b"\r", b"\r\n ", b"\r\n\r\n"]),
                                             rand.choice([1, 2, -1]))

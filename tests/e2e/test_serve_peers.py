@@ -7,9 +7,10 @@ import subprocess
 
 import pytest
 
-from harness import CORDON, WAIT
+from harness import BUILD, CORDON, WAIT
 from served import Server, workspace_write
-from ws_client import Client, dial, read_all, upgrade_head
+from tools import where
+from ws_client import Client, dial, http, read_all, upgrade_head
 
 # A client that has a file made where its sandbox does not let it write, by a command without one.
 ATTACK = r"""
@@ -26,7 +27,7 @@ calls = [{"id": 1, "method": "initialize", "params": {"clientName": "x"}},
          {"method": "initialized", "params": {}},
          {"id": 2, "method": "process/start", "params": {
              "processId": "escape", "argv": argv, "cwd": "file:///", "env": {}, "tty": False}}]
-head = ("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+head = ("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
         "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + "A" * 22 + "==\r\n\r\n")
 sock = socket.create_connection((host, int(port)))
 request = head.encode() + b"".join(map(frame, calls))
@@ -127,6 +128,119 @@ def test_nor_can_another_user(place):
             ran = subprocess.run(["/usr/bin/python3", "-c", connect, server.url], capture_output=True,
                                  text=True, timeout=WAIT, check=False)
             assert ran.stdout.strip() == says, ran
+
+
+COMES = """
+import base64, os, socket, sys
+host, _, port = sys.argv[1][5:].rpartition(":")
+sock = socket.create_connection((host, int(port)))
+sock.sendall(b"GET / HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: Upgrade\\r\\nUpgrade: websocket\\r\\n"
+             b"Sec-WebSocket-Version: 13\\r\\nSec-WebSocket-Key: " + base64.b64encode(os.urandom(16)) + b"\\r\\n\\r\\n")
+print(sock.recv(12)[9:].decode())
+"""
+
+
+def test_nor_can_root_at_another_users_server(place):
+    """Whose descriptors that server cannot see: a command in root's sandbox would be let in with it."""
+    if os.geteuid() != 0:
+        return
+    program = os.open(BUILD / "tests/unit/rpc/rpc_echo", os.O_PATH)  # that user may not come to the build
+    server = subprocess.Popen([f"/proc/self/fd/{program}", "ws://127.0.0.1:0"], stdout=subprocess.PIPE,
+                              pass_fds=[program], user=64999, group=64999, extra_groups=[])
+    place.cleanup.callback(server.wait)
+    place.cleanup.callback(server.kill)
+    url = server.stdout.readline().decode().strip()
+    for who, says in ((0, "403"), (64999, "101")):
+        ran = subprocess.run(["/usr/bin/python3", "-c", COMES, url], capture_output=True, text=True, timeout=WAIT,
+                             check=False, user=who, group=who, extra_groups=[], cwd="/")
+        assert ran.stdout.strip() == says, ran
+
+
+# A process connects and ends; when the server looks, its number is that of an innocent one.
+USED_AGAIN = r"""
+import os, signal, socket, subprocess, sys, time
+cordon, path = sys.argv[1:]
+server = subprocess.Popen([cordon, "serve", "--listen", "unix:" + path], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL)
+server.stdout.readline()
+hello = b'{"id":1,"method":"initialize","params":{"clientName":"x"}}\n'
+for again in (False, True):
+    os.kill(server.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, server.pid, os.WSTOPPED | os.WNOWAIT)
+    sock = socket.socket(socket.AF_UNIX)
+    go, stay = os.pipe()
+    child = os.fork()
+    if child == 0:
+        sock.connect(path)
+        if again:
+            os._exit(0)
+        os.close(stay)
+        os.read(go, 1)
+        os._exit(0)
+    os.close(go)
+    if again:
+        os.waitpid(child, 0)
+        with open("/proc/sys/kernel/ns_last_pid", "w") as last:
+            last.write(str(child - 1))
+        innocent = subprocess.Popen(["sleep", "60"])
+        assert innocent.pid == child
+    else:
+        while True:
+            try:
+                sock.getpeername()
+                break
+            except OSError:
+                os.sched_yield()
+    os.kill(server.pid, signal.SIGCONT)
+    try:
+        sock.sendall(hello)
+        print(bool(sock.recv(100)), flush=True)
+    except OSError:
+        print(False, flush=True)
+    if not again:
+        os.close(stay)
+        os.waitpid(child, 0)
+server.kill()
+"""
+
+
+@where("unshare")
+def test_nor_can_one_by_a_number_that_was_used_before(place):
+    if os.geteuid() != 0 or not os.access("/proc/sys/kernel/ns_last_pid", os.W_OK):
+        return  # numbers cannot be chosen
+    ran = subprocess.run(["unshare", "-pf", "--mount-proc", "--kill-child", "python3", "-c", USED_AGAIN,
+                          str(CORDON), f"{place.base}/s"], env=place.env, capture_output=True, text=True,
+                         timeout=WAIT, check=False)
+    assert ran.stdout.split() == ["True", "False"], ran
+
+
+def test_foreign_names_and_the_figures_stay_outside(place, victim):
+    """A page whose name was made to lead here brings it along; the figures are for who may connect."""
+    with Server(place) as server, server.client() as client:
+        for host, status in (("evil.example", 403), ("evil.example:80", 403), ("127.0.0.1.evil.example", 403),
+                             ("localhost.evil", 403), ("[::1", 403), ("", 403), ("localhost", 200), ("LOCALHOST:1", 200),
+                             ("127.0.0.1:99", 200), ("[::1]:99", 200), ("10.0.0.1", 200)):
+            for path in ("/metrics", "/healthz"):
+                request = f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n"
+                assert http(server.url, request.encode()).status == status, host
+        assert b"403" in read_refusal(server, upgrade_head(host="evil.example"))
+        ended = client.run("a", ["python3", "-c", FIGURES, server.url], sandbox=enabled(place))
+        assert ended.output.startswith(b"HTTP/1.1 403"), ended.output
+
+
+FIGURES = """
+import socket, sys
+host, _, port = sys.argv[1][5:].rpartition(":")
+sock = socket.create_connection((host, int(port)))
+sock.sendall(b"GET /metrics HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
+print(sock.makefile().read())
+"""
+
+
+def read_refusal(server, head):
+    with dial(server.url) as sock:
+        sock.sendall(head)
+        return read_all(sock)
 
 
 def test_the_users_own_processes_can(place):

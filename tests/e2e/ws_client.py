@@ -102,7 +102,7 @@ def http(url, request):
 
 def http_get(url, path, method="GET", fields=()):
     lines = [f"{name}: {value}" for name, value in dict(fields).items()]
-    return http(url, "\r\n".join([f"{method} {path} HTTP/1.1", "Host: x", *lines, "", ""]).encode())
+    return http(url, "\r\n".join([f"{method} {path} HTTP/1.1", "Host: localhost", *lines, "", ""]).encode())
 
 
 # Frames name test cases, and every process that collects tests has to come to the same names.

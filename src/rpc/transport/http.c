@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "rpc/transport/auth.h"
 
+#include <arpa/inet.h>
 #include <nettle/sha1.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -292,6 +293,21 @@ static struct http_reply reply_upgrade(const struct http_head *head,
     return (struct http_reply){.status = 101, .page = HTTP_PAGE_UPGRADE, .key = key};
 }
 
+/* A page of a foreign name that was made to lead here (DNS rebinding) brings that name along. */
+static bool is_local_host(const char *host)
+{
+    bool is_v6 = *host == '[';
+    size_t len = is_v6 ? strcspn(++host, "]") : strcspn(host, ":");
+    char name[INET6_ADDRSTRLEN] = "";
+    struct in6_addr ignored;
+
+    if (len >= sizeof name || (is_v6 && !host[len]))
+        return false;
+    memcpy(name, host, len);
+    return strcasecmp(name, "localhost") == 0 ||
+           inet_pton(is_v6 ? AF_INET6 : AF_INET, name, &ignored) == 1;
+}
+
 struct http_reply http_reply_to(const struct http_head *head,
                                 const struct http_situation *situation)
 {
@@ -306,7 +322,11 @@ struct http_reply http_reply_to(const struct http_head *head,
     };
     struct http_reply reply = http_reply_text(404, NULL);
     size_t len = strcspn(head->target, "?"); /* of the path */
+    const char *host = http_head_field(head, "host");
 
+    if (situation->is_loopback && host && !is_local_host(host))
+        return reply_refusal(403, "the Host of a request to a loopback address has to be localhost "
+                                  "or an IP address");
     if (http_head_field(head, "origin"))
         return reply_refusal(403, NULL);
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)

@@ -8,7 +8,8 @@
  *     /readyz, /healthz    200, for every client
  *     /metrics    what the owner has to say, to clients that may connect
  *
- * Anything with an Origin is from a browser, and is refused before anything else. */
+ * Anything with an Origin is from a browser, and is refused before anything else, as is a Host that is
+ * no name of this machine where only this machine can come from. */
 #pragma once
 
 #include "base/err.h"
@@ -70,7 +71,8 @@ struct http_reply {
 struct http_situation {
     const struct rpc_auth *auth; /* NULL: every client may */
     bool has_metrics;
-    bool is_full; /* no room for another peer */
+    bool is_full;     /* no room for another peer */
+    bool is_loopback; /* the client came to such an address: only a Host that may be one is taken */
 };
 
 struct http_reply http_reply_to(const struct http_head *head,

@@ -64,11 +64,16 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* asm-generic/socket.h of Linux 6.5 */
+#endif
 
 enum {
     SEARCHES_MAX = 2,
@@ -501,14 +506,12 @@ void admission_ask(struct admission *admission, struct admission_request *reques
     request->state = ADMISSION_REFUSED;
     if (!tcp_peer_lookup(fd, &uid, &request->inode))
         return;
-    if (uid == 0 && geteuid() != 0) {
-        request->state = ADMISSION_GRANTED;
-    } else if (uid == geteuid()) {
-        request->state = ADMISSION_WAITING;
-        list_append(&admission->waiting, &request->in_waiting);
-        if (!admission->search)
-            loop_timer_start(admission->timer, 0);
-    }
+    if (uid != geteuid())
+        return;
+    request->state = ADMISSION_WAITING;
+    list_append(&admission->waiting, &request->in_waiting);
+    if (!admission->search)
+        loop_timer_start(admission->timer, 0);
 }
 
 void admission_withdraw(struct admission_request *request)
@@ -516,13 +519,25 @@ void admission_withdraw(struct admission_request *request)
     list_remove(&request->in_waiting);
 }
 
+/* Before Linux 6.5 there is only the number (docs/threat-model.md). */
+static bool has_ended(int pidfd)
+{
+    struct pollfd end = {.fd = pidfd, .events = POLLIN};
+
+    return pidfd >= 0 && poll(&end, 1, 0) != 0;
+}
+
 bool admission_allows_unix(int fd, char *ret_name, size_t size)
 {
+    AUTO_CLOSE int pidfd = -1;
     struct ucred peer;
     socklen_t len = sizeof peer;
+    socklen_t pidfd_len = sizeof pidfd;
 
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ||
-        (peer.uid != geteuid() && peer.uid != 0) || is_sandboxed_pid(peer.pid))
+        (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &pidfd_len) && errno != ENOPROTOOPT) ||
+        (peer.uid != geteuid() && peer.uid != 0) || peer.pid <= 0 || is_sandboxed_pid(peer.pid) ||
+        has_ended(pidfd))
         return false;
     snprintf(ret_name, size, "unix:uid=%u,pid=%d", peer.uid, peer.pid);
     return true;

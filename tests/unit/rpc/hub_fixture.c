@@ -149,7 +149,7 @@ void put(int fd, const void *data, size_t len)
 
 int dial_ws(struct fixture *f)
 {
-    static const char head[] = "GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\n"
+    static const char head[] = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\n"
                                "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
                                "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     int fd = dial(f);
