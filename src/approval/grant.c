@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "denial/denial.h"
 #include "policy/access.h"
+#include "policy/protect.h"
 
 #include <fcntl.h>
 #include <stdint.h>
@@ -58,11 +59,116 @@ static bool is_own(char *const *own_paths, const char *path)
     return false;
 }
 
+static bool is_one_of(const char *name, size_t len, const char *const *names)
+{
+    for (; *names; names++)
+        if (strlen(*names) == len && strncmp(*names, name, len) == 0)
+            return true;
+    return false;
+}
+
+/* What git runs or obeys; the rest of a git directory is data. `rest`: below it. */
+static bool is_git_setting(const char *rest)
+{
+    static const char *const names[] = {"hooks",   "config",    "config.worktree", "info",
+                                        "modules", "commondir", "gitdir",          NULL};
+    const char *last = strrchr(rest, '/');
+
+    rest += strspn(rest, "/");
+    return is_one_of(rest, strcspn(rest, "/"), names) ||
+           (last && is_one_of(last + 1, strlen(last + 1), names));
+}
+
+static bool is_git(const char *name, size_t len)
+{
+    return len == 4 && strncmp(name, ".git", len) == 0;
+}
+
+static bool is_below_git(const char *path)
+{
+    for (size_t len; *path; path += len) {
+        path += strspn(path, "/");
+        len = strcspn(path, "/");
+        if (is_git(path, len))
+            return true;
+    }
+    return false;
+}
+
+/* Protected names, wherever they are, and what the hooks of projects and their tools are called. */
+static bool has_believed_name(const char *path)
+{
+    static const char *const names[] = {".husky",        ".githooks", ".claude", ".mcp.json",
+                                        ".cursor",       ".gemini",   ".vscode", ".idea",
+                                        ".devcontainer", ".zed",      NULL};
+
+    for (size_t len; *path; path += len) {
+        path += strspn(path, "/");
+        len = strcspn(path, "/");
+        if (is_git(path, len) ? is_git_setting(path + len)
+                              : is_one_of(path, len, protect_names) || is_one_of(path, len, names))
+            return true;
+    }
+    return false;
+}
+
+bool grant_is_believed(const char *path, const char *home)
+{
+    static const char *const files[] = {
+        ".profile",
+        ".bash_profile",
+        ".bash_login",
+        ".bash_logout",
+        ".bashrc",
+        ".zshenv",
+        ".zprofile",
+        ".zshrc",
+        ".zlogin",
+        ".zlogout",
+        ".kshrc",
+        ".inputrc",
+        ".xprofile",
+        ".xsession",
+        ".xsessionrc",
+        ".xinitrc",
+        ".ssh",
+        ".gnupg",
+        ".gitconfig",
+        ".npmrc",
+        ".envrc",
+        ".vimrc",
+        ".emacs",
+        "bin",
+        ".local/bin",
+        ".config/git",
+        ".config/autostart",
+        ".config/systemd",
+        ".config/fish",
+        ".config/nvim",
+        ".emacs.d",
+        ".pam_environment",
+        ".local/share/systemd",
+        ".local/share/applications",
+        ".config/environment.d",
+    };
+
+    if (has_believed_name(path))
+        return true;
+    for (size_t i = 0; home && i < sizeof files / sizeof *files; i++) {
+        AUTO_FREE char *file = path_join(home, files[i]);
+
+        if (path_is_within(path, file) || path_is_within(file, path))
+            return true;
+    }
+    return false;
+}
+
 static bool is_out_of_bounds(const struct grant_bounds *bounds, const char *path)
 {
     const struct access_entry *entry = access_map_find(bounds->access, path);
 
-    return is_own(bounds->own_paths, path) || (entry && entry->access == ACCESS_DENY);
+    return is_own(bounds->own_paths, path) || grant_is_believed(path, bounds->home) ||
+           is_below_git(path) || (entry && (entry->access == ACCESS_DENY || entry->is_protected));
 }
 
 int overlay_settle(struct profile_overlay *overlay, char *const *own_paths, struct err *err)
@@ -196,9 +302,13 @@ bool grant_find(const struct denials *denials, const struct grant_bounds *bounds
 {
     AUTO(profile_overlay_done) struct profile_overlay overlay = {0};
 
-    for (size_t i = 0; i < denials->len; i++)
-        if (denial_matters(&denials->items[i]) && !add_denial(&denials->items[i], bounds, &overlay))
+    for (size_t i = 0; i < denials->len; i++) {
+        const struct denial *denial = &denials->items[i];
+
+        if (denial->evidence == DENIAL_FACT && denial_matters(denial) &&
+            !add_denial(denial, bounds, &overlay))
             return false;
+    }
     if (profile_overlay_is_empty(&overlay))
         return false;
     ret->words = overlay_words(&overlay);

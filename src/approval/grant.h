@@ -22,6 +22,7 @@ void grant_done(struct grant *grant);
 struct grant_bounds {
     const struct access_map *access; /* of the attempt that was refused */
     char *const *own_paths;          /* canonical: what no yes opens; may be NULL */
+    const char *home;                /* of the user; NULL: not known */
 };
 
 /* What an overlay allows: "writing /x/y and the network"; caller frees. */
@@ -32,11 +33,17 @@ char *overlay_words(const struct profile_overlay *overlay);
  * may be NULL). */
 int overlay_settle(struct profile_overlay *overlay, char *const *own_paths, struct err *err);
 
-/* What the denials that the sandbox is the cause of would have needed: of a file that is there the
+/* Other programs run or believe what is there, outside of every sandbox: a protected name (of a `.git`
+ * hooks and settings), hooks, or, in `home` (NULL: not known), what shells, sessions and git read; or such
+ * a thing is below it. Nobody is asked about such a path in passing. */
+bool grant_is_believed(const char *path, const char *home);
+
+/* What the denials that the sandbox is the cause of, and that are facts, would have needed (what only the
+ * output says was refused gives nothing: a command prints what it likes): of a file that is there the
  * file alone, of one that is not its directory; for a host, the network as a whole (a sandbox without
  * a proxy knows no single hosts). False, `ret` untouched, when there is no such widening: nothing
  * says what was refused, it was not the profile, it needs more than GRANT_PATHS_MAX paths, or a
- * path is denied by an entry that was written to deny it, or belongs to Cordon (that is for a
- * person to take back, not for a yes in passing). Paths are granted as what they lead to. */
+ * path is denied by an entry that was written to deny it, is protected or believed, or belongs to Cordon
+ * (that is for a person to take back, not for a yes in passing). Paths are granted as what they lead to. */
 bool grant_find(const struct denials *denials, const struct grant_bounds *bounds,
                 struct grant *ret);

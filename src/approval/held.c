@@ -4,11 +4,13 @@
  *          \--> asked --answer--> answered --FACT_DONE (after a yes)--> over
  *                  \-- FACT_WITHDRAWN, or the end of the command --------^
  *
- * What is never to be opened in passing is refused without a question: what belongs to Cordon, and
- * what an entry was written to deny, unless it says that it may be asked about. */
+ * What is never to be opened in passing is refused without a question: what belongs to Cordon, what
+ * other programs run or believe, and what an entry was written to deny, unless it says that it
+ * may be asked about. */
 #include "approval/held.h"
 
 #include "approval/approvals.h"
+#include "approval/grant.h"
 #include "approval/requirement.h"
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -29,6 +31,7 @@ struct held {
     struct held_options options;
     struct strv argv;
     struct strv own_paths;
+    char *home;
     char *cwd;
     char *profile;
     struct list items;
@@ -169,10 +172,26 @@ static bool is_denied(const struct launch_fact *fact)
            !(fact->entry->asks && fact->operation == FACT_READ);
 }
 
+/* To change what other programs run or believe is no matter of a yes in passing. */
+static bool is_guarded(const struct held *held, const struct launch_fact *fact)
+{
+    const char *paths[] = {fact->path, fact->other_path, fact->covers, fact->other_covers};
+
+    if (fact->operation != FACT_WRITE && fact->operation != FACT_CREATE)
+        return false;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        AUTO_FREE char *path = paths[i] ? path_clean("/", paths[i]) : NULL;
+
+        if (path && grant_is_believed(path, held->home))
+            return true;
+    }
+    return false;
+}
+
 static bool is_out_of_bounds(const struct held *held, const struct launch_fact *fact)
 {
     return !held->options.approvals || held->open >= HELD_OPEN_MAX || is_own(held, fact->path) ||
-           is_own(held, fact->other_path) || is_denied(fact);
+           is_own(held, fact->other_path) || is_denied(fact) || is_guarded(held, fact);
 }
 
 /* --- its way --- */
@@ -448,6 +467,7 @@ static void held_free(struct job_asker *asker)
         item_free(list_first(&held->items, struct held_item, link));
     strv_done(&held->argv);
     strv_done(&held->own_paths);
+    free(held->home);
     free(held->cwd);
     free(held->profile);
     free(held);
@@ -462,6 +482,7 @@ struct job_asker *held_new(const struct held_options *options)
     held->options = *options;
     strv_push_all(&held->argv, options->argv);
     strv_push_all(&held->own_paths, options->own_paths);
+    held->home = alloc_str(options->home);
     held->cwd = alloc_str(options->cwd);
     held->profile = alloc_str(options->profile);
     return &held->asker;

@@ -64,6 +64,7 @@ struct held_options {
     const char *cwd;
     const char *profile;    /* its name; NULL: the caller's own */
     char *const *own_paths; /* canonical: what no yes opens; may be NULL */
+    const char *home;       /* as in struct grant_bounds */
     bool is_last;           /* of its session: nothing is worth being remembered for it */
     void (*on_event)(void *data, const struct held_event *event); /* may be NULL */
     /* Judges programs that the command executes; the asker's from then on, which frees it when the

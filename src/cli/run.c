@@ -81,10 +81,16 @@ static const struct option approval_options[] = {
      .help =
          "Who is asked before the command runs, at the terminal: untrusted asks about "
          "everything that is not known to be harmless; on-request (or on-failure, granular) "
-         "about what rules want asked; never refuses that. After a denial the command may be "
-         "run once more with what it lacked. granular takes its switches from the config file. "
+         "about what rules want asked; never refuses that. After a denial you may be "
+         "asked to run it once more with what it lacked. granular takes its switches from the "
+         "config file. "
          "Default: approval_policy of the config file; without one no question is asked, and of "
          "the rules only those that forbid count."},
+    {.name = "yes-means-unsandboxed",
+     INTO_TRUE(struct run_options, policy.yes_means_unsandboxed),
+     .help = "As in Codex: under untrusted and granular a yes to the first question also lets the "
+             "command run once more without a sandbox when it was refused something, and a "
+             "question after a denial offers that. The command can bring this about."},
     {.name = "approval-hook",
      .value = "PROGRAM",
      INTO_TEXT(struct run_options, approval_hook),

@@ -253,6 +253,8 @@ static void choose_approval(struct settings *settings, const struct policy_optio
     } else {
         settings->approval = (struct approval_policy){.mode = APPROVAL_NEVER};
     }
+    settings->approval.yes_means_unsandboxed =
+        options->yes_means_unsandboxed || config_yes_means_unsandboxed(settings->file.config);
 }
 
 /* --- workspace --- */

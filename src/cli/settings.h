@@ -38,6 +38,7 @@ struct policy_options {
     struct strv env_exclude;
     struct approval_policy approval; /* --ask-for-approval */
     bool has_approval;               /* it was given */
+    bool yes_means_unsandboxed;
 };
 
 void policy_options_done(struct policy_options *options);

@@ -216,6 +216,7 @@ static struct job_asker *asker_for(struct execution *execution, struct workspace
         .cwd = options->cwd,
         .profile = workspace->profile_name,
         .own_paths = strv_view(&workspace->own_paths),
+        .home = options->rules.home,
         .is_last = options->is_last,
         .on_event = on_held,
         .execs = workspace_judges_execs(workspace)
@@ -344,13 +345,15 @@ static void attempt(struct execution *execution, enum run_where where)
 
 /* --- words --- */
 
+/* A fact, where there is one. */
 static char *refusal_words(const struct denials *denials)
 {
     const struct denial *denial = NULL;
     AUTO_FREE char *words = NULL;
 
-    for (size_t i = 0; i < denials->len && !denial; i++)
-        if (denial_matters(&denials->items[i]))
+    for (size_t i = 0; i < denials->len; i++)
+        if (denial_matters(&denials->items[i]) &&
+            (!denial || denials->items[i].evidence < denial->evidence))
             denial = &denials->items[i];
     words = denial ? denial_words(denial) : alloc_str("something");
     return alloc_strf(
@@ -551,7 +554,8 @@ static void ask_again(struct execution *execution)
     const struct execution_attempt *first = &execution->result.attempts[0];
     const struct workspace *workspace = execution->workspaces[0];
     const struct grant_bounds bounds = {.access = workspace->access,
-                                        .own_paths = strv_view(&workspace->own_paths)};
+                                        .own_paths = strv_view(&workspace->own_paths),
+                                        .home = options->rules.home};
     bool has_grant =
         workspace->access && grant_find(&first->result.denials, &bounds, &execution->grant);
     unsigned ways = execution_retry_ways(options, has_grant, execution->was_approved);

@@ -1,7 +1,8 @@
-/* What is decided about a command from its options alone. Leaving the sandbox for a second attempt is what requirement_retry()
- * decides, as Codex does. Widening it for one path is a smaller thing, so it may be asked about
- * whenever anything may; only under `never`, and under `granular` without such questions, the
- * denial stands. The same holds for asking while the command runs. */
+/* What is decided about a command from its options alone. After a denial its sandbox may be widened by
+ * what was refused, which is a question of its own, and put whenever anything may be asked; only under
+ * `never`, and under `granular` without such questions, the denial stands. The same holds for asking while
+ * the command runs. Leaving the sandbox for a second attempt, as requirement_retry() and Codex have it, is
+ * for those who have asked for that: a command brings about its own denial. */
 #include "executor/execution.h"
 
 #include "approval/approvals.h"
@@ -111,6 +112,8 @@ unsigned execution_retry_ways(const struct execution_options *options, bool has_
 
     if (!may_ask(options))
         return 0;
+    if (!options->policy.yes_means_unsandboxed)
+        return has_grant ? EXECUTION_RETRY_GRANT : 0;
     outcome = bare_retry(options, was_approved);
     if (outcome == RETRY_YES)
         ways |= EXECUTION_RETRY_AGREED;
@@ -123,5 +126,6 @@ unsigned execution_retry_ways(const struct execution_options *options, bool has_
 
 bool execution_retry_is_covered(const struct execution_options *options)
 {
-    return may_ask(options) && bare_retry(options, true) == RETRY_YES;
+    return may_ask(options) && options->policy.yes_means_unsandboxed &&
+           bare_retry(options, true) == RETRY_YES;
 }

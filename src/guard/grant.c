@@ -139,6 +139,24 @@ static bool leads_to(const struct grant *grant, const struct object *object)
     return fd >= 0 && identify(fd, &identity) && is_same_file(&identity, &object->place.identity);
 }
 
+/* Who opened a git directory did not open what git runs or obeys in it. */
+static bool is_git_setting(const char *root, const char *path)
+{
+    static const char *const names[] = {"hooks",   "config",    "config.worktree", "info",
+                                        "modules", "commondir", "gitdir"};
+    const size_t len = strlen(root);
+    const char *last = strrchr(path, '/') + 1;
+    const char *rest = path + len + 1;
+
+    if (len < 5 || strcmp(root + len - 5, "/.git") != 0 || path[len] != '/')
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(last, names[i]) == 0 ||
+            (strncmp(rest, names[i], strlen(names[i])) == 0 && rest[strlen(names[i])] == '/'))
+            return true;
+    return false;
+}
+
 static bool covers(const struct map *map, const struct grant *grant, const struct object *object)
 {
     char root[PATH_MAX];
@@ -156,6 +174,8 @@ static bool covers(const struct map *map, const struct grant *grant, const struc
     is_root = strcmp(object->path, root) == 0;
     if (entry != GUARD_NO_ENTRY && map_is_within(map_path(map, entry), root) &&
         strcmp(map_path(map, entry), root) != 0)
+        return false;
+    if (grant->kind == GRANT_CONTENTS && is_git_setting(root, object->path))
         return false;
     /* The directory's own name is not its contents; and what has other names is more than the name. */
     if (is_root && (grant->kind == GRANT_CONTENTS ||

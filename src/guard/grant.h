@@ -30,7 +30,8 @@ bool grant_wanted(const struct request *request, const struct object *object, st
 /* The same for moving a file that has other names: it may be written by the new one. */
 bool grant_wanted_file(const struct object *object, struct grant *ret);
 
-/* Some grant covers what the call does with the object. Narrower entries of the profile are not. */
+/* Some grant covers what the call does with the object. Narrower entries of the profile are not, nor,
+ * of all in a `.git`, what git runs or obeys. */
 bool grants_cover(const struct request *request, const struct grants *grants,
                   const struct object *object);
 

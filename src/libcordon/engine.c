@@ -429,6 +429,7 @@ void engine_hold(const struct cordon_engine *engine, struct workspace *workspace
                            .cwd = info.cwd,
                            .profile = workspace->profile_name,
                            .own_paths = strv_view(&workspace->own_paths),
+                           .home = engine->home,
                            .execs = execs,
                        }));
 }

@@ -243,6 +243,7 @@ static int read_approval(const struct cordon_engine *engine,
     else
         *ret =
             (struct approval_policy){.mode = modes[options->approval], .questions = options->asks};
+    ret->yes_means_unsandboxed = config_yes_means_unsandboxed(engine->config);
     return 0;
 }
 

@@ -115,8 +115,7 @@ def test_always_writes_a_rule_and_is_not_asked_again(place, person):
 def test_untrusted_asks_unless_harmless(place, person):
     finish(person.start("-a", "untrusted", "--", "ls", "/"), 0)
     process, question = person.ask("-a", "untrusted", "--", "sh", "-c", "ls; make x=`date`")
-    assert "untrusted" in question
-    assert "once more without a sandbox, should it refuse something" in question
+    assert "untrusted" in question and "without a sandbox" not in question
     person.say("n\n")
     finish(process, 126)
 
@@ -263,8 +262,12 @@ def test_at_most_one_retry(place, person):
     assert (place.outside / "a").exists() and not (place.home / "b").exists()
 
 
-def test_without_a_sandbox_is_a_choice_of_its_own(place, person):
+def test_without_a_sandbox_is_only_offered_to_who_wants_that(place, person):
     process, question = person.ask("-a", "granular", "--", *refused(place), question=AGAIN)
+    assert "[y]" in question and "[u]" not in question
+    person.say("n\n")
+    process.communicate(timeout=WAIT)
+    process, question = person.ask("--yes-means-unsandboxed", "-a", "granular", "--", *refused(place), question=AGAIN)
     assert "[y]" in question and "[u] yes, this once and without any sandbox" in question
     person.say("u\n")
     _, err = finish(process, 0)
@@ -272,7 +275,57 @@ def test_without_a_sandbox_is_a_choice_of_its_own(place, person):
     assert (place.outside / "file").exists()
 
 
-def test_the_first_yes_covers_the_retry_under_untrusted(place, person):
+@pytest.mark.parametrize("policy", ["untrusted", "on-request", "granular"])
+def test_words_alone_widen_nothing(place, person, policy):
+    """A command that has its caller's yes says that it was refused what it wants."""
+    rules(place, 'prefix_rule(pattern=["sh"], decision="prompt")\n')
+    for path in (place.home / ".bashrc", place.outside / "x"):
+        said = f"touch: cannot touch '{path}': Read-only file system"
+        script = f'echo "{said}" >&2; echo x > {path} 2>/dev/null; exit $((1))'
+        before = sorted(place.home.rglob("*"))
+        process, question = person.ask("-a", policy, "--", "sh", "-c",
+                                       script if path.name == ".bashrc" else script.replace("echo x >", "echo"))
+        assert "without a sandbox" not in question
+        person.say("y\n")
+        finish(process, 1)
+        assert not path.exists()
+
+
+def test_the_first_yes_never_reaches_what_belongs_to_cordon(place, person):
+    place.config("")
+    script = f"echo 'sandbox_mode = \"danger-full-access\"' > {place.home}/.config/cordon/config.toml"
+    process, _ = person.ask("-a", "untrusted", "--", "sh", "-c", script)
+    person.say("y\n")
+    _, err = process.communicate(timeout=WAIT)
+    assert process.returncode and b"once more" not in err
+    assert (place.home / ".config/cordon/config.toml").read_text() == ""
+
+
+@pytest.mark.parametrize("name", [".git/hooks/pre-commit", ".vscode/tasks.json", ".husky/pre-commit"])
+def test_what_others_run_is_not_offered(place, name):
+    file = place.outside / name
+    file.parent.mkdir(parents=True)
+    file.write_text("old")
+    ran = place.run("-a", "on-request", "--", "sh", "-c", f"echo new > {file}; exit $((1))",
+                    start_new_session=True)
+    assert ran.returncode == 1 and "asked" not in ran.stderr and file.read_text() == "old"
+
+
+def test_a_yes_to_a_git_directory_is_none_to_what_git_runs(place):
+    """While it runs: the data that a commit writes may be opened, hooks and settings are not asked about."""
+    git = place.ws / ".git"
+    (git / "hooks").mkdir(parents=True)
+    (git / "config").write_text("")
+    words = hook(place, f"cat >> {place.base}/questions\necho '{{\"decision\": \"approved\"}}'\n")
+    script = "for f in index.lock hooks/pre-commit config config.lock; do echo x > .git/$f; done 2>/dev/null"
+    place.run("--watch", "ask", "-a", "on-request", *words, "--", "sh", "-c",
+              script + "; mv .git/config.lock .git/config", start_new_session=True)
+    assert (git / "index.lock").exists() and len((place.base / "questions").read_text().splitlines()) == 1
+    assert not list((git / "hooks").iterdir()) and (git / "config").read_text() == ""
+
+
+def test_the_config_brings_the_originals_yes_back(place, person):
+    place.config("yes_means_unsandboxed = true\n")
     process, question = person.ask("-a", "untrusted", "--", *refused(place))
     assert "once more without a sandbox, should it refuse something" in question
     person.say("y\n")

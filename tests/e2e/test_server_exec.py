@@ -467,8 +467,7 @@ def test_a_patch_elsewhere_gets_the_one_folder_that_is_granted(place, server):
         number = run(client, "s", ["bash", "-lc", script], sandbox=sandbox)
         asked = question(client)
         assert f"writing {elsewhere}" in asked["params"]["question"]["covers"]
-        # a patch may be offered that on request, a command may not, as in Codex
-        assert "approved_without_sandbox" in asked["params"]["question"]["available_decisions"]
+        assert "approved_without_sandbox" not in asked["params"]["question"]["available_decisions"]
         answer(client, asked, "approved")
         got = result(client, number)
         assert [attempt["place"] for attempt in got["attempts"]] == ["sandbox", "widened"]

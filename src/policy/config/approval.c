@@ -156,6 +156,9 @@ int config_read_approval(struct config *config, struct err *err)
     const struct toml_node *node = toml_find(config->root, "approval_policy");
     struct err why;
 
+    if (config_bool(config, config->root, "yes_means_unsandboxed", &config->yes_means_unsandboxed,
+                    err))
+        return -1;
     if (!node)
         return 0;
     config->has_approval = true;
@@ -172,6 +175,11 @@ int config_read_approval(struct config *config, struct err *err)
     }
     return config_fail(config, node, err,
                        "approval_policy should be a word or one table, granular (or reject)");
+}
+
+bool config_yes_means_unsandboxed(const struct config *config)
+{
+    return config && config->yes_means_unsandboxed;
 }
 
 const struct approval_policy *config_approval_policy(const struct config *config)

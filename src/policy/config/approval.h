@@ -5,6 +5,8 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
+
 struct config;
 struct json_at;
 struct json_t;
@@ -29,6 +31,10 @@ enum approval_question {
 struct approval_policy {
     enum approval_mode mode;
     unsigned questions; /* of enum approval_question; only read when granular */
+    bool
+        yes_means_unsandboxed; /* as in Codex: where the mode lets a command leave its sandbox after a
+                                   denial, a yes to its first question covers that, and a second
+                                   question offers it; also when only words say what was refused */
 };
 
 /* "untrusted", "on-request", "never", "granular" (with every question), and "on-failure", which
@@ -48,3 +54,6 @@ struct json_t *approval_policy_to_json(const struct approval_policy *policy);
 /* `approval_policy` of the configuration, where the same forms are TOML; NULL when it says none, or
  * there is none. Owned by the config. */
 const struct approval_policy *config_approval_policy(const struct config *config);
+
+/* `yes_means_unsandboxed` of the configuration, for whatever policy counts. `config` may be NULL. */
+bool config_yes_means_unsandboxed(const struct config *config);

@@ -101,6 +101,7 @@ static const char *const top_keys[] = {
     "sandbox_mode",
     "sandbox_workspace_write",
     "shell_environment_policy",
+    "yes_means_unsandboxed",
 
     "agents",
     "analytics",

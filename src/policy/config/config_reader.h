@@ -17,6 +17,7 @@ struct config {
     const char *default_permissions; /* likewise */
     struct approval_policy approval;
     bool has_approval;
+    bool yes_means_unsandboxed;
     unsigned audit_trace;
     struct config_warning *warnings;
     size_t warnings_len;

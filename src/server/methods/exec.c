@@ -34,9 +34,10 @@ static int read_policy(const struct server *server, const json_t *call, struct a
     const struct json_at at = json_at_field(&root, "approvalPolicy");
     const struct approval_policy *own = config_approval_policy(server->config.file);
 
-    if (json_at_is_given(&at))
-        return approval_policy_from_json(&at, ret, err);
     *ret = own ? *own : (struct approval_policy){.mode = APPROVAL_ON_REQUEST};
+    if (json_at_is_given(&at) && approval_policy_from_json(&at, ret, err))
+        return -1;
+    ret->yes_means_unsandboxed = config_yes_means_unsandboxed(server->config.file);
     return 0;
 }
 

@@ -61,6 +61,7 @@ void process_hold(struct rpc_process *process, const struct process_options *opt
                                     .cwd = process->cwd,
                                     .profile = workspace->profile_name,
                                     .own_paths = strv_view(&workspace->own_paths),
+                                    .home = server_rule_owner(session->server).home,
                                     .on_event = on_held,
                                     .execs = execs,
                                     .data = process,

@@ -148,6 +148,7 @@ static void start(int which)
                                         .cwd = "/",
                                         .profile = "workspace-write",
                                         .own_paths = own_paths,
+                                        .home = "/home/u",
                                         .on_event = on_event,
                                         .data = &desk.watches[which],
                                     }));
@@ -225,8 +226,8 @@ static void assert_answered(size_t at, uint64_t id, enum launch_verdict verdict)
 
 static void a_yes_lets_it_go(void **state)
 {
-    struct access_entry entry = {.origin = (char *)"protected name .git", .access = ACCESS_READ};
-    struct launch_fact fact = write_of(7, "/w/.git/x");
+    struct access_entry entry = {.origin = (char *)"--readable", .access = ACCESS_READ};
+    struct launch_fact fact = write_of(7, "/w/kept/x");
     struct launch_fact done = {.kind = FACT_DONE, .id = 7};
 
     start(0);
@@ -234,9 +235,9 @@ static void a_yes_lets_it_go(void **state)
     tell(&fact);
     assert_int_equal(desk.asked, 1);
     assert_string_equal(desk.reason,
-                        "git (pid 12) wants to write /w/.git/x, which the profile workspace-write "
-                        "does not allow (protected name .git)");
-    assert_string_equal(desk.covers, "writing /w/.git/x until the command ends");
+                        "git (pid 12) wants to write /w/kept/x, which the profile workspace-write "
+                        "does not allow (--readable)");
+    assert_string_equal(desk.covers, "writing /w/kept/x until the command ends");
     assert_int_equal(desk.offers, 1u << APPROVAL_APPROVED | 1u << APPROVAL_FOR_SESSION |
                                       1u << APPROVAL_DENIED | 1u << APPROVAL_ABORT);
     assert_true(job_is_held(desk.jobs[0]));
@@ -403,15 +404,22 @@ static void what_no_yes_opens_is_not_asked_about(void **state)
     struct launch_fact secret = write_of(7, "/s");
     struct launch_fact own = write_of(8, "/home/u/.config/cordon/rules/x");
     struct launch_fact moved = write_of(9, "/w/x");
+    struct launch_fact hook = write_of(10, "/w/.git/hooks/pre-commit");
+    struct launch_fact in_home = write_of(11, "/home/u/new");
+    struct launch_fact shell = write_of(12, "/home/u/.bashrc");
 
+    in_home.covers = "/home/u/";
     secret.entry = &denied;
     moved.other_path = "/home/u/.config/cordon";
     start(0);
     tell(&secret);
     tell(&own);
     tell(&moved);
+    tell(&hook);
+    tell(&in_home);
+    tell(&shell);
     assert_int_equal(desk.asked, 0);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 6; i++)
         assert_answered(i, 7 + i, LAUNCH_NO);
 }
 

@@ -265,8 +265,20 @@ static void a_yes_for_the_session_is_not_asked_again(void **state)
     assert_int_equal(session.asked, 2);
 }
 
-/* What the double "refuses": the words that a real one brings about. */
-#define REFUSED "echo 'sh: cannot create /etc/hostname: Read-only file system' >&2; exit 1"
+/* What a command is refused: as words, and as the guard tells it. */
+#define WORDS "echo 'sh: cannot create /etc/hostname: Read-only file system' >&2; exit 1"
+#define REFUSED "exit $((1))"
+
+static void guard_tells(const char *path)
+{
+    static struct launch_fact denied;
+
+    denied = (struct launch_fact){
+        .kind = FACT_DENIED, .operation = FACT_WRITE, .path = path, .program = "sh"};
+    fake.has_guard = true;
+    fake.facts = &denied;
+    fake.facts_len = 1;
+}
 
 static unsigned asked_about(const char *script, char *const *patched)
 {
@@ -308,6 +320,7 @@ static void a_grant_to_a_patch_counts_for_each_file(void **state)
 {
     char *a = (char *)"/a", *b = (char *)"/b";
 
+    guard_tells("/etc/hostname");
     session.answer = APPROVAL_FOR_SESSION;
     assert_int_equal(asked_about(REFUSED, FILES(a, b)), 2);
     assert_int_equal(asked_about(REFUSED "; true", FILES(b)), 0);
@@ -368,6 +381,7 @@ static void a_denial_is_retried_with_a_grant(void **state)
     const struct execution_result *result;
     AUTO_JSON json_t *json = NULL;
 
+    guard_tells("/etc/hostname");
     call_init(&call, APPROVAL_ON_REQUEST, REFUSED);
     result = call_run(&call);
     assert_string_equal(call.events, " asked answered sandbox denied asked answered retried "
@@ -385,6 +399,7 @@ static void a_denial_is_retried_with_a_grant(void **state)
 
 static void a_grant_for_the_session_is_not_asked_again(void **state)
 {
+    guard_tells("/etc/hostname");
     session.answer = APPROVAL_FOR_SESSION;
     for (int i = 0; i < 2; i++) {
         struct call call;
@@ -396,15 +411,68 @@ static void a_grant_for_the_session_is_not_asked_again(void **state)
     assert_int_equal(session.asked, 2);
 }
 
-static void under_untrusted_the_first_yes_covers_the_retry(void **state)
+static void the_first_yes_covers_a_retry_only_on_request(void **state)
 {
     struct call call;
 
-    call_init(&call, APPROVAL_UNTRUSTED, REFUSED);
+    guard_tells("/etc/hostname");
+    for (int covers = 0; covers < 2; covers++) {
+        call_init(&call, APPROVAL_UNTRUSTED, REFUSED);
+        call.options.policy.yes_means_unsandboxed = covers;
+        call_start(&call);
+        while (!session.asked)
+            assert_int_equal(loop_dispatch(session.loop, &(struct err){0}), 0);
+        assert_int_equal(strstr(session.covers, "once more without a sandbox") != NULL, covers);
+        assert_int_equal(call_finish(&call)->attempts_len, 2);
+        assert_string_equal(call.events, covers ? " asked answered sandbox denied retried widened "
+                                                  "denied done"
+                                                : " asked answered sandbox denied asked answered "
+                                                  "retried widened denied done");
+        assert_int_equal(session.asked, covers ? 1 : 2);
+        assert_int_equal(session.offers & 1u << APPROVAL_UNCONFINED, 0);
+        call_done(&call);
+        session.asked = 0;
+    }
+}
+
+/* Nothing says that it was refused, but what the command prints. */
+static void words_alone_offer_nothing(void **state)
+{
+    static const enum approval_mode modes[] = {APPROVAL_ON_REQUEST, APPROVAL_UNTRUSTED,
+                                               APPROVAL_GRANULAR};
+    struct call call;
+
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        session.asked = 0;
+        call_init(&call, modes[i], WORDS);
+        call.options.policy.questions = APPROVAL_QUESTIONS_ALL;
+        assert_int_equal(call_run(&call)->attempts_len, 1);
+        assert_string_equal(call.events, " asked answered sandbox denied done");
+        assert_int_equal(session.asked, 1);
+        call_done(&call);
+    }
+    call_init(&call, APPROVAL_UNTRUSTED, WORDS);
+    call.options.policy.yes_means_unsandboxed = true;
     assert_int_equal(call_run(&call)->attempts_len, 2);
-    assert_string_equal(call.events, " asked answered sandbox denied retried widened denied done");
-    assert_non_null(strstr(session.covers, "once more without a sandbox"));
+    assert_string_equal(call.events, " asked answered sandbox denied retried none done");
     call_done(&call);
+}
+
+static void what_others_believe_is_not_offered(void **state)
+{
+    static const char *const paths[] = {"/w/.git/hooks/pre-commit", "/w/.vscode/tasks.json",
+                                        "/home/u/.bashrc", "/home/u/new", "/home/u/.config/new"};
+    struct call call;
+
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        guard_tells(paths[i]);
+        session.asked = 0;
+        call_init(&call, APPROVAL_ON_REQUEST, REFUSED);
+        call.options.rules.home = "/home/u";
+        assert_int_equal(call_run(&call)->attempts_len, 1);
+        assert_int_equal(session.asked, 1);
+        call_done(&call);
+    }
 }
 
 static void a_retry_that_cannot_be_made_leaves_the_first_attempt(void **state)
@@ -412,6 +480,7 @@ static void a_retry_that_cannot_be_made_leaves_the_first_attempt(void **state)
     struct call call;
     const struct execution_result *result;
 
+    guard_tells("/etc/hostname");
     call_init(&call, APPROVAL_ON_REQUEST, REFUSED);
     call.fails_to_prepare = true;
     result = call_run(&call);
@@ -436,6 +505,7 @@ static void without_a_policy_nothing_but_forbid_counts(void **state)
 {
     struct call call;
 
+    guard_tells("/etc/hostname");
     call_init(&call, APPROVAL_NEVER, REFUSED);
     call.options.gate = EXECUTION_FORBIDS_ONLY;
     call.options.approvals = NULL;
@@ -688,7 +758,9 @@ int main(void)
         SESSION(forbidden_is_not_asked),
         SESSION(a_denial_is_retried_with_a_grant),
         SESSION(a_grant_for_the_session_is_not_asked_again),
-        SESSION(under_untrusted_the_first_yes_covers_the_retry),
+        SESSION(the_first_yes_covers_a_retry_only_on_request),
+        SESSION(words_alone_offer_nothing),
+        SESSION(what_others_believe_is_not_offered),
         SESSION(a_retry_that_cannot_be_made_leaves_the_first_attempt),
         SESSION(signals_and_time_are_not_retried),
         SESSION(without_a_policy_nothing_but_forbid_counts),
