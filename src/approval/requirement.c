@@ -63,6 +63,8 @@ struct judgements {
     unsigned questions;    /* of enum approval_question: what would have to be asked */
     bool is_bypass;        /* every command is allowed by a rule, without a sandbox */
     bool is_planted;       /* but one of the programs may be another one by now */
+    const struct prefix_rule
+        *too_wide; /* that would have let one of them out, and allows nothing */
     const struct shell_command *undecided; /* the first that no rule decides, of those with the
                                               outcome of the strictest; NULL: none */
 };
@@ -166,15 +168,6 @@ static bool is_restricted(enum confinement confinement)
 
 /* --- 3: no rule decides --- */
 
-static struct judgement judge_danger(const struct requirement_request *request,
-                                     enum command_danger danger)
-{
-    return (struct judgement){.outcome = request->policy.mode == APPROVAL_NEVER ? REQUIREMENT_FORBID
-                                                                                : REQUIREMENT_ASK,
-                              .cause = REQUIREMENT_BY_DANGER,
-                              .danger = danger};
-}
-
 static enum requirement_outcome outcome_by_policy(const struct requirement_request *request)
 {
     switch (request->policy.mode) {
@@ -201,7 +194,6 @@ static bool is_excused(const struct requirement_request *request, const struct c
     static const char *const shells[] = {"sh", "bash", "dash", "zsh", NULL};
     const char *slash = strrchr(command->words.items[0], '/');
     const char *name = slash ? slash + 1 : command->words.items[0];
-
     struct shell_command copy = *command;
     const struct command_view one = {.commands = {.items = &copy, .len = 1},
                                      .opaque = view->opaque,
@@ -237,9 +229,12 @@ static struct judgement judge_unruled(const struct requirement_request *request,
 {
     enum command_danger danger = danger_of(view, command);
     struct judgement judgement = {.cause = REQUIREMENT_BY_POLICY};
+    bool is_never = request->policy.mode == APPROVAL_NEVER;
 
     if (danger != DANGER_NONE)
-        return judge_danger(request, danger);
+        return (struct judgement){.outcome = is_never ? REQUIREMENT_FORBID : REQUIREMENT_ASK,
+                                  .cause = REQUIREMENT_BY_DANGER,
+                                  .danger = danger};
     judgement.outcome = outcome_by_policy(request);
     if (judgement.outcome != REQUIREMENT_SKIP && is_excused(request, view, command))
         judgement = (struct judgement){.outcome = REQUIREMENT_SKIP, .cause = REQUIREMENT_BY_SAFETY};
@@ -375,6 +370,8 @@ static void judge_command(const struct requirement_request *request,
 
         add(all, &judgement);
     }
+    if (decision.too_wide)
+        all->too_wide = decision.too_wide;
     all->has_rule |= decision.len > 0;
     all->is_bypass &= decision.verdict == RULE_BYPASS;
     all->is_planted |= all->is_bypass && may_be_planted(request, command->words.items[0]);
@@ -599,14 +596,20 @@ static enum run_where choose_place(const struct requirement_request *request, bo
     return is_widened ? RUN_WIDENED : RUN_SANDBOXED;
 }
 
-/* Adds to the reason why a rule's word is not taken. Takes `reason`. */
-static char *explain_planted(char *reason)
+/* Adds to the reason why a rule's word is not taken. */
+static void explain_rules(const struct judgements *all, bool is_bypass, struct requirement *ret)
 {
-    AUTO_FREE char *by_rule = reason;
+    AUTO_FREE char *alone = ret->reason;
+    AUTO_FREE char *name = all->too_wide ? name_rule(all->too_wide) : NULL;
 
-    return alloc_strf("%s; it keeps its sandbox all the same, because the program lies where a "
-                      "command in the sandbox could have put it",
-                      by_rule);
+    ret->reason = alloc_strf(
+        "%s%s%s%s%s", alone,
+        is_bypass && all->is_planted ? "; it keeps its sandbox all the same, because the program "
+                                       "lies where a command in the "
+                                       "sandbox could have put it"
+                                     : "",
+        name ? "; " : "", name ? name : "",
+        name ? " would let nearly anything out of the sandbox, so it allows nothing" : "");
 }
 
 static void decide_by_commands(const struct requirement_request *request, struct requirement *ret)
@@ -628,8 +631,7 @@ static void decide_by_commands(const struct requirement_request *request, struct
         *ret = (struct requirement){
             .outcome = REQUIREMENT_SKIP, .cause = REQUIREMENT_BY_APPROVAL, .where = ret->where};
     requirement_explain(request, &all.strictest, ret);
-    if (is_bypass && all.is_planted)
-        ret->reason = explain_planted(ret->reason);
+    explain_rules(&all, is_bypass, ret);
     requirement_propose(request, &view, &all, ret);
 }
 

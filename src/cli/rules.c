@@ -132,6 +132,12 @@ static void print_checked(const struct rules_checked *checked, struct buf *text)
             match->fit == PREFIX_MAYBE ? ", if the shell expands it to that" : "",
             rule->justification ? ": " : "", rule->justification ? rule->justification : "");
     }
+    if (checked->decision.too_wide)
+        console_line(
+            text,
+            "    %s:%u would let nearly anything out of the sandbox, so it allows nothing; "
+            "name more words, or say sandbox = \"keep\"",
+            checked->decision.too_wide->file, checked->decision.too_wide->place.line);
     if (!checked->decision.len)
         buf_append_str(text, "    no rule matches\n");
 }
@@ -297,7 +303,7 @@ static int rules_add(const struct rules_options *options, char **words)
     AUTO(rules_source_done) struct rules_source source = {.options = options};
     AUTO_FREE char *line = NULL;
     AUTO_FREE char *path = NULL;
-    bool is_allow;
+    bool is_allow, is_wide;
     struct err err;
 
     if (!options->host == !*words)
@@ -310,7 +316,12 @@ static int rules_add(const struct rules_options *options, char **words)
     if (!path)
         return console_fail(&err);
     is_allow = !options->decision || str_eq(options->decision, "allow");
-    if (!options->host && is_allow && prefix_is_banned(words))
+    is_wide = !options->host && is_allow && prefix_is_banned(words);
+    if (is_wide && options->sandbox && str_eq(options->sandbox, "bypass"))
+        return console_failf("a rule for all that %s can be made to run allows nothing without a "
+                             "sandbox; name more words, or leave out --sandbox bypass",
+                             words[0]);
+    if (is_wide)
         console_say("this allows whatever %s can be made to run; a longer rule is safer", words[0]);
     return append(&source, line, path);
 }

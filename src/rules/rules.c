@@ -152,6 +152,20 @@ enum rule_verdict rule_match_verdict(const struct rule_match *match)
     return match->fit == PREFIX_MAYBE ? RULE_PROMPT : match->rule->verdict;
 }
 
+/* It would let nearly anything out of the sandbox ("bash", "git"), so it lets nothing out. Codex's engine
+ * does not heed such rules either. */
+static bool is_too_wide(const struct rule_match *match, const struct shell_command *command)
+{
+    enum { BANNED_MAX = 2 }; /* words of a prefix that prefix_is_banned() knows */
+    char *prefix[BANNED_MAX + 1] = {NULL};
+
+    if (match->rule->verdict != RULE_BYPASS || match->rule->len > BANNED_MAX)
+        return false;
+    for (size_t i = 0; i < match->rule->len; i++)
+        prefix[i] = command->words.items[i];
+    return prefix_is_banned(prefix);
+}
+
 /* Adds the rules for the word that are at least as strict. `name` as in struct rule_match. */
 static void collect(const struct rules *rules, const struct shell_command *command,
                     const char *name, enum rule_verdict least, struct rules_decision *ret)
@@ -168,6 +182,10 @@ static void collect(const struct rules *rules, const struct shell_command *comma
             continue;
         previous = rules->index[i].rule;
         match.fit = prefix_rule_fit(match.rule, word, command);
+        if (match.fit == PREFIX_FITS && is_too_wide(&match, command)) {
+            ret->too_wide = match.rule;
+            continue;
+        }
         if (match.fit == PREFIX_FITS ||
             (match.fit == PREFIX_MAYBE && match.rule->verdict >= RULE_PROMPT)) {
             enum rule_verdict verdict = rule_match_verdict(&match);

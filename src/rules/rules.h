@@ -70,6 +70,9 @@ struct rules_decision {
     size_t len;
     size_t cap;
     const struct rules_problem *problem; /* that made it RULE_PROMPT, as nothing matched; or NULL */
+    const struct prefix_rule
+        *too_wide; /* that would allow nearly anything without a sandbox, and so
+                                           allows nothing: prefix_is_banned(); or NULL */
 };
 
 /* The verdict about a command as it stands; rules/shell/command_view.h takes a shell's script apart.

@@ -77,6 +77,14 @@ static void set_place(json_t *json, enum rule_layer layer, const char *file,
     json_object_set_new(json, "column", json_integer(place.column));
 }
 
+static void set_place_of(json_t *json, const char *key, const struct prefix_rule *rule)
+{
+    json_t *place = json_object();
+
+    set_place(place, rule->layer, rule->file, rule->place);
+    json_object_set_new(json, key, place);
+}
+
 static json_t *match_to_json(const struct rules_checked *checked, const struct rule_match *match)
 {
     const struct strv *words = &checked->command->words;
@@ -133,6 +141,8 @@ json_t *rules_check_to_json(const struct rules_check *check)
             words_to_json(NULL, &checked->command->words, checked->command->words.len));
         json_object_set_new(command, "inside", json_boolean(checked->is_inside));
         set_verdict(command, checked->decision.verdict);
+        if (checked->decision.too_wide)
+            set_place_of(command, "tooWide", checked->decision.too_wide);
         json_array_append_new(list, command);
     }
     json_object_set_new(json, "matchedRules", matches);

@@ -32,6 +32,6 @@ bool command_view_is_safe(const struct command_view *view, const struct program_
 bool path_is_system_program(const char *path);
 
 /* The whole prefix (NULL-terminated) would allow nearly anything, so it is never proposed as a rule
- * ("bash -c", "sudo"); a longer one, like an interpreter with its script, is not. A person may still
- * write such a rule. */
+ * ("bash -c", "sudo"); a longer one, like an interpreter with its script, is not. A rule of a person that
+ * allows it without a sandbox allows nothing. */
 bool prefix_is_banned(char *const *prefix);

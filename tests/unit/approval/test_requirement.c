@@ -125,10 +125,10 @@ static struct rules *rules_for(size_t rule)
 {
     static const char *const texts[] = {
         "prefix_rule([\"other\"], decision=\"forbidden\")",
-        "prefix_rule([[\"cat\", \"make\", \"rm\"]], sandbox=\"keep\")",
-        "prefix_rule([[\"cat\", \"make\", \"rm\"]])",
-        "prefix_rule([[\"cat\", \"make\", \"rm\"]], decision=\"prompt\")",
-        "prefix_rule([[\"cat\", \"make\", \"rm\"]], decision=\"forbidden\")",
+        "prefix_rule([[\"cat\", \"make\", \"rm\"], [\"x\", \"-f\"]], sandbox=\"keep\")",
+        "prefix_rule([[\"cat\", \"make\", \"rm\"], [\"x\", \"-f\"]])",
+        "prefix_rule([[\"cat\", \"make\", \"rm\"], [\"x\", \"-f\"]], decision=\"prompt\")",
+        "prefix_rule([[\"cat\", \"make\", \"rm\"], [\"x\", \"-f\"]], decision=\"forbidden\")",
         "prefix_rule([",
     };
 
