@@ -366,14 +366,13 @@ static char *refusal_words(const struct denials *denials)
 static char *refusal(const struct approval_answer *answer)
 {
     const char *colon = answer->reason ? ": " : "";
-    const char *why = answer->reason ? answer->reason : "";
 
     if (answer->decision == APPROVAL_TIMED_OUT)
         return alloc_str("it had to be asked about, and nobody answered in time");
     if (str_eq(answer->by, "nobody"))
         return alloc_str("it had to be asked about, and there was nobody to ask");
     return alloc_strf("it had to be asked about, and the answer was no (by %s)%s%s", answer->by,
-                      colon, why);
+                      colon, answer->reason ? answer->reason : "");
 }
 
 static void note_answer(struct execution *execution, const struct approval_answer *answer,
