@@ -38,6 +38,7 @@ static const struct call calls[] = {
     {SYS_umask, CALL_UMASK, NO, NO, NO, NO, NO, 0, 0},
     {SYS_chdir, CALL_CHDIR, NO, NO, NO, NO, NO, NO, 0},
     {SYS_fchdir, CALL_CHDIR, NO, NO, NO, NO, NO, NO, 0},
+    {SYS_sched_setaffinity, CALL_AFFINITY, NO, NO, NO, NO, NO, NO, 0},
     {SYS_socket, CALL_SOCKET, NO, NO, NO, NO, NO, NO, 0},
     {SYS_connect, CALL_CONNECT, 0, 1, NO, NO, NO, NO, 0},
     {SYS_bind, CALL_BIND, 0, 1, NO, NO, NO, NO, 0},

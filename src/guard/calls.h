@@ -12,6 +12,7 @@ enum call_kind {
     CALL_ACCESS,
     CALL_UMASK,
     CALL_CHDIR,
+    CALL_AFFINITY, /* of any thread, its processors are set */
     CALL_SOCKET,
     CALL_CONNECT,
     CALL_BIND,

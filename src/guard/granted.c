@@ -144,6 +144,7 @@ bool granted_can(const struct request *request, struct object *const objects[2])
         return can_change(request, first);
     case CALL_UMASK:
     case CALL_CHDIR:
+    case CALL_AFFINITY:
     case CALL_SOCKET:
     case CALL_CONNECT:
     case CALL_BIND:
@@ -378,6 +379,7 @@ static struct answer act(const struct request *request, struct object *const obj
         return do_change(request, objects[0], first);
     case CALL_UMASK:
     case CALL_CHDIR:
+    case CALL_AFFINITY:
     case CALL_SOCKET:
     case CALL_CONNECT:
     case CALL_BIND:

@@ -160,6 +160,7 @@ struct command {
     bool is_sync;
     uint32_t hops;       /* a bit for each of the last calls that found us on another processor */
     uint32_t kept_calls; /* for so many more it is kept on ours */
+    bool moves_threads;  /* by itself: we move none */
     uint64_t window_ns;
 };
 

@@ -679,6 +679,7 @@ struct answer judge(const struct request *request, struct answer answer)
         return judge_rename(request, answer);
     case CALL_UMASK:
     case CALL_CHDIR:
+    case CALL_AFFINITY:
     case CALL_SOCKET:
     case CALL_CONNECT:
     case CALL_BIND:

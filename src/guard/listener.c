@@ -244,6 +244,9 @@ struct answer request_handle(const struct request *request)
     case CALL_CHDIR:
         caller_changes_cwd(request);
         break;
+    case CALL_AFFINITY:
+        wake_leave(request->command);
+        break;
     case CALL_SOCKET:
     case CALL_CONNECT:
     case CALL_BIND:

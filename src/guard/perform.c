@@ -640,6 +640,7 @@ struct answer perform(const struct request *request)
     case CALL_ACCESS:
     case CALL_UMASK:
     case CALL_CHDIR:
+    case CALL_AFFINITY:
     case CALL_SOCKET:
     case CALL_CONNECT:
     case CALL_BIND:

@@ -7,7 +7,10 @@
  * processor for some calls: the caller from before until after it has its descriptor, and only then its
  * answer, so that it sees nothing of that; we for a moment longer, because it will call again.
  *
- * Who may not be moved is not. Should the guard die in between, its commands are ended. */
+ * Who may not be moved is not. A command that sets the processors of a thread, its own or another's, could do that
+ * while we have moved it, and what it set would be lost. So that call is asked about, and from then on none of its
+ * threads is moved: there is none that we have moved while we answer it. (Somebody outside who sets the mask of a
+ * thread in these microseconds may find it undone.) Should the guard die in between, its commands are ended. */
 #include "guard/wake.h"
 
 #include <errno.h>
@@ -26,16 +29,41 @@ enum { HOPS = 3, HOPS_AMONG = 8, KEPT_CALLS = 2048 };
 static struct {
     cpu_set_t all; /* where we may run, when we are not kept anywhere */
     int count;     /* of them; 0: not known yet */
+    bool has_most; /* nobody has restricted us to them: there are no more here */
     int was_on;    /* at the call before */
     int kept_on;   /* -1: nowhere */
     uint64_t since_ns;
 } own = {.kept_on = -1};
 
+/* Whoever has all that there is gets all that there will be. */
+static void set_mask(pid_t thread, cpu_set_t mask)
+{
+    if (own.has_most && CPU_EQUAL(&mask, &own.all))
+        memset(&mask, 0xff, sizeof mask);
+    sched_setaffinity(thread, sizeof mask, &mask);
+}
+
 static void go_free(void)
 {
     if (own.kept_on >= 0)
-        sched_setaffinity(0, sizeof own.all, &own.all);
+        set_mask(0, own.all);
     own.kept_on = -1;
+}
+
+/* Where we may run, as whoever started us may have restricted it (taskset(1)). */
+static void look_where(void)
+{
+    cpu_set_t most;
+
+    own.count = 1;
+    if (sched_getaffinity(0, sizeof own.all, &own.all))
+        return;
+    memset(&most, 0xff, sizeof most);
+    own.has_most = sched_setaffinity(0, sizeof most, &most) == 0 &&
+                   sched_getaffinity(0, sizeof most, &most) == 0 && CPU_EQUAL(&most, &own.all);
+    if (!own.has_most)
+        sched_setaffinity(0, sizeof own.all, &own.all);
+    own.count = CPU_COUNT(&own.all);
 }
 
 void wake_in_child(void)
@@ -80,7 +108,7 @@ static int stay(void)
     cpu_set_t one;
 
     if (!own.count)
-        own.count = sched_getaffinity(0, sizeof own.all, &own.all) ? 1 : CPU_COUNT(&own.all);
+        look_where();
     if (own.count == 1 || here < 0 || here >= CPU_SETSIZE)
         return -1;
     if (own.kept_on == here)
@@ -94,9 +122,16 @@ static int stay(void)
     return here;
 }
 
+void wake_leave(struct command *command)
+{
+    command->moves_threads = true;
+}
+
 bool wake_keeps(const struct request *request)
 {
-    return request->command->is_sync && request->command->kept_calls && stay() >= 0;
+    const struct command *command = request->command;
+
+    return command->is_sync && command->kept_calls && !command->moves_threads && stay() >= 0;
 }
 
 int wake_to_take(const struct request *request, const struct k_seccomp_notif_addfd *add)
@@ -115,12 +150,9 @@ int wake_to_take(const struct request *request, const struct k_seccomp_notif_add
     if (!is_kept)
         return number;
     error = errno;
-    /* Whoever restricts nothing is given all that there will be; and whoever was moved meanwhile by
-     * somebody else stays there. */
-    if (CPU_EQUAL(&theirs, &own.all))
-        memset(&theirs, 0xff, sizeof theirs);
+    /* whoever was moved meanwhile by somebody else stays there */
     if (sched_getaffinity(request->thread, sizeof now, &now) == 0 && CPU_EQUAL(&now, &one))
-        sched_setaffinity(request->thread, sizeof theirs, &theirs);
+        set_mask(request->thread, theirs);
     errno = error;
     return number;
 }

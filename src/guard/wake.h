@@ -6,6 +6,9 @@
 /* A call has come: decides how callers of this command are woken. */
 void wake_count(struct command *command);
 
+/* It sets the processors of its threads by itself: from now on none of them is moved. */
+void wake_leave(struct command *command);
+
 /* A descriptor for it goes first, without SECCOMP_ADDFD_FLAG_SEND, and the answer then. */
 bool wake_keeps(const struct request *request);
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 import identity
-from stage import BUILD, WAIT, Stage
+from stage import BUILD, TRIES, WAIT, Stage
 
 ASKER = BUILD / "tests/escape/cordon-asker"
 NAMES = [name for name in identity.here() if identity.has_namespaces(name)]  # who can play
@@ -64,7 +64,7 @@ class Asking:
         self.stage = stage
         self.said = []
         self.talk, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.talk.settimeout(WAIT)
+        self.talk.settimeout(WAIT + TRIES // 500)
         stage.cleanup.callback(self.talk.close)
         if words is None:  # read-only
             words = []

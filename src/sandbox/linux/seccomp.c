@@ -175,6 +175,7 @@ static const struct seccomp_call seccomp_calls[] = {
 enum { SECCOMP_CALLS = sizeof seccomp_calls / sizeof *seccomp_calls };
 
 enum seccomp_reason {
+    WHEN_ANY,             /* whatever else is asked about */
     WHEN_NAMES,           /* some may not come to be */
     WHEN_NAMES_OR_FACTS,  /* names are made */
     WHEN_FACTS,           /* what is there is changed */
@@ -207,6 +208,7 @@ static const struct seccomp_asked {
     {{95, 166}, ASK, WHEN_NAMES},                       /* umask */
     {{80, 49}, ASK, WHEN_NAMES},                        /* chdir */
     {{81, 50}, ASK, WHEN_NAMES},                        /* fchdir */
+    {{203, 122}, ASK, WHEN_ANY},                        /* sched_setaffinity */
     {{21, -1}, CHECK_WISH_1, WHEN_FACTS},               /* access */
     {{269, 48}, CHECK_WISH_2, WHEN_FACTS},              /* faccessat */
     {{439, 439}, CHECK_WISH_2, WHEN_FACTS},             /* faccessat2 */
@@ -565,6 +567,7 @@ static bool applies(const struct seccomp_call *call, const struct seccomp_spec *
 static bool is_asked(const struct seccomp_asked *call, const struct seccomp_spec *spec)
 {
     const bool holds[] = {
+        [WHEN_ANY] = spec->asks_names || spec->asks_facts || spec->asks_sockets || spec->asks_exec,
         [WHEN_NAMES] = spec->asks_names,
         [WHEN_NAMES_OR_FACTS] = spec->asks_names || spec->asks_facts,
         [WHEN_FACTS] = spec->asks_facts,

@@ -237,6 +237,8 @@ static bool is_asked(const struct seccomp_spec *spec, const struct call *call, c
         return spec->asks_signals;
     if (str_eq(name, "umask") || str_eq(name, "chdir") || str_eq(name, "fchdir"))
         return spec->asks_names;
+    if (str_eq(name, "sched_setaffinity"))
+        return spec->asks_names || spec->asks_facts || spec->asks_sockets || spec->asks_exec;
     if (str_eq(name, "access"))
         return spec->asks_facts && (args[1] & 2);
     if (str_eq(name, "faccessat") || str_eq(name, "faccessat2"))
