@@ -136,14 +136,15 @@ static size_t option_value(const struct cursor *cursor)
 static size_t url_password(const struct cursor *cursor)
 {
     const char *first = back_from(cursor->text, cursor->at);
-    const char *start = cursor->at;
+    size_t back = (size_t)(cursor->at - first);
+    const char *start;
     const char *end;
 
-    if (start == first || start[-1] != ':')
+    if (!back || cursor->at[-1] != ':' || !(start = memrchr(first, '/', back)))
         return 0;
-    for (start--; start > first && !strchr("/: \"'", start[-1]); start--)
-        ;
-    if (start - cursor->text < 3 || strncmp(start - 3, "://", 3) != 0)
+    start++;
+    if (start - cursor->text < 3 || strncmp(start - 3, "://", 3) != 0 ||
+        strcspn(start, " \"'") < (size_t)(cursor->at - start))
         return 0;
     end = memrchr(cursor->at, '@', strcspn(cursor->at, "/ \t\n\"'"));
     return end ? (size_t)(end - cursor->at) : 0;

@@ -40,6 +40,7 @@ static void texts(void **state)
         {"curl https://me:p:w@host/x", "curl https://me:[redacted]@host/x"},
         {"curl https://me::w:@host/x", "curl https://me:[redacted]@host/x"},
         {"curl https://me:p@w@host/x", "curl https://me:[redacted]@host/x"},
+        {"x://a:hunter2-and-more.:b@h", "x://a:[redacted].:[redacted]@h"},
         {"git clone https://host:8080/x@1", "git clone https://host:8080/x@1"},
         {"scp file me@host:dir", "scp file me@host:dir"},
         {"x ghp_0123456789abcdefghij y", "x [redacted] y"},
