@@ -203,11 +203,8 @@ int audit_flush(struct audit *audit, uint64_t wait_ns, struct err *err)
     failed = audit_tail_append(audit->dir, &batch, wait_ns, err);
     if (failed && err->sys == ENOENT && fd_make_dirs(audit->dir, 0700, err) == 0)
         failed = audit_tail_append(audit->dir, &batch, wait_ns, err);
-    if (failed) {
-        if (err->code != ERR_LIMIT)
-            audit_clear(audit);
+    if (failed)
         return -1;
-    }
     if (otlp_is_on())
         export(audit);
     audit_clear(audit);

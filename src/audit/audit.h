@@ -42,8 +42,8 @@ void audit_add(struct audit *audit, enum audit_event event, const char *session,
 /* Events that wait for a flush. */
 size_t audit_pending(const struct audit *audit);
 
-/* Appends what was added. With ERR_LIMIT because others hold the log, it may be tried again; after
- * any other failure the events are given up. Now and then starts the program that moves records
+/* Appends what was added. After a failure (ERR_LIMIT: others hold the log) the events are kept for the next
+ * flush. Now and then starts the program that moves records
  * to the database; and sends them to an OpenTelemetry collector when there is one (otlp.h).
  */
 int audit_flush(struct audit *audit, uint64_t wait_ns, struct err *err);

@@ -8,9 +8,11 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/strv.h"
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 _Static_assert((int)AUDIT_HASH_SIZE == (int)SHA256_SIZE, "the hash is SHA-256");
 
@@ -181,12 +183,38 @@ const char *audit_event_name(enum audit_event event)
     return names[event];
 }
 
+/* The environment of the command, and ours: the secrets of the person who started us were taken out of the
+ * command's, and are in words all the same. */
+static void add_environments(char *const *env, struct strv *ret)
+{
+    for (; env && *env; env++)
+        strv_push(ret, *env);
+    for (char *const *own = environ; own && *own; own++)
+        strv_push(ret, *own);
+}
+
+static json_t *words_to_json(char *const *words, char *const *env)
+{
+    AUTO(strv_done) struct strv known = {0};
+
+    add_environments(env, &known);
+    return audit_redact_words(words, strv_view(&known));
+}
+
+/* What somebody wrote; NULL: null. */
+static json_t *text_to_json(const char *text)
+{
+    AUTO_FREE char *cleaned = text ? audit_redact(text, environ) : NULL;
+
+    return json_lossy(cleaned);
+}
+
 json_t *audit_begin_body(const struct audit_begin *begin)
 {
     json_t *process = begin->process ? json_lossy(begin->process) : NULL;
 
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o*}", "argv",
-                     audit_redact_words(begin->argv, begin->env), "cwd", json_lossy(begin->cwd),
+                     words_to_json(begin->argv, begin->env), "cwd", text_to_json(begin->cwd),
                      "profile", json_lossy(begin->profile), "network", json_lossy(begin->network),
                      "sandbox", json_lossy(begin->sandbox), "face", json_lossy(begin->face),
                      "process", process);
@@ -205,21 +233,21 @@ json_t *audit_output_body(uint64_t stdout_bytes, uint64_t stderr_bytes)
 
 json_t *audit_asked_body(const struct audit_asked *asked)
 {
-    return json_pack("{s:o, s:o, s:o}", "argv", audit_redact_words(asked->argv, asked->env),
-                     "reason", json_lossy(asked->reason), "covers", json_lossy(asked->covers));
+    return json_pack("{s:o, s:o, s:o}", "argv", words_to_json(asked->argv, asked->env), "reason",
+                     text_to_json(asked->reason), "covers", json_lossy(asked->covers));
 }
 
 json_t *audit_answered_body(const char *decision, const char *by, const char *rule)
 {
     return json_pack("{s:o, s:o, s:o}", "decision", json_lossy(decision), "by", json_lossy(by),
-                     "rule", json_lossy(rule));
+                     "rule", text_to_json(rule));
 }
 
 json_t *audit_held_body(const struct audit_held *held)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b}", "reason", json_lossy(held->reason), "covers",
-                     json_lossy(held->covers), "decision", json_lossy(held->decision), "by",
-                     json_lossy(held->by), "held_ms", count_to_json(held->held_ns / 1000000),
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b}", "reason", text_to_json(held->reason),
+                     "covers", json_lossy(held->covers), "decision", json_lossy(held->decision),
+                     "by", json_lossy(held->by), "held_ms", count_to_json(held->held_ns / 1000000),
                      "done", held->is_done);
 }
 
@@ -259,7 +287,7 @@ json_t *audit_patch_begin_body(const char *cwd, uint64_t patch_bytes)
 
 json_t *audit_patch_end_body(bool is_applied, const char *reason)
 {
-    return json_pack("{s:b, s:o}", "applied", is_applied, "reason", json_lossy(reason));
+    return json_pack("{s:b, s:o}", "applied", is_applied, "reason", text_to_json(reason));
 }
 
 json_t *audit_end_body(const struct audit_end *end)
@@ -267,5 +295,5 @@ json_t *audit_end_body(const struct audit_end *end)
     return json_pack("{s:o, s:o, s:i, s:o, s:o}", "end", json_lossy(end->end), "exit_code",
                      end->exit_code < 0 ? json_null() : json_integer(end->exit_code), "signal",
                      end->signal, "wall_time_ns", count_to_json(end->wall_ns), "reason",
-                     json_lossy(end->reason));
+                     text_to_json(end->reason));
 }

@@ -547,6 +547,8 @@ static int run_report(const struct run_flow *flow)
     return EXIT_REFUSED;
 }
 
+static const uint64_t begin_wait_ns = UINT64_C(100000000); /* 0.1 s, when others hold the log */
+
 /* Runs the command to its end and tells of it; the exit status. */
 static int run_execution(struct run_flow *flow, char **argv)
 {
@@ -629,6 +631,7 @@ static int run_main(char **argv)
         run_audit_patch_begin(&flow.audit, flow.patch.cwd, flow.patch.call.text_len);
     else
         run_audit_begin(&flow.audit, &flow.settings, command);
+    run_audit_flush(&flow.audit, begin_wait_ns); /* who kills us cannot hide that it began */
     return run_execution(&flow, command);
 }
 

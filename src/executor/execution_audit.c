@@ -14,6 +14,7 @@
 #include <jansson.h>
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 static json_t *asked_body(const struct approval_request *question, char *const *argv,
                           char *const *env)
@@ -138,6 +139,7 @@ void audit_trail_init(struct audit_trail *trail, char *const *env)
 {
     *trail = (struct audit_trail){0};
     audit_secrets(env, &trail->secrets);
+    audit_secrets(environ, &trail->secrets);
 }
 
 void audit_trail_done(struct audit_trail *trail)

@@ -34,8 +34,10 @@ static void write_down(struct server_audit *audit, uint64_t wait_ns)
 {
     struct err err;
 
-    if (audit_flush(audit->audit, wait_ns, &err) == 0)
+    if (audit_flush(audit->audit, wait_ns, &err) == 0) {
+        audit->has_complained = false;
         return;
+    }
     if (err.code == ERR_LIMIT && !wait_ns) { /* others hold the log; there will be another time */
         loop_timer_start(audit->timer, FLUSH_NS);
         return;
@@ -80,7 +82,7 @@ void server_audit_add(struct server *server, enum audit_event event, const char 
     size_t waiting = audit_pending(audit->audit);
 
     audit_add(audit->audit, event, id, body);
-    if (!waiting)
+    if (!waiting || audit->has_complained) /* what could not be written waits for the next one */
         loop_timer_start(audit->timer, FLUSH_NS);
     else if (waiting + 1 == FLUSH_LEN)
         loop_timer_start(audit->timer, 0);

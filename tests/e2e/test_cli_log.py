@@ -44,6 +44,26 @@ def test_a_run_leaves_its_story(place):
     assert begin["time"] <= output["time"] <= end["time"]
 
 
+def test_that_it_began_is_there_before_it_does(place):
+    """So whoever kills Cordon, or its machine, cannot hide it."""
+    ran = place.shell("cat .; " + f"grep -c begin {folder(place)}/audit.tail")
+    assert ran.stdout == "1\n"
+    running = place.start("run", "--", "cat")
+    wait_in(folder(place), lambda: len(events(place)) == 4, WAIT)
+    running.kill()
+    running.wait()
+    assert events(place) == ["begin", "output", "end", "begin"]
+
+
+def test_secrets_of_who_calls_are_taken_out(place):
+    """Which are no part of the command's environment."""
+    secret = {"MY_TOKEN": "hunter2hunter2"}
+    assert place.run("--", "echo", "a hunter2hunter2", "b", env=secret).returncode == 0
+    assert place.run("--", "echo", "curl -u me:pw x", env=secret).returncode == 0
+    assert [record["body"]["argv"][1:] for record in records(place) if record["event"] == "begin"] == [
+        ["a [redacted]", "b"], ["curl -u [redacted] x"]]
+
+
 def test_nothing_to_show(place):
     ran = place.cordon("log")
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")

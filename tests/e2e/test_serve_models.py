@@ -5,6 +5,8 @@ import json
 import os
 
 import pytest
+from events import wait_in
+from harness import WAIT
 from served import READ_ONLY, Server, uri
 from ws_client import RpcError
 
@@ -297,3 +299,20 @@ def test_what_was_run_is_in_the_log(place):
     (one,) = {record["session"] for record in logged(place, home, order[0])}
     assert one == order[0]
     assert place.cordon("log", "verify", env={"CORDON_HOME": str(home)}).returncode == 0
+
+
+def test_what_could_not_be_written_is_written_later(place):
+    """Nothing of a command is lost because the log could not be opened for a time."""
+    home = place.base / "home"
+    home.mkdir(exist_ok=True)
+    (home / "audit.tail").mkdir()
+    with Server(place, env={"CORDON_HOME": str(home)}) as server:
+        with server.client() as client:
+            client.run("early", "true")
+            session = client.session
+            wait_in(place.base, lambda: "audit-failed" in server.logged(), WAIT)
+            (home / "audit.tail").rmdir()
+            client.run("late", "true")
+        server.stop()
+    begun = [record["body"]["process"] for record in logged(place, home, session) if record["event"] == "begin"]
+    assert begun == ["early", "late"]
