@@ -7,12 +7,13 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/strv.h"
 #include "policy/protect.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { ARGS_MAX = 64, WARM_UP = 5 };
+enum { ARGS_MAX = 160, WARM_UP = 5 };
 
 enum way { BARE, CORDON, BWRAP, WAYS };
 
@@ -38,6 +39,7 @@ static void make_bwrap(struct turn *turn, const struct bench *bench, const char 
 {
     const char *ws = bench->other_ws;
     char *git = path_join(ws, ".git"); /* these stay until the program ends */
+    AUTO(strv_done) struct strv names = {0};
     size_t len = 0;
 
     add(turn, &len,
@@ -46,10 +48,11 @@ static void make_bwrap(struct turn *turn, const struct bench *bench, const char 
     add(turn, &len,
         (const char *const[]){"--dev", "/dev", "--proc", "/proc", "--bind", ws, ws, "--bind",
                               "/tmp", "/tmp", "--ro-bind", git, git, NULL});
-    for (size_t i = 0; protect_names[i]; i++) {
-        char *name = path_join(ws, protect_names[i]);
+    protect_choice_names(NULL, &names);
+    for (size_t i = 0; i < names.len; i++) {
+        char *name = path_join(ws, names.items[i]);
 
-        if (str_eq(protect_names[i], ".git"))
+        if (str_eq(names.items[i], ".git"))
             continue;
         add(turn, &len,
             (const char *const[]){"--perms", "555", "--tmpfs", name, "--remount-ro", name, NULL});

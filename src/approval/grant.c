@@ -98,15 +98,10 @@ static bool is_below_git(const char *path)
 /* Protected names, wherever they are, and what the hooks of projects and their tools are called. */
 static bool has_believed_name(const char *path)
 {
-    static const char *const names[] = {".husky",        ".githooks", ".claude", ".mcp.json",
-                                        ".cursor",       ".gemini",   ".vscode", ".idea",
-                                        ".devcontainer", ".zed",      NULL};
-
     for (size_t len; *path; path += len) {
         path += strspn(path, "/");
         len = strcspn(path, "/");
-        if (is_git(path, len) ? is_git_setting(path + len)
-                              : is_one_of(path, len, protect_names) || is_one_of(path, len, names))
+        if (is_git(path, len) ? is_git_setting(path + len) : protect_has_name(path, len))
             return true;
     }
     return false;

@@ -14,6 +14,7 @@
  *     "mode": "sandboxed" | "bare",
  *     "network": {"access": "restricted" | "enabled", "decided_by": "..."},
  *     "watch": "facts" | "off" | "ask" | "learn", "judge": "command" | "every-exec",
+ *     "protect": ["git", "agents", "editors"],
  *     "folder": "/work", "workspace_roots": ["/work"],
  *     "restricted": true,                            what no entry names is denied
  *     "entries": [{"path", "access", "state": "folder" | "file" | "missing", "protected",
@@ -224,6 +225,19 @@ static void print_watch(const struct settings *settings, struct buf *text)
                            "is advice to a hostile one and no boundary");
 }
 
+static void print_protect(const struct settings *settings, struct buf *text)
+{
+    const struct protect_choice *choice = &settings->workspace->protect;
+    AUTO(strv_done) struct strv words = {0};
+
+    if (settings->workspace->mode == SANDBOX_DISABLED)
+        return;
+    protect_choice_words(choice, &words);
+    for (size_t i = 0; i < words.len; i++)
+        console_line(text, "%s  %s%s", i ? "       " : "protect", words.items[i],
+                     choice->is_made ? "" : " (by default)");
+}
+
 static void print_profile(const struct settings *settings, struct buf *text)
 {
     const struct profile *profile = &settings->workspace->profile;
@@ -236,6 +250,7 @@ static void print_profile(const struct settings *settings, struct buf *text)
     console_line(text, "network  %s (from %s)",
                  network_access_name(settings->workspace->map.network),
                  settings->workspace->network_from);
+    print_protect(settings, text);
     print_watch(settings, text);
     console_line(text, "folder   %s", settings->workspace->dir);
     for (size_t i = 0; i < settings->workspace->roots.len; i++)
@@ -389,6 +404,14 @@ static json_t *environment_json(const struct explanation *explanation)
     return json_pack("{s:o, s:o}", "passed", passed, "dropped", dropped);
 }
 
+static json_t *protect_to_json(const struct protect_choice *choice)
+{
+    AUTO(strv_done) struct strv words = {0};
+
+    protect_choice_words(choice, &words);
+    return json_lossy_list(strv_view(&words));
+}
+
 static json_t *explain_to_json(const struct explanation *explanation)
 {
     const struct settings *settings = &explanation->settings;
@@ -409,6 +432,7 @@ static json_t *explain_to_json(const struct explanation *explanation)
         sandbox && sandbox_is_degraded(sandbox), "refusal",
         sandbox ? json_null() : json_lossy(explanation->refusal.msg));
 
+    json_object_set_new(json, "protect", protect_to_json(&workspace->protect));
     json_object_set_new(json, "watch", json_string(profile_watch_words[workspace->profile.watch]));
     json_object_set_new(json, "judge", json_string(profile_judge_words[workspace->profile.judge]));
     json_object_set_new(json, "environment", environment_json(explanation));

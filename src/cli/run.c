@@ -28,7 +28,6 @@
 #include "loop/loop.h"
 #include "patch/call.h"
 #include "patch/patch.h"
-#include "policy/protect.h"
 #include "timeline/timeline.h"
 
 #include <errno.h>
@@ -641,7 +640,7 @@ const struct command command_run = {
     .usage = "[OPTION]... [--] COMMAND [ARGUMENT]...",
     .about = "Runs COMMAND in a sandbox. Unless something else is said it may read every file that "
              "you can read, write below the current directory and in /tmp and $TMPDIR, and reach "
-             "nothing but a localhost of its own; protected names (" PROTECT_NAMES_TEXT ") stay "
+             "nothing but a localhost of its own; protected names (--protect) stay "
              "read-only. What it leaves running is ended with it.\n"
              "\n"
              "The exit status is that of COMMAND; 124 when it ran out of time, 125 when Cordon "

@@ -27,6 +27,7 @@ void policy_options_done(struct policy_options *options)
 {
     free(options->paths);
     strv_done(&options->sockets);
+    protect_choice_done(&options->protect);
     strv_done(&options->env);
     strv_done(&options->env_include);
     strv_done(&options->env_exclude);
@@ -56,6 +57,23 @@ static int add_path(const struct option *option, void *member, const char *value
         alloc_grow(options->paths, options->paths_len, &options->paths_cap, sizeof *options->paths);
     options->paths[options->paths_len++] =
         (struct workspace_entry){.access = (enum access)option->number, .text = value};
+    return 0;
+}
+
+static int add_protect(const struct option *option, void *member, const char *value,
+                       struct err *err)
+{
+    struct policy_options *options = member;
+
+    options->protect.is_made = true;
+    for (const char *at = value; *at && !str_eq(value, "none"); at += strspn(at, ",")) {
+        size_t len = strcspn(at, ",");
+        AUTO_FREE char *word = alloc_strn(at, len);
+
+        if (protect_choice_add(&options->protect, word, err))
+            return -1;
+        at += len;
+    }
     return 0;
 }
 
@@ -100,8 +118,8 @@ const struct option policy_permission_options[] = {
      .number = ACCESS_WRITE,
      .help =
          "May also be written, with everything below; a directory becomes a workspace root. Names "
-         "that are protected (" PROTECT_NAMES_TEXT ") stay read-only in it, "
-         "unless they are named themselves: --writable .git."},
+         "that are protected (--protect) stay read-only in it, unless they are named themselves: "
+         "--writable .git."},
     {.name = "readable",
      .letter = 'r',
      .value = "PATH",
@@ -119,6 +137,14 @@ const struct option policy_permission_options[] = {
      .help =
          "May neither be read nor written. In a glob, * and ? stay in one directory and ** crosses "
          "directories; quote it. The entry with the longest path decides."},
+    {.name = "protect",
+     .value = "SETS",
+     .set = add_protect,
+     .help =
+         "Which names stay read-only in every writable directory, whether they are there or not: "
+         "sets, by commas (" PROTECT_SETS_TEXT "), and ./NAME for names of your own. Default: what "
+         "the config file says, else git,agents,editors; none: only .cordon. shell always holds "
+         "for your home directory, when that is the workspace or lies in it."},
     {.name = "network",
      .letter = 'n',
      .value = "MODE",
@@ -295,6 +321,25 @@ static void warn_of_unmatched(struct settings *settings, const struct policy_opt
                        entries->items[i].origin, entries->items[i].path);
 }
 
+static void warn_of_home(struct settings *settings)
+{
+    const struct workspace *workspace = settings->workspace;
+    const char *home = settings->file.home;
+
+    for (size_t i = 0; home && workspace->access && i < workspace->roots.len; i++) {
+        const char *root = workspace->roots.items[i];
+
+        if (!path_is_within(home, root) || access_map_check(&workspace->map, home) != ACCESS_WRITE)
+            continue;
+        strv_pushf(&settings->warnings,
+                   "the workspace %s %s: the command may change everything of yours, but for what "
+                   "shells and logins run (--protect shell); choose a project with -C DIR",
+                   root,
+                   str_eq(root, home) ? "is your home directory" : "contains your home directory");
+        return;
+    }
+}
+
 /* $TMPDIR is the caller's own and not the command's: --env must not open a directory. */
 static int make_workspace(struct settings *settings, const struct policy_options *options,
                           const char *dir, const char *root, struct err *err)
@@ -320,6 +365,7 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .audit_topics = options->is_recorded ? config_audit_trace(settings->file.config) : 0,
         .entries = options->paths,
         .entries_len = options->paths_len,
+        .protect = options->protect.is_made ? &options->protect : NULL,
         .unix_sockets = strv_view(&options->sockets),
         .is_strict = true,
         .env = &env,
@@ -341,6 +387,7 @@ static int make_workspace(struct settings *settings, const struct policy_options
     if (!settings->workspace)
         return -1;
     warn_of_unmatched(settings, options);
+    warn_of_home(settings);
     if (str_eq(dir, "/") && grants_roots(&settings->workspace->profile))
         strv_push(&settings->warnings,
                   "the directory is /, so nothing of it is writable by itself: "

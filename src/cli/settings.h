@@ -8,6 +8,7 @@
 #include "cli/config_file.h"
 #include "cli/options.h"
 #include "policy/config/approval.h"
+#include "policy/protect.h"
 #include "workspace/workspace.h"
 
 #include <stdbool.h>
@@ -26,7 +27,8 @@ struct policy_options {
     struct workspace_entry *paths; /* --writable, --readable, --deny */
     size_t paths_len;
     size_t paths_cap;
-    struct strv sockets; /* --socket */
+    struct strv sockets;           /* --socket */
+    struct protect_choice protect; /* --protect; not made: what the config says */
     enum workspace_network network;
     enum workspace_watch watch;
     enum workspace_judge judge;

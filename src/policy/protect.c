@@ -18,6 +18,7 @@
 #include "base/strv.h"
 #include "policy/git_index.h"
 #include "policy/host_view.h"
+#include "policy/resolve.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -32,22 +33,161 @@ static const char *const git_names[] = {
 /* git itself reads a `.git` file up to this size */
 enum { POINTER_SIZE_MAX = 1 << 20, INDEX_SIZE_MAX = 256 << 20 };
 
-#define LIST_ITEM(name) name,
-const char *const protect_names[] = {PROTECT_NAMES(LIST_ITEM, LIST_ITEM) NULL};
+/* --- which names --- */
 
-bool protect_is_name(const char *name)
+enum { SET_NAMES_MAX = 40 };
+
+static const struct {
+    const char *word;
+    enum protect_set set;
+    const char *names[SET_NAMES_MAX];
+} sets[] = {
+    {"git", PROTECT_GIT, {".git"}},
+    {"agents",
+     PROTECT_AGENTS,
+     {".agents", ".aws", ".claude", ".codex", ".cursor", ".gemini", ".kiro", ".mcp.json",
+      ".opencode", ".windsurf"}},
+    {"editors",
+     PROTECT_EDITORS,
+     {".devcontainer", ".devcontainer.json", ".idea", ".vscode", ".zed"}},
+    {"hooks",
+     PROTECT_HOOKS,
+     {".githooks", ".husky", ".lefthook.yml", ".pre-commit-config.yaml", "lefthook.yml"}},
+    {"shell",
+     PROTECT_SHELL,
+     {".bash_aliases",
+      ".bash_completion",
+      ".bash_login",
+      ".bash_logout",
+      ".bash_profile",
+      ".bashrc",
+      ".config/autostart",
+      ".config/environment.d",
+      ".config/fish",
+      ".config/git",
+      ".config/plasma-workspace",
+      ".config/systemd",
+      ".cshrc",
+      ".envrc",
+      ".gitconfig",
+      ".inputrc",
+      ".kshrc",
+      ".local/bin",
+      ".local/share/applications",
+      ".local/share/systemd",
+      ".login",
+      ".pam_environment",
+      ".profile",
+      ".ssh",
+      ".tcshrc",
+      ".tmux.conf",
+      ".vimrc",
+      ".xinitrc",
+      ".xprofile",
+      ".xsession",
+      ".xsessionrc",
+      ".zlogin",
+      ".zlogout",
+      ".zprofile",
+      ".zshenv",
+      ".zshrc"}},
+};
+
+enum { SETS = sizeof sets / sizeof *sets };
+
+void protect_choice_done(struct protect_choice *choice)
 {
-    for (size_t i = 0; protect_names[i]; i++)
-        if (str_eq(protect_names[i], name))
-            return true;
+    strv_done(&choice->names);
+    *choice = (struct protect_choice){0};
+}
+
+void protect_choice_copy(const struct protect_choice *choice, struct protect_choice *ret)
+{
+    *ret = (struct protect_choice){.is_made = choice->is_made, .sets = choice->sets};
+    strv_push_all(&ret->names, strv_view(&choice->names));
+}
+
+int protect_choice_add(struct protect_choice *choice, const char *word, struct err *err)
+{
+    AUTO_FREE char *clean = NULL;
+
+    choice->is_made = true;
+    for (size_t i = 0; i < SETS; i++) {
+        if (!str_eq(sets[i].word, word))
+            continue;
+        choice->sets |= sets[i].set;
+        return 0;
+    }
+    clean = path_clean("/", word);
+    if (!str_starts(word, "./") || !clean[1] || strstr(word, "..") || strpbrk(word, "*?["))
+        return err_set(err, ERR_INVALID,
+                       "\"%s\" is no set of protected names: " PROTECT_SETS_TEXT
+                       " are, and ./NAME is a name of your own",
+                       word);
+    if (!strv_has(&choice->names, clean + 1))
+        strv_push(&choice->names, clean + 1);
+    return 0;
+}
+
+static unsigned choice_sets(const struct protect_choice *choice)
+{
+    return choice && choice->is_made ? choice->sets : PROTECT_DEFAULT;
+}
+
+void protect_choice_words(const struct protect_choice *choice, struct strv *ret)
+{
+    for (size_t i = 0; i < SETS; i++)
+        if (choice_sets(choice) & sets[i].set)
+            strv_push(ret, sets[i].word);
+    for (size_t i = 0; i < choice->names.len; i++)
+        strv_pushf(ret, "./%s", choice->names.items[i]);
+}
+
+static void add_set(enum protect_set set, struct strv *ret)
+{
+    for (size_t i = 0; i < SETS; i++)
+        for (const char *const *name = sets[i].names; sets[i].set == set && *name; name++)
+            strv_push(ret, *name);
+}
+
+/* Cordon's own rules are believed wherever a project is trusted. */
+void protect_choice_names(const struct protect_choice *choice, struct strv *ret)
+{
+    strv_push(ret, ".cordon");
+    for (size_t i = 0; i < SETS; i++)
+        if (choice_sets(choice) & sets[i].set)
+            add_set(sets[i].set, ret);
+    if (choice)
+        strv_push_all(ret, strv_view(&choice->names));
+}
+
+bool protect_has_name(const char *name, size_t len)
+{
+    AUTO_FREE char *asked = alloc_strn(name, len);
+
+    if (str_eq(asked, ".cordon"))
+        return true;
+    for (size_t i = 0; i < SETS; i++)
+        for (const char *const *at = sets[i].names; sets[i].set != PROTECT_SHELL && *at; at++)
+            if (str_eq(asked, *at))
+                return true;
     return false;
 }
+
+/* --- in a map --- */
 
 struct protect_run {
     struct access_map *map;
     const struct host_view *view;
     const struct strv *reopened;
+    struct strv names; /* protected in every root */
+    bool has_git;      /* and what git is led to */
 };
+
+static void protect_run_done(struct protect_run *run)
+{
+    strv_done(&run->names);
+}
 
 int protect_check_links(const struct access_map *map, const char *path,
                         const struct access_link *links, size_t len, struct err *err)
@@ -82,7 +222,8 @@ static int is_root(const struct protect_run *run, const struct access_entry *ent
     while (at[1]) {
         AUTO_FREE char *parent = path_parent(at);
 
-        if (protect_is_name(path_name(at)) && is_writable_dir(access_map_exact(run->map, parent)))
+        if (strv_has(&run->names, path_name(at)) &&
+            is_writable_dir(access_map_exact(run->map, parent)))
             break;
         free(at);
         at = TAKE_PTR(parent);
@@ -144,36 +285,68 @@ static int protect_symlink(const struct protect_run *run, const char *path, stru
     target = run->view->link(run->view, path, err);
     if (!target)
         return -1;
-    return err_set(
-        err, ERR_FORBIDDEN,
-        "%s is a symlink (to %s): a protected name in a writable directory has to be a real "
-        "file or directory",
-        path, target);
+    return err_set(err, ERR_FORBIDDEN,
+                   "%s is a symlink (to %s): in a writable directory it has to be a real file or "
+                   "directory",
+                   path, target);
 }
 
+/* A symlink cannot be covered. It is held as if it were missing: whoever removes it cannot make it
+ * again. What it leads to is covered. */
+static int protect_link(const struct protect_run *run, const char *path, const char *origin,
+                        struct access_map *added, struct err *err)
+{
+    AUTO(path_walk_done) struct path_walk walk = {0};
+
+    if (strv_has(run->reopened, path))
+        return 0;
+    if (path_walk(run->view, path, &walk, err))
+        return err_wrap(err, "%s", origin);
+    /* but for the name itself */
+    if (protect_check_links(run->map, path, walk.links + 1, walk.links_len - 1, err))
+        return err_wrap(err, "%s", origin);
+    access_map_add(added, path, ACCESS_READ, ACCESS_MISSING, origin)->is_protected = true;
+    if (access_map_check(run->map, walk.path) == ACCESS_WRITE)
+        access_map_add(added, walk.path, ACCESS_READ, walk.kind, origin)->is_protected = true;
+    return 0;
+}
+
+/* `name` may have components: those above the last are looked at, too, since a link or a file in the
+ * way decides what the name is. */
 static int protect_name(const struct protect_run *run, const char *root, const char *name,
                         struct access_map *added, struct err *err)
 {
     AUTO_FREE char *path = path_join(root, name);
     AUTO_FREE char *origin = NULL;
     struct access_entry *entry = access_map_exact(run->map, path);
-    enum host_kind kind;
+    enum host_kind kind = HOST_DIR;
+    size_t len = strlen(path) - strlen(name);
 
     if (entry) {
         entry->is_protected = entry->access == ACCESS_READ;
         return 0;
     }
-    if (run->view->kind(run->view, path, &kind, err))
-        return -1;
-    if (kind == HOST_SYMLINK)
-        return protect_symlink(run, path, err);
-    if (kind == HOST_HIDDEN) /* and what its .git points to would not be guarded */
-        return err_set(err, ERR_FORBIDDEN,
-                       "%s is to be writable, but does not let us look for %s in it: give "
-                       "yourself the right (chmod u+x), or leave it out",
-                       root, name);
     origin = alloc_strf("protected name %s", name);
-    access_map_add(added, path, ACCESS_READ, protect_kind(kind), origin)->is_protected = true;
+    while (kind == HOST_DIR && path[len]) {
+        AUTO_FREE char *at = NULL;
+
+        len += strcspn(path + len + 1, "/") + 1;
+        at = alloc_strn(path, len);
+        if (run->view->kind(run->view, at, &kind, err))
+            return -1;
+        if (kind == HOST_SYMLINK)
+            return str_eq(name, ".git") ? protect_symlink(run, at, err)
+                                        : protect_link(run, at, origin, added, err);
+        if (kind == HOST_HIDDEN) /* and what its .git points to would not be guarded */
+            return err_set(err, ERR_FORBIDDEN,
+                           "%s is to be writable, but does not let us look for %s in it: give "
+                           "yourself the right (chmod u+x), or leave it out",
+                           root, name);
+        if (kind == HOST_FILE || kind == HOST_OTHER)
+            path[len] = '\0';
+    }
+    if (!access_map_exact(run->map, path))
+        access_map_add(added, path, ACCESS_READ, protect_kind(kind), origin)->is_protected = true;
     return 0;
 }
 
@@ -190,15 +363,16 @@ static int protect_add_names(const struct protect_run *run, const struct strv *r
                              struct err *err)
 {
     AUTO(access_map_done) struct access_map added = {0};
+    const char *const *names = (const char *const *)strv_view(&run->names);
 
     for (size_t i = 0; i < roots->len; i++) {
         const char *root = roots->items[i];
         bool is_git = false;
 
-        if (protect_each(run, root, protect_names, &added, err))
+        if (protect_each(run, root, names, &added, err))
             return -1;
-        if (is_git_dir(run, root, &is_git, err) ||
-            (is_git && protect_each(run, root, git_names, &added, err)))
+        if (run->has_git && (is_git_dir(run, root, &is_git, err) ||
+                             (is_git && protect_each(run, root, git_names, &added, err))))
             return -1;
     }
     access_map_add_all(run->map, &added);
@@ -377,12 +551,15 @@ static int protect_submodules(const struct protect_run *run, const char *root, c
     return 0;
 }
 
-int protect_add(struct access_map *map, const struct host_view *view, const struct strv *reopened,
-                struct err *err)
+int protect_add(struct access_map *map, const struct resolve_context *context,
+                const struct strv *reopened, struct err *err)
 {
-    const struct protect_run run = {.map = map, .view = view, .reopened = reopened};
+    AUTO(protect_run_done)
+    struct protect_run run = {.map = map, .view = context->view, .reopened = reopened};
     AUTO(strv_done) struct strv roots = {0};
 
+    run.has_git = choice_sets(context->protect) & PROTECT_GIT;
+    protect_choice_names(context->protect, &run.names);
     for (size_t i = 0; i < map->len; i++) {
         bool is_one = false;
 
@@ -393,7 +570,7 @@ int protect_add(struct access_map *map, const struct host_view *view, const stru
     }
     if (protect_add_names(&run, &roots, err))
         return -1;
-    for (size_t i = 0; i < roots.len; i++) {
+    for (size_t i = 0; run.has_git && i < roots.len; i++) {
         AUTO_FREE char *git = path_join(roots.items[i], ".git");
         const struct access_entry *entry = access_map_exact(map, git);
         enum access_kind kind = entry ? entry->kind : ACCESS_MISSING;
@@ -410,5 +587,31 @@ int protect_add(struct access_map *map, const struct host_view *view, const stru
         if (kind == ACCESS_FILE && protect_git_file(&run, roots.items[i], git, err))
             return -1;
     }
+    return 0;
+}
+
+int protect_add_home(struct access_map *map, const struct resolve_context *context, struct err *err)
+{
+    AUTO(protect_run_done)
+    struct protect_run run = {.map = map, .view = context->view, .reopened = &run.names};
+    AUTO(path_walk_done) struct path_walk home = {0};
+    AUTO(access_map_done) struct access_map added = {0};
+    bool is_root_of = false;
+
+    if (!context->home || context->home[0] != '/')
+        return 0;
+    for (char *const *root = context->workspace_roots; root && *root; root++)
+        is_root_of |= path_is_within(context->home, *root);
+    if (!is_root_of)
+        return 0;
+    if (path_walk(run.view, context->home, &home, err))
+        return -1;
+    if (home.end != PATH_FOUND || access_map_check(map, home.path) != ACCESS_WRITE)
+        return 0;
+    add_set(PROTECT_SHELL, &run.names);
+    if (protect_each(&run, home.path, (const char *const *)strv_view(&run.names), &added, err))
+        return -1;
+    access_map_add_all(map, &added);
+    access_map_sort(map);
     return 0;
 }

@@ -8,12 +8,15 @@
 #include "policy/profile.h"
 
 struct host_view;
+struct protect_choice;
 
 struct resolve_context {
     const struct host_view *view;
     char *const *workspace_roots; /* absolute; NULL-terminated; NULL for none. Fixed by the user:
                                      the directory that a model names never becomes one by itself */
     const char *tmpdir; /* value of $TMPDIR as the command will see it; NULL or "": none */
+    const char *home;   /* of the user; NULL: not known */
+    const struct protect_choice *protect; /* NULL: the default */
 };
 
 /* Fills `ret` (overwritten; access_map_done() by the caller). The rules, besides those of

@@ -42,6 +42,10 @@ static int choose_profile(struct workspace *workspace, const struct workspaces_o
     if (request->roots)
         strv_push_all(&workspace->roots, request->roots);
     strv_push_all(&workspace->roots, strv_view(&chosen.workspace_roots));
+    if (request->protect)
+        protect_choice_copy(request->protect, &workspace->protect);
+    else if (config_protect(owner->config))
+        protect_choice_copy(config_protect(owner->config), &workspace->protect);
     workspace->network_from = alloc_strf("profile %s", workspace->profile_name);
     return 0;
 }

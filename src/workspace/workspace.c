@@ -133,6 +133,7 @@ static void inside_free(struct workspace_inside *inside)
     free(workspace->profile_name);
     free(workspace->network_from);
     strv_done(&workspace->roots);
+    protect_choice_done(&workspace->protect);
     access_map_done(&workspace->map);
     strv_done(&workspace->own_paths);
     strv_done(&workspace->env);
@@ -243,6 +244,8 @@ static int resolve(const struct workspace *workspace, struct access_map *ret, st
         .view = &host_view_real,
         .workspace_roots = strv_view(&workspace->roots),
         .tmpdir = workspace->inside->tmpdir,
+        .home = workspace->inside->owner->options.home,
+        .protect = &workspace->protect,
     };
 
     return profile_resolve(&workspace->profile, &context, ret, err);
@@ -481,6 +484,7 @@ static int copy(const struct workspace *like, struct workspace *to, enum sandbox
     to->type = like->type;
     to->mode = mode;
     strv_push_all(&to->roots, strv_view(&like->roots));
+    protect_choice_copy(&like->protect, &to->protect);
     profile_copy(&like->profile, &to->profile);
     to->topics = like->topics;
     to->audit_topics = like->audit_topics;

@@ -20,6 +20,7 @@
 #include "policy/access.h"
 #include "policy/environment.h"
 #include "policy/profile.h"
+#include "policy/protect.h"
 #include "sandbox/sandbox.h"
 
 #include <stdbool.h>
@@ -81,13 +82,14 @@ struct workspace {
     unsigned topics;        /* of what commands do in it, what is told: enum timeline_topic */
     unsigned audit_topics;  /* and what the audit log gets */
     char *profile_name;
-    const char *profile_from; /* who chose it: "--profile", "/x/config.toml", "the default" */
-    char *network_from;       /* the same of the network */
-    enum sandbox_mode mode;   /* disabled also when the profile is */
-    struct strv roots;        /* of the workspace */
-    struct access_map map;    /* what profile and roots mean here */
-    struct strv own_paths;    /* canonical: what no answer of a person opens */
-    struct strv env;          /* of a command; empty when none was asked for */
+    const char *profile_from;      /* who chose it: "--profile", "/x/config.toml", "the default" */
+    char *network_from;            /* the same of the network */
+    enum sandbox_mode mode;        /* disabled also when the profile is */
+    struct strv roots;             /* of the workspace */
+    struct protect_choice protect; /* which names are protected in them */
+    struct access_map map;         /* what profile and roots mean here */
+    struct strv own_paths;         /* canonical: what no answer of a person opens */
+    struct strv env;               /* of a command; empty when none was asked for */
     struct environment_report env_report;
     struct strv set_names; /* of `env`, what the configuration or an option sets on purpose */
     const char *type;      /* the approver's word for its sandbox; NULL: none was given */
@@ -148,6 +150,7 @@ struct workspace_request {
     unsigned audit_topics; /* for the audit log, unless the profile watches nothing */
     const struct workspace_entry *entries; /* in front of those of the profile */
     size_t entries_len;
+    const struct protect_choice *protect; /* NULL: the configuration's, else the default */
     char *const *unix_sockets; /* beside those of the profile; as in struct profile_text */
     bool is_strict;            /* an entry that may be written has to be there */
     const struct environment_policy *env; /* NULL: that of the configuration */

@@ -145,10 +145,10 @@ def test_descriptors_and_environment_are_passed_through(helper, place):
 
 
 def test_a_link_that_the_command_could_turn_is_refused(helper, place):
-    (place.ws / ".codex").symlink_to(place.outside)
+    (place.ws / ".git").symlink_to(place.outside)
     ran = helper(WORKSPACE, "touch", "ran")
     assert ran.returncode == 1
-    assert f"{place.ws}/.codex" in ran.stderr and not (place.ws / "ran").exists()
+    assert f"{place.ws}/.git" in ran.stderr and not (place.ws / "ran").exists()
 
 
 @pytest.mark.no_userns

@@ -183,7 +183,7 @@ def test_readable_makes_a_part_of_the_workspace_read_only(place):
     assert place.shell("! touch docs/x && touch y", "--readable", "docs").returncode == 0
 
 
-@pytest.mark.parametrize("name", [".git", ".codex", ".agents", ".aws", ".cordon"])
+@pytest.mark.parametrize("name", [".git", ".codex", ".agents", ".aws", ".cordon", ".claude", ".vscode"])
 def test_protected_names(place, name):
     assert place.shell(f"! mkdir {name}").returncode == 0
     assert not (place.ws / name).exists()
@@ -191,6 +191,40 @@ def test_protected_names(place, name):
     assert place.shell(f"! touch {name}/x").returncode == 0
     assert place.shell(f"touch {name}/x", "--writable", name).returncode == 0
     assert (place.ws / name / "x").exists()
+
+
+def test_protected_sets_by_flag(place):
+    chosen = ("--protect", "hooks,./Makefile,./deep/er")
+    ran = place.shell("mkdir .vscode; ! mkdir .husky; ! touch Makefile; ! mkdir -p deep/er; ! mkdir .cordon", *chosen)
+    assert ran.returncode == 0, ran.stderr
+    assert place.shell("mkdir .idea .git .husky && ! mkdir .cordon", "--protect", "none").returncode == 0
+    wrong = place.shell("true", "--protect", "agent")
+    assert wrong.returncode == 125 and "git, agents, editors, hooks and shell are" in wrong.stderr
+
+
+def test_protected_sets_by_config(place):
+    config = place.outside / "c.toml"
+    config.write_text('protect = ["git", "./Makefile"]\n')
+    assert place.shell("mkdir .vscode && ! mkdir .git && ! touch Makefile", "--config", config).returncode == 0
+    config.write_text('protect = ["gitt"]\n')
+    wrong = place.shell("true", "--config", config)
+    assert wrong.returncode == 125 and 'c.toml:1: protect: "gitt" is no set' in wrong.stderr
+
+
+def test_a_protected_link_may_go_and_not_come_again(place):
+    make(place.ws / "real")
+    (place.ws / ".claude").symlink_to("real")
+    ran = place.shell("ls .claude; ! touch .claude/x; ! touch real/x; rm .claude; ! ln -s real .claude; ! mkdir .claude")
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_a_home_as_the_workspace(place):
+    ran = place.shell("touch x; ! touch .bashrc; ! mkdir .ssh; ! mkdir -p .local/bin", env={"HOME": str(place.ws)})
+    assert ran.returncode == 0 and "is your home directory" in ran.stderr
+    below = place.ws / "home"
+    make(below / ".config")
+    ran = place.shell("mkdir .ssh; ! touch home/.zshenv; ! mkdir home/.config/autostart", env={"HOME": str(below)})
+    assert ran.returncode == 0 and "contains your home directory" in ran.stderr
 
 
 def test_directory_option(place):

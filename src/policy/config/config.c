@@ -98,6 +98,7 @@ static const char *const top_keys[] = {
     "default_permissions",
     "permissions",
     "projects",
+    "protect",
     "sandbox_mode",
     "sandbox_workspace_write",
     "shell_environment_policy",
@@ -359,6 +360,7 @@ void config_free(struct config *config)
     }
     free(config->warnings);
     environment_policy_done(&config->environment);
+    protect_choice_done(&config->protect);
     toml_free(config->root);
     free(config->file);
     free(config);
@@ -467,6 +469,32 @@ static int read_audit(struct config *config, struct err *err)
     return 0;
 }
 
+/* --- protected names --- */
+
+static int read_protect(struct config *config, struct err *err)
+{
+    const struct toml_node *list;
+    struct err why;
+
+    if (config_item(config, config->root, "protect", TOML_ARRAY, &list, err))
+        return -1;
+    config->protect.is_made = list;
+    for (size_t i = 0; list && i < list->len; i++) {
+        const struct toml_node *item = &list->items[i];
+
+        if (config_want(config, item, TOML_STRING, err))
+            return -1;
+        if (protect_choice_add(&config->protect, item->string, &why))
+            return config_fail(config, item, err, "protect: %s", why.msg);
+    }
+    return 0;
+}
+
+const struct protect_choice *config_protect(const struct config *config)
+{
+    return config && config->protect.is_made ? &config->protect : NULL;
+}
+
 /* --- loading --- */
 
 /* The keys outside of profiles. */
@@ -481,7 +509,7 @@ static int read_general(struct config *config, struct err *err)
 
     if ((mode_node && config_word(config, mode_node, modes, &mode, err)) ||
         config_read_approval(config, err) || read_environment(config, err) ||
-        read_audit(config, err) ||
+        read_audit(config, err) || read_protect(config, err) ||
         config_item(config, root, "default_permissions", TOML_STRING, &name, err) ||
         config_item(config, root, "permissions", TOML_TABLE, &unused, err) ||
         config_item(config, root, "sandbox_workspace_write", TOML_TABLE, &unused, err))

@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 struct config;
+struct protect_choice;
 
 enum { CONFIG_SIZE_MAX = 1 << 20 }; /* bytes of text that config_load() takes */
 
@@ -44,6 +45,9 @@ const struct environment_policy *config_environment(const struct config *config)
 /* [audit] trace: what commands do that the audit log gets, too. 1: files, 2: network, 4: exec, as in enum
  * timeline_topic. `config` may be NULL. */
 unsigned config_audit_trace(const struct config *config);
+
+/* `protect`: which names are protected; NULL: nothing is said of it. `config` may be NULL. */
+const struct protect_choice *config_protect(const struct config *config);
 
 /* The nearest of `dir` (absolute, clean) and the directories above it that has a
  * [projects."PATH"] table with a `trust_level`, when that is "trusted": its own rules count. NULL

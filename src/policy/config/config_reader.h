@@ -5,6 +5,7 @@
 #include "policy/config/approval.h"
 #include "policy/config/config.h"
 #include "policy/config/toml.h"
+#include "policy/protect.h"
 
 #include <stdbool.h>
 
@@ -19,6 +20,7 @@ struct config {
     bool has_approval;
     bool yes_means_unsandboxed;
     unsigned audit_trace;
+    struct protect_choice protect;
     struct config_warning *warnings;
     size_t warnings_len;
     size_t warnings_cap;

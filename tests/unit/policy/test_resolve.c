@@ -101,18 +101,20 @@ static char *group_line(const struct access_map *map, const struct access_entry 
 {
     AUTO_FREE char *dir = path_parent(entry->path);
     const char *without = NULL;
+    AUTO(strv_done) struct strv names = {0};
 
+    protect_choice_names(NULL, &names);
     if (!entry->is_protected || entry->kind != ACCESS_MISSING ||
-        !protect_is_name(path_name(entry->path)))
+        !strv_has(&names, path_name(entry->path)))
         return NULL;
-    for (size_t i = 0; protect_names[i]; i++) {
-        AUTO_FREE char *path = path_join(dir, protect_names[i]);
+    for (size_t i = 0; i < names.len; i++) {
+        AUTO_FREE char *path = path_join(dir, names.items[i]);
 
         if (access_map_exact(map, path))
             continue;
         if (without)
             return NULL;
-        without = protect_names[i];
+        without = names.items[i];
     }
     return alloc_strf("protected names under %s%s%s", dir, without ? " but " : "",
                       without ? without : "");
@@ -175,7 +177,10 @@ static void check_invariants(const struct fake_host *host, const struct access_m
     for (size_t i = 0; i < map->len; i++) {
         const struct access_entry *entry = &map->entries[i];
 
-        check_canonical(host, entry->path);
+        AUTO_FREE char *parent = path_parent(entry->path);
+
+        /* a name that is held may be a link */
+        check_canonical(host, entry->kind == ACCESS_MISSING ? parent : entry->path);
         assert_non_null(entry->origin);
         assert_true(i == 0 || path_compare(map->entries[i - 1].path, entry->path) < 0);
         assert_false(entry->kind == ACCESS_MISSING && entry->access == ACCESS_WRITE);
