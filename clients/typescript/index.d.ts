@@ -1,4 +1,5 @@
-/** The `sandbox` object of the protocol; null: no sandbox at all. */
+/** The `sandbox` object of the protocol. In its place: the name of a profile of the server's user; null or nothing:
+ * the profile that the configuration there says, else workspace-write; 'none': no sandbox at all. */
 export type SandboxObject = Record<string, unknown>;
 
 export interface SandboxOptions {
@@ -204,7 +205,7 @@ export class Handle {
 export class Files {
   private constructor();
   /** The same, carried out in a sandbox; without `followSymlinks` paths with links are refused. */
-  inside(sandbox: SandboxObject | null, options?: { followSymlinks?: boolean }): Files;
+  inside(sandbox: SandboxObject | string | null, options?: { followSymlinks?: boolean }): Files;
   read(path: string): Promise<Buffer>;
   write(path: string, data: string | Uint8Array): Promise<void>;
   makeDirectory(path: string, options?: { parents?: boolean }): Promise<void>;
@@ -230,7 +231,7 @@ export interface SessionOptions {
 }
 
 export interface ExecOptions extends SessionOptions {
-  sandbox?: SandboxObject | null;
+  sandbox?: SandboxObject | string | null;
   tty?: boolean;
   pipeStdin?: boolean;
   screen?: boolean;
@@ -287,7 +288,7 @@ export class Sessions {
 export interface StartOptions {
   /** The whole environment; missing: the server's without secrets. */
   env?: Record<string, string>;
-  sandbox?: SandboxObject | null;
+  sandbox?: SandboxObject | string | null;
   tty?: boolean;
   /** write() is wanted. */
   stdin?: boolean;

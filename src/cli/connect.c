@@ -24,8 +24,7 @@ enum { GRACE_S = 10 };
 
 static const char *const network_words[] = {"restricted", "enabled", NULL};
 static const char *const stdin_words[] = {"pipe", "null", NULL};
-static const char *const profile_words[] = {"read-only", "workspace-write", "danger-full-access",
-                                            NULL};
+static const char *const watch_words[] = {"facts", "off", "ask", "learn", NULL};
 
 static const struct option server_options[] = {
     {.name = "connect",
@@ -50,9 +49,34 @@ static const struct option run_options[] = {
     {.name = "profile",
      .letter = 'p',
      .value = "NAME",
-     .words = profile_words,
      INTO_NOT_EMPTY(struct connect_options, profile),
-     .help = "What it may do there. Default: workspace-write. danger-full-access is no sandbox."},
+     .help =
+         "What it may do there: a profile of the server's user. Default: what the configuration "
+         "there says, else workspace-write. danger-full-access is no sandbox."},
+    {.name = "writable",
+     .letter = 'w',
+     .value = "PATH",
+     INTO_LIST(struct connect_options, writable),
+     .help = "May be written there, with everything below. May be given several times, as may the "
+             "next three."},
+    {.name = "readable",
+     .letter = 'r',
+     .value = "PATH",
+     INTO_LIST(struct connect_options, readable),
+     .help = "May be read there, and is not writable."},
+    {.name = "deny",
+     .value = "PATH",
+     INTO_LIST(struct connect_options, deny),
+     .help = "Can neither be read nor written there."},
+    {.name = "socket",
+     .value = "PATH",
+     INTO_LIST(struct connect_options, sockets),
+     .help = "A Unix socket there that it may connect to."},
+    {.name = "watch",
+     .value = "WORD",
+     .words = watch_words,
+     INTO_NOT_EMPTY(struct connect_options, watch),
+     .help = "What is done about what the sandbox refuses, as of cordon run."},
     {.name = "network",
      .letter = 'n',
      .value = "ACCESS",

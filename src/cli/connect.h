@@ -22,6 +22,11 @@ struct connect_options {
     const char *directory;
     const char *profile;
     const char *network;
+    const char *watch;
+    struct strv deny;
+    struct strv readable;
+    struct strv writable;
+    struct strv sockets;
     struct strv env;
     const char *from;
     const char *detach_key;

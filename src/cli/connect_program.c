@@ -36,6 +36,11 @@ static int do_run(const struct client *client, const struct connect_options *opt
         .cwd = options->directory,
         .profile = options->profile,
         .network = options->network,
+        .watch = options->watch,
+        .deny = strv_view(&options->deny),
+        .readable = strv_view(&options->readable),
+        .writable = strv_view(&options->writable),
+        .sockets = strv_view(&options->sockets),
         .input = options->input,
         .flags = (options->flags & CONNECT_TTY ? CLIENT_RUN_TTY : 0) |
                  (options->flags & CONNECT_DETACHED ? CLIENT_RUN_DETACHED : 0),
@@ -171,6 +176,10 @@ static bool has_arguments(const struct handler *handler, const struct command *c
 static void options_done(struct connect_options *options)
 {
     strv_done(&options->env);
+    strv_done(&options->deny);
+    strv_done(&options->readable);
+    strv_done(&options->writable);
+    strv_done(&options->sockets);
 }
 
 int main(int argc, char **argv)

@@ -111,6 +111,19 @@ static const struct option approval_options[] = {
     {.name = NULL},
 };
 
+static const struct option sandbox_options[] = {
+    {.name = "default-sandbox",
+     .value = "NAME",
+     INTO_NOT_EMPTY(struct serve_options, default_sandbox),
+     .help = "What a call of the original protocol (process/start, fs/...) runs in that names no "
+             "sandbox: a "
+             "profile of the configuration, default (the one that it says, else workspace-write), "
+             "or none, "
+             "which is the default. Calls of Cordon's own (exec/run, session/exec) that name none "
+             "always have one: this, else the configuration's."},
+    {.name = NULL},
+};
+
 static const struct option limit_options[] = {
     {.name = "max-connections",
      .value = "N",
@@ -161,9 +174,13 @@ static const struct option log_options[] = {
 };
 
 const struct option_group serve_option_groups[] = {
-    {"Where", listen_options},      {"Authentication", auth_options},
-    {"Approval", approval_options}, {"Limits", limit_options},
-    {"Log", log_options},           {NULL, NULL},
+    {"Where", listen_options},
+    {"Authentication", auth_options},
+    {"Sandbox", sandbox_options},
+    {"Approval", approval_options},
+    {"Limits", limit_options},
+    {"Log", log_options},
+    {NULL, NULL},
 };
 
 /* --- the command --- */

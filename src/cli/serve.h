@@ -16,8 +16,9 @@ enum { SERVE_LISTEN_MAX = 16 };
 struct serve_options {
     struct strv listen; /* as given */
     struct rpc_auth_options auth;
-    const char *config;        /* NULL: where it usually is */
-    const char *approval_hook; /* as given; NULL: none */
+    const char *config;          /* NULL: where it usually is */
+    const char *approval_hook;   /* as given; NULL: none */
+    const char *default_sandbox; /* NULL: none */
     struct server_limits limits;
     uint64_t concurrent; /* taken for the sake of Codex's command line: nothing waits here */
     enum log_level log_level;

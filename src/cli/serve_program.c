@@ -14,6 +14,7 @@
 #include "policy/config/config.h"
 #include "rpc/transport/auth.h"
 #include "rpc/transport/listener.h"
+#include "server/sandbox_request.h"
 #include "server/server.h"
 
 #include <limits.h>
@@ -130,6 +131,19 @@ static void find_hook(struct serving *serving)
     strv_push(&serving->file.own_paths, serving->hook);
 }
 
+/* Else every call that names none would be refused. */
+static int check_default_sandbox(const struct serving *serving, struct err *err)
+{
+    const char *name = serving->options.default_sandbox;
+    AUTO(config_profile_done) struct config_profile ignored = {0};
+
+    if (!name || str_eq(name, SANDBOX_NONE) || str_eq(name, SANDBOX_DEFAULT))
+        return 0;
+    if (config_profile(serving->file.config, name, serving->file.home, &ignored, err))
+        return err_wrap(err, "--default-sandbox");
+    return 0;
+}
+
 static int serve(struct serving *serving, struct err *err)
 {
     const struct serve_options *options = &serving->options;
@@ -146,7 +160,8 @@ static int serve(struct serving *serving, struct err *err)
     if (!getcwd(serving->dir, sizeof serving->dir))
         return err_sys(err, "finding the current directory");
     if (read_addresses(serving, err) || rpc_auth_new(&options->auth, &serving->auth, err) ||
-        config_file_load(options->config, serving->dir, &serving->file, err))
+        config_file_load(options->config, serving->dir, &serving->file, err) ||
+        check_default_sandbox(serving, err))
         return -1;
     find_secrets(serving);
     /* a command that could move the socket away could have clients talk to something else */
@@ -161,6 +176,9 @@ static int serve(struct serving *serving, struct err *err)
         signal(SIGTTOU, SIG_IGN);
     }
     asked.approval_hook = serving->hook;
+    asked.default_sandbox = options->default_sandbox;
+    log_event(LOG_LEVEL_INFO, "default-sandbox",
+              log_text("name", options->default_sandbox ? options->default_sandbox : "none"));
     asked.addresses_len = serving->addresses_len;
     asked.auth = serving->auth;
     asked.own_paths = strv_view(&serving->file.own_paths);

@@ -40,8 +40,13 @@ struct client_run {
     char *const *argv;
     char *const *env;    /* NAME=VALUE or NAME, which is ours; NULL-terminated; may be NULL */
     const char *cwd;     /* at the server; NULL: its own directory */
-    const char *profile; /* built-in name; NULL: workspace-write */
-    const char *network; /* "restricted", "enabled"; NULL: as the profile says */
+    const char *profile; /* of the server's user; NULL: as the server's configuration says */
+    const char *network; /* "restricted", "enabled"; NULL: as the profile says, as is the next */
+    const char *watch;
+    char *const *deny; /* the others of these may be NULL, too */
+    char *const *readable;
+    char *const *writable;
+    char *const *sockets;
     enum client_stdin input;
     unsigned flags;
 };

@@ -32,6 +32,7 @@ struct connection {
     connection_event_fn *on_event;
     void *data;
     bool is_over; /* connection_run() has to return */
+    bool knows_profiles;
 };
 
 static void on_message(void *data, struct rpc_peer *peer, struct rpc_message *message)
@@ -179,6 +180,7 @@ static int connection_initialize(struct connection *connection, int64_t lifetime
     json_t *params = json_pack("{s:s, s:s?}", "clientName", "cordon", "resumeSessionId", resume);
     AUTO_JSON json_t *result = NULL;
     AUTO_FREE char *plain = NULL;
+    const json_t *info;
 
     if (lifetime_ms != CONNECTION_KEEPS_SESSION)
         json_object_set_new(params, "detachedLifetimeMs", json_integer((json_int_t)lifetime_ms));
@@ -191,8 +193,10 @@ static int connection_initialize(struct connection *connection, int64_t lifetime
                              resume)
                    : err_wrap(err, "%s", connection->url);
     connection->session = alloc_str(connection_text(result, "sessionId"));
-    connection->dir = alloc_str(
-        json_string_value(json_object_get(json_object_get(result, "environmentInfo"), "cwd")));
+    info = json_object_get(result, "environmentInfo");
+    connection->dir = alloc_str(json_string_value(json_object_get(info, "cwd")));
+    connection->knows_profiles =
+        json_is_true(json_object_get(json_object_get(info, "capabilities"), "sandboxProfiles"));
     plain = utf8_plain(connection->session); /* a word that can be shown, and typed again */
     if (!*plain || !str_eq(plain, connection->session))
         return err_set(err, ERR_INVALID, "%s is no exec server: initialize gives no sessionId",
@@ -240,6 +244,11 @@ const char *connection_session(const struct connection *connection)
 const char *connection_dir(const struct connection *connection)
 {
     return connection->dir;
+}
+
+bool connection_knows_profiles(const struct connection *connection)
+{
+    return connection->knows_profiles;
 }
 
 bool connection_is_lost(const struct connection *connection)

@@ -48,6 +48,9 @@ bool connection_is_lost(const struct connection *connection);
 /* The directory of the server, as the file: URI that it sent; NULL when it sent none. */
 const char *connection_dir(const struct connection *connection);
 
+/* It knows the profiles of its own user: those can be named in place of a sandbox in full. */
+bool connection_knows_profiles(const struct connection *connection);
+
 typedef void connection_event_fn(void *data, const char *method, const json_t *params);
 void connection_listen(struct connection *connection, connection_event_fn *on_event, void *data);
 

@@ -9,8 +9,10 @@
  * session ends with the connection, and the command with the session, so nothing is left behind
  * when this program is killed; a plain Codex server takes 80 s for it.
  *
- * The sandbox is described in the shape that an unmodified Codex client sends, so any exec server
- * understands it, and there is one unless the person asks for none by name. The environment is the
+ * The sandbox is a profile of the server's user, by its name or as the configuration there says, and the
+ * rules there count, as if `cordon run` were called there. To another exec server than Cordon it is
+ * described in the shape that an unmodified Codex client sends. There is one unless the person asks for
+ * none by name. The environment is the
  * server's, without what looks like a secret. */
 #include "client/run.h"
 
@@ -53,16 +55,58 @@ static int env_add(json_t *env, const char *assignment, struct err *err)
     return 0;
 }
 
-static int sandbox_to_json(const struct client_run *options, const char *cwd, json_t **ret,
-                           struct err *err)
+static int add_texts(json_t *object, const char *key, char *const *texts, struct err *err)
+{
+    json_t *list = json_array();
+
+    for (; texts && *texts; texts++)
+        if (json_array_append_new(list, json_string(*texts))) {
+            json_decref(list);
+            return err_set(err, ERR_INVALID, "--%s: only UTF-8 goes over the wire", key);
+        }
+    if (json_array_size(list))
+        return json_object_set_new(object, key, list);
+    json_decref(list);
+    return 0;
+}
+
+/* A profile of the server's user, by its name, or the one that the configuration there says: what is in
+ * it, and the rules beside it, are found there. */
+static int named_to_json(const struct client_run *options, const char *cwd, json_t **ret,
+                         struct err *err)
+{
+    AUTO_JSON json_t *named =
+        json_pack("{s:s?, s:s, s:s*, s:s*}", "profile", options->profile, "cwd", cwd, "network",
+                  options->network, "watch", options->watch);
+
+    if (!named)
+        return err_set(err, ERR_INVALID, "--profile: only UTF-8 goes over the wire");
+    if (add_texts(named, "deny", options->deny, err) ||
+        add_texts(named, "readable", options->readable, err) ||
+        add_texts(named, "writable", options->writable, err) ||
+        add_texts(named, "sockets", options->sockets, err))
+        return -1;
+    *ret = json_incref(named);
+    return 0;
+}
+
+/* For an exec server that only understands what an unmodified Codex client sends. */
+static int plain_to_json(const struct client_run *options, const char *cwd, json_t **ret,
+                         struct err *err)
 {
     const char *name = options->profile ? options->profile : "workspace-write";
     AUTO(profile_done) struct profile profile = {0};
 
+    if (options->watch || (options->deny && *options->deny) ||
+        (options->readable && *options->readable) || (options->writable && *options->writable) ||
+        (options->sockets && *options->sockets))
+        return err_set(err, ERR_UNSUPPORTED,
+                       "this server is no Cordon of this version: it takes --profile and --network "
+                       "only");
     if (!profile_init_builtin(&profile, name))
         return err_set(err, ERR_INVALID,
-                       "--profile \"%s\": read-only, workspace-write or danger-full-access is "
-                       "right; profiles of a config file are for this machine",
+                       "--profile \"%s\": this server knows read-only, workspace-write and "
+                       "danger-full-access only",
                        name);
     if (profile.kind == PROFILE_DISABLED) {
         *ret = json_null();
@@ -99,7 +143,7 @@ json_t *start_params(const struct client_run *options, const struct start_contex
     for (size_t i = 0; options->env && options->env[i]; i++)
         if (env_add(env, options->env[i], err))
             return NULL;
-    if (sandbox_to_json(options, cwd, &sandbox, err))
+    if ((context->knows_profiles ? named_to_json : plain_to_json)(options, cwd, &sandbox, err))
         return NULL;
     params =
         json_pack("{s:s, s:O, s:s, s:O, s:b, s:b, s:o, s:{s:s, s:b, s:[], s:{}, s:[]}}",
@@ -158,6 +202,7 @@ static int run_start(struct run *run, struct err *err)
         .id = PROCESS_ID,
         .dir = connection_dir(run->connection),
         .term = getenv("TERM"),
+        .knows_profiles = connection_knows_profiles(run->connection),
         .size = has_terminal(run) ? terminal_size(STDIN_FILENO) : (struct pty_size){0},
     };
     json_t *params = start_params(run->options, &context, err);
@@ -186,9 +231,10 @@ static void say_denials(const struct run *run)
 
         if (operation && !str_eq(connection_text(denial, "source"), "host") &&
             !json_is_true(json_object_get(denial, "aside")))
-            run->client->console->say("refused by the sandbox: %s %s (--profile or --network can "
-                                      "allow it)",
-                                      operation, path ? path : connection_text(denial, "host"));
+            run->client->console->say(
+                "refused by the sandbox: %s %s (--writable, --readable, --network "
+                "or --profile can allow it)",
+                operation, path ? path : connection_text(denial, "host"));
     }
 }
 

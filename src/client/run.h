@@ -12,6 +12,7 @@ struct start_context {
     const char *dir;      /* the server's, as a file: URI; NULL: not known */
     const char *term;     /* $TERM; NULL: none */
     struct pty_size size; /* of the terminal; 0: none */
+    bool knows_profiles;  /* connection_knows_profiles() */
 };
 
 /* New reference; NULL (ERR_INVALID) when an option is wrong. Names without a value in options->env

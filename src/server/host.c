@@ -83,6 +83,7 @@ static const struct {
     {"windowsMxc", false},
     {"linuxRootWritePreservesDevices", true},
     {"linuxApprovedRootWritePreservesRestrictions", true},
+    {"sandboxProfiles", true}, /* ours: a profile of the server's user may be named as a sandbox */
 };
 
 static json_t *capabilities_to_json(void)

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/program.h"
+#include "base/str.h"
 #include "policy/profile_json.h"
 #include "server/rpc_path.h"
 #include "timeline/timeline.h"
@@ -226,6 +227,118 @@ int sandbox_request_read(const json_t *object, const char *cwd, struct sandbox_r
     return 0;
 }
 
+/* --- by the name of a profile --- */
+
+/* What is laid over a profile of this host, in the words of `cordon run`. */
+struct named {
+    const char *profile; /* borrowed; NULL: that of the configuration */
+    char *cwd;
+    enum workspace_network network;
+    enum workspace_watch watch;
+    struct workspace_entry *entries; /* their texts are borrowed */
+    size_t entries_len;
+    struct strv sockets;
+};
+
+static void named_done(struct named *named)
+{
+    free(named->cwd);
+    free(named->entries);
+    strv_done(&named->sockets);
+}
+
+bool sandbox_is_by_name(const json_t *sandbox)
+{
+    return json_is_string(sandbox) ? !str_eq(json_string_value(sandbox), SANDBOX_NONE)
+                                   : json_object_get(sandbox, "profile") != NULL;
+}
+
+static int read_word(const struct json_at *root, const char *key, const char *const *words,
+                     int *ret_number, struct err *err)
+{
+    struct json_at field = json_at_field(root, key);
+    size_t word = 0;
+
+    if (!json_at_is_given(&field))
+        return 0;
+    if (json_at_word(&field, words, &word, err))
+        return -1;
+    *ret_number = 1 + (int)word; /* 0 is what the profile says */
+    return 0;
+}
+
+static int read_texts(const struct json_at *root, const char *key, struct strv *ret,
+                      struct err *err)
+{
+    struct json_at list = json_at_field(root, key);
+    size_t len = 0;
+
+    if (json_at_is_given(&list) && json_at_array(&list, &len, err))
+        return -1;
+    for (size_t i = 0; i < len; i++) {
+        struct json_at item = json_at_item(&list, i);
+        const char *text;
+
+        if (json_at_string(&item, &text, err))
+            return -1;
+        strv_push(ret, text);
+    }
+    return 0;
+}
+
+/* The texts live as long as the JSON. */
+static int read_entries(const struct json_at *root, struct named *ret, struct err *err)
+{
+    static const char *const keys[] = {"deny", "readable", "writable"}; /* in the order of access */
+    size_t cap = 0;
+
+    for (int access = ACCESS_DENY; access <= ACCESS_WRITE; access++) {
+        struct json_at list = json_at_field(root, keys[access]);
+        size_t len = 0;
+
+        if (json_at_is_given(&list) && json_at_array(&list, &len, err))
+            return -1;
+        for (size_t i = 0; i < len; i++) {
+            struct json_at item = json_at_item(&list, i);
+            const char *text;
+
+            if (json_at_string(&item, &text, err))
+                return -1;
+            ret->entries = alloc_grow(ret->entries, ret->entries_len, &cap, sizeof *ret->entries);
+            ret->entries[ret->entries_len++] =
+                (struct workspace_entry){.access = (enum access)access, .text = text};
+        }
+    }
+    return 0;
+}
+
+static int named_read(const json_t *object, struct named *ret, enum rpc_code *ret_code,
+                      struct err *err)
+{
+    static const char *const keys[] = {"profile",  "cwd",      "network", "watch", "deny",
+                                       "readable", "writable", "sockets", NULL};
+    static const char *const networks[] = {"restricted", "enabled", NULL};
+    static const char *const watches[] = {"facts", "off", "ask", "learn", NULL};
+    struct json_at root = json_at_root(object);
+    struct json_at profile = json_at_field(&root, "profile");
+    struct json_at cwd = json_at_field(&root, "cwd");
+    int network = 0;
+    int watch = 0;
+
+    *ret_code = RPC_INVALID_PARAMS;
+    if (json_at_check_keys(&root, keys, NULL, err) ||
+        (json_at_is_given(&profile) && json_at_string(&profile, &ret->profile, err)) ||
+        read_word(&root, "network", networks, &network, err) ||
+        read_word(&root, "watch", watches, &watch, err) || read_entries(&root, ret, err) ||
+        read_texts(&root, "sockets", &ret->sockets, err))
+        return -1;
+    ret->network = (enum workspace_network)network;
+    ret->watch = (enum workspace_watch)watch;
+    if (json_at_is_given(&cwd))
+        ret->cwd = read_path(&cwd, ret_code, err);
+    return json_at_is_given(&cwd) && !ret->cwd ? -1 : 0;
+}
+
 /* --- workspaces --- */
 
 struct workspaces *sandbox_workspaces_new(struct loop *loop, char *const *own_paths,
@@ -236,6 +349,7 @@ struct workspaces *sandbox_workspaces_new(struct loop *loop, char *const *own_pa
     AUTO_FREE char *patch = program_find("cordon", &ignored);
     const struct workspaces_options options = {
         .loop = loop,
+        .config_path = "the server's configuration",
         .own_paths = own_paths,
         .secrets = secrets,
         .programs = {[SANDBOX_PROGRAM_FILES] = {files, "Cordon's helper for files"},
@@ -261,21 +375,73 @@ unsigned sandbox_topics(const json_t *words)
     return topics;
 }
 
-static bool has_object(const struct sandbox_call *call)
+static bool is_given(const struct sandbox_call *call)
 {
     return call->sandbox && !json_is_null(call->sandbox);
+}
+
+/* The name of a profile, or one of our words; NULL: the call has an object. */
+static const char *name_of(const struct sandbox_call *call)
+{
+    if (is_given(call))
+        return json_string_value(call->sandbox);
+    return call->otherwise ? call->otherwise : SANDBOX_NONE;
 }
 
 /* Caller frees. */
 static char *key_of(const struct sandbox_call *call)
 {
+    const char *name = name_of(call);
     AUTO_FREE char *object =
-        has_object(call) ? json_dumps(call->sandbox, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+        name ? alloc_str(name) : json_dumps(call->sandbox, JSON_COMPACT | JSON_SORT_KEYS);
 
-    if (!object)
+    if (name && str_eq(name, SANDBOX_NONE))
         return alloc_str("");
     return alloc_strf("%s\n%s\n%u %u\n%s", call->cwd ? call->cwd : "",
                       call->tmpdir ? call->tmpdir : "", call->topics, call->audit_topics, object);
+}
+
+/* As `cordon run` makes it of the same words, but that nobody is warned of what matches nothing. */
+static struct workspace *make_named(struct workspaces *workspaces, const char *key,
+                                    const struct sandbox_call *call, enum rpc_code *ret_code,
+                                    struct err *err)
+{
+    static const struct workspace_words words = {
+        .profile = "sandbox.profile",
+        .sandbox = "sandbox",
+        .network = "sandbox.network",
+        .socket = "sandbox.sockets",
+        .paths = {"sandbox.deny", "sandbox.readable", "sandbox.writable"},
+    };
+    AUTO(named_done) struct named named = {.profile = name_of(call)};
+    struct workspace_request asked = {
+        .words = &words,
+        .tmpdir = call->tmpdir,
+        .has_no_env = true,
+        .is_strict = true,
+        .topics = call->topics,
+        .audit_topics = call->audit_topics,
+    };
+    struct workspace *workspace;
+
+    if (!named.profile && named_read(call->sandbox, &named, ret_code, err)) {
+        err_wrap(err, "sandbox");
+        return NULL;
+    }
+    asked.dir = asked.root = named.cwd ? named.cwd : call->cwd;
+    if (named.profile && !str_eq(named.profile, SANDBOX_DEFAULT))
+        asked.profile_name = named.profile;
+    asked.network = named.network;
+    asked.watch = named.watch;
+    asked.entries = named.entries;
+    asked.entries_len = named.entries_len;
+    asked.unix_sockets = strv_view(&named.sockets);
+    *ret_code = RPC_INVALID_PARAMS;
+    workspace = workspace_make(workspaces, key, &asked, err);
+    *ret_code = RPC_INTERNAL;
+    if (workspace)
+        workspace->type = workspace->mode == SANDBOX_DISABLED ? "none" : "linuxSeccomp";
+    return workspace;
 }
 
 static struct workspace *make(struct workspaces *workspaces, const char *key,
@@ -285,8 +451,11 @@ static struct workspace *make(struct workspaces *workspaces, const char *key,
     AUTO(sandbox_request_done) struct sandbox_request request = {.type = "none"};
     struct workspace_request asked = {
         .tmpdir = call->tmpdir, .has_no_env = true, .audit_topics = call->audit_topics};
+    const char *name = name_of(call);
 
-    if (!has_object(call))
+    if (name ? !str_eq(name, SANDBOX_NONE) : json_object_get(call->sandbox, "profile") != NULL)
+        return make_named(workspaces, key, call, ret_code, err);
+    if (name)
         profile_init_danger_full_access(&request.profile);
     else if (sandbox_request_read(call->sandbox, call->cwd, &request, ret_code, err))
         return NULL;

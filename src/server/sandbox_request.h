@@ -32,8 +32,17 @@ enum { SANDBOX_PROGRAM_FILES, SANDBOX_PROGRAM_PATCH };
 struct workspaces *sandbox_workspaces_new(struct loop *loop, char *const *own_paths,
                                           char *const *secrets);
 
+/* Words in the place of a profile's name. */
+#define SANDBOX_NONE "none"       /* no sandbox */
+#define SANDBOX_DEFAULT "default" /* what the configuration says, else workspace-write */
+
+/* Whether a call chose by the name of a profile, or left it to the configuration, and not by an object of
+ * the original: then the rules of the user count, too. */
+bool sandbox_is_by_name(const json_t *sandbox);
+
 struct sandbox_call {
-    const json_t *sandbox; /* the object of the call; NULL or JSON null: none */
+    const json_t *sandbox; /* of the call: an object, or a word; NULL or JSON null: */
+    const char *otherwise; /* the name of a profile, SANDBOX_DEFAULT or SANDBOX_NONE; NULL: none */
     const char *cwd;       /* absolute: stands in for a missing sandbox.cwd; NULL: none, as for fs/
                               calls */
     const char *tmpdir;    /* $TMPDIR of the server, never of the call: a variable that a model

@@ -295,6 +295,8 @@ static int server_configure(struct server *server, bool *ret_changed, struct err
         !str_eq(config.text ? config.text : "", server->config.text ? server->config.text : "");
     config_done(&server->config);
     server->config = config;
+    if (server->workspaces)
+        workspaces_configure(server->workspaces, config.file, config.home);
     return 0;
 }
 
@@ -318,6 +320,13 @@ static void reload_secrets(struct server *server)
 
     workspaces_hide(server->workspaces, secrets.files);
     log_reloaded(secrets.flag, secrets.file, secrets.has_changed, failed ? &err : NULL);
+}
+
+const char *server_own_default(const struct server *server)
+{
+    const char *name = server->default_sandbox;
+
+    return name && !str_eq(name, SANDBOX_NONE) ? name : SANDBOX_DEFAULT;
 }
 
 void server_reload(struct server *server)
@@ -394,6 +403,8 @@ struct server *server_new(const struct server_options *options, struct err *err)
         open_prompt(server, options, err))
         return NULL;
     server->workspaces = sandbox_workspaces_new(server->loop, options->own_paths, options->secrets);
+    workspaces_configure(server->workspaces, server->config.file, server->config.home);
+    server->default_sandbox = options->default_sandbox;
     server->hub = rpc_hub_new(server->loop, &hub);
     server->prepare_timer = loop_timer_new(server->loop, on_prepare_time, server);
     server->stopping.timer = loop_timer_new(server->loop, stopping_on_time, server);

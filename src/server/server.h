@@ -80,7 +80,9 @@ struct server_options {
     int (*renew)(void *data, struct server_secrets *ret, struct err *err);
     void *data;
     const char *approval_hook; /* borrowed; program that is asked first; NULL: none */
-    unsigned flags;            /* of enum server_flag */
+    const char
+        *default_sandbox; /* borrowed; as sandbox_call.otherwise, of the methods of the original */
+    unsigned flags;       /* of enum server_flag */
     struct server_limits limits;
 };
 
@@ -95,6 +97,7 @@ struct server {
     size_t model_requests;           /* session/... that are not answered yet */
     struct exec_run *exec_runs;      /* commands of exec/run and patch/apply */
     const char *approval_hook;       /* asked first; NULL: none */
+    const char *default_sandbox;     /* what a call of the original gets that names none */
     struct prompt *prompt;           /* where the person is asked; NULL: clients are */
     struct server_audit *audit;      /* the audit log; NULL: nothing is written yet */
     struct service *service;         /* signals, systemd */
@@ -125,6 +128,9 @@ void server_free(struct server *server);
 int server_run(struct server *server, struct err *err);
 
 /* Whether no other process may be started now; the call is answered then. */
+/* What a call of our own methods runs in that names no sandbox; as sandbox_call.otherwise. */
+const char *server_own_default(const struct server *server);
+
 bool server_refuses(const struct server *server, struct call *call);
 
 /* A command runs in this workspace: another one may follow. */

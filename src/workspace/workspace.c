@@ -182,6 +182,13 @@ void workspaces_hide(struct workspaces *workspaces, char *const *secrets)
             strv_push(&workspaces->secrets, *secrets);
 }
 
+void workspaces_configure(struct workspaces *workspaces, const struct config *config,
+                          const char *home)
+{
+    workspaces->options.config = config;
+    workspaces->options.home = home;
+}
+
 void workspaces_forget(struct workspaces *workspaces)
 {
     struct workspace_inside *inside;

@@ -64,6 +64,11 @@ void workspaces_free(struct workspaces *workspaces); /* nothing runs in one; NUL
 /* These files are hidden, too, in every workspace that is made from now on. */
 void workspaces_hide(struct workspaces *workspaces, char *const *secrets);
 
+/* The configuration that counts from now on, borrowed as in the options; workspaces_forget() is for what
+ * was made by another one. */
+void workspaces_configure(struct workspaces *workspaces, const struct config *config,
+                          const char *home);
+
 /* None is found by its key any more. */
 void workspaces_forget(struct workspaces *workspaces);
 

@@ -120,6 +120,33 @@ def test_run_is_sandboxed_unless_told_otherwise(place, server):
     assert outside.exists()
 
 
+def test_run_has_the_profile_and_the_rules_of_the_servers_user(place):
+    """As `cordon run` there, when nothing else is said."""
+    secret = place.ws / "secret"
+    secret.write_text("key\n")
+    place.config(f'default_permissions = "mine"\n[permissions.mine]\nextends = ":workspace"\n'
+                 f'[permissions.mine.filesystem]\n"{secret}" = "deny"\n')
+    rules = place.home / ".config/cordon/rules"
+    rules.mkdir(parents=True, exist_ok=True)
+    (rules / "x.rules").write_text('prefix_rule(pattern = ["touch"], decision = "forbidden")\n')
+    with Server(place, listen=f"unix:{place.base}/s") as server:
+        ran = shell(place, server, f"cat {secret}")
+        assert ran.returncode != 0 and "key" not in ran.stdout
+        assert shell(place, server, f"cat {secret}", "-p", "workspace-write").stdout == "key\n"
+        assert shell(place, server, f"cat {secret}", "-p", "mine").returncode != 0
+        ran = connect(place, server, "run", "--", "touch", "made")
+        assert ran.returncode != 0 and "forbid" in ran.stderr and not (place.ws / "made").exists()
+        outside = place.outside / "o"
+        assert shell(place, server, f"echo x > {outside}").returncode != 0
+        assert shell(place, server, f"echo x > {outside}", "-w", place.outside).returncode == 0
+        (place.ws / "sub").mkdir()
+        assert shell(place, server, "echo x > sub/f").returncode == 0
+        assert shell(place, server, "echo y > sub/f", "-r", place.ws / "sub").returncode != 0
+        assert shell(place, server, "cat sub/f", "--deny", place.ws / "sub/f").returncode != 0
+        ran = shell(place, server, "true", "-p", "nosuch")
+        assert ran.returncode == 125 and "nosuch" in ran.stderr
+
+
 def test_the_folder_is_the_servers_or_the_one_asked_for(place, server):
     (place.ws / "sub dir").mkdir()
     assert shell(place, server, "pwd", cwd=place.outside).stdout == f"{place.ws}\n"
@@ -477,7 +504,7 @@ def test_plain_cp(place, plain):
     (["ps", "x"], "there is one too many"),
     (["attach", "--detach-key", "ctrl-", "x"], "is no key"),
     (["logs", "--from", "x", "y"], "--from: "),
-    (["run", "-p", "mine", "--", "true"], '"mine" is not one of read-only'),
+    (["run", "--watch", "mine", "--", "true"], '"mine" is not one of facts'),
     (["logs", "--tty", "x"], "there is no option --tty"),
 ])
 def test_wrong_calls_say_what_is_right(place, words, text):

@@ -48,7 +48,7 @@ def wait_for_snapshot(server, client, number=1):
         client.call("process/list")
 
 
-SANDBOXES = [pytest.param(lambda place: None, id="no-sandbox"),
+SANDBOXES = [pytest.param(lambda place: "none", id="no-sandbox"),
              pytest.param(lambda place: workspace_write(place.ws), id="sandbox")]
 
 

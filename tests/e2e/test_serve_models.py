@@ -61,7 +61,7 @@ def whole(client, name, until=b""):
 # --- who looks on ---
 
 def test_a_session_is_listed_like_any_process(server, model, person):
-    number = begin(model, "echo up; read x; exit 3")
+    number = begin(model, "echo up; read x; exit 3", sandbox="none")
     (item,) = person.call("process/list", {"all": True})["processes"]
     assert item["processId"] == f"session:{number}" and item["modelSession"] == number
     assert (item["sessionId"], item["tty"], item["exited"]) == (model.session, True, False)
@@ -270,7 +270,7 @@ def test_what_was_run_is_in_the_log(place):
             client.run("q", f"echo x > {place.outside}/f", sandbox=READ_ONLY)
             with pytest.raises(RpcError):
                 client.start("r", ["/no/such/program"])
-            exec_command(client, "kill -9 $$")
+            exec_command(client, "kill -9 $$", sandbox="none")
             client.start("s", "echo in-the-environment; sleep 60",
                          env={"MY_SECRET": "in-the-environment"})
             session = client.session

@@ -55,6 +55,48 @@ def steps(client, name):
     return [event["params"].get("event", "output") for event in events]
 
 
+@pytest.mark.parametrize("method", ["exec/run", "session/exec", "process/start"])
+@pytest.mark.parametrize("options", [[], ["--default-sandbox", "default"], ["--default-sandbox", "mine"]],
+                         ids=["plain", "default", "named"])
+def test_only_a_word_means_no_sandbox(place, method, options):
+    """What is left out is what the user's configuration says; but the original's process/start."""
+    out = place.outside / "f"
+    place.config('[permissions.mine]\nextends = ":read-only"\n')
+    with Server(place, *options) as server, server.client() as client:
+        def writes(path, name, **sandbox):
+            params = {"cwd": uri(place.ws), "env": {"PATH": "/usr/bin:/bin"}, **sandbox}
+            if method == "session/exec":
+                client.call(method, {"cmd": f"echo x > {path}", "login": False, "shell": "/bin/sh", **params})
+            elif method == "exec/run":
+                client.call(method, {"runId": name, "argv": ["sh", "-c", f"echo x > {path}"],
+                                     "approvalPolicy": "never", **params})
+            else:
+                client.call(method, {"processId": name, "argv": ["sh", "-c", f"echo x > {path}"], "tty": False, **params})
+                client.follow(name)
+            try:
+                path.unlink()
+            except FileNotFoundError:
+                return False
+            return True
+
+        is_open = method == "process/start" and not options
+        assert writes(out, "a") == is_open
+        assert writes(out, "b", sandbox=None) == is_open
+        assert writes(place.ws / "f", "c") == (options[1:] != ["mine"])
+        assert writes(out, "d", sandbox="none")
+        assert not writes(out, "e", sandbox="default")
+        assert not writes(place.ws / "f", "f", sandbox={"profile": "read-only"})
+        assert writes(out, "g", sandbox={"profile": None, "writable": [str(place.outside)]})
+        for wrong in ("nosuch", {"profile": "nosuch"}, {"profile": None, "more": 1}, {"profile": 5}):
+            with pytest.raises(RpcError):
+                writes(out, "h", sandbox=wrong)
+
+
+def test_a_default_sandbox_that_is_none_is_refused(place):
+    ran = place.cordon("serve", "--default-sandbox", "nosuch")
+    assert ran.returncode == 1 and "--default-sandbox" in ran.stderr and "nosuch" in ran.stderr
+
+
 def test_yes_runs_and_tells_every_step(place, server):
     rules(place, PROMPT)
     with server.client() as client:

@@ -82,9 +82,7 @@ class Files:
     def __init__(self, client: "Client", sandbox: AnySandbox = None,
                  follow_symlinks: bool = True) -> None:
         self._client = client
-        self._more: Dict[str, Any] = {}
-        if sandbox is not None:
-            self._more["sandbox"] = boxes.to_json(sandbox)
+        self._more: Dict[str, Any] = {"sandbox": boxes.to_json(sandbox)}
         self._follow: Dict[str, Any] = {} if follow_symlinks else {"followSymlinks": False}
 
     def inside(self, sandbox: AnySandbox, follow_symlinks: bool = True) -> "Files":

@@ -56,9 +56,12 @@ class Sandbox:
         }
 
 
-# A Sandbox, the protocol's own object, or None: no sandbox at all.
-AnySandbox = Union[Sandbox, Dict[str, Any], None]
+# A Sandbox; the protocol's own object; the name of a profile of the server's user; None: the profile that the
+# configuration there says, else workspace-write. Only the word "none" means no sandbox at all.
+AnySandbox = Union[Sandbox, Dict[str, Any], str, None]
 
 
 def to_json(sandbox: AnySandbox) -> Any:
+    if sandbox is None:
+        return "default"
     return sandbox.to_json() if isinstance(sandbox, Sandbox) else sandbox

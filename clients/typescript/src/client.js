@@ -107,10 +107,11 @@ export class Client {
   /** Starts a command. `env` missing: the server's environment without secrets; otherwise exactly
    * that. */
   async start(argv, cwd, options = {}) {
-    const { env, sandbox = null, tty = false, stdin = false, size, processId, ...more } = options;
+    const { env, sandbox, tty = false, stdin = false, size, processId, ...more } = options;
     const process = new Process(this, processId ?? randomUUID());
     const params = {
-      processId: process.id, argv, cwd: toUri(cwd), env: env ?? {}, tty, pipeStdin: stdin, sandbox, ...more,
+      processId: process.id, argv, cwd: toUri(cwd), env: env ?? {}, tty, pipeStdin: stdin,
+      sandbox: sandbox ?? 'default', ...more,
     };
     if (!env && !more.envPolicy) params.envPolicy = ALL_BUT_SECRETS;
     if (size) [params.rows, params.columns] = size;

@@ -41,7 +41,7 @@ export class Files {
 
   constructor(client, sandbox, { followSymlinks = true } = {}) {
     this.#client = client;
-    this.#more = sandbox ? { sandbox } : {};
+    this.#more = { sandbox: sandbox ?? 'default' };
     this.#follow = followSymlinks ? {} : { followSymlinks };
   }
 

@@ -17,7 +17,7 @@ export class Sessions {
 
   /** Runs shell text until it ends or the time is up. */
   async exec(cmd, cwd, options = {}) {
-    return answered(await this.#client.call('session/exec', { cmd, cwd: toUri(cwd), ...options }));
+    return answered(await this.#client.call('session/exec', { cmd, cwd: toUri(cwd), ...options, sandbox: options.sandbox ?? 'default' }));
   }
 
   async write(sessionId, chars = '', options = {}) {

@@ -118,7 +118,7 @@ test('a sandbox holds and tells', withClient(async (client) => {
 }));
 
 test('files', withClient(async (client) => {
-  const { files } = client;
+  const files = client.files.inside('none');
   await files.makeDirectory(`${ws}/d/e`);
   await files.write(`${ws}/d/f é`, 'hello');
   assert.equal((await files.read(`${ws}/d/f é`)).toString(), 'hello');

@@ -256,6 +256,7 @@ void file_task_send(struct file_task *task)
 {
     const struct sandbox_call request = {
         .sandbox = json_object_get(call_params(task->call), "sandbox"),
+        .otherwise = task->call->client->server->default_sandbox,
         .tmpdir = getenv("TMPDIR"),
     };
     AUTO(file_call_done) struct file_call call = {.on_answer = on_answer, .user = task};

@@ -71,8 +71,10 @@ void method_capabilities_discover_v2(struct call *call,
     enum rpc_code code = RPC_INTERNAL;
     struct err err;
     AUTO_FREE char *cwd = rpc_path_parse(params->cwd, &code, &err);
-    const struct sandbox_call request = {
-        .sandbox = params->sandbox, .cwd = cwd, .tmpdir = getenv("TMPDIR")};
+    const struct sandbox_call request = {.sandbox = params->sandbox,
+                                         .otherwise = server->default_sandbox,
+                                         .cwd = cwd,
+                                         .tmpdir = getenv("TMPDIR")};
     AUTO(file_call_done) struct file_call how = {.on_answer = on_answer};
     struct workspace *workspace =
         cwd ? workspace_for_call(server->workspaces, &request, &code, &err) : NULL;
@@ -157,6 +159,7 @@ static char *read_root(struct server *server, const json_t *root, struct workspa
                        enum rpc_code *ret_code, struct err *err)
 {
     const struct sandbox_call request = {.sandbox = json_object_get(root, "sandbox"),
+                                         .otherwise = server->default_sandbox,
                                          .tmpdir = getenv("TMPDIR")};
     AUTO_FREE char *path =
         rpc_path_parse(json_string_value(json_object_get(root, "path")), ret_code, err);

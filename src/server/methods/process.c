@@ -17,6 +17,7 @@
 #include "server/client_session.h"
 #include "server/methods.gen.h"
 #include "server/model/model_process.h"
+#include "server/model/session_command.h"
 #include "server/process/observer.h"
 #include "server/process/process_held.h"
 #include "server/process/process_wait.h"
@@ -189,9 +190,11 @@ void method_process_start(struct call *call, const struct process_start_params *
 {
     AUTO(start_done) struct start start = {.params = params};
     struct sandbox_call request = {.sandbox = params->sandbox,
+                                   .otherwise = call->client->server->default_sandbox,
                                    .tmpdir = getenv("TMPDIR"),
                                    .topics = sandbox_topics(params->trace),
                                    .audit_topics = server_audit_topics(call->client->server)};
+    AUTO_FREE char *forbidden = NULL;
     struct workspace *workspace;
     enum rpc_code code;
     struct err err;
@@ -208,7 +211,13 @@ void method_process_start(struct call *call, const struct process_start_params *
     }
     request.cwd = start.cwd;
     workspace = workspace_for_call(call->client->server->workspaces, &request, &code, &err);
-    if (workspace)
+    if (workspace && sandbox_is_by_name(params->sandbox))
+        forbidden = argv_rules_refusal(call, strv_view(&start.argv), start.cwd,
+                                       strv_view(&start.env), workspace);
+    if (forbidden)
+        call_fail_data(call, RPC_INVALID_REQUEST, forbidden,
+                       json_pack("{s:s}", "reason", "forbidden"));
+    else if (workspace)
         start_process(call, &start, workspace);
     else
         call_fail_with(call, code, &err);

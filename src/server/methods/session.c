@@ -126,6 +126,7 @@ static int exec_parts_read(struct call *call, const struct session_exec_params *
 {
     struct server *server = call->client->server;
     struct sandbox_call request = {.sandbox = params->sandbox,
+                                   .otherwise = server_own_default(server),
                                    .tmpdir = getenv("TMPDIR"),
                                    .topics = sandbox_topics(params->trace),
                                    .audit_topics = server_audit_topics(server)};

@@ -53,29 +53,50 @@ static void write_down(const struct call *call, const struct process_refusal *re
     process_audit_refusal(call->client->session, &shown);
 }
 
+/* `otherwise`: an argv to be judged as well; NULL: none. */
+static char *find_refusal(const struct call *call, const struct process_refusal *refusal,
+                          char *const *otherwise)
+{
+    struct server *server = call->client->server;
+    const struct rule_owner owner = server_rule_owner(server);
+    const struct rules *rules =
+        rules_cache_get(&server->rules, &owner, server_rules_dir(refusal->workspace, refusal->cwd));
+    struct process_refusal shown = *refusal;
+    char *reason;
+
+    if (rules_is_empty(rules))
+        return NULL;
+    reason = find_reason(rules, refusal->argv);
+    if (!reason && otherwise)
+        reason = find_reason(rules, otherwise);
+    if (reason) {
+        shown.reason = reason;
+        write_down(call, &shown);
+    }
+    return reason;
+}
+
 char *session_rules_refusal(const struct call *call, const struct model_exec *exec,
                             const struct workspace *workspace)
 {
     AUTO(strv_done) struct strv argv = model_exec_argv(exec);
     char *as_sh[] = {(char *)"sh", (char *)"-c", (char *)exec->cmd, NULL};
-    struct server *server = call->client->server;
-    const struct rule_owner owner = server_rule_owner(server);
-    const struct rules *rules =
-        rules_cache_get(&server->rules, &owner, server_rules_dir(workspace, exec->workdir));
-    char *reason;
 
-    if (rules_is_empty(rules))
-        return NULL;
-    reason = find_reason(rules, strv_view(&argv));
-    if (!reason && !shell_wrapper_script(strv_view(&argv)))
-        reason = find_reason(rules, as_sh);
-    if (reason)
-        write_down(call, &(struct process_refusal){.argv = strv_view(&argv),
-                                                   .env = exec->env,
-                                                   .cwd = exec->workdir,
-                                                   .workspace = workspace,
-                                                   .reason = reason});
-    return reason;
+    return find_refusal(call,
+                        &(struct process_refusal){.argv = strv_view(&argv),
+                                                  .env = exec->env,
+                                                  .cwd = exec->workdir,
+                                                  .workspace = workspace},
+                        shell_wrapper_script(strv_view(&argv)) ? NULL : as_sh);
+}
+
+char *argv_rules_refusal(const struct call *call, char *const *argv, const char *cwd,
+                         char *const *env, const struct workspace *workspace)
+{
+    return find_refusal(
+        call,
+        &(struct process_refusal){.argv = argv, .env = env, .cwd = cwd, .workspace = workspace},
+        NULL);
 }
 
 /* --- what is executed in its place --- */

@@ -17,6 +17,8 @@ struct model_exec;
 /* Why the command is not to be started, in the words of exec/run, which is also written to the
  * audit log; NULL: nothing forbids it. Caller frees. To be asked before anything of it is run:
  * `exec` is that of the call, without a replacement. */
+char *argv_rules_refusal(const struct call *call, char *const *argv, const char *cwd,
+                         char *const *env, const struct workspace *workspace);
 char *session_rules_refusal(const struct call *call, const struct model_exec *exec,
                             const struct workspace *workspace);
 

@@ -91,6 +91,7 @@ struct exec_run *exec_run_find(const struct client_session *session, const char 
 int exec_run_workspace(struct exec_run *run, enum rpc_code *ret_code, struct err *err)
 {
     const struct sandbox_call call = {.sandbox = run->sandbox,
+                                      .otherwise = server_own_default(run->server),
                                       .cwd = run->cwd,
                                       .tmpdir = getenv("TMPDIR"),
                                       .topics = run->topics,

@@ -9,11 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool is_plain;
+
 static json_t *params_of(struct client_run options)
 {
     char *const argv[] = {(char *)"prog", (char *)"arg", NULL};
-    static const struct start_context context = {
-        .id = "run", .dir = "file:///srv", .term = "vt", .size = {.rows = 3, .columns = 4}};
+    const struct start_context context = {.id = "run",
+                                          .dir = "file:///srv",
+                                          .term = "vt",
+                                          .size = {.rows = 3, .columns = 4},
+                                          .knows_profiles = !is_plain};
     struct err err;
 
     if (!options.argv)
@@ -30,12 +35,10 @@ static void a_start_is_sandboxed(void **state)
 {
     AUTO_JSON json_t *params = params_of((struct client_run){.input = CLIENT_STDIN_PIPE});
     const json_t *sandbox = json_object_get(params, "sandbox");
-    const json_t *permissions = json_object_get(sandbox, "permissions");
 
     assert_string_equal(text_at(params, "sandbox", "cwd"), "file:///srv");
-    assert_string_equal(text_at(params, "sandbox", "windowsSandboxLevel"), "disabled");
-    assert_string_equal(json_string_value(json_object_get(permissions, "type")), "managed");
-    assert_string_equal(json_string_value(json_object_get(permissions, "network")), "restricted");
+    assert_true(json_is_null(json_object_get(sandbox, "profile")));
+    assert_int_equal(json_object_size(sandbox), 2);
     assert_int_equal(json_array_size(json_object_get(params, "argv")), 2);
     assert_true(json_is_true(json_object_get(params, "pipeStdin")));
     assert_true(json_is_false(json_object_get(params, "tty")));
@@ -54,12 +57,17 @@ static void a_start_is_as_asked_for(void **state)
     unsetenv("CORDON_TEST_MISSING");
     params = params_of((struct client_run){.profile = "read-only",
                                            .network = "enabled",
+                                           .watch = "ask",
+                                           .writable = env,
                                            .cwd = "sub",
                                            .env = env,
                                            .input = CLIENT_STDIN_NULL,
                                            .flags = CLIENT_RUN_TTY});
-    assert_string_equal(text_at(json_object_get(params, "sandbox"), "permissions", "network"),
-                        "enabled");
+    assert_string_equal(text_at(params, "sandbox", "profile"), "read-only");
+    assert_string_equal(text_at(params, "sandbox", "network"), "enabled");
+    assert_string_equal(text_at(params, "sandbox", "watch"), "ask");
+    assert_int_equal(
+        json_array_size(json_object_get(json_object_get(params, "sandbox"), "writable")), 3);
     assert_string_equal(json_string_value(json_object_get(params, "cwd")), "file:///srv/sub");
     assert_string_equal(text_at(params, "env", "A"), "b=c");
     assert_string_equal(text_at(params, "env", "CORDON_TEST_MINE"), "m");
@@ -70,14 +78,35 @@ static void a_start_is_as_asked_for(void **state)
     assert_true(json_is_false(json_object_get(params, "pipeStdin")));
 }
 
+static void a_plain_server_gets_what_codex_sends(void **state)
+{
+    AUTO_JSON json_t *params = NULL;
+    const json_t *permissions;
+    char *const paths[] = {(char *)"/x", NULL};
+
+    is_plain = true;
+    params = params_of((struct client_run){.input = CLIENT_STDIN_PIPE});
+    permissions = json_object_get(json_object_get(params, "sandbox"), "permissions");
+    assert_string_equal(text_at(params, "sandbox", "cwd"), "file:///srv");
+    assert_string_equal(text_at(params, "sandbox", "windowsSandboxLevel"), "disabled");
+    assert_string_equal(json_string_value(json_object_get(permissions, "type")), "managed");
+    assert_string_equal(json_string_value(json_object_get(permissions, "network")), "restricted");
+    assert_null(params_of((struct client_run){.profile = "mine"}));
+    assert_null(params_of((struct client_run){.deny = paths}));
+    assert_null(params_of((struct client_run){.watch = "ask"}));
+    json_decref(params);
+    params = params_of((struct client_run){.profile = "danger-full-access"});
+    assert_true(json_is_null(json_object_get(params, "sandbox")));
+    is_plain = false;
+}
+
 static void a_start_without_a_sandbox_has_to_be_named(void **state)
 {
     AUTO_JSON json_t *open = params_of((struct client_run){.profile = "danger-full-access"});
     char *const nameless[] = {(char *)"=x", NULL};
     char *const not_utf8[] = {(char *)"A=\xff", NULL};
 
-    assert_true(json_is_null(json_object_get(open, "sandbox")));
-    assert_null(params_of((struct client_run){.profile = "mine"}));
+    assert_string_equal(text_at(open, "sandbox", "profile"), "danger-full-access");
     assert_null(params_of((struct client_run){.env = nameless}));
     assert_null(params_of((struct client_run){.env = not_utf8}));
     assert_null(params_of((struct client_run){.argv = not_utf8}));
@@ -88,6 +117,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_start_is_sandboxed),
         cmocka_unit_test(a_start_is_as_asked_for),
+        cmocka_unit_test(a_plain_server_gets_what_codex_sends),
         cmocka_unit_test(a_start_without_a_sandbox_has_to_be_named),
     };
 
