@@ -169,6 +169,11 @@ static const struct option trace_options[] = {
      .help =
          "Writes the events to FILE while the command runs, one JSON object a line, and nothing "
          "of it to stderr. FILE is made, or emptied."},
+    {.name = "report",
+     INTO_TRUE(struct run_options, policy.reports_later),
+     .help = "Tells at the end which files the command made or changed that other programs run or "
+             "obey by themselves, outside of the sandbox: Makefile, package.json, CI files, "
+             "conftest.py, AGENTS.md, ... With --json it is \"runs_later\"."},
     {.name = NULL},
 };
 
@@ -331,7 +336,8 @@ struct run_flow {
     struct execution *execution;
     FILE *trace;     /* --trace-to; NULL: none */
     uint64_t traced; /* of the timeline, the number of the last event that was told */
-    size_t warned;   /* of the warnings: those that were said */
+    struct run_later later;
+    size_t warned; /* of the warnings: those that were said */
     bool is_done;
 };
 
@@ -356,6 +362,7 @@ static void run_flow_done(struct run_flow *flow)
     settings_done(&flow->settings);
     run_audit_done(&flow->audit);
     policy_options_done(&flow->options.policy);
+    strv_done(&flow->later.paths);
 }
 
 /* --- attempts --- */
@@ -425,8 +432,11 @@ static void on_traced(void *data, const struct job *job)
         write_trace(flow->trace, event);
         flow->traced = event->seq;
     }
-    if (job_audit_timeline(job))
+    if (job_audit_timeline(job)) {
         run_audit_trace(&flow->audit, job_audit_timeline(job));
+        if (flow->options.policy.reports_later)
+            run_later_look(&flow->later, job);
+    }
 }
 
 static void on_flush(void *data)
@@ -517,7 +527,8 @@ static int report_attempt(const struct run_flow *flow, const struct execution_re
                     "patch there, completes it or takes it back",
                     flow->patch.cwd);
     if (flow->options.flags & RUN_JSON) {
-        int printed = run_report_json(&flow->settings, execution);
+        int printed = run_report_json(&flow->settings, execution,
+                                      flow->options.policy.reports_later ? &flow->later : NULL);
 
         return printed == EXIT_OK ? status : printed;
     }
@@ -527,6 +538,8 @@ static int report_attempt(const struct run_flow *flow, const struct execution_re
         run_report_notes(result);
     if (!flow->trace || !job_timeline(result->job))
         run_report_timeline(result, flow->options.policy.topics);
+    if (flow->options.policy.reports_later)
+        run_report_later(&flow->later, result);
     return status;
 }
 

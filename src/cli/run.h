@@ -28,6 +28,19 @@ void run_report_degradation(const struct sandbox *sandbox, struct strv *warnings
  * would allow it. */
 void run_report_notes(const struct job_result *result);
 
+/* What the command made or changed that somebody runs or obeys later (policy/run_later.h); zeroed: nothing yet. */
+struct run_later {
+    const struct job *job; /* of the attempt that was looked at last; not used otherwise */
+    uint64_t seq;          /* of its job_audit_timeline(), likewise */
+    struct strv paths;     /* each once */
+};
+
+/* There are new events. */
+void run_later_look(struct run_later *later, const struct job *job);
+
+/* A line on stderr, if there is something to say: also that nobody could tell. */
+void run_report_later(const struct run_later *later, const struct job_result *result);
+
 /* Lines on stderr: what the command did, and the programs that it ran; or that nobody could tell. */
 void run_report_timeline(const struct job_result *result, unsigned topics);
 
@@ -36,12 +49,15 @@ void run_report_timeline(const struct job_result *result, unsigned topics);
  *   "warnings": ["..."]            the lines that stand on stderr, too
  *   "approval": {...}              executor/execution.h's execution_to_json(); null when nothing was
  *                                  asked or refused
+ *   "runs_later": [{"path": "...", "by": "make"}] or null, when nobody could tell; only with `later`,
+ *                                  which may be NULL
  *   in "sandbox": "mode": "auto" | "require" | "disabled", "degradation": "..." or null,
  *                 "profile": "workspace-write", "profile_from": "the default",
  *                 "network": "restricted" | "enabled"
  *
  * Returns an exit status. */
-int run_report_json(const struct settings *settings, const struct execution_result *execution);
+int run_report_json(const struct settings *settings, const struct execution_result *execution,
+                    const struct run_later *later);
 
 /* The same for a command that was not run: the keys as far as they are known, with "end":
  * "forbidden" | "rejected", "shell_exit_code": 126 and "failure": {"stage": "approval", ...}. */

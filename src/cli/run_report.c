@@ -8,6 +8,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/str.h"
 #include "base/strv.h"
 #include "cli/command.h"
 #include "cli/console.h"
@@ -17,6 +18,7 @@
 #include "job/job_run.h"
 #include "job/result_json.h"
 #include "policy/config/config.h"
+#include "policy/run_later.h"
 #include "sandbox/sandbox.h"
 #include "timeline/exec_tree.h"
 #include "timeline/timeline.h"
@@ -148,9 +150,75 @@ void run_report_timeline(const struct job_result *result, unsigned topics)
         say_execs(timeline_execs(timeline));
 }
 
+/* --- what runs later --- */
+
+enum { LATER_MAX = 1000 };
+
+static void add_later(struct run_later *later, const char *path)
+{
+    if (!path || !run_later_by(path) || later->paths.len >= LATER_MAX)
+        return;
+    for (size_t i = 0; i < later->paths.len; i++)
+        if (str_eq(later->paths.items[i], path))
+            return;
+    strv_push(&later->paths, path);
+}
+
+void run_later_look(struct run_later *later, const struct job *job)
+{
+    const struct timeline *timeline = job_audit_timeline(job);
+    const struct timeline_event *event;
+
+    if (later->job != job)
+        later->seq = 0;
+    later->job = job;
+    while ((event = timeline_after(timeline, later->seq))) {
+        later->seq = event->seq;
+        if (event->kind != TIMELINE_DONE || str_eq(event->operation, "remove") || event->is_socket)
+            continue;
+        /* of a rename the new name, of a link, too, which comes first */
+        add_later(later, str_eq(event->operation, "rename") ? event->other_path : event->path);
+    }
+}
+
+/* There was a guard, and it was to tell. */
+static bool is_told(const struct job_result *result)
+{
+    return result->sandbox &&
+           sandbox_layer(result->sandbox, LAYER_GUARD)->state == LAYER_ENFORCED &&
+           (sandbox_watch(result->sandbox) & WATCH_FILES);
+}
+
+void run_report_later(const struct run_later *later, const struct job_result *result)
+{
+    AUTO(buf_done) struct buf line = {0};
+
+    buf_init(&line, SIZE_MAX / 2);
+    if (!is_told(result))
+        console_say(
+            "no report: without a guard, or without a sandbox, nobody sees what is changed");
+    for (size_t i = 0; i < later->paths.len; i++)
+        buf_appendf(&line, "%s%s (%s)", i ? ", " : "", later->paths.items[i],
+                    run_later_by(later->paths.items[i]));
+    if (line.len)
+        console_say("changed, and run or obeyed by other programs: %s", line.data);
+}
+
+static json_t *later_to_json(const struct run_later *later)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < later->paths.len; i++)
+        json_array_append_new(list,
+                              json_pack("{s:o, s:s}", "path", json_lossy(later->paths.items[i]),
+                                        "by", run_later_by(later->paths.items[i])));
+    return list;
+}
+
 /* --- JSON --- */
 
-int run_report_json(const struct settings *settings, const struct execution_result *execution)
+int run_report_json(const struct settings *settings, const struct execution_result *execution,
+                    const struct run_later *later)
 {
     const struct job_result *result = &execution->attempts[execution->attempts_len - 1].result;
     AUTO_JSON json_t *json = result_to_json(result);
@@ -161,6 +229,9 @@ int run_report_json(const struct settings *settings, const struct execution_resu
 
     json_object_set_new(json, "warnings", json_lossy_list(strv_view(&settings->warnings)));
     json_object_set_new(json, "approval", is_plain ? json_null() : execution_to_json(execution));
+    if (later)
+        json_object_set_new(json, "runs_later",
+                            is_told(result) ? later_to_json(later) : json_null());
     json_object_update_new(json_object_get(json, "sandbox"),
                            json_pack("{s:s, s:o, s:o, s:o, s:s}", "mode",
                                      run_audit_mode_name(workspace->mode), "degradation",
@@ -224,8 +295,8 @@ void run_audit_init(struct run_audit *audit, const struct settings *settings)
         return;
     audit->audit = audit_new(settings->file.dir);
     audit_session_id(audit->session);
-    if (settings->workspace->audit_topics)
-        audit_trail_init(&audit->trail, strv_view(&settings->workspace->env));
+    audit_trail_init(&audit->trail, config_audit_trace(settings->file.config),
+                     strv_view(&settings->workspace->env));
 }
 
 const char *run_audit_mode_name(enum sandbox_mode mode)
@@ -272,7 +343,7 @@ void run_audit_trace(struct run_audit *audit, const struct timeline *timeline)
 {
     struct audit_note note;
 
-    if (!audit->audit)
+    if (!audit->audit || !audit->trail.topics)
         return;
     if (audit_pending(audit->audit) >= AUDIT_TRACE_PENDING_MAX)
         run_audit_flush(audit, 0);

@@ -13,6 +13,7 @@
 #include "policy/config/config.h"
 #include "policy/environment.h"
 #include "policy/protect.h"
+#include "timeline/timeline.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -362,7 +363,8 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .watch = options->watch,
         .judge = options->judge,
         .topics = options->topics,
-        .audit_topics = options->is_recorded ? config_audit_trace(settings->file.config) : 0,
+        .audit_topics = (options->is_recorded ? config_audit_trace(settings->file.config) : 0u) |
+                        (options->reports_later ? (unsigned)TIMELINE_FILES : 0u),
         .entries = options->paths,
         .entries_len = options->paths_len,
         .protect = options->protect.is_made ? &options->protect : NULL,

@@ -34,6 +34,7 @@ struct policy_options {
     enum workspace_judge judge;
     unsigned topics;     /* of enum timeline_topic */
     bool is_recorded;    /* in the audit log, what the configuration wants there */
+    bool reports_later;  /* job_audit_timeline() has what is changed, whatever the log wants */
     const char *inherit; /* "core", "all", "none"; NULL: what the config says */
     struct strv env;     /* "NAME=VALUE" or "NAME" */
     struct strv env_include;

@@ -99,17 +99,17 @@ _Static_assert((int)TIMELINE_FILES == 1 && (int)TIMELINE_NETWORK == 2 && (int)TI
                "the topics are those of config_audit_trace()");
 
 /* Which kind of record it makes; false: none. */
-static bool trace_kind(const struct timeline_event *event, enum audit_event *ret)
+static bool trace_kind(const struct timeline_event *event, unsigned topics, enum audit_event *ret)
 {
     switch (event->kind) {
     case TIMELINE_DONE:
         *ret = str_eq(event->operation, "connect") || str_eq(event->operation, "bind")
                    ? AUDIT_CONNECT
                    : AUDIT_FILE;
-        return true;
+        return topics & (*ret == AUDIT_FILE ? TIMELINE_FILES : TIMELINE_NETWORK);
     case TIMELINE_EXECUTED:
         *ret = AUDIT_EXEC;
-        return true;
+        return topics & TIMELINE_EXEC;
     case TIMELINE_MISSED:
         *ret = AUDIT_LOST;
         return true;
@@ -135,9 +135,9 @@ static json_t *trace_body(const struct timeline_event *event, char *const *env)
     return body;
 }
 
-void audit_trail_init(struct audit_trail *trail, char *const *env)
+void audit_trail_init(struct audit_trail *trail, unsigned topics, char *const *env)
 {
-    *trail = (struct audit_trail){0};
+    *trail = (struct audit_trail){.topics = topics};
     audit_secrets(env, &trail->secrets);
     audit_secrets(environ, &trail->secrets);
 }
@@ -166,7 +166,7 @@ bool execution_audit_trace(struct audit_trail *trail, const struct timeline *tim
         if (has_room && tell_lost(trail, ret))
             return true;
         trail->seq = event->seq;
-        if (!trace_kind(event, &ret->event))
+        if (!trace_kind(event, trail->topics, &ret->event))
             continue;
         if (has_room) {
             ret->body = trace_body(event, strv_view(&trail->secrets));

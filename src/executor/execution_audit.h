@@ -26,13 +26,14 @@ bool execution_audit_event(const struct execution_event *event, char *const *arg
 
 /* How far the audit log has what a command did. Zeroed: nothing of it, and it has no secrets. */
 struct audit_trail {
+    unsigned topics;     /* enum timeline_topic: what else the timeline has is no record */
     uint64_t seq;        /* of its job_audit_timeline(), the last event that was looked at */
     size_t bytes;        /* of the records */
     uint64_t lost;       /* events for which there was no room; not told yet */
     struct strv secrets; /* of the variables, those that are taken out of command lines */
 };
 
-void audit_trail_init(struct audit_trail *trail, char *const *env);
+void audit_trail_init(struct audit_trail *trail, unsigned topics, char *const *env);
 void audit_trail_done(struct audit_trail *trail);
 
 /* The next record of what the command did; false: that is all for now. NULL for `timeline`: there will be no

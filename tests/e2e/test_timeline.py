@@ -302,3 +302,29 @@ def test_what_fails_or_works_anyway_is_no_refusal(place):
         (place.ws / "opens.py").write_text(script)
         result = place.json("run", "--json", "--", "python3", "-B", "opens.py", code=0)
         assert result["denials"] == [] and result["stdout"] == f"{link} 40\n{link} 17\n"
+
+
+# --- --report: what runs later ---
+
+def test_what_others_run_is_reported(place):
+    script = ("echo x >Makefile; mkdir -p .github/workflows d; echo x >.github/workflows/ci.yml; "
+              "echo x >d/new; mv d/new d/conftest.py; echo x >README; ln README AGENTS.md; rm -f package.json; "
+              "echo x >>Makefile")
+    (place.ws / "package.json").write_text("{}")
+    result = place.json("run", "--json", "--report", "--", "sh", "-c", script, code=0)
+    assert result["runs_later"] == [
+        {"path": str(place.ws / path), "by": by}
+        for path, by in (("Makefile", "make"), (".github/workflows/ci.yml", "CI"),
+                         ("d/conftest.py", "pytest"), ("AGENTS.md", "agents"))]
+    assert "events" not in result
+    said = place.shell("echo x >Makefile; echo x >other", "--report").stderr
+    assert said == f"cordon: changed, and run or obeyed by other programs: {place.ws}/Makefile (make)\n"
+    assert place.shell("echo x >other", "--report").stderr == ""
+    assert "runs_later" not in place.json("run", "--json", "--", "true")
+    assert "file" not in place.cordon("log", "--json").stdout.replace('"file', "").replace("Makefile", "")
+
+
+def test_a_report_wants_a_guard(place):
+    for option in (("--sandbox", "disabled"), ("--watch", "off")):
+        assert place.json("run", "--json", "--report", *option, "--", "true")["runs_later"] is None
+        assert "no report" in place.run("--report", *option, "--", "true").stderr

@@ -37,7 +37,7 @@ void process_audit_begin(struct rpc_process *process, char *const *env)
         return;
     add(process, AUDIT_BEGIN, begin_body(begin, process->workspace));
     if (job_audit_timeline(process->job))
-        audit_trail_init(&process->trail, env);
+        audit_trail_init(&process->trail, server_audit_topics(process->owner->server), env);
 }
 
 void process_audit_event(const struct rpc_process *process, const struct execution_event *event)

@@ -43,7 +43,7 @@ void exec_audit_begin(struct exec_run *run)
     else
         add(run, AUDIT_BEGIN, audit_begin_body(&begin));
     if (workspace->audit_topics)
-        audit_trail_init(&run->trail, strv_view(&run->env));
+        audit_trail_init(&run->trail, workspace->audit_topics, strv_view(&run->env));
 }
 
 void exec_audit_step(struct exec_run *run, const struct execution_event *event)

@@ -41,7 +41,7 @@ static bool next(struct audit_trail *trail, const struct timeline *timeline, boo
 static void test_no_room(void **state)
 {
     struct timeline *timeline = timeline_new(&(struct timeline_options){.topics = TIMELINE_ALL});
-    struct audit_trail trail = {0};
+    struct audit_trail trail = {.topics = TIMELINE_ALL};
 
     done(timeline, 1);
     assert_true(next(&trail, timeline, true, AUDIT_FILE, 0));
@@ -64,7 +64,7 @@ static void test_no_room(void **state)
 static void test_one_command_does_not_fill_the_log(void **state)
 {
     struct timeline *timeline = timeline_new(&(struct timeline_options){.topics = TIMELINE_ALL});
-    struct audit_trail trail = {0};
+    struct audit_trail trail = {.topics = TIMELINE_ALL};
     int told = 0;
 
     memset(long_name, 'x', sizeof long_name - 1);
