@@ -13,8 +13,7 @@
  *     a rules file is broken    ask
  *     nothing                   danger, then what holds the command, then the approval policy
  *
- * What runs inside of a command, or anywhere in a script that cannot be read, can only make the
- * verdict stricter.
+ * What runs inside of a command, or anywhere in a script that cannot be read, only makes it stricter.
  *
  * Where it runs is decided last, and separately: an allow rule without a sandbox and
  * `require_escalated` leave it, but never when only the sandbox hides something.
@@ -267,19 +266,20 @@ static struct judgement judge_decision(const struct rules_decision *decision)
     return judgement;
 }
 
-/* A rule for a bare name means the program of the host, and not what a command in the sandbox has
- * put into a directory of $PATH (a virtual environment of the workspace is one): without a sandbox
- * that would be the way out. */
+/* A rule for a bare name means the program of the host, and not what a command in the sandbox has put into
+ * a directory of $PATH (a virtual environment of the workspace is one): that would be the way out. */
 static bool may_be_planted(const struct requirement_request *request, const char *name)
 {
+    const struct program_finder *finder = request->finder;
     const struct access_map *access = request->access;
     AUTO_FREE char *found = NULL;
     AUTO_FREE char *real = NULL;
 
-    if (!access || !access->restricted || !request->finder || strchr(name, '/') ||
-        !request->finder->find(request->finder, name, &found, &real))
+    if (!access || !access->restricted || !finder || strchr(name, '/') ||
+        !finder->find(finder, name, &found, &real))
         return false;
-    return access_map_check(access, found) == ACCESS_WRITE ||
+    return (finder->may_move && finder->may_move(finder, name)) ||
+           access_map_check(access, found) == ACCESS_WRITE ||
            access_map_check(access, real) == ACCESS_WRITE;
 }
 

@@ -189,7 +189,8 @@ static json_t *span_to_json(const struct otlp_context *context, const struct aud
                      attributes);
     if (*ids.parent)
         json_object_set_new(span, "parentSpanId", json_string(ids.parent));
-    if (!how || (!str_eq(how, "exited") && !str_eq(how, "cancelled")))
+    if (!how || (str_eq(how, "exited") ? json_integer_value(json_object_get(body, "exit_code")) != 0
+                                       : !str_eq(how, "cancelled")))
         json_object_set_new(span, "status", json_pack("{s:i}", "code", STATUS_ERROR));
     return span;
 }
@@ -361,8 +362,16 @@ static void send(struct otlp_senders *senders, const char *path, const json_t *b
 bool otlp_is_on(void)
 {
     const char *endpoint = getenv("OTEL_EXPORTER_OTLP_ENDPOINT");
+    const char *disabled = getenv("OTEL_SDK_DISABLED");
 
-    return endpoint && *endpoint;
+    return endpoint && *endpoint && !(disabled && strcasecmp(disabled, "true") == 0);
+}
+
+static bool is_exported(const char *variable)
+{
+    const char *exporter = getenv(variable);
+
+    return !exporter || !str_eq(exporter, "none");
 }
 
 void otlp_export(struct otlp_senders *senders, const struct audit_record *records, size_t len)
@@ -370,8 +379,10 @@ void otlp_export(struct otlp_senders *senders, const struct audit_record *record
     const char *service = getenv("OTEL_SERVICE_NAME");
     const struct otlp_context context = {.service = service && *service ? service : "cordon",
                                          .traceparent = getenv("TRACEPARENT")};
-    AUTO_JSON json_t *traces = otlp_traces(&context, records, len);
-    AUTO_JSON json_t *logs = otlp_logs(&context, records, len);
+    AUTO_JSON json_t *traces =
+        is_exported("OTEL_TRACES_EXPORTER") ? otlp_traces(&context, records, len) : NULL;
+    AUTO_JSON json_t *logs =
+        is_exported("OTEL_LOGS_EXPORTER") ? otlp_logs(&context, records, len) : NULL;
 
     otlp_reap(senders);
     send(senders, "/v1/traces", traces);

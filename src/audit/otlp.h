@@ -11,6 +11,8 @@
  *     OTEL_EXPORTER_OTLP_ENDPOINT    "http://localhost:4318"; unset or empty: nothing is sent
  *     OTEL_EXPORTER_OTLP_HEADERS     "name=value,name=value", values percent-encoded
  *     OTEL_EXPORTER_OTLP_TIMEOUT     milliseconds; 10000 unless set
+ *     OTEL_SDK_DISABLED              "true": nothing is sent
+ *     OTEL_TRACES_EXPORTER           "none": no spans; OTEL_LOGS_EXPORTER: no log records
  *     OTEL_SERVICE_NAME              "cordon" unless set
  *     TRACEPARENT                    the trace that this is part of
  *

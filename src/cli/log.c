@@ -23,9 +23,11 @@ static bool parse_moment(const char *text, uint64_t *ret_ns)
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         struct tm tm = {0};
         const char *end = strptime(text, forms[i], &tm);
+        int day = tm.tm_mday;
         time_t seconds = end && !*end ? timegm(&tm) : -1;
 
-        if (seconds >= 0) {
+        /* timegm(3) takes the 30th of February for the 1st or 2nd of March */
+        if (seconds >= 0 && tm.tm_mday == day) {
             *ret_ns = (uint64_t)seconds * CLOCK_NS_PER_S;
             return true;
         }

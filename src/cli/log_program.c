@@ -543,17 +543,23 @@ static int log_main(char **argv)
 {
     AUTO(config_file_done) struct config_file place = {0};
     struct log_options options = {0};
-    struct options_rest rest;
     struct err err;
+    char **rest;
+    bool is_verify;
+    int status;
 
-    if (options_parse(log_option_groups, argv + 1, &options, &rest, &err) ||
-        config_file_place(&place, &err))
+    if (!command_parse(&command_log, argv, &options, &rest, &status))
+        return status;
+    is_verify = *rest && str_eq(*rest, "verify");
+    if (is_verify && !command_parse(&command_log, rest, &options, &rest, &status))
+        return status; /* options behind the word count like those in front of it */
+    if (config_file_place(&place, &err))
         return console_fail(&err);
     if (!place.dir)
         return console_failf("there is no home directory: set CORDON_HOME");
-    if (*rest.argv && (!str_eq(*rest.argv, "verify") || rest.argv[1]))
+    if (*rest)
         return console_failf("cordon log takes no argument but \"verify\"");
-    if (*rest.argv)
+    if (is_verify)
         return log_verify(&options, place.dir);
     if (move_records(place.dir, &err))
         console_say("no record can be moved to the database: %s", err.msg);

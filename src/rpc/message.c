@@ -226,14 +226,16 @@ static int message_read_error(const struct json_at *root, struct rpc_message *me
     return 0;
 }
 
+/* With both it is an error: what could be a no is none of the answers that permit something. */
 static int message_read_answer(const struct json_at *root, struct rpc_message *message,
                                struct err *err)
 {
     const json_t *result = json_object_get(root->value, "result");
+    const json_t *error = json_object_get(root->value, "error");
 
     if (!message->id)
         return err_set(err, ERR_INVALID, "$: neither \"method\" nor \"id\" is there");
-    if (!result && json_object_get(root->value, "error"))
+    if (error && !(result && json_is_null(error)))
         return message_read_error(root, message, err);
     if (!result)
         return err_set(err, ERR_INVALID, "$: none of \"method\", \"result\", \"error\" is there");

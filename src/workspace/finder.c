@@ -23,17 +23,19 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Caller frees; NULL when it is in none of the directories. */
-static char *search(const struct host_finder *finder, const char *name)
+/* Caller frees; NULL when it is in none of the directories. `ret_moves`: a relative one comes before. */
+static char *search(const struct host_finder *finder, const char *name, bool *ret_moves)
 {
     const char *at = finder->search_path;
 
+    *ret_moves = false;
     while (at) {
         size_t len = strcspn(at, ":");
         AUTO_FREE char *dir = alloc_strn(at, len);
         AUTO_FREE char *joined = alloc_strf("%s/%s", *dir ? dir : ".", name);
         AUTO_FREE char *path = path_clean(finder->cwd, joined);
 
+        *ret_moves |= *dir != '/';
         if (is_program(path))
             return TAKE_PTR(path);
         at = at[len] ? at + len + 1 : NULL;
@@ -45,8 +47,9 @@ static bool find(const struct program_finder *base, const char *name, char **ret
                  char **ret_real)
 {
     const struct host_finder *finder = (const struct host_finder *)base;
+    bool moves;
     AUTO_FREE char *found =
-        strchr(name, '/') ? path_clean(finder->cwd, name) : search(finder, name);
+        strchr(name, '/') ? path_clean(finder->cwd, name) : search(finder, name, &moves);
     AUTO_FREE char *real = found ? realpath(found, NULL) : NULL;
 
     if (!real || !is_program(real))
@@ -54,6 +57,15 @@ static bool find(const struct program_finder *base, const char *name, char **ret
     *ret_found = TAKE_PTR(found);
     *ret_real = TAKE_PTR(real);
     return true;
+}
+
+static bool may_move(const struct program_finder *base, const char *name)
+{
+    bool moves = *name != '/';
+
+    if (!strchr(name, '/'))
+        free(search((const struct host_finder *)base, name, &moves));
+    return moves;
 }
 
 const char *env_value(char *const *env, const char *name)
@@ -68,8 +80,9 @@ const char *env_value(char *const *env, const char *name)
 
 void host_finder_init(struct host_finder *finder, char *const *env, const char *cwd)
 {
-    *finder = (struct host_finder){
-        .finder = {.find = find}, .search_path = env_value(env, "PATH"), .cwd = cwd};
+    *finder = (struct host_finder){.finder = {.find = find, .may_move = may_move},
+                                   .search_path = env_value(env, "PATH"),
+                                   .cwd = cwd};
 }
 
 static char *users_shell(char *const *env)

@@ -164,6 +164,21 @@ def test_a_rule_means_the_program_of_the_host(place):
     assert ran.returncode == 0 and (place.outside / "file").exists()
 
 
+@pytest.mark.parametrize("entry, asks", [("bin:{}", True), (".:{}", True), (":{}", True),
+                                         ("{}:bin", False), ("/nowhere:{}", False)])
+def test_a_relative_entry_of_path_makes_nothing_harmless(place, entry, asks):
+    """Its programs are others in each directory that the command changes to."""
+    path = {"PATH": entry.format("/usr/bin:/bin")}
+    for policy, script, outcome, where in (
+            ("untrusted", "cd sub && ls", "ask" if asks else "skip", "sandbox"),
+            ("never", "ls", "skip", "sandbox" if asks else "none")):
+        rules(place, "" if policy == "untrusted" else
+              'prefix_rule(pattern=["ls"], decision="allow", sandbox="bypass")\n')
+        requirement = place.json("explain", "--json", "-a", policy, "-C", place.ws, "--",
+                                 "sh", "-c", script, env=path)["command"]["requirement"]
+        assert (requirement["outcome"], requirement["place"]) == (outcome, where)
+
+
 def test_forbidden_is_not_asked(place, person):
     rules(place, 'prefix_rule(pattern=["echo"], decision="forbidden", justification="hush")\n')
     for words in ([], ["-a", "on-request"], ["-a", "never"]):

@@ -56,6 +56,7 @@ def test_a_command_becomes_a_span(place, collector):
     assert span["parentSpanId"] == "00f067aa0ba902b7"
     assert int(span["startTimeUnixNano"]) < int(span["endTimeUnixNano"])
     assert attributes(span)["cordon.exit_code"] == {"intValue": "3"}
+    assert span["status"] == {"code": 2}
     assert attributes(span)["process.command_args"]["arrayValue"]["values"][0] == \
         {"stringValue": "sh"}
 
@@ -104,6 +105,9 @@ def test_a_collector_that_never_answers_stops_nothing(place):
 def test_without_an_endpoint_and_without_audit_nothing_is_sent(place, collector):
     place.run("--no-audit", "--", "true",
               env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint})
+    for off in ({"OTEL_SDK_DISABLED": "true"},
+                {"OTEL_TRACES_EXPORTER": "none", "OTEL_LOGS_EXPORTER": "none"}):
+        place.shell("exit 4", env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint} | off)
     place.shell("exit 3", env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint})
     _, _, body = collector.get(timeout=WAIT)
     [span] = body["resourceSpans"][0]["scopeSpans"][0]["spans"]

@@ -72,6 +72,16 @@ def test_who_is_joined_can_leave_without_taking_the_question_along(server):
         assert result(client, second)["outcome"] == "ran"
 
 
+@pytest.mark.parametrize("error, outcome", [
+    ({"code": 1, "message": "no"}, "rejected"), (None, "ran")])
+def test_an_answer_with_an_error_is_a_no_whatever_else_it_says(server, error, outcome):
+    with server.client() as client:
+        number = run(client, "a", ["echo", "hello"])
+        question = client.event("approval/request")
+        client.send({"id": question["id"], "result": {"decision": "approved"}, "error": error})
+        assert result(client, number)["outcome"] == outcome
+
+
 def test_nobody_in_time_is_a_no(place):
     rules(place, PROMPT)
     with Server(place, "--approval-timeout", "1ms") as server, server.client() as client:

@@ -125,10 +125,17 @@ static bool sed_is_safe(const struct shell_command *command)
 
 static bool uniq_is_safe(const struct shell_command *command)
 {
+    bool has_options_ended = false;
     size_t files = 0;
 
-    for (size_t i = 1; i < command->words.len; i++)
-        files += command->words.items[i][0] != '-' || str_eq(command->words.items[i], "-");
+    for (size_t i = 1; i < command->words.len; i++) {
+        const char *word = command->words.items[i];
+
+        if (!has_options_ended && str_eq(word, "--"))
+            has_options_ended = true;
+        else
+            files += has_options_ended || word[0] != '-' || str_eq(word, "-");
+    }
     return files <= 1;
 }
 
@@ -196,6 +203,8 @@ static bool program_is_system(const char *name, const struct program_finder *fin
     AUTO_FREE char *found = NULL;
     AUTO_FREE char *real = NULL;
 
+    if (finder->may_move && finder->may_move(finder, name))
+        return false;
     return finder->find(finder, name, &found, &real) && path_is_system_program(found) &&
            path_is_system_program(real);
 }

@@ -21,6 +21,9 @@ enum command_danger command_view_danger(const struct command_view *view);
 struct program_finder {
     bool (*find)(const struct program_finder *finder, const char *name, char **ret_found,
                  char **ret_real);
+    /* Behind a `cd` the name could lead elsewhere: it is a relative path, or PATH has a relative entry in
+     * front of where it is found. NULL: it never does. */
+    bool (*may_move)(const struct program_finder *finder, const char *name);
 };
 
 /* Everything that the view runs only reads and prints: each command is one of the known-safe list

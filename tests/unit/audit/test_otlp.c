@@ -77,7 +77,7 @@ static void a_command_is_a_span(void **state)
     assert_int_equal(strlen(json_string_value(dig(span, "traceId"))), 32);
     assert_int_equal(strlen(json_string_value(dig(span, "spanId"))), 16);
     assert_null(dig(span, "parentSpanId"));
-    assert_null(dig(span, "status"));
+    assert_int_equal(json_integer_value(dig(span, "status.code")), 2);
     assert_string_equal(
         words,
         "{\"arrayValue\":{\"values\":[{\"stringValue\":\"make\"},{\"stringValue\":\"x\"}]}}");
@@ -94,6 +94,15 @@ static void without_its_begin_a_span_counts_back(void **state)
 
     assert_text(span, "startTimeUnixNano", "110");
     assert_int_equal(json_integer_value(dig(span, "status.code")), 2);
+}
+
+static void what_ended_well_has_no_status(void **state)
+{
+    const struct audit_record end =
+        record("end", 200, "{\"end\":\"exited\",\"exit_code\":0,\"wall_time_ns\":90}");
+    AUTO_JSON json_t *json = otlp_traces(&(struct otlp_context){.service = "test"}, &end, 1);
+
+    assert_null(dig(dig(json, "resourceSpans.0.scopeSpans.0.spans.0"), "status"));
 }
 
 static void decisions_are_log_records(void **state)
@@ -150,6 +159,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_command_is_a_span),
         cmocka_unit_test(without_its_begin_a_span_counts_back),
+        cmocka_unit_test(what_ended_well_has_no_status),
         cmocka_unit_test(decisions_are_log_records),
         cmocka_unit_test(the_callers_trace_goes_on),
     };
