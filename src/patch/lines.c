@@ -101,7 +101,7 @@ static size_t white_at_end(struct span span)
     return 0;
 }
 
-static struct span trim_end(struct span span)
+struct span span_trim_end(struct span span)
 {
     for (size_t len; (len = white_at_end(span));)
         span.len -= len;
@@ -112,7 +112,7 @@ struct span span_trim(struct span span)
 {
     size_t len = 1;
 
-    span = trim_end(span);
+    span = span_trim_end(span);
     while (span.len &&
            (is_white_ascii(span.text[0]) || is_white(character(span.text, span.len, &len)))) {
         span.text += len;
@@ -159,7 +159,7 @@ struct span line_key(enum line_level level, struct span text, char *scratch)
 {
     switch (level) {
     case LINE_TRIM_END:
-        return trim_end(text);
+        return span_trim_end(text);
     case LINE_TRIM:
         return span_trim(text);
     case LINE_PLAIN:

@@ -44,8 +44,9 @@ enum line_level {
  * `scratch`, which has room for as many bytes. */
 struct span line_key(enum line_level level, struct span text, char *scratch);
 
-/* Without the white space (Unicode's White_Space) at both ends. */
+/* Without the white space (Unicode's White_Space) at both ends, or at the end only. */
 struct span span_trim(struct span span);
+struct span span_trim_end(struct span span);
 
 /* --- where are these lines? ---
  *

@@ -2,6 +2,7 @@
  * walk over lines with the file and the chunk that are open.
  *
  *     *** Begin Patch
+ *     *** Environment ID: NAME     may be missing; there is one environment, so any name is right
  *     *** Update File: PATH        a file; PATH is trimmed
  *     *** Move to: PATH
  *     @@ TEXT                      a chunk; the first of a file may do without
@@ -9,7 +10,7 @@
  *     *** End of File
  *     *** Add File: PATH           added lines
  *     *** Delete File: PATH
- *     *** End Patch
+ *     *** End Patch                may be there twice, as some models write it
  *
  * The carriage return before a line feed belongs to the ending of a line, not to it. What is kept
  * are spans of one copy of the text. Nothing is known here about any file. */
@@ -198,7 +199,7 @@ static int parse_chunk_lines(struct parser *parser, struct patch_chunk *chunk, s
     }
     if (parser_at_end(parser))
         return chunk->len ? 0 : parser_fail(parser, err, "a chunk without lines");
-    if (chunk->len && span_is(parser_peek(parser), "*** End of File")) {
+    if (chunk->len && span_is(span_trim_end(parser_peek(parser)), "*** End of File")) {
         parser_step(parser);
         chunk->is_at_end = true;
     }
@@ -217,12 +218,13 @@ static int parse_chunk(struct parser *parser, struct patch_file *file, bool is_f
                        struct err *err)
 {
     struct span line = parser_peek(parser);
+    bool is_bare = span_is(span_trim_end(line), "@@");
     struct patch_chunk *chunk;
 
-    if (span_is(line, "@@") || span_starts(line, "@@ ")) {
+    if (is_bare || span_starts(line, "@@ ")) {
         parser_step(parser);
         chunk = patch_add_chunk(parser, file);
-        if (line.len > 3)
+        if (!is_bare)
             chunk->context = span_behind(line, "@@ ");
     } else if (is_first) {
         chunk = patch_add_chunk(parser, file);
@@ -235,10 +237,11 @@ static int parse_chunk(struct parser *parser, struct patch_file *file, bool is_f
     return parse_chunk_lines(parser, chunk, err);
 }
 
-/* Skips blank lines. */
-static bool at_chunk(struct parser *parser)
+/* Skips blank lines, but not behind the header of the file, where they are lines of its first chunk.
+ */
+static bool at_chunk(struct parser *parser, const struct patch_file *file)
 {
-    while (!parser_at_end(parser) && span_trim(parser_peek(parser)).len == 0)
+    while (file->len && !parser_at_end(parser) && span_trim(parser_peek(parser)).len == 0)
         parser_step(parser);
     return !parser_at_end(parser) && !span_starts(parser_peek(parser), "*");
 }
@@ -254,7 +257,7 @@ static int parse_update(struct parser *parser, struct patch_file *file, struct e
         if (!file->move_to)
             return -1;
     }
-    while (at_chunk(parser))
+    while (at_chunk(parser, file))
         if (parse_chunk(parser, file, file->len == 0, err))
             return -1;
     if (file->len)
@@ -334,6 +337,36 @@ static void unwrap_heredoc(struct parser *parser)
     parser->end = last.text;
 }
 
+static bool is_end(struct span line)
+{
+    return span_is(span_trim(line), "*** End Patch");
+}
+
+/* Before its last line the patch may have ended once already, with nothing but blank lines behind. */
+static bool at_early_end(const struct parser *parser)
+{
+    struct parser look = *parser;
+
+    if (!is_end(parser_peek(&look)))
+        return false;
+    do
+        parser_step(&look);
+    while (!parser_at_end(&look) && span_trim(parser_peek(&look)).len == 0);
+    return parser_at_end(&look);
+}
+
+static int parse_environment(struct parser *parser, struct err *err)
+{
+    static const char header[] = "*** Environment ID:";
+
+    if (parser_at_end(parser) || !span_starts(span_trim(parser_peek(parser)), header))
+        return 0;
+    parser_step(parser);
+    if (span_is(span_trim(parser->line), header))
+        return parser_fail(parser, err, "there is no name behind the colon");
+    return 0;
+}
+
 static int parse_frame(struct parser *parser, struct err *err)
 {
     if (parser_at_end(parser))
@@ -344,11 +377,10 @@ static int parse_frame(struct parser *parser, struct err *err)
         return parser_fail(parser, err, "the first line should be \"*** Begin Patch\"");
     while (!parser_at_end(parser) && parser->end[-1] == '\n')
         parser->end--;
-    if (!parser_at_end(parser) && span_is(span_trim(last_line(parser)), "*** End Patch")) {
-        parser->end = last_line(parser).text;
-        return 0;
-    }
-    return err_set(err, ERR_INVALID, "the last line of the patch should be \"*** End Patch\"");
+    if (parser_at_end(parser) || !is_end(last_line(parser)))
+        return err_set(err, ERR_INVALID, "the last line of the patch should be \"*** End Patch\"");
+    parser->end = last_line(parser).text;
+    return parse_environment(parser, err);
 }
 
 struct patch *patch_parse(const char *text, size_t len, struct err *err)
@@ -374,7 +406,7 @@ struct patch *patch_parse(const char *text, size_t len, struct err *err)
         patch_free(patch);
         return NULL;
     }
-    while (!parser_at_end(&parser))
+    while (!parser_at_end(&parser) && !at_early_end(&parser))
         if (parse_file(&parser, err)) {
             patch_free(patch);
             return NULL;

@@ -5,8 +5,8 @@
  * Places never overlap: each is looked for behind the one before. Only chunks without old lines
  * stand out of order, at the end of the file.
  *
- * Kept lines are written as the patch spells them, but every line keeps the ending that it had; new
- * lines get that of the file's first line. The result ends with a line ending. */
+ * Kept lines stay as the file has them, however the patch spells them; new lines get the ending of
+ * the file's first line. The result ends with a line ending. */
 #include "patch/update.h"
 
 #include "base/alloc.h"
@@ -226,10 +226,7 @@ static int place_chunk(struct updater *updater, struct place *place, struct err 
     search.start = updater->next;
     search.is_at_end = chunk->is_at_end;
     if (search.len == 0) {
-        const struct lines *lines = &updater->lines; /* before an empty line that ends the file */
-
-        place->at =
-            lines->len && lines->items[lines->len - 1].text.len == 0 ? lines->len - 1 : lines->len;
+        place->at = updater->lines.len;
         return 0;
     }
     if (seek(updater, &search, &is_found, &at, chunk, err))
@@ -293,18 +290,18 @@ static void writer_put(struct writer *writer, struct span text, enum line_end en
     writer->new_at++;
 }
 
-/* The next old line, as it is or spelled as `text`. */
-static void writer_keep(struct writer *writer, struct span text)
+/* The next old line; one without an ending gets one. */
+static void writer_keep(struct writer *writer)
 {
     const struct line *old = &writer->old->items[writer->old_at];
     enum line_end end = old->end == LINE_NO_END ? writer->end : old->end;
 
-    if (end != old->end || !span_eq(old->text, text))
+    if (end != old->end)
         edits_add(&writer->edits, (struct edit){.old_at = writer->old_at,
                                                 .old_len = 1,
                                                 .new_at = writer->new_at,
                                                 .new_len = 1});
-    writer_put(writer, text, end);
+    writer_put(writer, old->text, end);
     writer->old_at++;
 }
 
@@ -326,7 +323,7 @@ static void writer_keep_to(struct writer *writer, size_t at)
         writer->old_at = whole;
     }
     if (writer->old_at < at)
-        writer_keep(writer, lines[writer->old_at].text);
+        writer_keep(writer);
 }
 
 static void write_place(struct writer *writer, const struct updater *updater,
@@ -339,7 +336,7 @@ static void write_place(struct writer *writer, const struct updater *updater,
         bool is_new = line->mark != PATCH_REMOVED && i != place->not_new;
 
         if (is_old && is_new)
-            writer_keep(writer, line->text);
+            writer_keep(writer);
         else if (is_old || is_new)
             edits_add(&writer->edits, (struct edit){.old_at = writer->old_at,
                                                     .old_len = is_old,
