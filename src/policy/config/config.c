@@ -272,8 +272,9 @@ static void note_permissions(struct config *config, const struct toml_node *prof
     note_unknown(config, toml_find(profile, "network"), network_prefix, network_keys);
     for (size_t i = 0; files && i < files->len && !is_enough(config); i++) {
         const char *key = files->items[i].key;
+        AUTO_FREE char *name = alloc_strn(key, strcspn(key, "/")); /* something in it may follow */
 
-        if (files->kind == TOML_TABLE && key[0] == ':' && !profile_text_is_special(key))
+        if (files->kind == TOML_TABLE && key[0] == ':' && !profile_text_is_special(name))
             note(config, &files->items[i], files_prefix, NULL,
                  alloc_strf("the special path \"%s\" is not known here and has no effect", key));
     }
