@@ -93,7 +93,8 @@ enum cordon_trace {
 
 struct cordon_policy {
     size_t size;
-    const char *profile;         /* read-only, workspace-write (the default), danger-full-access, or
+    const char *profile;         /* NULL: the configuration's, else workspace-write; read-only,
+                                    workspace-write, danger-full-access (no sandbox), or
                                     a [permissions.NAME] table of the engine's config file */
     const char *workspace;       /* absolute; writable with workspace-write; NULL: current folder */
     const char *const *writable; /* paths as on the command line; NULL-terminated; may be NULL */
@@ -132,7 +133,8 @@ struct cordon_question;
 
 struct cordon_engine_options {
     size_t size;
-    const char *config;                 /* a config.toml; NULL: none is read */
+    const char *
+        config; /* a config.toml; NULL: the user's, as of `cordon run`, if there is one; "": none */
     const struct cordon_policy *policy; /* of commands that bring none; NULL: the default one */
     size_t max_sessions;                /* of the model's calls; 0: 64 */
     size_t output_memory;               /* bytes kept of each session; 0: 1 MiB */
@@ -143,7 +145,8 @@ struct cordon_engine_options {
     const char *launcher;  /* path of cordon-linux-sandbox; NULL: found beside the program or where
                               it was installed */
     /* For cordon_execute(). A folder with a folder "rules", like $CORDON_HOME; new rules go there.
-     * NULL: the rules in /etc/cordon are all there are, and no answer adds one. */
+     * NULL: the user's, as of `cordon run`. "": the rules in /etc/cordon are all there are, and no answer
+     * adds one. */
     const char *rules;
     /* Somebody has to be asked; cordon_answer_question() may be called from here or later. NULL:
      * nobody can be asked, which is a no. */

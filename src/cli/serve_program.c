@@ -62,11 +62,16 @@ static int read_addresses(struct serving *serving, struct err *err)
     const char *const *texts =
         options->listen.len ? (const char *const *)options->listen.items : &otherwise;
     size_t len = options->listen.len ? options->listen.len : getenv("LISTEN_FDS") ? 0 : 1;
+    bool has_ws = getenv("LISTEN_FDS") != NULL; /* may have one */
 
     for (size_t i = 0; i < len; i++)
         if (rpc_address_parse(texts[i], &serving->addresses[i], err))
             return err_wrap(err, "--listen");
     serving->addresses_len = len;
+    for (size_t i = 0; i < len; i++)
+        has_ws |= serving->addresses[i].transport == RPC_WS;
+    if (options->auth.mode != RPC_AUTH_NONE && !has_ws)
+        return err_set(err, ERR_INVALID, "--ws-auth has no effect: no --listen is a ws:// address");
     return 0;
 }
 

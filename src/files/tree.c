@@ -12,7 +12,9 @@
  * recursion, and no limit to the depth. */
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/fd.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "base/strv.h"
 #include "base/sys.h"
 #include "files/call.h"
@@ -183,27 +185,56 @@ static int copy_level(const struct way *roots, struct strv *todo, struct err *er
 
 /* --- the call --- */
 
+/* What a path will mean once its missing directories are made; NULL with errno. Caller frees. */
+static char *would_be(const char *path)
+{
+    AUTO_FREE char *rest = alloc_str(path_name(path));
+    AUTO_FREE char *above = path_parent(path);
+
+    for (;;) {
+        AUTO_FREE char *real = realpath(above, NULL);
+        char *longer;
+
+        if (real)
+            return path_join(real, rest);
+        if (errno != ENOENT || str_eq(above, "/"))
+            return NULL;
+        longer = path_join(path_name(above), rest);
+        free(rest);
+        rest = longer;
+        longer = path_parent(above);
+        free(above);
+        above = longer;
+    }
+}
+
 /* A directory is not to be copied to where it is, or below. */
 static int check_apart(const struct target *from, const struct target *to, struct err *err)
 {
     AUTO_FREE char *source = realpath(from->path, NULL);
     AUTO_FREE char *copy = NULL;
-    AUTO_FREE char *parent = path_parent(to->path);
-    AUTO_FREE char *real_parent = NULL;
 
     if (!source)
         return err_sys(err, "resolving %s", from->path);
     copy = realpath(to->path, NULL);
-    if (!copy) { /* where it would be */
-        real_parent = realpath(parent, NULL);
-        if (!real_parent)
-            return err_sys(err, "resolving %s", parent);
-        copy = path_join(real_parent, path_name(to->path));
-    }
+    if (!copy) /* where it would be: below the first directory that is there */
+        copy = would_be(to->path);
+    if (!copy)
+        return err_sys(err, "resolving %s", to->path);
     if (path_is_within(copy, source))
         return err_set(err, ERR_INVALID,
                        "fs/copy cannot copy a directory to itself or one of its descendants");
     return 0;
+}
+
+/* As the original makes them for a directory; a file wants its own to be there. */
+static int make_parents(const struct target *to, struct err *err)
+{
+    AUTO_FREE char *parent = path_parent(to->path);
+
+    if (to->no_follow || access(parent, F_OK) == 0)
+        return 0; /* or it is an error of what comes next */
+    return fd_make_dirs(parent, COPY_MODE, err);
 }
 
 static int copy_root(const struct target *from, const struct target *to, struct err *err)
@@ -212,7 +243,7 @@ static int copy_root(const struct target *from, const struct target *to, struct 
     AUTO_CLOSE int copy = -1;
     AUTO(strv_done) struct strv todo = {0};
 
-    if (check_apart(from, to, err))
+    if (check_apart(from, to, err) || make_parents(to, err))
         return -1;
     source = target_open(from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, err);
     if (source < 0)

@@ -25,6 +25,7 @@
 #include "workspace/snapshots.h"
 #include "workspace/workspace.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -436,7 +437,8 @@ void engine_hold(const struct cordon_engine *engine, struct workspace *workspace
 
 /* --- opening --- */
 
-static void find_home(struct cordon_engine *engine)
+/* The folder of the user's configuration and rules, as of the program; NULL: none. Borrowed. */
+static const char *find_home(struct cordon_engine *engine)
 {
     const char *home = getenv("HOME");
     const char *own = getenv("CORDON_HOME");
@@ -447,16 +449,24 @@ static void find_home(struct cordon_engine *engine)
         strv_push_take(&engine->own_paths, path_clean("/", own));
     else if (engine->home)
         strv_push_take(&engine->own_paths, path_join(engine->home, ".config/cordon"));
+    return engine->own_paths.len ? engine->own_paths.items[0] : NULL;
 }
 
-static int load_config(struct cordon_engine *engine, const char *name, struct err *err)
+/* A host that names none gets what `cordon run` would: what it does not say is the user's. */
+static int load_config(struct cordon_engine *engine, const char *name, const char *own,
+                       struct err *err)
 {
+    AUTO_FREE char *usual = !name && own ? path_join(own, "config.toml") : NULL;
     AUTO(buf_done) struct buf text = {0};
     const char *path;
 
-    if (!name)
+    if (usual)
+        name = usual;
+    if (!name || !*name)
         return 0;
     path = engine->config_path = realpath(name, NULL);
+    if (!path && usual && (errno == ENOENT || errno == ENOTDIR))
+        return 0;
     if (!path)
         return err_sys(err, "%s", name);
     if (fd_read_file(path, CONFIG_SIZE_MAX, &text, err))
@@ -469,11 +479,14 @@ static int load_config(struct cordon_engine *engine, const char *name, struct er
 }
 
 /* What rules the next command is not for this one to write. */
-static int find_rules(struct cordon_engine *engine, const char *dir, struct err *err)
+static int find_rules(struct cordon_engine *engine, const char *dir, const char *own,
+                      struct err *err)
 {
     AUTO_FREE char *current = dir ? getcwd(NULL, 0) : NULL;
 
     if (!dir)
+        engine->rules = alloc_str(own);
+    if (!dir || !*dir)
         return 0;
     if (!current)
         return err_sys(err, "the current directory");
@@ -492,11 +505,13 @@ static int engine_init(struct cordon_engine *engine, const struct cordon_engine_
         .spool_quota = options->spool_quota,
         .has_events = true,
     };
+    const char *own;
 
     engine->launcher = alloc_str(options->launcher);
     engine->thread_id = alloc_str(options->thread_id);
-    find_home(engine);
-    if (load_config(engine, options->config, err) || find_rules(engine, options->rules, err))
+    own = find_home(engine);
+    if (load_config(engine, options->config, own, err) ||
+        find_rules(engine, options->rules, own, err))
         return -1;
     calls.loop = engine->loop = loop_new(err);
     if (!engine->loop)

@@ -60,9 +60,22 @@ def test_a_program_that_is_not_there(place):
 
 
 def test_its_own_configuration_is_guarded(place):
-    config = place.config("x = 1\n")
+    config = place.config(text := 'default_permissions = ":workspace"\n')
     ran = oneshot(place, "sh", "-c", f"cd {place.home}; echo > {config}")
-    assert ran.returncode != 0 and config.read_text() == "x = 1\n"
+    assert ran.returncode != 0 and "refused" in ran.stderr and config.read_text() == text
+
+
+def test_who_names_no_configuration_gets_the_users(place):
+    secret = place.ws / "secret"
+    secret.write_text("key\n")
+    assert oneshot(place, "cat", secret).stdout == "key\n"
+    place.config(f'default_permissions = "mine"\n[permissions.mine]\nextends = ":workspace"\n'
+                 f'[permissions.mine.filesystem]\n"{secret}" = "deny"\n')
+    ran = oneshot(place, "cat", secret)
+    assert ran.returncode != 0 and ran.stdout == ""
+    place.config("no_such_key = 1\n")
+    ran = oneshot(place, "true")
+    assert ran.returncode != 0 and "no_such_key" in ran.stderr
 
 
 def test_a_host_with_a_poll_loop(place):

@@ -382,7 +382,8 @@ def test_metrics(server):
 def test_wrong_options_are_said(place):
     for options, words in ((["--listen", "tcp:1"], "tcp:1"), (["--max-processes", "0"], "from 1"),
                            (["--ws-token-file", "/x"], "--ws-auth"), (["x"], "no argument"),
-                           (["--listen", "ws://0.0.0.0:0"], "--ws-auth")):
+                           (["--listen", "ws://0.0.0.0:0"], "--ws-auth"),
+                           (["--listen", "stdio", "--ws-auth", "anybody"], "no effect")):
         ran = place.cordon("serve", *options)
         assert ran.returncode != 0 and words in ran.stderr, ran
         assert not ran.stdout

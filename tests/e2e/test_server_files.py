@@ -468,3 +468,15 @@ def test_what_may_not_be_read_is_not_found(place, client):
     found, = discover(client, {"id": "s", "path": uri(place.ws), "sandbox": sandbox(
         place, entry(place.ws / "s", "deny"))})
     assert found["skills"] == [] and found["error"] is None and found["warnings"]
+
+
+def test_the_copy_of_a_folder_gets_the_folders_above_it(place, client):
+    (place.ws / "from/sub").mkdir(parents=True)
+    (place.ws / "from/sub/f").write_text("x")
+    def copy(source, target):
+        return {"sourcePath": uri(place.ws / source), "destinationPath": uri(place.ws / target), "recursive": True}
+    client.call("fs/copy", copy("from", "a/b/c"))
+    assert (place.ws / "a/b/c/sub/f").read_text() == "x"
+    assert refused(client, "fs/copy", copy("from", "from/x/y/z"))[0] == -32600
+    assert not (place.ws / "from/x").exists()
+    assert refused(client, "fs/copy", copy("from/sub/f", "p/q"))[0] == -32004  # a file does not

@@ -218,6 +218,9 @@ def test_only_asked_configuration_is_told(place):
             with pytest.raises(RpcError) as caught:
                 config(client, *wrong)
             assert caught.value.code == -32602
+        with pytest.raises(RpcError, match="URI"):
+            client.call("environmentConfig/read", {"cwd": "/plain", "configPaths": [["other"]],
+                                                   "requirementsPaths": []})
         with pytest.raises(RpcError) as caught:
             config(client, ["other"])
         assert caught.value.code == -32603 and "line 7" in caught.value.message

@@ -102,8 +102,14 @@ void method_environment_config_read(struct call *call,
     AUTO_JSON json_t *config = json_array();
     AUTO_JSON json_t *requirements = json_array();
     char host[HOST_NAME_MAX + 1] = "";
+    enum rpc_code code;
     struct err err;
+    AUTO_FREE char *cwd = rpc_path_parse(params->cwd, &code, &err); /* only to be right */
 
+    if (!cwd) {
+        call_fail_with(call, code, &err);
+        return;
+    }
     if (!check_paths(call, config_paths, requirements_paths))
         return;
     if (add_layer(config, "system", HOST_CODEX_SYSTEM, "config.toml", config_paths, &err) ||
