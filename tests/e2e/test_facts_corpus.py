@@ -145,11 +145,12 @@ class Stage:
         for name in (path for flag, path in given if flag == "--writable"):
             if "then" in self.case and not os.path.exists(name):
                 subprocess.run(["git", "init", "-q", os.path.dirname(name)] if name.endswith("/.git")
-                               else ["mkdir", name], check=True, env=self.env)
-        # what lies in a folder that is opened as well needs no word of its own
+                               else [self.case.get("made", "mkdir"), name], check=True, env=self.env)
+        # what lies in a folder that is opened as well needs no word of its own, unless it is a name that is
+        # protected there
         folders = [path for flag, path in given if flag == "--writable"]
         words = [word for flag, path in given for word in (flag, path)
-                 if not any(path.startswith(f"{folder}/") for folder in folders)]
+                 if "then" in self.case or not any(path.startswith(f"{folder}/") for folder in folders)]
         return self.inside(*options, *words, line=self.case.get("then"))
 
     def is_proved(self):
