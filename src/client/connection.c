@@ -31,6 +31,8 @@ struct connection {
     char why[160]; /* it is gone */
     connection_event_fn *on_event;
     void *data;
+    connection_question_fn *on_question;
+    void *questions;
     bool is_over; /* connection_run() has to return */
     bool knows_profiles;
 };
@@ -39,7 +41,10 @@ static void on_message(void *data, struct rpc_peer *peer, struct rpc_message *me
 {
     struct connection *connection = data;
 
-    if (message->kind == RPC_REQUEST)
+    if (message->kind == RPC_REQUEST && connection->on_question &&
+        str_eq(message->method, "approval/request"))
+        connection->on_question(connection->questions, message->id, message->params);
+    else if (message->kind == RPC_REQUEST)
         rpc_peer_error(peer, message->id, RPC_UNKNOWN_METHOD, "%s is not for this client",
                        message->method);
     else if (connection->on_event)
@@ -100,7 +105,11 @@ static void waiting_on_answer(void *data, const struct rpc_message *answer)
     if (answer && answer->kind == RPC_RESULT)
         waiting->result = json_incref((json_t *)answer->result);
     else if (answer)
-        err_set(&waiting->err, code_of(answer->code), "%s", answer->error_text);
+        err_set(&waiting->err,
+                str_eq(connection_text(answer->data, "reason"), "forbidden")
+                    ? ERR_FORBIDDEN
+                    : code_of(answer->code),
+                "%s", answer->error_text);
 }
 
 /* `timeout_ns` 0: none. */
@@ -244,6 +253,26 @@ const char *connection_session(const struct connection *connection)
 const char *connection_dir(const struct connection *connection)
 {
     return connection->dir;
+}
+
+void connection_take_questions(struct connection *connection, connection_question_fn *on_question,
+                               void *data)
+{
+    connection->on_question = on_question;
+    connection->questions = data;
+}
+
+void connection_reply(struct connection *connection, const json_t *id, json_t *result)
+{
+    if (connection->peer)
+        rpc_peer_result(connection->peer, id, result);
+    json_decref(result);
+}
+
+void connection_refuse(struct connection *connection, const json_t *id, const char *why)
+{
+    if (connection->peer)
+        rpc_peer_error(connection->peer, id, RPC_INVALID_PARAMS, "%s", why);
 }
 
 bool connection_knows_profiles(const struct connection *connection)

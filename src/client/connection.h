@@ -48,6 +48,15 @@ bool connection_is_lost(const struct connection *connection);
 /* The directory of the server, as the file: URI that it sent; NULL when it sent none. */
 const char *connection_dir(const struct connection *connection);
 
+/* A request of the server's, approval/request: to be answered by the next two, now or later. `on_question`
+ * NULL: all are refused, as at first. Both drop what the connection cannot take any more. */
+typedef void connection_question_fn(void *data, const json_t *id, const json_t *params);
+void connection_take_questions(struct connection *connection, connection_question_fn *on_question,
+                               void *data);
+void connection_reply(struct connection *connection, const json_t *id,
+                      json_t *result); /* takes it */
+void connection_refuse(struct connection *connection, const json_t *id, const char *why);
+
 /* It knows the profiles of its own user: those can be named in place of a sandbox in full. */
 bool connection_knows_profiles(const struct connection *connection);
 

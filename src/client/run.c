@@ -21,6 +21,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "client/follow.h"
+#include "client/questions.h"
 #include "client/remote_file.h"
 #include "client/stdin_sender.h"
 #include "policy/profile.h"
@@ -35,7 +36,7 @@
 
 #define PROCESS_ID "run"
 
-enum { GRACE_MS = 5000, STATUS_NO_READER = 128 + SIGPIPE };
+enum { GRACE_MS = 5000, STATUS_NO_READER = 128 + SIGPIPE, STATUS_FORBIDDEN = 126 };
 
 /* --- the parameters of process/start --- */
 
@@ -165,11 +166,14 @@ struct run {
     struct connection *connection;
     struct follow *follow;
     struct stdin_sender *sender;
+    struct questions *questions;
     bool was_interrupted;
+    bool is_lent; /* the terminal, to a question */
 };
 
 static void run_done(struct run *run)
 {
+    questions_free(run->questions);
     stdin_sender_free(run->sender);
     follow_free(run->follow);
     connection_free(run->connection);
@@ -194,6 +198,15 @@ static void run_on_signal(void *data, int signal)
 static bool has_terminal(const struct run *run)
 {
     return run->options->flags & CLIENT_RUN_TTY && isatty(STDIN_FILENO);
+}
+
+static void run_on_lend(void *data, bool is_lent)
+{
+    struct run *run = data;
+
+    run->is_lent = is_lent;
+    if (run->sender)
+        stdin_sender_lend(run->sender, is_lent);
 }
 
 static int run_start(struct run *run, struct err *err)
@@ -244,6 +257,7 @@ static int run_end(struct run *run, int *ret_status, struct err *err)
     stdin_sender_drop_signals(run->sender);
     if (follow_finish(run->follow, err))
         return -1;
+    questions_free(TAKE_PTR(run->questions));
     stdin_sender_free(TAKE_PTR(run->sender));
     say_denials(run);
     *ret_status = follow_exit_code(run->follow, STATUS_NO_READER);
@@ -274,11 +288,17 @@ static int run_attached(struct run *run, int *ret_status, struct err *err)
     int status;
 
     run->follow = follow_new(&follow, err);
-    if (!run->follow || run_start(run, err))
+    if (!run->follow)
+        return -1;
+    if (!has_terminal(run)) /* else it is the command's, and raw: what is asked is refused */
+        run->questions = questions_new(run->connection, run_on_lend, run);
+    if (run_start(run, err))
         return -1;
     run->sender = stdin_sender_new(&sender, err);
     if (!run->sender)
         return -1;
+    if (run->is_lent)
+        stdin_sender_lend(run->sender, true);
     if (connection_run(run->connection, &lost)) {
         run_end(run, &status, err);
         *err = lost;
@@ -315,5 +335,11 @@ int client_run(const struct client *client, const struct client_run *options, in
         err);
     if (!run.connection)
         return -1;
-    return (is_detached ? run_detached : run_attached)(&run, ret_status, err);
+    if ((is_detached ? run_detached : run_attached)(&run, ret_status, err) == 0)
+        return 0;
+    if (err->code != ERR_FORBIDDEN)
+        return -1;
+    client->console->say("%s", err->msg); /* a rule of the server's user */
+    *ret_status = STATUS_FORBIDDEN;
+    return 0;
 }

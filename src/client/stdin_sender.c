@@ -130,6 +130,7 @@ struct stdin_sender {
     unsigned in_flight;
     bool is_detaching; /* behind them */
     bool is_stopped;
+    bool is_lent;
 };
 
 static bool sender_is_raw(const struct stdin_sender *sender)
@@ -139,7 +140,7 @@ static bool sender_is_raw(const struct stdin_sender *sender)
 
 static void sender_set_reading(struct stdin_sender *sender, bool on)
 {
-    on = on && !sender->is_stopped;
+    on = on && !sender->is_stopped && !sender->is_lent;
     if (sender->watch)
         loop_watch_set(sender->watch, on ? LOOP_READ : LOOP_NOTHING);
     else if (on)
@@ -390,6 +391,15 @@ struct stdin_sender *stdin_sender_new(const struct stdin_sender_options *options
         return sender;
     stdin_sender_free(sender);
     return NULL;
+}
+
+void stdin_sender_lend(struct stdin_sender *sender, bool is_lent)
+{
+    sender->is_lent = is_lent;
+    if (is_lent)
+        sender_set_reading(sender, false);
+    else
+        sender_continue(sender);
 }
 
 void stdin_sender_drop_signals(struct stdin_sender *sender)

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct connection;
@@ -39,6 +40,9 @@ void stdin_sender_free(struct stdin_sender *sender);
 
 /* Signals end this program again. */
 void stdin_sender_drop_signals(struct stdin_sender *sender);
+
+/* Somebody else reads the terminal: nothing is read here until it is given back. Not of a raw one. */
+void stdin_sender_lend(struct stdin_sender *sender, bool is_lent);
 
 /* Gives the process the size of our terminal. */
 void stdin_sender_resize(struct stdin_sender *sender);

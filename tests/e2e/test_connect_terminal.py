@@ -4,6 +4,7 @@ import signal
 import pytest
 
 from harness import WAIT, read_until
+from person import Person
 from remote import Terminal
 from served import Server, uri
 from ws_client import RpcError
@@ -243,3 +244,23 @@ def test_run_on_a_terminal_passes_interrupt_and_size(place, server):
     terminal.resize(7, 77)
     terminal.until(b"7 77")
     assert terminal.end() == 5 and terminal.is_restored()
+
+
+@pytest.mark.parametrize("key, exists", [("y", True), ("n", False)])
+def test_what_the_sandbox_refuses_is_asked_here(place, server, key, exists):
+    person = Person(place)
+    process = place.start("--connect", server.url, "run", "--watch", "ask", "--", "sh", "-c",
+                          f"echo before; touch {place.outside}/new; echo behind; cat",
+                          preexec_fn=person.take_terminal)
+    person.until("allow this, while the command waits?")
+    person.until("\n> ")
+    person.say(f"{key}\n")
+    stdout, stderr = process.communicate(b"input\n", timeout=WAIT)
+    assert stdout == b"before\nbehind\ninput\n" and (b"Read-only" in stderr) != exists
+    assert (place.outside / "new").exists() == exists and person.is_restored()
+
+
+def test_without_a_terminal_it_is_a_no(place, server):
+    ran = place.cordon("--connect", server.url, "run", "--watch", "ask", "--", "sh", "-c",
+                       f"touch {place.outside}/new || echo refused", start_new_session=True)
+    assert ran.stdout == "refused\n" and not (place.outside / "new").exists()

@@ -1,0 +1,160 @@
+/* See questions.h. A question of the server (approval/request) becomes one of ours, which the same code
+ * asks as of `cordon run`: what it shows is bounded and cannot command the terminal, whatever the server
+ * or the command wrote into it. Only decisions that the server offers can be given. */
+#include "client/questions.h"
+
+#include "approval/approvals.h"
+#include "approval/approver_terminal.h"
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/json.h"
+#include "base/list.h"
+#include "base/str.h"
+#include "client/connection.h"
+
+#include <stdlib.h>
+
+struct questions {
+    struct connection *connection;
+    struct prompt *prompt; /* NULL: there is no terminal */
+    struct approvals *approvals;
+    struct list all;
+};
+
+struct question {
+    struct questions *owner;
+    struct list link;
+    json_t *id; /* of the server's request */
+    struct approval_wait *wait;
+};
+
+static void question_free(struct question *question)
+{
+    list_remove(&question->link);
+    json_decref(question->id);
+    free(question);
+}
+
+static void on_answer(void *data, const struct approval_answer *answer)
+{
+    struct question *question = data;
+
+    connection_reply(question->owner->connection, question->id,
+                     json_pack("{s:s, s:s*}", "decision", approval_decision_name(answer->decision),
+                               "reason", answer->reason));
+    question_free(question);
+}
+
+static int read_words(const struct json_at *object, const char *key, struct strv *ret,
+                      struct err *err)
+{
+    struct json_at list = json_at_field(object, key);
+    size_t len = 0;
+
+    if (json_at_is_given(&list) && json_at_array(&list, &len, err))
+        return -1;
+    for (size_t i = 0; i < len; i++) {
+        struct json_at item = json_at_item(&list, i);
+        const char *text;
+
+        if (json_at_string(&item, &text, err))
+            return -1;
+        strv_push(ret, text);
+    }
+    return 0;
+}
+
+/* "" when it is missing. Caller frees. */
+static char *text_of(const struct json_at *object, const char *key)
+{
+    return alloc_str(connection_text(object->value, key));
+}
+
+static unsigned offers_of(const struct strv *words)
+{
+    unsigned offers = 0;
+
+    for (int decision = 0; decision < APPROVAL_DECISIONS; decision++)
+        if (strv_has(words, approval_decision_name((enum approval_decision)decision)))
+            offers |= 1u << decision;
+    return offers;
+}
+
+static int question_read(const struct json_at *at, struct approval_request *ret, struct err *err)
+{
+    static const char *const kinds[] = {"command", "retry", "held", NULL};
+    AUTO(strv_done) struct strv offered = {0};
+    struct json_at kind = json_at_field(at, "kind");
+    size_t which;
+
+    if (json_at_object(at, err) || json_at_word(&kind, kinds, &which, err) ||
+        read_words(at, "argv", &ret->argv, err) ||
+        read_words(at, "proposed_execpolicy_amendment", &ret->proposal, err) ||
+        read_words(at, "available_decisions", &offered, err))
+        return -1;
+    ret->kind = (enum approval_kind)which;
+    ret->cwd = text_of(at, "cwd");
+    ret->reason = text_of(at, "reason");
+    ret->covers = text_of(at, "covers");
+    ret->offers = offers_of(&offered);
+    return 0;
+}
+
+static void on_question(void *data, const json_t *id, const json_t *params)
+{
+    struct questions *questions = data;
+    AUTO(approval_request_done) struct approval_request asked = {0};
+    struct json_at root = json_at_root(params);
+    struct json_at at = json_at_field(&root, "question");
+    struct question *question;
+    struct err err;
+
+    if (!questions->prompt) {
+        connection_refuse(questions->connection, id, "there is no terminal to ask at");
+        return;
+    }
+    if (question_read(&at, &asked, &err)) {
+        connection_refuse(questions->connection, id, err.msg);
+        return;
+    }
+    question = alloc_zero(1, sizeof *question);
+    question->owner = questions;
+    question->id = json_incref((json_t *)id);
+    list_append(&questions->all, &question->link);
+    question->wait = approvals_ask(questions->approvals, &asked, on_answer, question);
+}
+
+struct questions *questions_new(struct connection *connection,
+                                void (*on_lend)(void *data, bool is_lent), void *data)
+{
+    struct questions *questions = alloc_zero(1, sizeof *questions);
+    struct err ignored; /* without a terminal every question is refused */
+
+    questions->connection = connection;
+    list_init(&questions->all);
+    questions->prompt = prompt_open(connection_loop(connection), &ignored);
+    questions->approvals = approvals_new(connection_loop(connection), 0);
+    if (questions->prompt) {
+        prompt_set_owner(questions->prompt, on_lend, data);
+        approvals_add_approver(questions->approvals,
+                               approver_terminal_new(questions->prompt, NULL));
+    }
+    connection_take_questions(connection, on_question, questions);
+    return questions;
+}
+
+void questions_free(struct questions *questions)
+{
+    if (!questions)
+        return;
+    connection_take_questions(questions->connection, NULL, NULL);
+    while (!list_is_empty(&questions->all)) {
+        struct question *question = list_first(&questions->all, struct question, link);
+
+        approvals_leave(question->wait);
+        question_free(question);
+    }
+    approvals_free(questions->approvals);
+    prompt_free(questions->prompt);
+    free(questions);
+}
