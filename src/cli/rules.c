@@ -129,7 +129,9 @@ static void print_checked(const struct rules_checked *checked, struct buf *text)
             text, "    %s by `%s`, %s:%u (%s)%s%s%s%s%s%s", rule_decision_name(rule->verdict),
             pattern, rule->file, rule->place.line, rule_layer_name(rule->layer),
             sandbox ? ", sandbox = \"" : "", sandbox ? sandbox : "", sandbox ? "\"" : "",
-            match->fit == PREFIX_MAYBE ? ", if the shell expands it to that" : "",
+            match->at                    ? ", if the program runs these words"
+            : match->fit == PREFIX_MAYBE ? ", if the shell expands it to that"
+                                         : "",
             rule->justification ? ": " : "", rule->justification ? rule->justification : "");
     }
     if (checked->decision.too_wide)

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "base/strv.h"
 #include "rules/shell/command_class.h"
+#include "rules/shell/command_inside.h"
 #include "rules/shell/shell_words.h"
 
 #include <stdlib.h>
@@ -166,6 +167,16 @@ static bool is_too_wide(const struct rule_match *match, const struct shell_comma
     return prefix_is_banned(prefix);
 }
 
+static void add_match(struct rules_decision *ret, const struct rule_match *match)
+{
+    enum rule_verdict verdict = rule_match_verdict(match);
+
+    ret->items = alloc_grow(ret->items, ret->len, &ret->cap, sizeof *ret->items);
+    ret->items[ret->len++] = *match;
+    if (verdict > ret->verdict)
+        ret->verdict = verdict;
+}
+
 /* Adds the rules for the word that are at least as strict. `name` as in struct rule_match. */
 static void collect(const struct rules *rules, const struct shell_command *command,
                     const char *name, enum rule_verdict least, struct rules_decision *ret)
@@ -187,13 +198,34 @@ static void collect(const struct rules *rules, const struct shell_command *comma
             continue;
         }
         if (match.fit == PREFIX_FITS ||
-            (match.fit == PREFIX_MAYBE && match.rule->verdict >= RULE_PROMPT)) {
-            enum rule_verdict verdict = rule_match_verdict(&match);
+            (match.fit == PREFIX_MAYBE && match.rule->verdict >= RULE_PROMPT))
+            add_match(ret, &match);
+    }
+}
 
-            ret->items = alloc_grow(ret->items, ret->len, &ret->cap, sizeof *ret->items);
-            ret->items[ret->len++] = match;
-            if (verdict > ret->verdict)
-                ret->verdict = verdict;
+/* Of programs that are not known, of which there are more than any list has (`hyperfine git push`). A
+ * prefix of one word is too often just a word. */
+static void collect_further(const struct rules *rules, const struct shell_command *command,
+                            struct rules_decision *ret)
+{
+    struct command_inside inside;
+
+    command_inside_find(command->words.items, command->words.len, false, &inside);
+    if (inside.is_runner || program_only_reads(command->words.items[0]))
+        return; /* what it runs is judged by itself */
+    for (size_t at = 1; at + 1 < command->exact; at++) {
+        const char *word = command->words.items[at];
+        const struct shell_command further = {
+            .words = {.items = command->words.items + at, .len = command->words.len - at},
+            .exact = command->exact - at};
+
+        for (size_t i = find_entry(rules, word);
+             i < rules->index_len && str_eq(rules->index[i].word, word); i++) {
+            const struct prefix_rule *rule = &rules->all.prefixes[rules->index[i].rule];
+
+            if (rule->verdict == RULE_FORBIDDEN && rule->len > 1 &&
+                prefix_rule_fit(rule, word, &further) == PREFIX_FITS)
+                add_match(ret, &(struct rule_match){.rule = rule, .fit = PREFIX_MAYBE, .at = at});
         }
     }
 }
@@ -222,6 +254,7 @@ void rules_decide(const struct rules *rules, const struct shell_command *command
     if (strchr(program, '/'))
         collect(rules, command, path_name(program),
                 !ret->len && is_meant_by_name(rules, program) ? RULE_NONE : RULE_PROMPT, ret);
+    collect_further(rules, command, ret);
     if (!ret->len && rules->problems_len) {
         ret->verdict = RULE_PROMPT;
         ret->problem = &rules->problems[0];

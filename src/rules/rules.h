@@ -61,6 +61,8 @@ struct rule_match {
     enum prefix_fit fit;
     const char *name; /* the base name in place of the first word, when the rule was found by that;
                          points into the command; else NULL */
+    size_t
+        at; /* the word of the command that the prefix begins at; not 0: the program may run it */
 };
 
 struct rules_decision {
@@ -80,7 +82,8 @@ struct rules_decision {
  * Of a program with a path, rules for its base name count, too: those that ask or forbid always;
  * those that allow only when no rule names the path and host_executable lists it, or, when it says
  * nothing about the name, when it lies in a directory of the system. A rule that may match, because
- * the shell has still to expand a word, asks (and never allows).
+ * the shell has still to expand a word, asks (and never allows). So does one that forbids what stands
+ * further on among the words, for a program of which nobody knows whether it runs them.
  *
  * `ret` is overwritten and borrows from `rules` and `command`. */
 void rules_decide(const struct rules *rules, const struct shell_command *command,

@@ -88,10 +88,11 @@ static void set_place_of(json_t *json, const char *key, const struct prefix_rule
 static json_t *match_to_json(const struct rules_checked *checked, const struct rule_match *match)
 {
     const struct strv *words = &checked->command->words;
-    size_t len = match->rule->len < words->len ? match->rule->len : words->len;
+    const struct strv left = {.items = words->items + match->at, .len = words->len - match->at};
+    size_t len = match->rule->len < left.len ? match->rule->len : left.len;
     json_t *json = json_object();
 
-    json_object_set_new(json, "matchedPrefix", words_to_json(match->name, words, len));
+    json_object_set_new(json, "matchedPrefix", words_to_json(match->name, &left, len));
     json_object_set_new(json, "decision",
                         json_string(rule_decision_name(rule_match_verdict(match))));
     set_text(json, "resolvedProgram", match->name ? words->items[0] : NULL);

@@ -31,6 +31,9 @@ struct program_finder {
  * lies there. A name alone proves nothing (a repository may bring its own `./ls`). */
 bool command_view_is_safe(const struct command_view *view, const struct program_finder *finder);
 
+/* A program of that list, by its base name: whatever its words are, it runs none of them (but find). */
+bool program_only_reads(const char *program);
+
 /* `path` (absolute, clean) lies directly in /bin, /sbin, /usr/bin or /usr/sbin. */
 bool path_is_system_program(const char *path);
 

@@ -61,6 +61,8 @@ static void inside_add(struct command_inside *ret, const struct argv *argv,
         inside_unreadable(ret, "too many commands for one program");
     else
         ret->parts[ret->len++] = *part;
+    if (ret->len && !ret->parts[ret->len - 1].exact)
+        ret->parts[ret->len - 1].exact = part->to - part->from;
 }
 
 /* --- options --- */
@@ -184,6 +186,17 @@ static const char *xargs_mark(const struct argv *argv, size_t end)
     return mark;
 }
 
+/* Without a mark all of its words. */
+static size_t words_before_mark(const struct argv *argv, const struct command_part *part,
+                                const char *mark)
+{
+    size_t at = part->from;
+
+    while (at < part->to && !(mark && strstr(argv->words[at], mark)))
+        at++;
+    return at - part->from;
+}
+
 static void read_xargs(const struct runner *runner, const struct argv *argv,
                        struct command_inside *ret)
 {
@@ -195,6 +208,12 @@ static void read_xargs(const struct runner *runner, const struct argv *argv,
         inside_add_open(argv, at, argv->len, xargs_mark(argv, at), ret);
     else if (argv->open)
         inside_unreadable(ret, "xargs without a command");
+    for (size_t i = 0; i < ret->len; i++) {
+        const char *mark = xargs_mark(argv, at);
+
+        ret->parts[i].more = !mark;
+        ret->parts[i].exact = words_before_mark(argv, &ret->parts[i], mark);
+    }
 }
 
 static bool is_find_exec(const char *word)
@@ -265,9 +284,11 @@ static void read_other_shell(const struct runner *runner, const struct argv *arg
 static void read_eval(const struct runner *runner, const struct argv *argv,
                       struct command_inside *ret)
 {
-    if (argv->len > 1)
+    size_t at = argv->len > 1 && str_eq(argv->words[1], "--") ? 2 : 1;
+
+    if (at < argv->len)
         inside_add(ret, argv,
-                   &(struct command_part){.from = 1, .to = argv->len, .kind = PART_SCRIPT});
+                   &(struct command_part){.from = at, .to = argv->len, .kind = PART_SCRIPT});
 }
 
 static void read_trap(const struct runner *runner, const struct argv *argv,
@@ -354,6 +375,44 @@ static const struct runner *runner_find(const char *name)
     return name_list_has(unreadable, name) || str_starts(name, "ld-linux") ? &something : NULL;
 }
 
+/* Programs that do much else, and run a command that is given behind one of these words (without any:
+ * somewhere). Such a command can forbid, and never make anything unclear. */
+static const struct {
+    const char *programs;
+    const char *words;
+} carriers[] = {
+    {"aa-exec choom chronic cpulimit dumb-init gosu hyperfine ifne mispipe npx numactl pipx "
+     "proxychains "
+     "proxychains4 s6-setuidgid setuidgid ssh-agent su-exec systemd-inhibit tini torsocks torify "
+     "uvx",
+     NULL},
+    {"bundle direnv", "exec"},
+    {"cmake", "env time"},
+    {"docker docker-compose nerdctl podman", "exec run"},
+    {"fd fdfind", "-x -X --exec --exec-batch"},
+    {"git", "foreach run"},
+    {"ip", "exec"},
+    {"kubectl oc", "exec run debug --"},
+    {"npm pnpm yarn bun", "exec x dlx"},
+    {"hatch pdm pipenv poetry rye uv", "run"},
+};
+
+static size_t carried_from(const struct argv *argv)
+{
+    const char *name = argv->len ? path_name(argv->words[0]) : "";
+
+    for (size_t i = 0; i < sizeof carriers / sizeof *carriers; i++) {
+        if (!name_list_has(carriers[i].programs, name))
+            continue;
+        for (size_t at = 1; at < argv->len; at++)
+            if (!carriers[i].words)
+                return 1;
+            else if (name_list_has(carriers[i].words, argv->words[at]))
+                return at + 1 < argv->len ? at + 1 : 0;
+    }
+    return 0;
+}
+
 void command_inside_find(char *const *words, size_t len, bool open, struct command_inside *ret)
 {
     const struct argv argv = {.words = words, .len = len, .open = open};
@@ -362,4 +421,6 @@ void command_inside_find(char *const *words, size_t len, bool open, struct comma
     *ret = (struct command_inside){.is_runner = runner != NULL};
     if (runner)
         runner->read(runner, &argv, ret);
+    else
+        ret->may_be_from = carried_from(&argv);
 }

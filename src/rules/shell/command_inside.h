@@ -25,6 +25,8 @@ struct command_part {
     } kind;
     /* More words are put behind it or in place of a mark in it (xargs, find). */
     bool open;
+    bool more;    /* they come behind it */
+    size_t exact; /* so many of its words are known; fewer than all where xargs replaces a mark */
 };
 
 struct command_inside {
@@ -32,6 +34,9 @@ struct command_inside {
     size_t len;
     const char *unreadable; /* why, static; NULL when `parts` is all that is run */
     bool is_runner;         /* the name is one of those, whether or not it runs something here */
+    /* Not 0: some of the words from this one on may be a command, of a program that has other uses, too (git
+     * submodule foreach, docker exec, npx). */
+    size_t may_be_from;
 };
 
 /* `open`: further words follow that are not known, so a program without another one in its words is

@@ -8,6 +8,7 @@
  * What passes a bound gets `too_deep`, which counts as dangerous. */
 #include "rules/shell/command_view.h"
 
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/path.h"
@@ -47,38 +48,53 @@ static bool search_enter(struct search *search, size_t text_len)
 
 /* --- argvs --- */
 
-/* Adds words of a command and looks into them. */
-static void search_words(struct search *search, const struct shell_command *command, size_t from,
-                         size_t to)
+/* Adds the words of a part and looks into them. */
+static void search_words(struct search *search, const struct shell_command *command,
+                         const struct command_part *part)
 {
     struct shell_commands *inside = &search->view->inside;
+    struct shell_command *last;
     struct shell_command copy;
 
     if (!search_enter(search, 0))
         return;
-    copy = *shell_commands_copy(inside, command->words.items + from, to - from);
-    if (command->exact - from < to - from)
-        copy.exact = command->exact - from;
-    inside->items[inside->len - 1].exact = copy.exact;
-    search_argv(search, &copy); /* the words stay where they are when the list moves */
+    last = shell_commands_copy(inside, command->words.items + part->from, part->to - part->from);
+    last->exact = part->exact;
+    if (command->exact - part->from < part->exact)
+        last->exact = command->exact - part->from;
+    if (part->more)
+        strv_push(&last->words, "..."); /* for which no rule can tell that it does not fit */
+    copy = *last;                       /* the words stay where they are when the list moves */
+    search_argv(search, &copy);
     search->depth--;
 }
 
-/* Words that could be scripts. */
+/* Words that could be scripts, also those that are the value of an option: -S"a b", --split-string="a b". */
 static void search_texts(struct search *search, const struct shell_command *command)
 {
-    for (size_t i = 0; i < command->words.len; i++)
-        if (strpbrk(command->words.items[i], " \t\n;|&"))
-            search_script(search, command->words.items[i], SHELL_TEXT_SCRIPT);
+    for (size_t i = 0; i < command->words.len; i++) {
+        const char *word = command->words.items[i];
+        const char *value = word;
+
+        if (!strpbrk(word, " \t\n;|&"))
+            continue;
+        if (str_starts(word, "--"))
+            value = strchr(word, '=') ? strchr(word, '=') + 1 : word;
+        else if (word[0] == '-' && word[1])
+            value = strchr(word, 'S') ? strchr(word, 'S') + 1 : word + strlen("-x");
+        search_script(search, word, SHELL_TEXT_SCRIPT);
+        if (value != word)
+            search_script(search, value, SHELL_TEXT_SCRIPT);
+    }
 }
 
 /* Of an argv that runs something in a way that is not read, every word may be the name. The ends
  * are not looked into, for their ends are among them. */
-static void search_ends(struct search *search, const struct shell_command *command)
+static void search_ends(struct search *search, const struct shell_command *command, size_t from)
 {
     size_t last = command->words.len < ENDS_MAX ? command->words.len : ENDS_MAX;
 
-    for (size_t i = 1; i < last && search_enter(search, 0); i++, search->depth--)
+    for (size_t i = from; i < last && search_enter(search, 0); i++, search->depth--)
         if (command->words.items[i][0] != '-')
             shell_commands_copy(&search->view->inside, command->words.items + i, last - i);
     search_texts(search, command);
@@ -90,13 +106,15 @@ static void search_argv(struct search *search, const struct shell_command *comma
 
     command_inside_find(command->words.items, command->words.len, false, &inside);
     if (inside.unreadable)
-        search_ends(search, command);
+        search_ends(search, command, 1);
+    else if (inside.may_be_from)
+        search_ends(search, command, inside.may_be_from);
     for (size_t i = 0; i < inside.len; i++) {
         const struct command_part *part = &inside.parts[i];
         AUTO(buf_done) struct buf text = {.max = SHELL_SCRIPT_MAX};
 
         if (part->kind != PART_SCRIPT) {
-            search_words(search, command, part->from, part->to);
+            search_words(search, command, part);
             continue;
         }
         for (size_t word = part->from; word < part->to; word++)
@@ -108,6 +126,51 @@ static void search_argv(struct search *search, const struct shell_command *comma
 }
 
 /* --- scripts --- */
+
+/* The words that `echo` and `printf` print, and which xargs reads. */
+static void push_printed(struct strv *ret, const struct shell_command *prints)
+{
+    for (size_t i = 1; i < prints->words.len; i++) {
+        const char *at = prints->words.items[i];
+
+        if (i == 1 && name_list_has("-n -e -ne -en", at))
+            continue;
+        while (*at) {
+            size_t len = strcspn(at, " \t\n\\");
+
+            if (len)
+                strv_push_take(ret, alloc_strn(at, len));
+            at += len;
+            at += str_starts(at, "\\n") || str_starts(at, "\\0") ? 2 : *at != '\0';
+        }
+    }
+}
+
+/* What `echo push | xargs git` comes to: of all commands of a script, those with a part that more words
+ * come behind, with the words of those that print some. */
+static void search_printed(struct search *search, const struct shell_commands *commands)
+{
+    for (size_t i = 0; i < commands->len; i++) {
+        const struct shell_command *runs = &commands->items[i];
+        struct command_inside inside;
+
+        command_inside_find(runs->words.items, runs->words.len, false, &inside);
+        for (size_t k = 0; inside.len && inside.parts[0].more && k < commands->len; k++) {
+            const struct shell_command *prints = &commands->items[k];
+            struct shell_command *fed;
+
+            if (!name_list_has("echo printf", path_name(prints->words.items[0])) ||
+                !search_enter(search, 0))
+                continue;
+            fed =
+                shell_commands_copy(&search->view->inside, runs->words.items + inside.parts[0].from,
+                                    inside.parts[0].to - inside.parts[0].from);
+            push_printed(&fed->words, prints);
+            fed->exact = fed->words.len;
+            search->depth--;
+        }
+    }
+}
 
 /* It runs what it reads, or something with words that it reads. */
 static bool takes_commands(const struct shell_command *command)
@@ -127,6 +190,7 @@ static void search_literals(struct search *search, const struct shell_literals *
         search_argv(search, &literals->commands.items[i]);
         taken = taken || takes_commands(&literals->commands.items[i]);
     }
+    search_printed(search, &literals->commands);
     for (size_t i = 0; i < literals->bodies.len; i++)
         search_script(search, literals->bodies.items[i], SHELL_TEXT_BODY);
     for (size_t i = 0; taken && i < literals->bodies.len; i++)
@@ -208,6 +272,7 @@ void command_view_make(char *const *argv, struct command_view *ret)
     ret->commands = script.commands;
     for (size_t i = 0; i < ret->commands.len; i++)
         search_argv(&search, &ret->commands.items[i]);
+    search_printed(&search, &ret->commands);
 }
 
 void command_view_done(struct command_view *view)
