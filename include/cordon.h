@@ -275,10 +275,12 @@ struct cordon_question {
     int kind;                /* enum cordon_question_kind */
     const char *const *argv; /* NULL-terminated */
     const char *cwd;
-    const char *reason;        /* why it is asked */
-    const char *covers;        /* what a yes would allow, in words */
-    const char *const *prefix; /* that CORDON_WITH_RULE allows; NULL when that is not offered */
-    unsigned offers;           /* the answers that are taken: bits 1 << enum cordon_decision */
+    const char *reason;           /* why it is asked */
+    const char *covers;           /* what a yes would allow, in words */
+    const char *const *prefix;    /* that CORDON_WITH_RULE allows; NULL when that is not offered */
+    unsigned offers;              /* the answers that are taken: bits 1 << enum cordon_decision */
+    const char *programs;         /* where the names of its programs lead; may be NULL or "" */
+    const char *const *variables; /* "NAME=value", that the call sets; NULL-terminated */
 };
 
 /* Answers an open question, at once or at any later time; not only the host's asker may know the

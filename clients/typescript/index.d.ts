@@ -330,6 +330,10 @@ export interface Question {
   reason: string;
   /** What a yes would allow. */
   covers: string;
+  /** Where the names of its programs lead. */
+  programs: string | null;
+  /** "NAME=value", that the call sets. */
+  variables: string[];
   /** A prefix that a rule would allow. */
   proposed_execpolicy_amendment: string[] | null;
   available_decisions: Decision[];

@@ -41,10 +41,12 @@ void approval_request_copy(const struct approval_request *question, struct appro
         .cwd = alloc_str(question->cwd),
         .reason = alloc_str(question->reason),
         .covers = alloc_str(question->covers),
+        .programs = alloc_str(question->programs),
         .is_wider = question->is_wider,
         .offers = question->offers,
     };
     strv_push_all(&ret->argv, strv_view(&question->argv));
+    strv_push_all(&ret->variables, strv_view(&question->variables));
     strv_push_all(&ret->proposal, strv_view(&question->proposal));
     strv_push_all(&ret->keys, strv_view(&question->keys));
 }
@@ -56,6 +58,8 @@ void approval_request_done(struct approval_request *question)
     free(question->cwd);
     free(question->reason);
     free(question->covers);
+    free(question->programs);
+    strv_done(&question->variables);
     strv_done(&question->proposal);
     strv_done(&question->keys);
     *question = (struct approval_request){0};
@@ -115,13 +119,14 @@ json_t *approval_request_to_json(const struct approval_request *question)
 {
     bool has_proposal = approval_offers(question, APPROVAL_WITH_RULE);
 
-    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "id", json_lossy(question->id),
-                     "kind", kind_names[question->kind], "argv",
-                     json_lossy_list(strv_view(&question->argv)), "cwd", json_lossy(question->cwd),
-                     "reason", json_lossy(question->reason), "covers", json_lossy(question->covers),
-                     "proposed_execpolicy_amendment",
-                     has_proposal ? json_lossy_list(strv_view(&question->proposal)) : json_null(),
-                     "available_decisions", offers_to_json(question));
+    return json_pack(
+        "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", json_lossy(question->id),
+        "kind", kind_names[question->kind], "argv", json_lossy_list(strv_view(&question->argv)),
+        "cwd", json_lossy(question->cwd), "reason", json_lossy(question->reason), "covers",
+        json_lossy(question->covers), "programs", json_lossy(question->programs), "variables",
+        json_lossy_list(strv_view(&question->variables)), "proposed_execpolicy_amendment",
+        has_proposal ? json_lossy_list(strv_view(&question->proposal)) : json_null(),
+        "available_decisions", offers_to_json(question));
 }
 
 json_t *approval_answer_to_json(const struct approval_answer *answer)
@@ -187,12 +192,27 @@ static json_t *key_overlay(const struct profile_overlay *overlay)
                      entries);
 }
 
-/* What the call is about and what it gets beyond its profile. Takes `subject`. */
+/* Two sandboxes are the same when their profiles say the same. */
+static json_t *key_sandbox(const struct profile *profile, char *const *roots)
+{
+    json_t *entries = json_array();
+
+    for (size_t i = 0; profile && i < profile->entries.len; i++)
+        json_array_append_new(entries, key_entry(&profile->entries.items[i]));
+    return json_pack("{s:i, s:i, s:o, s:o}", "kind", profile ? (int)profile->kind : -1, "network",
+                     profile ? (int)profile->network : -1, "entries", entries, "roots",
+                     roots ? key_words(roots) : json_null());
+}
+
+/* What the call is about, what it gets beyond its profile, and that. Takes `subject`. */
 static char *key_of(const struct approval_call *call, json_t *subject)
 {
-    AUTO_JSON json_t *json = json_pack("{s:o, s:s, s:o}", "subject", subject, "permissions",
-                                       sandbox_permissions_name(call->permissions), "additional",
-                                       key_overlay(call->additional));
+    AUTO_JSON json_t *json = json_pack(
+        "{s:o, s:s, s:o, s:o, s:o, s:o}", "subject", subject, "permissions",
+        sandbox_permissions_name(call->permissions), "additional", key_overlay(call->additional),
+        "programs", call->programs ? key_word(call->programs) : json_null(), "variables",
+        call->variables ? key_words(strv_view(call->variables)) : json_null(), "sandbox",
+        key_sandbox(call->profile, call->roots));
 
     return json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 struct json_t;
+struct profile;
 struct profile_overlay;
 
 /* Wire names in the comments. */
@@ -36,13 +37,15 @@ struct approval_request {
     enum approval_kind kind;
     struct strv argv;
     char *cwd;
-    char *reason;         /* why it is asked; never NULL once asked */
-    char *covers;         /* what a yes would allow, in words */
-    struct strv proposal; /* prefix that APPROVAL_WITH_RULE would allow */
-    struct strv keys;     /* what APPROVAL_FOR_SESSION stores; empty: never */
-    bool is_wider;        /* the keys stand for more than this call: it is joined only by one with
+    char *reason;          /* why it is asked; never NULL once asked */
+    char *covers;          /* what a yes would allow, in words */
+    char *programs;        /* "make = /usr/bin/make", where the names lead; "" or NULL: not known */
+    struct strv variables; /* "NAME=value", that the call sets */
+    struct strv proposal;  /* prefix that APPROVAL_WITH_RULE would allow */
+    struct strv keys;      /* what APPROVAL_FOR_SESSION stores; empty: never */
+    bool is_wider;         /* the keys stand for more than this call: it is joined only by one with
                              its words and directory */
-    unsigned offers;      /* decisions that may be given: bit 1 << decision */
+    unsigned offers;       /* decisions that may be given: bit 1 << decision */
 };
 
 struct approval_answer {
@@ -66,6 +69,7 @@ bool approval_decision_is_yes(enum approval_decision decision);
 bool approval_offers(const struct approval_request *question, enum approval_decision decision);
 
 /* {"id", "kind": "command"|"retry"|"held", "argv": [...], "cwd", "reason", "covers",
+ *  "programs", "variables": [...],
  *  "proposed_execpolicy_amendment": [...] or null, "available_decisions": ["approved", ...]};
  * a new reference. */
 struct json_t *approval_request_to_json(const struct approval_request *question);
@@ -86,11 +90,16 @@ struct approval_call {
     const struct profile_overlay *additional; /* NULL: none */
     char *const *patched; /* NULL: it is a command. Else it is a patch of these files, absolute and
                              clean; none: it is not known of which */
+    const char *programs; /* as in struct approval_request */
+    const struct strv *variables;  /* the same; NULL: none */
+    const struct profile *profile; /* of its sandbox; NULL: not known */
+    char *const *roots;            /* of its workspace; NULL: none */
 };
 
 /* The keys of the call, sorted: JSON texts. That of a command is equal for calls that are
  * the same: their command (a shell that runs a single plain command counts as that command; one
- * with any other script as that script, whichever shell it is), directory, and permissions. A patch
+ * with any other script as that script), the programs that the names lead to, directory, variables, sandbox and
+ * permissions. A patch
  * has one for each file, with the permissions, whatever it does to the file and wherever it is
  * applied; without a file, or with more than APPROVAL_FILES_MAX, it has none, so nothing is
  * remembered. `ret` is empty before. */

@@ -15,7 +15,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { ANSWER_MAX = 64 * 1024 };
 
@@ -23,6 +22,7 @@ struct approver_hook {
     struct approver approver;
     struct loop *loop;
     char *program;
+    struct strv env;
     uint64_t deadline_ns;
     struct access_map access;
     struct sandbox *sandbox;
@@ -137,8 +137,8 @@ static void run_init(struct hook_run *run, struct approver_hook *hook,
     run->options.loop = hook->loop;
     run->options.sandbox = hook->sandbox;
     run->options.argv = run->argv;
-    run->options.env = environ;
-    run->options.cwd = question->cwd;
+    run->options.env = strv_view(&hook->env);
+    run->options.cwd = "/";
     run->options.input = JOB_RUN_INPUT_DATA;
     run->options.input_data = run->input;
     run->options.input_len = strlen(run->input);
@@ -187,11 +187,12 @@ static void hook_free(struct approver *approver)
     sandbox_free(hook->sandbox);
     access_map_done(&hook->access);
     free(hook->program);
+    strv_done(&hook->env);
     free(hook);
 }
 
-struct approver *approver_hook_new(struct loop *loop, const char *program, uint64_t deadline_ns,
-                                   struct err *err)
+struct approver *approver_hook_new(struct loop *loop, const char *program, char *const *env,
+                                   uint64_t deadline_ns, struct err *err)
 {
     struct approver_hook *hook = alloc_zero(1, sizeof *hook);
     const struct sandbox_options options = {.mode = SANDBOX_DISABLED, .access = &hook->access};
@@ -203,6 +204,7 @@ struct approver *approver_hook_new(struct loop *loop, const char *program, uint6
         .deadline_ns = deadline_ns,
         .access = {.network = NETWORK_ENABLED},
     };
+    strv_push_all(&hook->env, env);
     hook->sandbox = sandbox_new(&options, err);
     if (hook->sandbox)
         return &hook->approver;

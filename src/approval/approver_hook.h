@@ -4,7 +4,8 @@
  *     its stdout    {"decision": "approved" | "denied" | ..., "reason": "..."}, or
  *                   {"decision": "ask"}: the next approver is to be asked
  *
- * It runs with this process's environment, outside of any sandbox, in the directory of the question.
+ * It runs outside of any sandbox, in the root directory: what its caller has found for it once, so that no
+ * command can have another program answer.
  * Whatever else it says or does (an exit code but 0, another decision than those offered, no answer
  * in time) is a no, with the reason told. */
 #pragma once
@@ -15,6 +16,6 @@
 
 #define APPROVER_HOOK_DEADLINE_NS UINT64_C(60000000000) /* 60 s */
 
-/* `program` is a path or a name on the PATH. NULL on failure. */
-struct approver *approver_hook_new(struct loop *loop, const char *program, uint64_t deadline_ns,
-                                   struct err *err);
+/* `program` is absolute, `env` complete; both are copied. NULL on failure. */
+struct approver *approver_hook_new(struct loop *loop, const char *program, char *const *env,
+                                   uint64_t deadline_ns, struct err *err);

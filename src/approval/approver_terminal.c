@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "loop/loop.h"
 
 #include <errno.h>
@@ -28,6 +29,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -82,24 +84,139 @@ static const struct key keys[] = {
     {'q', APPROVAL_ABORT, "no, and stop"},
 };
 
-/* --- what is shown --- */
+/* --- what is shown ---
+ *
+ * The command chooses most of these texts. None of them can draw lines like ours: each line of theirs begins
+ * with our margin, none is broken by the terminal, runs of blanks are counted, and what is long is shown
+ * by its beginning and end, so that the whole question stays on the screen. */
 
-static void write_keys(const struct approval_request *question, struct buf *text)
+enum { BLANKS_MAX = 8, SCREEN_COLUMNS = 80, SCREEN_LINES = 24, COLUMNS_MIN = 40 };
+
+struct screen_size {
+    size_t columns;
+    size_t lines; /* of one text; SIZE_MAX: all of it */
+};
+
+static struct screen_size screen_of(const struct prompt *prompt)
 {
+    enum { OURS = 16 }; /* lines of a question that are not those of its command */
+    struct winsize size;
+    bool is_known = ioctl(prompt->fd, TIOCGWINSZ, &size) == 0;
+    size_t lines = is_known && size.ws_row ? size.ws_row : SCREEN_LINES;
+    size_t columns = is_known && size.ws_col ? size.ws_col : SCREEN_COLUMNS;
+
+    return (struct screen_size){.columns = columns > COLUMNS_MIN ? columns : COLUMNS_MIN,
+                                .lines = lines > 2 * OURS ? lines - OURS : OURS / 2};
+}
+
+/* Never less than what a terminal takes for it. */
+static size_t width_of(size_t bytes)
+{
+    return bytes == 1 ? 1 : 2;
+}
+
+/* The text as approval_plain_text() has it, with long runs of blanks as their number. Caller frees. */
+static char *shown_text(const char *text)
+{
+    AUTO_FREE char *plain = approval_plain_text(text);
+    AUTO(buf_done) struct buf shown;
+
+    buf_init(&shown, SIZE_MAX / 2);
+    buf_append_str(&shown, "");
+    for (const char *at = plain; *at;) {
+        size_t blanks = strspn(at, " ");
+        size_t words = strcspn(at + blanks, " ");
+
+        if (blanks > BLANKS_MAX)
+            buf_appendf(&shown, "<%zu blanks>", blanks);
+        else
+            buf_append(&shown, at, blanks);
+        buf_append(&shown, at + blanks, words);
+        at += blanks + words;
+    }
+    return buf_take(&shown);
+}
+
+/* As much as has room, and how many bytes of its text that is. */
+static size_t write_lines(const char *text, size_t columns, size_t lines, struct buf *ret)
+{
+    size_t at = 0, column = 0, line = 1;
+
+    while (text[at]) {
+        size_t len;
+
+        utf8_next(text + at, strlen(text + at), &len);
+        if (column + width_of(len) > columns) {
+            if (++line > lines)
+                break;
+            buf_append_str(ret, "\n    | ");
+            column = 0;
+        }
+        buf_append(ret, text + at, len);
+        column += width_of(len);
+        at += len;
+    }
+    return at;
+}
+
+/* false: not all of it. */
+static bool write_text(const char *label, const char *value, struct screen_size size,
+                       struct buf *text)
+{
+    enum { MARGIN = 6, LEAST = 16 };
+    AUTO_FREE char *shown = shown_text(value);
+    const size_t used = MARGIN + strlen(label);
+    const size_t columns = size.columns > used + LEAST ? size.columns - used : LEAST;
+    const size_t len = strlen(shown);
+    AUTO(buf_done) struct buf whole;
+    size_t first, last, room;
+
+    buf_init(&whole, SIZE_MAX / 2);
+    buf_appendf(text, "  %s", label);
+    if (write_lines(shown, columns, size.lines, &whole) == len) {
+        buf_append(text, whole.data ? whole.data : "", whole.len);
+        buf_append_str(text, "\n");
+        return true;
+    }
+    room = columns * (size.lines - 1); /* bytes: no character is wider than its bytes are many */
+    first = utf8_cut(shown, len, room * 2 / 3);
+    last = len - room / 3;
+    while (last < len && ((unsigned char)shown[last] & 0xc0) == 0x80)
+        last++;
+    shown[first] = '\0';
+    write_lines(shown, columns, SIZE_MAX, text);
+    buf_appendf(text, "\n    | ... %zu more bytes, press v to see all of it ...\n    | ",
+                last - first);
+    write_lines(shown + last, columns, SIZE_MAX, text);
+    buf_append_str(text, "\n");
+    return false;
+}
+
+static void write_keys(const struct approval_request *question, struct screen_size size,
+                       struct buf *text)
+{
+    AUTO_FREE char *command = approval_command_text(strv_view(&question->argv));
+
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        AUTO_FREE char *label = alloc_strf("[%c] %s", keys[i].key, keys[i].text);
         AUTO_FREE char *prefix = NULL;
 
         if (!approval_offers(question, keys[i].decision))
             continue;
         if (keys[i].decision == APPROVAL_WITH_RULE)
             prefix = approval_command_text(strv_view(&question->proposal));
-        buf_appendf(text, "  [%c] %s%s\n", keys[i].key, keys[i].text, prefix ? prefix : "");
+        if (prefix && str_eq(prefix, command) && strlen(prefix) + strlen(label) > size.columns - 8)
+            buf_append_str(text, "  [a] yes, and always allow what begins with these very words\n");
+        else
+            write_text(label, prefix, (struct screen_size){size.columns, 2}, text);
     }
     buf_append_str(text, "> ");
 }
 
-static void write_question(const struct terminal_question *asked, struct buf *text)
+static void write_question(const struct terminal_question *asked, struct screen_size size,
+                           struct buf *text)
 {
+    const struct screen_size small = {size.columns, size.lines == SIZE_MAX ? SIZE_MAX : 3};
     static const char *const heads[] = {
         [APPROVAL_KIND_COMMAND] = "run this command?",
         [APPROVAL_KIND_RETRY] = "run this once more?",
@@ -108,15 +225,23 @@ static void write_question(const struct terminal_question *asked, struct buf *te
     const struct approval_request *question = asked->question;
     const char *who = asked->approver->who;
     AUTO_FREE char *command = approval_command_text(strv_view(&question->argv));
-    AUTO_FREE char *cwd = approval_plain_text(question->cwd);
-    AUTO_FREE char *reason = approval_plain_text(question->reason);
-    AUTO_FREE char *covers = approval_plain_text(question->covers);
+    AUTO(buf_done) struct buf variables;
 
-    buf_appendf(text, "\ncordon: %s\n    %s\n", heads[question->kind], command);
+    buf_init(&variables, SIZE_MAX / 2);
+    for (size_t i = 0; i < question->variables.len; i++)
+        buf_appendf(&variables, "%s%s", i ? " " : "", question->variables.items[i]);
+    buf_appendf(text, "\ncordon: %s\n", heads[question->kind]);
+    write_text("  ", command, size, text);
     if (who)
-        buf_appendf(text, "  for:     %s\n", who);
-    buf_appendf(text, "  in:      %s\n  because: %s\n  a yes covers: %s\n", cwd, reason, covers);
-    write_keys(question, text);
+        write_text("for:     ", who, small, text);
+    write_text("in:      ", question->cwd, small, text);
+    if (question->programs && *question->programs)
+        write_text("runs:    ", question->programs, small, text);
+    if (variables.len)
+        write_text("with:    ", variables.data, small, text);
+    write_text("because: ", question->reason, small, text);
+    write_text("a yes covers: ", question->covers, small, text);
+    write_keys(question, size, text);
 }
 
 static struct terminal_question *first_question(const struct prompt *prompt)
@@ -182,7 +307,7 @@ static void prompt_next(struct prompt *prompt)
         prompt->state = PROMPT_SHOWN;
         prompt_lend(prompt, true);
         forget_input(prompt);
-        write_question(asked, &prompt->out);
+        write_question(asked, screen_of(prompt), &prompt->out);
     }
     prompt_flush(prompt);
 }
@@ -217,6 +342,12 @@ static const struct key *find_key(const struct approval_request *question, const
     return NULL;
 }
 
+static bool is_view(const char *line)
+{
+    line += strspn(line, " ");
+    return (*line | 0x20) == 'v' && !line[1 + strspn(line + 1, " \r\n")];
+}
+
 /* It is the first question. */
 static void answer_first(struct terminal_question *asked, enum approval_decision decision)
 {
@@ -245,10 +376,16 @@ static void prompt_take(struct prompt *prompt, const char *line)
         prompt_next(prompt);
         return;
     }
+    if (line && is_view(line)) { /* each line of it has our margin; the keys come again behind */
+        write_question(asked, (struct screen_size){screen_of(prompt).columns, SIZE_MAX},
+                       &prompt->out);
+        prompt_flush(prompt);
+        return;
+    }
     key = line ? find_key(asked->question, line) : NULL;
     if (line && !key) {
         forget_input(prompt); /* the rest of a line that was too long is no answer */
-        write_keys(asked->question, &prompt->out);
+        write_keys(asked->question, screen_of(prompt), &prompt->out);
         prompt_flush(prompt);
         return;
     }

@@ -23,9 +23,6 @@
  * decides. Never a prefix that would allow everything (rules/shell/command_class.h), nor one for what is
  * dangerous, cannot be read, or still has to be expanded.
  *
- * After a denial: under on-request a command is not run again by itself, since its caller may ask
- * for more, knowing what it wants; a patch is.
- *
  * The decisions are Codex's. Different on purpose: a rule may allow without a prompt and keep the
  * sandbox; a host without a sandbox is treated like the row "no sandbox backend"; a call that
  * raises two kinds of questions under granular needs both to be switched on. */
@@ -266,21 +263,27 @@ static struct judgement judge_decision(const struct rules_decision *decision)
     return judgement;
 }
 
-/* A rule for a bare name means the program of the host, and not what a command in the sandbox has put into
- * a directory of $PATH (a virtual environment of the workspace is one): that would be the way out. */
-static bool may_be_planted(const struct requirement_request *request, const char *name)
+/* A rule means the program of the host, and not what a command in a sandbox has put into a directory of
+ * $PATH (a virtual environment of the workspace is one): without a sandbox that would be the way out. What
+ * this sandbox cannot write another one may (of another call, with another workspace), so whoever did not
+ * name the very path, by the rule (`is_named`) or host_executable, is believed only where the system's
+ * programs are. */
+static bool may_be_planted(const struct requirement_request *request, const char *name,
+                           bool is_named)
 {
     const struct program_finder *finder = request->finder;
     const struct access_map *access = request->access;
     AUTO_FREE char *found = NULL;
     AUTO_FREE char *real = NULL;
 
-    if (!access || !access->restricted || !finder || strchr(name, '/') ||
-        !finder->find(finder, name, &found, &real))
+    if (!access || !access->restricted || !finder || !finder->find(finder, name, &found, &real))
         return false;
-    return (finder->may_move && finder->may_move(finder, name)) ||
-           access_map_check(access, found) == ACCESS_WRITE ||
-           access_map_check(access, real) == ACCESS_WRITE;
+    if ((finder->may_move && finder->may_move(finder, name)) ||
+        access_map_check(access, found) == ACCESS_WRITE ||
+        access_map_check(access, real) == ACCESS_WRITE)
+        return true;
+    return finder->is_settled && !is_named && !rules_list_program(request->rules, found) &&
+           !(finder->is_settled(finder, found) && finder->is_settled(finder, real));
 }
 
 /* --- 3: which commands --- */
@@ -353,7 +356,7 @@ static void judge_command(const struct requirement_request *request,
                           struct judgements *all)
 {
     AUTO(rules_decision_done) struct rules_decision decision;
-    bool is_beyond;
+    bool is_beyond, is_named;
 
     rules_decide(request->rules, command, &decision);
     hold(all, &decision);
@@ -374,7 +377,9 @@ static void judge_command(const struct requirement_request *request,
         all->too_wide = decision.too_wide;
     all->has_rule |= decision.len > 0;
     all->is_bypass &= decision.verdict == RULE_BYPASS;
-    all->is_planted |= all->is_bypass && may_be_planted(request, command->words.items[0]);
+    is_named =
+        decision.len && *command->words.items[0] == '/' && !rules_decision_match(&decision)->name;
+    all->is_planted |= all->is_bypass && may_be_planted(request, command->words.items[0], is_named);
 }
 
 /* Only a rule that asks or forbids counts here. */
@@ -397,7 +402,7 @@ static void judgements_make(const struct requirement_request *request,
                             const struct command_view *view, struct judgements *ret)
 {
     *ret = (struct judgements){.is_bypass = true, .held.cause = REQUIREMENT_BY_CALL};
-    ret->is_planted = view->shell && may_be_planted(request, view->shell);
+    ret->is_planted = view->shell && may_be_planted(request, view->shell, false);
     ret->strictest = (struct judgement){.outcome = REQUIREMENT_SKIP, .cause = REQUIREMENT_BY_CALL};
     for (size_t i = 0; i < view->commands.len; i++)
         judge_command(request, view, &view->commands.items[i], ret);
@@ -597,18 +602,21 @@ static enum run_where choose_place(const struct requirement_request *request, bo
 }
 
 /* Adds to the reason why a rule's word is not taken. */
-static void explain_rules(const struct judgements *all, bool is_bypass, struct requirement *ret)
+static void explain_rules(const struct judgements *all, bool is_bypass, const char *variable,
+                          struct requirement *ret)
 {
     AUTO_FREE char *alone = ret->reason;
     AUTO_FREE char *name = all->too_wide ? name_rule(all->too_wide) : NULL;
 
+    const char *why = !is_bypass ? NULL
+                      : all->is_planted
+                          ? "the program lies where a command in a sandbox could have put it"
+                      : variable ? "its call sets a variable that may change what runs: "
+                                 : NULL;
+
     ret->reason = alloc_strf(
-        "%s%s%s%s%s", alone,
-        is_bypass && all->is_planted ? "; it keeps its sandbox all the same, because the program "
-                                       "lies where a command in the "
-                                       "sandbox could have put it"
-                                     : "",
-        name ? "; " : "", name ? name : "",
+        "%s%s%s%s%s%s%s", alone, why ? "; it keeps its sandbox all the same, because " : "",
+        why ? why : "", why && !all->is_planted ? variable : "", name ? "; " : "", name ? name : "",
         name ? " would let nearly anything out of the sandbox, so it allows nothing" : "");
 }
 
@@ -624,14 +632,14 @@ static void decide_by_commands(const struct requirement_request *request, struct
     ret->outcome = all.strictest.outcome;
     ret->cause = all.strictest.cause;
     ret->rule = all.strictest.rule;
-    ret->where = choose_place(request, is_bypass && !all.is_planted);
+    ret->where = choose_place(request, is_bypass && !all.is_planted && !request->variable);
     if (ret->outcome == REQUIREMENT_ASK && !may_ask(&request->policy, all.questions))
         ret->outcome = REQUIREMENT_FORBID;
     else if (ret->outcome == REQUIREMENT_ASK && request->flags & REQUIREMENT_APPROVED)
         *ret = (struct requirement){
             .outcome = REQUIREMENT_SKIP, .cause = REQUIREMENT_BY_APPROVAL, .where = ret->where};
     requirement_explain(request, &all.strictest, ret);
-    explain_rules(&all, is_bypass, ret);
+    explain_rules(&all, is_bypass, request->variable, ret);
     requirement_propose(request, &view, &all, ret);
 }
 
@@ -673,28 +681,4 @@ void requirement_decide(const struct requirement_request *request, struct requir
         return;
     }
     decide_by_commands(request, ret);
-}
-
-/* --- after a denial --- */
-
-static bool may_leave_sandbox(const struct retry_request *request)
-{
-    switch (request->policy.mode) {
-    case APPROVAL_UNTRUSTED:
-        return true;
-    case APPROVAL_ON_REQUEST:
-        return request->tool == RETRY_PATCH;
-    case APPROVAL_GRANULAR:
-        return request->policy.questions & APPROVAL_QUESTION_SANDBOX;
-    case APPROVAL_NEVER:
-    default:
-        return false;
-    }
-}
-
-enum retry_outcome requirement_retry(const struct retry_request *request)
-{
-    if (!may_leave_sandbox(request) || confinement_denies_reads(request->confinement))
-        return RETRY_NO;
-    return request->was_approved ? RETRY_YES : RETRY_ASK;
 }

@@ -42,6 +42,9 @@ struct requirement_request {
                                             known, and every program is what its name says */
     const struct rules *rules;       /* sealed */
     char *const *proposed; /* a prefix that the caller would like to be allowed; NULL: none */
+    const char
+        *variable; /* name of one that the call sets and that may change what runs, so that no
+                              rule lets it out; NULL: none */
     struct approval_policy policy;
     enum confinement confinement;
     enum sandbox_permissions permissions;

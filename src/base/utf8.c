@@ -161,20 +161,39 @@ size_t utf8_cut(const char *text, size_t len, size_t max)
     return max;
 }
 
-/* What utf8_plain() does not let through, of whole characters. */
-static bool is_harmful(const unsigned char *at, size_t len)
+/* Unicode 15: control characters; Default_Ignorable_Code_Point; what ends a line, turns its direction or
+ * annotates; spaces (Zs) but U+0020, and what looks like one; private use and noncharacters; planes in which
+ * nothing is assigned. */
+static const struct {
+    uint32_t first, last;
+} harmful[] = {
+    {0x00, 0x1f},        {0x7f, 0xa0},       {0xad, 0xad},       {0x34f, 0x34f},
+    {0x61c, 0x61c},      {0x115f, 0x1160},   {0x1680, 0x1680},   {0x17b4, 0x17b5},
+    {0x180b, 0x180f},    {0x2000, 0x200f},   {0x2028, 0x202f},   {0x205f, 0x206f},
+    {0x2800, 0x2800},    {0x3000, 0x3000},   {0x3164, 0x3164},   {0xe000, 0xf8ff},
+    {0xfdd0, 0xfdef},    {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
+    {0xfff0, 0xfffc},    {0xfffe, 0xffff},   {0x16fe4, 0x16fe4}, {0x1bca0, 0x1bca3},
+    {0x1d159, 0x1d159},  {0x1d173, 0x1d17a}, {0x1fffe, 0x1ffff}, {0x2fffe, 0x2ffff},
+    {0x3fffe, 0x10ffff},
+};
+
+static uint32_t code_point(const char *at, size_t len)
 {
-    if (len == 1)
-        return *at < ' ' || *at == 0x7f;
-    if (len == 2)
-        return (at[0] == 0xc2 && (at[1] < 0xa0 || at[1] == 0xad)) ||
-               (at[0] == 0xd8 && at[1] == 0x9c);
-    if (len == 4)
-        return at[0] == 0xf3 && at[1] == 0xa0;
-    return (at[0] == 0xe2 && at[1] == 0x80 &&
-            ((at[2] >= 0x8b && at[2] <= 0x8f) || (at[2] >= 0xa8 && at[2] <= 0xae))) ||
-           (at[0] == 0xe2 && at[1] == 0x81 && at[2] >= 0xa0 && at[2] <= 0xa9) ||
-           (at[0] == 0xef && at[1] == 0xbb && at[2] == 0xbf);
+    uint32_t c = (unsigned char)*at;
+
+    if (len > 1)
+        c &= 0x7fu >> len;
+    for (size_t i = 1; i < len; i++)
+        c = c << 6 | ((unsigned char)at[i] & 0x3f);
+    return c;
+}
+
+static bool is_harmful(uint32_t c)
+{
+    for (size_t i = 0; i < sizeof harmful / sizeof *harmful; i++)
+        if (c >= harmful[i].first && c <= harmful[i].last)
+            return true;
+    return false;
 }
 
 char *utf8_plain(const char *text)
@@ -187,8 +206,8 @@ char *utf8_plain(const char *text)
     utf8_append_lossy(&valid, text, strlen(text));
     for (size_t at = 0, len; at < valid.len; at += len) {
         utf8_next(valid.data + at, valid.len - at, &len);
-        if (is_harmful((const unsigned char *)valid.data + at, len))
-            buf_append_str(&plain, "?");
+        if (is_harmful(code_point(valid.data + at, len)))
+            buf_appendf(&plain, "<U+%04X>", code_point(valid.data + at, len));
         else
             buf_append(&plain, valid.data + at, len);
     }

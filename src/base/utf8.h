@@ -39,9 +39,7 @@ bool utf8_append_character(struct buf *buf, uint32_t c);
  * places the cut is at `max` itself. */
 size_t utf8_cut(const char *text, size_t len, size_t max);
 
-/* One line that a stranger wrote, for a terminal: ill-formed parts become U+FFFD, and '?' stands
- * for what would let the text show itself as another one: control characters, C1 (U+0080 to
- * U+009F), what ends a line or turns its direction (U+061C, U+200E, U+200F, U+2028 to U+202E,
- * U+2066 to U+2069), and what is invisible (U+00AD, U+200B to U+200D, U+2060 to U+2065, U+FEFF,
- * U+E0000 to U+E0FFF). Caller frees. */
+/* One line that a stranger wrote, for a terminal: ill-formed parts become U+FFFD, and what would let the
+ * text show itself as another one its number, "<U+3164>": control characters, what ends a line or turns its
+ * direction, what is invisible or looks like a space, what means nothing. Caller frees. */
 char *utf8_plain(const char *text);

@@ -109,6 +109,7 @@ int config_file_load(const char *named, const char *base, struct config_file *re
     } else if (file.dir && load_default(&file, err)) {
         return -1;
     }
+    config_trusted_paths(file.config, &file.own_paths);
     *ret = file;
     file = (struct config_file){0};
     return 0;

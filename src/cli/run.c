@@ -24,10 +24,12 @@
 #include "cli/console.h"
 #include "cli/patch.h"
 #include "executor/execution.h"
+#include "executor/outside.h"
 #include "job/job_run.h"
 #include "loop/loop.h"
 #include "patch/call.h"
 #include "patch/patch.h"
+#include "policy/access.h"
 #include "timeline/timeline.h"
 
 #include <errno.h>
@@ -462,6 +464,23 @@ static void on_lend(void *data, bool is_lent)
     execution_lend_terminal(flow->execution, is_lent);
 }
 
+/* A command that could put another one in its place could answer itself. */
+static int find_hook(const struct settings *settings, const char *name, struct outside *ret,
+                     struct err *err)
+{
+    const struct access_map *access = settings->workspace->access;
+    AUTO_FREE char *cwd = getcwd(NULL, 0);
+    AUTO_FREE char *dir = NULL;
+
+    if (outside_hook(name, cwd ? cwd : "/", ret, err))
+        return -1;
+    dir = path_parent(ret->program);
+    if (access && access->restricted && access_map_check(access, dir) == ACCESS_WRITE)
+        console_say("commands can write the directory of the hook %s; better keep it elsewhere",
+                    ret->program);
+    return 0;
+}
+
 static int add_approvers(struct run_flow *flow, struct err *err)
 {
     const struct run_options *options = &flow->options;
@@ -474,7 +493,12 @@ static int add_approvers(struct run_flow *flow, struct err *err)
         return 0;
     flow->approvals = approvals_new(flow->loop, options->approval_timeout_ns);
     if (options->approval_hook) {
-        approver = approver_hook_new(flow->loop, options->approval_hook, deadline, err);
+        AUTO(outside_done) struct outside hook = {.program = NULL};
+
+        approver =
+            find_hook(&flow->settings, options->approval_hook, &hook, err)
+                ? NULL
+                : approver_hook_new(flow->loop, hook.program, strv_view(&hook.env), deadline, err);
         if (!approver)
             return err_wrap(err, "--approval-hook");
         approvals_add_approver(flow->approvals, approver);

@@ -4,6 +4,7 @@
 #include "cli/config_file.h"
 #include "cli/console.h"
 #include "cli/serve.h"
+#include "executor/outside.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -36,14 +37,14 @@ struct serving {
     struct rpc_auth *auth;
     struct config_file file;
     struct strv secrets; /* canonical: what clients have to bring is derived from these files */
-    char *hook;          /* --approval-hook, wherever it is called from; NULL: none */
+    struct outside hook; /* --approval-hook; its program NULL: none */
     char dir[PATH_MAX];  /* in which it was started */
 };
 
 static void serving_done(struct serving *serving)
 {
     rpc_auth_free(serving->auth);
-    free(serving->hook);
+    outside_done(&serving->hook);
     config_file_done(&serving->file);
     strv_done(&serving->secrets);
     strv_done(&serving->options.listen);
@@ -122,18 +123,17 @@ static int renew(void *data, struct server_secrets *ret, struct err *err)
     return rpc_auth_reload(serving->auth, auth, &ret->has_changed, err);
 }
 
-/* It is called in the directories of clients. A command that could change it could answer itself.
- */
-static void find_hook(struct serving *serving)
+/* Once. A command that could change it could answer itself. */
+static int find_hook(struct serving *serving, struct err *err)
 {
     const char *given = serving->options.approval_hook;
 
-    if (!given || !strchr(given, '/')) {
-        serving->hook = alloc_str(given);
-        return;
-    }
-    serving->hook = path_clean(serving->dir, given);
-    strv_push(&serving->file.own_paths, serving->hook);
+    if (!given)
+        return 0;
+    if (outside_hook(given, serving->dir, &serving->hook, err))
+        return err_wrap(err, "--approval-hook");
+    strv_push(&serving->file.own_paths, serving->hook.program);
+    return 0;
 }
 
 /* Else every call that names none would be refused. */
@@ -174,13 +174,15 @@ static int serve(struct serving *serving, struct err *err)
         if (serving->addresses[i].transport == RPC_UNIX)
             strv_push_take(&serving->file.own_paths,
                            path_clean(serving->dir, serving->addresses[i].path));
-    find_hook(serving);
+    if (find_hook(serving, err))
+        return -1;
     if (options->asks_terminal) {
         /* in the background the prompt leaves the terminal alone; what writes there must not stop us */
         signal(SIGTTIN, SIG_IGN);
         signal(SIGTTOU, SIG_IGN);
     }
-    asked.approval_hook = serving->hook;
+    asked.approval_hook = serving->hook.program;
+    asked.approval_hook_env = strv_view(&serving->hook.env);
     asked.default_sandbox = options->default_sandbox;
     log_event(LOG_LEVEL_INFO, "default-sandbox",
               log_text("name", options->default_sandbox ? options->default_sandbox : "none"));
@@ -194,7 +196,7 @@ static int serve(struct serving *serving, struct err *err)
 
 int main(int argc, char **argv)
 {
-    AUTO(serving_done) struct serving serving = {.hook = NULL};
+    AUTO(serving_done) struct serving serving = {.hook = {.program = NULL}};
     struct log_options log = {.fd = STDERR_FILENO};
     struct err err;
     int status;

@@ -24,8 +24,9 @@
 #include "denial/denial.h"
 #include "executor/execution_exec.h"
 #include "executor/execution_held.h"
-#include "job/result_json.h"
+#include "executor/outside.h"
 #include "loop/loop.h"
+#include "policy/access.h"
 #include "policy/profile.h"
 #include "rules/file/rule.h"
 #include "rules/rules.h"
@@ -46,7 +47,10 @@ struct execution {
     struct job_run_options job;
     struct job_run *run; /* while the command runs */
     struct rules *rules;
-    char *rules_file; /* that APPROVAL_WITH_RULE appends to; NULL: it is not offered */
+    char *
+        program; /* that argv[0] leads to, once it was judged: runs if it leaves the sandbox; or NULL */
+    struct outside outside; /* in place of argv and env, of what a rule lets out */
+    char *rules_file;       /* that APPROVAL_WITH_RULE appends to; NULL: it is not offered */
     struct workspace *workspaces[EXECUTION_ATTEMPTS_MAX]; /* of the attempts; held */
     size_t workspaces_len;
     struct strv snapshot_argv; /* in place of argv; empty: none */
@@ -86,6 +90,8 @@ void execution_free(struct execution *execution)
     workspace_release(execution->options->workspace);
     rules_free(execution->rules);
     free(execution->rules_file);
+    free(execution->program);
+    outside_done(&execution->outside);
     strv_done(&execution->snapshot_argv);
     strv_done(&execution->snapshot_env);
     free(result->reason);
@@ -279,6 +285,13 @@ static void fill_job(struct execution *execution, struct workspace *workspace)
     job->on_traced = on_traced;
     job->on_over = on_over;
     job->data = execution;
+    if (!workspace->access && !options->replacement_argv)
+        job->program = execution->program;
+    if (execution->outside.program) {
+        job->program = execution->outside.program;
+        job->argv = strv_view(&execution->outside.argv);
+        job->env = strv_view(&execution->outside.env);
+    }
     if (options->snapshots && !options->replacement_argv && workspace == options->workspace)
         use_snapshot(execution, workspace);
 }
@@ -297,6 +310,17 @@ static struct workspace *workspace_for(struct execution *execution, enum run_whe
         return NULL;
     workspace_hold(own);
     return own;
+}
+
+/* Nobody was asked. */
+static bool leaves_by_rule(const struct execution *execution, enum run_where where)
+{
+    const struct execution_options *options = execution->options;
+    const struct access_map *access = options->workspace->access;
+
+    return where == RUN_UNCONFINED && execution->requirement.cause == REQUIREMENT_BY_RULE &&
+           execution->requirement.outcome == REQUIREMENT_SKIP && access && access->restricted &&
+           !options->replacement_argv && !execution->result.attempts_len;
 }
 
 /* The first one, or, when there was one, the second, with what has been granted since. */
@@ -322,7 +346,8 @@ static void attempt(struct execution *execution, enum run_where where)
                                                   .words = words ? words : "no sandbox"});
     if (execution->is_cancelled)
         err_set(&err, ERR_FORBIDDEN, "it was cancelled before it began");
-    else
+    else if (!leaves_by_rule(execution, where) ||
+             outside_by_rule(options, execution->rules, &execution->outside, &err) == 0)
         workspace = workspace_for(execution, where, &err);
     if (!workspace) {
         fail(execution, &err);
@@ -472,6 +497,7 @@ static void ask_first(struct execution *execution)
     const struct execution_options *options = execution->options;
     struct requirement *requirement = &execution->requirement;
     struct approval_request question;
+    bool is_settled;
 
     if (!options->approvals) {
         execution->result.decision = APPROVAL_DENIED;
@@ -486,7 +512,11 @@ static void ask_first(struct execution *execution)
                                          : alloc_str(requirement->reason),
         .covers = first_covers(execution),
         .offers = yes_offers(execution),
+        .programs = outside_programs(options, execution->rules, &is_settled),
     };
+    outside_variables(options, &question.variables);
+    if (requirement->where == RUN_UNCONFINED && !is_settled)
+        question.offers &= ~(1u << APPROVAL_FOR_SESSION); /* it may be another one by then */
     strv_push_all(&question.keys, strv_view(&execution->keys));
     if (execution->rules_file && requirement->proposal.len) {
         strv_push_all(&question.proposal, strv_view(&requirement->proposal));
@@ -591,6 +621,7 @@ static void on_begin(void *data)
     if (!execution->is_cancelled && (options->gate == EXECUTION_ASKS ||
                                      (execution->rules && !rules_is_empty(execution->rules)))) {
         execution_keys(options, &execution->keys);
+        execution->program = outside_program(options);
         execution_decide(options, execution->rules, requirement);
         execution->was_approved = requirement->cause == REQUIREMENT_BY_APPROVAL;
         if (execution->was_approved)
@@ -657,44 +688,4 @@ void execution_cancel(struct execution *execution)
         finish(execution, EXECUTION_RAN, NULL);
     else
         finish(execution, EXECUTION_REJECTED, alloc_str("it was cancelled before it was approved"));
-}
-
-/* --- as JSON --- */
-
-const char *execution_outcome_name(enum execution_outcome outcome)
-{
-    static const char *const names[] = {
-        [EXECUTION_RAN] = "ran",
-        [EXECUTION_FORBIDDEN] = "forbidden",
-        [EXECUTION_REJECTED] = "rejected",
-        [EXECUTION_FAILED] = "failed",
-    };
-
-    return names[outcome];
-}
-
-static json_t *attempts_to_json(const struct execution_result *result)
-{
-    json_t *json = json_array();
-
-    for (size_t i = 0; i < result->attempts_len; i++) {
-        const struct execution_attempt *attempt = &result->attempts[i];
-
-        json_array_append_new(json,
-                              json_pack("{s:s, s:o, s:o}", "place", run_where_name(attempt->where),
-                                        "widened", json_lossy(attempt->widened), "result",
-                                        result_to_json(&attempt->result)));
-    }
-    return json;
-}
-
-json_t *execution_to_json(const struct execution_result *result)
-{
-    bool is_rejected = result->outcome == EXECUTION_REJECTED;
-
-    return json_pack(
-        "{s:s, s:o, s:o, s:O, s:o}", "outcome", execution_outcome_name(result->outcome), "decision",
-        is_rejected ? json_string(approval_decision_name(result->decision)) : json_null(), "reason",
-        json_lossy(result->reason), "questions", result->questions, "attempts",
-        attempts_to_json(result));
 }

@@ -78,6 +78,7 @@ struct execution_options {
                               patch; NULL: argv itself */
     char *const *patched;  /* of a patch: its files, as in struct approval_call; NULL: none */
     char *const *env;      /* complete; NULL: that of the workspace which it runs in */
+    char *const *own_env;  /* the same without what the call sets; NULL: it sets nothing */
     const char *cwd;
     const char *justification; /* by the caller who wants it run; NULL: none */
     enum sandbox_permissions permissions;

@@ -8,10 +8,13 @@
 #include "approval/approvals.h"
 #include "approval/held.h"
 #include "base/auto.h"
+#include "executor/outside.h"
 #include "policy/profile.h"
 #include "workspace/finder.h"
 #include "workspace/rule_layers.h"
 #include "workspace/workspace.h"
+
+#include <string.h>
 
 /* --- what it begins with --- */
 
@@ -38,9 +41,22 @@ struct rules *execution_rules(const struct execution_options *options)
 
 void execution_keys(const struct execution_options *options, struct strv *ret)
 {
-    const struct approval_call call = {options->argv, options->cwd, options->permissions,
-                                       options->additional, options->patched};
+    AUTO(strv_done) struct strv variables = {0};
+    bool ignored;
+    AUTO_FREE char *programs = outside_programs(options, NULL, &ignored);
+    const struct approval_call call = {
+        .argv = options->argv,
+        .cwd = options->cwd,
+        .permissions = options->permissions,
+        .additional = options->additional,
+        .patched = options->patched,
+        .programs = programs,
+        .variables = &variables,
+        .profile = &options->workspace->profile,
+        .roots = strv_view(&options->workspace->roots),
+    };
 
+    outside_variables(options, &variables);
     approval_keys(&call, ret);
 }
 
@@ -60,7 +76,8 @@ void execution_decide(const struct execution_options *options, const struct rule
     const struct workspace *workspace = options->workspace;
     bool has_additional = options->additional && !profile_overlay_is_empty(options->additional);
     struct host_finder finder;
-    const struct requirement_request request = {
+    AUTO(strv_done) struct strv variables = {0};
+    struct requirement_request request = {
         .argv = options->argv,
         .finder = &finder.finder,
         .access = workspace->access,
@@ -76,6 +93,11 @@ void execution_decide(const struct execution_options *options, const struct rule
 
     host_finder_init(&finder, options->env ? options->env : strv_view(&workspace->env),
                      options->cwd);
+    outside_variables(options, &variables);
+    if (variables.len) {
+        *strchrnul(variables.items[0], '=') = '\0';
+        request.variable = variables.items[0];
+    }
     requirement_decide(&request, ret);
 }
 

@@ -313,6 +313,8 @@ static void host_ask(struct approver *approver, const struct approval_request *q
         .covers = question->covers,
         .prefix = has_prefix ? (const char *const *)strv_view(&question->proposal) : NULL,
         .offers = question->offers,
+        .programs = question->programs,
+        .variables = (const char *const *)strv_view(&question->variables),
     };
 
     host->on_question(host->data, &shown);
@@ -475,6 +477,7 @@ static int load_config(struct cordon_engine *engine, const char *name, const cha
     if (!engine->config)
         return -1;
     strv_push(&engine->own_paths, path);
+    config_trusted_paths(engine->config, &engine->own_paths);
     return 0;
 }
 

@@ -307,6 +307,7 @@ static int read_call(struct cordon_execution *self, const struct cordon_execute_
         .approvals = engine->approvals,
         .argv = strv_view(&self->argv),
         .env = self->env.len ? strv_view(&self->env) : NULL,
+        .own_env = environ,
         .snapshots = self->env.len ? NULL : engine->snapshots,
         .cwd = self->cwd,
         .justification = self->justification,

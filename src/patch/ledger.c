@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -209,11 +210,30 @@ static int fail_parsing(struct err *err)
                    LEDGER_NAME " is no ledger of a patch; remove it if it is not needed");
 }
 
+/* A command can leave a ledger in its workspace, and the next patch, which may have no sandbox, would do what
+ * it says: so what no command may change there is in none. A patch of such a file that was killed midway is
+ * to be put right by hand. */
+static bool is_guarded(const char *path)
+{
+    static const char *const names[] = {".git",      ".agents",       ".codex",    ".aws",
+                                        ".cordon",   ".claude",       ".husky",    ".vscode",
+                                        ".githooks", ".idea",         ".cursor",   ".gemini",
+                                        ".zed",      ".devcontainer", ".mcp.json", NULL};
+
+    for (size_t len; *path; path += len + (path[len] == '/')) {
+        len = strcspn(path, "/");
+        for (const char *const *name = names; *name; name++)
+            if (strlen(*name) == len && strncasecmp(path, *name, len) == 0)
+                return true;
+    }
+    return false;
+}
+
 static bool take_step(struct steps *steps, char kind, const char *path)
 {
     struct step *last = steps->len ? &steps->items[steps->len - 1] : NULL;
 
-    if (!names_are_clean(path))
+    if (!names_are_clean(path) || is_guarded(path))
         return false;
     if (kind == 'd' || kind == 'f') {
         if (!last || !last->is_dir || !names_within(path, last->path) || str_eq(path, last->path))

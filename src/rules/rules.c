@@ -244,6 +244,12 @@ static bool is_meant_by_name(const struct rules *rules, const char *path)
     }
 }
 
+bool rules_list_program(const struct rules *rules, const char *path)
+{
+    return host_program_find(rules->all.programs, rules->all.programs_len, path) ==
+           HOST_PROGRAM_LISTED;
+}
+
 void rules_decide(const struct rules *rules, const struct shell_command *command,
                   struct rules_decision *ret)
 {

@@ -90,6 +90,9 @@ void rules_decide(const struct rules *rules, const struct shell_command *command
                   struct rules_decision *ret);
 void rules_decision_done(struct rules_decision *decision);
 
+/* A host_executable names this very path. */
+bool rules_list_program(const struct rules *rules, const char *path);
+
 /* What a match comes to: the rule's verdict, or RULE_PROMPT for one that only may match. */
 enum rule_verdict rule_match_verdict(const struct rule_match *match);
 

@@ -154,7 +154,7 @@ static struct approver *hook_new(const struct server *server, struct err *err)
 {
     uint64_t limit_ns = server->limits.approval_ns;
 
-    return approver_hook_new(server->loop, server->approval_hook,
+    return approver_hook_new(server->loop, server->approval_hook, server->approval_hook_env,
                              limit_ns ? limit_ns : APPROVER_HOOK_DEADLINE_NS, err);
 }
 

@@ -368,6 +368,7 @@ static struct server *server_alloc(const struct server_options *options)
     server->renew = options->renew;
     server->configure_data = options->data;
     server->approval_hook = options->approval_hook;
+    server->approval_hook_env = options->approval_hook_env;
     buf_init(&server->scratch, SIZE_MAX / 2);
     return server;
 }

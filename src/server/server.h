@@ -80,6 +80,7 @@ struct server_options {
     int (*renew)(void *data, struct server_secrets *ret, struct err *err);
     void *data;
     const char *approval_hook; /* borrowed; program that is asked first; NULL: none */
+    char *const *approval_hook_env;
     const char
         *default_sandbox; /* borrowed; as sandbox_call.otherwise, of the methods of the original */
     unsigned flags;       /* of enum server_flag */
@@ -96,11 +97,12 @@ struct server {
     struct rules_cache rules;        /* of session/exec */
     size_t model_requests;           /* session/... that are not answered yet */
     struct exec_run *exec_runs;      /* commands of exec/run and patch/apply */
-    const char *approval_hook;       /* asked first; NULL: none */
-    const char *default_sandbox;     /* what a call of the original gets that names none */
-    struct prompt *prompt;           /* where the person is asked; NULL: clients are */
-    struct server_audit *audit;      /* the audit log; NULL: nothing is written yet */
-    struct service *service;         /* signals, systemd */
+    const char *approval_hook;       /* asked first: absolute, with this environment; NULL: none */
+    char *const *approval_hook_env;
+    const char *default_sandbox; /* what a call of the original gets that names none */
+    struct prompt *prompt;       /* where the person is asked; NULL: clients are */
+    struct server_audit *audit;  /* the audit log; NULL: nothing is written yet */
+    struct service *service;     /* signals, systemd */
     struct list clients;
     struct list sessions;
     uint64_t sessions_made;

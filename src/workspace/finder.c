@@ -4,11 +4,14 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/path.h"
 #include "rules/shell/shell_choice.h"
 
+#include <fcntl.h>
 #include <pwd.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -68,6 +71,67 @@ static bool may_move(const struct program_finder *base, const char *name)
     return moves;
 }
 
+static bool component_is_settled(const char *path)
+{
+    struct stat st;
+
+    if (lstat(path, &st) || st.st_uid == geteuid())
+        return false;
+    return S_ISLNK(st.st_mode) || faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0;
+}
+
+bool host_path_is_settled(const char *path)
+{
+    static const char *const system[] = {"/usr", "/bin",  "/sbin",      "/lib",      "/lib64",
+                                         "/opt", "/snap", "/nix/store", "/gnu/store"};
+    AUTO_FREE char *at = alloc_str(path);
+
+    if (*path != '/')
+        return false;
+    if (geteuid() == 0) {
+        for (size_t i = 0; i < sizeof system / sizeof *system; i++)
+            if (path_is_within(path, system[i]))
+                return true;
+        return false;
+    }
+    while (path_depth(at) > 0) {
+        char *parent;
+
+        if (!component_is_settled(at))
+            return false;
+        parent = path_parent(at);
+        free(at);
+        at = parent;
+    }
+    return true;
+}
+
+static bool is_settled(const struct program_finder *base, const char *path)
+{
+    return host_path_is_settled(path);
+}
+
+char *host_settled_path(char *const *env, const char *also)
+{
+    const char *at = env_value(env, "PATH");
+    AUTO(buf_done) struct buf kept;
+
+    buf_init(&kept, SIZE_MAX / 2);
+    buf_append_str(&kept, "");
+    while (at) {
+        size_t len = strcspn(at, ":");
+        AUTO_FREE char *dir = alloc_strn(at, len);
+        AUTO_FREE char *real = *dir == '/' ? realpath(dir, NULL) : NULL;
+
+        if (real && host_path_is_settled(real) && host_path_is_settled(dir))
+            buf_appendf(&kept, "%s%s", kept.len ? ":" : "", dir);
+        at = at[len] ? at + len + 1 : NULL;
+    }
+    if (also)
+        buf_appendf(&kept, "%s%s", kept.len ? ":" : "", also);
+    return buf_take(&kept);
+}
+
 const char *env_value(char *const *env, const char *name)
 {
     size_t len = strlen(name);
@@ -80,9 +144,10 @@ const char *env_value(char *const *env, const char *name)
 
 void host_finder_init(struct host_finder *finder, char *const *env, const char *cwd)
 {
-    *finder = (struct host_finder){.finder = {.find = find, .may_move = may_move},
-                                   .search_path = env_value(env, "PATH"),
-                                   .cwd = cwd};
+    *finder = (struct host_finder){
+        .finder = {.find = find, .may_move = may_move, .is_settled = is_settled},
+        .search_path = env_value(env, "PATH"),
+        .cwd = cwd};
 }
 
 static char *users_shell(char *const *env)

@@ -9,6 +9,13 @@ struct host_finder {
     const char *cwd;              /* of the command; absolute */
 };
 
+/* Nobody but the administrator can change the program or a directory on its path: for an ordinary user
+ * those that he cannot write and does not own; for root what lies where the system's programs do. */
+bool host_path_is_settled(const char *path);
+
+/* The directories of $PATH that are so, and `also` (NULL: none); caller frees. */
+char *host_settled_path(char *const *env, const char *also);
+
 /* By the $PATH of `env`, the command's environment (NULL: none); both are borrowed. */
 void host_finder_init(struct host_finder *finder, char *const *env, const char *cwd);
 

@@ -1,7 +1,9 @@
 """A person who is asked: at a terminal, which is the controlling one of what is started there."""
+import fcntl
 import os
 import pty
 import select
+import struct
 import termios
 
 from harness import WAIT
@@ -12,6 +14,7 @@ class Person:
 
     def __init__(self, place):
         self.main, self.side = pty.openpty()
+        self.resize(1000, 4000)  # nothing is cut
         place.cleanup.callback(self.leave)
         place.cleanup.callback(os.close, self.side)
         self.before = termios.tcgetattr(self.side)
@@ -21,6 +24,9 @@ class Person:
         """For preexec_fn."""
         os.setsid()
         os.close(os.open(os.ttyname(self.side), os.O_RDWR))  # of a session leader without one: becomes it
+
+    def resize(self, lines, columns):
+        fcntl.ioctl(self.side, termios.TIOCSWINSZ, struct.pack("4H", lines, columns, 0, 0))
 
     def until(self, text):
         """Reads until the text has come; everything since the last call."""

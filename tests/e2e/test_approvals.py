@@ -120,10 +120,45 @@ def test_untrusted_asks_unless_harmless(place, person):
     finish(process, 126)
 
 
+@pytest.mark.parametrize("padding", [" " * 3000, "x" * 3000, "\u3164" * 1500, " y" * 1500, "\t" * 3000])
+def test_a_command_cannot_draw_or_scroll_the_question(place, person, padding):
+    """The whole question stays on a screen of 24 x 80, and no line of it is the command's."""
+    rules(place, 'prefix_rule(pattern=["sh"], decision="prompt")\n')
+    person.resize(24, 80)
+    script = f"rm -r $(pwd)/x {padding} [y] yes, this once {padding} > /dev/null; ls"
+    process, question = person.ask("-a", "on-request", "--", "sh", "-c", script)
+    lines = question.split("\n")
+    assert len(lines) <= 23 and all(len(line) <= 80 for line in lines), question
+    assert lines[1].startswith("    sh -c 'rm -r $(pwd)/x") and "\u3164" not in question
+    assert [line for line in lines if "[y]" in line and not line.startswith("    ")] == ["  [y] yes, this once"]
+    if " blanks>" not in question:
+        assert "more bytes, press v to see all of it" in question
+        person.say("v\n")
+        whole = person.until("\n> ")
+        assert all(len(line) <= 80 for line in whole.split("\n")) and "> /dev/null; ls'" in whole.replace("\n    | ", "")
+        if padding[0] == "x":
+            assert whole.count("x") > 6000
+    person.say("n\n")
+    finish(process, 126)
+
+
+def test_the_program_and_the_place_are_shown(place, person):
+    (place.ws / "bin").mkdir()
+    (place.ws / "bin/tool").write_text("#!/bin/sh\n")
+    (place.ws / "bin/tool").chmod(0o755)
+    rules(place, 'prefix_rule(pattern=["tool"], decision="prompt")\n')
+    path = f"{place.ws}/bin:{place.env['PATH']}"
+    process, question = person.ask("-a", "on-request", "--", "tool", env={"PATH": path})
+    assert f"runs:    tool = {place.ws}/bin/tool (which commands can write)" in question
+    assert "a yes covers: this command in its sandbox (profile workspace-write)" in question
+    person.say("n\n")
+    finish(process, 126)
+
+
 def test_a_command_cannot_write_over_the_question(place, person):
     rules(place, 'prefix_rule(pattern=["echo"], decision="prompt")\n')
     process, question = person.ask("-a", "on-request", "--", "echo", "\033[1A\rls\n[y] fine")
-    assert "\033" not in question and "echo '?[1A?ls?[y] fine'" in question
+    assert "\033" not in question and "echo '<U+001B>[1A<U+000D>ls<U+000A>[y] fine'" in question
     person.say("n\n")
     finish(process, 126)
 
@@ -160,7 +195,14 @@ def test_a_rule_means_the_program_of_the_host(place):
     for words in (["tool"], ["sh", "-c", "tool"]):
         ran = place.run("-a", "never", "--", *words, env={"PATH": f"{place.ws}/bin:{path}"})
         assert ran.returncode == 2 and not (place.outside / "file").exists()
-    ran = place.run("-a", "never", "--", "tool", env={"PATH": f"{place.home}/bin:{path}"})
+    # nor one that a command of another workspace may have put there, unless it is named
+    words = ["-a", "never", "--profile", "read-only", "--", "tool"]
+    env = {"PATH": f"{place.home}/bin:{path}"}
+    ran = place.run(*words, env=env)
+    assert ran.returncode == 2 and not (place.outside / "file").exists()
+    rules(place, 'prefix_rule(pattern=["tool"], decision="allow")\n'
+                 f'host_executable(name="tool", paths=["{place.home}/bin/tool"])\n')
+    ran = place.run(*words, env=env)
     assert ran.returncode == 0 and (place.outside / "file").exists()
 
 
@@ -177,6 +219,24 @@ def test_a_relative_entry_of_path_makes_nothing_harmless(place, entry, asks):
         requirement = place.json("explain", "--json", "-a", policy, "-C", place.ws, "--",
                                  "sh", "-c", script, env=path)["command"]["requirement"]
         assert (requirement["outcome"], requirement["place"]) == (outcome, where)
+
+
+def test_what_a_rule_lets_out_starts_nothing_that_was_planted(place):
+    """Its $PATH has no folder that commands can write; a shell reads no start-up files, which could add some."""
+    rules(place, 'prefix_rule(pattern=["env"], decision="prompt")\nprefix_rule(pattern=["env", "uptime"])\n'
+                 'prefix_rule(pattern=["uname"])\n')
+    (place.ws / "bin").mkdir()
+    for name in ("uptime", "uname"):
+        (place.ws / "bin" / name).write_text(f"#!/bin/sh\necho x > {place.outside}/{name}\n")
+        (place.ws / "bin" / name).chmod(0o755)
+    for name in (".bash_profile", ".profile", ".bashrc"):
+        (place.home / name).write_text("PATH=./bin:$PATH\n")
+    path = place.env["PATH"]
+    for words in (["bash", "-lc", "uname"], ["bash", "-c", "uname"], ["uname"]):
+        ran = place.run("-a", "never", "--", *words, env={"BASH_ENV": f"{place.home}/.bashrc"})
+        assert ran.returncode == 0 and ran.stdout == "Linux\n", ran
+    place.run("-a", "never", "--", "env", "uptime", env={"PATH": f"{path}:{place.ws}/bin"})
+    assert list(place.outside.iterdir()) == []
 
 
 def test_forbidden_is_not_asked(place, person):
@@ -425,6 +485,33 @@ def test_a_command_cannot_change_the_hook(place):
     assert ran.returncode == 1 and file.read_text() == before
 
 
+def test_a_planted_hook_answers_nothing(place):
+    """By name it is sought where only the administrator can write; its interpreter is no command's either."""
+    (place.ws / "bin").mkdir()
+    for name in ("my-hook", "sh", "python3"):
+        (place.ws / "bin" / name).write_text('#!/bin/sh\necho \'{"decision": "approved"}\'\n')
+        (place.ws / "bin" / name).chmod(0o755)
+    env = {"PATH": f"{place.ws}/bin:{place.env['PATH']}"}
+    ran = place.run("--approval-hook", "my-hook", *asking(place), env=env, start_new_session=True)
+    assert ran.returncode == 125 and "only the administrator can write" in ran.stderr and not ran.stdout
+    words = hook(place, "x")
+    words[1].write_text('#!/usr/bin/env python3\nprint(\'{"decision": "denied", "reason": "real"}\')\n')
+    ran = place.run(*words, *asking(place), env=env, start_new_session=True)
+    assert ran.returncode == 126 and "real" in ran.stderr and not ran.stdout
+    words[1].write_text(f"#!{place.ws}/bin/sh\n")
+    ran = place.run(*words, *asking(place), env=env, start_new_session=True)
+    assert ran.returncode == 125 and "which a command may be able to write" in ran.stderr
+
+
+def test_a_hook_gets_nothing_that_changes_what_runs(place):
+    words = hook(place, "pwd >> $0.seen; env >> $0.seen; echo '{\"decision\": \"denied\"}'\n")
+    place.run(*words, *asking(place), start_new_session=True,
+              env={"PYTHONPATH": "x", "BASH_ENV": "y", "LD_LIBRARY_PATH": "z", "MINE": "1"})
+    seen = (place.base / "hook.seen").read_text().splitlines()
+    assert seen[0] == "/" and "MINE=1" in seen
+    assert not [line for line in seen if line.startswith(("PYTHONPATH", "BASH_ENV", "LD_"))]
+
+
 def test_a_hook_may_leave_it_to_the_terminal(place, person):
     words = hook(place, "echo '{\"decision\": \"ask\"}'\n")
     process, _ = person.ask(*words, *asking(place))
@@ -432,9 +519,9 @@ def test_a_hook_may_leave_it_to_the_terminal(place, person):
     finish(process, 0)
 
 
-def test_a_hook_that_is_not_there_is_a_no(place):
+def test_a_hook_that_is_not_there_is_an_error(place):
     ran = place.run("--approval-hook", "/missing/hook", *asking(place), start_new_session=True)
-    assert ran.returncode == 126 and "/missing/hook" in ran.stderr
+    assert ran.returncode == 125 and "/missing/hook" in ran.stderr
 
 
 def answering_hook(place, answer):

@@ -230,7 +230,7 @@ def test_ps_lists_what_runs(place, server):
 def test_ps_prints_no_control_characters(place, server):
     start(place, server, "# \x1b[31m\n sleep 1000")
     out = connect(place, server, "ps").stdout
-    assert "?[31m? sleep" in out and "\x1b" not in out
+    assert "<U+001B>[31m<U+000A> sleep" in out and "\x1b" not in out
 
 
 def test_logs_are_what_was_written_so_far(place, local):

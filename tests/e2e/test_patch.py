@@ -394,14 +394,28 @@ def test_apply_patch_knows_its_sandbox_without_the_variable(place, ws, apply_pat
     assert (ran.returncode, ran.stdout) == (0, SUCCESS + NEW["f"])
 
 
+@pytest.mark.parametrize("name", [".cordon/rules", ".git", "sub/.git", ".Vscode", ".codex/x"])
+def test_a_planted_ledger_reaches_no_protected_name(place, ws, name):
+    """A command leaves one that is decided; the next patch runs without a sandbox."""
+    (ws / "sub").mkdir(exist_ok=True)
+    planted = ws / ".cordon-patch.0123456789abcdef.0"
+    planted.mkdir()
+    (planted / "x").write_text("prefix_rule([\"touch\"])\n")
+    (ws / ".cordon-patch").touch(0o600)
+    (ws / ".cordon-patch").write_bytes(ledger("F", name, "f", f"{name}/x", "=", "0 0 0 0 0 0", "+"))
+    ran = place.cordon("patch", "--sandbox", "disabled", text="*** Begin Patch\n*** Add File: ok\n+x\n*** End Patch\n")
+    assert ran.returncode and "no ledger of a patch" in ran.stderr
+    assert not (ws / name / "x").exists()
+
+
 def test_a_name_commands_no_terminal(place, ws):
     """ESC, CSI (U+009B), and a mark that turns the direction of text (U+202E)."""
     name = "a\033[2Jb\u009b2Jc\u202e"
     ran = place.cordon("patch", text=f"*** Begin Patch\n*** Add File: {name}\n+x\n*** End Patch\n")
-    assert ran.stdout.endswith("\nA a?[2Jb?2Jc?\n"), ran
+    assert ran.stdout.endswith("\nA a<U+001B>[2Jb<U+009B>2Jc<U+202E>\n"), ran
     assert (ws / name).read_text() == "x\n"
     ran = place.cordon("patch", text=f"*** Begin Patch\n*** Delete File: {name}x\n*** End Patch\n")
-    assert ran.returncode == 1 and "a?[2Jb?2Jc?x" in ran.stderr
+    assert ran.returncode == 1 and "a<U+001B>[2Jb<U+009B>2Jc<U+202E>x" in ran.stderr
 
 
 def test_the_cases_of_the_unit_tests_hold_for_the_program(place):

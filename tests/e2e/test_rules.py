@@ -199,6 +199,20 @@ def test_add_leaves_a_broken_file_alone(place):
     assert file.read_text() == "prefix_rule([\n"
 
 
+def test_rules_of_a_trusted_project_below_are_no_commands(place):
+    """Whatever the command's workspace is: the next command in the project obeys them."""
+    app = place.ws / "mono/app"
+    app.mkdir(parents=True)
+    place.config(f'[projects."{app}"]\ntrust_level = "trusted"\n')
+    for name in (".cordon", ".codex"):
+        ran = place.shell(f"mkdir -p mono/app/{name}/rules && echo 'prefix_rule([\"touch\"])' > mono/app/{name}/rules/x.rules")
+        assert ran.returncode and not (app / name / "rules").exists()
+        (app / name / "rules").mkdir(parents=True)
+        ran = place.shell(f"echo x > mono/app/{name}/rules/x.rules; mv mono/app/{name} mono/app/x; mv mono/app m; mv mono n")
+        assert (app / name / "rules").exists() and not list((app / name / "rules").iterdir())
+    assert place.shell("echo x > mono/app/other").returncode == 0
+
+
 def test_a_command_cannot_write_rules(place):
     """The rules that decide about the next command are no command's to write."""
     place.config("")

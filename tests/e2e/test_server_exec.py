@@ -539,6 +539,46 @@ def test_a_wish_is_shown_as_what_it_leads_to(place, server):
             assert word in message["error"]["message"]
 
 
+def test_variables_of_a_call_go_nowhere_outside(place):
+    """A rule lets the program out, and not what the caller has it do by its environment."""
+    rules(place, 'prefix_rule(["touch"])\nprefix_rule(["true"])\n')
+    (place.ws / "env").write_text(f"touch {place.outside}/leaked\n")
+    with Server(place) as server, server.client() as client:
+        def call(argv, **env):
+            number = run(client, "r", argv, approvalPolicy="never", sandbox=only_workspace(place),
+                         env={"PATH": "/usr/bin:/bin", **env})
+            return result(client, number)["attempts"][0]["place"]
+
+        assert call(["touch", f"{place.outside}/a"], LANG="C", TERM="dumb") == "none"
+        for name, value in (("LD_PRELOAD", f"{place.ws}/x.so"), ("BASH_ENV", f"{place.ws}/env"), ("PATH", f"{place.ws}:/usr/bin"),
+                            ("GIT_SSH_COMMAND", "x"), ("BASH_FUNC_true%%", "() { touch x; }"), ("ANYTHING", "1")):
+            assert call(["bash", "-c", "true"], **{name: value}) == "sandbox", name
+        assert not (place.outside / "leaked").exists()
+
+
+def test_a_yes_for_the_session_is_for_variables_sandbox_and_program(place):
+    with Server(place) as server, server.client() as client:
+        def asked(env=None, sandbox=None, decision="approved_for_session"):
+            number = run(client, "r", ["true"], sandboxPermissions="require_escalated",
+                         env={"PATH": "/usr/bin:/bin", **(env or {})},
+                         approvalPolicy="on-request", sandbox=sandbox or only_workspace(place))
+            message = question(client) if decision else None
+            seen = message and message["params"]["question"]
+            if seen:
+                answer(client, message, decision)
+            return seen, result(client, number)
+
+        first, _ = asked()
+        assert first["programs"].startswith("true = /") and first["variables"] == []
+        asked(decision=None)
+        preload = {"LD_PRELOAD": f"{place.ws}/x.so"}
+        again, _ = asked(env=preload, decision="denied")
+        assert again["variables"] == [f"LD_PRELOAD={place.ws}/x.so"]
+        other = only_workspace(place)
+        other["permissions"]["network"] = "enabled"
+        asked(sandbox=other, decision="denied")
+
+
 def test_the_folder_of_a_call_chooses_no_rules(place):
     """The rules of a trusted project count for a call whose client names it as a root, and not for one
     whose model says `cwd`."""

@@ -22,6 +22,8 @@ class Question(TypedDict):
     cwd: str
     reason: str
     covers: str  # what a yes would allow
+    programs: Optional[str]  # where the names of its programs lead
+    variables: List[str]  # "NAME=value", that the call sets
     proposed_execpolicy_amendment: Optional[List[str]]  # prefix that a rule would allow
     available_decisions: List[Decision]
 

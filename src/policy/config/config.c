@@ -581,6 +581,27 @@ const char *config_default_profile(const struct config *config)
 /* [projects."/path"] trust_level = "trusted", as Codex writes it. The nearest directory that is
  * listed decides, so that a part of a trusted project can be excepted; a word that is not known
  * gives no trust. */
+static bool is_trusted(const struct toml_node *project)
+{
+    const struct toml_node *level = toml_find(project, "trust_level");
+
+    return level && level->kind == TOML_STRING && str_eq(level->string, "trusted");
+}
+
+void config_trusted_paths(const struct config *config, struct strv *ret)
+{
+    const struct toml_node *projects = config ? toml_find(config->root, "projects") : NULL;
+
+    for (size_t i = 0; projects && i < projects->len; i++) {
+        const struct toml_node *project = &projects->items[i];
+
+        if (!is_trusted(project) || !path_is_clean(project->key))
+            continue;
+        strv_push_take(ret, path_join(project->key, ".cordon"));
+        strv_push_take(ret, path_join(project->key, ".codex"));
+    }
+}
+
 char *config_trusted_project(const struct config *config, const char *dir)
 {
     const struct toml_node *projects = config ? toml_find(config->root, "projects") : NULL;

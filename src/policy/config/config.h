@@ -54,6 +54,10 @@ const struct protect_choice *config_protect(const struct config *config);
  * when it is anything else, or there is none; caller frees. `config` may be NULL. */
 char *config_trusted_project(const struct config *config, const char *dir);
 
+/* What rules and configures commands in the trusted projects: paths that need not be there. `config` may be
+ * NULL. */
+void config_trusted_paths(const struct config *config, struct strv *ret);
+
 /* The name that config_profile() takes when asked with NULL: the `sandbox_mode` ("read-only",
  * "workspace-write", "danger-full-access") if that is set, else `default_permissions`, else NULL
  * (the caller has to choose). */

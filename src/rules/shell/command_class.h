@@ -24,6 +24,9 @@ struct program_finder {
     /* Behind a `cd` the name could lead elsewhere: it is a relative path, or PATH has a relative entry in
      * front of where it is found. NULL: it never does. */
     bool (*may_move)(const struct program_finder *finder, const char *name);
+    /* No command in any sandbox of this user can have put it there, as far as the host tells. NULL: not
+     * known, and believed. */
+    bool (*is_settled)(const struct program_finder *finder, const char *path);
 };
 
 /* Everything that the view runs only reads and prints: each command is one of the known-safe list

@@ -109,6 +109,7 @@ static int run_read(struct exec_run *run, const struct exec_run_params *params,
     call_words(params->argv, &run->argv);
     start_env_for_call(params->env_policy, params->env, config, &run->env);
     start_env_for_call(params->env_policy, NULL, config, &run->base);
+    start_env_for_call(NULL, NULL, config, &run->own_env);
     run->job.timeout_ns = params->timeout_ms * CLOCK_NS_PER_MS;
     run->job.max_output = (size_t)params->max_output_bytes;
     run->sandbox = json_incref((json_t *)params->sandbox);

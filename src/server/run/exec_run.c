@@ -71,6 +71,7 @@ void exec_run_free(struct exec_run *run)
     strv_done(&run->proposed);
     strv_done(&run->keep);
     strv_done(&run->base);
+    strv_done(&run->own_env);
     strv_done(&run->env);
     strv_done(&run->argv);
     audit_trail_done(&run->trail);
@@ -201,6 +202,7 @@ void exec_run_start(struct exec_run *run)
     options->rules = server_rule_owner(run->server);
     options->argv = strv_view(&run->argv);
     options->env = strv_view(&run->env);
+    options->own_env = strv_view(&run->own_env);
     options->snapshots = login_shell_snapshots(run->session);
     options->snapshot_env = strv_view(&run->base);
     options->snapshot_keep = strv_view(&run->keep);

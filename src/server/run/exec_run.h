@@ -44,8 +44,9 @@ struct exec_run {
 
     struct strv argv;
     struct strv env;
-    struct strv base; /* of env, what is not the call's own */
-    struct strv keep; /* names of `env` that the call, its policy or the configuration set */
+    struct strv base;    /* of env, what is not the call's own */
+    struct strv own_env; /* what it would be if the call said nothing of it */
+    struct strv keep;    /* names of `env` that the call, its policy or the configuration set */
     struct strv proposed;
     char *cwd;
     char *justification;

@@ -39,10 +39,12 @@ static void the_table_shows_what_there_is(void **state)
     check_table("[{\"processId\": \"p\", \"sessionId\": \"" A "\", \"argv\": [\"a\", \"b c\"],"
                 "\"pid\": 12, \"tty\": true, \"exited\": false, \"startedAtMs\": 1000}]",
                 43000, "11111111/p       running  12       tty 42s  a b c\n");
-    check_table("[{\"processId\": \"a long name of a process\", \"sessionId\": \"" A "\","
-                "\"argv\": [\"\\u001b[2J\\n\"], \"pid\": null, \"tty\": false, \"exited\": true,"
-                "\"exitCode\": 137, \"startedAtMs\": 0}]",
-                7200000, "11111111/a long name of a process exit 137 -        -   2h   ?[2J?\n");
+    check_table(
+        "[{\"processId\": \"a long name of a process\", \"sessionId\": \"" A "\","
+        "\"argv\": [\"\\u001b[2J\\n\"], \"pid\": null, \"tty\": false, \"exited\": true,"
+        "\"exitCode\": 137, \"startedAtMs\": 0}]",
+        7200000,
+        "11111111/a long name of a process exit 137 -        -   2h   <U+001B>[2J<U+000A>\n");
 }
 
 static void the_table_keeps_sessions_apart(void **state)
