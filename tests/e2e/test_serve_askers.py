@@ -442,15 +442,16 @@ def test_a_hook_by_a_relative_path(place):
 
 
 @pytest.mark.parametrize("program, message", [("exit 3", "it ended with 3"),
-                                              ("echo '{\"decision\": \"maybe\"}'", "not one of"),
-                                              (None, "/missing/hook")])
+                                              ("echo '{\"decision\": \"maybe\"}'", "not one of")])
 def test_a_hook_that_fails_is_a_no(place, program, message):
     file = place.base / "hook"
     file.write_text(f"#!/bin/sh\n{program}\n")
     file.chmod(0o755)
-    with serve(place, None, "--approval-hook", file if program else "/missing/hook") as server, \
-            server.client() as client:
+    with serve(place, None, "--approval-hook", file) as server, server.client() as client:
         got = result(client, run(client, "a", "echo", "hello"))
         assert by(got) == [("hook", "denied")] and message in got["reason"]
+    for missing in ("/missing/hook", "missing-hook"):
+        done = place.cordon("serve", "--approval-hook", missing, stdout=subprocess.PIPE)
+        assert done.returncode and missing in done.stderr
     done = place.cordon("serve", "--approval-hook", "", stdout=subprocess.PIPE)
     assert done.returncode == 125 and "has to be a program" in done.stderr
