@@ -340,6 +340,11 @@ static bool peer_admit(struct rpc_peer *peer, struct http_reply *reply)
         return true;
     if (peer->admission.state == ADMISSION_UNASKED)
         admission_ask(&peer->hub->admission, &peer->admission, stream_fd(peer->stream));
+    if (peer->admission.state == ADMISSION_BLIND)
+        *reply = (struct http_reply){.status = 503,
+                                     .text = "the server cannot look who this is: it has no "
+                                             "descriptors or memory left; try again later",
+                                     .is_refusal = true};
     if (peer->admission.state == ADMISSION_REFUSED) {
         log_event(LOG_LEVEL_WARN, "peer-refused", log_text("peer", peer->name));
         *reply = (struct http_reply){

@@ -9,7 +9,7 @@ import socket
 import pytest
 from harness import CORDON, WAIT, is_alive
 from served import READ_ONLY, ServedClient, Server, uri, workspace_write
-from ws_client import Closed, Refused, RpcError, frame, http_get
+from ws_client import Closed, Refused, RpcError, dial, frame, http_get, upgrade_head
 
 
 @pytest.fixture
@@ -283,6 +283,26 @@ def test_more_processes_than_allowed_are_refused(place):
         client.call("process/terminate", {"processId": "a"})
         client.follow("a")
         assert client.run("c", "echo x").code == 0
+
+
+def test_where_descriptors_run_out_nothing_is_left_and_it_is_said(place):
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+    with Server(place, preexec_fn=few) as server, server.client() as client:
+        with pytest.raises(RpcError) as error:
+            for number in range(100):
+                client.start(f"q{number}", "sleep 60", pipeStdin=True, sandbox=workspace_write(place.ws))
+        assert error.value.data["reason"] == "descriptors"
+        assert os.listdir(place.ws) == []
+        answers, held = [], []
+        while "503" not in answers and len(held) < 64:  # who comes now is not told that it may not
+            held.append(dial(server.url))
+            held[-1].sendall(upgrade_head())
+            answers.append(held[-1].recv(12)[9:].decode())
+        assert set(answers) <= {"101", "503"} and answers[-1] == "503", answers
+        for sock in held:
+            sock.close()
 
 
 def test_descriptors_running_out_is_an_error_of_one_call(place):

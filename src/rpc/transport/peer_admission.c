@@ -436,7 +436,9 @@ static void admission_decide(const struct socket_holders *search, struct admissi
         return;
     }
     list_remove(&request->in_waiting);
-    request->state = is_allowed ? ADMISSION_GRANTED : ADMISSION_REFUSED;
+    request->state = is_allowed                          ? ADMISSION_GRANTED
+                     : search->is_blind && !is_sandboxed ? ADMISSION_BLIND
+                                                         : ADMISSION_REFUSED;
     request->on_decided(request->data);
 }
 
@@ -503,9 +505,12 @@ void admission_ask(struct admission *admission, struct admission_request *reques
 {
     uid_t uid;
 
-    request->state = ADMISSION_REFUSED;
-    if (!tcp_peer_lookup(fd, &uid, &request->inode))
+    errno = 0;
+    if (!tcp_peer_lookup(fd, &uid, &request->inode)) {
+        request->state = errno == EMFILE || errno == ENFILE ? ADMISSION_BLIND : ADMISSION_REFUSED;
         return;
+    }
+    request->state = ADMISSION_REFUSED;
     if (uid != geteuid())
         return;
     request->state = ADMISSION_WAITING;

@@ -23,6 +23,7 @@ enum admission_state {
     ADMISSION_SEARCHING, /* until the current one ends */
     ADMISSION_GRANTED,
     ADMISSION_REFUSED,
+    ADMISSION_BLIND, /* refused: descriptors or memory were missing to look */
 };
 
 struct admission {
