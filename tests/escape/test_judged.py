@@ -44,12 +44,12 @@ def play(name, tools, script, *words, inside=True):
         with Stage(name, inside, tools) as stage:
             stage.file("home/.config/cordon/rules/default.rules", RULES)
             path = stage.file("outside/script.py", script)
-            ran = stage.run(PYTHON, path, *(str(word).format(out=stage.out) for word in words), timeout=90,
+            ran = stage.run(PYTHON, path, *(str(word).format(out=stage.out) for word in words), timeout=200,
                             cordon=["--judge", "every-exec", "-a", "on-request"])
             assert ran.code == 0, ran
             assert stage.appeared == []
             return ran.out, os.readlink("/proc/self/ns/mnt")
-    return identity.play(name, scene, timeout=120)
+    return identity.play(name, scene, timeout=230)
 
 
 # --- what is judged changes
@@ -256,7 +256,7 @@ for limit in (3, 4, 5):
     os.close(stub[2])
 """,
     "its limit taken away": """
-for number in range(60):
+for number in range(40):
     stub = begin()
     for _ in range(number * 20):
         pass
