@@ -225,7 +225,7 @@ static int parse_chunk(struct parser *parser, struct patch_file *file, bool is_f
         parser_step(parser);
         chunk = patch_add_chunk(parser, file);
         if (!is_bare)
-            chunk->context = span_behind(line, "@@ ");
+            chunk->context = span_trim_end(span_behind(line, "@@ "));
     } else if (is_first) {
         chunk = patch_add_chunk(parser, file);
         chunk->line++;
@@ -237,11 +237,12 @@ static int parse_chunk(struct parser *parser, struct patch_file *file, bool is_f
     return parse_chunk_lines(parser, chunk, err);
 }
 
-/* Skips blank lines, but not behind the header of the file, where they are lines of its first chunk.
- */
+/* Skips blank lines behind the mark for the end of the file; elsewhere they are lines of a chunk. */
 static bool at_chunk(struct parser *parser, const struct patch_file *file)
 {
-    while (file->len && !parser_at_end(parser) && span_trim(parser_peek(parser)).len == 0)
+    bool is_marked = file->len && parser->patch->chunks[file->first + file->len - 1].is_at_end;
+
+    while (is_marked && !parser_at_end(parser) && span_trim(parser_peek(parser)).len == 0)
         parser_step(parser);
     return !parser_at_end(parser) && !span_starts(parser_peek(parser), "*");
 }
@@ -375,7 +376,7 @@ static int parse_frame(struct parser *parser, struct err *err)
     parser_step(parser);
     if (!span_is(span_trim(parser->line), "*** Begin Patch"))
         return parser_fail(parser, err, "the first line should be \"*** Begin Patch\"");
-    while (!parser_at_end(parser) && parser->end[-1] == '\n')
+    if (!parser_at_end(parser) && parser->end[-1] == '\n')
         parser->end--;
     if (parser_at_end(parser) || !is_end(last_line(parser)))
         return err_set(err, ERR_INVALID, "the last line of the patch should be \"*** End Patch\"");

@@ -1,9 +1,9 @@
 /* See update.h. The rules of matching are those of Codex (apply-patch, seek_sequence.rs).
  *
- *     chunks -> places in the old lines (all of them found first) -> new text and edits
+ *     chunks -> places in the old lines -> what goes and comes (of all chunks first) -> new text
  *
  * Places never overlap: each is looked for behind the one before. Only chunks without old lines
- * stand out of order, at the end of the file.
+ * stand out of order, at the end of the file; what several chunks add there comes in their order.
  *
  * Kept lines stay as the file has them, however the patch spells them; new lines get the ending of
  * the file's first line. The result ends with a line ending. */
@@ -77,10 +77,18 @@ int edits_between(const struct content *before, const struct content *after, str
 /* Where a chunk goes. */
 struct place {
     const struct patch_chunk *chunk;
-    size_t at;       /* line of the old text */
-    size_t not_old;  /* index in the chunk of a line that is not looked for after all; NO_LINE */
-    size_t not_new;  /* ... that is not written after all; NO_LINE */
-    size_t position; /* among the chunks */
+    size_t at;      /* line of the old text */
+    size_t not_old; /* index in the chunk of a line that is not looked for after all; NO_LINE */
+    size_t not_new; /* ... that is not written after all; NO_LINE */
+};
+
+/* A line that goes or comes. `at` is the line of the old text where it stands, or the first of the
+ * neighbours that go and come with it. */
+struct turn {
+    size_t at;
+    size_t order;
+    bool is_old;      /* the next old line goes */
+    struct span text; /* else this comes */
 };
 
 struct updater {
@@ -89,12 +97,16 @@ struct updater {
     struct lines lines;
     struct line_index *index;
     size_t next; /* where looking goes on */
+    struct turn *turns;
+    size_t turns_len;
+    size_t turns_cap;
 };
 
 static void updater_done(struct updater *updater)
 {
     line_index_free(updater->index);
     lines_done(&updater->lines);
+    free(updater->turns);
 }
 
 /* --- finding the places --- */
@@ -237,29 +249,56 @@ static int place_chunk(struct updater *updater, struct place *place, struct err 
     return 0;
 }
 
-static int place_compare(const void *a, const void *b)
+/* --- what goes and comes --- */
+
+static void add_turns(struct updater *updater, const struct place *place)
 {
-    const struct place *left = a;
-    const struct place *right = b;
+    size_t at = place->at;
+    size_t start = at;
+
+    for (size_t i = 0; i < place->chunk->len; i++) {
+        const struct patch_line *line = chunk_line(updater, place->chunk, i);
+        bool is_old = line->mark != PATCH_ADDED && i != place->not_old;
+        bool is_new = line->mark != PATCH_REMOVED && i != place->not_new;
+
+        at += is_old;
+        if (is_old == is_new) {
+            start = at;
+            continue;
+        }
+        updater->turns = alloc_grow(updater->turns, updater->turns_len, &updater->turns_cap,
+                                    sizeof *updater->turns);
+        updater->turns[updater->turns_len] = (struct turn){
+            .at = start, .order = updater->turns_len, .is_old = is_old, .text = line->text};
+        updater->turns_len++;
+    }
+}
+
+static int turn_compare(const void *a, const void *b)
+{
+    const struct turn *left = a;
+    const struct turn *right = b;
 
     if (left->at != right->at)
         return left->at < right->at ? -1 : 1;
-    return left->position < right->position ? -1 : 1;
+    return left->order < right->order ? -1 : 1;
 }
 
-static int place_chunks(struct updater *updater, struct place *places, struct err *err)
+static int place_chunks(struct updater *updater, struct err *err)
 {
     const struct patch_file *file = updater->file;
 
     for (size_t i = 0; i < file->len; i++) {
-        places[i] = (struct place){.chunk = &updater->patch->chunks[file->first + i],
-                                   .not_old = NO_LINE,
-                                   .not_new = NO_LINE,
-                                   .position = i};
-        if (place_chunk(updater, &places[i], err))
+        struct place place = {.chunk = &updater->patch->chunks[file->first + i],
+                              .not_old = NO_LINE,
+                              .not_new = NO_LINE};
+
+        if (place_chunk(updater, &place, err))
             return -1;
+        add_turns(updater, &place);
     }
-    qsort(places, file->len, sizeof *places, place_compare);
+    if (updater->turns_len)
+        qsort(updater->turns, updater->turns_len, sizeof *updater->turns, turn_compare);
     return 0;
 }
 
@@ -326,31 +365,21 @@ static void writer_keep_to(struct writer *writer, size_t at)
         writer_keep(writer);
 }
 
-static void write_place(struct writer *writer, const struct updater *updater,
-                        const struct place *place)
+static void write_turn(struct writer *writer, const struct turn *turn)
 {
-    writer_keep_to(writer, place->at);
-    for (size_t i = 0; i < place->chunk->len; i++) {
-        const struct patch_line *line = chunk_line(updater, place->chunk, i);
-        bool is_old = line->mark != PATCH_ADDED && i != place->not_old;
-        bool is_new = line->mark != PATCH_REMOVED && i != place->not_new;
-
-        if (is_old && is_new)
-            writer_keep(writer);
-        else if (is_old || is_new)
-            edits_add(&writer->edits, (struct edit){.old_at = writer->old_at,
-                                                    .old_len = is_old,
-                                                    .new_at = writer->new_at,
-                                                    .new_len = is_new});
-        if (is_old && !is_new)
-            writer->old_at++;
-        if (is_new && !is_old)
-            writer_put(writer, line->text, writer->end);
-    }
+    writer_keep_to(writer, turn->at);
+    edits_add(&writer->edits, (struct edit){.old_at = writer->old_at,
+                                            .old_len = turn->is_old,
+                                            .new_at = writer->new_at,
+                                            .new_len = !turn->is_old});
+    if (turn->is_old)
+        writer->old_at++;
+    else
+        writer_put(writer, turn->text, writer->end);
 }
 
-static int write_text(const struct updater *updater, const struct place *places,
-                      struct content *ret, struct edits *ret_edits, struct err *err)
+static int write_text(const struct updater *updater, struct content *ret, struct edits *ret_edits,
+                      struct err *err)
 {
     const struct lines *lines = &updater->lines;
     AUTO(writer_done)
@@ -358,8 +387,8 @@ static int write_text(const struct updater *updater, const struct place *places,
         .old = lines, .end = lines->len && lines->items[0].end == LINE_CRLF ? LINE_CRLF : LINE_LF};
 
     buf_init(&writer.text, CHANGES_FILE_MAX);
-    for (size_t i = 0; i < updater->file->len; i++)
-        write_place(&writer, updater, &places[i]);
+    for (size_t i = 0; i < updater->turns_len; i++)
+        write_turn(&writer, &updater->turns[i]);
     writer_keep_to(&writer, lines->len);
     if (writer.is_full || writer.new_at > LINES_MAX)
         return err_set(err, ERR_LIMIT, "%s would be larger than %d MiB or %d lines",
@@ -376,11 +405,10 @@ int update_compute(const struct patch *patch, const struct patch_file *file,
                    struct err *err)
 {
     AUTO(updater_done) struct updater updater = {.patch = patch, .file = file};
-    AUTO_FREE struct place *places = alloc_zero(file->len + 1, sizeof *places);
 
     if (lines_split(before->text, before->len, &updater.lines, err))
         return err_wrap(err, "%s", file->path);
-    if (place_chunks(&updater, places, err))
+    if (place_chunks(&updater, err))
         return -1;
-    return write_text(&updater, places, ret, ret_edits, err);
+    return write_text(&updater, ret, ret_edits, err);
 }
