@@ -2,7 +2,7 @@
  *
  * What runs outside is Cordon's choice, not the caller's: the file that was judged, if Cordon's own
  * PATH leads to it by its name and no command in the sandbox can write it; the environment that the command
- * was given and never the caller's (LD_PRELOAD, GIT_SSH_COMMAND); the caller's directory, if it is the same one outside,
+ * was given, as outside.h has it, and never the caller's (LD_PRELOAD, GIT_SSH_COMMAND); the caller's directory, if it is the same one outside,
  * by a descriptor, so that nothing put in its place meanwhile counts; the caller's standard input, output and
  * error. The words of its arguments are the caller's: those that were judged. */
 #include "executor/execution_exec.h"
@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/list.h"
 #include "base/str.h"
+#include "executor/outside.h"
 #include "job/job.h"
 #include "policy/access.h"
 #include "process/process.h"
@@ -189,6 +190,7 @@ static struct process *start(struct execution_execs *execs, struct runner *runne
                              const struct launch_fact *fact, const int stdio[3], struct err *err)
 {
     AUTO(strv_done) struct strv argv = {0};
+    AUTO(strv_done) struct strv env = {0};
     char cwd[64];
     struct process_options options = {
         .loop = execs->options->loop,
@@ -210,7 +212,8 @@ static struct process *start(struct execution_execs *execs, struct runner *runne
     strv_push_all(&argv, (char *const *)fact->argv);
     options.sandbox = execs->bare->sandbox;
     options.argv = strv_view(&argv);
-    options.env = env_of(execs->options, execs->bare);
+    outside_env(env_of(execs->options, execs->bare), fact->path, &env);
+    options.env = strv_view(&env);
     options.cwd = cwd;
     for (int i = 0; i < 3; i++)
         options.fds[i] = stdio[i];

@@ -27,11 +27,9 @@
 #include "workspace/finder.h"
 #include "workspace/workspace.h"
 
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 void outside_done(struct outside *outside)
@@ -258,22 +256,6 @@ int outside_by_rule(const struct execution_options *options, const struct rules 
 
 /* --- the program that answers questions --- */
 
-/* The interpreter that the first line of a script names; NULL: it is none. Caller frees. */
-static char *interpreter_of(const char *path)
-{
-    enum { LINE_MAX_BYTES = 256 }; /* BINPRM_BUF_SIZE, linux/binfmts.h */
-    char line[LINE_MAX_BYTES + 1];
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t len = fd < 0 ? -1 : read(fd, line, LINE_MAX_BYTES);
-    const char *start;
-
-    if (len < 2 || strncmp(line, "#!", 2) != 0)
-        return NULL;
-    line[len] = '\0';
-    start = line + 2 + strspn(line + 2, " \t");
-    return alloc_strn(start, strcspn(start, " \t\n"));
-}
-
 static char *find_hook(const char *name, const char *dir)
 {
     AUTO_FREE char *path = host_settled_path(environ, NULL);
@@ -290,7 +272,7 @@ static char *find_hook(const char *name, const char *dir)
 int outside_hook(const char *name, const char *dir, struct outside *ret, struct err *err)
 {
     AUTO_FREE char *found = find_hook(name, dir);
-    AUTO_FREE char *interpreter = found ? interpreter_of(found) : NULL;
+    AUTO_FREE char *interpreter = found ? host_interpreter(found) : NULL;
 
     if (!found && strchr(name, '/'))
         return err_set(err, ERR_NOT_FOUND, "%s is no program", name);

@@ -215,10 +215,31 @@ static int fail_parsing(struct err *err)
  * to be put right by hand. */
 static bool is_guarded(const char *path)
 {
-    static const char *const names[] = {".git",      ".agents",       ".codex",    ".aws",
-                                        ".cordon",   ".claude",       ".husky",    ".vscode",
-                                        ".githooks", ".idea",         ".cursor",   ".gemini",
-                                        ".zed",      ".devcontainer", ".mcp.json", NULL};
+    /* those of policy/protect.c, and what makes a folder a repository */
+    static const char *const names[] = {".git",
+                                        ".agents",
+                                        ".aws",
+                                        ".claude",
+                                        ".codex",
+                                        ".cordon",
+                                        ".cursor",
+                                        ".gemini",
+                                        ".kiro",
+                                        ".mcp.json",
+                                        ".opencode",
+                                        ".windsurf",
+                                        ".devcontainer",
+                                        ".devcontainer.json",
+                                        ".idea",
+                                        ".vscode",
+                                        ".zed",
+                                        ".githooks",
+                                        ".husky",
+                                        ".lefthook.yml",
+                                        ".pre-commit-config.yaml",
+                                        "lefthook.yml",
+                                        "HEAD",
+                                        NULL};
 
     for (size_t len; *path; path += len + (path[len] == '/')) {
         len = strcspn(path, "/");

@@ -106,9 +106,26 @@ bool host_path_is_settled(const char *path)
     return true;
 }
 
+char *host_interpreter(const char *path)
+{
+    enum { LINE_MAX_BYTES = 256 }; /* BINPRM_BUF_SIZE, linux/binfmts.h */
+    char line[LINE_MAX_BYTES + 1];
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t len = fd < 0 ? -1 : read(fd, line, LINE_MAX_BYTES);
+    const char *start;
+
+    if (len < 2 || strncmp(line, "#!", 2) != 0)
+        return NULL;
+    line[len] = '\0';
+    start = line + 2 + strspn(line + 2, " \t");
+    return alloc_strn(start, strcspn(start, " \t\n"));
+}
+
 static bool is_settled(const struct program_finder *base, const char *path)
 {
-    return host_path_is_settled(path);
+    AUTO_FREE char *interpreter = host_interpreter(path);
+
+    return host_path_is_settled(path) && (!interpreter || host_path_is_settled(interpreter));
 }
 
 char *host_settled_path(char *const *env, const char *also)

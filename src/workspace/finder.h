@@ -13,6 +13,9 @@ struct host_finder {
  * those that he cannot write and does not own; for root what lies where the system's programs do. */
 bool host_path_is_settled(const char *path);
 
+/* The interpreter that the first line of a script names; NULL: it is none. Caller frees. */
+char *host_interpreter(const char *path);
+
 /* The directories of $PATH that are so, and `also` (NULL: none); caller frees. */
 char *host_settled_path(char *const *env, const char *also);
 

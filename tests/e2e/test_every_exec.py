@@ -19,6 +19,7 @@ prefix_rule(pattern=["readlink"], decision="allow")
 prefix_rule(pattern=["wc"], decision="allow")
 prefix_rule(pattern=["sleep"], decision="allow")
 prefix_rule(pattern=["env", "outside"], decision="allow")
+prefix_rule(pattern=["printenv"], decision="allow")
 prefix_rule(pattern=["id"], decision="prompt")
 """
 
@@ -183,6 +184,17 @@ def test_the_caller_chooses_nothing_of_it_but_the_words(ruled):
     assert "planted" in result["stdout"] and inode not in result["stdout"]
     assert "LEAKED" not in result["stdout"]
     assert str(ruled.ws / "d") in result["stdout"]
+
+
+def test_what_runs_outside_finds_nothing_that_was_planted(ruled):
+    """Nor by Cordon's own environment: no folder that commands can write is in its $PATH."""
+    (ruled.ws / "bin").mkdir()
+    result = judged(ruled, "printenv", env={"PATH": f"{ruled.env['PATH']}:{ruled.ws}/bin:.", "MINE": "1",
+                                            "PYTHONPATH": str(ruled.ws), "BASH_ENV": f"{ruled.ws}/x"})
+    assert [node for node in result["execs"] if node["outside"]] and "MINE=1\n" in result["stdout"]
+    [path] = re.findall("^PATH=(.*)$", result["stdout"], re.M)
+    assert str(ruled.ws) not in path and "." not in path.split(":")
+    assert "PYTHONPATH" not in result["stdout"] and "BASH_ENV" not in result["stdout"]
 
 
 def test_a_name_does_not_let_out(ruled):

@@ -394,7 +394,7 @@ def test_apply_patch_knows_its_sandbox_without_the_variable(place, ws, apply_pat
     assert (ran.returncode, ran.stdout) == (0, SUCCESS + NEW["f"])
 
 
-@pytest.mark.parametrize("name", [".cordon/rules", ".git", "sub/.git", ".Vscode", ".codex/x"])
+@pytest.mark.parametrize("name", [".cordon/rules", ".git", "sub/.git", ".Vscode", ".codex/x", "HEAD"])
 def test_a_planted_ledger_reaches_no_protected_name(place, ws, name):
     """A command leaves one that is decided; the next patch runs without a sandbox."""
     (ws / "sub").mkdir(exist_ok=True)
