@@ -80,6 +80,15 @@ static char *place_to_open(const struct denial *denial, const char *path)
     return str_eq(parent, "/") ? alloc_str(path) : TAKE_PTR(parent);
 }
 
+/* "": it does not belong to Cordon. */
+static const char *own_place(const struct access_map *access, const char *path)
+{
+    for (size_t i = 0; i < access->own.len; i++)
+        if (path_is_within(path, access->own.items[i]))
+            return access->own.items[i];
+    return "";
+}
+
 static char *remedy_for_write(const struct denial *denial, const char *path,
                               const struct access_entry *entry)
 {
@@ -140,8 +149,14 @@ static void decide_file(struct denial *denial, const struct access_map *access,
         entry = access_map_find(access, path);
     denial->source = DENIAL_BY_SANDBOX;
     denial->origin = alloc_str(entry ? entry->origin : "no entry of the profile allows it");
-    denial->remedy = denial->operation == DENIAL_WRITE ? remedy_for_write(denial, path, entry)
-                                                       : remedy_for_read(path, entry);
+    if (denial->operation == DENIAL_WRITE && *own_place(access, path))
+        denial->remedy =
+            alloc_strf("%s belongs to Cordon, which believes what is there outside of every "
+                       "sandbox: change it yourself.",
+                       own_place(access, path));
+    else
+        denial->remedy = denial->operation == DENIAL_WRITE ? remedy_for_write(denial, path, entry)
+                                                           : remedy_for_read(path, entry);
 }
 
 /* --- the network --- */

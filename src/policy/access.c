@@ -24,6 +24,7 @@ void access_map_done(struct access_map *map)
     }
     free(map->entries);
     free(map->links);
+    strv_done(&map->own);
     *map = (struct access_map){0};
 }
 
@@ -71,6 +72,7 @@ void access_map_copy(struct access_map *ret, const struct access_map *map)
         ret->links[ret->links_len++] = (struct access_link){
             .path = alloc_str(map->links[i].path), .target = alloc_str(map->links[i].target)};
     }
+    strv_push_all(&ret->own, strv_view(&map->own));
 }
 
 /* Among equal paths: the user's entry, then deny > deny that asks > write > read. */

@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include "base/strv.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -56,6 +58,7 @@ struct access_map {
     struct access_link *links; /* ordered by path */
     size_t links_len;
     size_t links_cap;
+    struct strv own; /* what belongs to Cordon, wherever it lies: no remedy opens it */
     bool restricted; /* false: no file-system restriction at all (entries are empty) */
     enum network_access network;
 };

@@ -36,6 +36,7 @@ REFUSED = {
     "dd": ("dd if=/dev/zero of=OUT/file count=1 conv=notrunc status=none", "write", "OUT/file"),
     "relative": ("cd OUT/dir && touch ../new", "write", "OUT/new"),
     "link-followed": ("ln -s OUT/file l; echo x >l", "write", "OUT/file"),
+    "link-of-a-folder": ("ln -sf OUT l; echo x >l/new", "write", "OUT/new"),
 }
 
 DISGUISES = {
@@ -50,6 +51,7 @@ DISGUISES = {
 FAILING = {
     "false": "false",
     "exit": "exit 7",
+    "chroot": "chroot / true",
     "missing": "cat missing",
     "missing-below": "touch no/such/dir",
     "exists": "mkdir d && mkdir d",
@@ -167,6 +169,14 @@ def test_a_protected_name_and_what_is_in_it(place):
     assert "outside of the sandbox" in denial["remedy"]
     (place.ws / ".codex").mkdir()
     assert ran(place, "touch .codex/x", "--writable", ".codex", code=0)["denials"] == []
+
+
+def test_what_belongs_to_cordon_is_not_proposed(place):
+    folder = place.home / ".config/cordon"
+    place.config("", "home/.config/cordon/config.toml")
+    (denial,) = ran(place, f"echo x > {folder}/rules.new")["denials"]
+    assert "--writable" not in denial["remedy"]
+    assert f"{folder} belongs to Cordon" in denial["remedy"]
 
 
 def test_git_commit_in_a_protected_repository(place):

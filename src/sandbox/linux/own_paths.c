@@ -58,7 +58,7 @@ static void protect_one(struct access_map *map, const char *path, enum access_ki
 }
 
 /* The path, and what it leads to. */
-static int protect_path(struct access_map *map, const char *path, struct strv *own, struct err *err)
+static int protect_path(struct access_map *map, const char *path, struct err *err)
 {
     AUTO(path_walk_done) struct path_walk walk = {0};
 
@@ -72,27 +72,25 @@ static int protect_path(struct access_map *map, const char *path, struct strv *o
                        "%s belongs to Cordon and cannot be seen, because %s does not let us look; "
                        "but something in that is writable",
                        path, walk.path);
-    strv_push(own, walk.path);
+    strv_push(&map->own, walk.path);
     if (str_eq(path, walk.path))
         return 0;
     if (walk.end != PATH_HIDDEN)
         protect_one(map, path, walk.end == PATH_MISSING ? ACCESS_MISSING : ACCESS_FILE);
-    strv_push(own, path);
+    strv_push(&map->own, path);
     return 0;
 }
 
-int own_paths_protect(struct access_map *map, const char *const *paths, struct strv *own,
-                      struct err *err)
+int own_paths_protect(struct access_map *map, const char *const *paths, struct err *err)
 {
     for (size_t i = 0; paths && paths[i]; i++)
-        if (protect_path(map, paths[i], own, err))
+        if (protect_path(map, paths[i], err))
             return -1;
     return 0;
 }
 
 /* A program that is not there is none that is started. */
-static int protect_program(struct access_map *map, const char *path, struct strv *own,
-                           struct err *err)
+static int protect_program(struct access_map *map, const char *path, struct err *err)
 {
     enum host_kind kind = HOST_MISSING;
 
@@ -100,12 +98,12 @@ static int protect_program(struct access_map *map, const char *path, struct strv
         host_view_real.kind(&host_view_real, path, &kind, err))
         return -1;
     if (kind != HOST_MISSING)
-        return protect_path(map, path, own, err);
-    strv_push(own, path);
+        return protect_path(map, path, err);
+    strv_push(&map->own, path);
     return 0;
 }
 
-int own_paths_protect_programs(struct access_map *map, struct strv *own, struct err *err)
+int own_paths_protect_programs(struct access_map *map, struct err *err)
 {
     AUTO_FREE char *self = program_self();
     AUTO(strv_done) struct strv programs = {0};
@@ -114,11 +112,11 @@ int own_paths_protect_programs(struct access_map *map, struct strv *own, struct 
         return err_set(err, ERR_UNSUPPORTED,
                        "/proc/self/exe does not tell which program is running, so it cannot be "
                        "kept from changes");
-    if (protect_path(map, self, own, err))
+    if (protect_path(map, self, err))
         return -1;
     program_add_paths(&programs); /* that the running one starts, outside of every sandbox */
     for (size_t i = 0; i < programs.len; i++)
-        if (protect_program(map, programs.items[i], own, err))
+        if (protect_program(map, programs.items[i], err))
             return -1;
     return 0;
 }

@@ -43,7 +43,6 @@ struct sandbox {
     char *launcher;
     char *guard;   /* program of the guard; NULL: there is none */
     int guard_map; /* what the guard is told of the sandbox; -1 when it is not asked */
-    struct strv own_paths;
     struct launcher_pool launchers;
     unsigned launches; /* that are open */
 };
@@ -62,10 +61,8 @@ static int protect_own(struct sandbox *sandbox, const char *const *more, struct 
     const char *const paths[] = {sandbox->launcher, sandbox->guard, NULL};
     struct access_map *map = &sandbox->access;
 
-    return own_paths_protect_programs(map, &sandbox->own_paths, err) ||
-                   own_paths_protect(map, paths, &sandbox->own_paths, err) ||
-                   own_paths_protect(map, more, &sandbox->own_paths, err) ||
-                   own_paths_trim(map, err)
+    return own_paths_protect_programs(map, err) || own_paths_protect(map, paths, err) ||
+                   own_paths_protect(map, more, err) || own_paths_trim(map, err)
                ? -1
                : 0;
 }
@@ -80,7 +77,7 @@ static int guard_map_new(const struct sandbox *sandbox, const struct plan *plan,
     *ret_status = 0;
     if (!plan->asks_guard)
         return -1;
-    if (guard_map_encode(&sandbox->access, &sandbox->own_paths, plan->guard_flags, &map, err) == 0)
+    if (guard_map_encode(&sandbox->access, &sandbox->access.own, plan->guard_flags, &map, err) == 0)
         fd = fd_sealed_memory("cordon-map", map.data, map.len, err);
     *ret_status = fd < 0 ? -1 : 0;
     return fd;
@@ -177,7 +174,6 @@ void sandbox_free(struct sandbox *sandbox)
     guard_link_reap();
     auto_close(&sandbox->guard_map);
     access_map_done(&sandbox->access);
-    strv_done(&sandbox->own_paths);
     plan_free(sandbox->plan);
     free(sandbox->launcher);
     free(sandbox->guard);

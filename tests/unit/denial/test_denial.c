@@ -32,7 +32,8 @@ static const char workspace[] =
     "  \"origin\": \"protected name .codex\"},"
     "{\"path\": \"/home/u/.ssh\", \"access\": \"deny\", \"origin\": \"--deny\"},"
     "{\"path\": \"/tmp\", \"access\": \"write\", \"origin\": \"built-in workspace-write\"}],"
-    "\"links\": [{\"path\": \"/w\", \"target\": \"work\"}]}";
+    "\"links\": [{\"path\": \"/w\", \"target\": \"work\"}],"
+    "\"own\": [\"/home/u/.config/cordon\"]}";
 
 /* Reads only what is listed. */
 static const char narrow[] = "{\"restricted\": true, \"network\": \"restricted\", \"entries\": ["
@@ -97,6 +98,10 @@ static struct access_map load_map(json_t *spec)
             .path = alloc_str(json_string_value(json_object_get(item, "path"))),
             .target = alloc_str(json_string_value(json_object_get(item, "target"))),
         };
+    }
+    json_array_foreach(json_object_get(profile, "own"), i, item)
+    {
+        strv_push(&map.own, json_string_value(item));
     }
     access_map_sort(&map);
     json_decref(profile);

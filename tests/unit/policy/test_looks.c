@@ -125,7 +125,6 @@ static int compute(const char *scratch, struct access_map *ret, struct err *err)
 {
     AUTO(profile_done) struct profile profile = {0};
     AUTO(access_map_done) struct access_map map = {0};
-    AUTO(strv_done) struct strv own = {0};
     AUTO_FREE char *ws = path_join(scratch, "ws");
     AUTO_FREE char *rules = path_join(scratch, "ws/own/rules");
     AUTO_FREE char *config = path_join(scratch, "ws/conf/cordon");
@@ -142,9 +141,8 @@ static int compute(const char *scratch, struct access_map *ret, struct err *err)
     add(&profile, scratch, "ws/deep/none", ACCESS_DENY);
     add(&profile, scratch, "ws/**/.env", ACCESS_DENY);
     add(&profile, scratch, "elsewhere/*.env", ACCESS_DENY);
-    if (profile_resolve(&profile, &context, &map, err) ||
-        own_paths_protect_programs(&map, &own, err) ||
-        own_paths_protect(&map, own_paths, &own, err) || own_paths_trim(&map, err))
+    if (profile_resolve(&profile, &context, &map, err) || own_paths_protect_programs(&map, err) ||
+        own_paths_protect(&map, own_paths, err) || own_paths_trim(&map, err))
         return -1;
     *ret = map;
     map = (struct access_map){0};
