@@ -111,6 +111,19 @@ def test_the_sandbox_holds_and_says_what_it_refused(client, place):
     assert client.call("process/wait", {"processId": "p"})["denials"] == ended.exited["denials"]
 
 
+@pytest.mark.parametrize("change", [
+    lambda box: box.update(policyContext=5), lambda box: box.update(useLegacyLandlock=5),
+    lambda box: box["permissions"]["file_system"]["entries"].append(
+        {"path": {"type": "special", "value": {"kind": "downloads"}}, "access": "deny"})],
+    ids=["policyContext", "useLegacyLandlock", "kind"])
+def test_what_a_policy_says_in_an_unknown_shape_is_an_error(client, place, change):
+    sandbox = workspace_write(place.ws)
+    change(sandbox)
+    with pytest.raises(RpcError) as error:
+        client.start("p", "true", sandbox=sandbox)
+    assert error.value.code == -32602
+
+
 def test_workspace_roots_are_what_project_roots_mean(client, place):
     sandbox = workspace_write(place.ws)
     assert client.run("a", "echo x > f && mkdir .git", sandbox=sandbox).code != 0
