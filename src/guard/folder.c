@@ -101,17 +101,23 @@ static bool root_add(struct command *command, int entry)
     return folder >= 0;
 }
 
-static bool held_name_add(struct command *command, int entry)
+/* The map is ordered, so most names lie in the directory of the one before: `last` is the entry of
+ * that, or -1. */
+static bool held_name_add(struct command *command, int entry, int last)
 {
     char parent[PATH_MAX];
     const char *path = map_path(&command->map, entry);
+    const char *before = last < 0 ? "" : map_path(&command->map, last);
     size_t len = (size_t)(strrchr(path, '/') - path);
     int folder;
 
     if (len >= sizeof parent)
         return false;
     snprintf(parent, sizeof parent, "%.*s", (int)(len ? len : 1), path);
-    folder = folder_add(command, parent, GUARD_NO_ENTRY);
+    if (strncmp(before, path, len + 1) == 0 && !strchr(before + len + 1, '/'))
+        folder = (int)command->held_names[command->held_names_len - 1].folder;
+    else
+        folder = folder_add(command, parent, GUARD_NO_ENTRY);
     if (folder < 0)
         return false;
     command->held_names[command->held_names_len++] =
@@ -123,6 +129,7 @@ void folders_open(struct command *command)
 {
     const struct guard_map *header = command->map.header;
     size_t roots = 0, names = 0;
+    int last = -1;
 
     for (uint32_t i = 0; i < header->entries; i++) {
         roots += (command->map.entries[i].flags & GUARD_ENTRY_ROOT) != 0;
@@ -138,8 +145,10 @@ void folders_open(struct command *command)
 
         if (flags & GUARD_ENTRY_ROOT)
             command->is_broken |= !root_add(command, (int)i);
-        if (flags & GUARD_ENTRY_HELD_NAME)
-            command->is_broken |= !held_name_add(command, (int)i);
+        if (flags & GUARD_ENTRY_HELD_NAME) {
+            command->is_broken |= !held_name_add(command, (int)i, last);
+            last = (int)i;
+        }
     }
 }
 

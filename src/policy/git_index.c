@@ -2,7 +2,7 @@
  * 2 and 3 the path ends in one to eight NULs, so that the entry's size is a multiple of eight; in
  * version 4 the path says how much of the path before it to drop, and what to append.
  *
- * What it does not do: verify the checksum, or read extensions.
+ * What it does not do: verify the checksum, or read extensions but the hash in "link".
  */
 #include "policy/git_index.h"
 
@@ -104,17 +104,40 @@ static bool read_entries(struct index_reader *reader, uint32_t count, struct str
 /* Behind the entries come extensions (a name of four bytes, a size, that many bytes) and a hash
  * over all of it; that they fill the rest exactly tells whether the hashes were as long as assumed.
  */
-static bool rest_is_whole(const struct index_reader *reader)
+static bool rest_is_whole(const struct index_reader *reader, const unsigned char **ret_link)
 {
     size_t hash = HASH_BYTES + reader->hash_extra;
     size_t at = reader->at;
 
-    while (at <= reader->len && reader->len - at >= hash + 8)
-        at += 8 + (size_t)read_u32(reader->bytes + at + 4);
+    *ret_link = NULL;
+    while (at <= reader->len && reader->len - at >= hash + 8) {
+        size_t size = read_u32(reader->bytes + at + 4);
+
+        if (memcmp(reader->bytes + at, "link", 4) == 0 && size >= hash)
+            *ret_link = reader->bytes + at + 8;
+        at += 8 + size;
+    }
     return at <= reader->len && reader->len - at == hash;
 }
 
-int git_index_submodules(const char *bytes, size_t len, struct strv *ret, struct err *err)
+/* NULL when the hash of the extension is zero: then there is no other file. */
+static char *shared_name(const unsigned char *hash, size_t len)
+{
+    static const char digits[] = "0123456789abcdef";
+    AUTO(buf_done) struct buf name = {.max = PATH_MAX_BYTES};
+    unsigned any = 0;
+
+    buf_append_str(&name, "sharedindex.");
+    for (size_t i = 0; i < len; i++) {
+        buf_append(&name, &digits[hash[i] >> 4], 1);
+        buf_append(&name, &digits[hash[i] & 15], 1);
+        any |= hash[i];
+    }
+    return any ? alloc_str(name.data) : NULL;
+}
+
+int git_index_submodules(const char *bytes, size_t len, struct strv *ret, char **ret_shared,
+                         struct err *err)
 {
     static const size_t extras[] = {0, HASH_BYTES_SHA256 - HASH_BYTES};
     const unsigned char *header = (const unsigned char *)bytes;
@@ -134,11 +157,18 @@ int git_index_submodules(const char *bytes, size_t len, struct strv *ret, struct
             .hash_extra = extras[i],
             .path = path,
         };
-        bool ok = read_entries(&reader, read_u32(header + 8), &found) && rest_is_whole(&reader);
+        const unsigned char *link = NULL;
+        bool ok =
+            read_entries(&reader, read_u32(header + 8), &found) && rest_is_whole(&reader, &link);
 
         path = reader.path;
         if (!ok)
             continue;
+        if (strv_has(&found, ""))
+            return err_set(err, ERR_INVALID,
+                           "the split index replaces a submodule; `git update-index "
+                           "--no-split-index` makes it a whole one");
+        *ret_shared = link ? shared_name(link, HASH_BYTES + extras[i]) : NULL;
         strv_push_all(ret, strv_view(&found));
         return 0;
     }

@@ -1,37 +1,26 @@
 /* See protect.h.
  *
  * Two passes over the writable roots. The first makes the names themselves read-only; the second
- * follows git's pointers (`.git` file -> git directory -> common directory), and judges the
+ * (protect_git.c) follows git, and judges the
  * symlinks on that way by what is writable after the first. The result depends only on the set of
  * entries in the map, not on the order in which they were written, because the map is sorted and
  * the roots are found before anything is added.
  *
- * What it does not do: look for repositories deeper in a root (but submodules), or guard names in a
- * directory that is only writable because the whole disk is. */
+ * What it does not do: guard names in directories deeper in a root, or in one that is only writable
+ * because the whole disk is. */
 #include "policy/protect.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "base/buf.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "base/strv.h"
-#include "policy/git_index.h"
 #include "policy/host_view.h"
+#include "policy/protect_git.h"
 #include "policy/resolve.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* What git runs, or is led by to what it runs, in a git directory. In a root that is one itself: a
- * bare repository, or the git directory of a worktree. */
-static const char *const git_names[] = {
-    "config", "config.worktree", "commondir", "hooks", "info", "modules", "worktrees", NULL,
-};
-
-/* git itself reads a `.git` file up to this size */
-enum { POINTER_SIZE_MAX = 1 << 20, INDEX_SIZE_MAX = 256 << 20 };
 
 /* --- which names --- */
 
@@ -181,7 +170,6 @@ struct protect_run {
     const struct host_view *view;
     const struct strv *reopened;
     struct strv names; /* protected in every root */
-    bool has_git;      /* and what git is led to */
 };
 
 static void protect_run_done(struct protect_run *run)
@@ -238,38 +226,9 @@ static int is_root(const struct protect_run *run, const struct access_entry *ent
     return 0;
 }
 
-/* What cannot be seen may be there. */
-static int has_file(const struct protect_run *run, const char *dir, const char *name, bool *ret,
-                    struct err *err)
-{
-    AUTO_FREE char *path = path_join(dir, name);
-    enum host_kind kind;
-
-    if (run->view->kind(run->view, path, &kind, err))
-        return -1;
-    *ret = kind != HOST_MISSING;
-    return 0;
-}
-
-/* By its names alone (git's setup.c, is_git_directory): what a HEAD says the command could change. Who
- * makes a `.git` writable has opened it; a workspace in one is not writable for being one. */
-static int is_git_dir(const struct protect_run *run, const char *path, bool *ret, struct err *err)
-{
-    bool has_head = false, has_common = false, has_objects = false, has_refs = false;
-
-    if (!str_eq(path_name(path), ".git") &&
-        (has_file(run, path, "HEAD", &has_head, err) ||
-         (has_head && (has_file(run, path, "commondir", &has_common, err) ||
-                       has_file(run, path, "objects", &has_objects, err) ||
-                       has_file(run, path, "refs", &has_refs, err)))))
-        return -1;
-    *ret = has_head && (has_common || (has_objects && has_refs));
-    return 0;
-}
-
 /* --- first pass: the names --- */
 
-static enum access_kind protect_kind(enum host_kind kind)
+enum access_kind protect_kind(enum host_kind kind)
 {
     if (kind == HOST_MISSING)
         return ACCESS_MISSING;
@@ -365,189 +324,11 @@ static int protect_add_names(const struct protect_run *run, const struct strv *r
     AUTO(access_map_done) struct access_map added = {0};
     const char *const *names = (const char *const *)strv_view(&run->names);
 
-    for (size_t i = 0; i < roots->len; i++) {
-        const char *root = roots->items[i];
-        bool is_git = false;
-
-        if (protect_each(run, root, names, &added, err))
+    for (size_t i = 0; i < roots->len; i++)
+        if (protect_each(run, roots->items[i], names, &added, err))
             return -1;
-        if (run->has_git && (is_git_dir(run, root, &is_git, err) ||
-                             (is_git && protect_each(run, root, git_names, &added, err))))
-            return -1;
-    }
     access_map_add_all(run->map, &added);
     access_map_sort(run->map);
-    return 0;
-}
-
-/* --- second pass: what .git points to --- */
-
-/* Guards `path`, named by the file `named_by`, and gives the canonical path (caller frees), NULL for
- * one that neither we nor the command can see. An entry of the user at that path still decides, by the order of the map. */
-static int protect_pointer(const struct protect_run *run, const char *path, const char *named_by,
-                           char **ret_path, struct err *err)
-{
-    AUTO(path_walk_done) struct path_walk walk = {0};
-
-    if (path_walk(run->view, path, &walk, err) ||
-        protect_check_links(run->map, path, walk.links, walk.links_len, err))
-        return err_wrap(err, "the git directory named by %s", named_by);
-    if (walk.end == PATH_HIDDEN) {
-        if (!access_map_is_open_within(run->map, walk.path, ACCESS_READ))
-            return 0; /* and git sees no more of it than we do */
-        return err_set(err, ERR_FORBIDDEN,
-                       "the git directory named by %s cannot be seen: %s does not let us look",
-                       named_by, walk.path);
-    }
-    if (access_map_check(run->map, walk.path) == ACCESS_WRITE) {
-        AUTO_FREE char *origin = alloc_strf("git directory named by %s", named_by);
-
-        access_map_add(run->map, walk.path, ACCESS_READ, walk.kind, origin)->is_protected = true;
-        access_map_sort(run->map);
-    }
-    *ret_path = TAKE_PTR(walk.path);
-    return 0;
-}
-
-/* Text of the file that a path leads to, trimmed; NULL in `*ret` when there is no such regular
- * file. */
-static int protect_read(const struct protect_run *run, const char *path, char **ret,
-                        struct err *err)
-{
-    AUTO(path_walk_done) struct path_walk walk = {0};
-    AUTO(buf_done) struct buf text = {0};
-    enum host_kind kind;
-    size_t start;
-
-    *ret = NULL;
-    if (path_walk(run->view, path, &walk, err) ||
-        protect_check_links(run->map, path, walk.links, walk.links_len, err))
-        return -1;
-    if (walk.end == PATH_HIDDEN)
-        return err_set(err, ERR_FORBIDDEN, "%s cannot be seen: %s does not let us look", path,
-                       walk.path);
-    if (walk.end != PATH_FOUND || walk.kind != ACCESS_FILE)
-        return 0;
-    if (run->view->kind(run->view, walk.path, &kind, err))
-        return -1;
-    if (kind == HOST_HIDDEN)
-        return err_set(err, ERR_FORBIDDEN, "%s cannot be seen any more", walk.path);
-    if (kind != HOST_FILE)
-        return 0;
-    if (run->view->text(run->view, walk.path, POINTER_SIZE_MAX, &text, err))
-        return -1;
-    while (text.len && isspace((unsigned char)text.data[text.len - 1]))
-        text.data[--text.len] = '\0';
-    for (start = 0; start < text.len && isspace((unsigned char)text.data[start]); start++)
-        ;
-    *ret = alloc_strn(text.len ? text.data + start : "", text.len - start);
-    return 0;
-}
-
-static int protect_common_dir(const struct protect_run *run, const char *git_dir, struct err *err)
-{
-    AUTO_FREE char *file = path_join(git_dir, "commondir");
-    AUTO_FREE char *text = NULL;
-    AUTO_FREE char *path = NULL;
-    AUTO_FREE char *common = NULL;
-
-    if (protect_read(run, file, &text, err))
-        return -1;
-    if (!text || !*text)
-        return 0;
-    path = path_clean(git_dir, text);
-    return protect_pointer(run, path, file, &common, err);
-}
-
-static int protect_git_file(const struct protect_run *run, const char *root, const char *file,
-                            struct err *err)
-{
-    static const char tag[] = "gitdir:";
-    AUTO_FREE char *text = NULL;
-    AUTO_FREE char *path = NULL;
-    AUTO_FREE char *git_dir = NULL;
-    const char *target;
-
-    if (protect_read(run, file, &text, err))
-        return -1;
-    if (!text || !str_starts(text, tag))
-        return 0;
-    target = text + strlen(tag);
-    target += strspn(target, " \t\r\n\v\f");
-    if (!*target)
-        return 0;
-    path = path_clean(root, target);
-    if (protect_pointer(run, path, file, &git_dir, err))
-        return -1;
-    return git_dir ? protect_common_dir(run, git_dir, err) : 0;
-}
-
-/* `path`, which cannot be seen, must not be made anything of: the directory that hides it is
- * read-only. */
-static int protect_hidden(const struct protect_run *run, const char *path, const char *origin,
-                          struct err *err)
-{
-    AUTO(path_walk_done) struct path_walk walk = {0};
-
-    if (path_walk(run->view, path, &walk, err))
-        return -1;
-    if (walk.end != PATH_HIDDEN)
-        return err_set(err, ERR_FORBIDDEN, "%s changes while it is looked at", path);
-    if (access_map_check(run->map, walk.path) != ACCESS_WRITE)
-        return 0;
-    if (access_map_exact(run->map, walk.path))
-        access_map_exact(run->map, walk.path)->access = ACCESS_READ;
-    else
-        access_map_add(run->map, walk.path, ACCESS_READ, ACCESS_DIR, origin)->is_protected = true;
-    access_map_sort(run->map);
-    return 0;
-}
-
-/* Submodules by the index, which the command cannot change. git enters a submodule with a plain
- * `git status` of the repository around it, and obeys the configuration that it finds by way of its
- * `.git`. */
-static int protect_submodules(const struct protect_run *run, const char *root, const char *git,
-                              struct err *err)
-{
-    AUTO_FREE char *index = path_join(git, "index");
-    AUTO(buf_done) struct buf bytes = {0};
-    AUTO(strv_done) struct strv paths = {0};
-    bool has_index = false;
-
-    if (has_file(run, git, "index", &has_index, err))
-        return -1;
-    if (!has_index)
-        return 0;
-    if (run->view->text(run->view, index, INDEX_SIZE_MAX, &bytes, err) ||
-        git_index_submodules(bytes.data, bytes.len, &paths, err))
-        return err_wrap(err,
-                        "the submodules that %s names (`git status`, outside, tells what is wrong "
-                        "with it)",
-                        index);
-    for (size_t i = 0; i < paths.len; i++) {
-        AUTO_FREE char *path = path_join(root, paths.items[i]);
-        AUTO_FREE char *file = path_join(path, ".git");
-        enum host_kind kind;
-
-        if (!path_is_clean(file) || access_map_check(run->map, file) != ACCESS_WRITE ||
-            access_map_exact(run->map, file))
-            continue;
-        if (run->view->kind(run->view, file, &kind, err))
-            return -1;
-        if (kind == HOST_SYMLINK && protect_symlink(run, file, err))
-            return -1;
-        if (kind == HOST_HIDDEN &&
-            protect_hidden(run, file, "hides the git directory of a submodule", err))
-            return -1;
-        if (kind == HOST_SYMLINK || kind == HOST_HIDDEN)
-            continue;
-        access_map_add(run->map, file, ACCESS_READ, protect_kind(kind),
-                       "git directory of a submodule")
-            ->is_protected = true;
-        access_map_sort(run->map);
-        if (kind == HOST_FILE && protect_git_file(run, path, file, err))
-            return -1;
-    }
     return 0;
 }
 
@@ -558,7 +339,6 @@ int protect_add(struct access_map *map, const struct resolve_context *context,
     struct protect_run run = {.map = map, .view = context->view, .reopened = reopened};
     AUTO(strv_done) struct strv roots = {0};
 
-    run.has_git = choice_sets(context->protect) & PROTECT_GIT;
     protect_choice_names(context->protect, &run.names);
     for (size_t i = 0; i < map->len; i++) {
         bool is_one = false;
@@ -570,24 +350,9 @@ int protect_add(struct access_map *map, const struct resolve_context *context,
     }
     if (protect_add_names(&run, &roots, err))
         return -1;
-    for (size_t i = 0; run.has_git && i < roots.len; i++) {
-        AUTO_FREE char *git = path_join(roots.items[i], ".git");
-        const struct access_entry *entry = access_map_exact(map, git);
-        enum access_kind kind = entry ? entry->kind : ACCESS_MISSING;
-        bool is_git = false;
-
-        if (is_git_dir(&run, roots.items[i], &is_git, err) ||
-            (is_git && protect_common_dir(&run, roots.items[i], err)))
-            return -1;
-        if (!entry || entry->access == ACCESS_WRITE)
-            continue;
-        if (kind == ACCESS_DIR && (protect_submodules(&run, roots.items[i], git, err) ||
-                                   protect_common_dir(&run, git, err)))
-            return -1;
-        if (kind == ACCESS_FILE && protect_git_file(&run, roots.items[i], git, err))
-            return -1;
-    }
-    return 0;
+    if (!(choice_sets(context->protect) & PROTECT_GIT))
+        return 0;
+    return protect_git(map, context, &roots, err);
 }
 
 int protect_add_home(struct access_map *map, const struct resolve_context *context, struct err *err)

@@ -195,4 +195,4 @@ def test_all_of_git_in_a_reopened_repository(repository):
     sides.is_alike("git add -A; git commit -m 2; git checkout -b topic; git stash list; echo 3 > file; "
                    "git stash; git stash pop; git commit -am 3; git checkout main; git merge topic; "
                    "git branch -d topic; git rebase HEAD~1; git gc -q; git fsck; git log --stat",
-                   "--writable", ".git")
+                   "--writable", ".git", "--writable", ".git/config", "--writable", ".git/info")

@@ -14,7 +14,11 @@ static int submodules(const char *name, struct strv *ret, struct err *err)
     size_t len;
     AUTO_FREE char *bytes = case_text("../../fuzz/corpus/fuzz_git_index", name, &len);
 
-    return git_index_submodules(bytes, len, ret, err);
+    AUTO_FREE char *shared = NULL;
+    int status = git_index_submodules(bytes, len, ret, &shared, err);
+
+    assert_null(shared);
+    return status;
 }
 
 static void indexes_of_git(void **state)
@@ -67,8 +71,10 @@ static void versions_that_git_does_not_have(void **state)
         AUTO(strv_done) struct strv paths = {0};
         struct err err = {0};
 
+        AUTO_FREE char *shared = NULL;
+
         bytes[7] = versions[i];
-        assert_int_equal(git_index_submodules(bytes, len, &paths, &err), -1);
+        assert_int_equal(git_index_submodules(bytes, len, &paths, &shared, &err), -1);
         assert_string_equal(err.msg, "not a git index of version 2 to 4");
     }
 }
