@@ -6,8 +6,10 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/path.h"
+#include "base/sys.h"
 #include "rules/shell/shell_choice.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
 #include <stddef.h>
@@ -71,13 +73,17 @@ static bool may_move(const struct program_finder *base, const char *name)
     return moves;
 }
 
+/* What cannot be looked at is not. */
 static bool component_is_settled(const char *path)
 {
     struct stat st;
 
-    if (lstat(path, &st) || st.st_uid == geteuid())
+    if (sys_fault() || lstat(path, &st) || st.st_uid == geteuid())
         return false;
-    return S_ISLNK(st.st_mode) || faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0;
+    if (S_ISLNK(st.st_mode))
+        return true;
+    return (sys_fault() || faccessat(AT_FDCWD, path, W_OK, AT_EACCESS)) &&
+           (errno == EACCES || errno == EROFS);
 }
 
 bool host_path_is_settled(const char *path)
@@ -110,10 +116,13 @@ char *host_interpreter(const char *path)
 {
     enum { LINE_MAX_BYTES = 256 }; /* BINPRM_BUF_SIZE, linux/binfmts.h */
     char line[LINE_MAX_BYTES + 1];
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t len = fd < 0 ? -1 : read(fd, line, LINE_MAX_BYTES);
+    AUTO_CLOSE int fd = sys_fault() ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is_hidden = fd < 0 && errno == EACCES; /* the kernel runs no script that cannot be read */
+    ssize_t len = fd < 0 || sys_fault() ? -1 : read(fd, line, LINE_MAX_BYTES);
     const char *start;
 
+    if (len < 0)
+        return is_hidden ? NULL : alloc_str("");
     if (len < 2 || strncmp(line, "#!", 2) != 0)
         return NULL;
     line[len] = '\0';

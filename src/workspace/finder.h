@@ -13,7 +13,8 @@ struct host_finder {
  * those that he cannot write and does not own; for root what lies where the system's programs do. */
 bool host_path_is_settled(const char *path);
 
-/* The interpreter that the first line of a script names; NULL: it is none. Caller frees. */
+/* The interpreter that the first line of a script names; NULL: it is none; "": that cannot be told. Caller
+ * frees. */
 char *host_interpreter(const char *path);
 
 /* The directories of $PATH that are so, and `also` (NULL: none); caller frees. */
