@@ -45,6 +45,7 @@ struct helper {
     const char *profile_text;
     bool ignored; /* flags that change nothing */
     struct profile profile;
+    struct config_file file; /* only where it is, and the home directory */
     struct workspaces *workspaces;
     struct workspace *workspace;
 };
@@ -118,6 +119,7 @@ static int helper_fail(const struct err *err, int status)
 static void helper_done(struct helper *helper)
 {
     workspaces_free(helper->workspaces);
+    config_file_done(&helper->file);
     profile_done(&helper->profile);
 }
 
@@ -125,7 +127,6 @@ static void helper_done(struct helper *helper)
 static int make_workspace(struct helper *helper, struct err *err)
 {
     const struct environment_policy everything = {.defaults = ENVIRONMENT_DEFAULTS_OFF};
-    AUTO(config_file_done) struct config_file file = {0};
     char *const roots[] = {(char *)helper->policy_cwd, NULL};
     const struct workspace_request request = {
         .dir = helper->command_cwd,
@@ -136,9 +137,10 @@ static int make_workspace(struct helper *helper, struct err *err)
     };
     struct workspaces_options options = {.dies_with_thread = true};
 
-    if (config_file_place(&file, err))
+    if (config_file_place(&helper->file, err))
         return -1;
-    options.own_paths = strv_view(&file.own_paths);
+    options.home = helper->file.home;
+    options.own_paths = strv_view(&helper->file.own_paths);
     helper->workspaces = workspaces_new(&options);
     helper->workspace = workspace_make(helper->workspaces, NULL, &request, err);
     return helper->workspace ? workspace_open(helper->workspace, err) : -1;
