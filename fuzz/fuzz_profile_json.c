@@ -96,7 +96,15 @@ static void check_map(const struct access_map *map)
         check(i == 0 || path_compare(map->entries[i - 1].path, entry->path) < 0);
         check(entry->kind != ACCESS_MISSING || entry->access != ACCESS_WRITE);
         check(!entry->is_protected || entry->access == ACCESS_READ);
-        check(path_walk(&host, entry->path, &walk, &err) == 0 && walk.links_len == 0);
+        /* A protected name may be a symlink itself: it can be removed, and not be made again. */
+        check(path_walk(&host, entry->path, &walk, &err) == 0 &&
+              (walk.links_len == 0 || entry->is_protected));
+        if (walk.links_len) {
+            AUTO_FREE char *parent = path_parent(entry->path);
+            AUTO(path_walk_done) struct path_walk above = {0};
+
+            check(path_walk(&host, parent, &above, &err) == 0 && above.links_len == 0);
+        }
     }
 }
 
