@@ -285,6 +285,6 @@ def test_a_real_repository(ruled):
     subprocess.run(["git", "init", "-q", "."], cwd=ruled.ws, env=ruled.env, check=True)
     script = ("git config alias.kind '!uname' && git kind; "
               "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && git log --oneline | wc -l")
-    result = judged(ruled, script, "--writable", ".git")
+    result = judged(ruled, script, "--writable", ".git", "--writable", ".git/config")
     assert result["stdout"].split()[-1:] == ["1"], result
     assert any(denial["path"].endswith("uname") for denial in result["denials"])

@@ -150,7 +150,7 @@ class Stage:
         # protected there
         folders = [path for flag, path in given if flag == "--writable"]
         words = [word for flag, path in given for word in (flag, path)
-                 if "then" in self.case or not any(path.startswith(f"{folder}/") for folder in folders)]
+                 if "then" in self.case or "/.git/" in path or not any(path.startswith(f"{folder}/") for folder in folders)]
         return self.inside(*options, *words, line=self.case.get("then"))
 
     def is_proved(self):

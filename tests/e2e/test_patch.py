@@ -152,7 +152,10 @@ def test_protected_names_stay(place, ws):
     assert ran.returncode == 1
     assert "Read-only file system" in ran.stderr and "--writable" in ran.stderr
     assert tree(ws) == OLD
-    assert place.cordon("patch", "--writable", ".git", text=bad).returncode == 0
+    assert place.cordon("patch", "--writable", ".git", text=bad).returncode == 1  # hooks stay closed
+    assert tree(ws) == OLD
+    (ws / ".git/hooks").mkdir()
+    assert place.cordon("patch", "--writable", ".git/hooks", text=bad).returncode == 0
     assert (ws / ".git/hooks/post-commit").read_text() == "x\n"
 
 
