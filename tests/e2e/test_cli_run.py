@@ -440,7 +440,6 @@ def test_a_mistaken_key_is_named_with_line_and_nearest(place):
     assert "unknown" not in place.shell("true", "-q", "--config", config).stderr
 
 
-@pytest.mark.no_userns
 def test_what_is_denied_and_not_there_is_said(place):
     """Somebody thinks that it protects something."""
     (place.outside / "key").write_text("k\n")
