@@ -259,3 +259,22 @@ int json_at_check_keys(const struct json_at *at, const char *const *known, struc
     }
     return 0;
 }
+
+int json_at_strings(const struct json_at *object, const char *key, struct strv *ret,
+                    struct err *err)
+{
+    struct json_at list = json_at_field(object, key);
+    size_t len = 0;
+
+    if (json_at_is_given(&list) && json_at_array(&list, &len, err))
+        return -1;
+    for (size_t i = 0; i < len; i++) {
+        struct json_at item = json_at_item(&list, i);
+        const char *text = NULL;
+
+        if (json_at_string(&item, &text, err))
+            return -1;
+        strv_push(ret, text);
+    }
+    return 0;
+}

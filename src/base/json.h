@@ -70,6 +70,10 @@ int json_at_bool(const struct json_at *at, bool *ret, struct err *err);
 int json_at_integer(const struct json_at *at, int64_t min, int64_t max, int64_t *ret,
                     struct err *err);
 
+/* Adds the items of a list of strings; one that is missing has none. */
+int json_at_strings(const struct json_at *object, const char *key, struct strv *ret,
+                    struct err *err);
+
 /* The index of the value, a string, in the NULL-terminated `words`; others fail, the message then
  * lists the words. */
 int json_at_word(const struct json_at *at, const char *const *words, size_t *ret, struct err *err);

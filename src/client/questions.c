@@ -45,25 +45,6 @@ static void on_answer(void *data, const struct approval_answer *answer)
     question_free(question);
 }
 
-static int read_words(const struct json_at *object, const char *key, struct strv *ret,
-                      struct err *err)
-{
-    struct json_at list = json_at_field(object, key);
-    size_t len = 0;
-
-    if (json_at_is_given(&list) && json_at_array(&list, &len, err))
-        return -1;
-    for (size_t i = 0; i < len; i++) {
-        struct json_at item = json_at_item(&list, i);
-        const char *text;
-
-        if (json_at_string(&item, &text, err))
-            return -1;
-        strv_push(ret, text);
-    }
-    return 0;
-}
-
 /* "" when it is missing. Caller frees. */
 static char *text_of(const struct json_at *object, const char *key)
 {
@@ -88,9 +69,9 @@ static int question_read(const struct json_at *at, struct approval_request *ret,
     size_t which;
 
     if (json_at_object(at, err) || json_at_word(&kind, kinds, &which, err) ||
-        read_words(at, "argv", &ret->argv, err) ||
-        read_words(at, "proposed_execpolicy_amendment", &ret->proposal, err) ||
-        read_words(at, "available_decisions", &offered, err))
+        json_at_strings(at, "argv", &ret->argv, err) ||
+        json_at_strings(at, "proposed_execpolicy_amendment", &ret->proposal, err) ||
+        json_at_strings(at, "available_decisions", &offered, err))
         return -1;
     ret->kind = (enum approval_kind)which;
     ret->cwd = text_of(at, "cwd");

@@ -267,25 +267,6 @@ static int read_word(const struct json_at *root, const char *key, const char *co
     return 0;
 }
 
-static int read_texts(const struct json_at *root, const char *key, struct strv *ret,
-                      struct err *err)
-{
-    struct json_at list = json_at_field(root, key);
-    size_t len = 0;
-
-    if (json_at_is_given(&list) && json_at_array(&list, &len, err))
-        return -1;
-    for (size_t i = 0; i < len; i++) {
-        struct json_at item = json_at_item(&list, i);
-        const char *text;
-
-        if (json_at_string(&item, &text, err))
-            return -1;
-        strv_push(ret, text);
-    }
-    return 0;
-}
-
 /* The texts live as long as the JSON. */
 static int read_entries(const struct json_at *root, struct named *ret, struct err *err)
 {
@@ -330,7 +311,7 @@ static int named_read(const json_t *object, struct named *ret, enum rpc_code *re
         (json_at_is_given(&profile) && json_at_string(&profile, &ret->profile, err)) ||
         read_word(&root, "network", networks, &network, err) ||
         read_word(&root, "watch", watches, &watch, err) || read_entries(&root, ret, err) ||
-        read_texts(&root, "sockets", &ret->sockets, err))
+        json_at_strings(&root, "sockets", &ret->sockets, err))
         return -1;
     ret->network = (enum workspace_network)network;
     ret->watch = (enum workspace_watch)watch;
