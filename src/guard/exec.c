@@ -448,7 +448,7 @@ static void tell_outside(struct command *command, struct exec *exec)
     int pair[2] = {-1, -1};
     int fds[3];
     size_t count = 0;
-    bool is_told;
+    bool is_told, is_given;
 
     packet->kind = GUARD_FACT_OUTSIDE;
     packet->flags &= GUARD_FLAG_TRUNCATED;
@@ -468,12 +468,13 @@ static void tell_outside(struct command *command, struct exec *exec)
         return;
     }
     exec->state = EXEC_OUTSIDE;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0) {
-        request_give(&request, pair[1], true);
+    is_given = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0 &&
+               request_give(&request, pair[1], true) == 0;
+    if (pair[1] >= 0)
         close(pair[1]);
-    }
-    /* what cannot be watched or was not taken ends: so the stub does, and what runs outside */
-    if (!watch(command, exec, pair[0], EPOLLIN))
+    /* what cannot be watched or was not taken (its limit may be another by now) ends: so the stub does,
+     * and what runs outside */
+    if (!watch(command, exec, pair[0], EPOLLIN) || !is_given)
         let_go(command, exec, answer_error(EAGAIN));
     if (exec->watched < 0)
         tell_stub_end(command, exec);

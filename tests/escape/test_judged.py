@@ -260,6 +260,8 @@ for number in range(40):
     stub = begin()
     for _ in range(number * 20):
         pass
+    while number % 2 and "cordon-outside" not in os.readlink(f"/proc/{stub[0]}/exe"):
+        pass  # it asks for its socket now
     try:
         resource.prlimit(stub[0], resource.RLIMIT_NOFILE, (0, 0))
     except OSError:
