@@ -266,7 +266,7 @@ static void item_answer(struct held_item *item, const struct approval_answer *an
     item->is_answered = true;
     item->answer = (struct approval_answer){
         .decision = answer->decision, .by = answer->by, .reason = alloc_str(answer->reason)};
-    /* Before the no, after which it could end by itself. */
+    /* before the no: job_answer() */
     if (answer->decision == APPROVAL_ABORT && job_terminate(job, GRACE_NS, &ignored))
         job_terminate(job, 0, &ignored);
     if (item->is_exec && !is_yes)

@@ -387,6 +387,8 @@ bool exec_answer(struct command *command, uint64_t id, enum guard_verdict verdic
     }
     if (verdict == GUARD_YES && wants(command, GUARD_MAP_EXEC))
         tell_exec(command, exec->packet, exec->packet_len);
+    if (verdict == GUARD_STOP)
+        remote_terminate(exec->watched);
     let_go(command, exec, verdict == GUARD_YES ? answer_continue() : answer_error(EACCES));
     forget(command, exec);
     return true;

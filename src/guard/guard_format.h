@@ -71,6 +71,7 @@ enum guard_verdict {
     GUARD_NO,
     GUARD_YES,     /* for this call, and for all that it covers while the command runs */
     GUARD_OUTSIDE, /* of an exec: it happens outside, and the caller waits for its end */
+    GUARD_STOP,    /* no, and the caller gets SIGTERM before it hears that */
 };
 
 struct guard_order {

@@ -327,10 +327,11 @@ static void withdraw(struct command *command)
     }
 }
 
-void hold_answer(struct command *command, uint64_t id, bool is_yes)
+void hold_answer(struct command *command, uint64_t id, enum guard_verdict verdict)
 {
     struct holds *holds = &command->holds;
     struct question *question = question_take(holds, id);
+    bool is_yes = verdict == GUARD_YES;
 
     if (!question)
         return;
@@ -344,6 +345,8 @@ void hold_answer(struct command *command, uint64_t id, bool is_yes)
         struct held *held = *at;
         bool is_asked = held->question == id;
 
+        if (is_asked && verdict == GUARD_STOP)
+            remote_terminate(held->end);
         if (is_asked && !is_yes)
             refuse(command, held);
         else if ((!is_asked && !is_yes) ||

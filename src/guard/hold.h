@@ -18,7 +18,7 @@ bool hold_call(const struct request *request, const struct fact *fact,
 
 /* A yes is good for every call that it covers, held or not yet made; and so is a no for what its yes
  * would have covered. */
-void hold_answer(struct command *command, uint64_t id, bool is_yes);
+void hold_answer(struct command *command, uint64_t id, enum guard_verdict verdict);
 
 /* Forgets the calls that nobody waits for any more, and takes back their questions. */
 void hold_look(struct command *command);

@@ -82,6 +82,7 @@ _Static_assert(sizeof(struct k_statx) == 256, "statx(2)");
 
 /* System call numbers that are the same on every architecture. */
 #define K_SYS_FCHMODAT2 452
+#define K_SYS_PIDFD_SEND_SIGNAL 424
 #define K_SYS_PIDFD_OPEN 434
 #define K_SYS_PIDFD_GETFD 438
 #define K_SYS_LANDLOCK_CREATE_RULESET 444

@@ -140,9 +140,11 @@ bool command_read_channel(struct command *command)
             return true;
         }
         if (order.kind == GUARD_ORDER_ANSWER && count == 0) {
-            if (!exec_answer(command, order.id, (enum guard_verdict)order.verdict) &&
-                !points_answer(command, order.id, order.verdict == GUARD_YES))
-                hold_answer(command, order.id, order.verdict == GUARD_YES);
+            const enum guard_verdict verdict = (enum guard_verdict)order.verdict;
+
+            if (!exec_answer(command, order.id, verdict) &&
+                !points_answer(command, order.id, verdict))
+                hold_answer(command, order.id, verdict);
             return true;
         }
         if (order.kind == GUARD_ORDER_EXIT && count == 0) {

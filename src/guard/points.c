@@ -20,6 +20,7 @@
 #include "guard/child.h"
 #include "guard/facts.h"
 #include "guard/fuse.h"
+#include "guard/remote.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,6 +41,7 @@ enum point_state { POINT_CLOSED, POINT_ASKED, POINT_REFUSED, POINT_OPEN };
 struct waiting {
     struct waiting *next;
     uint64_t unique;
+    uint32_t thread; /* in the command's namespace */
     size_t packet_len;
     struct guard_fact packet; /* as far as `packet_len` */
 };
@@ -141,6 +143,16 @@ static pid_t find_thread(const struct points *points, uint32_t thread)
     return found > 0 ? found : 0;
 }
 
+/* Whoever has its number by now is of the same command, which ends as a whole. */
+static void terminate(const struct points *points, uint32_t number)
+{
+    const pid_t thread = find_thread(points, number);
+    AUTO_CLOSE int pidfd = thread ? remote_pidfd(thread) : -1;
+
+    if (pidfd >= 0 && find_thread(points, number) == thread)
+        remote_terminate(pidfd);
+}
+
 /* The system call that it waits in; -1. */
 static int find_call(pid_t thread)
 {
@@ -172,14 +184,16 @@ static size_t write_packet(struct command *command, const struct point *point,
 
 /* --- accesses --- */
 
-static struct waiting *waiting_new(const struct guard_fact *packet, size_t len, uint64_t unique)
+static struct waiting *waiting_new(const struct guard_fact *packet, size_t len,
+                                   const struct fuse_request *access)
 {
     struct waiting *waiting = malloc(offsetof(struct waiting, packet) + len);
 
     if (!waiting)
         return NULL;
     waiting->next = NULL;
-    waiting->unique = unique;
+    waiting->unique = access->unique;
+    waiting->thread = access->thread;
     waiting->packet_len = len;
     memcpy(&waiting->packet, packet, len);
     return waiting;
@@ -214,13 +228,13 @@ static bool ask(struct command *command, struct point *point, const struct guard
 
 /* Waits for the answer. */
 static bool hold(struct command *command, struct point *point, const struct guard_fact *packet,
-                 size_t len, uint64_t unique)
+                 size_t len, const struct fuse_request *access)
 {
     struct waiting *waiting;
 
     if (command->points->waiting_len == WAITING_MAX)
         return false;
-    waiting = waiting_new(packet, len, unique);
+    waiting = waiting_new(packet, len, access);
     if (!waiting || !ask(command, point, packet, len)) {
         free(waiting);
         return false;
@@ -243,7 +257,7 @@ static void serve_access(struct command *command, struct point *point,
         return;
     }
     len = write_packet(command, point, access, &packet);
-    if (hold(command, point, &packet, len, access->unique))
+    if (hold(command, point, &packet, len, access))
         return;
     facts_tell_denied(command, &packet, len);
     respond(point, access->unique, EACCES);
@@ -347,13 +361,14 @@ static struct point *find_question(const struct points *points, uint64_t id)
     return NULL;
 }
 
-bool points_answer(struct command *command, uint64_t id, bool is_yes)
+bool points_answer(struct command *command, uint64_t id, enum guard_verdict verdict)
 {
     struct point *point = find_question(command->points, id);
+    bool is_yes;
 
     if (!point)
         return false;
-    is_yes = is_yes && uncover(command, point);
+    is_yes = verdict == GUARD_YES && uncover(command, point);
     point->state = is_yes ? POINT_OPEN : POINT_REFUSED;
     while (point->waiting) {
         struct waiting *waiting = point->waiting;
@@ -365,6 +380,8 @@ bool points_answer(struct command *command, uint64_t id, bool is_yes)
             facts_name(&waiting->packet);
             facts_send(command, &waiting->packet, waiting->packet_len);
         } else {
+            if (verdict == GUARD_STOP)
+                terminate(command->points, waiting->thread);
             facts_tell_denied(command, &waiting->packet, waiting->packet_len);
         }
         release(command->points, point, &point->waiting, is_yes ? ESTALE : EACCES);

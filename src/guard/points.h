@@ -15,7 +15,7 @@ int points_events(const struct command *command);
 void points_serve(struct command *command);
 
 /* A yes uncovers the place for the rest of the command. false: the question is none of these. */
-bool points_answer(struct command *command, uint64_t id, bool is_yes);
+bool points_answer(struct command *command, uint64_t id, enum guard_verdict verdict);
 
 /* The path lies in a place with a watchpoint, or with one that was taken away. */
 bool points_has(const struct command *command, const char *path);

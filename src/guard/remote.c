@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +116,11 @@ int remote_pidfd(pid_t thread)
     if (pidfd < 0 && errno == EINVAL)
         pidfd = (int)syscall(K_SYS_PIDFD_OPEN, remote_status(thread, "\nTgid:", 10), 0);
     return pidfd < 0 ? -errno : pidfd;
+}
+
+void remote_terminate(int pidfd)
+{
+    syscall(K_SYS_PIDFD_SEND_SIGNAL, pidfd, SIGTERM, NULL, 0);
 }
 
 /* Before Linux 6.9 there are descriptors of whole processes alone. A thread that has a table of its

@@ -28,5 +28,8 @@ long remote_status(pid_t thread, const char *key, int base);
  * negative errno. */
 int remote_pidfd(pid_t thread);
 
+/* SIGTERM, before anything else that it is told. */
+void remote_terminate(int pidfd);
+
 /* A copy of its descriptor `fd`, for the same open file, or a negative errno. */
 int remote_fd(pid_t thread, int fd);

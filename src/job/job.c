@@ -208,7 +208,7 @@ static void on_fact(void *data, const struct launch_fact *fact)
     if (job->access && fact->kind == FACT_DENIED)
         denials_add_fact(&job->facts, job->access, fact);
     else if (fact->kind == FACT_ASKED && !job->asker)
-        process_answer(job->process, fact->id, LAUNCH_NO);
+        job_answer(job, fact->id, LAUNCH_NO);
     else if (fact->kind == FACT_ASKED || fact->kind == FACT_WITHDRAWN || fact->kind == FACT_DONE ||
              fact->kind == FACT_OUTSIDE || fact->kind == FACT_OUTSIDE_SIGNAL)
         tell_asker(job, fact);
@@ -492,8 +492,10 @@ void job_answer_exit(struct job *job, uint64_t id, int wait_status)
 
 void job_answer(const struct job *job, uint64_t id, enum launch_verdict verdict)
 {
+    /* its end reaches it before the no, after which it could end by itself */
     if (job->process)
-        process_answer(job->process, id, verdict);
+        process_answer(job->process, id,
+                       verdict == LAUNCH_NO && job->is_terminated ? LAUNCH_STOP : verdict);
 }
 
 uint64_t job_held_ns(const struct job *job)

@@ -249,6 +249,7 @@ enum launch_verdict {
     LAUNCH_OUTSIDE, /* an exec: what it asks for will run outside of the sandbox: FACT_OUTSIDE. Or,
                        when its caller cannot be made to wait, FACT_DENIED with the `id`, and the
                        errno of that in `number`; FACT_WITHDRAWN when it has ended meanwhile */
+    LAUNCH_STOP,    /* no, and the caller gets SIGTERM before it hears that */
 };
 
 /* The answer to FACT_ASKED. A yes covers what the question was about, for as long as the command

@@ -15,7 +15,7 @@ _Static_assert((int)FACT_WRITE == (int)GUARD_OP_WRITE && (int)FACT_CREATE == (in
                "read as they are");
 
 _Static_assert((int)LAUNCH_NO == (int)GUARD_NO && (int)LAUNCH_YES == (int)GUARD_YES &&
-                   (int)LAUNCH_OUTSIDE == (int)GUARD_OUTSIDE,
+                   (int)LAUNCH_OUTSIDE == (int)GUARD_OUTSIDE && (int)LAUNCH_STOP == (int)GUARD_STOP,
                "sent as they are");
 
 static bool is_of_exec(const struct guard_fact *fact)

@@ -280,7 +280,7 @@ static void abort_ends_the_command(void **state)
     start(0);
     tell(&fact);
     answer(APPROVAL_ABORT);
-    assert_answered(0, 7, LAUNCH_NO);
+    assert_answered(0, 7, LAUNCH_STOP);
     run_until(&desk.has_ended);
     assert_true(job_was_terminated(desk.jobs[0]));
 }
