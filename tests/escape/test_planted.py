@@ -1,0 +1,47 @@
+"""Programs that a command puts where a rule's program is sought: a rule lets `uname` out of the sandbox, and what
+runs outside is never the planted one, whatever shell, profile or moment is chosen."""
+
+import pytest
+
+import identity
+from stage import CORDON, Stage
+
+RULES = 'prefix_rule(pattern=["uname"], decision="allow")\n'
+PLANT = "mkdir -p bin; printf '#!/bin/sh\\n: > {out}/escaped\\n' > bin/uname; chmod 755 bin/uname"
+FLIP = "while :; do mv bin/uname bin/x; mv bin/x bin/uname; done"
+WAYS = [["uname"], ["sh", "-c", "uname"], ["bash", "-lc", "uname"]]
+PROFILES = [[], ["--profile", "read-only"]]
+
+NAMES = [name for name in identity.here() if identity.has_namespaces(name)]  # else nothing can be planted
+
+pytestmark = pytest.mark.parametrize("name", NAMES)
+
+
+@pytest.fixture(autouse=True)
+def need_cordon(lack):
+    if not CORDON.exists():
+        lack(f"{CORDON} is not built")
+
+
+def attack(name, tools, inside, flips):
+    """Whether the planted program could write where its sandbox does not let it."""
+    def scene():
+        with Stage(name, inside, tools) as stage:
+            stage.file("home/.config/cordon/rules/default.rules", RULES)
+            stage.file("home/.bash_profile", "PATH=./bin:$PATH\n")
+            env = {"PATH": f"{stage.ws}/bin:/usr/bin:/bin"}
+            assert stage.run("sh", "-c", PLANT.format(out=stage.out)).code == 0
+            if flips:
+                stage.start("sh", "-c", FLIP)
+            for _ in range(5 if flips else 1):
+                for profile in PROFILES:
+                    for words in WAYS:
+                        stage.run(*words, cordon=["-a", "never", *profile], env=env)
+            return (stage.out / "escaped").exists()
+    return identity.play(name, scene)
+
+
+@pytest.mark.parametrize("flips", [False, True])
+def test_a_planted_program_stays_in_its_sandbox(name, tools, flips):
+    assert attack(name, tools, False, flips)
+    assert not attack(name, tools, True, flips)
