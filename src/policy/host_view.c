@@ -216,6 +216,29 @@ const struct host_view host_view_real = {
     .text = host_real_text,
 };
 
+int host_account_home(const struct host_view *view, const char *name, char **ret, struct err *err)
+{
+    enum { SIZE_MAX_BYTES = 16 << 20, FIELDS_BEFORE_HOME = 5 };
+    AUTO(buf_done) struct buf text = {0};
+    AUTO_FREE char *start = alloc_strf("%s:", name);
+
+    *ret = NULL;
+    if (view->text(view, "/etc/passwd", SIZE_MAX_BYTES, &text, err))
+        return err->code == ERR_NOT_FOUND ? 0 : -1;
+    for (char *line = text.data, *end; line && !*ret; line = end) {
+        const char *field = line;
+
+        end = strchr(line, '\n');
+        if (end)
+            *end++ = '\0';
+        for (int i = 0; field && i < FIELDS_BEFORE_HOME; i++)
+            field = (field = strchr(field, ':')) ? field + 1 : NULL;
+        if (field && *field == '/' && str_starts(line, start))
+            *ret = alloc_strn(field, strcspn(field, ":"));
+    }
+    return 0;
+}
+
 /* --- following a path --- */
 
 struct walk_state {

@@ -63,6 +63,10 @@ void host_listing_done(struct host_listing *listing);
 /* This machine. Never blocks on fifos or devices, changes nothing. */
 extern const struct host_view host_view_real;
 
+/* The home directory of an account, by the file of accounts alone; NULL in `*ret`: it has none there.
+ * Caller frees. */
+int host_account_home(const struct host_view *view, const char *name, char **ret, struct err *err);
+
 /* --- a path as the kernel would follow it: symlinks resolved one component at a time --- */
 
 enum path_end {

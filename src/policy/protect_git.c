@@ -5,8 +5,9 @@
  * drivers that lie where the command may write.
  *
  * Of a git directory that the user opened, what git runs or is led by stays closed: `config`, `hooks`,
- * `info`, `commondir`, in it and in those of its modules. In a root that is a git directory itself
- * `modules` and `worktrees` are closed, too.
+ * `info`, `commondir`, in it and in those of its modules and worktrees. In a root that is a git directory
+ * itself `modules` and `worktrees` are closed, too. In every git directory these names, and hooks, may be
+ * symlinks, and what they lead to is closed.
  *
  * What cannot be seen is never taken for missing. What it does not do: look for repositories
  * deeper in a root that no index names, or evaluate the conditions of includeIf, of which any may
@@ -45,6 +46,7 @@ struct protect_run {
     struct access_map *map;
     const struct host_view *view;
     const char *home;         /* or NULL */
+    const char *config_home;  /* or NULL */
     struct strv repositories; /* a work tree (or "", for none) and its git directory, by turns */
     struct strv seen;         /* git directories that are done */
 };
@@ -210,8 +212,25 @@ static int follow_git_file(struct protect_run *run, const char *worktree, const 
 
 /* --- what is named: in git directories, and by configuration --- */
 
-/* What `path` leads to, if that may be written; and the symlinks that lead there are held: whoever
- * removes one cannot make it again. `wants_file`: a directory is not meant. */
+static int hidden(const char *origin, const char *path, const char *dir, struct err *err)
+{
+    return err_set(err, ERR_FORBIDDEN, "%s: %s cannot be seen: %s does not let us look", origin,
+                   path, dir);
+}
+
+/* Where a path leads, if that may be written; and the symlinks that lead there are held: whoever removes
+ * one cannot make it again. */
+static void guard_walk(const struct protect_run *run, const struct path_walk *walk,
+                       const char *origin)
+{
+    if (walk->end != PATH_FOUND && walk->end != PATH_MISSING)
+        return;
+    for (size_t i = 0; i < walk->links_len; i++)
+        guard(run, walk->links[i].path, ACCESS_MISSING, origin);
+    guard(run, walk->path, walk->kind, origin);
+}
+
+/* `wants_file`: a directory is not meant. */
 static int guard_named(const struct protect_run *run, const char *path, const char *origin,
                        bool wants_file, struct err *err)
 {
@@ -220,18 +239,13 @@ static int guard_named(const struct protect_run *run, const char *path, const ch
     if (path_walk(run->view, path, &walk, err))
         return err_wrap(err, "%s", origin);
     if (walk.end == PATH_HIDDEN && access_map_is_open_within(run->map, walk.path, ACCESS_READ))
-        return err_set(err, ERR_FORBIDDEN, "%s: %s cannot be seen: %s does not let us look", origin,
-                       path, walk.path);
-    if ((walk.end != PATH_FOUND && walk.end != PATH_MISSING) ||
-        (wants_file && walk.kind == ACCESS_DIR))
-        return 0;
-    for (size_t i = 0; i < walk.links_len; i++)
-        guard(run, walk.links[i].path, ACCESS_MISSING, origin);
-    guard(run, walk.path, walk.kind, origin);
+        return hidden(origin, path, walk.path, err);
+    if (!wants_file || walk.kind != ACCESS_DIR)
+        guard_walk(run, &walk, origin);
     return 0;
 }
 
-/* Of a git directory that may be written, because the user opened it or it is a root. */
+/* As far as it may be written: because the user opened it, or it is a root, or a symlink leads there. */
 static int guard_inside(const struct protect_run *run, const char *dir, struct err *err)
 {
     AUTO_FREE char *slashed = alloc_strf("%s/", dir);
@@ -249,8 +263,8 @@ static int guard_inside(const struct protect_run *run, const char *dir, struct e
     return 0;
 }
 
-/* All git directories in `dir`: also those of submodules that are not checked out, and of names with
- * slashes in them. */
+/* All git directories in `dir`, of submodules and of worktrees: also those that are not checked out, and of
+ * names with slashes in them. */
 static int guard_modules(const struct protect_run *run, const char *dir, unsigned depth,
                          struct err *err)
 {
@@ -280,16 +294,50 @@ static int guard_modules(const struct protect_run *run, const char *dir, unsigne
     return 0;
 }
 
-/* NULL for what cannot be told, which is none of the workspace's. */
-static char *value_path(const struct protect_run *run, const char *base, const char *value)
+/* NULL in `*ret` for what cannot be told, which is none of the workspace's. */
+static int value_path(const struct protect_run *run, const char *base, const char *value,
+                      char **ret, struct err *err)
 {
-    if (value[0] == '~')
-        return run->home && value[1] == '/' ? path_clean(run->home, value + 2) : NULL;
-    return value[0] == '%' ? NULL : path_clean(base, value);
+    const size_t name_len = strcspn(value, "/");
+    AUTO_FREE char *name = alloc_strn(value, name_len);
+    AUTO_FREE char *home = NULL;
+
+    *ret = NULL;
+    if (value[0] == '%')
+        return 0;
+    if (value[0] != '~') {
+        *ret = path_clean(base, value);
+        return 0;
+    }
+    if (name[1] && host_account_home(run->view, name + 1, &home, err))
+        return -1;
+    if (!name[1] && run->home)
+        home = alloc_str(run->home);
+    if (home && value[name_len])
+        *ret = path_clean(home, value + name_len + 1);
+    return 0;
+}
+
+/* One word of a command. */
+static int guard_word(const struct protect_run *run, const char *worktree, const char *word,
+                      const char *origin, struct err *err)
+{
+    AUTO_FREE char *path = NULL;
+    enum host_kind kind = HOST_FILE;
+
+    if (word[0] == '-')
+        return 0;
+    if (value_path(run, worktree, word, &path, err))
+        return -1;
+    if (!path || str_eq(path, "/"))
+        return 0;
+    if (!strchr(word, '/') && run->view->kind(run->view, path, &kind, err))
+        return -1;
+    return kind == HOST_MISSING ? 0 : guard_named(run, path, origin, true, err);
 }
 
 /* Any word of a command may name a file that the shell, or an interpreter, runs. One that is not there
- * has to look like a path. */
+ * has to look like a path. What is in quotes may be one with blanks. */
 static int guard_command(const struct protect_run *run, const char *worktree, const char *command,
                          const char *origin, struct err *err)
 {
@@ -297,17 +345,48 @@ static int guard_command(const struct protect_run *run, const char *worktree, co
 
     for (const char *at = command; *(at += strspn(at, separators)); at += strcspn(at, separators)) {
         AUTO_FREE char *word = alloc_strn(at, strcspn(at, separators));
-        AUTO_FREE char *path = word[0] == '-' ? NULL : value_path(run, worktree, word);
-        enum host_kind kind = HOST_FILE;
 
-        if (!path || str_eq(path, "/"))
-            continue;
-        if (!strchr(word, '/') && run->view->kind(run->view, path, &kind, err))
+        if (guard_word(run, worktree, word, origin, err))
             return -1;
-        if (kind == HOST_MISSING)
-            continue;
-        if (guard_named(run, path, origin, true, err))
+    }
+    for (const char *at = command; (at = strpbrk(at, "\"'"));) {
+        const char quote[] = {*at, '\0'};
+        AUTO_FREE char *word = alloc_strn(at + 1, strcspn(at + 1, quote));
+
+        if (strpbrk(word, " \t") && guard_word(run, worktree, word, origin, err))
             return -1;
+        at += 1 + strlen(word);
+        at += *at == *quote;
+    }
+    return 0;
+}
+
+/* A hook may be a symlink to what the workspace holds. */
+static int guard_links(const struct protect_run *run, const char *dir, const char *origin,
+                       struct err *err)
+{
+    AUTO(host_listing_done) struct host_listing listing = {0};
+    AUTO(path_walk_done) struct path_walk found = {0};
+
+    if (path_walk(run->view, dir, &found, err))
+        return err_wrap(err, "%s", origin);
+    if (found.end == PATH_HIDDEN)
+        return hidden(origin, dir, found.path, err);
+    if (found.end != PATH_FOUND || found.kind != ACCESS_DIR)
+        return 0;
+    if (run->view->list(run->view, found.path, &listing, err))
+        return err->code == ERR_NOT_FOUND ? 0 : err_wrap(err, "%s", origin);
+    for (size_t i = 0; i < listing.len; i++) {
+        AUTO(path_walk_done) struct path_walk walk = {0};
+        AUTO_FREE char *path = path_join(found.path, listing.items[i].name);
+
+        if (listing.items[i].kind != HOST_SYMLINK)
+            continue;
+        if (path_walk(run->view, path, &walk, err))
+            return err_wrap(err, "%s", origin);
+        if (walk.end == PATH_HIDDEN)
+            return hidden(origin, path, walk.path, err);
+        guard_walk(run, &walk, origin);
     }
     return 0;
 }
@@ -317,8 +396,12 @@ static int guard_hooks(const struct protect_run *run, const char *path, const ch
                        struct err *err)
 {
     AUTO_FREE char *above = path_parent(path);
+    const char *dir = str_eq(path_name(path), "_") ? above : path;
 
-    return guard_named(run, str_eq(path_name(path), "_") ? above : path, origin, false, err);
+    return guard_named(run, dir, origin, false, err) || guard_links(run, dir, origin, err) ||
+                   (dir != path && guard_links(run, path, origin, err))
+               ? -1
+               : 0;
 }
 
 struct config_files {
@@ -336,17 +419,19 @@ static int take_key(const struct protect_run *run, struct config_files *files, c
     const char *base = kind == GIT_CONFIG_INCLUDE    ? dir
                        : kind == GIT_CONFIG_WORKTREE ? files->git_dir
                                                      : files->worktree;
-    AUTO_FREE char *path = kind == GIT_CONFIG_COMMAND ? NULL : value_path(run, base, value);
+    AUTO_FREE char *path = NULL;
 
     if (kind == GIT_CONFIG_COMMAND)
         return guard_command(run, files->worktree, value, origin, err);
+    if (value_path(run, base, value, &path, err))
+        return -1;
     if (!path)
         return 0;
     switch (kind) {
     case GIT_CONFIG_INCLUDE:
         if (!strv_has(&files->files, path))
             strv_push(&files->files, path);
-        return guard_named(run, path, origin, true, err);
+        return 0;
     case GIT_CONFIG_WORKTREE:
         free(files->worktree);
         files->worktree = TAKE_PTR(path);
@@ -362,7 +447,8 @@ static int take_key(const struct protect_run *run, struct config_files *files, c
     return 0;
 }
 
-/* What neither we nor the command can read is none of git's, either. */
+/* What neither we nor the command can read is none of git's, either. What the file is a symlink to is
+ * guarded before it is read. */
 static int read_config(const struct protect_run *run, struct config_files *files, const char *file,
                        struct err *err)
 {
@@ -370,7 +456,8 @@ static int read_config(const struct protect_run *run, struct config_files *files
     AUTO_FREE char *text = NULL;
     enum git_config_kind kind;
 
-    if (protect_read(run, file, &text, err))
+    if (guard_named(run, file, "configuration of git", true, err) ||
+        protect_read(run, file, &text, err))
         return err->code == ERR_FORBIDDEN && access_map_check(run->map, file) != ACCESS_WRITE &&
                        !path_is_within(file, files->worktree)
                    ? 0
@@ -399,6 +486,8 @@ static int follow_config(const struct protect_run *run, const char *worktree, co
     strv_push(&files.files, "/etc/gitconfig");
     for (size_t i = 0; run->home && i < sizeof of_home / sizeof *of_home; i++)
         strv_push_take(&files.files, path_join(run->home, of_home[i]));
+    if (run->config_home && *run->config_home == '/')
+        strv_push_take(&files.files, path_clean(run->config_home, "git/config"));
     for (size_t i = 0; !status && i < files.files.len && i < REPOSITORIES_MAX; i++) {
         AUTO_FREE char *file = alloc_str(files.files.items[i]);
 
@@ -487,15 +576,18 @@ static int follow_index(struct protect_run *run, const char *worktree, const cha
 
 /* --- repositories --- */
 
-static int guard_opened(const struct protect_run *run, const char *dir, struct err *err)
+/* What git runs in a git directory, or is led by. */
+static int guard_git_dir(const struct protect_run *run, const char *dir, struct err *err)
 {
+    AUTO_FREE char *hooks = path_join(dir, "hooks");
     AUTO_FREE char *modules = path_join(dir, "modules");
+    AUTO_FREE char *worktrees = path_join(dir, "worktrees");
 
+    if (guard_inside(run, dir, err) || guard_links(run, hooks, "hooks of git", err))
+        return -1;
     if (access_map_check(run->map, dir) != ACCESS_WRITE)
         return 0;
-    if (guard_inside(run, dir, err))
-        return -1;
-    return guard_modules(run, modules, 0, err);
+    return guard_modules(run, modules, 0, err) || guard_modules(run, worktrees, 0, err) ? -1 : 0;
 }
 
 static int follow_repository(struct protect_run *run, const char *worktree, const char *git_dir,
@@ -509,11 +601,12 @@ static int follow_repository(struct protect_run *run, const char *worktree, cons
     if (run->seen.len == REPOSITORIES_MAX)
         return err_set(err, ERR_LIMIT, "more than %d submodules to be protected", REPOSITORIES_MAX);
     strv_push(&run->seen, git_dir);
-    if (guard_opened(run, git_dir, err) || common_dir(run, git_dir, &common, err))
+    if (guard_git_dir(run, git_dir, err) || common_dir(run, git_dir, &common, err))
         return -1;
     if (!common)
         return 0;
-    if (guard_opened(run, common, err) || follow_config(run, worktree, git_dir, common, &real, err))
+    if ((!str_eq(common, git_dir) && guard_git_dir(run, common, err)) ||
+        follow_config(run, worktree, git_dir, common, &real, err))
         return -1;
     return *worktree ? follow_index(run, real, git_dir, err) : 0;
 }
@@ -588,7 +681,10 @@ int protect_git(struct access_map *map, const struct resolve_context *context,
                 const struct strv *roots, struct err *err)
 {
     AUTO(protect_run_done)
-    struct protect_run run = {.map = map, .view = context->view, .home = context->home};
+    struct protect_run run = {.map = map,
+                              .view = context->view,
+                              .home = context->home,
+                              .config_home = context->config_home};
 
     for (size_t i = 0; i < roots->len; i++)
         if (find_repository(&run, roots->items[i], err))

@@ -14,8 +14,9 @@ struct resolve_context {
     const struct host_view *view;
     char *const *workspace_roots; /* absolute; NULL-terminated; NULL for none. Fixed by the user:
                                      the directory that a model names never becomes one by itself */
-    const char *tmpdir; /* value of $TMPDIR as the command will see it; NULL or "": none */
-    const char *home;   /* of the user; NULL: not known */
+    const char *tmpdir;      /* value of $TMPDIR as the command will see it; NULL or "": none */
+    const char *home;        /* of the user; NULL: not known */
+    const char *config_home; /* value of the user's $XDG_CONFIG_HOME; NULL: none */
     const struct protect_choice *protect; /* NULL: the default */
 };
 

@@ -33,6 +33,7 @@
 #include "sandbox/sandbox.h"
 #include "timeline/timeline.h"
 #include "workspace/choose.h"
+#include "workspace/finder.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -252,6 +253,7 @@ static int resolve(const struct workspace *workspace, struct access_map *ret, st
         .workspace_roots = strv_view(&workspace->roots),
         .tmpdir = workspace->inside->tmpdir,
         .home = workspace->inside->owner->options.home,
+        .config_home = env_value(environ, "XDG_CONFIG_HOME"),
         .protect = &workspace->protect,
     };
 

@@ -28,7 +28,7 @@ WAYS = [
     "echo ok; @ #\recho harmless", "echo a ;\r\ntrue\n@", "@ \r", "echo $'a\\'b'; @",
     'echo "a\\"b"; @', "echo 'a'\\''b'; @", "cat <<E\nx\nE\n@", "cat <<'E'\n'\nE\n@",
     "cat <<-E\n\tx\n\tE\n@", "cat <<E\n$(@)\nE", "cat <<E\n`@`\nE", "bash <<E\n@\nE",
-    "cat <<'E' | sh\nmarker\nE", "sh <<'E'\nmarker\nE", "eval @", "eval echo \\; @", "env @",
+    "cat <<'E' | sh\nmarker\nE", "sh <<'E'\nmarker\nE", "eval @", "eval -- @", "eval echo \\; @", "env @",
     "env A=1 @", "env -u B @", "/usr/bin/env @", "command @", "exec @", "exec -a b @",
     "builtin command @", "command command @", "nohup @", "nice @", "nice -n 1 @", "timeout 9 @",
     "timeout -k 1 9 @", "setsid -w @", "stdbuf -o0 @", "ionice -c 3 @", "flock . @",
@@ -61,7 +61,7 @@ WAYS = [
 # Where the command is a text inside quotes: of names without quotes.
 TEXTS = [
     "eval 'Q'", 'eval "Q"', "trap 'Q' EXIT", "sh -c 'Q'", "bash -c 'Q'", "bash -lc 'echo; Q'",
-    "bash -ec 'Q' a b", "zsh -c 'Q'", "dash -c 'Q'", "env -S 'Q'", "env bash -c 'Q'",
+    "bash -ec 'Q' a b", "zsh -c 'Q'", "dash -c 'Q'", "env -S 'Q'", "env -S'Q'", "env --split-string='Q'", "env bash -c 'Q'",
     'bash -c "bash -c \'Q\'"', "echo 'Q' | sh", "echo 'Q' | bash -s", "printf '%s\\n' 'Q' | sh -",
     "bash <<< 'Q'", "xargs sh -c 'Q' < /dev/null", "echo Q | xargs -I% sh -c %",
     "echo 'Q' | xargs -I% sh -c 'echo; %'", "echo 'Q' | xargs -d '\\n' sh -c",

@@ -33,7 +33,7 @@ def attack(name, tools, inside, flips):
             assert stage.run("sh", "-c", PLANT.format(out=stage.out)).code == 0
             if flips:
                 stage.start("sh", "-c", FLIP)
-            for _ in range(5 if flips else 1):
+            for _ in range(3 if flips else 1):
                 for profile in PROFILES:
                     for words in WAYS:
                         stage.run(*words, cordon=["-a", "never", *profile], env=env)

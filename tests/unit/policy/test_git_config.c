@@ -30,6 +30,7 @@ static void what_is_named(void **state)
     check("[diff.bin]\r\n\ttextconv = \"a;b\"\\\r\n c\r\n", "command=a;b c|");
     check("\xef\xbb\xbf[alias]\n x = !sh ./y\n[core]worktree=../w",
           "command=!sh ./y|worktree=../w|");
+    check("[tar \"tar.x\"]command=a\n[submodule \"s\"]update=!./b\n", "command=a|command=!./b|");
     check("[merge \"a\\\"]b\"]\n driver = m %A \\\n  n\n", "command=m %A   n|");
 }
 

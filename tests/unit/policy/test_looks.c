@@ -28,6 +28,7 @@ static const char *const dirs[] = {
     "ws",
     "ws/.git",
     "ws/.git/objects",
+    "ws/.git/hooks",
     "ws/.git/refs",
     "ws/.git/modules",
     "ws/.git/modules/sub",
@@ -46,6 +47,7 @@ static const char *const dirs[] = {
     "bare/refs",
     "elsewhere",
     "target",
+    "ws/scripts",
 };
 
 static const struct {
@@ -66,6 +68,7 @@ static const struct {
     {"tree/main/worktrees/w", "HEAD", "ref: refs/heads/w\n"},
     {"bare", "HEAD", "ref: refs/heads/main\n"},
     {"target", ".env", "x"},
+    {"ws/scripts", "check", "x"},
 };
 
 /* Version 2, one entry: the submodule "sub". */
@@ -88,6 +91,7 @@ static int enter(void **state)
     AUTO_FREE char *ws = path_join(scratch, "ws");
     AUTO_FREE char *link = path_join(scratch, "elsewhere/link.env");
     AUTO_FREE char *target = path_join(scratch, "target/.env");
+    AUTO_FREE char *hook = path_join(scratch, "ws/.git/hooks/pre-commit");
 
     for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
         AUTO_FREE char *path = path_join(scratch, dirs[i]);
@@ -102,7 +106,7 @@ static int enter(void **state)
     }
     write_index(ws);
     *state = scratch;
-    return symlink(target, link);
+    return symlink(target, link) || symlink("../../scripts/check", hook) ? -1 : 0;
 }
 
 static int leave(void **state)
