@@ -150,9 +150,8 @@ static char *read_value(struct git_config_reader *reader)
             c = next_char(reader);
             if (c == '\r' && reader->at < reader->end && *reader->at == '\n')
                 c = next_char(reader);
-            if (c == '\n') /* goes on in the next line */
-                continue;
-            append_escaped(&value, c);
+            if (c != '\n') /* else it goes on in the next line */
+                append_escaped(&value, c);
             kept = value.len;
             continue;
         }
