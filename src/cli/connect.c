@@ -22,10 +22,6 @@ enum { GRACE_S = 10 };
 
 /* --- the tables --- */
 
-static const char *const network_words[] = {"restricted", "enabled", NULL};
-static const char *const stdin_words[] = {"pipe", "null", NULL};
-static const char *const watch_words[] = {"facts", "off", "ask", "learn", NULL};
-
 static const struct option server_options[] = {
     {.name = "connect",
      .value = "URL",
@@ -39,75 +35,24 @@ static const struct option server_options[] = {
     {.name = NULL},
 };
 
+/* Beside those of `cordon run`. */
 static const struct option run_options[] = {
-    {.name = "directory",
-     .letter = 'C',
-     .value = "DIR",
-     INTO_NOT_EMPTY(struct connect_options, directory),
-     .help = "The directory at the server in which the command runs, and below which it may write. "
-             "A relative one counts from the server's own, which is the default."},
-    {.name = "profile",
-     .letter = 'p',
-     .value = "NAME",
-     INTO_NOT_EMPTY(struct connect_options, profile),
-     .help =
-         "What it may do there: a profile of the server's user. Default: what the configuration "
-         "there says, else workspace-write. danger-full-access is no sandbox."},
-    {.name = "writable",
-     .letter = 'w',
-     .value = "PATH",
-     INTO_LIST(struct connect_options, writable),
-     .help = "May be written there, with everything below. May be given several times, as may the "
-             "next three."},
-    {.name = "readable",
-     .letter = 'r',
-     .value = "PATH",
-     INTO_LIST(struct connect_options, readable),
-     .help = "May be read there, and is not writable."},
-    {.name = "deny",
-     .value = "PATH",
-     INTO_LIST(struct connect_options, deny),
-     .help = "Can neither be read nor written there."},
-    {.name = "socket",
-     .value = "PATH",
-     INTO_LIST(struct connect_options, sockets),
-     .help = "A Unix socket there that it may connect to."},
-    {.name = "watch",
-     .value = "WORD",
-     .words = watch_words,
-     INTO_NOT_EMPTY(struct connect_options, watch),
-     .help = "What is done about what the sandbox refuses, as of cordon run."},
-    {.name = "network",
-     .letter = 'n',
-     .value = "ACCESS",
-     .words = network_words,
-     INTO_NOT_EMPTY(struct connect_options, network),
-     .help = "Which network it may use, in place of what the profile says."},
-    {.name = "env",
-     .letter = 'e',
-     .value = "NAME[=VALUE]",
-     INTO_LIST(struct connect_options, env),
-     .help = "Adds a variable to the server's environment, of which the command gets all but names "
-             "with KEY, SECRET or TOKEN. Without a value, yours. May be given several times."},
-    {.name = "tty",
-     .letter = 't',
-     INTO_FLAG(struct connect_options, flags, CONNECT_TTY),
-     .help = "Gives it a terminal of the size of yours, which is raw meanwhile."},
-    {.name = "stdin",
-     .value = "SOURCE",
-     .words = stdin_words,
-     INTO_WORD(struct connect_options, input, CLIENT_STDIN_PIPE),
-     .help = "pipe: what comes in here goes there (the default). null: nothing does."},
     {.name = "detach",
-     .letter = 'd',
      INTO_FLAG(struct connect_options, flags, CONNECT_DETACHED),
      .help = "Starts it without waiting, and prints its id for ps, attach, logs and kill. It gets "
              "no input but what attach writes."},
     {.name = NULL},
 };
 
+#define OPTIONS_OF_RUN                                                                             \
+    RUN_OPTION_GROUPS(offsetof(struct connect_options, run)),                                      \
+    {                                                                                              \
+        "At the server", run_options                                                               \
+    }
+
 static const struct option ps_options[] = {
     {.name = "json",
+     .letter = 'j',
      INTO_FLAG(struct connect_options, flags, CONNECT_JSON),
      .help = "Prints what the server answers, as JSON."},
     {.name = NULL},
@@ -162,7 +107,7 @@ static const struct option_group connect_server_groups[] = {
 
 static const struct option_group connect_all_groups[] = {
     {"Server (before the command)", server_options},
-    {"Of run", run_options},
+    OPTIONS_OF_RUN,
     {"Of ps", ps_options},
     {"Of attach", attach_options},
     {"Of logs", logs_options},
@@ -173,7 +118,7 @@ static const struct option_group connect_all_groups[] = {
 #define GROUPS(name)                                                                               \
     static const struct option_group name##_groups[] = {{"Options", name##_options}, {NULL, NULL}}
 
-GROUPS(run);
+static const struct option_group run_groups[] = {OPTIONS_OF_RUN, {NULL, NULL}};
 GROUPS(ps);
 GROUPS(attach);
 GROUPS(logs);
@@ -270,6 +215,7 @@ bool connect_parse(char **argv, struct connect_options *options, char ***ret_res
     struct err err;
 
     *options = (struct connect_options){.grace_ns = GRACE_S * CLOCK_NS_PER_S};
+    run_options_init(&options->run);
     *ret_status = EXIT_FAILED;
     if (options_parse(connect_server_groups, argv + 1, options, &rest, &err)) {
         console_say("%s (\"cordon help connect\" lists all)", err.msg);
@@ -290,8 +236,14 @@ bool connect_parse(char **argv, struct connect_options *options, char ***ret_res
     return true;
 }
 
+static void connect_options_done(struct connect_options *options)
+{
+    run_options_done(&options->run);
+}
+
 static int connect_exec(char **argv)
 {
+    AUTO(connect_options_done)
     struct connect_options options; /* only read to complain about them here */
     struct err err;
     char **rest;

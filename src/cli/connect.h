@@ -1,16 +1,14 @@
 /* The options of `cordon --connect URL COMMAND`, which cordon-client reads as well. */
 #pragma once
 
-#include "base/strv.h"
 #include "cli/command.h"
-#include "client/client.h"
+#include "cli/run_options.h"
 
 #include <stdint.h>
 
 enum connect_flag {
-    CONNECT_TTY = 1,
     CONNECT_DETACHED = 2,
-    CONNECT_JSON = 4,
+    CONNECT_JSON = 4, /* of ps */
     CONNECT_READ_ONLY = 8,
     CONNECT_FOLLOW = 16,
 };
@@ -19,21 +17,12 @@ enum connect_flag {
 struct connect_options {
     const char *url;
     const char *token_file;
-    const char *directory;
-    const char *profile;
-    const char *network;
-    const char *watch;
-    struct strv deny;
-    struct strv readable;
-    struct strv writable;
-    struct strv sockets;
-    struct strv env;
+    struct run_options run; /* of run: those of `cordon run` */
     const char *from;
     const char *detach_key;
     const char *signal;
     uint64_t grace_ns;
-    enum client_stdin input; /* --stdin */
-    unsigned flags;          /* of enum connect_flag */
+    unsigned flags; /* of enum connect_flag */
 };
 
 /* The command with its own options, by the word that a person types; NULL: there is none. Nothing

@@ -9,6 +9,8 @@
 #include "base/str.h"
 #include "cli/console.h"
 #include "client/client.h"
+#include "executor/outside.h"
+#include "policy/profile.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -20,32 +22,129 @@ enum { TOKEN_FILE_MAX = 64 * 1024 };
 /* All that this program is; what help texts are made of. */
 const struct command *const commands[] = {&command_connect, NULL};
 
-static const struct client_console console = {.say = console_say, .set_raw = console_set_raw};
+static const struct client_console console = {
+    .say = console_say, .print_json = console_print_json, .set_raw = console_set_raw};
 
 /* --- the commands --- */
 
 typedef int handler_fn(const struct client *client, const struct connect_options *options,
                        char **arguments, int *ret_status, struct err *err);
 
+/* What `run` cannot do at a server, and what does it there. */
+static int check_run(const struct connect_options *options, struct err *err)
+{
+    const struct run_options *run = &options->run;
+
+    if (run->policy.config)
+        return err_set(
+            err, ERR_UNSUPPORTED,
+            "--config: a server has its own configuration, which \"cordon serve\" reads");
+    if (run->flags & RUN_NO_AUDIT)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "--no-audit: the log there belongs to the server's user, whose server "
+                       "writes it; leave the option out");
+    if (run->trace_to && !run->policy.topics)
+        return err_set(err, ERR_INVALID, "--trace-to needs --trace");
+    return 0;
+}
+
+/* What is asked for that only the executor does. */
+static bool wants_execution(const struct run_options *run)
+{
+    const struct resource_limits *limits = &run->limits;
+    struct run_options plain;
+
+    run_options_init(&plain);
+    return run->policy.approval_word || run->policy.yes_means_unsandboxed || run->policy.topics ||
+           run->policy.reports_later || run->timeout_ns || limits->memory || limits->cpu_time_ns ||
+           limits->pids || limits->file_size || run->kill_after_ns != plain.kill_after_ns ||
+           run->max_output != plain.max_output || run->flags & RUN_JSON;
+}
+
+/* The paths of one kind. */
+static void take_paths(const struct policy_options *policy, enum access access, struct strv *ret)
+{
+    for (size_t i = 0; i < policy->paths_len; i++)
+        if (policy->paths[i].access == access)
+            strv_push(ret, policy->paths[i].text);
+}
+
+/* The word of a number that counts from 1; 0: none was given. */
+static const char *word_of(const char *const *words, unsigned number)
+{
+    return number ? words[number - 1] : NULL;
+}
+
+static struct client_execution execution_of(const struct run_options *run)
+{
+    return (struct client_execution){
+        .approval = run->policy.approval_word,
+        .yes_means_unsandboxed = run->policy.yes_means_unsandboxed,
+        .timeout_ns = run->timeout_ns,
+        .kill_after_ns = run->kill_after_ns,
+        .max_output = run->max_output,
+        .limits = run->limits,
+        .topics = run->policy.topics,
+        .trace_to = run->trace_to,
+        .reports_later = run->policy.reports_later,
+        .is_json = run->flags & RUN_JSON,
+    };
+}
+
 static int do_run(const struct client *client, const struct connect_options *options,
                   char **arguments, int *ret_status, struct err *err)
 {
-    const struct client_run run = {
+    static const char *const networks[] = {"restricted", "enabled"};
+    static const char *const modes[] = {
+        [SANDBOX_AUTO] = NULL, [SANDBOX_REQUIRE] = "require", [SANDBOX_DISABLED] = "disabled"};
+    const struct run_options *asked = &options->run;
+    const struct policy_options *policy = &asked->policy;
+    AUTO(strv_done) struct strv deny = {0};
+    AUTO(strv_done) struct strv readable = {0};
+    AUTO(strv_done) struct strv writable = {0};
+    AUTO(strv_done) struct strv protect = {0};
+    AUTO(outside_done) struct outside hook = {.program = NULL};
+    const struct client_execution execution = execution_of(asked);
+    struct client_run run = {
         .argv = arguments,
-        .env = strv_view(&options->env),
-        .cwd = options->directory,
-        .profile = options->profile,
-        .network = options->network,
-        .watch = options->watch,
-        .deny = strv_view(&options->deny),
-        .readable = strv_view(&options->readable),
-        .writable = strv_view(&options->writable),
-        .sockets = strv_view(&options->sockets),
-        .input = options->input,
-        .flags = (options->flags & CONNECT_TTY ? CLIENT_RUN_TTY : 0) |
+        .env = strv_view(&policy->env),
+        .inherit = policy->inherit,
+        .env_include = strv_view(&policy->env_include),
+        .env_exclude = strv_view(&policy->env_exclude),
+        .cwd = policy->directory,
+        .profile = policy->profile,
+        .network = word_of(networks, policy->network),
+        .watch = word_of(profile_watch_words, policy->watch),
+        .judge = word_of(profile_judge_words, policy->judge),
+        .mode = modes[policy->mode],
+        .has_protect = policy->protect.is_made,
+        .sockets = strv_view(&policy->sockets),
+        .input = asked->input == RUN_INPUT_NULL ? CLIENT_STDIN_NULL : CLIENT_STDIN_PIPE,
+        .flags = (asked->terminal == RUN_TERMINAL_YES ? CLIENT_RUN_TTY : 0) |
+                 (asked->flags & RUN_QUIET ? CLIENT_RUN_QUIET : 0) |
                  (options->flags & CONNECT_DETACHED ? CLIENT_RUN_DETACHED : 0),
+        .execution = wants_execution(asked) ? &execution : NULL,
+        .approval_timeout_ns = asked->approval_timeout_ns,
     };
 
+    if (check_run(options, err))
+        return -1;
+    if (run.execution && options->flags & CONNECT_DETACHED)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "--detach: nobody waits then for time limits, questions, traces or a "
+                       "result; leave --detach out, or those options");
+    if (asked->approval_hook && outside_hook(asked->approval_hook, "/", &hook, err))
+        return err_wrap(err, "--approval-hook");
+    run.hook = hook.program;
+    run.hook_env = strv_view(&hook.env);
+    take_paths(policy, ACCESS_DENY, &deny);
+    take_paths(policy, ACCESS_READ, &readable);
+    take_paths(policy, ACCESS_WRITE, &writable);
+    protect_choice_words(&policy->protect, &protect);
+    run.deny = strv_view(&deny);
+    run.readable = strv_view(&readable);
+    run.writable = strv_view(&writable);
+    run.protect = policy->protect.is_made ? strv_view(&protect) : NULL;
     return client_run(client, &run, ret_status, err);
 }
 
@@ -175,11 +274,7 @@ static bool has_arguments(const struct handler *handler, const struct command *c
 
 static void options_done(struct connect_options *options)
 {
-    strv_done(&options->env);
-    strv_done(&options->deny);
-    strv_done(&options->readable);
-    strv_done(&options->writable);
-    strv_done(&options->sockets);
+    run_options_done(&options->run);
 }
 
 int main(int argc, char **argv)

@@ -23,6 +23,7 @@
 #include "cli/console.h"
 #include "cli/run.h"
 #include "cli/settings.h"
+#include "executor/execution_report.h"
 #include "job/job_run.h"
 #include "patch/apply.h"
 #include "patch/dir.h"
@@ -330,9 +331,10 @@ static int report(struct patch_run *run, const struct job_result *result)
 {
     bool is_text = run->options.form == PATCH_TEXT;
     struct strv *warnings = &run->settings.warnings;
+    AUTO(strv_done) struct strv notes = {0};
 
     if (is_text)
-        run_report_degradation(run->settings.workspace->sandbox, warnings);
+        execution_warn_of_layers(run->settings.workspace->sandbox, warnings);
     for (size_t i = 0; is_text && i < warnings->len; i++)
         console_say("%s", warnings->items[i]);
     if (job_result_has_failed(result))
@@ -340,7 +342,9 @@ static int report(struct patch_run *run, const struct job_result *result)
     if (!has_ended_by_itself(result))
         return recover(run, result);
     if (is_text)
-        run_report_notes(result);
+        execution_notes(result, &notes);
+    for (size_t i = 0; i < notes.len; i++)
+        console_say("%s", notes.items[i]);
     return job_result_exit_code(result);
 }
 

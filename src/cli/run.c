@@ -23,7 +23,9 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/patch.h"
+#include "cli/run_options.h"
 #include "executor/execution.h"
+#include "executor/execution_report.h"
 #include "executor/outside.h"
 #include "job/job_run.h"
 #include "loop/loop.h"
@@ -41,183 +43,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* --- options --- */
-
-enum run_terminal {
-    RUN_TERMINAL_AUTO, /* when stdin, stdout and stderr are one */
-    RUN_TERMINAL_YES,
-    RUN_TERMINAL_NO,
-};
-
-enum run_flag { RUN_JSON = 1, RUN_QUIET = 2, RUN_NO_AUDIT = 4 };
-
-enum run_input { RUN_INPUT_PIPE, RUN_INPUT_NULL };
-
-struct run_options {
-    struct policy_options policy;
-    enum run_terminal terminal;
-    enum run_input input; /* --stdin */
-    unsigned flags;       /* of enum run_flag */
-    uint64_t timeout_ns;
-    uint64_t kill_after_ns;
-    uint64_t max_output;
-    struct resource_limits limits;
-    const char *trace_to;         /* a file for the timeline; NULL: none */
-    const char *approval_hook;    /* NULL: none */
-    uint64_t approval_timeout_ns; /* 0: none */
-};
-
-/* What is retained has to fit into memory several times, for the JSON text of it. */
-#define MAX_OUTPUT_LIMIT (UINT64_C(1) << 30)
-
-static const char *const stdin_words[] = {"pipe", "null", NULL};
-
-static const struct option approval_options[] = {
-    {.name = "ask-for-approval",
-     .letter = 'a',
-     .value = "POLICY",
-     .words = policy_approval_words,
-     .set = policy_set_approval,
-     .offset = offsetof(struct run_options, policy),
-     .help =
-         "Who is asked before the command runs, at the terminal: untrusted asks about "
-         "everything that is not known to be harmless; on-request (or on-failure, granular) "
-         "about what rules want asked; never refuses that. After a denial you may be "
-         "asked to run it once more with what it lacked. granular takes its switches from the "
-         "config file. "
-         "Default: approval_policy of the config file; without one no question is asked, and of "
-         "the rules only those that forbid count."},
-    {.name = "yes-means-unsandboxed",
-     INTO_TRUE(struct run_options, policy.yes_means_unsandboxed),
-     .help = "As in Codex: under untrusted and granular a yes to the first question also lets the "
-             "command run once more without a sandbox when it was refused something, and a "
-             "question after a denial offers that. The command can bring this about."},
-    {.name = "approval-hook",
-     .value = "PROGRAM",
-     INTO_TEXT(struct run_options, approval_hook),
-     .help = "Is asked first: it gets the question as JSON on stdin and prints {\"decision\": "
-             "\"approved\"}, \"denied\" or \"ask\" (then the terminal is asked)."},
-    {.name = "approval-timeout",
-     .value = "TIME",
-     INTO_DURATION(struct run_options, approval_timeout_ns),
-     .help = "No answer after TIME is a no. Default: none; a hook has 60s."},
-    {.name = NULL},
-};
-
-static const struct option limit_options[] = {
-    {.name = "timeout",
-     .letter = 't',
-     .value = "TIME",
-     INTO_DURATION(struct run_options, timeout_ns),
-     .help =
-         "Ends the command after TIME (500ms, 10s, 5m, 1h; a plain number is seconds) and exits "
-         "with 124."},
-    {.name = "kill-after",
-     .value = "TIME",
-     INTO_DURATION(struct run_options, kill_after_ns),
-     .help = "How long the command has after SIGTERM before it gets SIGKILL, with everything that "
-             "it started. Default: 2s."},
-    {.name = "max-memory",
-     .value = "SIZE",
-     INTO_SIZE(struct run_options, limits.memory),
-     .help = "Memory (512M, 2G): of all its processes with a cgroup, of each without."},
-    {.name = "max-cpu-time",
-     .value = "TIME",
-     INTO_DURATION(struct run_options, limits.cpu_time_ns),
-     .help = "CPU time of each process, rounded up to seconds."},
-    {.name = "max-pids",
-     .value = "N",
-     INTO_COUNT(struct run_options, limits.pids),
-     .help = "Processes and threads: its own with a cgroup; all of yours without, and none at all "
-             "are counted for root then."},
-    {.name = "max-file-size",
-     .value = "SIZE",
-     INTO_SIZE(struct run_options, limits.file_size),
-     .help = "Size of a file that it writes."},
-    {.name = "max-output",
-     .value = "SIZE",
-     INTO_SIZE(struct run_options, max_output),
-     .max = MAX_OUTPUT_LIMIT,
-     .wrong = "at most 1G can be kept",
-     .help = "Bytes of each stream that are kept for --json: half of it the beginning, half the "
-             "end. Default: 1M. What is shown live is never cut."},
-    {.name = NULL},
-};
-
-static int set_trace(const struct option *option, void *member, const char *value, struct err *err)
-{
-    unsigned *topics = member;
-
-    if (value)
-        return timeline_parse_topics(value, topics, err);
-    *topics = TIMELINE_ALL;
-    return 0;
-}
-
-static const struct option trace_options[] = {
-    {.name = "trace",
-     .value = "WHAT",
-     .may_lack = true,
-     .set = set_trace,
-     .offset = offsetof(struct run_options, policy.topics),
-     .help =
-         "Tells at the end what the command did, in its order, with what it was refused. WHAT is a "
-         "list of files (opened for writing, made, changed, removed, renamed, linked), network "
-         "(connected, bound) and exec (the programs that ran, also as a tree); without it all. "
-         "With --json it is \"events\" and \"execs\"."},
-    {.name = "trace-to",
-     .value = "FILE",
-     INTO_NOT_EMPTY(struct run_options, trace_to),
-     .help =
-         "Writes the events to FILE while the command runs, one JSON object a line, and nothing "
-         "of it to stderr. FILE is made, or emptied."},
-    {.name = "report",
-     INTO_TRUE(struct run_options, policy.reports_later),
-     .help = "Tells at the end which files the command made or changed that other programs run or "
-             "obey by themselves, outside of the sandbox: Makefile, package.json, CI files, "
-             "conftest.py, AGENTS.md, ... With --json it is \"runs_later\"."},
-    {.name = NULL},
-};
-
-static const struct option stream_options[] = {
-    {.name = "tty",
-     INTO_CHOICE(struct run_options, terminal, RUN_TERMINAL_YES),
-     .help =
-         "Gives the command a terminal of its own (never yours). The default when stdin, stdout "
-         "and stderr are all a terminal."},
-    {.name = "no-tty",
-     INTO_CHOICE(struct run_options, terminal, RUN_TERMINAL_NO),
-     .help = "Gives it pipes, also on a terminal."},
-    {.name = "stdin",
-     .value = "KIND",
-     .words = stdin_words,
-     INTO_WORD(struct run_options, input, RUN_INPUT_PIPE),
-     .help = "pipe (the default): what comes in here is passed on, through a pipe. null: nothing; "
-             "of use in a loop that reads stdin itself."},
-    {.name = "json",
-     .letter = 'j',
-     INTO_FLAG(struct run_options, flags, RUN_JSON),
-     .help = "Shows nothing live; prints one JSON value at the end: how it ended, its output, its "
-             "usage, what was refused, which layers held."},
-    {.name = "quiet",
-     .letter = 'q',
-     INTO_FLAG(struct run_options, flags, RUN_QUIET),
-     .help = "Says nothing about the sandbox on stderr; errors of Cordon itself are still said."},
-    {.name = "no-audit",
-     INTO_FLAG(struct run_options, flags, RUN_NO_AUDIT),
-     .help = "Leaves this run out of the audit log (cordon log)."},
-    {.name = NULL},
-};
-
-static const struct option_group run_option_groups[] = {
-    {"Permissions", policy_permission_options, offsetof(struct run_options, policy)},
-    {"Environment", policy_environment_options, offsetof(struct run_options, policy)},
-    {"Approval", approval_options},
-    {"Limits", limit_options},
-    {"Watching", trace_options},
-    {"Input and output", stream_options},
-    {NULL, NULL},
-};
+static const struct option_group run_option_groups[] = {RUN_OPTION_GROUPS(0), {NULL, NULL}};
 
 /* --- a command that is a patch --- */
 
@@ -317,8 +143,10 @@ static int exit_status(const struct job_result *result)
 /* A failure of our own. */
 static int run_fail(const struct run_options *options, const struct err *err)
 {
-    if (options->flags & RUN_JSON)
-        run_report_failure_json(err);
+    AUTO_JSON json_t *json = options->flags & RUN_JSON ? execution_failure_document(err) : NULL;
+
+    if (json)
+        console_print_json(json);
     return console_fail(err);
 }
 
@@ -363,7 +191,7 @@ static void run_flow_done(struct run_flow *flow)
         fclose(flow->trace);
     settings_done(&flow->settings);
     run_audit_done(&flow->audit);
-    policy_options_done(&flow->options.policy);
+    run_options_done(&flow->options);
     strv_done(&flow->later.paths);
 }
 
@@ -378,7 +206,7 @@ static void on_started(void *data)
     struct strv *warnings = &flow->settings.warnings;
 
     if (workspace->sandbox && workspace != flow->told)
-        run_report_degradation(workspace->sandbox, warnings);
+        execution_warn_of_layers(workspace->sandbox, warnings);
     flow->told = workspace;
     for (; flow->warned < warnings->len; flow->warned++)
         if (!(flow->options.flags & RUN_QUIET))
@@ -388,21 +216,10 @@ static void on_started(void *data)
 static void on_attempt(void *data, enum run_where where, struct workspace *workspace)
 {
     struct run_flow *flow = data;
-    struct strv *warnings = &flow->settings.warnings;
 
     flow->settings.workspace = workspace;
     flow->traced = flow->audit.trail.seq = 0; /* each attempt has timelines of its own */
-    if (where == RUN_UNCONFINED)
-        strv_push(warnings, "no sandbox: a rule or an answer allows that");
-    else if (workspace->mode == SANDBOX_DISABLED && workspace->profile.kind == PROFILE_DISABLED)
-        strv_pushf(warnings, "no sandbox: the profile is %s (from %s)", workspace->profile_name,
-                   workspace->profile_from);
-    else if (workspace->mode == SANDBOX_DISABLED)
-        strv_push(warnings, "no sandbox: --sandbox disabled");
-    else if (flow->options.policy.topics & TIMELINE_NETWORK &&
-             workspace->profile.network == NETWORK_ENABLED)
-        strv_push(warnings, "the trace has no connects: they are only seen while the network is "
-                            "restricted");
+    execution_warn_of_attempt(workspace, where, &flow->settings.warnings);
 }
 
 /* --- what happens --- */
@@ -539,11 +356,22 @@ static void fill_options(struct run_flow *flow, char **argv)
     flow->job.input_len = flow->patch.call.text_len;
 }
 
+/* An exit status. */
+static int print_document(const struct run_flow *flow, const struct execution_result *execution)
+{
+    AUTO_JSON json_t *json =
+        execution_document(execution, flow->settings.workspace, strv_view(&flow->settings.warnings),
+                           flow->options.policy.reports_later ? &flow->later : NULL);
+
+    return console_print_json(json);
+}
+
 static int report_attempt(const struct run_flow *flow, const struct execution_result *execution)
 {
     const struct job_result *result = &execution->attempts[execution->attempts_len - 1].result;
     bool is_whole = result->end == JOB_RUN_EXITED || result->end == JOB_RUN_DENIED ||
                     result->end == JOB_RUN_FAILED_TO_START;
+    AUTO(strv_done) struct strv notes = {0};
     int status = exit_status(result);
 
     if (flow->patch.cwd && !is_whole)
@@ -551,19 +379,20 @@ static int report_attempt(const struct run_flow *flow, const struct execution_re
                     "patch there, completes it or takes it back",
                     flow->patch.cwd);
     if (flow->options.flags & RUN_JSON) {
-        int printed = run_report_json(&flow->settings, execution,
-                                      flow->options.policy.reports_later ? &flow->later : NULL);
+        int printed = print_document(flow, execution);
 
         return printed == EXIT_OK ? status : printed;
     }
     if (job_result_has_failed(result))
         console_say("%s", result->process->failure.msg);
     if (!(flow->options.flags & RUN_QUIET))
-        run_report_notes(result);
+        execution_notes(result, &notes);
     if (!flow->trace || !job_timeline(result->job))
-        run_report_timeline(result, flow->options.policy.topics);
+        execution_trace_notes(result, flow->options.policy.topics, &notes);
     if (flow->options.policy.reports_later)
-        run_report_later(&flow->later, result);
+        execution_later_notes(&flow->later, result, &notes);
+    for (size_t i = 0; i < notes.len; i++)
+        console_say("%s", notes.items[i]);
     return status;
 }
 
@@ -578,7 +407,7 @@ static int run_report(const struct run_flow *flow)
     if (execution->outcome == EXECUTION_FAILED)
         return run_fail(&flow->options, &execution->failure);
     if (flow->options.flags & RUN_JSON)
-        run_report_refusal_json(&flow->settings, execution);
+        print_document(flow, execution);
     console_say("not run: %s", execution->reason);
     return EXIT_REFUSED;
 }
@@ -633,14 +462,13 @@ static int open_trace(struct run_flow *flow, struct err *err)
 static int run_main(char **argv)
 {
     AUTO(run_flow_done)
-    struct run_flow flow = {.options = {.policy = {.is_recorded = true},
-                                        .kill_after_ns = JOB_RUN_KILL_AFTER_NS,
-                                        .max_output = OUTPUT_MEMORY_DEFAULT}};
+    struct run_flow flow = {.is_done = false};
     struct run_options *options = &flow.options;
     struct err err;
     char **command;
     int status;
 
+    run_options_init(options);
     if (!command_parse(&command_run, argv, options, &command, &status))
         return status;
     if (options->approval_hook && strchr(options->approval_hook, '/'))

@@ -1,5 +1,4 @@
-/* What is told of a run: on stderr, as JSON, and in the audit log. `cordon patch` and `cordon script`
- * tell the same way. */
+/* The events of a run in the audit log; `cordon patch` and `cordon script` tell theirs the same way. */
 #pragma once
 
 #include "base/err.h"
@@ -14,61 +13,8 @@ struct audit;
 struct config_file;
 struct execution_event;
 struct execution_result;
-struct job_result;
 struct settings;
-struct strv;
 struct timeline;
-
-/* --- lines and JSON --- */
-
-/* Appends a line for the person when a needed layer is missing. */
-void run_report_degradation(const struct sandbox *sandbox, struct strv *warnings);
-
-/* Lines on stderr, after the output: time is up, a limit was reached, what was refused and what
- * would allow it. */
-void run_report_notes(const struct job_result *result);
-
-/* What the command made or changed that somebody runs or obeys later (policy/run_later.h); zeroed: nothing yet. */
-struct run_later {
-    const struct job *job; /* of the attempt that was looked at last; not used otherwise */
-    uint64_t seq;          /* of its job_audit_timeline(), likewise */
-    struct strv paths;     /* each once */
-};
-
-/* There are new events. */
-void run_later_look(struct run_later *later, const struct job *job);
-
-/* A line on stderr, if there is something to say: also that nobody could tell. */
-void run_report_later(const struct run_later *later, const struct job_result *result);
-
-/* Lines on stderr: what the command did, and the programs that it ran; or that nobody could tell. */
-void run_report_timeline(const struct job_result *result, unsigned topics);
-
-/* job/result_json.h's object on stdout, of the last attempt, and beside it:
- *
- *   "warnings": ["..."]            the lines that stand on stderr, too
- *   "approval": {...}              executor/execution.h's execution_to_json(); null when nothing was
- *                                  asked or refused
- *   "runs_later": [{"path": "...", "by": "make"}] or null, when nobody could tell; only with `later`,
- *                                  which may be NULL
- *   in "sandbox": "mode": "auto" | "require" | "disabled", "degradation": "..." or null,
- *                 "profile": "workspace-write", "profile_from": "the default",
- *                 "network": "restricted" | "enabled"
- *
- * Returns an exit status. */
-int run_report_json(const struct settings *settings, const struct execution_result *execution,
-                    const struct run_later *later);
-
-/* The same for a command that was not run: the keys as far as they are known, with "end":
- * "forbidden" | "rejected", "shell_exit_code": 126 and "failure": {"stage": "approval", ...}. */
-void run_report_refusal_json(const struct settings *settings,
-                             const struct execution_result *execution);
-
-/* When Cordon failed before there was a result: the same keys as far as they are known, with
- * "end": "failed-to-start", "shell_exit_code": 125 and "failure": {"stage": "cordon", ...}. */
-void run_report_failure_json(const struct err *err);
-
-/* --- the audit log --- */
 
 /* The events of a run. They are written in one go after the result is out, and when the command
  * runs for long, what is known meanwhile. A failure is said on stderr and is no reason for
@@ -83,9 +29,6 @@ struct run_audit {
 
 /* There is a directory for the log, or there may be one. */
 bool run_audit_has_place(const struct config_file *file);
-
-/* How the log names it: "auto", "require", "disabled". */
-const char *run_audit_mode_name(enum sandbox_mode mode);
 
 void run_audit_init(struct run_audit *audit, const struct settings *settings);
 void run_audit_begin(struct run_audit *audit, const struct settings *settings, char *const *argv);

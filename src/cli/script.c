@@ -22,6 +22,7 @@
 #include "cli/settings.h"
 #include "executor/execution.h"
 #include "executor/execution_audit.h"
+#include "executor/execution_report.h"
 #include "job/job_table.h"
 #include "job/model_calls.h"
 #include "loop/loop.h"
@@ -53,7 +54,7 @@ void script_audit_begin(struct script_audit *audit, const struct settings *setti
         .cwd = exec->workdir,
         .profile = settings->workspace->profile_name,
         .network = network_access_name(settings->workspace->map.network),
-        .sandbox = run_audit_mode_name(settings->workspace->mode),
+        .sandbox = execution_mode_name(settings->workspace->mode),
         .face = "script",
     };
     struct script_session *session;

@@ -44,7 +44,7 @@ int policy_set_approval(const struct option *option, void *member, const char *v
 {
     struct policy_options *options = member;
 
-    options->has_approval = true;
+    options->approval_word = value;
     return approval_policy_parse(value, &options->approval, err);
 }
 
@@ -271,7 +271,7 @@ static void choose_approval(struct settings *settings, const struct policy_optio
     bool is_completed =
         own && options->approval.mode == APPROVAL_GRANULAR && own->mode == APPROVAL_GRANULAR;
 
-    if (options->has_approval) {
+    if (options->approval_word) {
         settings->approval = is_completed ? *own : options->approval;
         settings->approval_from = "--ask-for-approval";
     } else if (own) {

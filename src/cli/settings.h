@@ -40,7 +40,7 @@ struct policy_options {
     struct strv env_include;
     struct strv env_exclude;
     struct approval_policy approval; /* --ask-for-approval */
-    bool has_approval;               /* it was given */
+    const char *approval_word;       /* the same, as it was given; NULL: it was not */
     bool yes_means_unsandboxed;
 };
 

@@ -6,17 +6,22 @@
 
 #include "base/err.h"
 #include "client/connection.h"
+#include "process/resource_limits.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct buf;
+struct json_t;
 
 /* How the client speaks to a person: given by the layer above, which owns the terminal. */
 struct client_console {
     /* One line on stderr. */
     void (*say)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+    /* One JSON value on stdout; an exit status. */
+    int (*print_json)(const struct json_t *json);
 
     /* Whether the terminal is raw from here on, so that lines bring their own carriage return. */
     void (*set_raw)(bool is_raw);
@@ -34,21 +39,48 @@ enum client_stdin { CLIENT_STDIN_PIPE, CLIENT_STDIN_NULL };
 enum client_run_flags {
     CLIENT_RUN_TTY = 1,
     CLIENT_RUN_DETACHED = 2, /* prints the id, and leaves it to itself */
+    CLIENT_RUN_QUIET = 4,    /* says nothing about the sandbox */
+};
+
+/* What the executor of a Cordon does with a command, as `cordon run` does: with it the command is an exec/run
+ * at the server, which no other client sees, and without it a process/start. */
+struct client_execution {
+    const char *approval; /* policy word; NULL: as the server's configuration says */
+    bool yes_means_unsandboxed;
+    uint64_t timeout_ns; /* 0: none */
+    uint64_t kill_after_ns;
+    uint64_t max_output;
+    struct resource_limits limits;
+    unsigned topics;      /* of enum timeline_topic */
+    const char *trace_to; /* a file of ours; NULL: its lines are said */
+    bool reports_later;
+    bool is_json; /* shows nothing; prints the document at the end */
 };
 
 struct client_run {
     char *const *argv;
-    char *const *env;    /* NAME=VALUE or NAME, which is ours; NULL-terminated; may be NULL */
+    char *const *env;         /* NAME=VALUE or NAME, which is ours; NULL-terminated; may be NULL */
+    const char *inherit;      /* "all", "core", "none"; NULL: all, or what the configuration says */
+    char *const *env_include; /* these two may be NULL */
+    char *const *env_exclude;
     const char *cwd;     /* at the server; NULL: its own directory */
     const char *profile; /* of the server's user; NULL: as the server's configuration says */
-    const char *network; /* "restricted", "enabled"; NULL: as the profile says, as is the next */
+    const char *network; /* "restricted", "enabled"; NULL: as the profile says, as are the next */
     const char *watch;
-    char *const *deny; /* the others of these may be NULL, too */
+    const char *judge;
+    const char *mode;  /* "require", "disabled"; NULL: auto */
+    bool has_protect;  /* `protect` counts; otherwise it is as the configuration says */
+    char *const *deny; /* these may be NULL */
     char *const *readable;
     char *const *writable;
     char *const *sockets;
+    char *const *protect;
     enum client_stdin input;
     unsigned flags;
+    const struct client_execution *execution; /* NULL: nothing of it is wanted */
+    const char *hook; /* a program of ours that is asked first; absolute; NULL: none */
+    char *const *hook_env;
+    uint64_t approval_timeout_ns; /* 0: none */
 };
 
 /* The status is the command's. */

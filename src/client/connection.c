@@ -44,6 +44,8 @@ static void on_message(void *data, struct rpc_peer *peer, struct rpc_message *me
     if (message->kind == RPC_REQUEST && connection->on_question &&
         str_eq(message->method, "approval/request"))
         connection->on_question(connection->questions, message->id, message->params);
+    else if (connection->on_question && str_eq(message->method, "approval/withdrawn"))
+        connection->on_question(connection->questions, NULL, message->params);
     else if (message->kind == RPC_REQUEST)
         rpc_peer_error(peer, message->id, RPC_UNKNOWN_METHOD, "%s is not for this client",
                        message->method);
@@ -88,6 +90,16 @@ static enum err_code code_of(int64_t code)
     }
 }
 
+void connection_answer_err(const struct rpc_message *answer, struct err *ret)
+{
+    json_int_t exit_code = json_integer_value(json_object_get(answer->data, "exitCode"));
+    bool is_forbidden = str_eq(connection_text(answer->data, "reason"), "forbidden");
+
+    err_set(ret, is_forbidden || exit_code ? ERR_FORBIDDEN : code_of(answer->code), "%s",
+            answer->error_text);
+    ret->sys = exit_code == 127 ? ENOENT : 0;
+}
+
 /* A call that is waited for. */
 struct waiting {
     struct connection *connection;
@@ -105,11 +117,7 @@ static void waiting_on_answer(void *data, const struct rpc_message *answer)
     if (answer && answer->kind == RPC_RESULT)
         waiting->result = json_incref((json_t *)answer->result);
     else if (answer)
-        err_set(&waiting->err,
-                str_eq(connection_text(answer->data, "reason"), "forbidden")
-                    ? ERR_FORBIDDEN
-                    : code_of(answer->code),
-                "%s", answer->error_text);
+        connection_answer_err(answer, &waiting->err);
 }
 
 /* `timeout_ns` 0: none. */

@@ -48,8 +48,8 @@ bool connection_is_lost(const struct connection *connection);
 /* The directory of the server, as the file: URI that it sent; NULL when it sent none. */
 const char *connection_dir(const struct connection *connection);
 
-/* A request of the server's, approval/request: to be answered by the next two, now or later. `on_question`
- * NULL: all are refused, as at first. Both drop what the connection cannot take any more. */
+/* A request of the server's, approval/request: to be answered by the next two, now or later; or, without an id,
+ * its approval/withdrawn. `on_question` NULL: all are refused, as at first. Both drop what the connection cannot take any more. */
 typedef void connection_question_fn(void *data, const json_t *id, const json_t *params);
 void connection_take_questions(struct connection *connection, connection_question_fn *on_question,
                                void *data);
@@ -60,11 +60,15 @@ void connection_refuse(struct connection *connection, const json_t *id, const ch
 /* It knows the profiles of its own user: those can be named in place of a sandbox in full. */
 bool connection_knows_profiles(const struct connection *connection);
 
+/* What an error that the server answered with is here: see connection_call(). */
+void connection_answer_err(const struct rpc_message *answer, struct err *ret);
+
 typedef void connection_event_fn(void *data, const char *method, const json_t *params);
 void connection_listen(struct connection *connection, connection_event_fn *on_event, void *data);
 
 /* A new reference to the result, or NULL. Takes the reference `params`. What the server says no
  * with becomes ERR_UNSUPPORTED (it has no such method), ERR_NOT_FOUND, ERR_INVALID or ERR_SYSTEM;
+ * ERR_FORBIDDEN: a rule forbids it, or it cannot be executed (`sys` ENOENT: there is no such program);
  * ERR_LIMIT is a session that another connection is attached to. */
 json_t *connection_call(struct connection *connection, const char *method, json_t *params,
                         struct err *err);

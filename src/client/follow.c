@@ -126,6 +126,7 @@ struct follow {
     struct err err; /* the first; code 0: none */
     int exit_code;
     bool is_closed;
+    bool is_held;
 };
 
 /* Bytes written; 0 when there is no room, or after a failure, which drops what waits. */
@@ -199,11 +200,12 @@ static bool outlet_write(struct outlet *outlet, const char *bytes, size_t len)
             done += outlet_try(outlet, bytes + done, len - done);
         return true;
     }
-    if (!outlet->queue.len)
+    if (!outlet->queue.len && !outlet->follow->is_held)
         done = outlet_try(outlet, bytes, len);
     if (done < len && !outlet->error)
         buf_append(&outlet->queue, bytes + done, len - done);
-    if (outlet->queue.len || outlet->error) /* of a failure, too, the loop tells */
+    if ((outlet->queue.len && !outlet->follow->is_held) ||
+        outlet->error) /* of a failure, too, the loop tells */
         loop_watch_set(outlet->watch, LOOP_WRITE);
     outlet->is_full = outlet->is_full || outlet->queue.len >= OUTLET_HIGH;
     return !outlet->is_full;
@@ -278,8 +280,10 @@ static void on_exited(struct follow *follow, const json_t *params)
 
 static void follow_take(struct follow *follow, const char *method, const json_t *params)
 {
-    if (str_eq(method, "process/output")) {
+    if (str_eq(method, "process/output") || str_eq(method, "exec/output")) {
         follow_chunk(follow, params);
+    } else if (str_eq(method, "exec/event") && follow->options.on_step) {
+        follow->options.on_step(follow->options.data, params);
     } else if (str_eq(method, "process/gap")) {
         json_int_t offset = json_integer_value(json_object_get(params, "offset"));
         json_int_t bytes = json_integer_value(json_object_get(params, "bytes"));
@@ -321,9 +325,10 @@ static void follow_take_ordered(struct follow *follow, const char *method, const
 static void follow_on_event(void *data, const char *method, const json_t *params)
 {
     struct follow *follow = data;
-    const char *id = json_string_value(json_object_get(params, "processId"));
+    bool is_run = str_starts(method, "exec/");
+    const char *id = json_string_value(json_object_get(params, is_run ? "runId" : "processId"));
 
-    if (!str_starts(method, "process/") || !id || !str_eq(id, follow->id))
+    if (!(is_run || str_starts(method, "process/")) || !id || !str_eq(id, follow->id))
         return;
     if (follow->options.order == FOLLOW_BY_NUMBER)
         follow_take_ordered(follow, method, params);
@@ -365,6 +370,14 @@ void follow_free(struct follow *follow)
     json_decref(follow->end);
     free(follow->id);
     free(follow);
+}
+
+void follow_hold(struct follow *follow, bool on)
+{
+    follow->is_held = on;
+    for (struct outlet *outlet = follow->outlets; outlet < follow->outlets + OUTLETS; outlet++)
+        if (outlet->watch && outlet->queue.len)
+            loop_watch_set(outlet->watch, on ? LOOP_NOTHING : LOOP_WRITE);
 }
 
 bool follow_is_closed(const struct follow *follow)

@@ -26,10 +26,12 @@ enum follow_order {
 struct follow_options {
     struct connection *connection; /* borrowed; events go to the follow from now on */
     const struct client_console *console;
-    const char *id; /* by which the connection speaks of the process; copied */
+    const char *id; /* by which the connection speaks of the process, or of the exec/run; copied */
     enum follow_order order;
     uint64_t
         until; /* the connection stops when the output has come up to here; UINT64_MAX: never */
+    void (*on_step)(void *data, const json_t *event); /* exec/event; NULL: nobody wants to know */
+    void *data;
 };
 
 struct follow *follow_new(const struct follow_options *options, struct err *err);
@@ -37,6 +39,9 @@ void follow_free(struct follow *follow); /* before the connection; safe on NULL 
 
 /* Output that did not come by itself: a chunk of process/read. */
 void follow_chunk(struct follow *follow, const json_t *chunk);
+
+/* Writes nothing for now: the terminal is needed for something else; or goes on. */
+void follow_hold(struct follow *follow, bool on);
 
 bool follow_is_closed(const struct follow *follow);
 int follow_exit_code(const struct follow *follow, int otherwise); /* when it has not exited */

@@ -4,6 +4,7 @@
 #include "client/questions.h"
 
 #include "approval/approvals.h"
+#include "approval/approver_hook.h"
 #include "approval/approver_terminal.h"
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -17,6 +18,7 @@
 struct questions {
     struct connection *connection;
     struct prompt *prompt; /* NULL: there is no terminal */
+    bool has_hook;
     struct approvals *approvals;
     struct list all;
 };
@@ -24,7 +26,8 @@ struct questions {
 struct question {
     struct questions *owner;
     struct list link;
-    json_t *id; /* of the server's request */
+    json_t *id;        /* of the server's request */
+    char *approval_id; /* by which it is withdrawn */
     struct approval_wait *wait;
 };
 
@@ -32,6 +35,7 @@ static void question_free(struct question *question)
 {
     list_remove(&question->link);
     json_decref(question->id);
+    free(question->approval_id);
     free(question);
 }
 
@@ -71,14 +75,28 @@ static int question_read(const struct json_at *at, struct approval_request *ret,
     if (json_at_object(at, err) || json_at_word(&kind, kinds, &which, err) ||
         json_at_strings(at, "argv", &ret->argv, err) ||
         json_at_strings(at, "proposed_execpolicy_amendment", &ret->proposal, err) ||
-        json_at_strings(at, "available_decisions", &offered, err))
+        json_at_strings(at, "available_decisions", &offered, err) ||
+        json_at_strings(at, "variables", &ret->variables, err))
         return -1;
     ret->kind = (enum approval_kind)which;
     ret->cwd = text_of(at, "cwd");
     ret->reason = text_of(at, "reason");
     ret->covers = text_of(at, "covers");
+    ret->programs = text_of(at, "programs");
     ret->offers = offers_of(&offered);
     return 0;
+}
+
+static void withdraw(struct questions *questions, const char *approval_id)
+{
+    struct question *question;
+
+    list_for_each(question, &questions->all, link)
+        if (str_eq(question->approval_id, approval_id)) {
+            approvals_leave(question->wait);
+            question_free(question);
+            return;
+        }
 }
 
 static void on_question(void *data, const json_t *id, const json_t *params)
@@ -90,7 +108,11 @@ static void on_question(void *data, const json_t *id, const json_t *params)
     struct question *question;
     struct err err;
 
-    if (!questions->prompt) {
+    if (!id) {
+        withdraw(questions, connection_text(params, "approvalId"));
+        return;
+    }
+    if (!questions->prompt && !questions->has_hook) {
         connection_refuse(questions->connection, id, "there is no terminal to ask at");
         return;
     }
@@ -101,26 +123,45 @@ static void on_question(void *data, const json_t *id, const json_t *params)
     question = alloc_zero(1, sizeof *question);
     question->owner = questions;
     question->id = json_incref((json_t *)id);
+    question->approval_id = alloc_str(connection_text(params, "approvalId"));
     list_append(&questions->all, &question->link);
     question->wait = approvals_ask(questions->approvals, &asked, on_answer, question);
 }
 
-struct questions *questions_new(struct connection *connection,
-                                void (*on_lend)(void *data, bool is_lent), void *data)
+static int add_hook(struct questions *questions, const struct questions_options *options,
+                    struct err *err)
+{
+    uint64_t deadline = options->timeout_ns ? options->timeout_ns : APPROVER_HOOK_DEADLINE_NS;
+    struct approver *hook = approver_hook_new(connection_loop(options->connection), options->hook,
+                                              options->hook_env, deadline, err);
+
+    if (!hook)
+        return err_wrap(err, "--approval-hook");
+    approvals_add_approver(questions->approvals, hook);
+    questions->has_hook = true;
+    return 0;
+}
+
+struct questions *questions_new(const struct questions_options *options, struct err *err)
 {
     struct questions *questions = alloc_zero(1, sizeof *questions);
-    struct err ignored; /* without a terminal every question is refused */
+    struct loop *loop = connection_loop(options->connection);
+    struct err ignored; /* without a terminal there is just one less to ask */
 
-    questions->connection = connection;
+    questions->connection = options->connection;
     list_init(&questions->all);
-    questions->prompt = prompt_open(connection_loop(connection), &ignored);
-    questions->approvals = approvals_new(connection_loop(connection), 0);
+    questions->approvals = approvals_new(loop, options->timeout_ns);
+    questions->prompt = prompt_open(loop, &ignored);
+    connection_take_questions(options->connection, on_question, questions);
+    if (options->hook && add_hook(questions, options, err)) {
+        questions_free(questions);
+        return NULL;
+    }
     if (questions->prompt) {
-        prompt_set_owner(questions->prompt, on_lend, data);
+        prompt_set_owner(questions->prompt, options->on_lend, options->data);
         approvals_add_approver(questions->approvals,
                                approver_terminal_new(questions->prompt, NULL));
     }
-    connection_take_questions(connection, on_question, questions);
     return questions;
 }
 

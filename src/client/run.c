@@ -18,16 +18,22 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "client/follow.h"
 #include "client/questions.h"
 #include "client/remote_file.h"
 #include "client/stdin_sender.h"
+#include "executor/execution_report.h"
 #include "policy/profile.h"
 #include "policy/profile_json.h"
 #include "process/terminal.h"
+#include "rpc/message.h"
+#include "timeline/timeline.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +42,12 @@
 
 #define PROCESS_ID "run"
 
-enum { GRACE_MS = 5000, STATUS_NO_READER = 128 + SIGPIPE, STATUS_FORBIDDEN = 126 };
+enum {
+    GRACE_MS = 5000,
+    STATUS_NO_READER = 128 + SIGPIPE,
+    STATUS_FORBIDDEN = 126,
+    STATUS_NOT_FOUND = 127
+};
 
 /* --- the parameters of process/start --- */
 
@@ -51,7 +62,10 @@ static int env_add(json_t *env, const char *assignment, struct err *err)
     if (!*name)
         return err_set(err, ERR_INVALID, "--env \"%s\" has no name; NAME=VALUE or NAME is right",
                        assignment);
-    if (value && json_object_set_new(env, name, json_string(value)))
+    if (!value)
+        return err_set(err, ERR_INVALID, "--env: %s is not set here; give it a value: %s=VALUE",
+                       name, name);
+    if (json_object_set_new(env, name, json_string(value)))
         return err_set(err, ERR_INVALID, "--env %s: only UTF-8 goes over the wire", name);
     return 0;
 }
@@ -76,17 +90,20 @@ static int add_texts(json_t *object, const char *key, char *const *texts, struct
 static int named_to_json(const struct client_run *options, const char *cwd, json_t **ret,
                          struct err *err)
 {
-    AUTO_JSON json_t *named =
-        json_pack("{s:s?, s:s, s:s*, s:s*}", "profile", options->profile, "cwd", cwd, "network",
-                  options->network, "watch", options->watch);
+    AUTO_JSON json_t *named = json_pack(
+        "{s:s?, s:s, s:s*, s:s*, s:s*, s:s*}", "profile", options->profile, "cwd", cwd, "network",
+        options->network, "watch", options->watch, "judge", options->judge, "mode", options->mode);
 
     if (!named)
         return err_set(err, ERR_INVALID, "--profile: only UTF-8 goes over the wire");
     if (add_texts(named, "deny", options->deny, err) ||
         add_texts(named, "readable", options->readable, err) ||
         add_texts(named, "writable", options->writable, err) ||
-        add_texts(named, "sockets", options->sockets, err))
+        add_texts(named, "sockets", options->sockets, err) ||
+        add_texts(named, "protect", options->protect, err))
         return -1;
+    if (options->has_protect && !json_object_get(named, "protect")) /* none */
+        json_object_set_new(named, "protect", json_array());
     *ret = json_incref(named);
     return 0;
 }
@@ -98,12 +115,13 @@ static int plain_to_json(const struct client_run *options, const char *cwd, json
     const char *name = options->profile ? options->profile : "workspace-write";
     AUTO(profile_done) struct profile profile = {0};
 
-    if (options->watch || (options->deny && *options->deny) ||
+    if (options->watch || options->judge || options->mode || options->has_protect ||
+        options->execution || (options->deny && *options->deny) ||
         (options->readable && *options->readable) || (options->writable && *options->writable) ||
         (options->sockets && *options->sockets))
         return err_set(err, ERR_UNSUPPORTED,
-                       "this server is no Cordon of this version: it takes --profile and --network "
-                       "only");
+                       "this server is no Cordon of this version: of what is allowed and asked it "
+                       "takes --profile and --network only");
     if (!profile_init_builtin(&profile, name))
         return err_set(err, ERR_INVALID,
                        "--profile \"%s\": this server knows read-only, workspace-write and "
@@ -121,8 +139,22 @@ static int plain_to_json(const struct client_run *options, const char *cwd, json
     return 0;
 }
 
-json_t *start_params(const struct client_run *options, const struct start_context *context,
-                     struct err *err)
+/* NULL: none was said. */
+static json_t *env_policy(const struct client_run *options, struct err *err)
+{
+    AUTO_JSON json_t *json = json_pack("{s:s, s:b, s:[], s:{}, s:[]}", "inherit",
+                                       options->inherit ? options->inherit : "all",
+                                       "ignoreDefaultExcludes", 0, "exclude", "set", "includeOnly");
+
+    if (add_texts(json, "exclude", options->env_exclude, err) ||
+        add_texts(json, "includeOnly", options->env_include, err))
+        return NULL;
+    return json_incref(json);
+}
+
+/* What process/start and exec/run have in common. */
+static json_t *common_params(const struct client_run *options, const struct start_context *context,
+                             struct err *err)
 {
     bool has_tty = options->flags & CLIENT_RUN_TTY;
     AUTO_FREE char *cwd = remote_path_uri(context->dir, options->cwd, err);
@@ -147,15 +179,78 @@ json_t *start_params(const struct client_run *options, const struct start_contex
     if ((context->knows_profiles ? named_to_json : plain_to_json)(options, cwd, &sandbox, err))
         return NULL;
     params =
-        json_pack("{s:s, s:O, s:s, s:O, s:b, s:b, s:o, s:{s:s, s:b, s:[], s:{}, s:[]}}",
-                  "processId", context->id, "argv", argv, "cwd", cwd, "env", env, "tty", has_tty,
-                  "pipeStdin", options->input == CLIENT_STDIN_PIPE, "sandbox", sandbox, "envPolicy",
-                  "inherit", "all", "ignoreDefaultExcludes", 0, "exclude", "set", "includeOnly");
+        json_pack("{s:O, s:s, s:O, s:b, s:b, s:o}", "argv", argv, "cwd", cwd, "env", env, "tty",
+                  has_tty, "pipeStdin", options->input == CLIENT_STDIN_PIPE, "sandbox", sandbox);
     if (has_tty && context->size.rows && context->size.columns) {
         json_object_set_new(params, "rows", json_integer(context->size.rows));
         json_object_set_new(params, "columns", json_integer(context->size.columns));
     }
     return params;
+}
+
+json_t *start_params(const struct client_run *options, const struct start_context *context,
+                     struct err *err)
+{
+    AUTO_JSON json_t *params = common_params(options, context, err);
+    json_t *policy = params ? env_policy(options, err) : NULL;
+
+    if (!policy)
+        return NULL;
+    json_object_set_new(params, "processId", json_string(context->id));
+    json_object_set_new(params, "envPolicy", policy);
+    return json_incref(params);
+}
+
+static json_t *topics_to_json(unsigned topics)
+{
+    static const struct {
+        unsigned topic;
+        const char *word;
+    } words[] = {{TIMELINE_FILES, "files"}, {TIMELINE_NETWORK, "network"}, {TIMELINE_EXEC, "exec"}};
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (topics & words[i].topic)
+            json_array_append_new(list, json_string(words[i].word));
+    return list;
+}
+
+static bool has_env_policy(const struct client_run *options)
+{
+    return options->inherit || (options->env_include && *options->env_include) ||
+           (options->env_exclude && *options->env_exclude);
+}
+
+json_t *exec_params(const struct client_run *options, const struct start_context *context,
+                    struct err *err)
+{
+    const struct client_execution *wanted = options->execution;
+    const struct resource_limits *limits = &wanted->limits;
+    AUTO_JSON json_t *params = common_params(options, context, err);
+    AUTO_JSON json_t *more = NULL;
+    json_t *policy;
+
+    if (!params)
+        return NULL;
+    if (has_env_policy(options)) {
+        policy = env_policy(options, err);
+        if (!policy)
+            return NULL;
+        json_object_set_new(params, "envPolicy", policy);
+    }
+    more = json_pack(
+        "{s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s, s:b}", "runId", context->id,
+        "approvalPolicy", wanted->approval ? wanted->approval : "forbids-only",
+        "yesMeansUnsandboxed", wanted->yes_means_unsandboxed, "timeoutMs",
+        (json_int_t)(wanted->timeout_ns / CLOCK_NS_PER_MS), "killAfterMs",
+        (json_int_t)(wanted->kill_after_ns / CLOCK_NS_PER_MS), "maxMemoryBytes",
+        (json_int_t)limits->memory, "maxCpuTimeMs",
+        (json_int_t)(limits->cpu_time_ns / CLOCK_NS_PER_MS), "maxPids", (json_int_t)limits->pids,
+        "maxFileBytes", (json_int_t)limits->file_size, "maxOutputBytes",
+        (json_int_t)wanted->max_output, "trace", topics_to_json(wanted->topics), "output",
+        wanted->is_json ? "none" : "whole", "report", wanted->reports_later);
+    json_object_update(params, more);
+    return json_incref(params);
 }
 
 /* --- the command --- */
@@ -168,7 +263,9 @@ struct run {
     struct stdin_sender *sender;
     struct questions *questions;
     bool was_interrupted;
-    bool is_lent; /* the terminal, to a question */
+    bool is_lent;       /* the terminal, to a question */
+    json_t *answer;     /* of exec/run; NULL: none yet */
+    struct err failure; /* that it failed with; code 0: it did not */
 };
 
 static void run_done(struct run *run)
@@ -177,6 +274,7 @@ static void run_done(struct run *run)
     stdin_sender_free(run->sender);
     follow_free(run->follow);
     connection_free(run->connection);
+    json_decref(run->answer);
 }
 
 static void run_on_signal(void *data, int signal)
@@ -207,17 +305,23 @@ static void run_on_lend(void *data, bool is_lent)
     run->is_lent = is_lent;
     if (run->sender)
         stdin_sender_lend(run->sender, is_lent);
+    follow_hold(run->follow, is_lent);
 }
 
-static int run_start(struct run *run, struct err *err)
+static struct start_context context_of(const struct run *run)
 {
-    const struct start_context context = {
+    return (struct start_context){
         .id = PROCESS_ID,
         .dir = connection_dir(run->connection),
         .term = getenv("TERM"),
         .knows_profiles = connection_knows_profiles(run->connection),
         .size = has_terminal(run) ? terminal_size(STDIN_FILENO) : (struct pty_size){0},
     };
+}
+
+static int run_start(struct run *run, struct err *err)
+{
+    const struct start_context context = context_of(run);
     json_t *params = start_params(run->options, &context, err);
     AUTO_JSON json_t *result = NULL;
 
@@ -235,7 +339,8 @@ static void say_denials(const struct run *run)
     size_t i;
     json_t *denial;
 
-    if (json_integer_value(json_object_get(end, "exitCode")) == 0)
+    if (json_integer_value(json_object_get(end, "exitCode")) == 0 ||
+        run->options->flags & CLIENT_RUN_QUIET)
         return;
     json_array_foreach(denials, i, denial)
     {
@@ -251,6 +356,121 @@ static void say_denials(const struct run *run)
     }
 }
 
+/* --- by the executor at the server --- */
+
+static void exec_on_answer(void *data, const struct rpc_message *answer)
+{
+    struct run *run = data;
+
+    if (answer && answer->kind == RPC_RESULT)
+        run->answer = json_incref((json_t *)answer->result);
+    else if (answer)
+        connection_answer_err(answer, &run->failure);
+    if (answer)
+        connection_stop(run->connection);
+}
+
+static int exec_start(struct run *run, struct err *err)
+{
+    const struct start_context context = context_of(run);
+    struct connection_request request = {
+        .method = "exec/run", .on_answer = exec_on_answer, .data = run};
+
+    request.params = exec_params(run->options, &context, err);
+    if (!request.params)
+        return -1;
+    connection_send(run->connection, &request);
+    return 0;
+}
+
+static void exec_on_step(void *data, const json_t *event)
+{
+    struct run *run = data;
+
+    if (str_eq(connection_text(event, "event"), "retried"))
+        run->client->console->say("once more, with %s", connection_text(event, "with"));
+}
+
+static void say_lines(const struct run *run, const json_t *object, const char *key)
+{
+    const json_t *lines = json_object_get(object, key);
+    const json_t *line;
+    size_t i;
+
+    json_array_foreach(lines, i, line)
+    {
+        AUTO_FREE char *plain = utf8_plain(json_is_string(line) ? json_string_value(line) : "");
+
+        run->client->console->say("%s", plain);
+    }
+}
+
+static int write_trace(const struct client_execution *execution, const json_t *document,
+                       struct err *err)
+{
+    const json_t *events = json_object_get(document, "events");
+    FILE *file = fopen(execution->trace_to, "we");
+    const json_t *event;
+    bool has_failed;
+    size_t i;
+
+    if (!file)
+        return err_sys(err, "opening %s", execution->trace_to);
+    json_array_foreach(events, i, event)
+    {
+        json_dumpf(event, file, JSON_COMPACT);
+        fputc('\n', file);
+    }
+    has_failed = ferror(file);
+    return fclose(file) || has_failed ? err_sys(err, "writing %s", execution->trace_to) : 0;
+}
+
+/* As `cordon run` says it. */
+static void exec_say(const struct run *run, const json_t *document)
+{
+    const struct client_execution *execution = run->options->execution;
+    const json_t *notes = json_object_get(run->answer, "notes");
+    bool is_quiet = run->options->flags & CLIENT_RUN_QUIET;
+
+    if (!is_quiet)
+        say_lines(run, document, "warnings");
+    if (execution->is_json)
+        return;
+    if (str_eq(connection_text(document, "end"), "failed-to-start"))
+        run->client->console->say("%s",
+                                  connection_text(json_object_get(document, "failure"), "message"));
+    if (!is_quiet)
+        say_lines(run, notes, "refused");
+    if (!execution->trace_to)
+        say_lines(run, notes, "trace");
+    say_lines(run, notes, "report");
+}
+
+/* The answer is there, or nobody reads what comes. */
+static int exec_end(struct run *run, int *ret_status, struct err *err)
+{
+    const struct client_execution *execution = run->options->execution;
+    const json_t *document = json_object_get(run->answer, "document");
+    const char *outcome = connection_text(run->answer, "outcome");
+
+    *ret_status = STATUS_NO_READER;
+    if (run->failure.code) {
+        *err = run->failure;
+        return -1;
+    }
+    if (!run->answer)
+        return 0;
+    if (str_eq(outcome, "failed"))
+        return err_set(err, ERR_SYSTEM, "%s", connection_text(run->answer, "reason"));
+    exec_say(run, document);
+    if (execution->is_json && run->client->console->print_json(document))
+        return err_set(err, ERR_SYSTEM, "the result could not be printed");
+    if (!str_eq(outcome, "ran"))
+        run->client->console->say("not run: %s", connection_text(run->answer, "reason"));
+    *ret_status = (int)json_integer_value(json_object_get(run->answer, "exitCode"));
+    return execution->trace_to ? write_trace(execution, document, err) : 0;
+}
+
 /* Signals end this program again while the rest is written: its reader may take its time. */
 static int run_end(struct run *run, int *ret_status, struct err *err)
 {
@@ -259,9 +479,26 @@ static int run_end(struct run *run, int *ret_status, struct err *err)
         return -1;
     questions_free(TAKE_PTR(run->questions));
     stdin_sender_free(TAKE_PTR(run->sender));
+    if (run->options->execution)
+        return exec_end(run, ret_status, err);
     say_denials(run);
     *ret_status = follow_exit_code(run->follow, STATUS_NO_READER);
     return 0;
+}
+
+static int run_take_questions(struct run *run, struct err *err)
+{
+    const struct questions_options options = {
+        .connection = run->connection,
+        .on_lend = run_on_lend,
+        .data = run,
+        .hook = run->options->hook,
+        .hook_env = run->options->hook_env,
+        .timeout_ns = run->options->approval_timeout_ns,
+    };
+
+    run->questions = questions_new(&options, err);
+    return run->questions ? 0 : -1;
 }
 
 static int run_attached(struct run *run, int *ret_status, struct err *err)
@@ -273,6 +510,8 @@ static int run_attached(struct run *run, int *ret_status, struct err *err)
         .id = PROCESS_ID,
         .order = FOLLOW_BY_NUMBER,
         .until = UINT64_MAX,
+        .on_step = run->options->flags & CLIENT_RUN_QUIET ? NULL : exec_on_step,
+        .data = run,
     };
     const struct stdin_sender_options sender = {
         .connection = run->connection,
@@ -290,9 +529,8 @@ static int run_attached(struct run *run, int *ret_status, struct err *err)
     run->follow = follow_new(&follow, err);
     if (!run->follow)
         return -1;
-    if (!has_terminal(run)) /* else it is the command's, and raw: what is asked is refused */
-        run->questions = questions_new(run->connection, run_on_lend, run);
-    if (run_start(run, err))
+    if (run_take_questions(run, err) ||
+        (run->options->execution ? exec_start : run_start)(run, err))
         return -1;
     run->sender = stdin_sender_new(&sender, err);
     if (!run->sender)
@@ -304,7 +542,7 @@ static int run_attached(struct run *run, int *ret_status, struct err *err)
         *err = lost;
         return err_wrap(err, "the command is lost");
     }
-    if (!follow_is_closed(run->follow))
+    if (!follow_is_closed(run->follow) && !run->answer && !run->failure.code)
         connection_send_about(run->connection, PROCESS_ID, "process/terminate", json_object());
     return run_end(run, ret_status, err);
 }
@@ -324,6 +562,23 @@ static int run_detached(struct run *run, int *ret_status, struct err *err)
     return fflush(stdout) ? err_sys(err, "writing the id") : 0;
 }
 
+/* What kept the command from running at the server is said, and is an exit status. */
+static int run_fail(const struct run *run, int *ret_status, struct err *err)
+{
+    const struct client_console *console = run->client->console;
+    const struct client_execution *execution = run->options->execution;
+    AUTO_JSON json_t *json =
+        execution && execution->is_json ? execution_failure_document(err) : NULL;
+
+    if (json)
+        console->print_json(json);
+    if (err->code != ERR_FORBIDDEN)
+        return -1;
+    console->say("%s", err->msg);
+    *ret_status = err->sys == ENOENT ? STATUS_NOT_FOUND : STATUS_FORBIDDEN;
+    return 0;
+}
+
 int client_run(const struct client *client, const struct client_run *options, int *ret_status,
                struct err *err)
 {
@@ -337,9 +592,5 @@ int client_run(const struct client *client, const struct client_run *options, in
         return -1;
     if ((is_detached ? run_detached : run_attached)(&run, ret_status, err) == 0)
         return 0;
-    if (err->code != ERR_FORBIDDEN)
-        return -1;
-    client->console->say("%s", err->msg); /* a rule of the server's user */
-    *ret_status = STATUS_FORBIDDEN;
-    return 0;
+    return run_fail(&run, ret_status, err);
 }

@@ -1,4 +1,5 @@
-/* The parameters of process/start, as `run` sends them. Pure but for our environment. */
+/* The parameters of process/start and exec/run, as `run` sends them, pure but for our environment; and what
+ * both ways of running have in common. */
 #pragma once
 
 #include "client/client.h"
@@ -19,3 +20,7 @@ struct start_context {
  * are looked up in our environment. */
 json_t *start_params(const struct client_run *options, const struct start_context *context,
                      struct err *err);
+
+/* The same of exec/run, for options with `execution`. */
+json_t *exec_params(const struct client_run *options, const struct start_context *context,
+                    struct err *err);

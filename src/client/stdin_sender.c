@@ -395,11 +395,22 @@ struct stdin_sender *stdin_sender_new(const struct stdin_sender_options *options
 
 void stdin_sender_lend(struct stdin_sender *sender, bool is_lent)
 {
+    struct err ignored; /* the terminal has gone, which its reader will find */
+
     sender->is_lent = is_lent;
     if (is_lent)
         sender_set_reading(sender, false);
     else
         sender_continue(sender);
+    if (!sender_is_raw(sender))
+        return;
+    sender->options.console->set_raw(!is_lent);
+    if (is_lent) {
+        terminal_restore(&sender->terminal);
+        return;
+    }
+    terminal_raw(&sender->terminal, STDIN_FILENO, &ignored);
+    stdin_sender_resize(sender);
 }
 
 void stdin_sender_drop_signals(struct stdin_sender *sender)

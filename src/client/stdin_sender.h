@@ -41,7 +41,7 @@ void stdin_sender_free(struct stdin_sender *sender);
 /* Signals end this program again. */
 void stdin_sender_drop_signals(struct stdin_sender *sender);
 
-/* Somebody else reads the terminal: nothing is read here until it is given back. Not of a raw one. */
+/* Somebody else has the terminal, as it was before us: nothing is read here until it is given back. */
 void stdin_sender_lend(struct stdin_sender *sender, bool is_lent);
 
 /* Gives the process the size of our terminal. */

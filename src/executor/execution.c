@@ -676,6 +676,11 @@ void execution_lend_terminal(struct execution *execution, bool on)
         job_run_lend_terminal(execution->run, on);
 }
 
+struct job *execution_job(const struct execution *execution)
+{
+    return execution->run ? job_run_job(execution->run) : NULL;
+}
+
 void execution_cancel(struct execution *execution)
 {
     execution->is_cancelled = true;

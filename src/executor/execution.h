@@ -29,6 +29,7 @@ struct approvals;
 struct denial;
 struct execution;
 struct held_event;
+struct job;
 struct json_t;
 struct loop;
 struct profile_overlay;
@@ -138,11 +139,18 @@ void execution_free(struct execution *execution);
 /* The terminal of the command that runs, if one does: job_run_lend_terminal(). */
 void execution_lend_terminal(struct execution *execution, bool on);
 
+/* The command that runs; NULL when none does. Borrowed, for the call. */
+struct job *execution_job(const struct execution *execution);
+
 /* Stops waiting for an answer (the command is then rejected), or ends the command. */
 void execution_cancel(struct execution *execution);
 
 /* After on_done; borrowed until execution_free(). */
 const struct execution_result *execution_result(const struct execution *execution);
+
+/* For a shell: the last attempt's job_result_exit_code(), or one of these. */
+enum { EXECUTION_EXIT_FAILED = 125, EXECUTION_EXIT_REFUSED = 126 };
+int execution_exit_code(const struct execution_result *result);
 
 /* "ran", "forbidden", "rejected", "failed" */
 const char *execution_outcome_name(enum execution_outcome outcome);

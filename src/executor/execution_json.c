@@ -15,6 +15,13 @@ const char *execution_outcome_name(enum execution_outcome outcome)
     return names[outcome];
 }
 
+int execution_exit_code(const struct execution_result *result)
+{
+    if (result->outcome == EXECUTION_RAN)
+        return job_result_exit_code(&result->attempts[result->attempts_len - 1].result);
+    return result->outcome == EXECUTION_FAILED ? EXECUTION_EXIT_FAILED : EXECUTION_EXIT_REFUSED;
+}
+
 static json_t *attempts_to_json(const struct execution_result *result)
 {
     json_t *json = json_array();

@@ -466,6 +466,7 @@ static int run_start_stdin(struct job_run *run, struct err *err)
         return 0;
     switch (options->input) {
     case JOB_RUN_INPUT_NULL:
+    case JOB_RUN_INPUT_JOB:
         return 0;
     case JOB_RUN_INPUT_DATA:
         run->stdin_pump =
@@ -549,6 +550,7 @@ static void job_run_auto(struct job_run **slot)
 struct job_run *job_run_start(const struct job_run_options *options, struct err *err)
 {
     static const struct job_tap tap = {.on_output = on_output, .on_input = on_input};
+    static const struct job_tap tap_of_job_write = {.on_output = on_output};
     AUTO(job_run_auto) struct job_run *run = alloc_zero(1, sizeof *run);
     struct termios like;
     bool has_terminal = options->terminal_fd >= 0 && tcgetattr(options->terminal_fd, &like) == 0;
@@ -592,7 +594,7 @@ struct job_run *job_run_start(const struct job_run_options *options, struct err 
             .is_judged = options->is_judged,
             .streams = JOB_STREAMS_APART,
             .output = {.memory_max = options->max_output},
-            .tap = &tap,
+            .tap = options->input == JOB_RUN_INPUT_JOB ? &tap_of_job_write : &tap,
             .data = run,
         },
         err);

@@ -37,6 +37,7 @@ enum job_run_input {
     JOB_RUN_INPUT_DATA, /* `input_data`, then end of file */
     JOB_RUN_INPUT_FD,   /* what `input_fd` gives until its end; the command never gets the
                            descriptor itself, which may reach what the sandbox hides */
+    JOB_RUN_INPUT_JOB,  /* what the caller gives with job_write() and job_close_input() */
 };
 
 enum job_run_signals {

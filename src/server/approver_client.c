@@ -27,6 +27,7 @@ struct client_question {
     struct approver_client *approver;
     struct client_question *next;
     const struct approval_request *question;
+    char *id; /* as the client knows it */
     struct rpc_peer *peer;
     int64_t call;
 };
@@ -38,7 +39,18 @@ static void question_free(struct client_question *asked)
     while (*at != asked)
         at = &(*at)->next;
     *at = asked->next;
+    free(asked->id);
     free(asked);
+}
+
+/* It is on somebody's screen, perhaps. */
+static void question_withdraw(struct client_question *asked)
+{
+    AUTO_JSON json_t *params = json_pack("{s:s}", "approvalId", asked->id);
+
+    rpc_peer_call_cancel(asked->peer, asked->call);
+    rpc_peer_notify(asked->peer, "approval/withdrawn", params);
+    question_free(asked);
 }
 
 static int read_answer(const struct rpc_message *message, const struct approval_request *question,
@@ -97,6 +109,7 @@ static void client_ask(struct approver *approver, const struct approval_request 
     asked->next = self->questions;
     self->questions = asked;
     params = client_session_question(self->session, approval_request_to_json(question));
+    asked->id = alloc_str(json_string_value(json_object_get(params, "approvalId")));
     call.params = params;
     call.data = asked;
     asked->call = rpc_peer_call(asked->peer, &call);
@@ -108,8 +121,7 @@ static void client_withdraw(struct approver *approver, const char *id)
 
     for (struct client_question *asked = self->questions; asked; asked = asked->next)
         if (str_eq(asked->question->id, id)) {
-            rpc_peer_call_cancel(asked->peer, asked->call);
-            question_free(asked);
+            question_withdraw(asked);
             return;
         }
 }

@@ -15,6 +15,7 @@
 #include "server/client_session.h"
 #include "server/method_table.h"
 #include "server/process/observer.h"
+#include "server/run/exec_run.h"
 #include "server/server.h"
 
 #include <stdio.h>
@@ -149,8 +150,10 @@ void client_on_open(struct server *server, struct rpc_peer *peer)
 
 void client_on_room(struct client *client)
 {
-    if (client->session)
+    if (client->session) {
         client_session_on_room(client->session);
+        exec_runs_on_room(client->session);
+    }
     observers_on_room(client);
     for (int i = 0; i < CLIENT_PART_COUNT; i++)
         if (client->parts[i].part && client->parts[i].type->on_room)

@@ -235,6 +235,9 @@ struct named {
     char *cwd;
     enum workspace_network network;
     enum workspace_watch watch;
+    enum workspace_judge judge;
+    enum sandbox_mode mode;
+    struct protect_choice protect;   /* not made: what the configuration says */
     struct workspace_entry *entries; /* their texts are borrowed */
     size_t entries_len;
     struct strv sockets;
@@ -244,6 +247,7 @@ static void named_done(struct named *named)
 {
     free(named->cwd);
     free(named->entries);
+    protect_choice_done(&named->protect);
     strv_done(&named->sockets);
 }
 
@@ -293,11 +297,31 @@ static int read_entries(const struct json_at *root, struct named *ret, struct er
     return 0;
 }
 
+/* Sets and ./NAMEs; an empty list: only what is Cordon's. */
+static int read_protect(const struct json_at *root, struct protect_choice *ret, struct err *err)
+{
+    AUTO(strv_done) struct strv words = {0};
+    struct json_at list = json_at_field(root, "protect");
+
+    if (!json_at_is_given(&list))
+        return 0;
+    if (json_at_strings(root, "protect", &words, err))
+        return -1;
+    ret->is_made = true;
+    for (size_t i = 0; i < words.len; i++)
+        if (protect_choice_add(ret, words.items[i], err))
+            return err_wrap(err, "protect");
+    return 0;
+}
+
 static int named_read(const json_t *object, struct named *ret, enum rpc_code *ret_code,
                       struct err *err)
 {
-    static const char *const keys[] = {"profile",  "cwd",      "network", "watch", "deny",
-                                       "readable", "writable", "sockets", NULL};
+    static const char *const keys[] = {"profile", "cwd",      "network",  "watch",
+                                       "deny",    "readable", "writable", "sockets",
+                                       "judge",   "mode",     "protect",  NULL};
+    static const char *const judges[] = {"command", "every-exec", NULL};
+    static const char *const modes[] = {"auto", "require", "disabled", NULL};
     static const char *const networks[] = {"restricted", "enabled", NULL};
     static const char *const watches[] = {"facts", "off", "ask", "learn", NULL};
     struct json_at root = json_at_root(object);
@@ -305,16 +329,23 @@ static int named_read(const json_t *object, struct named *ret, enum rpc_code *re
     struct json_at cwd = json_at_field(&root, "cwd");
     int network = 0;
     int watch = 0;
+    int judge = 0;
+    int mode = 0;
 
     *ret_code = RPC_INVALID_PARAMS;
     if (json_at_check_keys(&root, keys, NULL, err) ||
         (json_at_is_given(&profile) && json_at_string(&profile, &ret->profile, err)) ||
         read_word(&root, "network", networks, &network, err) ||
-        read_word(&root, "watch", watches, &watch, err) || read_entries(&root, ret, err) ||
-        json_at_strings(&root, "sockets", &ret->sockets, err))
+        read_word(&root, "watch", watches, &watch, err) ||
+        read_word(&root, "judge", judges, &judge, err) ||
+        read_word(&root, "mode", modes, &mode, err) || read_protect(&root, &ret->protect, err) ||
+        read_entries(&root, ret, err) || json_at_strings(&root, "sockets", &ret->sockets, err))
         return -1;
     ret->network = (enum workspace_network)network;
     ret->watch = (enum workspace_watch)watch;
+    ret->judge = (enum workspace_judge)judge;
+    if (mode)
+        ret->mode = (enum sandbox_mode)(SANDBOX_AUTO + mode - 1);
     if (json_at_is_given(&cwd))
         ret->cwd = read_path(&cwd, ret_code, err);
     return json_at_is_given(&cwd) && !ret->cwd ? -1 : 0;
@@ -414,6 +445,9 @@ static struct workspace *make_named(struct workspaces *workspaces, const char *k
         asked.profile_name = named.profile;
     asked.network = named.network;
     asked.watch = named.watch;
+    asked.judge = named.judge;
+    asked.mode = named.mode;
+    asked.protect = named.protect.is_made ? &named.protect : NULL;
     asked.entries = named.entries;
     asked.entries_len = named.entries_len;
     asked.unix_sockets = strv_view(&named.sockets);

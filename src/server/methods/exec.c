@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "policy/profile_json.h"
 #include "server/approver_client.h"
 #include "server/call.h"
@@ -27,17 +28,22 @@
 /* --- who may be asked, and about what --- */
 
 /* The call's own word, else the user's, else that of a sandbox that is left on request. */
-static int read_policy(const struct server *server, const json_t *call, struct approval_policy *ret,
-                       struct err *err)
+static int read_policy(struct exec_run *run, const json_t *call, struct err *err)
 {
     const struct json_at root = json_at_root(call);
     const struct json_at at = json_at_field(&root, "approvalPolicy");
+    const struct server *server = run->server;
     const struct approval_policy *own = config_approval_policy(server->config.file);
+    const char *word = json_string_value(at.value);
+    bool is_left = word && str_eq(word, "forbids-only");
+    struct approval_policy *ret = &run->options.policy;
 
     *ret = own ? *own : (struct approval_policy){.mode = APPROVAL_ON_REQUEST};
-    if (json_at_is_given(&at) && approval_policy_from_json(&at, ret, err))
+    run->options.gate = is_left && !own ? EXECUTION_FORBIDS_ONLY : EXECUTION_ASKS;
+    if (json_at_is_given(&at) && !is_left && approval_policy_from_json(&at, ret, err))
         return -1;
-    ret->yes_means_unsandboxed = config_yes_means_unsandboxed(server->config.file);
+    ret->yes_means_unsandboxed = config_yes_means_unsandboxed(server->config.file) ||
+                                 json_is_true(json_object_get(call, "yesMeansUnsandboxed"));
     return 0;
 }
 
@@ -46,7 +52,7 @@ static int read_wishes(struct exec_run *run, const struct exec_run_params *param
     const char *word = params->sandbox_permissions;
     const json_t *additional = params->additional_permissions;
 
-    if (read_policy(run->server, call_params(run->call), &run->options.policy, err) ||
+    if (read_policy(run, call_params(run->call), err) ||
         (word && sandbox_permissions_parse(word, &run->options.permissions, err)))
         return -1;
     if (additional && !json_is_null(additional) &&
@@ -94,6 +100,32 @@ static int read_patch(struct exec_run *run, const struct exec_run_params *params
     return exec_run_patch(run, "apply", "text", err);
 }
 
+static void read_job(const struct exec_run_params *params, struct exec_run *run)
+{
+    static const char *const outputs[] = {
+        [EXEC_RUN_LIVE] = "live", [EXEC_RUN_WHOLE] = "whole", [EXEC_RUN_NONE] = "none"};
+    struct job_run_options *job = &run->job;
+
+    job->timeout_ns = params->timeout_ms * CLOCK_NS_PER_MS;
+    job->kill_after_ns = params->kill_after_ms * CLOCK_NS_PER_MS;
+    job->limits = (struct resource_limits){
+        .memory = params->max_memory_bytes,
+        .cpu_time_ns = params->max_cpu_time_ms * CLOCK_NS_PER_MS,
+        .pids = params->max_pids,
+        .file_size = params->max_file_bytes,
+    };
+    job->max_output = (size_t)params->max_output_bytes;
+    job->input = params->pipe_stdin ? JOB_RUN_INPUT_JOB : JOB_RUN_INPUT_NULL;
+    if (params->tty) {
+        job->stdio = PROCESS_TTY;
+        job->size = (struct pty_size){.rows = (unsigned short)params->rows,
+                                      .columns = (unsigned short)params->columns};
+    }
+    while (params->output && !str_eq(params->output, outputs[run->output]))
+        run->output++;
+    run->reports_later = params->report;
+}
+
 static int run_read(struct exec_run *run, const struct exec_run_params *params,
                     enum rpc_code *ret_code, struct err *err)
 {
@@ -110,8 +142,7 @@ static int run_read(struct exec_run *run, const struct exec_run_params *params,
     start_env_for_call(params->env_policy, params->env, config, &run->env);
     start_env_for_call(params->env_policy, NULL, config, &run->base);
     start_env_for_call(NULL, NULL, config, &run->own_env);
-    run->job.timeout_ns = params->timeout_ms * CLOCK_NS_PER_MS;
-    run->job.max_output = (size_t)params->max_output_bytes;
+    read_job(params, run);
     run->sandbox = json_incref((json_t *)params->sandbox);
     run->topics = sandbox_topics(params->trace);
     if (exec_run_workspace(run, ret_code, err))
@@ -133,9 +164,43 @@ static json_t *warnings_of(const struct execution_result *result)
     return list;
 }
 
+/* As report_attempt() of `cordon run` says them. */
+static json_t *notes_of(const struct exec_run *run, const struct execution_result *result)
+{
+    AUTO(strv_done) struct strv refused = {0};
+    AUTO(strv_done) struct strv trace = {0};
+    AUTO(strv_done) struct strv report = {0};
+    const struct job_result *last;
+
+    if (result->outcome == EXECUTION_RAN) {
+        last = &result->attempts[result->attempts_len - 1].result;
+        execution_notes(last, &refused);
+        execution_trace_notes(last, run->topics, &trace);
+        if (run->reports_later)
+            execution_later_notes(&run->later, last, &report);
+    }
+    return json_pack("{s:o, s:o, s:o}", "refused", json_lossy_list(strv_view(&refused)), "trace",
+                     json_lossy_list(strv_view(&trace)), "report",
+                     json_lossy_list(strv_view(&report)));
+}
+
+static json_t *document_of(struct exec_run *run, const struct execution_result *result)
+{
+    for (size_t i = 0; i < result->problems.len; i++)
+        strv_push(&run->warnings, result->problems.items[i]);
+    return result->outcome == EXECUTION_FAILED
+               ? json_null()
+               : execution_document(result, run->workspace, strv_view(&run->warnings),
+                                    run->reports_later ? &run->later : NULL);
+}
+
 static json_t *answer(struct exec_run *run, const struct execution_result *result)
 {
     json_t *json = execution_to_json(result);
+
+    json_object_set_new(json, "exitCode", json_integer(execution_exit_code(result)));
+    json_object_set_new(json, "notes", notes_of(run, result));
+    json_object_set_new(json, "document", document_of(run, result));
 
     json_object_set_new(json, "runId", json_string(run->id));
     json_object_set_new(json, "patch", json_boolean(run->patch.kind == PATCH_CALL_PATCH));
@@ -169,7 +234,6 @@ void method_exec_run(struct call *call, const struct exec_run_params *params)
         call_fail_with(call, code, &err);
         return;
     }
-    run->options.gate = EXECUTION_ASKS;
     run->options.approvals = approvals;
     run->answer = answer;
     exec_run_start(run);

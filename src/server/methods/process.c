@@ -23,6 +23,7 @@
 #include "server/process/process_wait.h"
 #include "server/process/rpc_process.h"
 #include "server/rpc_path.h"
+#include "server/run/exec_run.h"
 #include "server/sandbox_request.h"
 #include "server/server.h"
 #include "server/start_env.h"
@@ -225,6 +226,12 @@ void method_process_start(struct call *call, const struct process_start_params *
 
 /* --- process/write and closeStdin --- */
 
+/* An exec/run of this session that goes on; NULL: there is none, or a process has the id. */
+static struct exec_run *call_run(const struct call *call, const char *id)
+{
+    return client_process(call->client, id) ? NULL : exec_run_find(call->client->session, id);
+}
+
 static void reply_status(struct call *call, const char *status)
 {
     call_reply(call, json_pack("{s:s}", "status", status));
@@ -235,21 +242,24 @@ static void fail_ended(struct call *call)
     call_fail(call, RPC_INTERNAL, "failed to write to process stdin");
 }
 
-static void fail_no_room(struct call *call, const struct rpc_process *process)
+static void fail_no_room(struct call *call, const char *id, const struct job *job)
 {
     AUTO_FREE char *text = alloc_strf("%zu bytes of input wait already for process %s to read them",
-                                      JOB_INPUT_MAX, process->id);
+                                      JOB_INPUT_MAX, id);
 
-    call_fail_data(call, RPC_INVALID_REQUEST, text, limit_data_of_input(process->job));
+    call_fail_data(call, RPC_INVALID_REQUEST, text, limit_data_of_input(job));
 }
 
-static void write_bytes(struct call *call, struct rpc_process *process, const char *name,
-                        const char *bytes, size_t len)
+/* Another attempt of a run may take what comes when this one has ended. */
+enum at_end { AT_END_FAIL, AT_END_WAIT };
+
+static void write_bytes(struct call *call, struct job *job, enum at_end at_end,
+                        const struct process_write_params *params, const char *bytes, size_t len)
 {
     enum job_written written;
     struct err err;
 
-    if (job_write(process->job, bytes, len, name, &written, &err)) {
+    if (job_write(job, bytes, len, params->write_id, &written, &err)) {
         call_fail_err(call, &err);
         return;
     }
@@ -263,10 +273,13 @@ static void write_bytes(struct call *call, struct rpc_process *process, const ch
         reply_status(call, "stdinClosed");
         break;
     case JOB_NO_ROOM:
-        fail_no_room(call, process);
+        fail_no_room(call, params->process_id, job);
         break;
     case JOB_IS_OVER:
-        fail_ended(call);
+        if (at_end == AT_END_WAIT)
+            reply_status(call, "starting");
+        else
+            fail_ended(call);
         break;
     }
 }
@@ -299,13 +312,21 @@ void method_process_write(struct call *call, const struct process_write_params *
     size_t len = 0;
     AUTO_FREE char *bytes = decode(call, params, &len);
     struct rpc_process *process;
+    struct exec_run *run;
 
     if (!bytes)
         return;
     process = client_process(call->client, params->process_id);
     if (process && process_wait_for_start(process, call))
         return;
-    if (!process)
+    run = call_run(call, params->process_id);
+    if (run && (run->job.input == JOB_RUN_INPUT_NULL || run->is_input_closed))
+        reply_status(call, "stdinClosed");
+    else if (run && exec_run_job(run))
+        write_bytes(call, exec_run_job(run), AT_END_WAIT, params, bytes, len);
+    else if (run)
+        reply_status(call, "starting");
+    else if (!process)
         reply_status(call, "unknownProcess");
     else if (!process->takes_input)
         reply_status(call, "stdinClosed");
@@ -315,14 +336,20 @@ void method_process_write(struct call *call, const struct process_write_params *
         call_fail(call, RPC_INVALID_REQUEST, "another connection writes to process %s",
                   process->id);
     else
-        write_bytes(call, process, params->write_id, bytes, len);
+        write_bytes(call, process->job, AT_END_FAIL, params, bytes, len);
 }
 
 void method_process_close_stdin(struct call *call, const struct process_close_stdin_params *params)
 {
-    struct rpc_process *process = call_process(call, params->process_id);
+    struct exec_run *run = call_run(call, params->process_id);
+    struct rpc_process *process = run ? NULL : call_process(call, params->process_id);
     struct job_info info;
 
+    if (run) {
+        exec_run_close_input(run);
+        call_reply(call, json_pack("{s:b}", "closed", run->job.input != JOB_RUN_INPUT_NULL));
+        return;
+    }
     if (!process || process_wait_for_start(process, call))
         return;
     if (!client_may_write(call->client, process)) {
@@ -340,11 +367,17 @@ void method_process_close_stdin(struct call *call, const struct process_close_st
 void method_process_signal(struct call *call, const struct process_signal_params *params)
 {
     struct rpc_process *process = client_process(call->client, params->process_id);
+    struct exec_run *run = call_run(call, params->process_id);
+    struct job *job = run ? exec_run_job(run) : NULL;
     struct err err;
 
     if (process && process_wait_for_start(process, call))
         return;
-    if (process && job_interrupt(process->job, &err))
+    if (run && !job) /* a question waits */
+        exec_run_cancel(run);
+    if (process)
+        job = process->job;
+    if (job && job_interrupt(job, &err))
         call_fail_err(call, &err);
     else
         call_reply(call, json_object());
@@ -353,10 +386,18 @@ void method_process_signal(struct call *call, const struct process_signal_params
 void method_process_terminate(struct call *call, const struct process_terminate_params *params)
 {
     struct rpc_process *process = client_process(call->client, params->process_id);
+    struct exec_run *run = call_run(call, params->process_id);
     uint64_t grace_ns = params->grace_ms * CLOCK_NS_PER_MS;
-    bool was_running = false;
+    bool was_running = run;
     struct err err;
 
+    if (run) {
+        exec_run_cancel(run);
+        if (exec_run_job(run) && job_terminate(exec_run_job(run), grace_ns, &err)) {
+            call_fail_err(call, &err);
+            return;
+        }
+    }
     if (process && rpc_process_terminate(process, grace_ns, &was_running, &err))
         call_fail_err(call, &err);
     else
@@ -369,9 +410,19 @@ void method_process_resize(struct call *call, const struct process_resize_params
         .rows = (unsigned short)params->rows,
         .columns = (unsigned short)params->columns,
     };
-    struct rpc_process *process = call_process(call, params->process_id);
+    struct exec_run *run = call_run(call, params->process_id);
+    struct rpc_process *process = run ? NULL : call_process(call, params->process_id);
+    struct job *job = run ? exec_run_job(run) : NULL;
     struct err err;
 
+    if (run) {
+        run->job.size = size; /* of the next attempt, too */
+        if (run->job.stdio == PROCESS_TTY && job && job_resize(job, size, &err))
+            call_fail_err(call, &err);
+        else
+            call_reply(call, json_object());
+        return;
+    }
     if (!process || process_wait_for_start(process, call))
         return;
     if (!process->has_tty)

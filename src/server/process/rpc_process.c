@@ -309,6 +309,8 @@ static void refuse_start(struct rpc_process *process, const struct process_end *
     if (failure->sys && end->stage != LAUNCH_STAGE_SANDBOX)
         text = alloc_strf("%s (os error %d)", strerror(failure->sys), failure->sys);
     data = json_pack("{s:s, s:s}", "stage", stages[end->stage], "detail", failure->msg);
+    if (end->stage == LAUNCH_STAGE_EXEC)
+        json_object_set_new(data, "exitCode", json_integer(process_end_exit_code(end)));
     json_object_update(data, limit);
     call_fail_data(call, RPC_INTERNAL, text ? text : failure->msg, data);
 }

@@ -51,7 +51,8 @@ void exec_event_output(struct exec_run *run, const struct exec_output *output)
 {
     struct buf *text = &run->server->scratch;
 
-    if (!is_heard(run) || !rpc_peer_has_room(run->call->client->peer))
+    if (!is_heard(run) || run->output == EXEC_RUN_NONE ||
+        (run->output == EXEC_RUN_LIVE && !rpc_peer_has_room(run->call->client->peer)))
         return;
     buf_clear(text);
     rpc_text_notification(text, "exec/output");

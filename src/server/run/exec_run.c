@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "patch/patch.h"
 #include "policy/access.h"
+#include "rpc/rpc.h"
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
@@ -17,6 +18,7 @@
 #include "server/run/exec_event.h"
 #include "server/sandbox_request.h"
 #include "server/server.h"
+#include "timeline/timeline.h"
 
 #include <stdlib.h>
 
@@ -27,12 +29,46 @@ void exec_run_cancel(struct exec_run *run)
     execution_cancel(run->execution);
 }
 
+struct job *exec_run_job(const struct exec_run *run)
+{
+    return run->execution ? execution_job(run->execution) : NULL;
+}
+
+void exec_run_close_input(struct exec_run *run)
+{
+    struct job *job = exec_run_job(run);
+
+    run->is_input_closed = true;
+    if (job)
+        job_close_input(job);
+}
+
+/* A client that takes nothing makes the command wait; one that has gone does not. */
+static void hold_output(struct exec_run *run)
+{
+    struct job *job = exec_run_job(run);
+    bool is_held =
+        run->output == EXEC_RUN_WHOLE && run->call && !rpc_peer_has_room(run->call->client->peer);
+
+    if (job && is_held != run->is_held)
+        job_hold_output(job, is_held);
+    run->is_held = is_held;
+}
+
+void exec_runs_on_room(struct client_session *session)
+{
+    for (struct exec_run *run = session->server->exec_runs; run; run = run->next)
+        if (run->session == session && run->is_held)
+            hold_output(run);
+}
+
 /* The connection is gone: questions get no answer, and no caller waits. */
 static void on_gone(void *data)
 {
     struct exec_run *run = data;
 
     run->call = NULL;
+    hold_output(run);
     exec_run_cancel(run);
 }
 
@@ -74,6 +110,8 @@ void exec_run_free(struct exec_run *run)
     strv_done(&run->own_env);
     strv_done(&run->env);
     strv_done(&run->argv);
+    strv_done(&run->warnings);
+    strv_done(&run->later.paths);
     audit_trail_done(&run->trail);
     free(run->id);
     free(run);
@@ -96,7 +134,9 @@ int exec_run_workspace(struct exec_run *run, enum rpc_code *ret_code, struct err
                                       .cwd = run->cwd,
                                       .tmpdir = getenv("TMPDIR"),
                                       .topics = run->topics,
-                                      .audit_topics = server_audit_topics(run->server)};
+                                      .audit_topics =
+                                          server_audit_topics(run->server) |
+                                          (run->reports_later ? (unsigned)TIMELINE_FILES : 0u)};
 
     run->workspace = workspace_for_call(run->server->workspaces, &call, ret_code, err);
     if (!run->workspace)
@@ -129,6 +169,10 @@ static void on_attempt(void *data, enum run_where where, struct workspace *works
 
     run->at = where;
     run->has_begun = false;
+    run->is_held = false;
+    if (run->workspace)
+        execution_warn_of_attempt(workspace, where, &run->warnings);
+    run->told = workspace;
     run->trail.seq = 0; /* each attempt has a timeline of its own */
 }
 
@@ -143,6 +187,10 @@ static void notify_begin(struct exec_run *run)
         return;
     run->has_begun = true;
     run->attempts++;
+    if (run->told->sandbox)
+        execution_warn_of_layers(run->told->sandbox, &run->warnings);
+    if (run->is_input_closed)
+        job_close_input(exec_run_job(run));
     exec_event_begin(run);
 }
 
@@ -157,10 +205,15 @@ static void on_output(void *data, enum stream stream, const char *bytes, size_t 
     notify_begin(data); /* what it writes can be here before the launcher got to say so */
     exec_event_output(data, &(struct exec_output){
                                 .stream = stream, .bytes = bytes, .len = len, .offset = offset});
+    hold_output(data);
 }
 
 static void on_traced(void *data, const struct job *job)
 {
+    struct exec_run *run = data;
+
+    if (run->reports_later && job_audit_timeline(job))
+        run_later_look(&run->later, job);
     if (job_audit_timeline(job))
         exec_audit_trace(data, job_audit_timeline(job));
 }

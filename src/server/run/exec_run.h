@@ -13,6 +13,7 @@
 #include "base/strv.h"
 #include "executor/execution.h"
 #include "executor/execution_audit.h"
+#include "executor/execution_report.h"
 #include "patch/call.h"
 #include "policy/profile.h"
 #include "rpc/message.h"
@@ -29,6 +30,12 @@ struct workspace;
 struct server;
 
 enum { EXEC_RUN_HELPER_WORDS = 4 };
+
+enum exec_run_output {
+    EXEC_RUN_LIVE,  /* as much as the client takes */
+    EXEC_RUN_WHOLE, /* all of it: the command waits for the client */
+    EXEC_RUN_NONE,
+};
 
 struct exec_run {
     struct exec_run *next; /* of the server's runs */
@@ -56,6 +63,14 @@ struct exec_run {
     struct patch_call patch; /* what it really is; `text` NULL: a command */
     struct strv patched;     /* the files of a patch that may be asked about */
     char *helper[EXEC_RUN_HELPER_WORDS];
+
+    enum exec_run_output output;
+    bool is_held;         /* the output, since the client takes nothing */
+    bool is_input_closed; /* also for the next attempt */
+    bool reports_later;
+    struct run_later later;
+    struct strv warnings;         /* lines for people, of its attempts */
+    const struct workspace *told; /* whose lacks were warned of */
 
     struct workspace *workspace; /* of the call; held; NULL: not found yet */
     enum run_where at;           /* where the last attempt runs */
@@ -85,6 +100,15 @@ void exec_run_start(struct exec_run *run);
 
 /* Ends the command, or takes back the question that it waits for; the call is still answered. */
 void exec_run_cancel(struct exec_run *run);
+
+/* The command that runs now, for what a client does to it; NULL: none does, yet or any more. */
+struct job *exec_run_job(const struct exec_run *run);
+
+/* Ends its input, of this attempt and the next. */
+void exec_run_close_input(struct exec_run *run);
+
+/* The client of a session takes more output again. */
+void exec_runs_on_room(struct client_session *session);
 
 /* All runs of the server; those of one session, killed. */
 size_t exec_runs_count(const struct server *server);

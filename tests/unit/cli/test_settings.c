@@ -189,7 +189,7 @@ static void the_policy_of_approval_is_the_option_or_the_files(void **state)
     assert_string_equal(settings.approval_from, settings.file.path);
     assert_int_equal(settings.approval.mode, APPROVAL_ON_REQUEST);
     settings_done(&settings);
-    options.has_approval = true;
+    options.approval_word = "untrusted";
     options.approval.mode = APPROVAL_UNTRUSTED;
     init(&settings, &options);
     assert_string_equal(settings.approval_from, "--ask-for-approval");

@@ -49,12 +49,10 @@ static void a_start_is_sandboxed(void **state)
 
 static void a_start_is_as_asked_for(void **state)
 {
-    char *const env[] = {(char *)"A=b=c", (char *)"CORDON_TEST_MINE", (char *)"CORDON_TEST_MISSING",
-                         NULL};
+    char *const env[] = {(char *)"A=b=c", (char *)"CORDON_TEST_MINE", NULL};
     AUTO_JSON json_t *params = NULL;
 
     setenv("CORDON_TEST_MINE", "m", 1);
-    unsetenv("CORDON_TEST_MISSING");
     params = params_of((struct client_run){.profile = "read-only",
                                            .network = "enabled",
                                            .watch = "ask",
@@ -67,7 +65,7 @@ static void a_start_is_as_asked_for(void **state)
     assert_string_equal(text_at(params, "sandbox", "network"), "enabled");
     assert_string_equal(text_at(params, "sandbox", "watch"), "ask");
     assert_int_equal(
-        json_array_size(json_object_get(json_object_get(params, "sandbox"), "writable")), 3);
+        json_array_size(json_object_get(json_object_get(params, "sandbox"), "writable")), 2);
     assert_string_equal(json_string_value(json_object_get(params, "cwd")), "file:///srv/sub");
     assert_string_equal(text_at(params, "env", "A"), "b=c");
     assert_string_equal(text_at(params, "env", "CORDON_TEST_MINE"), "m");
@@ -94,6 +92,9 @@ static void a_plain_server_gets_what_codex_sends(void **state)
     assert_null(params_of((struct client_run){.profile = "mine"}));
     assert_null(params_of((struct client_run){.deny = paths}));
     assert_null(params_of((struct client_run){.watch = "ask"}));
+    assert_null(params_of((struct client_run){.judge = "every-exec"}));
+    assert_null(params_of((struct client_run){.has_protect = true}));
+    assert_null(params_of((struct client_run){.execution = &(struct client_execution){0}}));
     json_decref(params);
     params = params_of((struct client_run){.profile = "danger-full-access"});
     assert_true(json_is_null(json_object_get(params, "sandbox")));
@@ -105,8 +106,11 @@ static void a_start_without_a_sandbox_has_to_be_named(void **state)
     AUTO_JSON json_t *open = params_of((struct client_run){.profile = "danger-full-access"});
     char *const nameless[] = {(char *)"=x", NULL};
     char *const not_utf8[] = {(char *)"A=\xff", NULL};
+    char *const missing[] = {(char *)"CORDON_TEST_MISSING", NULL};
 
     assert_string_equal(text_at(open, "sandbox", "profile"), "danger-full-access");
+    unsetenv("CORDON_TEST_MISSING");
+    assert_null(params_of((struct client_run){.env = missing}));
     assert_null(params_of((struct client_run){.env = nameless}));
     assert_null(params_of((struct client_run){.env = not_utf8}));
     assert_null(params_of((struct client_run){.argv = not_utf8}));

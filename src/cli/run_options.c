@@ -1,0 +1,160 @@
+/* See run_options.h. */
+#include "cli/run_options.h"
+
+#include "job/job_run.h"
+#include "output/output.h"
+#include "timeline/timeline.h"
+
+void run_options_init(struct run_options *options)
+{
+    *options = (struct run_options){.policy = {.is_recorded = true},
+                                    .kill_after_ns = JOB_RUN_KILL_AFTER_NS,
+                                    .max_output = OUTPUT_MEMORY_DEFAULT};
+}
+
+void run_options_done(struct run_options *options)
+{
+    policy_options_done(&options->policy);
+}
+
+/* What is retained has to fit into memory several times, for the JSON text of it. */
+#define MAX_OUTPUT_LIMIT (UINT64_C(1) << 30)
+
+static const char *const stdin_words[] = {"pipe", "null", NULL};
+
+const struct option run_approval_options[] = {
+    {.name = "ask-for-approval",
+     .letter = 'a',
+     .value = "POLICY",
+     .words = policy_approval_words,
+     .set = policy_set_approval,
+     .offset = offsetof(struct run_options, policy),
+     .help =
+         "Who is asked before the command runs, at the terminal: untrusted asks about "
+         "everything that is not known to be harmless; on-request (or on-failure, granular) "
+         "about what rules want asked; never refuses that. After a denial you may be "
+         "asked to run it once more with what it lacked. granular takes its switches from the "
+         "config file. "
+         "Default: approval_policy of the config file; without one no question is asked, and of "
+         "the rules only those that forbid count."},
+    {.name = "yes-means-unsandboxed",
+     INTO_TRUE(struct run_options, policy.yes_means_unsandboxed),
+     .help = "As in Codex: under untrusted and granular a yes to the first question also lets the "
+             "command run once more without a sandbox when it was refused something, and a "
+             "question after a denial offers that. The command can bring this about."},
+    {.name = "approval-hook",
+     .value = "PROGRAM",
+     INTO_TEXT(struct run_options, approval_hook),
+     .help = "Is asked first: it gets the question as JSON on stdin and prints {\"decision\": "
+             "\"approved\"}, \"denied\" or \"ask\" (then the terminal is asked)."},
+    {.name = "approval-timeout",
+     .value = "TIME",
+     INTO_DURATION(struct run_options, approval_timeout_ns),
+     .help = "No answer after TIME is a no. Default: none; a hook has 60s."},
+    {.name = NULL},
+};
+
+const struct option run_limit_options[] = {
+    {.name = "timeout",
+     .letter = 't',
+     .value = "TIME",
+     INTO_DURATION(struct run_options, timeout_ns),
+     .help =
+         "Ends the command after TIME (500ms, 10s, 5m, 1h; a plain number is seconds) and exits "
+         "with 124."},
+    {.name = "kill-after",
+     .value = "TIME",
+     INTO_DURATION(struct run_options, kill_after_ns),
+     .help = "How long the command has after SIGTERM before it gets SIGKILL, with everything that "
+             "it started. Default: 2s."},
+    {.name = "max-memory",
+     .value = "SIZE",
+     INTO_SIZE(struct run_options, limits.memory),
+     .help = "Memory (512M, 2G): of all its processes with a cgroup, of each without."},
+    {.name = "max-cpu-time",
+     .value = "TIME",
+     INTO_DURATION(struct run_options, limits.cpu_time_ns),
+     .help = "CPU time of each process, rounded up to seconds."},
+    {.name = "max-pids",
+     .value = "N",
+     INTO_COUNT(struct run_options, limits.pids),
+     .help = "Processes and threads: its own with a cgroup; all of yours without, and none at all "
+             "are counted for root then."},
+    {.name = "max-file-size",
+     .value = "SIZE",
+     INTO_SIZE(struct run_options, limits.file_size),
+     .help = "Size of a file that it writes."},
+    {.name = "max-output",
+     .value = "SIZE",
+     INTO_SIZE(struct run_options, max_output),
+     .max = MAX_OUTPUT_LIMIT,
+     .wrong = "at most 1G can be kept",
+     .help = "Bytes of each stream that are kept for --json: half of it the beginning, half the "
+             "end. Default: 1M. What is shown live is never cut."},
+    {.name = NULL},
+};
+
+static int set_trace(const struct option *option, void *member, const char *value, struct err *err)
+{
+    unsigned *topics = member;
+
+    if (value)
+        return timeline_parse_topics(value, topics, err);
+    *topics = TIMELINE_ALL;
+    return 0;
+}
+
+const struct option run_trace_options[] = {
+    {.name = "trace",
+     .value = "WHAT",
+     .may_lack = true,
+     .set = set_trace,
+     .offset = offsetof(struct run_options, policy.topics),
+     .help =
+         "Tells at the end what the command did, in its order, with what it was refused. WHAT is a "
+         "list of files (opened for writing, made, changed, removed, renamed, linked), network "
+         "(connected, bound) and exec (the programs that ran, also as a tree); without it all. "
+         "With --json it is \"events\" and \"execs\"."},
+    {.name = "trace-to",
+     .value = "FILE",
+     INTO_NOT_EMPTY(struct run_options, trace_to),
+     .help =
+         "Writes the events to FILE while the command runs, one JSON object a line, and nothing "
+         "of it to stderr. FILE is made, or emptied."},
+    {.name = "report",
+     INTO_TRUE(struct run_options, policy.reports_later),
+     .help = "Tells at the end which files the command made or changed that other programs run or "
+             "obey by themselves, outside of the sandbox: Makefile, package.json, CI files, "
+             "conftest.py, AGENTS.md, ... With --json it is \"runs_later\"."},
+    {.name = NULL},
+};
+
+const struct option run_stream_options[] = {
+    {.name = "tty",
+     INTO_CHOICE(struct run_options, terminal, RUN_TERMINAL_YES),
+     .help =
+         "Gives the command a terminal of its own (never yours). The default when stdin, stdout "
+         "and stderr are all a terminal."},
+    {.name = "no-tty",
+     INTO_CHOICE(struct run_options, terminal, RUN_TERMINAL_NO),
+     .help = "Gives it pipes, also on a terminal."},
+    {.name = "stdin",
+     .value = "KIND",
+     .words = stdin_words,
+     INTO_WORD(struct run_options, input, RUN_INPUT_PIPE),
+     .help = "pipe (the default): what comes in here is passed on, through a pipe. null: nothing; "
+             "of use in a loop that reads stdin itself."},
+    {.name = "json",
+     .letter = 'j',
+     INTO_FLAG(struct run_options, flags, RUN_JSON),
+     .help = "Shows nothing live; prints one JSON value at the end: how it ended, its output, its "
+             "usage, what was refused, which layers held."},
+    {.name = "quiet",
+     .letter = 'q',
+     INTO_FLAG(struct run_options, flags, RUN_QUIET),
+     .help = "Says nothing about the sandbox on stderr; errors of Cordon itself are still said."},
+    {.name = "no-audit",
+     INTO_FLAG(struct run_options, flags, RUN_NO_AUDIT),
+     .help = "Leaves this run out of the audit log (cordon log)."},
+    {.name = NULL},
+};
