@@ -205,5 +205,6 @@ def test_a_second_attempt_gets_what_input_is_left(place, server):
 @pytest.mark.parametrize("options", [[], ["--timeout", "1h"]])
 def test_every_exec_is_judged_there(place, ruled, options):
     place.config('prefix_rule(["mkdir"], decision="forbidden")\n', "home/.config/cordon/rules/default.rules")
-    words = [*options, "--judge", "every-exec", "--", "sh", "-c", "mkdir new || exit 5"]
+    (place.ws / "script").write_text("mkdir new || exit 5\n")
+    words = [*options, "--judge", "every-exec", "--", "sh", "./script"]
     assert run(place, ruled, *words).returncode == 5 and not (place.ws / "new").exists()
