@@ -1,5 +1,10 @@
-/* SQLite brings transactions, recovery after a crash and locking; the chain brings what it has not:
- * that a change by any program that can write the file shows.
+/* SQLite brings transactions and recovery after a crash; the chain brings what it has not: that a change by
+ * any program that can write the file shows.
+ *
+ * SQLite's own locks are not used (its VFS "unix-none"): they are POSIX locks on the database, and any command
+ * that can read that could take them and keep records out of it for as long as it runs. One lock on a file
+ * that nobody can read (tail.h) is held instead while the database is open. So that who reads, perhaps
+ * through a pager, keeps nobody out, it reads a copy in memory (64 MiB at most), and lets go at once.
  *
  * Every read checks the type of each column, because a value of another type can read as the same
  * one (a text and a blob of the same bytes differ in one bit of the file). Commits are synchronous
@@ -25,11 +30,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { APPLICATION_ID = 0x436f7264, VERSION = 1, WAIT_MS = 2000, DELETE_BATCH = 256 };
+#define LOCK_NAME AUDIT_STORE_NAME ".lock"
+#define WAIT_NS UINT64_C(2000000000) /* 2 s */
+
+enum { APPLICATION_ID = 0x436f7264, VERSION = 1, DELETE_BATCH = 256 };
 
 struct audit_store {
     sqlite3 *db;
     char *path;
+    int lock; /* -1: `db` is a copy */
 };
 
 static void statement_auto(sqlite3_stmt **slot)
@@ -92,6 +101,7 @@ void audit_store_close(struct audit_store *store)
     if (!store)
         return;
     sqlite3_close(store->db);
+    auto_close(&store->lock);
     free(store->path);
     free(store);
 }
@@ -115,8 +125,6 @@ static int store_create(struct audit_store *store, struct err *err)
         "COMMIT";
     struct err other;
 
-    if (store_execute(store, "PRAGMA journal_mode = WAL", err))
-        return -1;
     if (store_execute(store, schema, err) == 0)
         return 0;
     (void)store_execute(store, "ROLLBACK", &other);
@@ -137,49 +145,73 @@ static int check_version(struct audit_store *store, struct err *err)
     return 0;
 }
 
+/* Without locks SQLite knows a write-ahead log, which older versions of Cordon left, only when nobody else can
+ * have the database open. */
 static int store_ready(struct audit_store *store, enum audit_store_mode mode, int64_t *ret_pages,
                        struct err *err)
 {
-    int64_t pages;
-
-    sqlite3_busy_timeout(store->db, WAIT_MS);
-    if (store_execute(store, "PRAGMA trusted_schema = OFF; PRAGMA synchronous = FULL", err) ||
-        store_number(store, "PRAGMA page_count", &pages, err))
+    if (store_execute(store, "PRAGMA locking_mode = EXCLUSIVE; PRAGMA trusted_schema = OFF", err) ||
+        (mode == AUDIT_STORE_WRITE &&
+         store_execute(store, "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL", err)) ||
+        store_number(store, "PRAGMA page_count", ret_pages, err))
         return -1;
-    if (!pages && mode == AUDIT_STORE_WRITE) {
-        struct err other;
-
-        if (store_create(store, err) && check_version(store, &other)) /* another was faster */
-            return -1;
-        pages = 1;
+    if (!*ret_pages && mode == AUDIT_STORE_WRITE) {
+        *ret_pages = 1;
+        return store_create(store, err);
     }
-    *ret_pages = pages;
-    return pages ? check_version(store, err) : 0;
+    return *ret_pages ? check_version(store, err) : 0;
+}
+
+/* From now on all is read of the copy. */
+static int store_copy(struct audit_store *store, struct err *err)
+{
+    sqlite3 *copy = NULL;
+    sqlite3_backup *backup;
+
+    if (sqlite3_open(":memory:", &copy) != SQLITE_OK) {
+        sqlite3_close(copy);
+        return err_set(err, ERR_SYSTEM, "%s: no memory for a copy", store->path);
+    }
+    backup = sqlite3_backup_init(copy, "main", store->db, "main");
+    (void)sqlite3_backup_step(backup, -1);
+    (void)sqlite3_backup_finish(backup); /* its failure is that of the step */
+    sqlite3_close(store->db);
+    store->db = copy;
+    auto_close(&store->lock);
+    store->lock = -1;
+    return sqlite3_errcode(copy) == SQLITE_OK ? 0 : store_fail(store, err);
+}
+
+/* Made by us, because SQLite would let other users read it. */
+static int store_make(const char *path, struct err *err)
+{
+    AUTO_CLOSE int fd =
+        open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+
+    return fd < 0 ? err_sys(err, "%s", path) : 0;
 }
 
 int audit_store_open(const char *dir, enum audit_store_mode mode, struct audit_store **ret,
                      struct err *err)
 {
     AUTO(store_auto) struct audit_store *store = alloc_zero(1, sizeof *store);
-    int made;
     int64_t pages;
 
     store->path = path_join(dir, AUDIT_STORE_NAME);
-    if (mode == AUDIT_STORE_WRITE) { /* made by us, because SQLite would let other users read it */
-        made = open(store->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-        if (made < 0)
-            return err_sys(err, "%s", store->path);
-        close(made); /* before SQLite locks the file: closing drops POSIX locks */
-    }
-    if (access(store->path, F_OK)) {
+    store->lock = -1;
+    if (mode == AUDIT_STORE_READ && access(store->path, F_OK)) {
         *ret = NULL;
         return errno == ENOENT ? 0 : err_sys(err, "%s", store->path);
     }
+    store->lock = audit_lock(dir, LOCK_NAME, WAIT_NS, err);
+    if (store->lock < 0 || (mode == AUDIT_STORE_WRITE && store_make(store->path, err)))
+        return -1;
     /* A file that may only be read is opened so by SQLite itself. */
     if (sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW,
-                        NULL) != SQLITE_OK)
+                        "unix-none") != SQLITE_OK)
         return store_fail(store, err);
-    if (store_ready(store, mode, &pages, err))
+    if (store_ready(store, mode, &pages, err) ||
+        (mode == AUDIT_STORE_READ && pages && store_copy(store, err)))
         return -1;
     *ret = pages ? TAKE_PTR(store) : NULL;
     return 0;

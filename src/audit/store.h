@@ -1,7 +1,7 @@
 /* The audit log's database: an SQLite file to which records are moved from the tail (tail.h), and
  * from which the oldest are pruned. Only the program `cordon-log` links this.
  *
- *     PRAGMA application_id = 0x436f7264 ("Cord"), user_version = 1, journal_mode = WAL
+ *     PRAGMA application_id = 0x436f7264 ("Cord"), user_version = 1
  *     records  (seq INTEGER PRIMARY KEY, time INTEGER, event TEXT, session TEXT, body TEXT,
  *               hash BLOB)                                    as in record.h
  *     anchor   (id INTEGER PRIMARY KEY, seq INTEGER, hash BLOB)     one row, id 1: the last record
@@ -32,7 +32,8 @@ struct audit_limits {
 #define AUDIT_KEEP_NS (UINT64_C(90) * 24 * 3600 * UINT64_C(1000000000)) /* 90 days */
 
 /* The database in `dir`. For reading, `*ret` is NULL when there is none yet; for writing it is
- * made. Waits up to two seconds for others who write. */
+ * made. Waits up to two seconds for others who have it open. Who reads has what was there then, and nobody
+ * waits for him. */
 int audit_store_open(const char *dir, enum audit_store_mode mode, struct audit_store **ret,
                      struct err *err);
 void audit_store_close(struct audit_store *store);

@@ -33,11 +33,9 @@
 
 /* --- the file --- */
 
-/* The lock that is held while anything is done with the file; it lasts as long as the descriptor.
- * On a read-only file system nothing has to be locked: then it is a descriptor of /dev/null. */
-static int tail_file_lock(const char *dir, uint64_t wait_ns, struct err *err)
+int audit_lock(const char *dir, const char *name, uint64_t wait_ns, struct err *err)
 {
-    AUTO_FREE char *path = path_join(dir, LOCK_NAME);
+    AUTO_FREE char *path = path_join(dir, name);
     int fd = lock_file_take(path, wait_ns);
 
     if (fd < 0 && errno == EROFS)
@@ -45,7 +43,7 @@ static int tail_file_lock(const char *dir, uint64_t wait_ns, struct err *err)
     if (fd >= 0)
         return fd;
     if (errno == EWOULDBLOCK)
-        return err_set(err, ERR_LIMIT, AUDIT_TAIL_NAME " stayed locked by another process");
+        return err_set(err, ERR_LIMIT, "%s stayed locked by another process", path);
     return err_sys(err, "%s", path);
 }
 
@@ -230,7 +228,7 @@ static int tail_read_fd(int fd, struct audit_tail *ret, struct err *err)
 
 int audit_tail_read(const char *dir, struct audit_tail *ret, struct err *err)
 {
-    AUTO_CLOSE int lock = tail_file_lock(dir, READ_WAIT_NS, err);
+    AUTO_CLOSE int lock = audit_lock(dir, LOCK_NAME, READ_WAIT_NS, err);
     AUTO_CLOSE int fd = lock < 0 ? -1 : tail_file_open(dir, O_RDONLY, err);
 
     *ret = (struct audit_tail){.head.size = AUDIT_TAIL_HEAD};
@@ -286,7 +284,7 @@ static int open_end(int fd, struct audit_tail_head *ret, struct err *err)
 
 int audit_tail_append(const char *dir, struct audit_batch *batch, uint64_t wait_ns, struct err *err)
 {
-    AUTO_CLOSE int lock = tail_file_lock(dir, wait_ns, err);
+    AUTO_CLOSE int lock = audit_lock(dir, LOCK_NAME, wait_ns, err);
     AUTO_CLOSE int fd = lock < 0 ? -1 : tail_file_open(dir, O_RDWR | O_CREAT, err);
     AUTO(buf_done) struct buf text = {0};
     struct audit_tail_head head;
@@ -345,7 +343,7 @@ static int write_anew(const char *dir, const struct audit_tail *tail, size_t fro
 int audit_tail_drop(const char *dir, const struct audit_link *until, uint64_t wait_ns,
                     struct err *err)
 {
-    AUTO_CLOSE int lock = tail_file_lock(dir, wait_ns, err);
+    AUTO_CLOSE int lock = audit_lock(dir, LOCK_NAME, wait_ns, err);
     AUTO_CLOSE int fd = lock < 0 ? -1 : tail_file_open(dir, O_RDONLY, err);
     AUTO(audit_tail_done) struct audit_tail tail = {0};
     size_t from = 0;

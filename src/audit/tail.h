@@ -46,6 +46,11 @@ struct audit_batch {
     uint64_t end;
 };
 
+/* The lock that is held while anything is done with a file of the log: flock(2) on a file of its own in `dir`,
+ * which no command can open. A descriptor, as long as which it lasts. ERR_LIMIT when others keep it for
+ * `wait_ns`. On a read-only file system nothing has to be locked: then it is one of /dev/null. */
+int audit_lock(const char *dir, const char *name, uint64_t wait_ns, struct err *err);
+
 /* Appends the records, chained, to the tail in `dir`, which is there; makes the file when it is
  * not. Waits at most `wait_ns` for others who append. All of them or none. ERR_LIMIT when the tail
  * is full, ERR_INVALID when it is damaged. */

@@ -196,18 +196,36 @@ def find_writable_files_of_cordon(stage):
     return stage.shell(script, *folders).won
 
 
-# Locks what it can open of the files given, and keeps that until its input ends.
+# Locks what it can open below the folder given, by each kind of lock there is, again at each line of
+# its input, and keeps that until its input ends.
 KEEP_LOCKS = """
-import fcntl, os, sys
+import fcntl, os, struct, sys
 print("@start", flush=True)
-for path in sys.argv[1:]:
-    for flags in (os.O_WRONLY, os.O_RDONLY):
+OFD_SETLK = 37
+kept = []
+def lock(path, flags):
+    fd = os.open(path, flags)
+    kept.append(fd)  # closing one would drop the POSIX locks of the others
+    kind = fcntl.F_RDLCK if flags == os.O_RDONLY else fcntl.F_WRLCK
+    whole = struct.pack("hhqqi", kind, os.SEEK_SET, 0, 0, 0)
+    for take in (lambda: fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB),
+                 lambda: fcntl.fcntl(fd, fcntl.F_SETLK, whole),
+                 lambda: fcntl.fcntl(fd, OFD_SETLK, whole)):
         try:
-            fcntl.flock(os.open(path, flags), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            take()
         except OSError:
             continue
-print("@locked", flush=True)
-sys.stdin.read()
+while True:
+    for folder, _, names in os.walk(sys.argv[1]):
+        for name in names:
+            for flags in (os.O_WRONLY, os.O_RDONLY):
+                try:
+                    lock(os.path.join(folder, name), flags)
+                except OSError:
+                    continue
+    print("@locked", flush=True)
+    if not sys.stdin.readline():
+        break
 """
 
 
@@ -224,14 +242,19 @@ def keep_locked(stage, *words):
     """Whether another Cordon is kept from its work by a command that locks what it can."""
     next_cordon(stage, "run", *stage.flags, "--", "/bin/true")
     next_cordon(stage, "rules", "add", "--", "first")
-    config = stage.home / ".config/cordon"
-    process = stage.start("/usr/bin/python3", "-c", KEEP_LOCKS, *config.rglob("*"),
+    next_cordon(stage, "log")
+    process = stage.start("/usr/bin/python3", "-c", KEEP_LOCKS, stage.home / ".config/cordon",
                           stdin=subprocess.PIPE)
     stage.note_until(process, "@locked")
+    next_cordon(stage, "log")  # may leave files that were not there before
+    process.stdin.write("again\n")
+    process.stdin.flush()
+    stage.note_until(process, "@locked")
+    next_cordon(stage, "run", *stage.flags, "--", "/bin/true")
     said = next_cordon(stage, *words)
     process.stdin.close()
     process.wait(WAIT)
-    return said is None or "not in the audit log" in said
+    return said is None or "not in the audit log" in said or "locked" in said
 
 
 @attack()
@@ -242,3 +265,8 @@ def keep_what_others_do_out_of_the_log(stage):
 @attack()
 def keep_rules_from_being_added(stage):
     return keep_locked(stage, "rules", "add", "--", "second")
+
+
+@attack()
+def keep_the_log_from_being_moved_and_shown(stage):
+    return keep_locked(stage, "log")

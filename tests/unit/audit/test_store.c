@@ -48,18 +48,6 @@ static uint64_t verified(const struct fixture *fixture)
     return records;
 }
 
-/* Without the write-ahead log, whose files would be made and removed at each opening: reading is
- * the same, and a thousand times of it quicker. */
-static void leave_wal(const struct fixture *fixture)
-{
-    AUTO_FREE char *path = fixture_path(fixture, AUDIT_STORE_NAME);
-    sqlite3 *db;
-
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(db);
-}
-
 /* As somebody with sqlite3(1) would. */
 static void tamper(const struct fixture *fixture, const char *sql)
 {
@@ -121,6 +109,7 @@ static void moving_side_by_side_is_moving_once(void **state)
     assert_int_equal(audit_store_open(fixture->dir, AUDIT_STORE_WRITE, &store, &err), 0);
     assert_int_equal(audit_store_import(store, &tail, &err), -1); /* read before that: read anew */
     assert_int_equal(err.code, ERR_INVALID);
+    audit_store_close(TAKE_PTR(store));
     assert_int_equal(audit_tail_drop(fixture->dir, &tail.items[4].link, 0, &err), 0);
     assert_int_equal(verified(fixture), 8);
 }
@@ -155,6 +144,50 @@ static void pruned_log_still_verifies(void **state)
     fixture_append(*state, 0, 3);
     fixture_import(*state);
     assert_int_equal(verified(*state), 3);
+}
+
+static void who_reads_keeps_nobody_out(void **state)
+{
+    AUTO(store_auto) struct audit_store *store = NULL;
+    struct fixture *fixture = *state;
+    struct audit_link head;
+    struct err err;
+
+    fixture_append(fixture, 0, 5);
+    fixture_import(fixture);
+    assert_int_equal(audit_store_open(fixture->dir, AUDIT_STORE_READ, &store, &err), 0);
+    fixture_append(fixture, 5, 5);
+    fixture_import(fixture);
+    assert_int_equal(audit_store_head(store, &head, &err), 0);
+    assert_int_equal(head.seq, 5);
+    assert_int_equal(verified(fixture), 10);
+}
+
+/* As older versions of Cordon left it when they were killed: the last changes are beside it. */
+static void write_ahead_log_is_taken_in(void **state)
+{
+    AUTO_FREE char *path = fixture_path(*state, AUDIT_STORE_NAME);
+    AUTO_FREE char *beside = fixture_path(*state, AUDIT_STORE_NAME "-wal");
+    sqlite3 *db;
+
+    fixture_append(*state, 0, 5);
+    fixture_import(*state);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db,
+                                  "PRAGMA journal_mode = WAL;"
+                                  "UPDATE anchor SET (seq, hash) = (SELECT seq, hash FROM records"
+                                  " WHERE seq = 2);"
+                                  "DELETE FROM records WHERE seq <= 2",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(db);
+    assert_int_equal(access(beside, F_OK), 0);
+    assert_int_equal(verified(*state), 3);
+    fixture_append(*state, 5, 1);
+    fixture_import(*state);
+    assert_int_equal(verified(*state), 4);
+    assert_int_equal(access(beside, F_OK), -1);
 }
 
 static void file_is_the_owners_alone(void **state)
@@ -258,7 +291,6 @@ static void every_byte_of_a_small_file(void **state)
 
     fixture_append(*state, 0, 12);
     fixture_import(*state);
-    leave_wal(*state);
     shown = fixture_show(*state);
     fd = open_store(*state);
     for (off_t at = 0; at < file_size(fd); at++)
@@ -278,7 +310,6 @@ static void ten_thousand_records(void **state)
 
     fixture_append(*state, 0, 10000);
     fixture_import(*state);
-    leave_wal(*state);
     assert_int_equal(verified(*state), 10000);
     shown = fixture_show(*state);
     fd = open_store(*state);
@@ -297,6 +328,8 @@ int main(void)
         PLACED(moving_side_by_side_is_moving_once),
         PLACED(another_tail_is_not_taken_in),
         PLACED(pruned_log_still_verifies),
+        PLACED(who_reads_keeps_nobody_out),
+        PLACED(write_ahead_log_is_taken_in),
         PLACED(file_is_the_owners_alone),
         PLACED(changed_columns_are_found),
         PLACED(every_byte_of_a_small_file),
