@@ -185,8 +185,7 @@ static int store_copy(struct audit_store *store, struct err *err)
 /* Made by us, because SQLite would let other users read it. */
 static int store_make(const char *path, struct err *err)
 {
-    AUTO_CLOSE int fd =
-        open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    AUTO_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 
     return fd < 0 ? err_sys(err, "%s", path) : 0;
 }

@@ -323,7 +323,8 @@ static int write_anew(const char *dir, const struct audit_tail *tail, size_t fro
     AUTO(buf_done) struct buf text = {0};
     struct audit_tail_head head = tail->head;
     char line[AUDIT_TAIL_HEAD + 1];
-    AUTO_CLOSE int fd = open(anew, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    AUTO_CLOSE int fd = open(anew, flags, 0600);
 
     if (fd < 0)
         return err_sys(err, "%s", anew);

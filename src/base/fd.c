@@ -4,6 +4,8 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/clock.h"
+#include "base/lock.h"
 #include "base/sys.h"
 
 #include <errno.h>
@@ -14,6 +16,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define LEASE_WAIT_NS (250 * CLOCK_NS_PER_MS)
 
 int fd_kind_at(int dir, const char *path, enum fd_kind *ret_kind, struct err *err)
 {
@@ -43,19 +47,55 @@ int fd_open_path_strict(const char *path, struct err *err)
     return fd;
 }
 
-int fd_read_file(const char *path, size_t max, struct buf *ret, struct err *err)
+int fd_open_file(int dir, const char *path, int flags, struct err *err)
 {
-    AUTO_CLOSE int fd = sys_fault() ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    AUTO_CLOSE int name = sys_fault() ? -1 : openat(dir, path, O_PATH | O_CLOEXEC | flags);
+    AUTO_CLOSE int fd = -1;
+    struct stat st;
+    char again[64];
+
+    if (name < 0 || sys_fault() || fstat(name, &st))
+        return err_sys(err, "opening %s", path);
+    if (S_ISDIR(st.st_mode) || S_ISLNK(st.st_mode)) {
+        errno = S_ISDIR(st.st_mode) ? EISDIR : ELOOP;
+        return err_sys(err, "opening %s", path);
+    }
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, ERR_INVALID, "%s is not a regular file", path);
+    snprintf(again, sizeof again, "/proc/self/fd/%d", name);
+    fd = sys_fault() ? -1 : lock_open(again, O_RDONLY, LEASE_WAIT_NS);
+    if (fd < 0 && errno == ENOENT)
+        errno = EIO; /* the file is there, and /proc is not */
+    return fd < 0 ? err_sys(err, "opening %s", path) : TAKE_FD(fd);
+}
+
+static int read_whole(int fd, const char *path, size_t max, struct buf *ret, struct err *err)
+{
     AUTO(buf_done) struct buf text;
 
     buf_init(&text, max);
-    if (fd < 0)
-        return err_sys(err, "opening %s", path);
     if (buf_read_fd(&text, fd, err))
         return err_wrap(err, "%s", path);
     *ret = text;
     text = (struct buf){0};
     return 0;
+}
+
+int fd_read_file(const char *path, size_t max, struct buf *ret, struct err *err)
+{
+    AUTO_CLOSE int fd = fd_open_file(AT_FDCWD, path, 0, err);
+
+    return fd < 0 ? -1 : read_whole(fd, path, max, ret, err);
+}
+
+int fd_read_given(const char *path, size_t max, struct buf *ret, struct err *err)
+{
+    /* allow blocking open: the person named it, and a pipe is waited for */
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+    if (fd < 0)
+        return err_sys(err, "opening %s", path);
+    return read_whole(fd, path, max, ret, err);
 }
 
 ssize_t fd_read_block(int fd, void *ret, size_t size)

@@ -20,8 +20,17 @@ int fd_kind_at(int dir, const char *path, enum fd_kind *ret_kind, struct err *er
 /* O_PATH descriptor of an absolute path that may hold no symlink in any component. */
 int fd_open_path_strict(const char *path, struct err *err);
 
-/* The whole text of a file, at most `max` bytes. */
+/* Opens a regular file for reading, whatever somebody else puts in its place: anything else is ERR_INVALID and
+ * not opened at all, since opening may wait for ever (a pipe) or do something (a device). Where others have
+ * a lease on it, they have a quarter of a second to give it up (EWOULDBLOCK). `path` relative to `dir`;
+ * `flags`: 0 or O_NOFOLLOW, with which a link is ELOOP. */
+int fd_open_file(int dir, const char *path, int flags, struct err *err);
+
+/* The whole text of a regular file, at most `max` bytes, opened like that. */
 int fd_read_file(const char *path, size_t max, struct buf *ret, struct err *err);
+
+/* The same of what the person named, which may be a pipe, too (`--config <(...)`): that is waited for. */
+int fd_read_given(const char *path, size_t max, struct buf *ret, struct err *err);
 
 /* Makes the directory `path` (absolute) and every one above it that is missing, but never $HOME. */
 int fd_make_dirs(const char *path, mode_t mode, struct err *err);

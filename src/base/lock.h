@@ -1,4 +1,4 @@
-/* A lock on a file (flock(2)) that is waited for, but not for ever. */
+/* What others hold of a file, a lock (flock(2)) or a lease (F_SETLEASE), is waited for, but not for ever. */
 #pragma once
 
 #include <stdint.h>
@@ -12,3 +12,7 @@ int lock_take(int fd, int operation, uint64_t wait_ns);
  * has to open it, and a command in a sandbox, which cannot write there, must not be able to keep
  * its host's other programs waiting. */
 int lock_file_take(const char *path, uint64_t wait_ns);
+
+/* open(2) with O_NONBLOCK: where somebody has a lease on the file, he is asked to give it up, and that is
+ * waited for. -1 with errno: EWOULDBLOCK when he kept it for `wait_ns`. */
+int lock_open(const char *path, int flags, uint64_t wait_ns);

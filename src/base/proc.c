@@ -37,7 +37,7 @@ bool proc_is_named(pid_t pid, const char *name)
     char path[32];
 
     snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    fd = open(path, O_RDONLY | O_CLOEXEC); /* allow blocking open: procfs */
     return fd >= 0 && size <= sizeof found && read(fd, found, size) == (ssize_t)size &&
            memcmp(found, name, size) == 0;
 }

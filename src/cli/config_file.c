@@ -44,13 +44,15 @@ static char *home_by_user(void)
     return home;
 }
 
+typedef int read_fn(const char *path, size_t max, struct buf *ret, struct err *err);
+
 /* Reads and parses `path`, which is given up to the file. */
-static int load(struct config_file *file, char *path, struct err *err)
+static int load(struct config_file *file, char *path, read_fn *read, struct err *err)
 {
     AUTO(buf_done) struct buf text = {0};
 
     file->path = path;
-    if (fd_read_file(path, CONFIG_SIZE_MAX, &text, err))
+    if (read(path, CONFIG_SIZE_MAX, &text, err))
         return -1;
     file->config = config_load(text.data ? text.data : "", text.len, path, err);
     if (!file->config)
@@ -63,7 +65,7 @@ static int load_default(struct config_file *file, struct err *err)
 {
     struct err failure;
 
-    if (load(file, path_join(file->dir, CONFIG_NAME), &failure) == 0)
+    if (load(file, path_join(file->dir, CONFIG_NAME), fd_read_file, &failure) == 0)
         return 0;
     if (failure.sys != ENOENT && failure.sys != ENOTDIR) {
         *err = failure;
@@ -104,7 +106,7 @@ int config_file_load(const char *named, const char *base, struct config_file *re
         char *path = path_clean(base, named);
 
         strv_push(&file.own_paths, path);
-        if (load(&file, path, err))
+        if (load(&file, path, fd_read_given, err))
             return err_wrap(err, "--config");
     } else if (file.dir && load_default(&file, err)) {
         return -1;

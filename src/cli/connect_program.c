@@ -223,7 +223,7 @@ static char *read_token(const char *path, struct err *err)
     const char *begin;
     size_t len;
 
-    if (fd_read_file(path, TOKEN_FILE_MAX, &text, err)) {
+    if (fd_read_given(path, TOKEN_FILE_MAX, &text, err)) {
         err_wrap(err, "--auth-token-file");
         return NULL;
     }

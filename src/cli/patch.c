@@ -404,7 +404,7 @@ static int read_file(const struct patch_options *options, const char *path, stru
 
     if (str_eq(path, "-"))
         return read_stdin(text, err);
-    return fd_read_file(whole, PATCH_TEXT_MAX, text, err);
+    return fd_read_given(whole, PATCH_TEXT_MAX, text, err);
 }
 
 static int patch_main(char **argv)

@@ -452,7 +452,7 @@ static int open_trace(struct run_flow *flow, struct err *err)
 
     if (!flow->options.policy.topics)
         return err_set(err, ERR_INVALID, "--trace-to needs --trace");
-    flow->trace = fopen(path, "we");
+    flow->trace = fopen(path, "we"); /* allow blocking fopen: as behind > in a shell */
     if (!flow->trace)
         return err_sys(err, "opening %s", path);
     setvbuf(flow->trace, NULL, _IOLBF, 0);

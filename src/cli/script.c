@@ -219,6 +219,7 @@ static void file_auto(FILE **slot)
 
 static int play(const struct script_options *options, const char *name)
 {
+    /* allow blocking fopen: the person named it */
     AUTO(file_auto) FILE *file = str_eq(name, "-") ? stdin : fopen(name, "re");
     AUTO(settings_auto) struct settings settings = {0};
     AUTO(strv_done) struct strv env = {0};

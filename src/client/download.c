@@ -111,6 +111,7 @@ static int local_file_open(struct local_file *file, const char *path, const char
     if (S_ISDIR(info.st_mode))
         return err_set(err, ERR_INVALID, "%s is a directory", path);
     if (!S_ISREG(info.st_mode)) {
+        /* allow blocking open: the person named it, perhaps a pipe */
         file->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
         return file->fd < 0 ? err_sys(err, "%s", path) : 0;
     }

@@ -233,6 +233,7 @@ static char *upload_path(const struct remote_file *file, const char *from, struc
 int upload(struct cp *cp, const char *from, const struct remote_file *to, struct err *err)
 {
     AUTO_CLOSE int fd = str_eq(from, "-") ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                                          /* allow blocking open: the person named it */
                                           : open(from, O_RDONLY | O_CLOEXEC);
     AUTO_FREE char *path = NULL;
     struct remote_file file = *to;

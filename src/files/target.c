@@ -66,6 +66,7 @@ static int with_care(int flags)
 static int open_last(int dir, const char *name, int flags, mode_t mode)
 {
     int how = with_care(flags) | O_CLOEXEC | O_NOFOLLOW;
+    /* allow blocking openat: with_care() */
     AUTO_CLOSE int fd = sys_fault() ? -1 : openat(dir, *name ? name : ".", how, mode);
     struct stat st;
 
@@ -103,6 +104,7 @@ static int open_at(const struct target *target, const char *path, int flags, mod
 {
     if (target->no_follow)
         return target_open_strict(AT_FDCWD, path, flags, mode);
+    /* allow blocking openat: with_care() */
     return sys_fault() ? -1 : openat(AT_FDCWD, path, with_care(flags) | O_CLOEXEC, mode);
 }
 

@@ -471,7 +471,7 @@ static int load_config(struct cordon_engine *engine, const char *name, const cha
         return 0;
     if (!path)
         return err_sys(err, "%s", name);
-    if (fd_read_file(path, CONFIG_SIZE_MAX, &text, err))
+    if ((usual ? fd_read_file : fd_read_given)(path, CONFIG_SIZE_MAX, &text, err))
         return -1;
     engine->config = config_load(text.data ? text.data : "", text.len, path, err);
     if (!engine->config)

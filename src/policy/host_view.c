@@ -189,18 +189,17 @@ static int host_real_list(const struct host_view *view, const char *path, struct
     return 0;
 }
 
-/* O_NONBLOCK, because the name may have become a fifo since the last look. */
 static int host_real_text(const struct host_view *view, const char *path, size_t max,
                           struct buf *ret, struct err *err)
 {
-    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-    AUTO_CLOSE int fd = sys_fault() ? -1 : open(path, flags);
-    struct stat st;
+    AUTO_CLOSE int fd = fd_open_file(AT_FDCWD, path, O_NOFOLLOW, err);
 
-    if (fd < 0 || sys_fault() || fstat(fd, &st))
+    if (fd < 0 && err->sys) {
+        errno = err->sys;
         return host_fail(err, "opening", path);
-    if (!S_ISREG(st.st_mode))
-        return err_set(err, ERR_INVALID, "%s is not a regular file", path);
+    }
+    if (fd < 0)
+        return -1;
     buf_init(ret, max);
     if (buf_read_fd(ret, fd, err)) {
         buf_done(ret);

@@ -33,12 +33,6 @@
 
 int rules_read(const char *path, struct buf *ret, struct err *err)
 {
-    struct stat st;
-
-    if (stat(path, &st))
-        return err_sys(err, "reading %s", path);
-    if (!S_ISREG(st.st_mode))
-        return err_set(err, ERR_INVALID, "%s is no regular file", path);
     return fd_read_file(path, RULES_SIZE_MAX, ret, err);
 }
 
@@ -306,6 +300,6 @@ int rules_append(const char *path, const char *home, const char *line, enum rule
     if (fd < 0 || fstat(fd, &st))
         return err_sys(err, "opening %s", real);
     if (!S_ISREG(st.st_mode))
-        return err_set(err, ERR_INVALID, "%s is no regular file", real);
+        return err_set(err, ERR_INVALID, "%s is not a regular file", real);
     return append_locked(real, fd, home, line, ret, err);
 }

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/fd.h"
 #include "base/path.h"
 #include "base/sys.h"
 #include "rules/shell/shell_choice.h"
@@ -116,8 +117,10 @@ char *host_interpreter(const char *path)
 {
     enum { LINE_MAX_BYTES = 256 }; /* BINPRM_BUF_SIZE, linux/binfmts.h */
     char line[LINE_MAX_BYTES + 1];
-    AUTO_CLOSE int fd = sys_fault() ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool is_hidden = fd < 0 && errno == EACCES; /* the kernel runs no script that cannot be read */
+    struct err err;
+    AUTO_CLOSE int fd = fd_open_file(AT_FDCWD, path, 0, &err);
+    bool is_hidden =
+        fd < 0 && err.sys == EACCES; /* the kernel runs no script that cannot be read */
     ssize_t len = fd < 0 || sys_fault() ? -1 : read(fd, line, LINE_MAX_BYTES);
     const char *start;
 

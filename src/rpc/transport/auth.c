@@ -222,7 +222,7 @@ static int secret_read(const char *path, struct buf *ret, struct err *err)
     size_t len;
 
     buf_init(&file, SECRET_FILE_MAX);
-    if (fd_read_file(path, SECRET_FILE_MAX, &file, err))
+    if (fd_read_given(path, SECRET_FILE_MAX, &file, err))
         return -1;
     len = file.len;
     text = trim(file.data ? file.data : "", &len);

@@ -94,7 +94,7 @@ static void identity_init(struct identity *identity)
 
 static int write_file(const char *path, const char *text)
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    int fd = open(path, O_WRONLY | O_CLOEXEC); /* allow blocking open: procfs */
     ssize_t len = (ssize_t)strlen(text);
     bool ok = fd >= 0 && write(fd, text, (size_t)len) == len;
     int error = errno;

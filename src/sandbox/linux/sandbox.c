@@ -333,7 +333,7 @@ static int launch_enter_cgroup(const struct launcher *launcher, int cgroup, stru
 
     if (cgroup < 0)
         return 0;
-    fd = openat(cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+    fd = openat(cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC); /* allow blocking openat: cgroupfs */
     if (fd < 0 || write(fd, pid, (size_t)len) != len)
         return err_sys(err, "entering the cgroup");
     return 0;
@@ -566,7 +566,7 @@ pid_t launch_pid(const struct launch *launch)
     if (!launch->sandbox || launch->has_exited || launch->is_over)
         return 0;
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)launch->init, (int)launch->init);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    fd = open(path, O_RDONLY | O_CLOEXEC); /* allow blocking open: procfs */
     return fd >= 0 && read(fd, text, sizeof text - 1) > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
 }
 

@@ -185,6 +185,45 @@ static void read_file_whole_or_not(void **state)
     assert_int_equal(err.sys, EISDIR);
 }
 
+/* A pipe without a writer would be waited for. */
+static void only_regular_files_are_opened(void **state)
+{
+    const struct world *world = *state;
+    const char *const others[] = {"fifo", "/dev/null", "/dev/zero"};
+    struct err err;
+    int fd;
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(fd_open_file(world->dir, others[i], 0, &err), -1);
+        assert_int_equal(err.code, ERR_INVALID);
+        assert_contains(err.msg, others[i]);
+    }
+    assert_int_equal(fd_open_file(world->dir, "link", O_NOFOLLOW, &err), -1);
+    assert_int_equal(err.sys, ELOOP);
+    fd = fd_open_file(world->dir, "link", 0, &err);
+    assert_true(fd >= 0);
+    assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+    close(fd);
+}
+
+/* Of those that the person named alone, a pipe is read to its end. */
+static void given_pipe_is_read(void **state)
+{
+    AUTO(buf_done) struct buf buf = {0};
+    struct err err;
+    char name[32];
+    int ends[2];
+
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(write(ends[1], "text", 4), 4);
+    close(ends[1]);
+    snprintf(name, sizeof name, "/dev/fd/%d", ends[0]);
+    assert_int_equal(fd_read_file(name, 10, &buf, &err), -1);
+    assert_int_equal(fd_read_given(name, 10, &buf, &err), 0);
+    assert_string_equal(buf.data, "text");
+    close(ends[0]);
+}
+
 /* procfs says size 0 and hands out pieces */
 static void read_file_of_procfs(void **state)
 {
@@ -310,6 +349,8 @@ int main(void)
         world_test(strict_open_refuses_links_anywhere),
         world_test(strict_open_refuses_magic_links),
         world_test(read_file_whole_or_not),
+        world_test(only_regular_files_are_opened),
+        world_test(given_pipe_is_read),
         world_test(read_file_of_procfs),
         world_test(write_all_survives_short_writes),
         world_test(write_all_reports_the_end_of_the_reader),

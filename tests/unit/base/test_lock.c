@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -107,6 +108,62 @@ static void test_given_up_while_waiting(void **state)
     }
 }
 
+/* Whoever has it is told by SIGIO, and here lets it go then, or does not. */
+static pid_t lease_start(bool gives_up)
+{
+    int ready[2];
+    char byte;
+    sigset_t told;
+    pid_t pid;
+
+    sigemptyset(&told);
+    sigaddset(&told, SIGIO);
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        int signal;
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+
+        sigprocmask(SIG_BLOCK, &told, NULL);
+        if (fcntl(fd, F_SETLEASE, F_WRLCK) || write(ready[1], "x", 1) != 1)
+            _exit(1);
+        sigwait(&told, &signal);
+        if (gives_up)
+            _exit(fcntl(fd, F_SETLEASE, F_UNLCK) != 0);
+        pause();
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    return pid;
+}
+
+static void test_a_lease_is_given_up(void **state)
+{
+    pid_t pid = lease_start(true);
+    int status = 1;
+    int fd = lock_open(path, O_RDONLY, PATIENCE_NS);
+
+    assert_true(fd >= 0);
+    assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+    close(fd);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void test_a_lease_is_kept(void **state)
+{
+    unsigned before = support_open_fds();
+    pid_t pid = lease_start(false);
+
+    assert_int_equal(lock_open(path, O_RDONLY, 20 * CLOCK_NS_PER_MS), -1);
+    assert_int_equal(errno, EWOULDBLOCK);
+    assert_int_equal(support_open_fds(), before);
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 static void test_not_given_up(void **state)
 {
     struct holder holder = holder_start(LOCK_SH);
@@ -133,10 +190,9 @@ static void test_no_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_file(test_a_free_lock_is_taken),
-        with_file(test_given_up_while_waiting),
-        with_file(test_not_given_up),
-        cmocka_unit_test(test_no_file),
+        with_file(test_a_free_lock_is_taken), with_file(test_given_up_while_waiting),
+        with_file(test_not_given_up),         with_file(test_a_lease_is_given_up),
+        with_file(test_a_lease_is_kept),      cmocka_unit_test(test_no_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

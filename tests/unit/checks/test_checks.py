@@ -180,14 +180,33 @@ class Banned(Checks):
 
     def test_descriptors_with_close_on_exec(self):
         for code in (
-            "    open(path, O_RDONLY | O_CLOEXEC);",
-            "    openat(dir, f(a, (b)),\n           O_RDONLY | O_CLOEXEC);",
+            "    open(path, O_PATH | O_CLOEXEC);",
+            "    openat(dir, f(a, (b)),\n           O_RDONLY | O_DIRECTORY | O_CLOEXEC);",
             "    socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);",
-            "    const int flags = O_RDONLY | O_CLOEXEC;\n    open(path, flags | O_CREAT);",
-            '    fopen(path, "re");', "    recvmsg(fd, &m, MSG_CMSG_CLOEXEC);",
+            "    const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;\n    open(path, flags | O_CREAT);",
+            '    fopen("/etc/passwd", "re");', "    recvmsg(fd, &m, MSG_CMSG_CLOEXEC);",
         ):
             with self.subTest(code):
                 self.not_in_source("check-banned", code)
+
+    def test_opening_what_may_wait_for_ever(self):
+        for code in (
+            "    open(path, O_RDONLY | O_CLOEXEC);", "    openat(dir, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);",
+            '    fopen(path, "re");', '    open("/dev/nullx", O_RDONLY | O_CLOEXEC);',
+            "    const int flags = O_RDONLY | O_CLOEXEC; open(path, flags);",
+        ):
+            with self.subTest(code):
+                self.in_source("check-banned", code, "fd_open_file")
+        for code in (
+            "    open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);",
+            "    openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);",
+            '    open("/dev/null", O_RDWR | O_CLOEXEC);', '    open("/proc/self/maps", O_RDONLY | O_CLOEXEC);',
+            "    open(path, O_RDONLY | O_CLOEXEC); /* allow blocking open: who waits */",
+        ):
+            with self.subTest(code):
+                self.not_in_source("check-banned", code)
+        self.passes("check-banned", {"src/guard/x.c": "/* E. */\nint a(void)\n{\n"
+                                     "    return open(path, O_RDONLY | O_CLOEXEC);\n}\n"})
 
     def test_allowing_needs_the_name_and_a_reason(self):
         self.not_in_source("check-banned", "    dup2(a, 1); /* allow dup2: the command's own */")
