@@ -409,7 +409,8 @@ static int write_trace(const struct client_execution *execution, const json_t *d
                        struct err *err)
 {
     const json_t *events = json_object_get(document, "events");
-    FILE *file = fopen(execution->trace_to, "we");
+    FILE *file =
+        fopen(execution->trace_to, "we"); /* allow blocking fopen: as behind > in a shell */
     const json_t *event;
     bool has_failed;
     size_t i;
