@@ -286,6 +286,14 @@ char *approval_command_text(char *const *argv)
     return approval_plain_text(words.data);
 }
 
+char *approval_word_text(const char *word)
+{
+    AUTO_FREE char *copy = alloc_str(word);
+    char *const argv[] = {copy, NULL};
+
+    return approval_command_text(argv);
+}
+
 /* "; for the session: also every later patch of /w/a, /w/b"; "" for none. Caller frees. */
 static char *later_patches(char *const *files)
 {

@@ -117,6 +117,9 @@ char *approval_plain_text(const char *text);
 /* The command in that way, quoted as for a shell. Caller frees. */
 char *approval_command_text(char *const *argv);
 
+/* A path or name likewise, so that no part of it passes for the words around it. Caller frees. */
+char *approval_word_text(const char *word);
+
 struct approval_scope {
     enum run_where where;
     const char *profile;  /* its name */

@@ -90,6 +90,22 @@ static const struct key keys[] = {
  * with our margin, none is broken by the terminal, runs of blanks are counted, and what is long is shown
  * by its beginning and end, so that the whole question stays on the screen. */
 
+/* What the command has left the terminal in is no way to write a question: ends a sequence that was begun;
+ * then margins, colours, character sets, insertion and the rest are the terminal's own again. */
+static const char sober[] = "\030\033\\" /* CAN, ST */
+                            "\033[?2026l\033[!p"
+                            "\0337\033[?69l\033[r\0338" /* margins; the cursor stays */
+                            "\033[m\033(B\017\033[?7h\033[?25h\033[4l"
+                            "\033]104\a\033]110\a\033]111\a\r"; /* colours by their numbers */
+
+static void write_sober(struct buf *text)
+{
+    const char *term = getenv("TERM");
+
+    if (term && *term && !str_eq(term, "dumb"))
+        buf_append_str(text, sober);
+}
+
 enum { BLANKS_MAX = 8, SCREEN_COLUMNS = 80, SCREEN_LINES = 24, COLUMNS_MIN = 40 };
 
 struct screen_size {
@@ -230,6 +246,7 @@ static void write_question(const struct terminal_question *asked, struct screen_
     buf_init(&variables, SIZE_MAX / 2);
     for (size_t i = 0; i < question->variables.len; i++)
         buf_appendf(&variables, "%s%s", i ? " " : "", question->variables.items[i]);
+    write_sober(text);
     buf_appendf(text, "\ncordon: %s\n", heads[question->kind]);
     write_text("  ", command, size, text);
     if (who)
@@ -319,6 +336,7 @@ static void call_person(struct prompt *prompt)
         return;
     prompt->state = PROMPT_CALLED;
     prompt_lend(prompt, true);
+    write_sober(&prompt->out);
     buf_append_str(&prompt->out, "cordon: another question waits; press Enter to see it\n");
 }
 

@@ -3,6 +3,7 @@
  */
 #include "approval/grant.h"
 
+#include "approval/approval.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
@@ -284,10 +285,12 @@ char *overlay_words(const struct profile_overlay *overlay)
     AUTO(buf_done) struct buf text = {0};
 
     buf_init(&text, SIZE_MAX / 2);
-    for (size_t i = 0; i < overlay->entries.len; i++)
+    for (size_t i = 0; i < overlay->entries.len; i++) {
+        AUTO_FREE char *path = approval_word_text(overlay->entries.items[i].path);
+
         buf_appendf(&text, "%s%s %s", text.len ? " and " : "",
-                    overlay->entries.items[i].access == ACCESS_WRITE ? "writing" : "reading",
-                    overlay->entries.items[i].path);
+                    overlay->entries.items[i].access == ACCESS_WRITE ? "writing" : "reading", path);
+    }
     if (overlay->network == OVERLAY_NETWORK_ENABLED)
         buf_appendf(&text, "%sthe network", text.len ? " and " : "");
     return buf_take(&text);

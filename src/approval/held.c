@@ -85,12 +85,15 @@ static const char *verb(enum fact_operation operation)
 static char *reason_of(const struct held *held, const struct launch_fact *fact)
 {
     const char *origin = fact->entry ? fact->entry->origin : NULL;
+    AUTO_FREE char *program = approval_word_text(fact->program);
+    AUTO_FREE char *path = approval_word_text(fact->path);
+    AUTO_FREE char *other = fact->other_path ? approval_word_text(fact->other_path) : NULL;
 
     return alloc_strf("%s (pid %d) wants to %s %s%s%s, which the profile%s%s does not allow%s%s%s",
-                      fact->program, (int)fact->pid, verb(fact->operation), fact->path,
-                      fact->other_path ? " as " : "", fact->other_path ? fact->other_path : "",
-                      held->profile ? " " : "", held->profile ? held->profile : "",
-                      origin ? " (" : "", origin ? origin : "", origin ? ")" : "");
+                      program, (int)fact->pid, verb(fact->operation), path, other ? " as " : "",
+                      other ? other : "", held->profile ? " " : "",
+                      held->profile ? held->profile : "", origin ? " (" : "", origin ? origin : "",
+                      origin ? ")" : "");
 }
 
 /* What a yes opens: pairs of words, "in" or "at", and a path. `covers` ends with "/" for a folder. */
@@ -125,12 +128,15 @@ static char *covers_of(const struct launch_fact *fact, const struct strv *places
 
     buf_init(&text, SIZE_MAX / 2);
     buf_append_str(&text, words[fact->operation]);
-    for (size_t i = 0; i < places->len; i += 2)
+    for (size_t i = 0; i < places->len; i += 2) {
+        AUTO_FREE char *place = approval_word_text(places->items[i + 1]);
+
         buf_appendf(&text, "%s %s%s", i ? " and" : "",
                     fact->is_socket                  ? "the socket "
                     : str_eq(places->items[i], "in") ? "everything in "
                                                      : "",
-                    places->items[i + 1]);
+                    place);
+    }
     buf_append_str(&text, " until the command ends");
     return buf_take(&text);
 }

@@ -71,6 +71,14 @@ static bool has(char *const *env, const char *entry)
     return false;
 }
 
+/* What says how things look may name a file that says it: a catalogue of messages, a time zone. */
+static bool names_a_place(const char *entry)
+{
+    const char *value = entry + strcspn(entry, "=");
+
+    return strncmp(value, "=/", 2) == 0 || strstr(value, ":/") || strstr(value, "..");
+}
+
 /* A $PATH of settled directories finds nothing that a command has put there. */
 static bool is_settled_path(const struct execution_options *options, const char *entry)
 {
@@ -89,7 +97,8 @@ void outside_variables(const struct execution_options *options, struct strv *ret
 
     for (char *const *entry = options->env; options->own_env && entry && *entry; entry++)
         if (!has(options->own_env, *entry) && !has(environ, *entry) &&
-            !is_one_of(*entry, harmless) && !is_settled_path(options, *entry))
+            (!is_one_of(*entry, harmless) || names_a_place(*entry)) &&
+            !is_settled_path(options, *entry))
             strv_push(ret, *entry);
 }
 
@@ -194,9 +203,11 @@ static void add_program(const struct execution_options *options, const struct ru
     bool is_own = true;
     AUTO_FREE char *path = look_up(options, rules, name, &is_own);
     bool is_writable = path && access_map_check(options->workspace->access, path) == ACCESS_WRITE;
+    AUTO_FREE char *shown_name = approval_word_text(*name == '/' ? "" : name);
+    AUTO_FREE char *shown_path = approval_word_text(path ? path : "");
     AUTO_FREE char *words =
-        path ? alloc_strf("%s%s%s%s", *name == '/' ? "" : name, *name == '/' ? "" : " = ", path,
-                          is_writable ? " (which commands can write)" : "")
+        path ? alloc_strf("%s%s%s%s", *name == '/' ? "" : shown_name, *name == '/' ? "" : " = ",
+                          shown_path, is_writable ? " (which commands can write)" : "")
              : NULL;
 
     *is_settled &= is_own;
@@ -281,7 +292,7 @@ int outside_hook(const char *name, const char *dir, struct outside *ret, struct 
                        "%s is in no directory of PATH that only the administrator can write; give "
                        "its path",
                        name);
-    if (interpreter && !host_path_is_settled(interpreter))
+    if (interpreter && !host_leads_to_settled(interpreter))
         return err_set(err, ERR_FORBIDDEN,
                        "%s is run by %s, which a command may be able to write; name an interpreter "
                        "of the system in its first line",

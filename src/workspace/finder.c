@@ -89,11 +89,15 @@ static bool component_is_settled(const char *path)
 
 bool host_path_is_settled(const char *path)
 {
-    static const char *const system[] = {"/usr", "/bin",  "/sbin",      "/lib",      "/lib64",
-                                         "/opt", "/snap", "/nix/store", "/gnu/store"};
+    /* not all of /usr, nor /opt: /usr/src/app and /opt/app are workspaces of root's, in containers */
+    static const char *const system[] = {
+        "/usr/bin",       "/usr/sbin",       "/usr/lib",       "/usr/lib32", "/usr/lib64",
+        "/usr/libexec",   "/usr/games",      "/usr/share",     "/bin",       "/sbin",
+        "/usr/local/bin", "/usr/local/sbin", "/usr/local/lib", "/lib",       "/lib64",
+        "/snap",          "/nix/store",      "/gnu/store"};
     AUTO_FREE char *at = alloc_str(path);
 
-    if (*path != '/')
+    if (*path != '/' || strstr(path, "/.."))
         return false;
     if (geteuid() == 0) {
         for (size_t i = 0; i < sizeof system / sizeof *system; i++)
@@ -133,11 +137,18 @@ char *host_interpreter(const char *path)
     return alloc_strn(start, strcspn(start, " \t\n"));
 }
 
+bool host_leads_to_settled(const char *path)
+{
+    AUTO_FREE char *real = realpath(path, NULL);
+
+    return real && host_path_is_settled(path) && host_path_is_settled(real);
+}
+
 static bool is_settled(const struct program_finder *base, const char *path)
 {
     AUTO_FREE char *interpreter = host_interpreter(path);
 
-    return host_path_is_settled(path) && (!interpreter || host_path_is_settled(interpreter));
+    return host_path_is_settled(path) && (!interpreter || host_leads_to_settled(interpreter));
 }
 
 char *host_settled_path(char *const *env, const char *also)
@@ -150,9 +161,8 @@ char *host_settled_path(char *const *env, const char *also)
     while (at) {
         size_t len = strcspn(at, ":");
         AUTO_FREE char *dir = alloc_strn(at, len);
-        AUTO_FREE char *real = *dir == '/' ? realpath(dir, NULL) : NULL;
 
-        if (real && host_path_is_settled(real) && host_path_is_settled(dir))
+        if (host_leads_to_settled(dir))
             buf_appendf(&kept, "%s%s", kept.len ? ":" : "", dir);
         at = at[len] ? at + len + 1 : NULL;
     }

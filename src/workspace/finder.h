@@ -13,6 +13,9 @@ struct host_finder {
  * those that he cannot write and does not own; for root what lies where the system's programs do. */
 bool host_path_is_settled(const char *path);
 
+/* It is, and so is what it leads to by symlinks. */
+bool host_leads_to_settled(const char *path);
+
 /* The interpreter that the first line of a script names; NULL: it is none; "": that cannot be told. Caller
  * frees. */
 char *host_interpreter(const char *path);

@@ -306,6 +306,7 @@ static void plain_text_commands_nothing(void **state)
         {"\xe3\x85\xa4\xe2\xa0\x80\xe1\x85\x9f\xcd\x8f\xef\xb8\x8f\xe2\x80\x8a\xef\xbe\xa0",
          "<U+3164><U+2800><U+115F><U+034F><U+FE0F><U+200A><U+FFA0>"},
         {"\xf3\xa0\x81\x81\xf4\x8f\xbf\xbf\xee\x80\x80", "<U+E0041><U+10FFFF><U+E000>"},
+        {"e\xcc\x81\xe2\x83\xa0", "e<U+0301><U+20E0>"},
         {"\x9b\xff", "\xef\xbf\xbd\xef\xbf\xbd"},
     };
 

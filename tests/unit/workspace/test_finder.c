@@ -44,6 +44,9 @@ static void only_the_administrators_places_are_settled(void **state)
     assert_false(host_path_is_settled(folder));
     assert_false(host_path_is_settled(script));
     assert_false(host_path_is_settled("/tmp"));
+    assert_false(host_path_is_settled("/usr/bin/../../tmp"));
+    assert_false(host_path_is_settled("/usr/src/app/node_modules/.bin/x")); /* a workspace */
+    assert_false(host_path_is_settled("/opt/app/bin/x"));
     assert_false(host_path_is_settled("bin/env"));
     assert_false(host_path_is_settled(""));
 }
