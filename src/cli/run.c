@@ -167,7 +167,8 @@ struct run_flow {
     FILE *trace;     /* --trace-to; NULL: none */
     uint64_t traced; /* of the timeline, the number of the last event that was told */
     struct run_later later;
-    size_t warned; /* of the warnings: those that were said */
+    size_t warned;   /* of the warnings: those that were said */
+    bool will_flush; /* `flush` runs */
     bool is_done;
 };
 
@@ -224,6 +225,23 @@ static void on_attempt(void *data, enum run_where where, struct workspace *works
 
 /* --- what happens --- */
 
+static void flush_later(struct run_flow *flow)
+{
+    if (flow->will_flush || !run_audit_has_some(&flow->audit))
+        return;
+    loop_timer_start(flow->flush, FLUSH_NS);
+    flow->will_flush = true;
+}
+
+static void on_flush(void *data)
+{
+    struct run_flow *flow = data;
+
+    run_audit_flush(&flow->audit, 0);
+    flow->will_flush = false;
+    flush_later(flow); /* what others keep out by their lock, or a full disk */
+}
+
 static void on_event(void *data, const struct execution_event *event)
 {
     struct run_flow *flow = data;
@@ -231,6 +249,7 @@ static void on_event(void *data, const struct execution_event *event)
     if (event->kind == EXECUTION_RETRIED && !(flow->options.flags & RUN_QUIET))
         console_say("once more, with %s", event->words);
     run_audit_event(&flow->audit, &flow->settings, event);
+    flush_later(flow);
 }
 
 static void write_trace(FILE *trace, const struct timeline_event *event)
@@ -253,14 +272,10 @@ static void on_traced(void *data, const struct job *job)
     }
     if (job_audit_timeline(job)) {
         run_audit_trace(&flow->audit, job_audit_timeline(job));
+        flush_later(flow);
         if (flow->options.policy.reports_later)
             run_later_look(&flow->later, job);
     }
-}
-
-static void on_flush(void *data)
-{
-    run_audit_flush(&((struct run_flow *)data)->audit, 0);
 }
 
 static void on_done(void *data)
@@ -425,11 +440,11 @@ static int run_execution(struct run_flow *flow, char **argv)
     flow->loop = loop_new(&err);
     if (flow->loop && add_approvers(flow, &err) == 0) {
         fill_options(flow, argv);
+        flow->flush = loop_timer_new(flow->loop, on_flush, flow);
         flow->execution = execution_start(&flow->execution_options);
         strv_push_all(&flow->settings.warnings,
                       strv_view(&execution_result(flow->execution)->problems));
-        flow->flush = loop_timer_new(flow->loop, on_flush, flow);
-        loop_timer_start(flow->flush, FLUSH_NS);
+        flush_later(flow); /* that it began, when others held the log */
         execution_begin(flow->execution);
         status = loop_run(flow->loop, &flow->is_done, &err);
     }

@@ -16,8 +16,8 @@ struct execution_result;
 struct settings;
 struct timeline;
 
-/* The events of a run. They are written in one go after the result is out, and when the command
- * runs for long, what is known meanwhile. A failure is said on stderr and is no reason for
+/* The events of a run. That it begins is written before it does, all else in one go after the result is out,
+ * and when the command runs for long, within a second. A failure is said on stderr and is no reason for
  * anything. */
 struct run_audit {
     struct audit *audit; /* NULL: nothing is written */
@@ -42,6 +42,9 @@ void run_audit_failure(struct run_audit *audit, const char *reason);
  * may be NULL. */
 void run_audit_patch_begin(struct run_audit *audit, const char *dir, uint64_t bytes);
 void run_audit_patch_end(struct run_audit *audit, bool is_applied, const char *reason);
+
+/* There is something to be written. */
+bool run_audit_has_some(const struct run_audit *audit);
 
 /* Writes what there is by now; waits that long when others hold the log. */
 void run_audit_flush(struct run_audit *audit, uint64_t wait_ns);

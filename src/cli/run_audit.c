@@ -17,6 +17,8 @@
 
 /* --- the audit log --- */
 
+enum { FLUSH_LEN = 64 }; /* events: some tenths of a millisecond */
+
 static const uint64_t end_wait_ns = UINT64_C(1000000000); /* 1 s, when others hold the log */
 
 /* A home directory that does not exist ("/nonexistent" of service users) is not made for the log.
@@ -77,11 +79,12 @@ void run_audit_trace(struct run_audit *audit, const struct timeline *timeline)
 
     if (!audit->audit || !audit->trail.topics)
         return;
-    if (audit_pending(audit->audit) >= AUDIT_TRACE_PENDING_MAX)
-        run_audit_flush(audit, 0);
     while (execution_audit_trace(&audit->trail, timeline,
-                                 audit_pending(audit->audit) < AUDIT_TRACE_PENDING_MAX, &note))
+                                 audit_pending(audit->audit) < AUDIT_TRACE_PENDING_MAX, &note)) {
         add(audit, note.event, note.body);
+        if (audit_pending(audit->audit) % FLUSH_LEN == 0)
+            run_audit_flush(audit, 0);
+    }
 }
 
 void run_audit_result(struct run_audit *audit, const struct execution_result *result)
@@ -126,6 +129,11 @@ void run_audit_patch_end(struct run_audit *audit, bool is_applied, const char *r
 {
     if (audit->audit)
         add(audit, AUDIT_PATCH_END, audit_patch_end_body(is_applied, reason));
+}
+
+bool run_audit_has_some(const struct run_audit *audit)
+{
+    return audit->audit && audit_pending(audit->audit);
 }
 
 void run_audit_flush(struct run_audit *audit, uint64_t wait_ns)

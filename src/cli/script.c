@@ -35,7 +35,19 @@
 
 /* --- the audit log --- */
 
-static const uint64_t wait_ns = UINT64_C(1000000000); /* 1 s, when others hold the log */
+static const uint64_t begin_wait_ns = UINT64_C(100000000); /* 0.1 s, when others hold the log */
+static const uint64_t wait_ns = UINT64_C(1000000000);      /* 1 s */
+
+static void write_down(struct script_audit *audit, uint64_t wait)
+{
+    struct err err;
+
+    if (!audit_flush(audit->audit, wait, &err) || (err.code == ERR_LIMIT && wait < wait_ns))
+        return; /* done, or there will be another time */
+    if (!audit->has_complained)
+        console_say("this script is not in the audit log: %s", err.msg);
+    audit->has_complained = true;
+}
 
 void script_audit_init(struct script_audit *audit, const struct settings *settings)
 {
@@ -45,7 +57,7 @@ void script_audit_init(struct script_audit *audit, const struct settings *settin
 }
 
 void script_audit_begin(struct script_audit *audit, const struct settings *settings,
-                        const struct model_exec *exec, int id)
+                        const struct model_exec *exec)
 {
     AUTO(strv_done) struct strv argv = model_exec_argv(exec);
     const struct audit_begin begin = {
@@ -63,9 +75,23 @@ void script_audit_begin(struct script_audit *audit, const struct settings *setti
         return;
     audit->sessions = alloc_grow(audit->sessions, audit->len, &audit->cap, sizeof *audit->sessions);
     session = &audit->sessions[audit->len++];
-    session->id = id;
+    session->id = 0;
     audit_session_id(session->audit_id);
     audit_add(audit->audit, AUDIT_BEGIN, session->audit_id, audit_begin_body(&begin));
+    write_down(audit, begin_wait_ns); /* who kills us cannot hide that it began */
+}
+
+void script_audit_started(struct script_audit *audit, int id, const struct err *failure)
+{
+    struct audit_end end = {.end = "failed-to-start", .exit_code = -1, .reason = failure->msg};
+
+    if (!audit->audit)
+        return;
+    if (id)
+        audit->sessions[audit->len - 1].id = id;
+    else
+        audit_add(audit->audit, AUDIT_END, audit->sessions[--audit->len].audit_id,
+                  audit_end_body(&end));
 }
 
 static void write_denials(struct script_audit *audit, const struct script_session *session,
@@ -106,18 +132,17 @@ void script_audit_answer(struct script_audit *audit, const struct model_call_ans
         write_denials(audit, &audit->sessions[i], response->denials);
         write_end(audit, &audit->sessions[i], response->end);
         audit->sessions[i] = audit->sessions[--audit->len];
+        write_down(audit, 0);
         return;
     }
 }
 
 void script_audit_done(struct script_audit *audit)
 {
-    struct err err;
-
     for (size_t i = 0; i < audit->len; i++)
         write_end(audit, &audit->sessions[i], NULL);
-    if (audit->audit && audit_flush(audit->audit, wait_ns, &err))
-        console_say("this script is not in the audit log: %s", err.msg);
+    if (audit->audit)
+        write_down(audit, wait_ns);
     audit_free(audit->audit);
     free(audit->sessions);
     *audit = (struct script_audit){.audit = NULL};

@@ -24,6 +24,7 @@ struct script_audit {
     struct script_session *sessions;
     size_t len;
     size_t cap;
+    bool has_complained;
 };
 
 struct script {
@@ -44,10 +45,12 @@ struct script {
  * line is wrong. A call that fails is an answer. */
 struct json_t *script_play(struct script *script, const char *line, size_t len, struct err *err);
 
-/* The audit log: beginning and end of each session. */
+/* The audit log: beginning and end of each session, each written at once. */
 void script_audit_init(struct script_audit *audit, const struct settings *settings);
 void script_audit_begin(struct script_audit *audit, const struct settings *settings,
-                        const struct model_exec *exec, int id);
+                        const struct model_exec *exec);
+/* What began last has this id now; 0: it could not be started. */
+void script_audit_started(struct script_audit *audit, int id, const struct err *failure);
 /* Of any answer; only one with an end is written. */
 void script_audit_answer(struct script_audit *audit, const struct model_call_answer *response);
 

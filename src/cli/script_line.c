@@ -354,12 +354,12 @@ static int play_exec(struct script *script, const struct json_at *at, struct err
     exec.stdio = is_tty ? PROCESS_TTY : PROCESS_PIPES;
     exec.input = word ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL;
     exec.is_judged = workspace_judges_execs(script->settings->workspace);
+    script_audit_begin(&script->audit, script->settings, &exec);
     call = model_calls_exec(script->model_calls, &exec, on_done, script, &failure);
-    if (call) {
+    script_audit_started(&script->audit, call ? model_call_id(call) : 0, &failure);
+    if (call)
         judge_programs(script, &exec,
                        model_calls_find(script->model_calls, model_call_id(call), err));
-        script_audit_begin(&script->audit, script->settings, &exec, model_call_id(call));
-    }
     answer_failure(script, call, 0, exec.cmd, &failure);
     return 0;
 }

@@ -315,9 +315,23 @@ def test_the_sessions_of_a_script_are_in_it(place):
     records = [json.loads(line) for line in place.cordon("log", "--json").stdout.splitlines()]
     assert [record["event"] for record in records] == \
         ["begin", "end", "begin", "denied", "end", "begin", "end"]
-    assert records[0]["body"]["argv"] == ["/bin/sh", "-c", "exit 3"]
-    assert records[0]["body"]["face"] == "script"
-    assert records[1]["body"]["exit_code"] == 3 and records[1]["session"] == records[0]["session"]
-    assert records[3]["body"]["path"] == f"{place.outside}/x"
-    assert records[-1]["body"]["end"] == "cancelled"  # it ran on when the script was over
-    assert len({record["session"] for record in records}) == 3
+
+
+def test_what_a_killed_script_began_is_there(place):
+    common = {"shell": "/bin/sh", "login": False, "stdin": "pipe", "yield_time_ms": 250}
+    running = place.start("script", "-", text=True)
+    for command in ("exit 3", f"grep -c ' begin ' {folder(place)}/audit.tail; cat"):
+        running.stdin.write(json.dumps({"exec_command": {"cmd": command, **common}}) + "\n")
+    running.stdin.flush()
+    answers = [json.loads(running.stdout.readline()) for _ in range(2)]
+    assert answers[1]["output"] == "2\n"
+    running.kill()
+    running.wait()
+    assert events(place) == ["begin", "end", "begin"]
+
+
+def test_a_script_that_starts_nothing_says_so(place):
+    line = {"exec_command": {"cmd": "true", "shell": "/nonexistent/sh", "login": False}}
+    place.cordon("script", "-", text=json.dumps(line) + "\n")
+    begin, end = records(place)
+    assert begin["event"] == "begin" and end["body"]["end"] == "failed-to-start"

@@ -5,6 +5,8 @@ import shutil
 import socket
 
 import pytest
+from events import wait_in
+from harness import WAIT
 from tools import where
 
 
@@ -167,6 +169,22 @@ def test_the_audit_log_has_it_on_request(place):
     assert f"mkdir d  (in {place.ws})" in lines
     assert "connect 127.0.0.1 port" in lines and "bind @name of python3" in lines
     assert place.cordon("log", "verify").returncode == 0
+
+
+def test_the_audit_log_has_what_a_run_did_that_was_killed(place):
+    """Within a second, also when the command has run for longer than that."""
+    place.audits(["files"])
+    tail = place.home / ".config/cordon/audit.tail"
+    running = place.start("run", "--", "sh", "-c", "for name in a b; do touch $name; read x; done")
+    for name in "ab":
+        wait_in(tail.parent, lambda: tail.exists() and f'/{name}"' in tail.read_text(), WAIT)  # noqa: B023
+        if name != "b":
+            running.stdin.write(b"\n")
+            running.stdin.flush()
+    running.kill()
+    running.wait()
+    assert [body["path"] for event, body in place.records() if event == "file"] == [
+        f"{place.ws}/{name}" for name in "ab"]
 
 
 def test_the_audit_log_has_only_what_is_wanted(place):
