@@ -80,6 +80,26 @@ static char *place_to_open(const struct denial *denial, const char *path)
     return str_eq(parent, "/") ? alloc_str(path) : TAKE_PTR(parent);
 }
 
+/* Nobody opens the whole disk, or everything of the user's, for a name. */
+static bool is_too_much(const struct access_map *access, const char *place)
+{
+    return str_eq(place, "/") || str_eq(place, "/etc") ||
+           (access->home && path_is_within(access->home, place));
+}
+
+/* A directory that a person has made can be opened alone. Of a file that helps some programs, and not
+ * those that write a new one and rename it. */
+static char *remedy_without_place(const struct denial *denial, const char *path)
+{
+    if (denial->call && !str_eq(denial->call, "mkdir") && !str_eq(denial->call, "mkdirat"))
+        return alloc_strf("Let the command work somewhere else; or do this with %s yourself, "
+                          "outside of the sandbox.",
+                          path);
+    return alloc_strf("Let the command write somewhere else; or make %s yourself, outside of the "
+                      "sandbox, and allow it with --writable %s.",
+                      path, path);
+}
+
 /* "": it does not belong to Cordon. */
 static const char *own_place(const struct access_map *access, const char *path)
 {
@@ -89,8 +109,8 @@ static const char *own_place(const struct access_map *access, const char *path)
     return "";
 }
 
-static char *remedy_for_write(const struct denial *denial, const char *path,
-                              const struct access_entry *entry)
+static char *remedy_for_write(const struct denial *denial, const struct access_map *access,
+                              const char *path, const struct access_entry *entry)
 {
     AUTO_FREE char *place = place_to_open(denial, path);
 
@@ -105,13 +125,10 @@ static char *remedy_for_write(const struct denial *denial, const char *path,
     if (entry && entry->access == ACCESS_WRITE && denial->evidence == DENIAL_FACT)
         return remedy_for_repository(entry);
     /* A root above the deciding entry would change nothing: the longer path decides. */
-    if (entry && path_is_within(entry->path, place) && !str_eq(entry->path, "/"))
+    if (entry && path_is_within(entry->path, place) && !is_too_much(access, entry->path))
         return allow("writable", entry->path, "write");
-    if (str_eq(place, "/")) /* nobody opens the whole disk for a name */
-        return alloc_strf(
-            "Let the command write somewhere else; or make %s yourself, outside of the "
-            "sandbox, and allow it with --writable %s.",
-            path, path);
+    if (is_too_much(access, place))
+        return remedy_without_place(denial, path);
     return allow("writable", place, "write");
 }
 
@@ -155,8 +172,9 @@ static void decide_file(struct denial *denial, const struct access_map *access,
                        "sandbox: change it yourself.",
                        own_place(access, path));
     else
-        denial->remedy = denial->operation == DENIAL_WRITE ? remedy_for_write(denial, path, entry)
-                                                           : remedy_for_read(path, entry);
+        denial->remedy = denial->operation == DENIAL_WRITE
+                             ? remedy_for_write(denial, access, path, entry)
+                             : remedy_for_read(path, entry);
 }
 
 /* --- the network --- */
@@ -196,7 +214,7 @@ static void decide_bind(struct denial *denial, const struct access_map *access,
         entry = access_map_find(access, denial->path);
     denial->source = DENIAL_BY_SANDBOX;
     denial->origin = alloc_str(entry ? entry->origin : "no entry of the profile allows it");
-    denial->remedy = remedy_for_write(denial, denial->path, entry);
+    denial->remedy = remedy_for_write(denial, access, denial->path, entry);
 }
 
 void denial_decide(struct denial *denial, const struct access_map *access,

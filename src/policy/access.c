@@ -25,6 +25,7 @@ void access_map_done(struct access_map *map)
     free(map->entries);
     free(map->links);
     strv_done(&map->own);
+    free(map->home);
     *map = (struct access_map){0};
 }
 
@@ -73,6 +74,7 @@ void access_map_copy(struct access_map *ret, const struct access_map *map)
             .path = alloc_str(map->links[i].path), .target = alloc_str(map->links[i].target)};
     }
     strv_push_all(&ret->own, strv_view(&map->own));
+    ret->home = map->home ? alloc_str(map->home) : NULL;
 }
 
 /* Among equal paths: the user's entry, then deny > deny that asks > write > read. */

@@ -59,6 +59,7 @@ struct access_map {
     size_t links_len;
     size_t links_cap;
     struct strv own; /* what belongs to Cordon, wherever it lies: no remedy opens it */
+    char *home;      /* of the user, its canonical path where it is there; NULL: not known */
     bool restricted; /* false: no file-system restriction at all (entries are empty) */
     enum network_access network;
 };

@@ -557,6 +557,18 @@ static int resolve_sockets(struct resolution *run, struct err *err)
     return resolve_named_sockets(run, err);
 }
 
+static char *find_home(const struct resolve_context *context)
+{
+    AUTO(path_walk_done) struct path_walk walk = {0};
+    struct err ignored; /* it is only for texts */
+
+    if (!context->home || context->home[0] != '/')
+        return NULL;
+    if (path_walk(context->view, context->home, &walk, &ignored) || walk.end != PATH_FOUND)
+        return alloc_str(context->home);
+    return TAKE_PTR(walk.path);
+}
+
 int profile_resolve(const struct profile *profile, const struct resolve_context *context,
                     struct access_map *ret, struct err *err)
 {
@@ -594,6 +606,7 @@ int profile_resolve(const struct profile *profile, const struct resolve_context 
     }
     map->links_len = kept;
     access_map_sort(map);
+    map->home = find_home(context);
     *ret = *map;
     *map = (struct access_map){0};
     return 0;

@@ -140,8 +140,10 @@ class Stage:
         return json.loads(ran.stdout)
 
     def follow(self, given, options):
-        """The result with the options that remedies named; what only a person can make is made before."""
+        """The result with the options that remedies named; what only a person can make or do was made or done."""
         self.lay()
+        if ("by", "hand") in given:
+            subprocess.run(["sh", "-c", self.case["by_hand"]], cwd=self.place.ws, env=self.env, check=True)
         for name in (path for flag, path in given if flag == "--writable"):
             if "then" in self.case and not os.path.exists(name):
                 subprocess.run(["git", "init", "-q", os.path.dirname(name)] if name.endswith("/.git")
@@ -149,8 +151,8 @@ class Stage:
         # what lies in a folder that is opened as well needs no word of its own, unless it is a name that is
         # protected there
         folders = [path for flag, path in given if flag == "--writable"]
-        words = [word for flag, path in given for word in (flag, path)
-                 if "then" in self.case or "/.git/" in path or not any(path.startswith(f"{folder}/") for folder in folders)]
+        words = [word for flag, path in given for word in (flag, path) if flag != "by" and (
+                     "then" in self.case or "/.git/" in path or not any(path.startswith(f"{folder}/") for folder in folders))]
         return self.inside(*options, *words, line=self.case.get("then"))
 
     def is_proved(self):
@@ -221,8 +223,8 @@ def remedies(result):
     found = []
     for denial in result["denials"]:
         option = OPTION.search(denial["remedy"])
-        assert option, denial["remedy"]
-        words = (f"--{option[1]}", option[2])
+        assert option or "yourself, outside of the sandbox" in denial["remedy"], denial["remedy"]
+        words = (f"--{option[1]}", option[2]) if option else ("by", "hand")
         if words not in found:
             found.append(words)
     return found

@@ -103,6 +103,8 @@ static struct access_map load_map(json_t *spec)
     {
         strv_push(&map.own, json_string_value(item));
     }
+    if (json_object_get(profile, "home"))
+        map.home = alloc_str(json_string_value(json_object_get(profile, "home")));
     access_map_sort(&map);
     json_decref(profile);
     return map;
