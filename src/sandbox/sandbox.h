@@ -99,8 +99,8 @@ int sandbox_probe(struct sandbox *sandbox, struct err *err);
 void sandbox_prepare(struct sandbox *sandbox);
 
 /* Gives back what is cached, the spare launcher; the next command makes it again. No launch may be
- * open. */
-void sandbox_release_idle(struct sandbox *sandbox);
+ * open. False: a process of it has not ended yet, and is reaped by the next call. */
+bool sandbox_release_idle(struct sandbox *sandbox);
 
 /* No launch of it is open: no process of a command in it lives. */
 bool sandbox_is_idle(const struct sandbox *sandbox);

@@ -7,9 +7,10 @@
  * some tens of microseconds; with a pattern over a large tree as long as it takes to look through
  * it, because what came to match since the last command must not be seen by the next one.
  *
- * Those that are not held stay, the least recently used go when there are too many. A sandbox tells
- * when its last command is gone; one that is still idle a second later gives back the spare launcher
- * that it keeps.
+ * Those that are not held stay, the least recently used go when there are too many, and all of them
+ * when the process has few descriptors left, of which each keeps some. A sandbox tells when its last
+ * command is gone; one that is still idle a second later gives back the spare launcher that it keeps,
+ * and another second later nothing of it is a zombie.
  *
  * Secrets are files that tokens are made of. Who can read one can be a client of the server, and a
  * client needs no sandbox; so no sandbox shows them, whatever its profile says. An entry for a file
@@ -35,7 +36,9 @@
 #include "workspace/choose.h"
 #include "workspace/finder.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -86,8 +89,10 @@ static void on_idle_time(void *data)
             continue;
         }
         inside->idle_ns = 0;
-        if (sandbox_is_idle(inside->workspace.sandbox))
-            sandbox_release_idle(inside->workspace.sandbox);
+        if (!sandbox_is_idle(inside->workspace.sandbox) ||
+            sandbox_release_idle(inside->workspace.sandbox))
+            continue;
+        inside->idle_ns = first_ns = now; /* once more, for what has been told to end */
     }
     workspaces->has_idle = first_ns != UINT64_MAX;
     if (workspaces->has_idle)
@@ -160,9 +165,30 @@ void workspaces_free(struct workspaces *workspaces)
     free(workspaces);
 }
 
-/* Drops what is not held: all that is stale, and of the others what comes behind the limit. */
+/* Fewer than a command in a sandbox may take, some thirty, or an eighth of what the process may have. The
+ * kernel gives the lowest number that is free, so that it is enough to ask for a high one. */
+static bool has_few_descriptors(void)
+{
+    enum { FEW = 32, PART = 8, FEW_MAX = 128 };
+    AUTO_CLOSE int any = open("/", O_PATH | O_CLOEXEC);
+    AUTO_CLOSE int high = -1;
+    struct rlimit limit;
+    rlim_t few;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > INT32_MAX)
+        return any < 0;
+    few = limit.rlim_cur / PART;
+    few = few < FEW ? FEW : few > FEW_MAX ? FEW_MAX : few;
+    few = few < limit.rlim_cur ? limit.rlim_cur - few : 0;
+    high = any < 0 ? -1 : fcntl(any, F_DUPFD_CLOEXEC, (int)few);
+    return high != (int)few;
+}
+
+/* Drops what is not held: all that is stale, and of the others what comes behind the limit. The one used last
+ * stays, which its caller may be about to hold. */
 static void trim(struct workspaces *workspaces)
 {
+    const bool has_few = has_few_descriptors();
     struct workspace_inside *inside;
     struct workspace_inside *next;
     size_t seen = 0;
@@ -171,7 +197,7 @@ static void trim(struct workspaces *workspaces)
         return;
     list_for_each_safe(inside, next, &workspaces->all, link) {
         seen++;
-        if (!inside->holds && (inside->is_stale || seen > WORKSPACES_MAX))
+        if (!inside->holds && (inside->is_stale || seen > (has_few ? 1 : WORKSPACES_MAX)))
             inside_free(inside);
     }
 }
@@ -543,6 +569,7 @@ int workspace_find(struct workspaces *workspaces, const char *key, struct worksp
         return 0;
     list_remove(&inside->link);
     list_add(&workspaces->all, &inside->link);
+    trim(workspaces);
     old = *ret = &inside->workspace;
     if (is_current(old))
         return 0;

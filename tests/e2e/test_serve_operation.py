@@ -1,10 +1,13 @@
 """`cordon serve` as a service: stopping, limits, what slow and rude clients can do, what is left of
 it when it is killed."""
 import base64
+import contextlib
 import os
+import pathlib
 import resource
 import signal
 import socket
+import time
 
 import pytest
 from harness import CORDON, WAIT, is_alive
@@ -303,6 +306,42 @@ def test_where_descriptors_run_out_nothing_is_left_and_it_is_said(place):
         assert set(answers) <= {"101", "503"} and answers[-1] == "503", answers
         for sock in held:
             sock.close()
+
+
+def test_places_that_nothing_runs_in_give_way_where_descriptors_are_few(place):
+    """Each keeps some, so that what comes next there is quick."""
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+    with Server(place, preexec_fn=few) as server, server.client() as client:
+        for number in range(40):
+            client.cwd = place.ws / str(number)
+            client.cwd.mkdir()
+            assert client.run(f"p{number}", "true", sandbox=workspace_write(client.cwd)).code == 0
+        assert os.listdir(client.cwd) == []
+
+
+def zombies_of(server):
+    children = pathlib.Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
+    states = []
+    for pid in children.read_text().split():
+        with contextlib.suppress(FileNotFoundError):
+            states.append(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0])
+    return states.count("Z")
+
+
+def test_no_zombies_stay(place):
+    with Server(place) as server, server.client() as client:
+        for number in range(20):
+            client.start(f"a{number}", "true", sandbox=workspace_write(place.ws))
+            client.start(f"b{number}", "true", tty=True)
+        for number in range(20):
+            client.follow(f"a{number}")
+            client.follow(f"b{number}")
+        end = time.monotonic() + WAIT
+        while zombies_of(server):
+            assert time.monotonic() < end, "they stay"
+            client.call("environment/status", {})
 
 
 def test_descriptors_running_out_is_an_error_of_one_call(place):

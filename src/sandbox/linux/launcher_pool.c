@@ -410,8 +410,17 @@ void launcher_prepare(struct launcher_pool *pool, uint32_t flags)
 
 void launcher_leave(struct launcher_pool *pool, struct launcher *launcher)
 {
+    pool_reap(pool, WNOHANG); /* those before, so that none waits for the next command */
     launcher_close(launcher);
     list_add(&pool->endings, &launcher->in_endings);
+}
+
+bool launcher_rest(struct launcher_pool *pool)
+{
+    if (pool->spare)
+        launcher_leave(pool, TAKE_PTR(pool->spare));
+    pool_reap(pool, WNOHANG);
+    return list_is_empty(&pool->endings);
 }
 
 /* The init of a pid namespace takes everything along when it is killed. Any other one does so when

@@ -47,6 +47,9 @@ void launcher_prepare(struct launcher_pool *pool, uint32_t flags);
 /* Its command is over, it has nothing to do but to end: does not block. */
 void launcher_leave(struct launcher_pool *pool, struct launcher *init);
 
+/* Leaves the spare to its end, and reaps what has ended. False: something has not ended yet. */
+bool launcher_rest(struct launcher_pool *pool);
+
 /* Ends it with everything it started, and waits for that. */
 void launcher_kill(struct launcher_pool *pool, struct launcher *init, bool has_pid_namespace);
 

@@ -263,10 +263,9 @@ bool sandbox_is_idle(const struct sandbox *sandbox)
     return sandbox->launches == 0;
 }
 
-void sandbox_release_idle(struct sandbox *sandbox)
+bool sandbox_release_idle(struct sandbox *sandbox)
 {
-    if (sandbox->launchers.spare)
-        launcher_leave(&sandbox->launchers, TAKE_PTR(sandbox->launchers.spare));
+    return launcher_rest(&sandbox->launchers);
 }
 
 enum { LIMITS_MAX = 4 };

@@ -80,8 +80,9 @@ void sandbox_prepare(struct sandbox *sandbox)
 {
 }
 
-void sandbox_release_idle(struct sandbox *sandbox)
+bool sandbox_release_idle(struct sandbox *sandbox)
 {
+    return true;
 }
 
 bool sandbox_is_idle(const struct sandbox *sandbox)
