@@ -303,6 +303,8 @@ export interface StartOptions {
 }
 
 export interface ConnectOptions {
+  /** Is sent. Without one, a server at a loopback address has to know the user's own token, if there is
+   * one, which is shown to be known and never sent; '' is for a server that does not. */
   token?: string;
   name?: string;
   /** How long a lost connection is made anew; 0: not at all. Default 45000. */

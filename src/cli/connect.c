@@ -30,8 +30,11 @@ static const struct option server_options[] = {
     {.name = "auth-token-file",
      .value = "FILE",
      INTO_NOT_EMPTY(struct connect_options, token_file),
-     .help = "The file with the token that the server asks for (capability token or signed "
-             "bearer token). Default: the file that $CORDON_TOKEN_FILE names."},
+     .help =
+         "The file with the token that the server asks for (capability token or signed "
+         "bearer token), which is sent to it; none: nothing is. Default: the file that "
+         "$CORDON_TOKEN_FILE names, else, at a loopback address, your own token, which is shown "
+         "to be known and not sent; a server that does not know it is not talked to."},
     {.name = NULL},
 };
 

@@ -7,10 +7,13 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/user_token.h"
+#include "cli/config_file.h"
 #include "cli/console.h"
 #include "client/client.h"
 #include "executor/outside.h"
 #include "policy/profile.h"
+#include "rpc/transport/listener.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -235,6 +238,31 @@ static char *read_token(const char *path, struct err *err)
     return NULL;
 }
 
+/* What this user's own servers at loopback addresses know; NULL for others, and when there is none. */
+static int find_user_token(const char *url, char **ret, struct err *err)
+{
+    AUTO(config_file_done) struct config_file place = {0};
+    struct rpc_address address;
+    struct err cause; /* that of an address is said when it is connected to */
+
+    *ret = NULL;
+    if (rpc_address_parse(url, &address, &cause) || address.transport != RPC_WS ||
+        !rpc_address_is_loopback(&address))
+        return 0;
+    if (config_file_place(&place, err))
+        return -1;
+    if (!place.dir || user_token_read(place.dir, ret, err) == 0)
+        return 0;
+    cause = *err;
+    return err_set(err, cause.code, "%s (--auth-token-file none does without)", cause.msg);
+}
+
+static void token_auto(char **token)
+{
+    user_token_free(*token);
+}
+
+/* `*ret_token` is what the client borrows. */
 static int find_server(const struct connect_options *options, struct client *ret, char **ret_token,
                        struct err *err)
 {
@@ -245,12 +273,17 @@ static int find_server(const struct connect_options *options, struct client *ret
         return err_set(err, ERR_INVALID,
                        "which server? cordon --connect URL ..., or CORDON_CONNECT in the "
                        "environment; a URL is ws://IP:PORT or unix:PATH");
-    if (file && *file) {
+    *ret = (struct client){.server = {.url = url}, .console = &console};
+    if (!file || !*file) {
+        if (find_user_token(url, ret_token, err))
+            return -1;
+        ret->server.user_token = *ret_token;
+    } else if (!str_eq(file, "none")) {
         *ret_token = read_token(file, err);
         if (!*ret_token)
             return -1;
+        ret->server.token = *ret_token;
     }
-    *ret = (struct client){.server = {.url = url, .token = *ret_token}, .console = &console};
     return 0;
 }
 
@@ -282,7 +315,7 @@ int main(int argc, char **argv)
     const struct handler *handler = handlers;
     const struct command *command;
     AUTO(options_done) struct connect_options options = {.url = NULL};
-    AUTO_FREE char *token = NULL;
+    AUTO(token_auto) char *token = NULL;
     struct client client;
     struct err err;
     char **arguments;

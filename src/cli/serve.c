@@ -33,8 +33,8 @@ static int set_lifetime(const struct option *option, void *member, const char *v
     return *slot ? 0 : err_set(err, ERR_INVALID, "has to be longer than 0");
 }
 
-static const char *const auth_words[] = {"capability-token", "signed-bearer-token", "anybody",
-                                         NULL};
+static const char *const auth_words[] = {"user-token",    "capability-token", "signed-bearer-token",
+                                         "own-processes", "anybody",          NULL};
 static const char *const format_words[] = {"text", "json", NULL};
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
 
@@ -45,7 +45,8 @@ static const struct option listen_options[] = {
      .max = SERVE_LISTEN_MAX,
      .help = "Where to listen: ws://IP:PORT (port 0: any free one), unix:PATH, or stdio. Can be "
              "given several times. Default: the sockets of systemd, or else ws://127.0.0.1:0. An "
-             "address that is not loopback needs --ws-auth. The address in use is printed as the "
+             "address that is not loopback needs --ws-auth capability-token or "
+             "signed-bearer-token. The address in use is printed as the "
              "first line."},
     {.name = "config",
      .value = "FILE",
@@ -58,10 +59,14 @@ static const struct option auth_options[] = {
     {.name = "ws-auth",
      .value = "MODE",
      .words = auth_words,
-     INTO_WORD(struct serve_options, auth.mode, RPC_AUTH_CAPABILITY_TOKEN),
-     .help = "What a WebSocket client has to bring in its Authorization header. Default: none, but "
-             "only this user's processes on this host are let in, and no commands of "
-             "Cordon's. anybody: every client that can connect."},
+     INTO_WORD(struct serve_options, auth.mode, RPC_AUTH_USER_TOKEN),
+     .help =
+         "Which WebSocket clients are let in. user-token, the default: this user's processes on "
+         "this host, but no commands of Cordon's, that know the token in "
+         "~/.config/cordon/private/ws-token, which is made when there is none; Cordon's own "
+         "clients do. own-processes: the same without the token, for an unmodified Codex. "
+         "capability-token, signed-bearer-token: who brings that. anybody: every client that "
+         "can connect."},
     {.name = "ws-token-file",
      .value = "FILE",
      INTO_TEXT(struct serve_options, auth.token_file),
@@ -222,8 +227,8 @@ const struct command command_serve = {
         "docs/compatibility.md, and the protocol in docs/protocol.md.\n"
         "\n"
         "A client that may connect may run commands as this user: processes of this user, over a "
-        "Unix socket of root, too, but no commands of Cordon's; over WebSocket also who has the "
-        "token of --ws-auth. "
+        "Unix socket of root, too, but no commands of Cordon's; over WebSocket they have to know "
+        "the user's token, or --ws-auth says otherwise. "
         "Tokens are read from files and never appear in arguments, logs or a command's "
         "environment.\n"
         "\n"
@@ -232,6 +237,7 @@ const struct command command_serve = {
         "so is everything that it started.\n",
     .examples = "  cordon serve\n"
                 "  cordon serve --listen unix:$XDG_RUNTIME_DIR/cordon.sock\n"
+                "  cordon serve --listen ws://127.0.0.1:7777 --ws-auth own-processes\n"
                 "  CODEX_EXEC_SERVER_URL=ws://127.0.0.1:7777 codex exec ...\n",
     .page = "cordon-serve",
     .groups = serve_option_groups,

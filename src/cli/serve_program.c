@@ -12,11 +12,13 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/strv.h"
+#include "base/user_token.h"
 #include "policy/config/config.h"
 #include "rpc/transport/auth.h"
 #include "rpc/transport/listener.h"
 #include "server/sandbox_request.h"
 #include "server/server.h"
+#include "server/service.h"
 
 #include <limits.h>
 #include <malloc.h>
@@ -34,8 +36,10 @@ struct serving {
     struct serve_options options;
     struct rpc_address addresses[SERVE_LISTEN_MAX];
     size_t addresses_len;
+    bool has_ws; /* one of those, or of systemd's */
     struct rpc_auth *auth;
     struct config_file file;
+    char *token_path;    /* of the user's token; NULL: not known */
     struct strv secrets; /* canonical: what clients have to bring is derived from these files */
     struct outside hook; /* --approval-hook; its program NULL: none */
     char dir[PATH_MAX];  /* in which it was started */
@@ -46,6 +50,7 @@ static void serving_done(struct serving *serving)
     rpc_auth_free(serving->auth);
     outside_done(&serving->hook);
     config_file_done(&serving->file);
+    free(serving->token_path);
     strv_done(&serving->secrets);
     strv_done(&serving->options.listen);
 }
@@ -63,16 +68,58 @@ static int read_addresses(struct serving *serving, struct err *err)
     const char *const *texts =
         options->listen.len ? (const char *const *)options->listen.items : &otherwise;
     size_t len = options->listen.len ? options->listen.len : getenv("LISTEN_FDS") ? 0 : 1;
-    bool has_ws = getenv("LISTEN_FDS") != NULL; /* may have one */
-
     for (size_t i = 0; i < len; i++)
         if (rpc_address_parse(texts[i], &serving->addresses[i], err))
             return err_wrap(err, "--listen");
     serving->addresses_len = len;
     for (size_t i = 0; i < len; i++)
-        has_ws |= serving->addresses[i].transport == RPC_WS;
-    if (options->auth.mode != RPC_AUTH_NONE && !has_ws)
+        serving->has_ws |= serving->addresses[i].transport == RPC_WS;
+    serving->has_ws |= service_gets_ws();
+    if (options->auth.mode != RPC_AUTH_NONE && !serving->has_ws)
         return err_set(err, ERR_INVALID, "--ws-auth has no effect: no --listen is a ws:// address");
+    return 0;
+}
+
+/* What is read again on SIGHUP; both NULL: nothing. */
+static void find_auth_file(const struct serving *serving, const char **ret_flag,
+                           const char **ret_file)
+{
+    const struct rpc_auth_options *auth = &serving->options.auth;
+
+    *ret_flag = *ret_file = NULL;
+    if (auth->mode == RPC_AUTH_USER_TOKEN) {
+        *ret_flag = "--ws-auth";
+        *ret_file = serving->token_path;
+    } else if (auth->mode == RPC_AUTH_CAPABILITY_TOKEN) {
+        *ret_flag = auth->token_sha256 ? "--ws-token-sha256" : "--ws-token-file";
+        *ret_file = auth->token_file;
+    } else if (auth->mode == RPC_AUTH_SIGNED_BEARER_TOKEN) {
+        *ret_flag = "--ws-shared-secret-file";
+        *ret_file = auth->shared_secret_file;
+    }
+}
+
+/* Reads what clients have to bring, and says what that is. */
+static int read_auth(struct serving *serving, struct err *err)
+{
+    struct rpc_auth_options *auth = &serving->options.auth;
+    const char *configured = config_ws_auth(serving->file.config);
+    const char *flag;
+    const char *file;
+
+    if (serving->has_ws && auth->mode == RPC_AUTH_NONE) {
+        auth->mode = RPC_AUTH_USER_TOKEN;
+        if (configured && rpc_auth_mode_parse(configured, &auth->mode, err))
+            return -1;
+    }
+    auth->user_dir = serving->file.dir;
+    serving->token_path = auth->user_dir ? user_token_path(auth->user_dir) : NULL;
+    if (rpc_auth_new(auth, &serving->auth, err))
+        return -1;
+    find_auth_file(serving, &flag, &file);
+    if (serving->has_ws)
+        log_event(LOG_LEVEL_INFO, "ws-auth", log_text("mode", rpc_auth_mode_word(auth->mode)),
+                  log_text("file", file));
     return 0;
 }
 
@@ -111,16 +158,11 @@ static void find_secrets(struct serving *serving)
 static int renew(void *data, struct server_secrets *ret, struct err *err)
 {
     struct serving *serving = data;
-    const struct rpc_auth_options *auth = &serving->options.auth;
-    bool has_token = auth->mode == RPC_AUTH_CAPABILITY_TOKEN;
 
     find_secrets(serving);
-    ret->flag = !has_token           ? "--ws-shared-secret-file"
-                : auth->token_sha256 ? "--ws-token-sha256"
-                                     : "--ws-token-file";
-    ret->file = has_token ? auth->token_file : auth->shared_secret_file;
+    find_auth_file(serving, &ret->flag, &ret->file);
     ret->files = strv_view(&serving->secrets);
-    return rpc_auth_reload(serving->auth, auth, &ret->has_changed, err);
+    return rpc_auth_reload(serving->auth, &serving->options.auth, &ret->has_changed, err);
 }
 
 /* Once. A command that could change it could answer itself. */
@@ -156,7 +198,6 @@ static int serve(struct serving *serving, struct err *err)
     struct server_options asked = {
         .addresses = serving->addresses,
         .configure = configure,
-        .renew = options->auth.mode == RPC_AUTH_NONE ? NULL : renew,
         .data = serving,
         .limits = options->limits,
         .flags = options->asks_terminal ? SERVER_ASKS_TERMINAL : 0,
@@ -164,9 +205,9 @@ static int serve(struct serving *serving, struct err *err)
 
     if (!getcwd(serving->dir, sizeof serving->dir))
         return err_sys(err, "finding the current directory");
-    if (read_addresses(serving, err) || rpc_auth_new(&options->auth, &serving->auth, err) ||
+    if (read_addresses(serving, err) ||
         config_file_load(options->config, serving->dir, &serving->file, err) ||
-        check_default_sandbox(serving, err))
+        read_auth(serving, err) || check_default_sandbox(serving, err))
         return -1;
     find_secrets(serving);
     /* a command that could move the socket away could have clients talk to something else */
@@ -188,6 +229,7 @@ static int serve(struct serving *serving, struct err *err)
               log_text("name", options->default_sandbox ? options->default_sandbox : "none"));
     asked.addresses_len = serving->addresses_len;
     asked.auth = serving->auth;
+    asked.renew = serving->auth && !rpc_auth_is_open(serving->auth) ? renew : NULL;
     asked.own_paths = strv_view(&serving->file.own_paths);
     asked.secrets = strv_view(&serving->secrets);
     server = server_new(&asked, err);

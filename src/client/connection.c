@@ -175,7 +175,7 @@ static int connection_connect(struct connection *connection,
                               const struct connection_options *server, struct err *err)
 {
     const struct rpc_hub_options hub = {.handlers = &handlers, .data = connection};
-    struct rpc_target target = {.token = server->token};
+    struct rpc_target target = {.token = server->token, .user_token = server->user_token};
 
     if (rpc_address_parse(server->url, &target.address, err))
         return -1;

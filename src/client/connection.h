@@ -30,8 +30,9 @@ enum {
 };
 
 struct connection_options {
-    const char *url;   /* ws://IP:PORT or unix:PATH */
-    const char *token; /* NULL: none; of ws:// only */
+    const char *url;        /* ws://IP:PORT or unix:PATH */
+    const char *token;      /* NULL: none; of ws:// only, as is the next, which is sent to nobody */
+    const char *user_token; /* NULL: none; rpc_target.user_token */
 };
 
 /* The session's lifetime is in ms, or one of the above; a plain Codex server keeps all for 80 s.

@@ -29,8 +29,21 @@ static char *take_back(const struct access_entry *entry)
     return alloc_strf("Take back what denies it: %s.", entry->origin);
 }
 
+/* What the user denies can be taken back; what Cordon denies by itself, nobody can. */
+static bool is_closed(const struct access_entry *entry)
+{
+    return entry && entry->is_protected && entry->access == ACCESS_DENY;
+}
+
+static char *remedy_for_closed(const struct access_entry *entry)
+{
+    return alloc_strf("%s is for Cordon alone: no profile opens it to a command.", entry->path);
+}
+
 static char *remedy_for_read(const char *path, const struct access_entry *entry)
 {
+    if (is_closed(entry))
+        return remedy_for_closed(entry);
     if (entry && str_eq(entry->path, path))
         return take_back(entry);
     return allow("readable", path, "read");
@@ -114,6 +127,8 @@ static char *remedy_for_write(const struct denial *denial, const struct access_m
 {
     AUTO_FREE char *place = place_to_open(denial, path);
 
+    if (is_closed(entry))
+        return remedy_for_closed(entry);
     if (entry && entry->is_protected && entry->access != ACCESS_WRITE)
         return entry->kind == ACCESS_MISSING && denial->evidence == DENIAL_FACT
                    ? remedy_for_held_name(entry)

@@ -120,6 +120,22 @@ void access_map_sort(struct access_map *map)
     map->len = kept + 1;
 }
 
+void access_map_close(struct access_map *map, const char *path, enum access_kind kind,
+                      const char *origin)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < map->len; i++) {
+        if (path_is_within(map->entries[i].path, path))
+            access_entry_done(&map->entries[i]);
+        else
+            map->entries[kept++] = map->entries[i];
+    }
+    map->len = kept;
+    access_map_add(map, path, ACCESS_DENY, kind, origin)->is_protected = true;
+    access_map_sort(map);
+}
+
 static int access_path_compare(const void *path, const void *entry)
 {
     return path_compare(path, ((const struct access_entry *)entry)->path);

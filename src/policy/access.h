@@ -71,6 +71,10 @@ void access_map_copy(struct access_map *ret, const struct access_map *map);
 struct access_entry *access_map_add(struct access_map *map, const char *path, enum access access,
                                     enum access_kind kind, const char *origin);
 
+/* Denies the path, whatever other entries say about it and below: those go. Keeps the order. */
+void access_map_close(struct access_map *map, const char *path, enum access_kind kind,
+                      const char *origin);
+
 /* Adds copies of all entries of `more`. */
 void access_map_add_all(struct access_map *map, const struct access_map *more);
 

@@ -257,10 +257,11 @@ static int check_exposure(const struct rpc_hub *hub, const struct rpc_address *a
 
     rpc_address_format(address, url);
     if (!rpc_address_is_loopback(address) &&
-        (!hub->options.auth || rpc_auth_is_open(hub->options.auth)))
+        (!hub->options.auth || rpc_auth_is_open(hub->options.auth) ||
+         rpc_auth_is_for_own_processes(hub->options.auth)))
         return err_set(err, ERR_FORBIDDEN,
-                       "%s can be reached from other hosts: --ws-auth with a token is needed, or a "
-                       "loopback address",
+                       "%s can be reached from other hosts: --ws-auth capability-token or "
+                       "signed-bearer-token is needed, or a loopback address",
                        url);
     return 0;
 }
@@ -407,9 +408,11 @@ static int attempt_read_head(const struct attempt *attempt, struct buf *ret, str
 }
 
 /* `ret` is left with what came behind the server's head. */
-static int attempt_upgrade(const struct attempt *attempt, const struct rpc_address *address,
-                           const char *token, struct buf *ret, struct err *err)
+static int attempt_upgrade(const struct attempt *attempt, const struct rpc_target *target,
+                           struct buf *ret, struct err *err)
 {
+    const struct handshake_secret secret = {.token = target->token,
+                                            .user_token = target->user_token};
     const int on = 1;
     char url[RPC_ADDRESS_TEXT_SIZE];
     char key[HANDSHAKE_KEY_SIZE];
@@ -417,14 +420,14 @@ static int attempt_upgrade(const struct attempt *attempt, const struct rpc_addre
     size_t len;
 
     buf_init(&request, HTTP_HEAD_MAX);
-    rpc_address_format(address, url);
+    rpc_address_format(&target->address, url);
     handshake_key(key);
-    handshake_request(url, key, token, &request);
+    handshake_request(url, key, &secret, &request);
     setsockopt(attempt->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (attempt_send(attempt, &request, err) || attempt_read_head(attempt, ret, err))
         return -1;
     len = http_head_len(ret->data, ret->len);
-    if (handshake_check(ret->data, len, key, err))
+    if (handshake_check(ret->data, len, key, &secret, err))
         return -1;
     buf_consume(ret, len);
     return 0;
@@ -451,7 +454,7 @@ static int connect_to(const struct rpc_target *target, struct buf *ret_early, st
     attempt = (struct attempt){
         .fd = fd, .deadline_ns = clock_after(clock_now_ns(), CONNECT_S * CLOCK_NS_PER_S)};
     if (attempt_connect(&attempt, address, err) ||
-        (address->transport == RPC_WS && attempt_upgrade(&attempt, address, token, ret_early, err)))
+        (address->transport == RPC_WS && attempt_upgrade(&attempt, target, ret_early, err)))
         return -1;
     return TAKE_FD(fd);
 }

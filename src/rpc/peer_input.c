@@ -17,6 +17,7 @@
 #include "base/auto.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "rpc/transport/auth.h"
 #include "rpc/transport/http.h"
 #include "rpc/transport/listener.h"
 #include "rpc/transport/stream.h"
@@ -333,10 +334,13 @@ static void peer_begin_ws(struct rpc_peer *peer)
     hub_due_by(peer->hub, peer->ping_ns);
 }
 
-/* Without a token its process decides whether it may come in. false while that is being found out. */
+/* Where a token is not to do for any process, its own one decides whether it may come in. false
+ * while that is being found out. */
 static bool peer_admit(struct rpc_peer *peer, struct http_reply *reply)
 {
-    if (peer->transport != RPC_WS || peer->hub->options.auth)
+    const struct rpc_auth *auth = peer->hub->options.auth;
+
+    if (peer->transport != RPC_WS || (auth && !rpc_auth_is_for_own_processes(auth)))
         return true;
     if (peer->admission.state == ADMISSION_UNASKED)
         admission_ask(&peer->hub->admission, &peer->admission, stream_fd(peer->stream));
@@ -349,39 +353,44 @@ static bool peer_admit(struct rpc_peer *peer, struct http_reply *reply)
         log_event(LOG_LEVEL_WARN, "peer-refused", log_text("peer", peer->name));
         *reply = (struct http_reply){
             .status = 403,
-            .text = "without a token this server lets in its own user's processes: not commands of "
-                    "Cordon's, nor processes that it cannot see (see --ws-auth)",
+            .text = "this server lets in its own user's processes: not commands of Cordon's, nor "
+                    "processes that it cannot see; those need --ws-auth capability-token",
             .is_refusal = true,
         };
     }
     return peer->admission.state != ADMISSION_WAITING;
 }
 
-static bool peer_is_on_loopback(const struct rpc_peer *peer)
+/* The address that it came to. Of a Unix socket, and when it is not known, the family is none. */
+static struct rpc_address peer_came_to(const struct rpc_peer *peer)
 {
     struct rpc_address here = {.transport = RPC_WS};
     socklen_t len = sizeof here.ip;
 
-    return peer->transport == RPC_WS &&
-           getsockname(stream_fd(peer->stream), &here.ip.any, &len) == 0 &&
-           rpc_address_is_loopback(&here);
+    if (peer->transport != RPC_WS || getsockname(stream_fd(peer->stream), &here.ip.any, &len))
+        here.ip.any.sa_family = AF_UNSPEC;
+    return here;
 }
 
 /* Called twice for a peer that has to wait for admission, and parsing a head takes it apart. */
 static void peer_handle_head(struct rpc_peer *peer, size_t len)
 {
     const struct rpc_hub_options *options = &peer->hub->options;
+    const struct rpc_address here = peer_came_to(peer);
+    char address[RPC_ADDRESS_TEXT_SIZE];
     const struct http_situation situation = {
         .auth = peer->transport == RPC_WS ? options->auth : NULL,
+        .address = address,
         .has_metrics = options->handlers->on_metrics != NULL,
         .is_full = hub_is_full(peer->hub),
-        .is_loopback = peer_is_on_loopback(peer),
+        .is_loopback = here.ip.any.sa_family != AF_UNSPEC && rpc_address_is_loopback(&here),
     };
     AUTO(buf_done) struct buf text;
     struct http_head head;
     struct http_reply reply;
     struct err err;
 
+    rpc_address_format(&here, address);
     buf_init(&text, HTTP_HEAD_MAX);
     buf_append(&text, peer->early.data, len);
     if (http_head_parse(text.data, len, &head, &err)) {

@@ -107,12 +107,14 @@ struct rpc_peer *rpc_hub_attach(struct rpc_hub *hub, int in, int out, struct err
 struct rpc_target {
     struct rpc_address address; /* RPC_WS or RPC_UNIX */
     const char *token;          /* sent as "Authorization: Bearer ..."; NULL: none */
+    const char *user_token;     /* in its place: never sent, but shown to be known, which the
+                                   server has to do, too (transport/auth.h); NULL: none */
 };
 
 /* Connects to a server, whose peer is then like any other; waits for it, without the loop, 10 s at
  * most. on_open comes in the next round. ERR_SYSTEM when no server answers (`sys` tells),
- * ERR_FORBIDDEN when the server wants a token or another one, ERR_INVALID when it is not a
- * WebSocket server. */
+ * ERR_FORBIDDEN when the server wants a token or another one, or does not know the user's,
+ * ERR_INVALID when it is not a WebSocket server. */
 struct rpc_peer *rpc_hub_connect(struct rpc_hub *hub, const struct rpc_target *target,
                                  struct err *err);
 

@@ -118,15 +118,31 @@ static void on_signal(void *data, int signal)
 
 /* --- sockets --- */
 
+static int adopted_count(void)
+{
+    return getenv("LISTEN_PID") && is_for_us("LISTEN_PID") ? (int)number_of("LISTEN_FDS") : 0;
+}
+
+bool service_gets_ws(void)
+{
+    struct rpc_address address;
+    struct err ignored; /* is said when they are taken */
+
+    for (int fd = LISTEN_FDS_START; fd < LISTEN_FDS_START + adopted_count(); fd++)
+        if (listener_identify(fd, &address, &ignored) == 0 && address.transport == RPC_WS)
+            return true;
+    return false;
+}
+
 /* They must not reach a command; and the variables are for us alone. */
 int service_adopt(struct service *service, struct rpc_hub *hub, struct err *err)
 {
-    uint64_t count = getenv("LISTEN_PID") && is_for_us("LISTEN_PID") ? number_of("LISTEN_FDS") : 0;
+    int count = adopted_count();
 
     unsetenv("LISTEN_PID");
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_FDNAMES");
-    for (int fd = LISTEN_FDS_START; fd < LISTEN_FDS_START + (int)count; fd++) {
+    for (int fd = LISTEN_FDS_START; fd < LISTEN_FDS_START + count; fd++) {
         const struct rpc_listener *listener;
 
         if (fcntl(fd, F_SETFD, FD_CLOEXEC))

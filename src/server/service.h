@@ -4,6 +4,8 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
+
 struct rpc_hub;
 struct rpc_listener;
 struct server;
@@ -15,6 +17,9 @@ void service_free(struct service *service);
 
 /* Listens on the sockets that systemd opened, if it did. */
 int service_adopt(struct service *service, struct rpc_hub *hub, struct err *err);
+
+/* One of those is TCP. To be asked before they are taken. */
+bool service_gets_ws(void);
 
 /* The startup line on stdout: "ws://127.0.0.1:4711". Nothing for stdio, which the protocol has. */
 void service_announce(const struct rpc_listener *listener);

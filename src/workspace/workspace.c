@@ -24,6 +24,7 @@
 #include "base/list.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/user_token.h"
 #include "job/job_environment.h"
 #include "loop/loop.h"
 #include "policy/config/config.h"
@@ -272,6 +273,22 @@ void workspace_job_env(const struct workspace *workspace, const char *thread_id,
 
 /* --- what it means now --- */
 
+/* What Cordon keeps to itself beside what belongs to it (base/user_token.h): no command sees it,
+ * whatever its profile opens. What cannot be looked at is closed. */
+static int hide_private(const struct workspaces *owner, struct access_map *map, struct err *err)
+{
+    for (size_t i = 0; map->restricted && i < owner->own_paths.len; i++) {
+        AUTO_FREE char *path = path_join(owner->own_paths.items[i], USER_TOKEN_DIR);
+        AUTO(path_walk_done) struct path_walk walk = {0};
+
+        if (path_walk(&host_view_real, path, &walk, err))
+            return err_wrap(err, "what Cordon keeps to itself");
+        if (walk.end == PATH_FOUND || walk.end == PATH_HIDDEN)
+            access_map_close(map, walk.path, walk.kind, "Cordon keeps it to itself");
+    }
+    return 0;
+}
+
 static int resolve(const struct workspace *workspace, struct access_map *ret, struct err *err)
 {
     const struct resolve_context context = {
@@ -283,7 +300,10 @@ static int resolve(const struct workspace *workspace, struct access_map *ret, st
         .protect = &workspace->protect,
     };
 
-    return profile_resolve(&workspace->profile, &context, ret, err);
+    return profile_resolve(&workspace->profile, &context, ret, err) ||
+                   hide_private(workspace->inside->owner, ret, err)
+               ? -1
+               : 0;
 }
 
 /* What rules the next command must not be writable by way of a link either. */

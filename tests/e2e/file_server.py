@@ -4,6 +4,7 @@ import contextlib
 import pathlib
 
 from harness import BUILD, read_until
+from served import auth_of
 from ws_client import Client
 
 SERVER = BUILD / "src/cli/cordon-server"
@@ -14,7 +15,7 @@ class Server:
 
     def __init__(self, place, listen="ws://127.0.0.1:0", env=None, prefix=()):
         self.place = place
-        program, *words = [*prefix, str(SERVER), "--listen", listen]
+        program, *words = [*prefix, str(SERVER), "--listen", listen, *auth_of(listen, ())]
         self.process = place.start(*words, program=program, env=env)
         self.url = read_until(self.process.stdout, b"\n").decode().strip()
 

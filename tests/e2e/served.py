@@ -111,12 +111,18 @@ class ServedClient(Client):
                                            "chunk": base64.b64encode(data).decode()})["status"]
 
 
+def auth_of(listen, options):
+    """Most tests are about something else than the token: a client by hand knows none."""
+    is_said = "--ws-auth" in options or not listen.startswith("ws:")
+    return [] if is_said else ["--ws-auth", "own-processes"]
+
+
 class Server:
     def __init__(self, place, *options, listen="ws://127.0.0.1:0", env=None, cwd=None, **kwargs):
         self.place = place
         self.log = open(place.base / "serve.log", "ab+")  # noqa: SIM115
         place.cleanup.callback(self.log.close)
-        self.process = place.start("serve", "--listen", listen, *options, env=env, cwd=cwd,
+        self.process = place.start("serve", "--listen", listen, *auth_of(listen, options), *options, env=env, cwd=cwd,
                                    stdin=subprocess.DEVNULL, stderr=self.log, **kwargs)
         self.url = read_until(self.process.stdout, b"\n").decode().strip()
 

@@ -151,7 +151,7 @@ def test_signed_tokens_with_issuer_audience_and_skew(place, secret_file):
 @pytest.mark.parametrize("words, says", [
     (["--ws-token-file", "f"], "--ws-auth capability-token"),
     (["--ws-issuer", "f"], "--ws-auth signed-bearer-token"),
-    (["--ws-auth", "none"], "neither capability-token nor signed-bearer-token nor anybody"),
+    (["--ws-auth", "none"], "is none of user-token, capability-token, signed-bearer-token, own-processes, anybody"),
     (["--ws-auth", "capability-token"], "--ws-token-sha256"),
     (["--ws-auth", "capability-token", "--ws-token-file", "secret", "--ws-token-sha256", "0" * 64],
      "either"),

@@ -369,7 +369,7 @@ def test_in_the_background_the_terminal_belongs_to_others(place):
     person = Terminal(place)
     place.config(ASKED, "home/.config/cordon/rules/test.rules")
     leader = place.start("-c", LEADER, CORDON, "serve", "--listen", "ws://127.0.0.1:0",
-                         "--approval-terminal", program=sys.executable,
+                         "--ws-auth", "own-processes", "--approval-terminal", program=sys.executable,
                          preexec_fn=person.take_terminal)
     url = read_until(leader.stdout, b"\n").decode().strip()
     with ServedClient.connect(url).initialize() as client:

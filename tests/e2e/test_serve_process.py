@@ -417,7 +417,8 @@ def test_what_waits_for_a_start_ends_with_its_connection(server):
 def test_a_log_that_nobody_reads_stops_nothing(place):
     reading, writing = os.pipe()
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
-    process = place.start("serve", "--listen", "ws://127.0.0.1:0", stdin=subprocess.DEVNULL, stderr=writing)
+    process = place.start("serve", "--listen", "ws://127.0.0.1:0", "--ws-auth", "own-processes",
+                          stdin=subprocess.DEVNULL, stderr=writing)
     url = read_until(process.stdout, b"\n").decode().strip()
     for _ in range(60):
         with ServedClient.connect(url) as client:

@@ -27,7 +27,9 @@ async def connect(url: str, *, token: Optional[str] = None, name: str = "cordon-
                   reconnect_for: float = 45.0, resume: Optional[str] = None) -> "Client":
     """Connects to ws://HOST:PORT, wss://HOST:PORT or unix:PATH. A connection that is lost is made
     anew for `reconnect_for` seconds (0: not at all); `resume` takes up the session of an earlier
-    client."""
+    client. `token` is sent; without one, a server at a loopback address has to know the user's own
+    token, if there is one, which is shown to be known and never sent; "" is for a server that does
+    not."""
     client = Client(lambda: open_url(url, token), name, reconnect_for)
     await client._open(resume)
     return client

@@ -7,9 +7,10 @@ import base64
 import hashlib
 import os
 import struct
-from typing import List, Optional, Protocol, Sequence
+from typing import List, Optional, Protocol, Sequence, Tuple
 from urllib.parse import urlsplit
 
+from . import user_token
 from .errors import Disconnected, Error
 
 TEXT, BINARY, CONTINUATION, CLOSE, PING, PONG = 1, 2, 0, 8, 9, 10
@@ -75,23 +76,42 @@ class WebSocket:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
 
-    async def handshake(self, host: str, target: str, token: Optional[str]) -> None:
+    def _user_token(self) -> Tuple[Optional[str], str]:
+        """For a server of the same user: the token, and the address that it is good for."""
+        peer = self._writer.get_extra_info("peername")
+        address = user_token.address_of(peer) if peer else None
+        return (user_token.find(), address) if address is not None else (None, "")
+
+    async def handshake(self, host: str, target: str, token: Optional[str],
+                        is_own: bool = False) -> None:
+        """`is_own`: of a server of the same user, if it is at a loopback address."""
+        known, address = self._user_token() if is_own else (None, "")
+        if known is not None:
+            token = user_token.sign(known, address)
         key = base64.b64encode(os.urandom(16))
         lines = [f"GET {target} HTTP/1.1", f"Host: {host}", "Connection: Upgrade",
                  "Upgrade: websocket", "Sec-WebSocket-Version: 13",
                  f"Sec-WebSocket-Key: {key.decode()}"]
-        if token is not None:
+        if token:
             lines.append(f"Authorization: Bearer {token}")
         self._writer.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
         head = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         first, *fields = head.split("\r\n")
-        if first.split(" ")[1:2] != ["101"]:
+        status = first.split(" ")[1:2]
+        if status in (["401"], ["403"]):
+            raise Error(f"the server refuses us ({first}): it wants its user's token, which is found "
+                        "in ~/.config/cordon/private, or the one that it was started with (token=)")
+        if status != ["101"]:
             raise Error(f"the server does not speak WebSocket: {first}")
         wanted = base64.b64encode(hashlib.sha1(key + GUID).digest()).decode()
         accepted = {line.partition(":")[0].strip().lower(): line.partition(":")[2].strip()
                     for line in fields}
         if accepted.get("sec-websocket-accept") != wanted:
             raise Error("the server did not accept the WebSocket key")
+        if known is not None and not user_token.is_proof(known, key.decode(),
+                                                         accepted.get("cordon-proof", "")):
+            raise Error("who listens there does not know your token: it is no server of yours, or "
+                        "one that was told not to ask for it (then say token=\"\")")
 
     async def _send_frame(self, opcode: int, payload: bytes) -> None:
         size, key = len(payload), os.urandom(4)
@@ -169,7 +189,8 @@ async def open_url(url: str, token: Optional[str]) -> Transport:
                                                           limit=READ_AHEAD,
                                                           ssl=True if is_secure else None))
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        await socket.handshake(parts.netloc.rpartition("@")[2], target, token)
+        await socket.handshake(parts.netloc.rpartition("@")[2], target, token,
+                               is_own=token is None and not is_secure)
         return socket
     except (OSError, asyncio.IncompleteReadError) as error:
         raise Disconnected(f"{url}: {error}") from error

@@ -6,6 +6,7 @@ import net from 'node:net';
 import tls from 'node:tls';
 
 import { CordonError, Disconnected } from './errors.js';
+import { addressOf, findUserToken, isProof, signedBy } from './user_token.js';
 
 const TEXT = 1;
 const BINARY = 2;
@@ -119,6 +120,18 @@ function masked(payload, key) {
   return out;
 }
 
+const UNKNOWN = 'who listens there does not know your token: it is no server of yours, or one that was '
+  + "told not to ask for it (then say token: '')";
+
+/** What is wrong with the server's answer; undefined: nothing. */
+function refusal(first, isAccepted) {
+  const status = first.split(' ')[1];
+  if (status === '401' || status === '403')
+    return `the server refuses us (${first}): it wants its user's token, which is found in `
+      + '~/.config/cordon/private, or the one that it was started with (token)';
+  return status === '101' && isAccepted ? undefined : `the server does not speak WebSocket: ${first}`;
+}
+
 class WebSocketLines extends Base {
   #socket;
   #inbox = new Inbox();
@@ -135,13 +148,16 @@ class WebSocketLines extends Base {
   }
 
   /** Upgrades the connection; rejects when the server refuses. */
-  handshake(url, token) {
+  handshake(url, given) {
+    const address = given === undefined && url.protocol === 'ws:' ? addressOf(this.#socket) : undefined;
+    const known = address === undefined ? undefined : findUserToken(); // never sent
+    const token = known === undefined ? given : signedBy(known, address);
     const key = randomBytes(16).toString('base64');
     const accepted = createHash('sha1').update(key + GUID).digest('base64');
     const lines = [`GET ${url.pathname || '/'}${url.search} HTTP/1.1`, `Host: ${url.host}`,
       'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13',
       `Sec-WebSocket-Key: ${key}`];
-    if (token !== undefined) lines.push(`Authorization: Bearer ${token}`);
+    if (token) lines.push(`Authorization: Bearer ${token}`);
     this.#socket.write(`${lines.join('\r\n')}\r\n\r\n`);
     return new Promise((resolve, reject) => {
       this.onEnd = (error) => reject(new Disconnected(`${url.host}: ${error?.message ?? 'closed'}`));
@@ -154,9 +170,12 @@ class WebSocketLines extends Base {
         this.#socket.off('data', onData);
         const [first] = head.split('\r\n');
         const field = /^sec-websocket-accept:\s*(\S+)/im.exec(head);
-        if (first.split(' ')[1] !== '101' || field?.[1] !== accepted) {
+        const proof = /^cordon-proof:\s*(\S+)/im.exec(head)?.[1];
+        const why = refusal(first, field?.[1] === accepted)
+          ?? (known === undefined || isProof(known, key, proof) ? undefined : UNKNOWN);
+        if (why !== undefined) {
           this.#socket.destroy();
-          reject(new CordonError(`the server does not speak WebSocket: ${first}`));
+          reject(new CordonError(why));
           return;
         }
         this.onEnd = () => {};

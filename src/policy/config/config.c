@@ -102,6 +102,7 @@ static const char *const top_keys[] = {
     "sandbox_mode",
     "sandbox_workspace_write",
     "shell_environment_policy",
+    "ws_auth",
     "yes_means_unsandboxed",
 
     "agents",
@@ -470,6 +471,26 @@ static int read_audit(struct config *config, struct err *err)
     return 0;
 }
 
+/* --- servers --- */
+
+/* Those that need no file: where secrets lie is said where the server is started. */
+static int read_ws_auth(struct config *config, struct err *err)
+{
+    static const char *const words[] = {"user-token", "own-processes", NULL};
+    const struct toml_node *node = toml_find(config->root, "ws_auth");
+    unsigned word;
+
+    if (node && config_word(config, node, words, &word, err))
+        return -1;
+    config->ws_auth = node ? words[word] : NULL;
+    return 0;
+}
+
+const char *config_ws_auth(const struct config *config)
+{
+    return config ? config->ws_auth : NULL;
+}
+
 /* --- protected names --- */
 
 static int read_protect(struct config *config, struct err *err)
@@ -510,7 +531,7 @@ static int read_general(struct config *config, struct err *err)
 
     if ((mode_node && config_word(config, mode_node, modes, &mode, err)) ||
         config_read_approval(config, err) || read_environment(config, err) ||
-        read_audit(config, err) || read_protect(config, err) ||
+        read_audit(config, err) || read_protect(config, err) || read_ws_auth(config, err) ||
         config_item(config, root, "default_permissions", TOML_STRING, &name, err) ||
         config_item(config, root, "permissions", TOML_TABLE, &unused, err) ||
         config_item(config, root, "sandbox_workspace_write", TOML_TABLE, &unused, err))

@@ -46,6 +46,10 @@ const struct environment_policy *config_environment(const struct config *config)
  * timeline_topic. `config` may be NULL. */
 unsigned config_audit_trace(const struct config *config);
 
+/* `ws_auth`: the word for --ws-auth of cordon-serve(1), when that says nothing; NULL: this says nothing
+ * either. `config` may be NULL. */
+const char *config_ws_auth(const struct config *config);
+
 /* `protect`: which names are protected; NULL: nothing is said of it. `config` may be NULL. */
 const struct protect_choice *config_protect(const struct config *config);
 

@@ -20,6 +20,7 @@ struct config {
     bool has_approval;
     bool yes_means_unsandboxed;
     unsigned audit_trace;
+    const char *ws_auth; /* static; NULL: not set */
     struct protect_choice protect;
     struct config_warning *warnings;
     size_t warnings_len;

@@ -3,6 +3,12 @@
  * 7518, 3.2). Secrets are read from files, when they are asked to be, and wiped as soon as they
  * count no longer. Which flags go together is a table.
  *
+ * The user's token lets in both ways: as it is, by a client that knows no better, and by what it
+ * signed. Cordon's own clients never send it: whoever has taken the port of a server would have it
+ * then. What they send is good for one address, so that it cannot be passed on to the server, and
+ * for a short time; and they want to see a proof that the server knows the token, which is only
+ * given to who was let in.
+ *
  * The signature is looked at first, and by the one algorithm there is, so that nothing a stranger
  * wrote is ever parsed. Only then the header has to say HS256, too: a token that was made for
  * another algorithm was made for another program. */
@@ -17,6 +23,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/units.h"
+#include "base/user_token.h"
 
 #include <nettle/hmac.h>
 #include <nettle/memops.h>
@@ -25,15 +32,19 @@
 #include <string.h>
 #include <strings.h>
 
-enum { SECRET_FILE_MAX = 64 * 1024, TOKEN_MAX = 16 * 1024 };
+enum {
+    SECRET_FILE_MAX = 64 * 1024,
+    TOKEN_MAX = 16 * 1024,
+    SIGNED_S = 30, /* how long what a client signs is good */
+};
 
 struct rpc_auth {
     enum rpc_auth_mode mode;
-    uint8_t token[SHA256_DIGEST_SIZE]; /* of the capability token */
-    struct buf secret;
-    char *issuer;    /* NULL: any */
-    char *audience;  /* NULL: any */
-    uint64_t skew_s; /* how far clocks may differ */
+    uint8_t token[SHA256_DIGEST_SIZE]; /* of the capability or the user's token */
+    struct buf secret;                 /* also the user's token */
+    char *issuer;                      /* NULL: any */
+    char *audience;                    /* NULL: any */
+    uint64_t skew_s;                   /* how far clocks may differ */
 };
 
 /* --- signed tokens --- */
@@ -69,17 +80,33 @@ static json_t *jwt_part(const char *text, size_t len)
     return data ? json_parse(data, size, &err) : NULL;
 }
 
+struct span {
+    const char *text;
+    size_t len;
+};
+
+static void sign(struct span secret, struct span text, uint8_t ret[SHA256_DIGEST_SIZE])
+{
+    struct hmac_sha256_ctx hmac;
+
+    hmac_sha256_set_key(&hmac, secret.len, (const uint8_t *)secret.text);
+    hmac_sha256_update(&hmac, text.len, (const uint8_t *)text.text);
+    hmac_sha256_digest(&hmac, SHA256_DIGEST_SIZE, ret);
+    explicit_bzero(&hmac, sizeof hmac);
+}
+
+static struct span secret_of(const struct rpc_auth *auth)
+{
+    return (struct span){auth->secret.data, auth->secret.len};
+}
+
 static bool jwt_is_signed(const char *token, const char *signature, const struct rpc_auth *auth)
 {
     size_t len = 0;
     AUTO_FREE char *given = url64_decode(signature, strlen(signature), &len);
     uint8_t digest[SHA256_DIGEST_SIZE];
-    struct hmac_sha256_ctx hmac;
 
-    hmac_sha256_set_key(&hmac, auth->secret.len, (const uint8_t *)auth->secret.data);
-    hmac_sha256_update(&hmac, (size_t)(signature - 1 - token), (const uint8_t *)token);
-    hmac_sha256_digest(&hmac, sizeof digest, digest);
-    explicit_bzero(&hmac, sizeof hmac);
+    sign(secret_of(auth), (struct span){token, (size_t)(signature - 1 - token)}, digest);
     return given && len == sizeof digest && memeql_sec(given, digest, sizeof digest);
 }
 
@@ -97,7 +124,7 @@ static bool jwt_names(const json_t *value, const char *wanted)
     return false;
 }
 
-static bool jwt_claims_hold(const json_t *claims, const struct rpc_auth *auth)
+static bool jwt_claims_hold(const json_t *claims, const struct rpc_auth *auth, const char *audience)
 {
     const json_t *expires = json_object_get(claims, "exp");
     const json_t *begins = json_object_get(claims, "nbf");
@@ -111,12 +138,12 @@ static bool jwt_claims_hold(const json_t *claims, const struct rpc_auth *auth)
         return false;
     if (auth->issuer && !(json_is_string(issuer) && jwt_names(issuer, auth->issuer)))
         return false;
-    return !auth->audience || jwt_names(json_object_get(claims, "aud"), auth->audience);
+    return !audience || jwt_names(json_object_get(claims, "aud"), audience);
 }
 
 /* Whether the token is well-formed, signed with the secret by HS256, has an "exp" that is not over,
  * an "nbf" (if any) that is, and names issuer and audience where asked. */
-static bool jwt_is_valid(const char *token, const struct rpc_auth *auth)
+static bool jwt_is_valid(const char *token, const struct rpc_auth *auth, const char *audience)
 {
     const char *payload = strchr(token, '.');
     const char *signature = payload ? strchr(payload + 1, '.') : NULL;
@@ -135,28 +162,36 @@ static bool jwt_is_valid(const char *token, const struct rpc_auth *auth)
     algorithm = json_string_value(json_object_get(header, "alg"));
     /* "crit" (RFC 7515, 4.1.11) names extensions that have to be understood; none are */
     return algorithm && str_eq(algorithm, "HS256") && !json_object_get(header, "crit") &&
-           jwt_claims_hold(claims, auth);
+           jwt_claims_hold(claims, auth, audience);
 }
 
 /* --- the options --- */
 
 static const char *const mode_words[] = {
+    [RPC_AUTH_USER_TOKEN] = "user-token",
     [RPC_AUTH_CAPABILITY_TOKEN] = "capability-token",
     [RPC_AUTH_SIGNED_BEARER_TOKEN] = "signed-bearer-token",
+    [RPC_AUTH_OWN_PROCESSES] = "own-processes",
     [RPC_AUTH_ANYBODY] = "anybody",
 };
 
 int rpc_auth_mode_parse(const char *word, enum rpc_auth_mode *ret, struct err *err)
 {
-    for (size_t i = RPC_AUTH_CAPABILITY_TOKEN; i < sizeof mode_words / sizeof *mode_words; i++) {
+    for (size_t i = RPC_AUTH_USER_TOKEN; i < sizeof mode_words / sizeof *mode_words; i++) {
         if (str_eq(word, mode_words[i])) {
             *ret = (enum rpc_auth_mode)i;
             return 0;
         }
     }
-    return err_set(err, ERR_INVALID, "--ws-auth: \"%.40s\" is neither %s nor %s nor %s", word,
-                   mode_words[RPC_AUTH_CAPABILITY_TOKEN], mode_words[RPC_AUTH_SIGNED_BEARER_TOKEN],
-                   mode_words[RPC_AUTH_ANYBODY]);
+    return err_set(err, ERR_INVALID,
+                   "--ws-auth: \"%.40s\" is none of user-token, capability-token, "
+                   "signed-bearer-token, own-processes, anybody",
+                   word);
+}
+
+const char *rpc_auth_mode_word(enum rpc_auth_mode mode)
+{
+    return mode_words[mode];
 }
 
 /* Every flag belongs to one mode. */
@@ -274,6 +309,31 @@ static int auth_load_token(struct rpc_auth *auth, const struct rpc_auth_options 
     return 0;
 }
 
+static int auth_load_user_token(struct rpc_auth *auth, const struct rpc_auth_options *options,
+                                struct err *err)
+{
+    char *token;
+
+    if (!options->user_dir)
+        return err_set(err, ERR_INVALID,
+                       "there is no home directory to keep the token of --ws-auth user-token in: "
+                       "HOME or CORDON_HOME has to be set, or --ws-auth own-processes given");
+    if (user_token_make(options->user_dir, &token, err)) {
+        const struct err cause = *err;
+
+        if (cause.code == ERR_FORBIDDEN || cause.code == ERR_INVALID) /* says what to do */
+            return err_wrap(err, "--ws-auth user-token");
+        return err_set(err, cause.code,
+                       "--ws-auth user-token: %s; where no token can be kept, --ws-auth "
+                       "own-processes needs none",
+                       cause.msg);
+    }
+    token_digest(token, strlen(token), auth->token);
+    buf_append_str(&auth->secret, token); /* the clock is that of the clients: no skew */
+    user_token_free(token);
+    return 0;
+}
+
 static int auth_load_secret(struct rpc_auth *auth, const struct rpc_auth_options *options,
                             struct err *err)
 {
@@ -303,10 +363,12 @@ int rpc_auth_new(const struct rpc_auth_options *options, struct rpc_auth **ret, 
 
     if (auth_check_flags(options, err))
         return -1;
-    if (options->mode != RPC_AUTH_NONE) {
+    if (options->mode != RPC_AUTH_NONE && options->mode != RPC_AUTH_OWN_PROCESSES) {
         auth = alloc_zero(1, sizeof *auth);
         auth->mode = options->mode;
         buf_init(&auth->secret, SECRET_FILE_MAX);
+        if (options->mode == RPC_AUTH_USER_TOKEN && auth_load_user_token(auth, options, err))
+            return -1;
         if (options->mode == RPC_AUTH_CAPABILITY_TOKEN && auth_load_token(auth, options, err))
             return -1;
         if (options->mode == RPC_AUTH_SIGNED_BEARER_TOKEN && auth_load_secret(auth, options, err))
@@ -350,8 +412,24 @@ bool rpc_auth_is_open(const struct rpc_auth *auth)
     return auth->mode == RPC_AUTH_ANYBODY;
 }
 
-bool rpc_auth_allows(const struct rpc_auth *auth, const char *header)
+bool rpc_auth_is_for_own_processes(const struct rpc_auth *auth)
 {
+    return auth->mode == RPC_AUTH_USER_TOKEN;
+}
+
+const char *rpc_auth_refusal(const struct rpc_auth *auth)
+{
+    return auth->mode == RPC_AUTH_USER_TOKEN
+               ? "unauthorized: this server is for who knows its user's token, which Cordon's own "
+                 "clients find by themselves; others have to send Authorization: Bearer with what "
+                 "is in ~/.config/cordon/private/ws-token, or the server is started with --ws-auth "
+                 "own-processes"
+               : "unauthorized";
+}
+
+bool rpc_auth_allows(const struct rpc_auth *auth, const char *header, const char *address)
+{
+    const char *audience = auth->mode == RPC_AUTH_USER_TOKEN ? address : auth->audience;
     static const char scheme[] = "bearer";
     const size_t scheme_len = sizeof scheme - 1;
     uint8_t digest[SHA256_DIGEST_SIZE];
@@ -366,11 +444,70 @@ bool rpc_auth_allows(const struct rpc_auth *auth, const char *header)
     token = trim(header + scheme_len, &len);
     if (!len)
         return false;
-    if (auth->mode == RPC_AUTH_SIGNED_BEARER_TOKEN) {
+    token_digest(token, len, digest);
+    if (auth->mode != RPC_AUTH_SIGNED_BEARER_TOKEN &&
+        memeql_sec(digest, auth->token, sizeof digest))
+        return true;
+    if (auth->mode != RPC_AUTH_CAPABILITY_TOKEN) {
         AUTO_FREE char *text = alloc_strn(token, len);
 
-        return jwt_is_valid(text, auth);
+        return jwt_is_valid(text, auth, audience);
     }
-    token_digest(token, len, digest);
-    return memeql_sec(digest, auth->token, sizeof digest);
+    return false;
+}
+
+/* --- the user's token, shown to be known --- */
+
+/* No signed token is a text like this, with a space in it. */
+static void prove(struct span secret, const char *key, char ret[RPC_AUTH_PROOF_SIZE])
+{
+    AUTO_FREE char *text = alloc_strf("cordon-proof %s", key);
+    uint8_t digest[SHA256_DIGEST_SIZE];
+
+    sign(secret, (struct span){text, strlen(text)}, digest);
+    base64_encode(digest, sizeof digest, ret);
+}
+
+bool rpc_auth_prove(const struct rpc_auth *auth, const char *key, char ret[RPC_AUTH_PROOF_SIZE])
+{
+    if (!auth || auth->mode != RPC_AUTH_USER_TOKEN)
+        return false;
+    prove(secret_of(auth), key, ret);
+    return true;
+}
+
+bool rpc_auth_is_proof(const char *token, const char *key, const char *proof)
+{
+    char right[RPC_AUTH_PROOF_SIZE];
+
+    prove((struct span){token, strlen(token)}, key, right);
+    return proof && strlen(proof) == strlen(right) && memeql_sec(proof, right, strlen(right));
+}
+
+/* As url64_decode() reads it. */
+static char *url64_encode(const void *data, size_t len)
+{
+    char *text = alloc_zero(base64_encoded_len(len) + 1, 1);
+
+    base64_encode(data, len, text);
+    for (char *at = text; *at; at++)
+        *at = (char)(*at == '+' ? '-' : *at == '/' ? '_' : *at == '=' ? '\0' : *at);
+    return text;
+}
+
+char *rpc_auth_sign(const char *token, const char *address)
+{
+    static const char header[] = "{\"alg\":\"HS256\",\"typ\":\"JWT\"}";
+    AUTO_FREE char *claims =
+        alloc_strf("{\"aud\":\"%s\",\"exp\":%llu}", address,
+                   (unsigned long long)(clock_wall_ns() / CLOCK_NS_PER_S + SIGNED_S));
+    AUTO_FREE char *first = url64_encode(header, strlen(header));
+    AUTO_FREE char *second = url64_encode(claims, strlen(claims));
+    AUTO_FREE char *text = alloc_strf("%s.%s", first, second);
+    AUTO_FREE char *third = NULL;
+    uint8_t digest[SHA256_DIGEST_SIZE];
+
+    sign((struct span){token, strlen(token)}, (struct span){text, strlen(text)}, digest);
+    third = url64_encode(digest, sizeof digest);
+    return alloc_strf("%s.%s", text, third);
 }

@@ -12,6 +12,7 @@
  * another server, or a cache, that says 101 to everything is not what we want to talk to. */
 #include "rpc/transport/http.h"
 
+#include "base/auto.h"
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -238,7 +239,8 @@ static struct http_reply reply_health(const struct http_head *head,
 static bool is_allowed(const struct http_head *head, const struct http_situation *situation)
 {
     return !situation->auth ||
-           rpc_auth_allows(situation->auth, http_head_field(head, "authorization"));
+           rpc_auth_allows(situation->auth, http_head_field(head, "authorization"),
+                           situation->address);
 }
 
 static struct http_reply reply_metrics(const struct http_head *head,
@@ -249,7 +251,7 @@ static struct http_reply reply_metrics(const struct http_head *head,
     if (!is_get(head))
         return reply_method("GET,HEAD");
     if (!is_allowed(head, situation))
-        return reply_refusal(401, "unauthorized");
+        return reply_refusal(401, rpc_auth_refusal(situation->auth));
     return (struct http_reply){.status = 200, .page = HTTP_PAGE_METRICS};
 }
 
@@ -276,7 +278,7 @@ static struct http_reply reply_upgrade(const struct http_head *head,
     if (!str_eq(head->method, "GET"))
         return reply_method("GET");
     if (!is_allowed(head, situation))
-        return reply_refusal(401, "unauthorized");
+        return reply_refusal(401, rpc_auth_refusal(situation->auth));
     if (head->minor != 1 || !head_has_word(head, "connection", "upgrade") ||
         !head_has_word(head, "upgrade", "websocket"))
         return http_reply_text(400,
@@ -290,7 +292,8 @@ static struct http_reply reply_upgrade(const struct http_head *head,
         return http_reply_text(400, "an upgrade has no body");
     if (situation->is_full)
         return reply_refusal(503, "too many connections");
-    return (struct http_reply){.status = 101, .page = HTTP_PAGE_UPGRADE, .key = key};
+    return (struct http_reply){
+        .status = 101, .page = HTTP_PAGE_UPGRADE, .key = key, .auth = situation->auth};
 }
 
 /* A page of a foreign name that was made to lead here (DNS rebinding) brings that name along. */
@@ -402,6 +405,7 @@ static void append_body(const struct http_reply *reply, const struct buf *body, 
 void http_reply_write(const struct http_reply *reply, const struct buf *body, struct buf *ret)
 {
     char accept[HTTP_ACCEPT_SIZE];
+    char proof[RPC_AUTH_PROOF_SIZE];
 
     buf_appendf(ret, "HTTP/1.1 %d %s\r\n", reply->status, status_phrase(reply->status));
     append_date(ret);
@@ -411,6 +415,8 @@ void http_reply_write(const struct http_reply *reply, const struct buf *body, st
         append_body(reply, body, ret);
         return;
     }
+    if (rpc_auth_prove(reply->auth, reply->key, proof))
+        buf_appendf(ret, "cordon-proof: %s\r\n", proof);
     accept_of(reply->key, accept);
     buf_appendf(ret,
                 "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-accept: %s\r\n\r\n",
@@ -433,8 +439,12 @@ bool handshake_token_is_valid(const char *token)
     return is_visible(token) && strlen(token) <= HANDSHAKE_TOKEN_MAX;
 }
 
-void handshake_request(const char *url, const char *key, const char *token, struct buf *ret)
+void handshake_request(const char *url, const char *key, const struct handshake_secret *secret,
+                       struct buf *ret)
 {
+    AUTO_FREE char *made = secret->user_token ? rpc_auth_sign(secret->user_token, url) : NULL;
+    const char *token = made ? made : secret->token;
+
     buf_appendf(ret,
                 "GET / HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
                 "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n",
@@ -459,7 +469,8 @@ static int handshake_refused(int status, struct err *err)
     }
 }
 
-int handshake_check(char *text, size_t len, const char *key, struct err *err)
+int handshake_check(char *text, size_t len, const char *key, const struct handshake_secret *secret,
+                    struct err *err)
 {
     struct http_head head;
     char accept[HTTP_ACCEPT_SIZE];
@@ -469,6 +480,11 @@ int handshake_check(char *text, size_t len, const char *key, struct err *err)
         return err_wrap(err, "this is no exec server");
     if (head.status != 101)
         return handshake_refused(head.status, err);
+    if (secret->user_token &&
+        !rpc_auth_is_proof(secret->user_token, key, http_head_field(&head, "cordon-proof")))
+        return err_set(err, ERR_FORBIDDEN,
+                       "who listens there does not know your token: it is no server of yours, or "
+                       "one that was told not to ask for it (then say --auth-token-file none)");
     accept_of(key, accept);
     given = http_head_field(&head, "sec-websocket-accept");
     if (!given || !str_eq(given, accept) || !head_has_word(&head, "upgrade", "websocket") ||

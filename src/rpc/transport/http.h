@@ -63,13 +63,16 @@ struct http_reply {
     const char *allow; /* methods, with 405 */
     const char *text;  /* the body; NULL: none */
     const char *key;   /* of an upgrade; borrowed from the head */
-    bool is_refusal;   /* because of who asks or how many there are, for the statistics */
-    bool is_bodiless;  /* HEAD */
+    const struct rpc_auth
+        *auth;        /* of an upgrade: who proves that the token is known; may be NULL */
+    bool is_refusal;  /* because of who asks or how many there are, for the statistics */
+    bool is_bodiless; /* HEAD */
 };
 
 /* What the answer depends on besides the head. */
 struct http_situation {
     const struct rpc_auth *auth; /* NULL: every client may */
+    const char *address;         /* that the client came to, as rpc_address_format() has it */
     bool has_metrics;
     bool is_full;     /* no room for another peer */
     bool is_loopback; /* the client came to such an address: only a Host that may be one is taken */
@@ -97,9 +100,18 @@ void handshake_key(char ret[HANDSHAKE_KEY_SIZE]);
 /* Whether the text may stand in a head: visible ASCII, and not too long. */
 bool handshake_token_is_valid(const char *token);
 
-/* Appends the request. `url` is "ws://HOST:PORT"; `token` may be NULL. */
-void handshake_request(const char *url, const char *key, const char *token, struct buf *ret);
+/* What a client knows, of which one at most is not NULL. */
+struct handshake_secret {
+    const char *token;      /* is sent */
+    const char *user_token; /* is not: both sides show that they know it (auth.h) */
+};
 
-/* `text` is a whole head, and is cut up in place. ERR_FORBIDDEN for 401 and 403, ERR_LIMIT for 503,
- * ERR_INVALID for everything else that is not the answer to `key`. */
-int handshake_check(char *text, size_t len, const char *key, struct err *err);
+/* Appends the request. `url` is "ws://HOST:PORT". */
+void handshake_request(const char *url, const char *key, const struct handshake_secret *secret,
+                       struct buf *ret);
+
+/* `text` is a whole head, and is cut up in place. ERR_FORBIDDEN for 401 and 403 and without the
+ * proof for a user's token, ERR_LIMIT for 503, ERR_INVALID for everything else that is not the
+ * answer to `key`. */
+int handshake_check(char *text, size_t len, const char *key, const struct handshake_secret *secret,
+                    struct err *err);

@@ -1,4 +1,4 @@
-/* Without a token to tell them by, the processes that are let in are those that could do by
+/* Unless a token is enough (auth.h), the processes that are let in are those that could do by
  * themselves what we do for them: this user's and root's, and no command of Cordon's, which could
  * leave its sandbox by starting another one. A process that cannot be identified is refused. (Of
  * root's processes others cannot see what is open.)

@@ -1,4 +1,4 @@
-/* Which processes may connect without a token. Internal to rpc.
+/* Which processes may connect, unless a token is enough. Internal to rpc.
  *
  *     admission_init(&admission, loop)
  *     admission_ask(&admission, &request, fd)    granted or refused at once, or on_decided comes

@@ -577,16 +577,21 @@ static int check_without_mounts(const struct compiler *compiler, struct err *err
     static const char remedy[] = "enable user namespaces (`cordon doctor` tells how), choose "
                                  "--profile read-only, or accept no sandbox with "
                                  "--sandbox disabled";
+    static const char of_closed[] = "enable user namespaces (`cordon doctor` tells how), remove it "
+                                    "and start servers with --ws-auth own-processes, or accept no "
+                                    "sandbox with --sandbox disabled";
 
     for (size_t i = 0; i < compiler->map->len; i++) {
         const struct access_entry *entry = &compiler->map->entries[i];
+        bool is_closed = entry->is_protected && entry->access == ACCESS_DENY;
 
         if (entry->access >= compiler_access_around(compiler, i))
             continue;
         return err_set(err, ERR_UNSUPPORTED, "without namespaces %.60s%s cannot be kept %s: %s",
                        strlen(entry->path) > 60 ? "..." : "",
                        entry->path + (strlen(entry->path) > 60 ? strlen(entry->path) - 60 : 0),
-                       entry->access == ACCESS_DENY ? "unreadable" : "read-only", remedy);
+                       entry->access == ACCESS_DENY ? "unreadable" : "read-only",
+                       is_closed ? of_closed : remedy);
     }
     if (compiler->host->landlock < 3 && compiler->map->restricted &&
         !access_map_full_write(compiler->map))

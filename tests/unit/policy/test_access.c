@@ -123,6 +123,25 @@ static void words(void **state)
     assert_int_equal(access, ACCESS_WRITE);
 }
 
+static void what_is_closed_stays_so_whatever_was_said(void **state)
+{
+    AUTO(access_map_done) struct access_map map = {.restricted = true};
+
+    add(&map, "/", ACCESS_READ);
+    add(&map, "/a", ACCESS_WRITE);
+    add(&map, "/a/b", ACCESS_WRITE);
+    add(&map, "/a/b/c", ACCESS_READ);
+    add(&map, "/a/bc", ACCESS_READ);
+    access_map_sort(&map);
+    access_map_close(&map, "/a/b", ACCESS_DIR, "ours");
+    assert_int_equal(map.len, 4);
+    assert_int_equal(access_map_check(&map, "/a/b"), ACCESS_DENY);
+    assert_int_equal(access_map_check(&map, "/a/b/c"), ACCESS_DENY);
+    assert_int_equal(access_map_check(&map, "/a/bc"), ACCESS_READ);
+    assert_int_equal(access_map_check(&map, "/a"), ACCESS_WRITE);
+    assert_true(access_map_exact(&map, "/a/b")->is_protected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +151,7 @@ int main(void)
         cmocka_unit_test(ties_go_to_the_user_then_deny_write_read),
         cmocka_unit_test(parents_come_right_before_what_is_below),
         cmocka_unit_test(links_are_kept_once),
+        cmocka_unit_test(what_is_closed_stays_so_whatever_was_said),
         cmocka_unit_test(words),
     };
 

@@ -2,8 +2,10 @@
  * to say. (Who is let in by what: tests/e2e/test_rpc_auth.py.) */
 #include "../base/support.h"
 
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/fd.h"
+#include "base/user_token.h"
 #include "rpc/transport/auth.h"
 
 #include <fcntl.h>
@@ -11,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define HERE "ws://127.0.0.1:7"
 
 static char path[] = "/tmp/cordon-auth-XXXXXX";
 
@@ -56,8 +60,8 @@ static void a_new_token_counts_and_the_old_one_no_longer(void **state)
     put("two\n");
     assert_int_equal(rpc_auth_reload(auth, &options, &has_changed, &err), 0);
     assert_true(has_changed);
-    assert_true(rpc_auth_allows(auth, "Bearer two"));
-    assert_false(rpc_auth_allows(auth, "Bearer one"));
+    assert_true(rpc_auth_allows(auth, "Bearer two", HERE));
+    assert_false(rpc_auth_allows(auth, "Bearer one", HERE));
 }
 
 static void what_is_wrong_changes_nothing(void **state)
@@ -75,7 +79,7 @@ static void what_is_wrong_changes_nothing(void **state)
     unlink(path);
     assert_int_equal(rpc_auth_reload(auth, &options, &has_changed, &err), -1);
     assert_false(has_changed);
-    assert_true(rpc_auth_allows(auth, "Bearer one"));
+    assert_true(rpc_auth_allows(auth, "Bearer one", HERE));
 }
 
 /* {"exp": 4102444800}, which is the year 2100, signed with 32 times "a" and 32 times "b". */
@@ -93,15 +97,15 @@ static void another_secret_lets_others_in(void **state)
 
     put("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
     assert_int_equal(rpc_auth_new(&options, &auth, &err), 0);
-    assert_true(rpc_auth_allows(auth, by_a));
+    assert_true(rpc_auth_allows(auth, by_a, HERE));
     put("too short");
     assert_int_equal(rpc_auth_reload(auth, &options, &has_changed, &err), -1);
-    assert_true(rpc_auth_allows(auth, by_a));
+    assert_true(rpc_auth_allows(auth, by_a, HERE));
     put("bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb");
     assert_int_equal(rpc_auth_reload(auth, &options, &has_changed, &err), 0);
     assert_true(has_changed);
-    assert_false(rpc_auth_allows(auth, by_a));
-    assert_true(rpc_auth_allows(auth, by_b));
+    assert_false(rpc_auth_allows(auth, by_a, HERE));
+    assert_true(rpc_auth_allows(auth, by_b, HERE));
 }
 
 /* All signed with the right secret, 32 times "a". */
@@ -156,7 +160,54 @@ static void a_right_signature_is_not_enough(void **state)
     put("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
     assert_int_equal(rpc_auth_new(&options, &auth, &err), 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_int_equal(rpc_auth_allows(auth, cases[i].header), cases[i].is_allowed);
+        assert_int_equal(rpc_auth_allows(auth, cases[i].header, HERE), cases[i].is_allowed);
+}
+
+/* Of the user's token: it is never sent by who signs with it, and what is sent serves nobody else. */
+static void who_knows_the_users_token_is_let_in_where_they_meant(void **state)
+{
+    AUTO_FREE char *folder = strdup("/tmp/cordon-auth-user-XXXXXX");
+    const struct rpc_auth_options options = {.mode = RPC_AUTH_USER_TOKEN, .user_dir = folder};
+    AUTO(auth_auto) struct rpc_auth *auth = NULL;
+    AUTO_FREE char *token = NULL;
+    AUTO_FREE char *here = NULL;
+    AUTO_FREE char *foreign = NULL;
+    AUTO_FREE char *sent = NULL;
+    AUTO_FREE char *forged = NULL;
+    AUTO_FREE char *raw = NULL;
+    char proof[RPC_AUTH_PROOF_SIZE];
+    struct err err;
+
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(rpc_auth_new(&options, &auth, &err), 0);
+    assert_int_equal(user_token_read(folder, &token, &err), 0);
+    here = rpc_auth_sign(token, HERE);
+    foreign = rpc_auth_sign("0123456789012345678901234567890123456789", HERE);
+    sent = alloc_strf("Bearer %s", here);
+    forged = alloc_strf("Bearer %s", foreign);
+    raw = alloc_strf("Bearer %s", token);
+    assert_null(strstr(sent, token));
+    assert_true(rpc_auth_allows(auth, sent, HERE));
+    assert_true(rpc_auth_allows(auth, raw, HERE));
+    assert_false(rpc_auth_allows(auth, sent, "ws://127.0.0.1:8"));
+    assert_false(rpc_auth_allows(auth, sent, "ws://127.0.0.2:7"));
+    assert_false(rpc_auth_allows(auth, forged, HERE));
+    assert_false(rpc_auth_allows(auth, NULL, HERE));
+    assert_true(rpc_auth_is_for_own_processes(auth));
+
+    assert_true(rpc_auth_prove(auth, "a-key", proof));
+    assert_true(rpc_auth_is_proof(token, "a-key", proof));
+    assert_false(rpc_auth_is_proof(token, "b-key", proof));
+    assert_false(rpc_auth_is_proof(foreign, "a-key", proof));
+    assert_false(rpc_auth_is_proof(token, "a-key", NULL));
+    assert_false(rpc_auth_is_proof(token, "a-key", ""));
+
+    free(TAKE_PTR(raw));
+    raw = alloc_strf("%s/private/ws-token", folder);
+    assert_int_equal(unlink(raw), 0);
+    *strrchr(raw, '/') = '\0';
+    assert_int_equal(rmdir(raw), 0);
+    assert_int_equal(rmdir(folder), 0);
 }
 
 int main(void)
@@ -166,6 +217,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_changes_nothing),
         cmocka_unit_test(another_secret_lets_others_in),
         cmocka_unit_test(a_right_signature_is_not_enough),
+        cmocka_unit_test(who_knows_the_users_token_is_let_in_where_they_meant),
     };
 
     return cmocka_run_group_tests(tests, make_file, remove_file);

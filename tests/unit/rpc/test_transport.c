@@ -57,7 +57,8 @@ static void check_handshake(const char *reply, enum err_code code)
 {
     AUTO_FREE char *text = strdup(reply);
     struct err err = ERR_UNTOUCHED;
-    int rc = handshake_check(text, strlen(text), "dGhlIHNhbXBsZSBub25jZQ==", &err);
+    const struct handshake_secret none = {.token = NULL};
+    int rc = handshake_check(text, strlen(text), "dGhlIHNhbXBsZSBub25jZQ==", &none, &err);
 
     assert_int_equal(rc, code ? -1 : 0);
     if (code)
@@ -98,10 +99,11 @@ static void only_the_right_handshake_is_taken(void **state)
 
 static void tokens_stay_in_their_line(void **state)
 {
+    const struct handshake_secret secret = {.token = "t.o-k_en"};
     AUTO(buf_done) struct buf buf;
 
     buf_init(&buf, 1000);
-    handshake_request("ws://[::1]:7", "KEY", "t.o-k_en", &buf);
+    handshake_request("ws://[::1]:7", "KEY", &secret, &buf);
     assert_string_equal(buf.data,
                         "GET / HTTP/1.1\r\nHost: [::1]:7\r\nConnection: Upgrade\r\n"
                         "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
