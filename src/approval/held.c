@@ -339,11 +339,13 @@ static void item_begin(struct held_item *item)
 
 /* --- programs --- */
 
-/* A yes is for these words in this directory, and for how they run. */
+/* A yes is for these words in this directory, and for how they run: out of the sandbox only what a rule lets
+ * out, unless the user wants it as in Codex. */
 static void exec_question_init(const struct held *held, const struct launch_fact *fact,
                                const struct requirement *requirement, struct approval_request *ret)
 {
     bool is_outside = requirement->where == RUN_UNCONFINED;
+    bool may_leave = held->options.offers_unconfined && !is_outside && !fact->is_truncated;
     AUTO(strv_done) struct strv keys = {0};
     const struct approval_call call = {.argv = (char *const *)fact->argv, .cwd = fact->cwd};
 
@@ -354,13 +356,14 @@ static void exec_question_init(const struct held *held, const struct launch_fact
             alloc_strf("%s (pid %d) wants to execute %s%s: %s", fact->program, (int)fact->pid,
                        fact->path, fact->is_truncated ? ", with more words than are shown" : "",
                        requirement->reason ? requirement->reason : "it has to be asked about"),
-        .covers = alloc_str(is_outside
-                                ? "this program, outside of the sandbox, with what hooks and "
-                                  "configuration of the directory make it run"
-                                : "this program, in the sandbox; without a sandbox also what hooks "
-                                  "and configuration of the directory make it run"),
+        .covers =
+            alloc_str(is_outside  ? "this program, outside of the sandbox, with what hooks and "
+                                    "configuration of the directory make it run"
+                      : may_leave ? "this program, in the sandbox; without a sandbox also what "
+                                    "hooks and configuration of the directory make it run"
+                                  : "this program, in the sandbox"),
         .offers = 1u << APPROVAL_APPROVED | 1u << APPROVAL_DENIED | 1u << APPROVAL_ABORT |
-                  (is_outside || fact->is_truncated ? 0 : 1u << APPROVAL_UNCONFINED) |
+                  (may_leave ? 1u << APPROVAL_UNCONFINED : 0) |
                   (held->options.is_last || fact->is_truncated ? 0 : 1u << APPROVAL_FOR_SESSION),
     };
     strv_push_all(&ret->argv, (char *const *)fact->argv);

@@ -66,6 +66,7 @@ struct held_options {
     char *const *own_paths; /* canonical: what no yes opens; may be NULL */
     const char *home;       /* as in struct grant_bounds */
     bool is_last;           /* of its session: nothing is worth being remembered for it */
+    bool offers_unconfined; /* of a program that is judged: yes_means_unsandboxed of the policy */
     void (*on_event)(void *data, const struct held_event *event); /* may be NULL */
     /* Judges programs that the command executes; the asker's from then on, which frees it when the
      * command has ended; NULL: each may. */

@@ -32,6 +32,7 @@
 #include "base/auto.h"
 #include "base/str.h"
 #include "policy/access.h"
+#include "policy/host_view.h"
 #include "rules/rules.h"
 #include "rules/shell/command_class.h"
 #include "rules/shell/command_view.h"
@@ -279,8 +280,7 @@ static bool may_be_planted(const struct requirement_request *request, const char
     if (!access || !access->restricted || !finder || !finder->find(finder, name, &found, &real))
         return false;
     if ((finder->may_move && finder->may_move(finder, name)) ||
-        access_map_check(access, found) == ACCESS_WRITE ||
-        access_map_check(access, real) == ACCESS_WRITE)
+        path_may_change(&host_view_real, access, found))
         return true;
     return finder->is_settled && !is_named && !rules_list_program(request->rules, found) &&
            !(finder->is_settled(finder, found) && finder->is_settled(finder, real));

@@ -7,7 +7,6 @@
  */
 #include "base/utf8.h"
 
-#include "base/auto.h"
 #include "base/buf.h"
 
 #include <stdint.h>
@@ -159,59 +158,4 @@ size_t utf8_cut(const char *text, size_t len, size_t max)
         break;
     }
     return max;
-}
-
-/* Unicode 15: control characters; Default_Ignorable_Code_Point; what ends a line, turns its direction or
- * annotates; spaces (Zs) but U+0020, and what looks like one; marks that are drawn over other characters, in
- * the blocks that are for any script; private use and noncharacters; planes in which
- * nothing is assigned. */
-static const struct {
-    uint32_t first, last;
-} harmful[] = {
-    {0x00, 0x1f},       {0x7f, 0xa0},       {0xad, 0xad},        {0x300, 0x36f},
-    {0x483, 0x489},     {0x61c, 0x61c},     {0x115f, 0x1160},    {0x1680, 0x1680},
-    {0x17b4, 0x17b5},   {0x180b, 0x180f},   {0x1ab0, 0x1aff},    {0x1dc0, 0x1dff},
-    {0x2000, 0x200f},   {0x2028, 0x202f},   {0x205f, 0x206f},    {0x20d0, 0x20ff},
-    {0x2800, 0x2800},   {0x3000, 0x3000},   {0x3164, 0x3164},    {0xe000, 0xf8ff},
-    {0xfdd0, 0xfdef},   {0xfe00, 0xfe0f},   {0xfe20, 0xfe2f},    {0xfeff, 0xfeff},
-    {0xffa0, 0xffa0},   {0xfff0, 0xfffc},   {0xfffe, 0xffff},    {0x13430, 0x1345f},
-    {0x16fe4, 0x16fe4}, {0x1bca0, 0x1bca3}, {0x1d159, 0x1d159},  {0x1d173, 0x1d17a},
-    {0x1fffe, 0x1ffff}, {0x2fffe, 0x2ffff}, {0x3fffe, 0x10ffff},
-};
-
-static uint32_t code_point(const char *at, size_t len)
-{
-    uint32_t c = (unsigned char)*at;
-
-    if (len > 1)
-        c &= 0x7fu >> len;
-    for (size_t i = 1; i < len; i++)
-        c = c << 6 | ((unsigned char)at[i] & 0x3f);
-    return c;
-}
-
-static bool is_harmful(uint32_t c)
-{
-    for (size_t i = 0; i < sizeof harmful / sizeof *harmful; i++)
-        if (c >= harmful[i].first && c <= harmful[i].last)
-            return true;
-    return false;
-}
-
-char *utf8_plain(const char *text)
-{
-    AUTO(buf_done) struct buf valid = {0};
-    AUTO(buf_done) struct buf plain = {0};
-
-    buf_init(&valid, SIZE_MAX / 2);
-    buf_init(&plain, SIZE_MAX / 2);
-    utf8_append_lossy(&valid, text, strlen(text));
-    for (size_t at = 0, len; at < valid.len; at += len) {
-        utf8_next(valid.data + at, valid.len - at, &len);
-        if (is_harmful(code_point(valid.data + at, len)))
-            buf_appendf(&plain, "<U+%04X>", code_point(valid.data + at, len));
-        else
-            buf_append(&plain, valid.data + at, len);
-    }
-    return buf_take(&plain);
 }

@@ -41,5 +41,6 @@ size_t utf8_cut(const char *text, size_t len, size_t max);
 
 /* One line that a stranger wrote, for a terminal: ill-formed parts become U+FFFD, and what would let the
  * text show itself as another one its number, "<U+3164>": control characters, what ends a line or turns its
- * direction, what is invisible or looks like a space, what means nothing. Caller frees. */
+ * direction, what is invisible or looks like a space, what means nothing; and what passes for a Latin letter or a
+ * sign of ASCII where those are read: a Cyrillic a in a Latin word, but not a Cyrillic word. Caller frees. */
 char *utf8_plain(const char *text);

@@ -32,6 +32,7 @@
 #include "patch/call.h"
 #include "patch/patch.h"
 #include "policy/access.h"
+#include "policy/host_view.h"
 #include "timeline/timeline.h"
 
 #include <errno.h>
@@ -307,7 +308,7 @@ static int find_hook(const struct settings *settings, const char *name, struct o
     if (outside_hook(name, cwd ? cwd : "/", ret, err))
         return -1;
     dir = path_parent(ret->program);
-    if (access && access->restricted && access_map_check(access, dir) == ACCESS_WRITE)
+    if (access && access->restricted && path_may_change(&host_view_real, access, dir))
         console_say("commands can write the directory of the hook %s; better keep it elsewhere",
                     ret->program);
     return 0;

@@ -224,6 +224,7 @@ static struct job_asker *asker_for(struct execution *execution, struct workspace
         .own_paths = strv_view(&workspace->own_paths),
         .home = options->rules.home,
         .is_last = options->is_last,
+        .offers_unconfined = options->policy.yes_means_unsandboxed,
         .on_event = on_held,
         .execs = workspace_judges_execs(workspace)
                      ? execution_execs_new(options, execution->rules, workspace)

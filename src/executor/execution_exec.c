@@ -15,6 +15,7 @@
 #include "executor/outside.h"
 #include "job/job.h"
 #include "policy/access.h"
+#include "policy/host_view.h"
 #include "process/process.h"
 #include "rules/rules.h"
 #include "rules/shell/command_class.h"
@@ -165,8 +166,7 @@ static int check_program(const struct execution_execs *execs, const char *path, 
         !str_eq(real, path))
         return err_set(err, ERR_FORBIDDEN, "%s is not the program that Cordon's PATH leads to",
                        path);
-    if (access && (access_map_check(access, found) == ACCESS_WRITE ||
-                   access_map_check(access, real) == ACCESS_WRITE))
+    if (access && path_may_change(&host_view_real, access, found))
         return err_set(err, ERR_FORBIDDEN, "%s can be written in the sandbox", path);
     return 0;
 }

@@ -3,7 +3,9 @@
  *
  *     the program        found once, shown by its path, executed by that path; by a rule, or for the session,
  *                        only where no sandbox of this user can write (host_path_is_settled()), or where the
- *                        user has named the very path
+ *                        user has named the very path; and never where a command of this one can change any
+ *                        name on the way (path_may_change()), so that between look and use it stays the same.
+ *                        By a descriptor a script would lose its $0, and its interpreter open it by name
  *     what it starts     unasked, its $PATH has no other directories, so a rule for `git` finds no planted `ssh`
  *     the shell          unasked, it runs as `-c` and reads no start-up files: those of a login shell may
  *                        change $PATH behind the judgement
@@ -21,6 +23,7 @@
 #include "base/str.h"
 #include "executor/execution.h"
 #include "policy/access.h"
+#include "policy/host_view.h"
 #include "rules/rules.h"
 #include "rules/shell/command_view.h"
 #include "rules/shell/shell_choice.h"
@@ -160,8 +163,7 @@ static char *look_up(const struct execution_options *options, const struct rules
     host_finder_init(&finder, env_of(options), options->cwd);
     if (!finder.finder.find(&finder.finder, name, &found, &real))
         return NULL;
-    is_writable = access && (access_map_check(access, found) == ACCESS_WRITE ||
-                             access_map_check(access, real) == ACCESS_WRITE);
+    is_writable = access && path_may_change(&host_view_real, access, found);
     *ret_is_settled =
         !is_writable && (*name == '/' || (rules && rules_list_program(rules, found)) ||
                          (finder.finder.is_settled(&finder.finder, found) &&
@@ -191,7 +193,7 @@ static const char *open_start_file(const struct execution_options *options)
         AUTO_FREE char *file = path_join(home, names[i]);
         AUTO_FREE char *clean = path_clean("/", file);
 
-        if (access_map_check(options->workspace->access, clean) == ACCESS_WRITE)
+        if (path_may_change(&host_view_real, options->workspace->access, clean))
             return names[i];
     }
     return NULL;
@@ -202,7 +204,7 @@ static void add_program(const struct execution_options *options, const struct ru
 {
     bool is_own = true;
     AUTO_FREE char *path = look_up(options, rules, name, &is_own);
-    bool is_writable = path && access_map_check(options->workspace->access, path) == ACCESS_WRITE;
+    bool is_writable = path && path_may_change(&host_view_real, options->workspace->access, path);
     AUTO_FREE char *shown_name = approval_word_text(*name == '/' ? "" : name);
     AUTO_FREE char *shown_path = approval_word_text(path ? path : "");
     AUTO_FREE char *words =

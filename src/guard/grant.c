@@ -5,12 +5,17 @@
 #include "guard/grant.h"
 
 #include "base/auto.h"
+#include "guard/kernel.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 /* Without the slash that ended the path, if one did. */
 static size_t name_len(const struct object *object)
@@ -43,6 +48,7 @@ static bool is_file_of(const struct object *object, const struct identity *ident
 static bool grant_init(struct grant *ret, enum grant_kind kind, int fd, const char *path)
 {
     *ret = (struct grant){.kind = kind, .fd = fd, .path = strdup(path)};
+    clock_gettime(CLOCK_REALTIME_COARSE, &ret->since);
     if (fd >= 0 && ret->path && identify(fd, &ret->identity))
         return true;
     auto_close(&fd);
@@ -106,10 +112,11 @@ bool grant_wanted(const struct request *request, const struct object *object, st
             ret->kind = GRANT_CONTENTS;
         return true;
     }
-    /* A new name opens its directory; not if that is open already, or the name has its own entry. */
+    /* A new name opens its directory; not if that is open already, the name has its own entry, or is_apart(). */
     snprintf(parent, sizeof parent, "%.*s", (int)(len ? len : 1), object->path);
     return wanted_in_directory(object,
                                !object->exists &&
+                                   !map_is_believed(map, object->place.name, name_len(object)) &&
                                    map_access(map, map_find(map, parent)) != GUARD_WRITE &&
                                    (object->entry == GUARD_NO_ENTRY ||
                                     strcmp(map_path(map, object->entry), object->path) != 0),
@@ -157,6 +164,47 @@ static bool is_git_setting(const char *root, const char *path)
     return false;
 }
 
+/* What is called `path` is older than the grant, or cannot be said to be younger. */
+static bool was_there(const struct grant *grant, const char *path)
+{
+    const char *rest = path + (grant->path[1] ? strlen(grant->path) : 0);
+    AUTO_CLOSE int fd = place_open_host(grant->fd, rest, 0);
+    struct k_statx st;
+
+    if (fd < 0)
+        return errno != ENOENT;
+    if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, K_STATX_BTIME, &st) || !(st.mask & K_STATX_BTIME))
+        return true;
+    return st.btime.seconds != grant->since.tv_sec
+               ? st.btime.seconds < grant->since.tv_sec
+               : st.btime.nanoseconds < (uint32_t)grant->since.tv_nsec;
+}
+
+/* A name below `root` that its yes does not cover: it needs one of its own, if there is one for it. */
+static bool is_apart(const struct map *map, const struct grant *grant, const char *root,
+                     const struct object *object)
+{
+    const char *const path = object->path;
+    const char *const begin = path + (root[1] ? strlen(root) : 0) + 1;
+    char prefix[PATH_MAX];
+
+    for (const char *at = begin; at[-1] && *at; at += strcspn(at, "/") + 1) {
+        size_t len = strcspn(at, "/");
+        bool is_git = len == 4 && memcmp(at, ".git", len) == 0;
+        bool is_last = !at[len];
+
+        snprintf(prefix, sizeof prefix, "%.*s", (int)(at + len - path), path);
+        if ((is_git || map_is_believed(map, at, len)) &&
+            (was_there(grant, prefix)
+                 ? !is_git || (is_last ? object->is_name : is_git_setting(prefix, path))
+                 : !is_git && at == begin))
+            return true;
+        if (is_last)
+            break;
+    }
+    return false;
+}
+
 static bool covers(const struct map *map, const struct grant *grant, const struct object *object)
 {
     char root[PATH_MAX];
@@ -175,7 +223,8 @@ static bool covers(const struct map *map, const struct grant *grant, const struc
     if (entry != GUARD_NO_ENTRY && map_is_within(map_path(map, entry), root) &&
         strcmp(map_path(map, entry), root) != 0)
         return false;
-    if (grant->kind == GRANT_CONTENTS && is_git_setting(root, object->path))
+    if ((grant->kind == GRANT_CONTENTS && is_git_setting(root, object->path)) ||
+        is_apart(map, grant, root, object))
         return false;
     /* The directory's own name is not its contents; and what has other names is more than the name. */
     if (is_root && (grant->kind == GRANT_CONTENTS ||

@@ -4,6 +4,8 @@
 
 #include "guard/object.h"
 
+#include <time.h>
+
 enum grant_kind {
     GRANT_FILE,     /* what is there: to be written and changed, by whatever name */
     GRANT_NAME,     /* one name in a directory: to come, go and move, with all that is below it */
@@ -14,8 +16,9 @@ struct grant {
     enum grant_kind kind;
     int fd; /* O_PATH, as the host has it: the file; the directory (of the name) */
     struct identity identity;
-    char *path; /* of `fd` */
-    char *name; /* NAME */
+    char *path;            /* of `fd` */
+    char *name;            /* NAME */
+    struct timespec since; /* by the clock of the files */
 };
 
 enum {
@@ -30,8 +33,9 @@ bool grant_wanted(const struct request *request, const struct object *object, st
 /* The same for moving a file that has other names: it may be written by the new one. */
 bool grant_wanted_file(const struct object *object, struct grant *ret);
 
-/* Some grant covers what the call does with the object. Narrower entries of the profile are not, nor,
- * of all in a `.git`, what git runs or obeys. */
+/* Some grant covers what the call does with the object. Narrower entries of the profile are not, nor what git
+ * runs or obeys in a `.git` that was there before, nor other names that programs believe: those that were there, and
+ * new ones directly in a directory. */
 bool grants_cover(const struct request *request, const struct grants *grants,
                   const struct object *object);
 

@@ -18,7 +18,8 @@
  *
  *     struct guard_map
  *     struct guard_entry[entries]     in the order of the access map, whose index names an entry
- *     uint32_t own[own]               offsets of paths that belong to Cordon: no yes opens them
+ *     uint32_t own[own]               offsets of paths that belong to Cordon: no yes opens them; and of names,
+ *                                     without a slash, that a yes to their directory does not cover
  *     char strings[strings]           NUL-terminated; offset 0 is the empty string
  */
 #pragma once
@@ -29,7 +30,7 @@
 
 enum {
     GUARD_MAGIC = 0x44524743,
-    GUARD_VERSION = 4,
+    GUARD_VERSION = 5,
     GUARD_CONTROL_FD = 3,
     GUARD_MAX_BYTES = 16 << 20, /* of a map */
     GUARD_MAX_ENTRIES = 65536,

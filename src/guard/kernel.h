@@ -54,6 +54,7 @@ struct k_seccomp_notif_addfd {
 
 /* linux/stat.h */
 #define K_STATX_BASIC_STATS 0x7ffu
+#define K_STATX_BTIME 0x800u
 #define K_STATX_MNT_ID 0x1000u /* Linux 5.8 */
 
 struct k_statx {
@@ -69,7 +70,11 @@ struct k_statx {
     uint64_t size;
     uint64_t blocks;
     uint64_t attributes_mask;
-    uint64_t times[8];
+    struct {
+        int64_t seconds;
+        uint32_t nanoseconds;
+        int32_t unused;
+    } atime, btime, ctime, mtime;
     uint32_t rdev_major;
     uint32_t rdev_minor;
     uint32_t dev_major;

@@ -48,7 +48,7 @@ bool map_init(struct map *ret, const void *bytes, size_t size)
             return false;
     }
     for (uint32_t i = 0; i < header->own; i++)
-        if (own[i] >= header->strings || strings[own[i]] != '/')
+        if (own[i] >= header->strings || !strings[own[i]])
             return false;
     *ret = (struct map){.header = header, .entries = entries, .own = own, .strings = strings};
     return true;
@@ -97,6 +97,17 @@ bool map_is_ours(const char *path)
 {
     return map_is_within(path, "/proc") || map_is_within(path, "/sys") ||
            map_is_within(path, "/dev");
+}
+
+bool map_is_believed(const struct map *map, const char *name, size_t len)
+{
+    for (uint32_t i = 0; i < map->header->own; i++) {
+        const char *believed = map->strings + map->own[i];
+
+        if (strlen(believed) == len && memcmp(believed, name, len) == 0)
+            return true;
+    }
+    return false;
 }
 
 bool map_is_own(const struct map *map, const char *path)

@@ -25,6 +25,9 @@ int map_find(const struct map *map, const char *path);
  * everywhere. */
 bool map_is_ours(const char *path);
 
+/* The name is one that other programs run or believe, wherever it is. */
+bool map_is_believed(const struct map *map, const char *name, size_t len);
+
 /* The path belongs to Cordon. */
 bool map_is_own(const struct map *map, const char *path);
 

@@ -433,6 +433,7 @@ void engine_hold(const struct cordon_engine *engine, struct workspace *workspace
                            .profile = workspace->profile_name,
                            .own_paths = strv_view(&workspace->own_paths),
                            .home = engine->home,
+                           .offers_unconfined = policy_of(engine)->yes_means_unsandboxed,
                            .execs = execs,
                        }));
 }

@@ -378,3 +378,76 @@ int path_walk(const struct host_view *view, const char *path, struct path_walk *
     state.walk = (struct path_walk){0};
     return 0;
 }
+
+/* --- what decides where a path leads --- */
+
+/* One step: `*at` becomes what `name` is in it; a symlink's text comes in front of `*rest`. */
+static bool way_step(const struct host_view *view, char **at, char **rest, size_t *links,
+                     bool *is_missing)
+{
+    enum host_kind kind = HOST_MISSING;
+    AUTO_FREE char *text = NULL;
+    struct err ignored; /* what cannot be seen is no way */
+    char *more;
+
+    if (!*is_missing && view->kind(view, *at, &kind, &ignored))
+        return false;
+    *is_missing = kind == HOST_MISSING;
+    if (kind == HOST_HIDDEN)
+        return false;
+    if (kind != HOST_SYMLINK)
+        return true;
+    text = view->link(view, *at, &ignored);
+    if (!text || ++*links > PATH_WALK_LINKS_MAX)
+        return false;
+    more = alloc_strf("%s/%s", text, *rest);
+    free(*rest);
+    *rest = more;
+    more = *text == '/' ? alloc_str("/") : path_parent(*at);
+    free(*at);
+    *at = more;
+    return true;
+}
+
+bool path_way(const struct host_view *view, const char *path,
+              bool (*holds)(void *data, const char *name), void *data)
+{
+    AUTO_FREE char *at = alloc_str("/");
+    AUTO_FREE char *rest = alloc_str(path);
+    bool is_missing = false;
+    size_t links = 0;
+
+    for (;;) {
+        size_t begin = strspn(rest, "/");
+        size_t len = strcspn(rest + begin, "/");
+        AUTO_FREE char *name = alloc_strn(rest + begin, len);
+        char *next = str_eq(name, "..") ? path_parent(at) : path_join(at, name);
+        bool is_step = len && !str_eq(name, ".") && !str_eq(name, "..");
+
+        if (is_step && !holds(data, next)) {
+            free(next);
+            return false;
+        }
+        memmove(rest, rest + begin + len, strlen(rest + begin + len) + 1);
+        if (len && !str_eq(name, ".")) {
+            free(at);
+            at = next;
+        } else {
+            free(next);
+        }
+        if (is_step && !way_step(view, &at, &rest, &links, &is_missing))
+            return false;
+        if (!len)
+            return true;
+    }
+}
+
+static bool is_closed(void *data, const char *name)
+{
+    return access_map_check(data, name) != ACCESS_WRITE;
+}
+
+bool path_may_change(const struct host_view *view, const struct access_map *map, const char *path)
+{
+    return !path_way(view, path, is_closed, (void *)map);
+}

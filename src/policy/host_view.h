@@ -95,3 +95,13 @@ enum { PATH_WALK_LINKS_MAX = 40 /* as Linux has it */ };
  * something that is missing and back again. */
 int path_walk(const struct host_view *view, const char *path, struct path_walk *ret,
               struct err *err);
+
+/* Whether `holds` for every name that the kernel goes by to reach the clean path: directories, symlinks, what
+ * those lead to, and the last one itself. Behind something that is missing the rest is taken as it stands;
+ * false when something cannot be seen. What is true of places that nobody changes stays true. */
+bool path_way(const struct host_view *view, const char *path,
+              bool (*holds)(void *data, const char *name), void *data);
+
+/* A command with this access can decide what is found at the clean path: it may write there, or anywhere on the
+ * way, so that it can rename a directory or turn a symlink between a look and a use. */
+bool path_may_change(const struct host_view *view, const struct access_map *map, const char *path);

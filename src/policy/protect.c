@@ -150,17 +150,21 @@ void protect_choice_names(const struct protect_choice *choice, struct strv *ret)
         strv_push_all(ret, strv_view(&choice->names));
 }
 
+void protect_all_names(struct strv *ret)
+{
+    strv_push(ret, ".cordon");
+    for (size_t i = 0; i < SETS; i++)
+        for (const char *const *at = sets[i].names; sets[i].set != PROTECT_SHELL && *at; at++)
+            strv_push(ret, *at);
+}
+
 bool protect_has_name(const char *name, size_t len)
 {
     AUTO_FREE char *asked = alloc_strn(name, len);
+    AUTO(strv_done) struct strv names = {0};
 
-    if (str_eq(asked, ".cordon"))
-        return true;
-    for (size_t i = 0; i < SETS; i++)
-        for (const char *const *at = sets[i].names; sets[i].set != PROTECT_SHELL && *at; at++)
-            if (str_eq(asked, *at))
-                return true;
-    return false;
+    protect_all_names(&names);
+    return strv_has(&names, asked);
 }
 
 /* --- in a map --- */

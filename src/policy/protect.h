@@ -42,6 +42,9 @@ void protect_choice_words(const struct protect_choice *choice, struct strv *ret)
 /* The names that it means in a writable root; NULL: the default ones. ".cordon" always is one. */
 void protect_choice_names(const struct protect_choice *choice, struct strv *ret);
 
+/* All that protect_has_name() knows. */
+void protect_all_names(struct strv *ret);
+
 /* ".cordon", and the names of the sets git, agents, editors and hooks, chosen or not. */
 bool protect_has_name(const char *name, size_t len);
 

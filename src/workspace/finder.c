@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/sys.h"
+#include "policy/host_view.h"
 #include "rules/shell/shell_choice.h"
 
 #include <errno.h>
@@ -87,34 +88,40 @@ static bool component_is_settled(const char *path)
            (errno == EACCES || errno == EROFS);
 }
 
+/* `data`: whether the last name lay in one of them, and not above. */
+static bool is_settled_for_root(void *data, const char *name)
+{
+    /* not all of /usr, nor /opt: /usr/src/app and /opt/app are workspaces of root's, in containers;
+     * /etc/alternatives: the way that /usr/bin/editor and the like go */
+    static const char *const system[] = {
+        "/usr/bin",       "/usr/sbin",    "/usr/lib",         "/usr/lib32",
+        "/usr/lib64",     "/usr/libexec", "/usr/games",       "/usr/share",
+        "/bin",           "/sbin",        "/usr/local/bin",   "/usr/local/sbin",
+        "/usr/local/lib", "/lib",         "/lib64",           "/snap",
+        "/nix/store",     "/gnu/store",   "/etc/alternatives"};
+    bool is_above = false;
+
+    *(bool *)data = false;
+    for (size_t i = 0; i < sizeof system / sizeof *system; i++) {
+        *(bool *)data |= path_is_within(name, system[i]);
+        is_above |= path_is_within(system[i], name);
+    }
+    return *(bool *)data || is_above;
+}
+
+static bool is_settled_for_user(void *data, const char *name)
+{
+    return component_is_settled(name);
+}
+
 bool host_path_is_settled(const char *path)
 {
-    /* not all of /usr, nor /opt: /usr/src/app and /opt/app are workspaces of root's, in containers */
-    static const char *const system[] = {
-        "/usr/bin",       "/usr/sbin",       "/usr/lib",       "/usr/lib32", "/usr/lib64",
-        "/usr/libexec",   "/usr/games",      "/usr/share",     "/bin",       "/sbin",
-        "/usr/local/bin", "/usr/local/sbin", "/usr/local/lib", "/lib",       "/lib64",
-        "/snap",          "/nix/store",      "/gnu/store"};
-    AUTO_FREE char *at = alloc_str(path);
+    bool is_within = true;
 
-    if (*path != '/' || strstr(path, "/.."))
-        return false;
-    if (geteuid() == 0) {
-        for (size_t i = 0; i < sizeof system / sizeof *system; i++)
-            if (path_is_within(path, system[i]))
-                return true;
-        return false;
-    }
-    while (path_depth(at) > 0) {
-        char *parent;
-
-        if (!component_is_settled(at))
-            return false;
-        parent = path_parent(at);
-        free(at);
-        at = parent;
-    }
-    return true;
+    return *path == '/' && !strstr(path, "/..") &&
+           path_way(&host_view_real, path, geteuid() ? is_settled_for_user : is_settled_for_root,
+                    &is_within) &&
+           is_within;
 }
 
 char *host_interpreter(const char *path)

@@ -1,4 +1,5 @@
 """A person who is asked: at a terminal, which is the controlling one of what is started there."""
+import codecs
 import fcntl
 import os
 import pty
@@ -19,6 +20,7 @@ class Person:
         place.cleanup.callback(os.close, self.side)
         self.before = termios.tcgetattr(self.side)
         self.seen = ""
+        self.decoder = codecs.getincrementaldecoder("utf-8")()
 
     def take_terminal(self):
         """For preexec_fn."""
@@ -39,7 +41,7 @@ class Person:
         """Whether anything came, which is kept."""
         ready, _, _ = select.select([self.main], [], [], wait)
         if ready:
-            self.seen = (self.seen + os.read(self.main, 65536).decode()).replace("\r\n", "\n")
+            self.seen = (self.seen + self.decoder.decode(os.read(self.main, 65536))).replace("\r\n", "\n")
         return bool(ready)
 
     def say(self, text):

@@ -2,6 +2,7 @@
 import json
 import os
 import stat
+import unicodedata
 
 import pytest
 
@@ -120,7 +121,13 @@ def test_untrusted_asks_unless_harmless(place, person):
     finish(process, 126)
 
 
-@pytest.mark.parametrize("padding", [" " * 3000, "x" * 3000, "\u3164" * 1500, " y" * 1500, "\t" * 3000])
+def columns(line):
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
+
+
+@pytest.mark.parametrize("padding", [" " * 3000, "x" * 3000, "\u3164" * 1500, " y" * 1500, "\t" * 3000, "\u5831" * 1500,
+                                     "e" + "\u0301" * 2000, "\u202e\u2067" * 700, "a\u0430" * 700,
+                                     "\u05d0" * 1500, "\U0001f642" * 900])
 def test_a_command_cannot_draw_or_scroll_the_question(place, person, padding):
     """The whole question stays on a screen of 24 x 80, and no line of it is the command's."""
     rules(place, 'prefix_rule(pattern=["sh"], decision="prompt")\n')
@@ -128,16 +135,26 @@ def test_a_command_cannot_draw_or_scroll_the_question(place, person, padding):
     script = f"rm -r $(pwd)/x {padding} [y] yes, this once {padding} > /dev/null; ls"
     process, question = person.ask("-a", "on-request", "--", "sh", "-c", script)
     lines = question.split("\n")
-    assert len(lines) <= 23 and all(len(line) <= 80 for line in lines), question
+    assert len(lines) <= 23 and all(columns(line) <= 80 for line in lines), question
     assert lines[1].startswith("    sh -c 'rm -r $(pwd)/x") and "\u3164" not in question
     assert [line for line in lines if "[y]" in line and not line.startswith("    ")] == ["  [y] yes, this once"]
     if " blanks>" not in question:
         assert "more bytes, press v to see all of it" in question
         person.say("v\n")
         whole = person.until("\n> ")
-        assert all(len(line) <= 80 for line in whole.split("\n")) and "> /dev/null; ls'" in whole.replace("\n    | ", "")
+        assert all(columns(line) <= 80 for line in whole.split("\n")) and "> /dev/null; ls'" in whole.replace("\n    | ", "")
         if padding[0] == "x":
             assert whole.count("x") > 6000
+    person.say("n\n")
+    finish(process, 126)
+
+
+def test_letters_that_pass_for_others_are_told(place, person):
+    rules(place, 'prefix_rule(pattern=["echo"], decision="prompt")\n')
+    process, question = person.ask("-a", "on-request", "--", "echo", "/usr/bin/p\u0430ypal", "\u0441\u0440",
+                                   "\u0444\u0430\u0439\u043b.txt", "\u5831\u544a.txt", "g\u0336it", "a\u2215b")
+    assert ("echo /usr/bin/p<U+0430>ypal <U+0441><U+0440> \u0444\u0430\u0439\u043b.txt "
+            "\u5831\u544a.txt g<U+0336>it a<U+2215>b") in question.replace("\n    | ", "")
     person.say("n\n")
     finish(process, 126)
 

@@ -229,6 +229,38 @@ def test_what_belongs_to_cordon_is_not_asked_about(place, out):
     assert ran.returncode == 1 and hook.asked == []
 
 
+BELIEVED = [".git/hooks/h", ".git/config", ".git/info/x", ".git/modules/x", ".vscode/x", "deep/.git/hooks/h",
+            "deep/.git/config", "deep/.claude/x", ".mcp.json", "bare/.gemini"]
+
+
+@pytest.mark.parametrize("name", BELIEVED)
+def test_a_yes_to_a_folder_opens_nothing_that_programs_believe(place, out, name):
+    """It was there before; or it would be right in the folder, as in a workspace."""
+    subprocess.run(["sh", "-c", "git init -q . && git init -q deep && mkdir deep/.claude .vscode bare && touch bare/.gemini"],
+                   cwd=out, env=place.env, check=True)
+    hook = Hook(place)
+    ran = place.run(*hook.words, "--", "sh", "-c", f"cd {out}; touch new || exit 9; mkdir -p {name}; echo x >>{name}")
+    assert ran.returncode not in (0, 9) and [question["covers"] for question in hook.asked] == [
+        f"writing everything in {out} until the command ends"]
+
+
+def test_a_yes_to_a_folder_is_enough_for_git(place, out):
+    subprocess.run(["sh", "-c", "git init -q ."], cwd=out, env=place.env, check=True)
+    place.env.update(GIT)
+    hook = Hook(place)
+    ran = place.run(*hook.words, "--", "sh", "-c", f"cd {out}; touch new && git add new && git commit -qm a && "
+                    "git init -q sub && cd sub && touch new && git add . && git commit -qm b")
+    assert ran.returncode == 0 and len(hook.asked) == 1, ran.stderr
+
+
+def test_a_git_directory_does_not_go_with_its_folder(place, out):
+    """It would make room for another."""
+    subprocess.run(["git", "init", "-q", "."], cwd=out, env=place.env, check=True)
+    hook = Hook(place)
+    assert place.run(*hook.words, "--", "sh", "-c", f"cd {out}; touch new; mv .git x").returncode == 0
+    assert len(hook.asked) == 2 and f"writing {out}/.git" in hook.asked[1]["covers"]
+
+
 # --- a person at the terminal
 
 

@@ -243,10 +243,14 @@ def test_yes_and_no(ruled, caller):
                for denial in result["denials"])
 
 
-def test_a_yes_may_let_it_out(ruled):
+def test_a_yes_lets_out_only_as_in_codex(ruled):
     (ruled.home / ".config/cordon/rules/default.rules").write_text(
         'prefix_rule(pattern=["stat"], decision="prompt")\n')
-    result = judged(ruled, "stat -Lc %i /proc/self/ns/mnt", *hook(ruled, "approved_without_sandbox"))
+    script = "stat -Lc %i /proc/self/ns/mnt"
+    assert judged(ruled, script, *hook(ruled, "approved_without_sandbox"), code=126)["stdout"] == ""
+    assert "approved_without_sandbox" not in asked(ruled)[0]["available_decisions"]
+    assert asked(ruled)[0]["covers"] == "this program, in the sandbox"
+    result = judged(ruled, script, "--yes-means-unsandboxed", *hook(ruled, "approved_without_sandbox"))
     inode = re.search(r"\d+", os.readlink("/proc/self/ns/mnt")).group()
     assert result["stdout"].strip() == inode, result
 

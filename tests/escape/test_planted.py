@@ -45,3 +45,34 @@ def attack(name, tools, inside, flips):
 def test_a_planted_program_stays_in_its_sandbox(name, tools, flips):
     assert attack(name, tools, False, flips)
     assert not attack(name, tools, True, flips)
+
+
+# Programs that the user has named by their paths, which lead through a place that commands can write.
+TOOL = "#!/bin/sh\n: > {out}/escaped\n"
+TURN = "while :; do ln -sfn {out}/real link; ln -sfn {ws}/bin link; done"
+
+
+def named(name, tools, inside, path, flips):
+    def scene():
+        with Stage(name, inside, tools) as stage:
+            places = {"ws": stage.ws, "out": stage.out}
+            tool = path.format(**places)
+            stage.file("home/.config/cordon/rules/default.rules",
+                       f'prefix_rule(pattern=["{tool}"], decision="allow")\n')
+            for script in "bin/uname", "dir/uname":
+                stage.file(f"{stage.ws}/{script}", TOOL.format(**places)).chmod(0o755)
+            stage.file(f"{stage.out}/real/uname", "#!/bin/sh\n").chmod(0o755)
+            (stage.out / "tools").symlink_to(stage.ws / "link")
+            (stage.ws / "link").symlink_to(stage.out / "real")
+            if flips:
+                stage.start("sh", "-c", TURN.format(**places))
+            for _ in range(10 if flips else 1):
+                stage.run(tool, cordon=["-a", "never", "--readable", f"{stage.ws}/dir/uname"])
+            return (stage.out / "escaped").exists()
+    return identity.play(name, scene)
+
+
+@pytest.mark.parametrize("path, flips", [("{out}/tools/uname", True), ("{ws}/dir/uname", False)])
+def test_nothing_on_the_way_to_a_named_program_is_writable(name, tools, path, flips):
+    assert named(name, tools, False, path, flips)
+    assert not named(name, tools, True, path, flips)

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/path.h"
+#include "policy/protect.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -101,21 +102,25 @@ _Static_assert((int)GUARD_MISSING == (int)ACCESS_MISSING && (int)GUARD_DIR == (i
                    (int)GUARD_FILE == (int)ACCESS_FILE,
                "written as they are");
 
-int guard_map_encode(const struct access_map *map, const struct strv *own, uint32_t flags,
+int guard_map_encode(const struct access_map *map, const struct strv *own_paths, uint32_t flags,
                      struct buf *ret, struct err *err)
 {
+    AUTO(strv_done) struct strv owned = {0};
+    const struct strv *own = &owned;
     AUTO_FREE uint16_t *entry_flags = guard_map_entry_flags(map);
     struct guard_map header = {
         .magic = GUARD_MAGIC,
         .version = GUARD_VERSION,
         .flags = flags | (map->restricted ? GUARD_MAP_RESTRICTED : 0u),
         .entries = (uint32_t)map->len,
-        .own = (uint32_t)own->len,
     };
     size_t size = sizeof header + map->len * sizeof(struct guard_entry);
     size_t strings = 1;
     uint32_t offset;
 
+    strv_push_all(&owned, strv_view(own_paths));
+    protect_all_names(&owned);
+    header.own = (uint32_t)own->len;
     for (size_t i = 0; i < map->len; i++)
         strings += strlen(map->entries[i].path) + 1;
     offset = (uint32_t)strings;

@@ -16,7 +16,8 @@ uint16_t *guard_map_entry_flags(const struct access_map *map);
 bool guard_map_has_names(const struct access_map *map);
 
 /* Writes the map in the guard's format, with `flags` (enum guard_map_flag) beside
- * GUARD_MAP_RESTRICTED, which follows from the map, and the paths that belong to Cordon (own_paths.h).
+ * GUARD_MAP_RESTRICTED, which follows from the map, the paths that belong to Cordon (own_paths.h) and
+ * the protected names.
  * The caller frees `ret` with buf_done(). ERR_LIMIT when it is too large for the guard. */
-int guard_map_encode(const struct access_map *map, const struct strv *own, uint32_t flags,
+int guard_map_encode(const struct access_map *map, const struct strv *own_paths, uint32_t flags,
                      struct buf *ret, struct err *err);

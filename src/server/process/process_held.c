@@ -62,6 +62,7 @@ void process_hold(struct rpc_process *process, const struct process_options *opt
                                     .profile = workspace->profile_name,
                                     .own_paths = strv_view(&workspace->own_paths),
                                     .home = server_rule_owner(session->server).home,
+                                    .offers_unconfined = policy_of(session)->yes_means_unsandboxed,
                                     .on_event = on_held,
                                     .execs = execs,
                                     .data = process,

@@ -317,6 +317,55 @@ static void plain_text_commands_nothing(void **state)
     }
 }
 
+/* What passes for something else is told by its number; a name in its own script is left alone. */
+static void plain_text_passes_for_nothing(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *plain;
+    } cases[] = {
+        /* a letter of another script in a Latin word, with and without others beside it */
+        {"/usr/bin/p\u0430ypal", "/usr/bin/p<U+0430>ypal"},
+        {"\u0441at x", "<U+0441>at x"},
+        {"g\u03bft push", "g<U+03BF>t push"},
+        {"caf\u00e9\u0456", "caf\u00e9<U+0456>"},
+        {"rm-\u0434isk", "rm-<U+0434>isk"},
+        {"a\u05d0b c\u0627", "a<U+05D0>b c<U+0627>"},
+        {"\u13a0DB", "<U+13A0>DB"},
+        /* a word of nothing but letters that look Latin */
+        {"\u0441\u0440 a b", "<U+0441><U+0440> a b"},
+        {"/\u0430\u0441/x", "/<U+0430><U+0441>/x"},
+        {"-\u0430 -\u04301", "-<U+0430> -<U+0430>1"},
+        /* names of their own scripts */
+        {"\u0444\u0430\u0439\u043b.txt", "\u0444\u0430\u0439\u043b.txt"},
+        {"\u041e\u0442\u0447\u0451\u0442_2024-a", "\u041e\u0442\u0447\u0451\u0442_2024-a"},
+        {"/srv/\u5831\u544av2\uff08\u7d42\uff09", "/srv/\u5831\u544av2\uff08\u7d42\uff09"},
+        {"/\u05e9\u05dc\u05d5\u05dd/x", "/\u05e9\u05dc\u05d5\u05dd/x"},
+        {"\u03b4\u03bf\u03ba\u03b9\u03bc\u03ae", "\u03b4\u03bf\u03ba\u03b9\u03bc\u03ae"},
+        {"\ud55c\uae00 \u3072\u3089 Stra\u00dfe na\u00efve",
+         "\ud55c\uae00 \u3072\u3089 Stra\u00dfe na\u00efve"},
+        /* copies of ASCII */
+        {"\uff52\uff4d x", "<U+FF52><U+FF4D> x"},
+        {"a\u2215b\u2044c\uff0fd\u2024e", "a<U+2215>b<U+2044>c<U+FF0F>d<U+2024>e"},
+        {"a\u037e b", "a<U+037E> b"},
+        {"\U0001d42b\U0001d426", "<U+1D42B><U+1D426>"},
+        {"rm \u2013rf x \u2013 y", "rm <U+2013>rf x \u2013 y"},
+        /* marks: as languages have them; many, or without a letter */
+        {"\u0e14\u0e35\u0e49 \u05e9\u05c1\u05b8", "\u0e14\u0e35\u0e49 \u05e9\u05c1\u05b8"},
+        {"\u0e14\u0e49\u0e49\u0e49\u0e49", "\u0e14\u0e49\u0e49<U+0E49><U+0E49>"},
+        {" \u0e49/\u0e49", " <U+0E49>/<U+0E49>"},
+        {"n\u0336o", "n<U+0336>o"},
+        /* the direction */
+        {"a\u202eb\u2067c\u200fd", "a<U+202E>b<U+2067>c<U+200F>d"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        AUTO_FREE char *plain = utf8_plain(cases[i].text);
+
+        assert_string_equal(plain, cases[i].plain);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +380,7 @@ int main(void)
         cmocka_unit_test(cut_of_ill_formed_text_is_at_the_limit),
         cmocka_unit_test(random_bytes),
         cmocka_unit_test(plain_text_commands_nothing),
+        cmocka_unit_test(plain_text_passes_for_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,6 +67,44 @@ static void paths_are_followed(void **state)
     }
 }
 
+/* Collects; does not hold for rm. */
+static bool note(void *data, const char *name)
+{
+    char *names = data;
+
+    strcat(strcat(names, " "), name);
+    return strcmp(name, "/usr/bin/rm") != 0;
+}
+
+static void every_name_on_the_way_counts(void **state)
+{
+    static const struct {
+        const char *path, *names;
+        bool holds;
+    } cases[] = {
+        {"/usr/bin/sh", " /usr /usr/bin /usr/bin/sh", true},
+        {"/bin/sh", " /bin /usr /usr/bin /usr/bin/sh", true},
+        {"/chain/sh", " /chain /a /a/abs /usr /usr/bin /usr/bin/sh", true},
+        {"/a/b/up/bin", " /a /a/b /a/b/up /usr /usr/bin", true},
+        {"/back/bin", " /back /nowhere /usr /usr/bin", true},
+        {"/new/deep", " /new /new/deep", true},
+        {"/", "", true},
+        {"/usr/bin/rm", " /usr /usr/bin /usr/bin/rm", false},
+        {"/loop", " /loop /loop /loop", false},
+        {"/root/x", " /root /root/x", false},
+    };
+    AUTO_JSON json_t *paths = json_loads(host_text, 0, NULL);
+    struct fake_host host = fake_host_make(paths);
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char names[1024] = "";
+        bool holds = path_way(&host.view, cases[i].path, note, names);
+
+        if (holds != cases[i].holds || strncmp(names, cases[i].names, strlen(cases[i].names)) != 0)
+            fail_msg("%s: %d,%s", cases[i].path, holds, names);
+    }
+}
+
 static void links_are_told_in_order(void **state)
 {
     AUTO_JSON json_t *paths = json_loads(host_text, 0, NULL);
@@ -99,6 +137,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths_are_followed),
+        cmocka_unit_test(every_name_on_the_way_counts),
         cmocka_unit_test(links_are_told_in_order),
         cmocka_unit_test(what_leads_nowhere_is_an_error),
     };
