@@ -169,7 +169,7 @@ static void run_others(const char *text, size_t len)
     patch_call_read(argv, &call);
     check((call.kind == PATCH_CALL_PATCH) == (call.text != NULL));
     check(!call.text || (call.text_len <= len && strlen(call.text) == call.text_len));
-    (void)ledger_parse(text, len, &steps, &state, &err);
+    (void)ledger_parse(text, len, NULL, &steps, &state, &err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

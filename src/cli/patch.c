@@ -24,6 +24,7 @@
 #include "cli/run.h"
 #include "cli/settings.h"
 #include "executor/execution_report.h"
+#include "executor/patch_helper.h"
 #include "job/job_run.h"
 #include "patch/apply.h"
 #include "patch/dir.h"
@@ -55,6 +56,7 @@ const char *const patch_form_words[] = {
 struct helper {
     enum patch_task task;
     enum patch_form form;
+    char *const *kept; /* of the directory */
     struct patch *patch;
     struct patch_dir dir;
     struct changes changes;
@@ -126,9 +128,11 @@ static int helper_work(struct helper *helper, const struct buf *text, struct err
         if (!helper->patch)
             return -1;
     }
-    if (patch_dir_open(".", &helper->dir, err) ||
-        (is_reading ? apply_wait(&helper->dir, err)
-                    : apply_begin(&helper->dir, &helper->recovery, &helper->apply, err)))
+    if (patch_dir_open(".", &helper->dir, err))
+        return -1;
+    helper->dir.kept = helper->kept;
+    if (is_reading ? apply_wait(&helper->dir, err)
+                   : apply_begin(&helper->dir, &helper->recovery, &helper->apply, err))
         return -1;
     if (helper->task == PATCH_RECOVER)
         return 0;
@@ -180,11 +184,15 @@ static int word_index(const char *const *words, const char *word)
 }
 
 /* What the helper does, in this process and the current directory. Returns the exit status. */
-static int patch_here(enum patch_task task, enum patch_form form, const struct buf *text)
+static int patch_here(enum patch_task task, enum patch_form form, char *const *kept,
+                      const struct buf *text)
 {
     AUTO(helper_done)
-    struct helper helper = {
-        .task = task, .form = form, .dir = {.fd = -1}, .apply = {.ledger = {.fd = -1}}};
+    struct helper helper = {.task = task,
+                            .form = form,
+                            .kept = kept,
+                            .dir = {.fd = -1},
+                            .apply = {.ledger = {.fd = -1}}};
     struct err err;
     int status = helper_work(&helper, text, &err);
 
@@ -208,7 +216,7 @@ int patch_helper_main(char **argv)
         err_wrap(&err, "the patch");
         return patch_fail((enum patch_form)form, &err, EXIT_NO);
     }
-    return patch_here((enum patch_task)task, (enum patch_form)form, &text);
+    return patch_here((enum patch_task)task, (enum patch_form)form, argv + 2, &text);
 }
 
 /* --- the outer half --- */
@@ -275,15 +283,17 @@ static int helper_run(struct patch_run *run, enum patch_task task, const struct 
                       struct job_result *ret, struct err *err)
 {
     char *const no_env[] = {NULL};
-    char *const argv[] = {(char *)PATCH_HELPER_NAME, (char *)patch_task_words[task],
-                          (char *)patch_form_words[run->options.form], NULL};
+    AUTO(strv_done) struct strv argv = {0};
     struct job_run_options job;
 
+    patch_helper_words(run->settings.workspace, run->settings.file.home,
+                       run->settings.workspace->dir, patch_task_words[task],
+                       patch_form_words[run->options.form], &argv);
     job_run_defaults(&job);
     job.sandbox = run->settings.workspace->sandbox;
     job.access = run->settings.workspace->access;
     job.is_judged = true; /* it executes nothing else */
-    job.argv = argv;
+    job.argv = strv_view(&argv);
     job.program = run->program;
     job.env = no_env;
     job.cwd = run->settings.workspace->dir;
@@ -470,8 +480,8 @@ int patch_apply_main(char **argv)
         err_set(&err, ERR_LIMIT, "the patch has more than %d MiB", PATCH_TEXT_MAX >> 20);
         return patch_fail(PATCH_TEXT, &err, APPLY_EXIT_FAILED);
     }
-    status =
-        is_inside_sandbox() ? patch_here(PATCH_APPLY, PATCH_TEXT, &text) : patch_with(&run, &text);
+    status = is_inside_sandbox() ? patch_here(PATCH_APPLY, PATCH_TEXT, NULL, &text)
+                                 : patch_with(&run, &text);
     return status == EXIT_OK ? EXIT_OK : APPLY_EXIT_FAILED;
 }
 

@@ -27,6 +27,7 @@
 #include "executor/execution.h"
 #include "executor/execution_report.h"
 #include "executor/outside.h"
+#include "executor/patch_helper.h"
 #include "job/job_run.h"
 #include "loop/loop.h"
 #include "patch/call.h"
@@ -48,21 +49,20 @@ static const struct option_group run_option_groups[] = {RUN_OPTION_GROUPS(0), {N
 
 /* --- a command that is a patch --- */
 
-enum { PATCH_WORDS = 4 };
-
 /* Zeroed: the command is no patch. */
 struct run_patch {
     struct patch_call call;
     char *cwd; /* where it is applied: absolute; NULL: it is no patch */
-    char *helper[PATCH_WORDS];
+    struct strv helper;
     char *program; /* which the helper is: this one */
 };
 
-/* Looks at the command, which is to be run in `dir`. ERR_INVALID for a patch without the word
+/* Looks at the command, which is to be run in the workspace. ERR_INVALID for a patch without the word
  * apply_patch, and for a `cd` to a directory that is not there. */
-static int run_patch_init(struct run_patch *patch, char *const *argv, const char *dir,
-                          struct err *err)
+static int run_patch_init(struct run_patch *patch, char *const *argv,
+                          const struct settings *settings, struct err *err)
 {
+    const struct workspace *workspace = settings->workspace;
     struct stat st;
 
     patch_call_read(argv, &patch->call);
@@ -73,10 +73,9 @@ static int run_patch_init(struct run_patch *patch, char *const *argv, const char
     patch->program = program_self();
     if (!*patch->program)
         return err_set(err, ERR_SYSTEM, "/proc does not say which program this is");
-    patch->helper[0] = (char *)PATCH_HELPER_NAME;
-    patch->helper[1] = (char *)patch_task_words[PATCH_APPLY];
-    patch->helper[2] = (char *)patch_form_words[PATCH_TEXT];
-    patch->cwd = path_clean(dir, patch->call.dir ? patch->call.dir : ".");
+    patch->cwd = path_clean(workspace->dir, patch->call.dir ? patch->call.dir : ".");
+    patch_helper_words(workspace, settings->file.home, patch->cwd, patch_task_words[PATCH_APPLY],
+                       patch_form_words[PATCH_TEXT], &patch->helper);
     if (stat(patch->cwd, &st))
         return err_sys(err, "the directory of the patch, %s", patch->cwd);
     return 0;
@@ -189,6 +188,7 @@ static void run_flow_done(struct run_flow *flow)
     patch_call_done(&flow->patch.call);
     free(flow->patch.cwd);
     free(flow->patch.program);
+    strv_done(&flow->patch.helper);
     if (flow->trace)
         fclose(flow->trace);
     settings_done(&flow->settings);
@@ -362,7 +362,7 @@ static void fill_options(struct run_flow *flow, char **argv)
     if (!flow->patch.cwd)
         return;
     /* the helper runs in place of the command, and is fed with the patch */
-    options->replacement_argv = flow->patch.helper;
+    options->replacement_argv = strv_view(&flow->patch.helper);
     options->cwd = flow->patch.cwd;
     flow->job.program = flow->patch.program;
     flow->job.stdio = PROCESS_PIPES;
@@ -505,7 +505,7 @@ static int run_main(char **argv)
         return run_fail(options, &err);
     if (!(options->flags & RUN_NO_AUDIT))
         run_audit_init(&flow.audit, &flow.settings);
-    if (run_patch_init(&flow.patch, command, flow.settings.workspace->dir, &err))
+    if (run_patch_init(&flow.patch, command, &flow.settings, &err))
         return run_fail(options, &err);
     if (flow.patch.cwd)
         run_audit_patch_begin(&flow.audit, flow.patch.cwd, flow.patch.call.text_len);

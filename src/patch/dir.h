@@ -11,6 +11,8 @@
 struct patch_dir {
     int fd;
     char *path; /* canonical; the root for changes_compute() */
+    char *const
+        *kept; /* names below it that no ledger may change; borrowed; NULL: none are known */
 };
 
 int patch_dir_open(const char *path, struct patch_dir *ret, struct err *err);

@@ -109,7 +109,7 @@ int ledger_take(const struct patch_dir *root, enum ledger_access access, struct 
     if (is_there) {
         if (buf_read_fd(&text, fd, err))
             return err_wrap(err, LEDGER_NAME);
-        if (ledger_parse(text.data, text.len, ret_steps, &ledger.state, err))
+        if (ledger_parse(text.data, text.len, root->kept, ret_steps, &ledger.state, err))
             return -1;
         ledger.fd = TAKE_FD(fd);
     }
@@ -213,9 +213,9 @@ static int fail_parsing(struct err *err)
 /* A command can leave a ledger in its workspace, and the next patch, which may have no sandbox, would do what
  * it says: so what no command may change there is in none. A patch of such a file that was killed midway is
  * to be put right by hand. */
-static bool is_guarded(const char *path)
+static bool is_guarded(const char *path, char *const *kept)
 {
-    /* those of policy/protect.c, and what makes a folder a repository */
+    /* those of policy/protect.c, and what makes a folder a repository; where no profile names any */
     static const char *const names[] = {".git",
                                         ".agents",
                                         ".aws",
@@ -241,6 +241,9 @@ static bool is_guarded(const char *path)
                                         "HEAD",
                                         NULL};
 
+    for (; kept && *kept; kept++)
+        if (names_within(path, *kept) || names_within(*kept, path))
+            return true;
     for (size_t len; *path; path += len + (path[len] == '/')) {
         len = strcspn(path, "/");
         for (const char *const *name = names; *name; name++)
@@ -250,11 +253,11 @@ static bool is_guarded(const char *path)
     return false;
 }
 
-static bool take_step(struct steps *steps, char kind, const char *path)
+static bool take_step(struct steps *steps, char kind, const char *path, char *const *kept)
 {
     struct step *last = steps->len ? &steps->items[steps->len - 1] : NULL;
 
-    if (!names_are_clean(path) || is_guarded(path))
+    if (!names_are_clean(path) || is_guarded(path, kept))
         return false;
     if (kind == 'd' || kind == 'f') {
         if (!last || !last->is_dir || !names_within(path, last->path) || str_eq(path, last->path))
@@ -270,7 +273,8 @@ static bool take_step(struct steps *steps, char kind, const char *path)
 }
 
 /* Up to the "=". `*ret_whole`: it was there. */
-static int read_steps(struct reader *reader, struct steps *steps, bool *ret_whole, struct err *err)
+static int read_steps(struct reader *reader, char *const *kept, struct steps *steps,
+                      bool *ret_whole, struct err *err)
 {
     const char *kind;
     const char *path;
@@ -286,7 +290,7 @@ static int read_steps(struct reader *reader, struct steps *steps, bool *ret_whol
         path = read_text(reader);
         if (!path)
             return 0;
-        if (!take_step(steps, *kind, path))
+        if (!take_step(steps, *kind, path, kept))
             return fail_parsing(err);
     }
     return 0;
@@ -330,8 +334,8 @@ static int read_decision(struct reader *reader, struct steps *steps, enum ledger
     return 0;
 }
 
-static int parse_into(struct reader *reader, struct steps *steps, enum ledger_state *ret_state,
-                      struct err *err)
+static int parse_into(struct reader *reader, char *const *kept, struct steps *steps,
+                      enum ledger_state *ret_state, struct err *err)
 {
     const char *head = read_text(reader);
     const char *id = head ? read_text(reader) : NULL;
@@ -348,19 +352,19 @@ static int parse_into(struct reader *reader, struct steps *steps, enum ledger_st
     if (strlen(id) != 16 || strspn(id, "0123456789abcdef") != 16)
         return fail_parsing(err);
     memcpy(steps->id, id, sizeof steps->id);
-    if (read_steps(reader, steps, &is_whole, err))
+    if (read_steps(reader, kept, steps, &is_whole, err))
         return -1;
     return is_whole ? read_decision(reader, steps, ret_state, err) : 0;
 }
 
-int ledger_parse(const char *text, size_t len, struct steps *ret, enum ledger_state *ret_state,
-                 struct err *err)
+int ledger_parse(const char *text, size_t len, char *const *kept, struct steps *ret,
+                 enum ledger_state *ret_state, struct err *err)
 {
     AUTO(steps_done) struct steps steps = {.items = NULL};
     struct reader reader = {.next = len ? text : "", .end = len ? text + len : ""};
     enum ledger_state state = LEDGER_OPEN;
 
-    if (len && parse_into(&reader, &steps, &state, err))
+    if (len && parse_into(&reader, kept, &steps, &state, err))
         return -1;
     *ret = steps;
     *ret_state = state;

@@ -52,6 +52,6 @@ int ledger_remove(const struct patch_dir *root, struct ledger *ledger, struct er
 void ledger_close(struct ledger *ledger);
 
 /* The text of a ledger, pure. Steps that it does not hold whole are not there. ERR_INVALID for
- * what no apply can have written. */
-int ledger_parse(const char *text, size_t len, struct steps *ret, enum ledger_state *ret_state,
-                 struct err *err);
+ * what no apply can have written, and for what it may not: `kept` as in struct patch_dir. */
+int ledger_parse(const char *text, size_t len, char *const *kept, struct steps *ret,
+                 enum ledger_state *ret_state, struct err *err);

@@ -150,6 +150,11 @@ void protect_choice_names(const struct protect_choice *choice, struct strv *ret)
         strv_push_all(ret, strv_view(&choice->names));
 }
 
+void protect_home_names(struct strv *ret)
+{
+    add_set(PROTECT_SHELL, ret);
+}
+
 void protect_all_names(struct strv *ret)
 {
     strv_push(ret, ".cordon");

@@ -42,6 +42,9 @@ void protect_choice_words(const struct protect_choice *choice, struct strv *ret)
 /* The names that it means in a writable root; NULL: the default ones. ".cordon" always is one. */
 void protect_choice_names(const struct protect_choice *choice, struct strv *ret);
 
+/* The names in a home directory: those of the set shell. */
+void protect_home_names(struct strv *ret);
+
 /* All that protect_has_name() knows. */
 void protect_all_names(struct strv *ret);
 

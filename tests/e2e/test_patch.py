@@ -397,18 +397,48 @@ def test_apply_patch_knows_its_sandbox_without_the_variable(place, ws, apply_pat
     assert (ran.returncode, ran.stdout) == (0, SUCCESS + NEW["f"])
 
 
+def plant(folder, name):
+    """A ledger that is decided, and makes `name` with a file in it."""
+    planted = folder / ".cordon-patch.0123456789abcdef.0"
+    planted.mkdir()
+    (planted / "x").write_text("prefix_rule([\"touch\"])\n")
+    (folder / ".cordon-patch").touch(0o600)
+    (folder / ".cordon-patch").write_bytes(ledger("F", name, "f", f"{name}/x", "=", "0 0 0 0 0 0", "+"))
+
+
+ADD_OK = "*** Begin Patch\n*** Add File: ok\n+x\n*** End Patch\n"
+
+
 @pytest.mark.parametrize("name", [".cordon/rules", ".git", "sub/.git", ".Vscode", ".codex/x", "HEAD"])
 def test_a_planted_ledger_reaches_no_protected_name(place, ws, name):
     """A command leaves one that is decided; the next patch runs without a sandbox."""
     (ws / "sub").mkdir(exist_ok=True)
-    planted = ws / ".cordon-patch.0123456789abcdef.0"
-    planted.mkdir()
-    (planted / "x").write_text("prefix_rule([\"touch\"])\n")
-    (ws / ".cordon-patch").touch(0o600)
-    (ws / ".cordon-patch").write_bytes(ledger("F", name, "f", f"{name}/x", "=", "0 0 0 0 0 0", "+"))
-    ran = place.cordon("patch", "--sandbox", "disabled", text="*** Begin Patch\n*** Add File: ok\n+x\n*** End Patch\n")
+    plant(ws, name)
+    ran = place.cordon("patch", "--sandbox", "disabled", text=ADD_OK)
     assert ran.returncode and "no ledger of a patch" in ran.stderr
     assert not (ws / name / "x").exists()
+
+
+@pytest.mark.parametrize("name, options", [("own", ["--protect", "./own"]), ("own/deep", ["--protect", "./own"]),
+                                           ("sub", ["--protect", "./sub/own"])])
+@pytest.mark.parametrize("face", ["patch", "run"])
+def test_nor_a_name_that_the_user_protects(place, ws, name, options, face):
+    (ws / "own").mkdir(exist_ok=True)
+    plant(ws, name)
+    words = ["patch"] if face == "patch" else ["run"]
+    command = [] if face == "patch" else ["--", "apply_patch", ADD_OK]
+    ran = place.cordon(*words, *options, "--sandbox", "disabled", *command, text=None if command else ADD_OK)
+    assert ran.returncode and "no ledger of a patch" in ran.stderr
+    assert not (ws / name / "x").exists() and not (ws / "ok").exists()
+
+
+@pytest.mark.parametrize("name", [".bashrc", ".ssh", ".config/autostart"])
+def test_nor_what_a_home_directory_keeps(place, ws, name):
+    (place.home / ".config").mkdir(exist_ok=True)
+    plant(place.home, name)
+    ran = place.cordon("patch", "-C", place.home, "--sandbox", "disabled", text=ADD_OK)
+    assert ran.returncode and "no ledger of a patch" in ran.stderr
+    assert not (place.home / name / "x").exists()
 
 
 def test_a_name_commands_no_terminal(place, ws):

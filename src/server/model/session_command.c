@@ -7,10 +7,10 @@
 #include "approval/requirement.h"
 #include "base/auto.h"
 #include "base/path.h"
+#include "executor/patch_helper.h"
 #include "job/job.h"
 #include "job/model_calls.h"
 #include "patch/call.h"
-#include "patch/patch.h"
 #include "rules/rules.h"
 #include "rules/shell/command_view.h"
 #include "server/call.h"
@@ -106,11 +106,12 @@ void session_replacement_done(struct session_replacement *replacement)
     patch_call_done(&replacement->patch);
     strv_done(&replacement->argv);
     strv_done(&replacement->env);
+    strv_done(&replacement->helper);
     free(replacement->cwd);
 }
 
 static int use_patch(struct session_replacement *replacement, const struct server *server,
-                     struct model_exec *exec, struct err *err)
+                     const struct workspace *workspace, struct model_exec *exec, struct err *err)
 {
     static char *const no_env[] = {NULL};
     const struct patch_call *patch = &replacement->patch;
@@ -125,10 +126,9 @@ static int use_patch(struct session_replacement *replacement, const struct serve
     if (!replacement->words.program)
         return err_set(err, ERR_UNSUPPORTED,
                        "the program \"cordon\", which applies patches, is not installed");
-    replacement->helper[0] = (char *)PATCH_HELPER_NAME;
-    replacement->helper[1] = (char *)"apply";
-    replacement->helper[2] = (char *)"text";
-    replacement->words.argv = replacement->helper;
+    patch_helper_words(workspace, server_rule_owner(server).home, replacement->cwd, "apply", "text",
+                       &replacement->helper);
+    replacement->words.argv = strv_view(&replacement->helper);
     replacement->words.input = patch->text;
     replacement->words.input_len = patch->text_len;
     exec->workdir = replacement->cwd;
@@ -169,7 +169,7 @@ int session_replacement_init(struct session_replacement *replacement, const stru
     if (replacement->patch.kind == PATCH_CALL_BARE)
         return err_set(err, ERR_INVALID, "%s", patch_call_advice);
     if (replacement->patch.kind == PATCH_CALL_PATCH)
-        return use_patch(replacement, call->client->server, exec, err);
+        return use_patch(replacement, call->client->server, workspace, exec, err);
     use_login(replacement, call->client->session, &login, exec);
     return 0;
 }

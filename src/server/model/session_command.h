@@ -22,13 +22,11 @@ char *argv_rules_refusal(const struct call *call, char *const *argv, const char 
 char *session_rules_refusal(const struct call *call, const struct model_exec *exec,
                             const struct workspace *workspace);
 
-enum { SESSION_HELPER_WORDS = 4 };
-
 /* What the replacement of an exec borrows from while it is started. Zeroed is valid. */
 struct session_replacement {
     struct patch_call patch;
     char *cwd; /* of the patch */
-    char *helper[SESSION_HELPER_WORDS];
+    struct strv helper;
     struct strv argv;
     struct strv env;
     struct model_replacement words;

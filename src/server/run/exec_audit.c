@@ -35,7 +35,7 @@ void exec_audit_begin(struct exec_run *run)
         .process = run->id,
     };
 
-    if ((is_patch(run) && !str_eq(run->helper[1], "apply")) ||
+    if ((is_patch(run) && !str_eq(run->helper.items[1], "apply")) ||
         !server_audit_id(run->session, run->audit_id))
         return;
     if (is_patch(run))

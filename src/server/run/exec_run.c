@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/str.h"
-#include "patch/patch.h"
+#include "executor/patch_helper.h"
 #include "policy/access.h"
 #include "rpc/rpc.h"
 #include "server/call.h"
@@ -100,6 +100,7 @@ void exec_run_free(struct exec_run *run)
     workspace_release(run->workspace);
     patch_call_done(&run->patch);
     strv_done(&run->patched);
+    strv_done(&run->helper);
     profile_overlay_done(&run->additional);
     json_decref(run->sandbox);
     free(run->justification);
@@ -151,10 +152,9 @@ int exec_run_patch(struct exec_run *run, const char *task, const char *form, str
     if (!run->job.program)
         return err_set(err, ERR_UNSUPPORTED,
                        "the program \"cordon\", which applies patches, is not installed");
-    run->helper[0] = (char *)PATCH_HELPER_NAME;
-    run->helper[1] = (char *)task;
-    run->helper[2] = (char *)form;
-    run->options.replacement_argv = run->helper;
+    patch_helper_words(run->workspace, server_rule_owner(run->server).home, run->cwd, task, form,
+                       &run->helper);
+    run->options.replacement_argv = strv_view(&run->helper);
     run->job.input = JOB_RUN_INPUT_DATA;
     run->job.input_data = run->patch.text;
     run->job.input_len = run->patch.text_len;

@@ -29,8 +29,6 @@ struct client_session;
 struct workspace;
 struct server;
 
-enum { EXEC_RUN_HELPER_WORDS = 4 };
-
 enum exec_run_output {
     EXEC_RUN_LIVE,  /* as much as the client takes */
     EXEC_RUN_WHOLE, /* all of it: the command waits for the client */
@@ -62,7 +60,7 @@ struct exec_run {
     struct profile_overlay additional;
     struct patch_call patch; /* what it really is; `text` NULL: a command */
     struct strv patched;     /* the files of a patch that may be asked about */
-    char *helper[EXEC_RUN_HELPER_WORDS];
+    struct strv helper;
 
     enum exec_run_output output;
     bool is_held;         /* the output, since the client takes nothing */
