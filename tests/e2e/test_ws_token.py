@@ -281,6 +281,20 @@ def test_a_command_that_was_told_it_is_refused_all_the_same(place):
         assert ran.returncode and "the right token" in ran.stderr, ran
 
 
+@pytest.mark.parametrize("flags", [["--profile", "danger-full-access"], ["--sandbox", "disabled"], ["--network", "enabled"]],
+                         ids=" ".join)
+def test_a_command_that_can_read_it_is_refused_all_the_same(place, flags):
+    """It has no sandbox for files, or began before there was a token."""
+    script = 'read url; python3 -c "$1" "$2" $url "$(cat $3 || cat $4)"'
+    (place.home / ".config/cordon").mkdir(parents=True)
+    command = place.start("run", *flags, "--", "sh", "-c", "echo begun; " + script, "sh", KNOCK, os.path.dirname(__file__),
+                          place.home / TOKEN_FILE, "/dev/null")
+    assert command.stdout.readline() == b"begun\n"
+    with TokenServer(place) as server:
+        out, err = command.communicate(f"{server.url}\n".encode(), timeout=WAIT)
+        assert out.strip() == b"403", (out, err)
+
+
 # --- who has taken the port ---
 
 class Squatter:
