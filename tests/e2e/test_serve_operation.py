@@ -103,6 +103,7 @@ def test_kill_takes_everything_along(place, sandboxed, tty):
         while is_alive(pid) and open(f"/proc/{pid}/stat").read().split(")")[1].split()[0] != "Z":
             pass
     (place.ws / "fifo").unlink()
+    assert set(os.listdir(place.ws)) == before
     with Server(place, listen=f"unix:{socket_path}") as server:
         with server.client() as client:
             assert client.call("process/list", {"all": True}) == {"processes": []}

@@ -145,12 +145,43 @@ def test_a_sandbox_follows_what_changes_on_the_host(client, place):
 
 
 def test_nothing_is_put_into_the_workspace(client, place):
-    client.start("a", "echo on; read line", sandbox=workspace_write(place.ws), pipeStdin=True)
-    client.output_until("a", b"on\n")
+    client.start("a", "ls -A; echo on; read line", sandbox=workspace_write(place.ws), pipeStdin=True)
+    assert client.output_until("a", b"on\n") == b"on\n"
     assert not os.listdir(place.ws)
     client.write("a", b"end\n", "w")
     client.follow("a")
     assert not os.listdir(place.ws)
+
+
+def test_git_init_outside_of_the_sandbox_beside_one_that_runs(client, place):
+    """As a person approves it while a session of the model runs."""
+    sandbox = workspace_write(place.ws)
+    client.start("session", "echo on; read line", sandbox=sandbox, pipeStdin=True)
+    client.output_until("session", b"on\n")
+    again = "rm -rf .git .agents && git init -q . && mkdir .agents && git status --short"
+    for number in range(2):
+        assert client.run(f"outside{number}", again, env={"HOME": str(place.home)}).code == 0
+        inside = client.run(f"inside{number}", "echo x > file && cat .git/HEAD && ! echo x > .git/x",
+                            sandbox=sandbox)
+        assert inside.code == 0, inside.output
+    client.write("session", b"end\n", "w")
+    assert client.follow("session").code == 0
+    assert client.run("last", "git status --short").output == b"?? file\n"
+
+
+def test_no_repository_comes_to_be_by_commands_of_two_places(client, place):
+    """Each with a guard of its own view: another profile, or another folder of the sandbox."""
+    (place.ws / "sub").mkdir()
+    plain = workspace_write(place.ws)
+    other = workspace_write(place.ws, place.ws / "sub")
+    client.start("session", "mkdir objects; echo on; read line; mkdir refs", sandbox=plain, pipeStdin=True)
+    client.output_until("session", b"on\n")
+    for number, sandbox in enumerate((plain, other)):
+        client.run(f"p{number}", "mkdir refs; rmdir HEAD; echo 'ref: refs/heads/main' > HEAD; "
+                                 "printf '[core]\\nbare = false\\n' > config", sandbox=sandbox)
+    client.write("session", b"end\n", "w")
+    client.follow("session")
+    assert not {"HEAD", "objects", "refs"} <= set(os.listdir(place.ws))
 
 
 def test_what_comes_to_match_a_pattern_is_denied_to_the_next_command(client, place):
