@@ -10,7 +10,9 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/fd.h"
+#include "base/lock.h"
 #include "base/str.h"
 #include "base/sys.h"
 #include "patch/dir.h"
@@ -25,6 +27,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#define LOCK_WAIT_NS (10 * CLOCK_NS_PER_S)
+
 enum { LEDGER_MAX = 128 << 20 }; /* bytes: more than CHANGES_FILES_MAX paths */
 
 static const char ledger_head[] = "cordon-patch 1";
@@ -37,14 +41,18 @@ void ledger_close(struct ledger *ledger)
     ledger->fd = -1;
 }
 
-/* Waits for the lock. `*ret_is_there`: the file has a name still. */
+/* Waits for the lock, of another patch; a command that keeps it (to read is to be able to lock) does not stop
+ * patches for ever. `*ret_is_there`: the file has a name still. */
 static int ledger_lock(int fd, bool *ret_is_there, struct err *err)
 {
     struct stat st;
 
-    while (sys_fault() || flock(fd, LOCK_EX))
+    while (sys_fault() || lock_take(fd, LOCK_EX, LOCK_WAIT_NS)) {
+        if (errno == EWOULDBLOCK)
+            return err_set(err, ERR_LIMIT, LEDGER_NAME " stayed locked by another process");
         if (errno != EINTR)
             return err_sys(err, "locking " LEDGER_NAME);
+    }
     if (sys_fault() || fstat(fd, &st))
         return err_sys(err, "looking at " LEDGER_NAME);
     *ret_is_there = st.st_nlink > 0;

@@ -184,8 +184,9 @@ static int cgroup_make(struct cgroup *cgroup, struct err *err)
             return err_sys(err, "making a cgroup");
     }
     cgroup->fd = openat(cgroup->base, cgroup->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (cgroup->fd < 0 || flock(cgroup->fd, LOCK_SH | LOCK_NB))
+    if (cgroup->fd < 0)
         return err_sys(err, "taking hold of a cgroup");
+    (void)flock(cgroup->fd, LOCK_SH | LOCK_NB); /* who has locked it keeps it from sweep(), too */
     return 0;
 }
 

@@ -18,6 +18,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "loop/loop.h"
@@ -171,6 +172,8 @@ socklen_t rpc_address_ip_len(const struct rpc_address *address)
 
 /* --- binding --- */
 
+#define STARTING_NS CLOCK_NS_PER_S
+
 enum { BACKLOG = 512, ACCEPTS_PER_ROUND = 2, PAUSE_S = 1 };
 
 /* A socket file that we made, so that only that one is removed. */
@@ -207,7 +210,8 @@ static int bind_ip(const struct rpc_address *address, struct err *err)
     return TAKE_FD(fd);
 }
 
-/* The directory of the socket, locked until it is closed. */
+/* The directory of the socket, locked until it is closed: a server that is just starting has it for a moment.
+ * Who has it for longer is none (a command can lock what it can read), and keeps nobody from starting. */
 static int lock_dir(const char *path, struct err *err)
 {
     char copy[RPC_ADDRESS_TEXT_SIZE];
@@ -217,8 +221,8 @@ static int lock_dir(const char *path, struct err *err)
     fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return err_sys(err, "opening the directory of %s", path);
-    if (flock(fd, LOCK_EX | LOCK_NB))
-        return err_sys(err, "locking the directory of %s (is another server just starting?)", path);
+    if (lock_take(fd, LOCK_EX, STARTING_NS) && errno != EWOULDBLOCK)
+        return err_sys(err, "locking the directory of %s", path);
     return TAKE_FD(fd);
 }
 

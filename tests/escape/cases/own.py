@@ -217,7 +217,7 @@ def lock(path, flags):
             continue
 while True:
     for folder, _, names in os.walk(sys.argv[1]):
-        for name in names:
+        for name in (".", *names):
             for flags in (os.O_WRONLY, os.O_RDONLY):
                 try:
                     lock(os.path.join(folder, name), flags)
@@ -238,14 +238,19 @@ def next_cordon(stage, *words):
         return None
 
 
+def lock_all(stage, folder):
+    """A command that locks what it can below the folder, and the folder; has done so."""
+    process = stage.start("/usr/bin/python3", "-c", KEEP_LOCKS, folder, stdin=subprocess.PIPE)
+    stage.note_until(process, "@locked")
+    return process
+
+
 def keep_locked(stage, *words):
     """Whether another Cordon is kept from its work by a command that locks what it can."""
     next_cordon(stage, "run", *stage.flags, "--", "/bin/true")
     next_cordon(stage, "rules", "add", "--", "first")
     next_cordon(stage, "log")
-    process = stage.start("/usr/bin/python3", "-c", KEEP_LOCKS, stage.home / ".config/cordon",
-                          stdin=subprocess.PIPE)
-    stage.note_until(process, "@locked")
+    process = lock_all(stage, stage.home / ".config/cordon")
     next_cordon(stage, "log")  # may leave files that were not there before
     process.stdin.write("again\n")
     process.stdin.flush()
@@ -270,3 +275,21 @@ def keep_rules_from_being_added(stage):
 @attack()
 def keep_the_log_from_being_moved_and_shown(stage):
     return keep_locked(stage, "log")
+
+
+@attack()
+def keep_a_server_from_starting(stage):
+    """Servers that start at the same moment wait for each other by a lock on the socket's folder. Bare, it is
+    the name that is taken."""
+    path = stage.file("outside/run/none").parent / "sock"
+    process = lock_all(stage, path.parent)
+    if not stage.inside:
+        stage.shell('ln -s /nowhere "$1"', path)
+    server = subprocess.Popen([CORDON, "serve", "--listen", f"unix:{path}"], env=stage.env, text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    line = next((line for line in server.stdout if line.startswith("unix:")), "")
+    server.kill()
+    server.communicate()
+    process.stdin.close()
+    process.wait(WAIT)
+    return not line
