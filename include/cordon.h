@@ -91,6 +91,13 @@ enum cordon_trace {
     CORDON_TRACE_EXEC = 4     /* which programs ran */
 };
 
+/* About what rules and the approval policy decide. */
+enum cordon_judge {
+    CORDON_JUDGE_OF_PROFILE,
+    CORDON_JUDGE_COMMAND,   /* the command as it is given */
+    CORDON_JUDGE_EVERY_EXEC /* also each program that it executes */
+};
+
 struct cordon_policy {
     size_t size;
     const char *profile;         /* NULL: the configuration's, else workspace-write; read-only,
@@ -104,6 +111,11 @@ struct cordon_policy {
     int sandbox;             /* enum cordon_sandbox */
     int watch;               /* enum cordon_watch */
     unsigned trace;          /* of enum cordon_trace; 0: nothing is told */
+    int judge;               /* enum cordon_judge */
+    const char *const
+        *protect; /* sets, as "git", and "./NAME"; NULL: what the configuration says; an
+                                   empty list: only .cordon */
+    const char *const *sockets; /* paths of Unix sockets that may be connected to */
 };
 
 /* 0: no limit. Memory and processes are those of all that a command starts where a cgroup can be
@@ -310,6 +322,8 @@ struct cordon_execute_options {
     const char *const *prefix; /* that the caller would like to be allowed for good; NULL: none */
     /* What an attempt writes, as it comes; may be NULL. `stream` is 1 or 2. */
     void (*on_output)(void *data, int stream, const char *bytes, size_t len);
+    uint64_t kill_after_ms;    /* from SIGTERM to SIGKILL, when its time is up; 0: 2 s */
+    int yes_means_unsandboxed; /* a first yes covers a second run without a sandbox, as in Codex */
 };
 
 enum cordon_execution_outcome {

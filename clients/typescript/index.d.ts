@@ -2,6 +2,22 @@
  * the profile that the configuration there says, else workspace-write; 'none': no sandbox at all. */
 export type SandboxObject = Record<string, unknown>;
 
+/** One in the words of `cordon run`, laid over a profile of the server's user. */
+export interface NamedSandbox extends SandboxObject {
+  /** null: what the configuration there says. */
+  profile: string | null;
+  cwd?: string;
+  network?: 'restricted' | 'enabled';
+  watch?: 'off' | 'facts' | 'ask' | 'learn';
+  judge?: 'command' | 'every-exec';
+  mode?: 'auto' | 'require' | 'disabled';
+  protect?: string[];
+  writable?: string[];
+  readable?: string[];
+  deny?: string[];
+  sockets?: string[];
+}
+
 export interface SandboxOptions {
   /** Absolute paths, or ":root", ":minimal", ":project_roots", ":tmpdir", ":slash_tmp". */
   read?: string[];

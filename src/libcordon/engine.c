@@ -19,6 +19,7 @@
 #include "job/model_calls.h"
 #include "loop/loop.h"
 #include "policy/config/config.h"
+#include "policy/protect.h"
 #include "process/process.h"
 #include "process/resource_limits.h"
 #include "timeline/timeline.h"
@@ -162,18 +163,20 @@ static void key_add(struct buf *key, const char *name, const char *value)
 /* Caller frees. */
 static char *policy_key(const struct cordon_policy *policy, const char *dir)
 {
-    const char *const *const paths[] = {policy->deny, policy->readable, policy->writable};
-    static const char *const names[] = {"deny", "readable", "writable"};
+    const char *const *const paths[] = {policy->deny, policy->readable, policy->writable,
+                                        policy->protect, policy->sockets};
+    static const char *const names[] = {"deny", "readable", "writable", "protect", "sockets"};
     struct buf key;
 
     buf_init(&key, SIZE_MAX / 2);
     key_add(&key, "profile", policy->profile);
     key_add(&key, "workspace", dir);
-    for (int i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         for (const char *const *path = paths[i]; path && *path; path++)
             key_add(&key, names[i], *path);
-    buf_appendf(&key, "network=%d\nsandbox=%d\nwatch=%d\ntrace=%u\n", policy->network,
-                policy->sandbox, policy->watch, policy->trace);
+    buf_appendf(&key, "network=%d\nsandbox=%d\nwatch=%d\ntrace=%u\njudge=%d\nprotect=%d\n",
+                policy->network, policy->sandbox, policy->watch, policy->trace, policy->judge,
+                policy->protect != NULL);
     return buf_take(&key);
 }
 
@@ -200,10 +203,14 @@ static int read_words(const struct cordon_policy *policy, struct workspace_reque
     if (policy->watch < 0 || policy->watch > CORDON_WATCH_LEARN)
         return err_set(err, ERR_INVALID, "policy.watch is %d, which is no enum cordon_watch",
                        policy->watch);
+    if (policy->judge < 0 || policy->judge > CORDON_JUDGE_EVERY_EXEC)
+        return err_set(err, ERR_INVALID, "policy.judge is %d, which is no enum cordon_judge",
+                       policy->judge);
     if (policy->trace > TIMELINE_ALL)
         return err_set(err, ERR_INVALID,
                        "policy.trace is %u, which has more than enum cordon_trace", policy->trace);
     ret->watch = (enum workspace_watch)policy->watch;
+    ret->judge = (enum workspace_judge)policy->judge;
     ret->topics = policy->trace;
     ret->mode = modes[policy->sandbox];
     ret->network = networks[policy->network];
@@ -230,6 +237,16 @@ static struct workspace_entry *make_entries(const struct cordon_policy *policy, 
     return entries;
 }
 
+static int read_protect(const struct cordon_policy *policy, struct protect_choice *ret,
+                        struct err *err)
+{
+    ret->is_made = policy->protect;
+    for (const char *const *word = policy->protect; word && *word; word++)
+        if (protect_choice_add(ret, *word, err))
+            return err_wrap(err, "policy.protect");
+    return 0;
+}
+
 static struct workspace *make(struct cordon_engine *engine, const struct cordon_policy *policy,
                               const char *dir, const char *key, struct err *err)
 {
@@ -237,6 +254,7 @@ static struct workspace *make(struct cordon_engine *engine, const struct cordon_
         .profile = "policy.profile",
         .sandbox = "policy.sandbox",
         .network = "policy.network",
+        .socket = "policy.sockets",
         .paths = {"policy.deny", "policy.readable", "policy.writable"},
         .origin = "the host's policy",
     };
@@ -248,11 +266,14 @@ static struct workspace *make(struct cordon_engine *engine, const struct cordon_
         .tmpdir = getenv("TMPDIR"),
     };
     AUTO_FREE struct workspace_entry *entries = make_entries(policy, &request.entries_len);
+    AUTO(protect_choice_done) struct protect_choice protect = {0};
     struct workspace *workspace;
 
     request.entries = entries;
-    if (read_words(policy, &request, err))
+    if (read_words(policy, &request, err) || read_protect(policy, &protect, err))
         return NULL;
+    request.protect = protect.is_made ? &protect : NULL;
+    request.unix_sockets = (char *const *)policy->sockets;
     workspace = workspace_make(engine->workspaces, key, &request, err);
     return workspace && workspace_open(workspace, err) == 0 ? workspace : NULL;
 }

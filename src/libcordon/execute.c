@@ -243,7 +243,8 @@ static int read_approval(const struct cordon_engine *engine,
     else
         *ret =
             (struct approval_policy){.mode = modes[options->approval], .questions = options->asks};
-    ret->yes_means_unsandboxed = config_yes_means_unsandboxed(engine->config);
+    ret->yes_means_unsandboxed =
+        options->yes_means_unsandboxed || config_yes_means_unsandboxed(engine->config);
     return 0;
 }
 
@@ -254,6 +255,8 @@ static int read_job(struct cordon_execution *self, const struct cordon_execute_o
 
     job_run_defaults(job);
     job->timeout_ns = ms_to_ns(options->timeout_ms);
+    if (options->kill_after_ms)
+        job->kill_after_ns = ms_to_ns(options->kill_after_ms);
     job->on_output = on_output;
     job->data = self;
     if (options->max_output)

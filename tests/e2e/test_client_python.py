@@ -349,6 +349,19 @@ async def test_the_timeline(server, place):
 
 
 @run
+async def test_runs_have_the_options_of_run(server, place):
+    async with await cordon_client.connect(server.url) as client:
+        result = await client.call("exec/run", {
+            "runId": "r", "argv": ["sh", "-c", "touch own; seq 9999 >f; exit 3"], "cwd": place.ws.as_uri(),
+            "sandbox": {"profile": None, "protect": ["./own"], "judge": "command"}, "approvalPolicy": "forbids-only",
+            "maxFileBytes": 1000, "report": True, "output": "none"})
+    document = result["document"]
+    assert result["exitCode"] == document["exit_code"] == 3 and document["approval"] is None
+    assert not (place.ws / "own").exists() and (place.ws / "f").stat().st_size == 1000
+    assert any("own" in line for line in result["notes"]["refused"])
+
+
+@run
 async def test_questions(server, place):
     """They have the fields that their types say, and the answer counts."""
     box = Sandbox(place.ws, write=(), watch="ask")

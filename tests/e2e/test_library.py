@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import socket
 import subprocess
 
 import pytest
@@ -11,6 +12,7 @@ from host import ENV, build, sanitizers
 
 ONESHOT = BUILD / "examples/example_oneshot"
 POLL_HOST = BUILD / "examples/example_poll_host"
+PYTHON = "/usr/bin/python3"
 APPROVE = BUILD / "examples/example_approve"
 
 
@@ -236,3 +238,19 @@ def test_questions_and_what_may_be_called_from_them(place):
         'wrong: the question "q1" does not offer "approved_without_sandbox"',
     ], ran
     assert ran.returncode == 0 and ran.stderr == ""
+
+
+def test_a_policy_has_what_run_has(place):
+    """Protected names, sockets and judged programs; and two that are wrong."""
+    place.config('prefix_rule(["mkdir"], decision="forbidden")\n', "home/.config/cordon/rules/default.rules")
+    (place.ws / "script").write_text("mkdir new || exit 5\n")
+    host = place.start(place.base / "sock", program=build(place, "options"), env=ENV)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(place.base / "sock"))
+        listener.listen()
+        connect = f'import socket; socket.socket(socket.AF_UNIX).connect("{place.base}/sock")'
+        host.stdin.write(f"touch own\ntouch .vscode\nsh ./script\n{PYTHON} -c '{connect}'\n".encode())
+        out, _ = finish(host, 0)
+    assert out.decode().splitlines() == ["0 1", "0 0", "0 5", "0 0"]
+    wrong = place.cordon("x", "no such set", program=build(place, "options"), env=ENV)
+    assert wrong.returncode == 1 and "policy.protect" in wrong.stderr

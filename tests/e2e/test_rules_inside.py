@@ -3,6 +3,7 @@ import json
 
 import pytest
 
+from served import Server
 from test_rules import check, rules
 
 
@@ -35,3 +36,29 @@ def test_rules_of_a_trusted_project_below_are_no_commands(place):
         ran = place.shell(f"echo x > mono/app/{name}/rules/x.rules; mv mono/app/{name} mono/app/x; mv mono/app m; mv mono n")
         assert (app / name / "rules").exists() and not list((app / name / "rules").iterdir())
     assert place.shell("echo x > mono/app/other").returncode == 0
+
+
+@pytest.mark.parametrize("face", ["server", "connect", "elsewhere"])
+def test_trusted_projects_are_kept_in_every_sandbox(place, face):
+    """Rules, configuration and helpers of a project, there or not, whoever makes the sandbox and whatever its workspace is."""
+    app = place.base / "apps/one"
+    for folder in (".cordon/rules", ".codex/rules"):
+        (app / folder).mkdir(parents=True)
+    place.config(f'[projects."{app}"]\ntrust_level = "trusted"\n[projects."{place.base}/apps/two"]\ntrust_level = "trusted"\n')
+    (place.base / "apps/two").mkdir()
+    script = (f"cd {place.base}/apps; for f in one/.cordon/rules/x.rules one/.codex/rules/x one/.codex/config.toml one/.cordon/hook "
+              "two/.cordon two/.codex; do mkdir $f && echo $f; done; mkdir one/other")
+    command = ["sh", "-c", script]
+    if face == "elsewhere":
+        assert place.run("--writable", f"{place.base}/apps", "--", *command).stdout == ""
+    else:
+        with Server(place, listen=f"unix:{place.base}/serve.sock") as server:
+            if face == "connect":
+                ran = place.cordon("--connect", server.url, "run", "-C", f"{place.base}/apps", "--", *command)
+                assert ran.stdout == "", ran.stderr
+            else:
+                with server.client() as client:
+                    client.start("p", script, {"profile": None, "writable": [f"{place.base}/apps"]})
+                    client.until("p", "process/closed")
+    assert (app / "other").is_dir() and not (app / ".codex/config.toml").exists()
+    assert not any((app / ".codex/rules").iterdir()) and not any((place.base / "apps/two").iterdir())

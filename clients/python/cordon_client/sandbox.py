@@ -56,7 +56,8 @@ class Sandbox:
         }
 
 
-# A Sandbox; the protocol's own object; the name of a profile of the server's user; None: the profile that the
+# A Sandbox; the protocol's own object, which may be in the words of `cordon run`, as {"profile": None, "protect":
+# ["git"], "judge": "every-exec"} (docs/protocol.md, "The sandbox object"); the name of a profile of the server's user; None: the profile that the
 # configuration there says, else workspace-write. Only the word "none" means no sandbox at all.
 AnySandbox = Union[Sandbox, Dict[str, Any], str, None]
 
