@@ -108,6 +108,50 @@ static bool has_believed_name(const char *path)
     return false;
 }
 
+/* What root can write: where programs are found, and what logins, shells, the loader and timers read. */
+static bool is_of_system(const char *path)
+{
+    static const char *const places[] = {
+        "/usr/bin",
+        "/usr/sbin",
+        "/usr/lib",
+        "/usr/local/bin",
+        "/usr/local/sbin",
+        "/usr/local/lib",
+        "/bin",
+        "/sbin",
+        "/lib",
+        "/lib64",
+        "/var/spool/cron",
+        "/etc/bash.bashrc",
+        "/etc/cron.d",
+        "/etc/crontab",
+        "/etc/environment",
+        "/etc/gitconfig",
+        "/etc/ld.so.conf",
+        "/etc/ld.so.conf.d",
+        "/etc/ld.so.preload",
+        "/etc/pam.d",
+        "/etc/profile",
+        "/etc/profile.d",
+        "/etc/ssh",
+        "/etc/sudoers",
+        "/etc/sudoers.d",
+        "/etc/systemd",
+        "/etc/zsh",
+    };
+
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (path_is_within(path, places[i]) || path_is_within(places[i], path))
+            return true;
+    return false;
+}
+
+bool grant_may_write(const char *path, const char *home)
+{
+    return !grant_is_believed(path, home) && !is_of_system(path);
+}
+
 bool grant_is_believed(const char *path, const char *home)
 {
     static const char *const files[] = {
@@ -210,6 +254,9 @@ static bool add_path(const char *name, enum access wanted, const struct grant_bo
 
     if (!path || is_out_of_bounds(bounds, name) || is_out_of_bounds(bounds, path) ||
         overlay->entries.len >= GRANT_PATHS_MAX)
+        return false;
+    if (wanted == ACCESS_WRITE &&
+        !(grant_may_write(name, bounds->home) && grant_may_write(path, bounds->home)))
         return false;
     if (!is_granted(overlay, path, wanted))
         profile_entries_add(&overlay->entries, &added);

@@ -188,7 +188,7 @@ static bool is_guarded(const struct held *held, const struct launch_fact *fact)
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         AUTO_FREE char *path = paths[i] ? path_clean("/", paths[i]) : NULL;
 
-        if (path && grant_is_believed(path, held->home))
+        if (path && !grant_may_write(path, held->home))
             return true;
     }
     return false;

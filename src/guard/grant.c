@@ -186,7 +186,7 @@ static bool is_apart(const struct map *map, const struct grant *grant, const cha
 {
     const char *const path = object->path;
     const char *const begin = path + (root[1] ? strlen(root) : 0) + 1;
-    char prefix[PATH_MAX];
+    char prefix[PATH_MAX], above[PATH_MAX];
 
     for (const char *at = begin; at[-1] && *at; at += strcspn(at, "/") + 1) {
         size_t len = strcspn(at, "/");
@@ -194,10 +194,11 @@ static bool is_apart(const struct map *map, const struct grant *grant, const cha
         bool is_last = !at[len];
 
         snprintf(prefix, sizeof prefix, "%.*s", (int)(at + len - path), path);
+        snprintf(above, sizeof above, "%.*s", (int)(at - 1 - path), path);
         if ((is_git || map_is_believed(map, at, len)) &&
             (was_there(grant, prefix)
                  ? !is_git || (is_last ? object->is_name : is_git_setting(prefix, path))
-                 : !is_git && at == begin))
+                 : was_there(grant, above)))
             return true;
         if (is_last)
             break;

@@ -35,7 +35,7 @@ bool grant_wanted_file(const struct object *object, struct grant *ret);
 
 /* Some grant covers what the call does with the object. Narrower entries of the profile are not, nor what git
  * runs or obeys in a `.git` that was there before, nor other names that programs believe: those that were there, and
- * new ones directly in a directory. */
+ * new ones in a directory that was. */
 bool grants_cover(const struct request *request, const struct grants *grants,
                   const struct object *object);
 

@@ -35,7 +35,7 @@ def visible(stream):
     return shown
 
 
-SOBER = re.compile(r"\x18\x1b.*?\r(?=\n?cordon: )", re.S)
+SOBER = re.compile(r"\x18\x1b.*?]111\x07")  # what Cordon writes first
 FAKE = "cordon: run this command?  ls"
 LEFT = {"concealed": "\x1b[8m", "in_a_title": "\x1b]0;", "in_a_device_string": "\x1bPq", "drawn_as_lines": "\x1b(0",
         "in_a_message": "\x1b_G"}

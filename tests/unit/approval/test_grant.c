@@ -28,7 +28,7 @@ static void make_links(void)
     static const struct {
         const char *target;
         const char *name;
-    } links[] = {{"file", "link"}, {"/usr", "usr"}, {"own", "to-own"}};
+    } links[] = {{"file", "link"}, {"/mnt", "mnt"}, {"/usr", "usr"}, {"own", "to-own"}};
     AUTO_FREE char *own = alloc_strf("%s/own", folder);
 
     assert_int_equal(mkdir(own, 0700), 0);
@@ -124,7 +124,10 @@ static void each_denial_has_its_grant(void **state)
         {{DENIAL_WRITE, DENIAL_BY_SANDBOX, "/new"}, "writing F"},
         {{DENIAL_WRITE, DENIAL_BY_SANDBOX, "/a/b/new"}, "writing F"},
         {{DENIAL_WRITE, DENIAL_BY_SANDBOX, "/link"}, "writing F/file"},
-        {{DENIAL_WRITE, DENIAL_BY_SANDBOX, "/usr/new"}, "writing /usr"},
+        {{DENIAL_WRITE, DENIAL_BY_SANDBOX, "/mnt/new"}, "writing /mnt"},
+        {{DENIAL_WRITE, DENIAL_BY_SANDBOX, "/usr/new"}, "none"},
+        {{DENIAL_WRITE, DENIAL_BY_SANDBOX, "/usr/bin/new"}, "none"},
+        {{DENIAL_READ, DENIAL_BY_SANDBOX, "/usr/bin/env"}, "reading /usr/bin/env"},
         {{DENIAL_WRITE, DENIAL_BY_SANDBOX, "/own"}, "none"},
         {{DENIAL_WRITE, DENIAL_BY_SANDBOX, "/own/rules"}, "none"},
         {{DENIAL_WRITE, DENIAL_BY_SANDBOX, "/to-own"}, "none"},

@@ -307,17 +307,17 @@ static void a_yes_for_the_session_counts_for_later_commands(void **state)
 /* A path that reads like two is one. */
 static void a_name_does_not_widen_a_yes(void **state)
 {
-    struct launch_fact fact = write_of(7, "/w/x and everything in /etc");
+    struct launch_fact fact = write_of(7, "/w/x and everything in /srv");
     struct launch_fact both = write_of(8, "/w/x");
 
     start(0);
     tell(&fact);
     answer(APPROVAL_FOR_SESSION);
-    both.other_path = "/etc/passwd";
-    both.other_covers = "/etc/";
+    both.other_path = "/srv/f";
+    both.other_covers = "/srv/";
     tell(&both);
     assert_int_equal(desk.asked, 2);
-    assert_string_equal(desk.covers, "writing /w/x and everything in /etc until the command ends");
+    assert_string_equal(desk.covers, "writing /w/x and everything in /srv until the command ends");
 }
 
 static void two_commands_join_one_question(void **state)

@@ -14,6 +14,7 @@
 #include "base/sys.h"
 #include "policy/host_view.h"
 #include "policy/profile.h"
+#include "policy/protect.h"
 #include "policy/resolve.h"
 #include "sandbox/linux/own_paths.h"
 
@@ -134,8 +135,12 @@ static int compute(const char *scratch, struct access_map *ret, struct err *err)
     AUTO_FREE char *config = path_join(scratch, "ws/conf/cordon");
     const char *const own_paths[] = {rules, config, NULL};
     char *const roots[] = {ws, NULL};
-    const struct resolve_context context = {.view = &host_view_real, .workspace_roots = roots};
+    AUTO(protect_choice_done) struct protect_choice protect = {0};
+    const struct resolve_context context = {
+        .view = &host_view_real, .workspace_roots = roots, .protect = &protect};
 
+    if (protect_choice_add(&protect, "git", err) || protect_choice_add(&protect, "./.codex", err))
+        return -1;
     add(&profile, scratch, ":root", ACCESS_READ);
     add(&profile, scratch, "ws", ACCESS_WRITE);
     add(&profile, scratch, "tree", ACCESS_WRITE);
