@@ -13,9 +13,11 @@
 #include "base/str.h"
 #include "base/strv.h"
 #include "base/user_token.h"
+#include "policy/access.h"
 #include "policy/config/config.h"
 #include "rpc/transport/auth.h"
 #include "rpc/transport/listener.h"
+#include "sandbox/sandbox.h"
 #include "server/sandbox_request.h"
 #include "server/server.h"
 #include "server/service.h"
@@ -99,6 +101,34 @@ static void find_auth_file(const struct serving *serving, const char **ret_flag,
     }
 }
 
+/* A sandbox of this host can cover a directory, whatever else it may read. */
+static bool can_hide(struct err *ret_why)
+{
+    AUTO(access_map_done) struct access_map map = {.restricted = true};
+    const struct sandbox_options options = {.mode = SANDBOX_AUTO, .access = &map};
+    struct sandbox *sandbox;
+    bool can;
+
+    access_map_add(&map, "/", ACCESS_READ, ACCESS_DIR, "trial");
+    access_map_add(&map, "/usr", ACCESS_DENY, ACCESS_DIR, "trial");
+    access_map_sort(&map);
+    sandbox = sandbox_new(&options, ret_why);
+    can = sandbox && sandbox_probe(sandbox, ret_why) == 0;
+    sandbox_free(sandbox);
+    return can;
+}
+
+/* Where no sandbox could hide the token, none could start once there is one. */
+static enum rpc_auth_mode default_mode(void)
+{
+    struct err why;
+
+    if (can_hide(&why))
+        return RPC_AUTH_USER_TOKEN;
+    log_event(LOG_LEVEL_WARN, "no-user-token", log_text("why", why.msg));
+    return RPC_AUTH_OWN_PROCESSES;
+}
+
 /* Reads what clients have to bring, and says what that is. */
 static int read_auth(struct serving *serving, struct err *err)
 {
@@ -108,8 +138,9 @@ static int read_auth(struct serving *serving, struct err *err)
     const char *file;
 
     if (serving->has_ws && auth->mode == RPC_AUTH_NONE) {
-        auth->mode = RPC_AUTH_USER_TOKEN;
-        if (configured && rpc_auth_mode_parse(configured, &auth->mode, err))
+        if (!configured)
+            auth->mode = default_mode();
+        else if (rpc_auth_mode_parse(configured, &auth->mode, err))
             return -1;
     }
     auth->user_dir = serving->file.dir;

@@ -76,6 +76,22 @@ def test_a_server_makes_a_token_and_asks_for_it(place):
     assert f"ws-auth mode=user-token file={file}" in said and token not in said
 
 
+@pytest.mark.no_userns
+def test_none_is_made_where_no_sandbox_could_hide_it(place):
+    """Commands of the server run there as they did before, by `--profile read-only`."""
+    process = place.start("serve", "--listen", "ws://127.0.0.1:0", stderr=subprocess.PIPE)
+    url = process.stdout.readline().decode().strip()
+    has_namespaces = place.cordon("run", "--deny", "/usr/share", "--", "true").returncode == 0
+    assert (place.home / TOKEN_FILE).exists() == has_namespaces
+    if not has_namespaces:
+        assert status(url) == 101
+    process.terminate()
+    said = process.communicate(timeout=WAIT)[1].decode()
+    assert ("no-user-token" in said) != has_namespaces
+    assert f"mode={'user-token' if has_namespaces else 'own-processes'}" in said
+    assert place.cordon("run", "-p", "read-only", "--", "true").returncode == 0
+
+
 def test_it_is_kept(place):
     with TokenServer(place) as first:
         pass
