@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -161,6 +162,40 @@ static void who_reads_keeps_nobody_out(void **state)
     assert_int_equal(audit_store_head(store, &head, &err), 0);
     assert_int_equal(head.seq, 5);
     assert_int_equal(verified(fixture), 10);
+}
+
+/* Which any command could take that can read the file. */
+static void locks_on_the_database_do_not_count(void **state)
+{
+    AUTO_FREE char *path = fixture_path(*state, AUDIT_STORE_NAME);
+    int ready[2];
+    int gate[2];
+    char byte;
+    pid_t pid;
+
+    fixture_append(*state, 0, 5);
+    fixture_import(*state);
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        const struct flock all = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+
+        close(gate[1]);
+        if (fcntl(open(path, O_RDONLY | O_CLOEXEC), F_SETLK, &all) || write(ready[1], "x", 1) != 1)
+            _exit(1);
+        _exit(read(gate[0], &byte, 1) != 0);
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    fixture_append(*state, 5, 5);
+    fixture_import(*state);
+    assert_int_equal(verified(*state), 10);
+    close(ready[0]);
+    close(gate[0]);
+    close(gate[1]);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 /* As older versions of Cordon left it when they were killed: the last changes are beside it. */
@@ -323,17 +358,12 @@ static void ten_thousand_records(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PLACED(moved_records_stay_the_same),
-        PLACED(moving_twice_adds_nothing),
-        PLACED(moving_side_by_side_is_moving_once),
-        PLACED(another_tail_is_not_taken_in),
-        PLACED(pruned_log_still_verifies),
-        PLACED(who_reads_keeps_nobody_out),
-        PLACED(write_ahead_log_is_taken_in),
-        PLACED(file_is_the_owners_alone),
-        PLACED(changed_columns_are_found),
-        PLACED(every_byte_of_a_small_file),
-        PLACED(ten_thousand_records),
+        PLACED(moved_records_stay_the_same),        PLACED(moving_twice_adds_nothing),
+        PLACED(moving_side_by_side_is_moving_once), PLACED(another_tail_is_not_taken_in),
+        PLACED(pruned_log_still_verifies),          PLACED(who_reads_keeps_nobody_out),
+        PLACED(locks_on_the_database_do_not_count), PLACED(write_ahead_log_is_taken_in),
+        PLACED(file_is_the_owners_alone),           PLACED(changed_columns_are_found),
+        PLACED(every_byte_of_a_small_file),         PLACED(ten_thousand_records),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
