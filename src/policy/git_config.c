@@ -194,6 +194,13 @@ static enum git_config_kind read_key(struct git_config_reader *reader, int c)
     return kind_of(reader->section, key.data);
 }
 
+/* Words of git's own, but for those that begin with an exclamation mark. */
+static bool is_of_git(const struct git_config_reader *reader)
+{
+    return (str_eq(reader->section, "alias") || str_eq(reader->section, "submodule")) &&
+           *reader->value != '!';
+}
+
 enum git_config_kind git_config_next(struct git_config_reader *reader)
 {
     while (reader->at < reader->end) {
@@ -211,7 +218,7 @@ enum git_config_kind git_config_next(struct git_config_reader *reader)
             continue;
         }
         kind = read_key(reader, c);
-        if (kind != GIT_CONFIG_NOTHING && reader->value && *reader->value)
+        if (kind != GIT_CONFIG_NOTHING && reader->value && *reader->value && !is_of_git(reader))
             return kind;
     }
     return GIT_CONFIG_NOTHING;

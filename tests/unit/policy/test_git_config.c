@@ -42,6 +42,7 @@ static void what_is_named(void **state)
     check("\xef\xbb\xbf[alias]\n x = !sh ./y\n[core]worktree=../w",
           "command=!sh ./y|worktree=../w|");
     check("[tar \"tar.x\"]command=a\n[submodule \"s\"]update=!./b\n", "command=a|command=!./b|");
+    check("[alias]\nl = log\nf = \"!./f\"\n[submodule \"s\"]update=merge\n", "command=!./f|");
     check("[merge \"a\\\"]b\"]\n driver = m %A \\\n  n\n", "command=m %A   n|");
 }
 
@@ -72,7 +73,7 @@ static bool ask_git(const char *path, struct buf *ret)
     for (const char *at = list; at < list + len; at += strlen(at) + 1) {
         const char *value = strchr(at, '\n');
 
-        if (value && value[1] && strncmp(at, "alias.", 6) == 0)
+        if (value && value[1] && strncmp(at, "pager.", 6) == 0)
             buf_appendf(ret, "command=%s|", value + 1);
         else if (value && value[1] && strncmp(at, "core.hookspath\n", 15) == 0)
             buf_appendf(ret, "hooks=%s|", value + 1);
@@ -92,10 +93,10 @@ static void blanks(struct buf *text)
 
 static const char *const pieces[] = {
     "[core]",
-    "[ALIAS]",
+    "[PAGER]",
     "[include]",
-    "[alias \"a]b\\\"c\"]",
-    "[alias.sub]",
+    "[pager \"a]b\\\"c\"]",
+    "[pager.sub]",
     "hooksPath",
     "path",
     "x-1",
@@ -119,7 +120,7 @@ static const char *const pieces[] = {
     "path = p\n",
     "\n[core]\n",
     "hooksPath = \"h #\" ;\n",
-    "\n[alias]\nx=",
+    "\n[pager]\nx=",
     "\r",
 };
 
@@ -136,7 +137,7 @@ static void git_reads_the_same(void **state)
         AUTO(buf_done) struct buf got = {.max = 1 << 16};
         FILE *file = fopen(path, "we");
 
-        buf_append_str(&text, round % 3 ? "[core]\nhooksPath = " : "[alias]\nx = ");
+        buf_append_str(&text, round % 3 ? "[core]\nhooksPath = " : "[pager]\nx = ");
         for (int i = 0; i < 2 + round % 9; i++)
             buf_append_str(&text, pieces[(size_t)rand_r(&seed) % (sizeof pieces / sizeof *pieces)]);
         assert_non_null(file);
