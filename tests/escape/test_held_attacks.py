@@ -135,6 +135,33 @@ def test_script(name, tools, what):
     play(name, tools, scene)
 
 
+BELIEVED = ["open/.git/hooks/h", "open/.git/config", "open/in/.git/hooks/h", "open/.vscode/t", "open/in/.claude/s",
+            "open/.mcp.json"]
+
+
+@pytest.mark.parametrize("way", ["echo x > {}", "echo x > open/t; mv open/t {}", "echo x > open/t; ln open/t {}",
+                                 "cd open/in; echo x > ../../{}", "ln -s ../open open/s; echo x > {}"])
+def test_a_yes_to_a_folder_is_none_to_what_is_believed_in_it(name, tools, way):
+    """One yes, to a new file in it; everything else is a no. What was there before the command is meant."""
+    def scene(stage, inside):
+        for folder in ("open/.git/hooks", "open/.vscode", "open/in/.git/hooks", "open/in/.claude"):
+            (stage.out / folder).mkdir(parents=True, exist_ok=True)
+            for each in (stage.out / folder, *(stage.out / folder).parents):
+                if each.is_relative_to(stage.out):
+                    each.chmod(0o777)
+        script = f"cd {stage.out}; : > open/n && echo granted; for f in {' '.join(BELIEVED)}; do " \
+                 f"(mkdir -p ${{f%/*}}; {way.format('$f')}); done"
+        if inside:
+            asking = Asking(stage, "/bin/sh", "-c", script)
+            assert end(asking, lambda question: "yes" if question.path.endswith("/open/n") else "no").startswith("granted\n")
+        else:
+            subprocess.run(["/bin/sh", "-c", script], check=False, cwd=stage.ws, env=stage.env, capture_output=True,
+                           timeout=WAIT)
+        return [path for path in BELIEVED if (stage.out / path).exists()]
+    assert len(play(name, tools, lambda stage: scene(stage, False), inside=False)) == len(BELIEVED)
+    assert play(name, tools, lambda stage: scene(stage, True)) == []
+
+
 def test_no_set_id(name, tools):
     script = ("import os, contextlib\n"
               "def t(call, *args):\n"
