@@ -590,6 +590,37 @@ static int guard_git_dir(const struct protect_run *run, const char *dir, struct 
     return guard_modules(run, modules, 0, err) || guard_modules(run, worktrees, 0, err) ? -1 : 0;
 }
 
+/* The linked worktrees of a repository that lie where the command may write: what is their `.git` decides
+ * whose configuration git obeys there. */
+static int follow_worktrees(struct protect_run *run, const char *common, struct err *err)
+{
+    AUTO(host_listing_done) struct host_listing listing = {0};
+    AUTO_FREE char *dir = path_join(common, "worktrees");
+
+    if (run->view->list(run->view, dir, &listing, err))
+        return err->code == ERR_NOT_FOUND ? 0 : err_wrap(err, "linked worktrees");
+    for (size_t i = 0; i < listing.len; i++) {
+        AUTO_FREE char *git_dir = path_join(dir, listing.items[i].name);
+        AUTO_FREE char *named_by = path_join(git_dir, "gitdir");
+        AUTO_FREE char *text = NULL;
+        AUTO_FREE char *file = NULL;
+        AUTO_FREE char *worktree = NULL;
+
+        if (listing.items[i].kind != HOST_DIR)
+            continue;
+        if (protect_read(run, named_by, &text, err))
+            return -1;
+        file = text && *text ? path_clean(git_dir, text) : NULL;
+        worktree = file ? path_parent(file) : NULL;
+        if (!file || access_map_check(run->map, worktree) != ACCESS_WRITE)
+            continue;
+        if (guard_named(run, file, "git file of a linked worktree", false, err))
+            return -1;
+        push(run, worktree, git_dir);
+    }
+    return 0;
+}
+
 static int follow_repository(struct protect_run *run, const char *worktree, const char *git_dir,
                              struct err *err)
 {
@@ -606,6 +637,7 @@ static int follow_repository(struct protect_run *run, const char *worktree, cons
     if (!common)
         return 0;
     if ((!str_eq(common, git_dir) && guard_git_dir(run, common, err)) ||
+        follow_worktrees(run, common, err) ||
         follow_config(run, worktree, git_dir, common, &real, err))
         return -1;
     return *worktree ? follow_index(run, real, git_dir, err) : 0;

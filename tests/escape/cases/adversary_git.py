@@ -164,3 +164,36 @@ def an_index_that_is_a_fifo(stage):
     (stage.ws / ".git/index").unlink()
     (stage.ws / "old").rename(stage.ws / ".git/index")
     return git_is_trapped(stage, mark)
+
+
+def of_a_worktree(stage, make):
+    """Agents keep worktrees within the repository."""
+    main = make(stage)
+    stage.file("ws/.gitignore", "tree\n")
+    tree = stage.ws / "tree"
+    assert stage.git("worktree", "add", "-q", "-f", str(tree), "-b", "side", cwd=main).returncode == 0
+    program, mark = trap(stage)
+    stage.shell('cp -r "$2" evil && git config -f evil/config core.bare false && git config -f evil/config '
+                'core.fsmonitor "$1" && { echo "gitdir: $PWD/evil" > tree/.git; rm -f tree/.git; mv tree old; mkdir tree; '
+                'echo "gitdir: $PWD/evil" > tree/.git; }', program, main)
+    stage.git("status", cwd=tree)
+    return mark.exists()
+
+
+@attack()
+def the_git_file_of_a_worktree_within(stage):
+    def make(stage):
+        repository(stage)
+        stage.git("commit", "-q", "-m", "first")
+        return stage.ws / ".git"
+    return of_a_worktree(stage, make)
+
+
+@attack()
+def the_git_file_of_a_worktree_beside_a_bare_repository(stage):
+    def make(stage):
+        source = library(stage)
+        assert stage.git("clone", "-q", "--bare", str(source), ".bare").returncode == 0
+        stage.file("ws/.git", "gitdir: ./.bare\n")
+        return stage.ws / ".bare"
+    return of_a_worktree(stage, make)
