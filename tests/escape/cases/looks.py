@@ -1,7 +1,7 @@
 """What Cordon has to look at before it can protect, and a command can make hard to look at."""
 
 from catalogue import attack
-from cases.names import git_is_trapped, repository, trap
+from cases.names import git_is_trapped, repository, repository_with_submodule, trap
 
 
 @attack()
@@ -37,13 +37,7 @@ def write_a_name_of_a_root_without_rights(stage):
 
 def replace_git_of_a_submodule(stage, before):
     """Two steps: what the first makes hard to see, the second would find without a guard."""
-    repository(stage, "outside/library")
-    stage.git("commit", "-q", "-m", "first", cwd=stage.out / "library")
-    repository(stage)
-    added = stage.git("-c", "protocol.file.allow=always", "submodule", "add", "-q",
-                      str(stage.out / "library"), "part")
-    assert added.returncode == 0, added.stderr
-    stage.git("commit", "-q", "-m", "first")
+    repository_with_submodule(stage)
     program, mark = trap(stage)
     stage.shell(before)
     stage.shell('chmod 755 part; cp -r .git/modules/part evil && git config -f evil/config '

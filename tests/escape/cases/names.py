@@ -24,6 +24,17 @@ def trap(stage):
     return stage.file("ws/trap", HOOK.format(mark), 0o755), mark
 
 
+def repository_with_submodule(stage):
+    """In the directory `part`."""
+    repository(stage, "outside/library")
+    stage.git("commit", "-q", "-m", "first", cwd=stage.out / "library")
+    repository(stage)
+    added = stage.git("-c", "protocol.file.allow=always", "submodule", "add", "-q",
+                      str(stage.out / "library"), "part")
+    assert added.returncode == 0, added.stderr
+    stage.git("commit", "-q", "-m", "first")
+
+
 def git_is_trapped(stage, mark):
     """What a person does after the command."""
     stage.git("status")
@@ -297,13 +308,7 @@ def retarget_a_link_in_a_git_pointer(stage):
 @attack(refusal_holds=True)
 def rewrite_the_git_file_of_a_submodule(stage):
     """git status outside goes into every submodule, and obeys the configuration there."""
-    repository(stage, "outside/library")
-    stage.git("commit", "-q", "-m", "first", cwd=stage.out / "library")
-    repository(stage)
-    added = stage.git("-c", "protocol.file.allow=always", "submodule", "add", "-q",
-                      str(stage.out / "library"), "part")
-    assert added.returncode == 0, added.stderr
-    stage.git("commit", "-q", "-m", "first")
+    repository_with_submodule(stage)
     program, mark = trap(stage)
     stage.shell('cp -r .git/modules/part evil && git config -f evil/config core.worktree '
                 '"$PWD/part" && git config -f evil/config core.fsmonitor "$1" && '
