@@ -44,9 +44,11 @@ LEFT = {"concealed": "\x1b[8m", "in_a_title": "\x1b]0;", "in_a_device_string": "
 @pytest.mark.parametrize("left", LEFT.values(), ids=LEFT)
 def test_a_question_is_seen_whatever_the_terminal_was_left_in(place, person, left):
     """The command writes a question of its own, and has the real one not shown."""
-    process = person.start(*ASK, "--", "sh", "-c", f"printf '%s' '{FAKE}{left}'; touch {place.outside}/new",
+    process = person.start(*ASK, "--", "sh", "-c", f"printf '%s' '{FAKE}{left}'; read go; touch {place.outside}/new",
                            stdin=person.side, stdout=person.side, stderr=person.side, env={**place.env, "TERM": "xterm"})
-    stream = person.until("\n> ")
+    stream = person.until(FAKE + left)
+    person.say("go\n")
+    stream += person.until("\n> ")
     person.say("n\n")
     process.wait(WAIT)
     covers = f"a yes covers: writing everything in {place.outside}"
