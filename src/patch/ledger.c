@@ -14,8 +14,10 @@
 #include "base/fd.h"
 #include "base/lock.h"
 #include "base/str.h"
+#include "base/strv.h"
 #include "base/sys.h"
 #include "patch/dir.h"
+#include "policy/protect.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -223,51 +225,17 @@ static int fail_parsing(struct err *err)
  * to be put right by hand. */
 static bool is_guarded(const char *path, char *const *kept)
 {
-    /* those of policy/protect.c, and what makes a folder a repository; where no profile names any */
-    static const char *const names[] = {".git",
-                                        ".agents",
-                                        ".aider.conf.yml",
-                                        ".amazonq",
-                                        ".aws",
-                                        ".claude",
-                                        ".codex",
-                                        ".continue",
-                                        ".cordon",
-                                        ".crush.json",
-                                        ".cursor",
-                                        ".gemini",
-                                        ".kilocode",
-                                        ".kiro",
-                                        ".mcp.json",
-                                        ".opencode",
-                                        ".qwen",
-                                        ".roo",
-                                        ".windsurf",
-                                        "opencode.json",
-                                        ".devcontainer",
-                                        ".devcontainer.json",
-                                        ".dir-locals.el",
-                                        ".exrc",
-                                        ".helix",
-                                        ".idea",
-                                        ".nvim.lua",
-                                        ".vscode",
-                                        ".zed",
-                                        ".githooks",
-                                        ".husky",
-                                        ".lefthook.yml",
-                                        ".pre-commit-config.yaml",
-                                        "lefthook.yml",
-                                        "HEAD",
-                                        NULL};
+    AUTO(strv_done) struct strv names = {0};
 
     for (; kept && *kept; kept++)
         if (names_within(path, *kept) || names_within(*kept, path))
             return true;
+    protect_all_names(&names); /* where no profile names any */
+    strv_push(&names, "HEAD"); /* makes a folder a repository */
     for (size_t len; *path; path += len + (path[len] == '/')) {
         len = strcspn(path, "/");
-        for (const char *const *name = names; *name; name++)
-            if (strlen(*name) == len && strncasecmp(path, *name, len) == 0)
+        for (size_t i = 0; i < names.len; i++)
+            if (strlen(names.items[i]) == len && strncasecmp(path, names.items[i], len) == 0)
                 return true;
     }
     return false;
