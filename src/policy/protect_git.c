@@ -563,8 +563,8 @@ static int follow_index(struct protect_run *run, const char *worktree, const cha
                             "the submodules that %s names (`git status`, outside, tells what is "
                             "wrong with it)",
                             index);
-        if (shared && str_eq(shared, name))
-            return 0;
+        if (shared && !str_eq(name, "index")) /* of git's own none is, and a ring has no end */
+            return err_set(err, ERR_INVALID, "%s is split once more, which git does not do", index);
         free(name);
         name = TAKE_PTR(shared);
     }

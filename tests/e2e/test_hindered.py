@@ -76,3 +76,14 @@ def test_a_lease_that_is_not_given_up(place, client):
         assert ".git/config" in said and "Resource temporarily unavailable" in said
     signal.signal(signal.SIGIO, before)
     is_answered(client)
+
+
+def test_an_index_that_is_split_in_a_ring(place, client):
+    """git's own is split once; its hashes are not looked at, so a file can name any."""
+    repository(place)
+    split = b"DIRC" + (2).to_bytes(4) + bytes(4) + b"link" + (20).to_bytes(4) + b"\xab" * 20 + bytes(20)
+    for name in ("index", "sharedindex." + "ab" * 20):
+        (place.ws / ".git" / name).write_bytes(split)
+    is_answered(client)
+    ran = place.cordon("run", "--", "true")
+    assert ran.returncode == 125 and "split once more" in ran.stderr
