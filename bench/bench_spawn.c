@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { ARGS_MAX = 160, WARM_UP = 5 };
+enum { ARGS_MAX = 512, WARM_UP = 5 };
 
 enum way { BARE, CORDON, BWRAP, WAYS };
 

@@ -8,9 +8,17 @@ from stage import CORDON, Stage
 
 RULES = 'prefix_rule(pattern=["uname"], decision="allow")\n'
 PLANT = "mkdir -p bin; printf '#!/bin/sh\\n: > {out}/escaped\\n' > bin/uname; chmod 755 bin/uname"
-FLIP = "while :; do mv bin/uname bin/x; mv bin/x bin/uname; done"
+# of one process, with which all of it ends
+FLIP = """
+import os
+print(flush=True)
+while True:
+    os.rename("bin/uname", "bin/x")
+    os.rename("bin/x", "bin/uname")
+"""
 WAYS = [["uname"], ["sh", "-c", "uname"], ["bash", "-lc", "uname"]]
 PROFILES = [[], ["--profile", "read-only"]]
+PYTHON = "/usr/bin/python3"
 
 NAMES = [name for name in identity.here() if identity.has_namespaces(name)]  # else nothing can be planted
 
@@ -32,7 +40,7 @@ def attack(name, tools, inside, flips):
             env = {"PATH": f"{stage.ws}/bin:/usr/bin:/bin"}
             assert stage.run("sh", "-c", PLANT.format(out=stage.out)).code == 0
             if flips:
-                stage.start("sh", "-c", FLIP)
+                stage.start(PYTHON, "-c", FLIP).stdout.readline()
             for _ in range(3 if flips else 1):
                 for profile in PROFILES:
                     for words in WAYS:
@@ -49,7 +57,14 @@ def test_a_planted_program_stays_in_its_sandbox(name, tools, flips):
 
 # Programs that the user has named by their paths, which lead through a place that commands can write.
 TOOL = "#!/bin/sh\n: > {out}/escaped\n"
-TURN = "while :; do ln -sfn {out}/real link; ln -sfn {ws}/bin link; done"
+TURN = """
+import os
+print(flush=True)
+while True:
+    for place in "{out}/real", "{ws}/bin":
+        os.symlink(place, "other")
+        os.rename("other", "link")
+"""
 
 
 def named(name, tools, inside, path, flips):
@@ -65,8 +80,10 @@ def named(name, tools, inside, path, flips):
             (stage.out / "tools").symlink_to(stage.ws / "link")
             (stage.ws / "link").symlink_to(stage.out / "real")
             if flips:
-                stage.start("sh", "-c", TURN.format(**places))
-            for _ in range(10 if flips else 1):
+                stage.start(PYTHON, "-c", TURN.format(**places)).stdout.readline()
+            for _ in range((10 if inside else 200) if flips else 1):
+                if (stage.out / "escaped").exists():
+                    break
                 stage.run(tool, cordon=["-a", "never", "--readable", f"{stage.ws}/dir/uname"])
             return (stage.out / "escaped").exists()
     return identity.play(name, scene)
