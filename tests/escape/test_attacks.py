@@ -73,9 +73,10 @@ def held_without_namespaces(name, case):
 
 def held_by_the_helper(name, case):
     """The helper takes a profile and no other flags; terminal and environment are the caller's, and
-    so is the end of a command that ignores SIGTERM."""
+    so is the end of a command that ignores SIGTERM. Whose it is makes no difference to its flags."""
     area = case.name.split("/")[0]
-    return whole(name, case) and not case.on_guard and area not in \
+    is_chosen = name == "user" or "user" not in case.users
+    return is_chosen and whole(name, case) and not case.on_guard and area not in \
         ("environment", "terminal", "limits", "processes") and \
         "cordon=" not in inspect.getsource(case.play)
 
