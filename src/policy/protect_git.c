@@ -245,19 +245,37 @@ static int guard_named(const struct protect_run *run, const char *path, const ch
     return 0;
 }
 
+/* As guard_named(), of a name in a canonical directory, which is the end of most walks already. */
+static int guard_name(const struct protect_run *run, const char *path, const char *origin,
+                      struct err *err)
+{
+    enum host_kind kind;
+
+    if (run->view->kind(run->view, path, &kind, err))
+        return -1;
+    if (kind == HOST_SYMLINK || kind == HOST_HIDDEN)
+        return guard_named(run, path, origin, false, err);
+    guard(run, path, protect_kind(kind), origin);
+    return 0;
+}
+
 /* As far as it may be written: because the user opened it, or it is a root, or a symlink leads there. */
 static int guard_inside(const struct protect_run *run, const char *dir, struct err *err)
 {
-    AUTO_FREE char *slashed = alloc_strf("%s/", dir);
-    bool is_inside = strstr(slashed, "/.git/");
+    AUTO(path_walk_done) struct path_walk walk = {0};
+    bool is_inside = strstr(dir, "/.git/") || str_ends(dir, "/.git");
 
+    if (path_walk(run->view, dir, &walk, err))
+        return err_wrap(err, "git directory");
     for (size_t i = 0; git_names[i]; i++) {
         AUTO_FREE char *path = path_join(dir, git_names[i]);
         AUTO_FREE char *origin = alloc_strf("protected name %s", git_names[i]);
 
         if (is_inside && (str_eq(git_names[i], "modules") || str_eq(git_names[i], "worktrees")))
             continue;
-        if (guard_named(run, path, origin, false, err))
+        if (walk.end == PATH_FOUND && str_eq(walk.path, dir)
+                ? guard_name(run, path, origin, err)
+                : guard_named(run, path, origin, false, err))
             return -1;
     }
     return 0;

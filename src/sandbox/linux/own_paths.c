@@ -12,20 +12,26 @@
 #include <stdlib.h>
 
 /* A name that is missing together with the directory that should hold it cannot be kept from being
- * made; the topmost missing one can. */
-static int trim_one(struct access_entry *entry, struct err *err)
+ * made; the topmost missing one can. `*known` is a directory that was there a moment ago: most names
+ * have theirs in common. Caller frees. */
+static int trim_one(struct access_entry *entry, char **known, struct err *err)
 {
     for (;;) {
         AUTO_FREE char *parent = path_parent(entry->path);
         enum host_kind kind;
 
+        if (*known && str_eq(*known, parent))
+            return 0;
         if (host_view_real.kind(&host_view_real, parent, &kind, err))
             return -1;
         if (kind == HOST_HIDDEN)
             return err_set(err, ERR_FORBIDDEN, "%s, to be kept missing, cannot be seen any more",
                            entry->path);
-        if (kind != HOST_MISSING)
+        if (kind != HOST_MISSING) {
+            free(*known);
+            *known = TAKE_PTR(parent);
             return 0;
+        }
         free(entry->path);
         entry->path = TAKE_PTR(parent);
     }
@@ -33,10 +39,13 @@ static int trim_one(struct access_entry *entry, struct err *err)
 
 int own_paths_trim(struct access_map *map, struct err *err)
 {
+    AUTO_FREE char *known = NULL;
+
     for (size_t i = 0; i < map->len; i++) {
         struct access_entry *entry = &map->entries[i];
 
-        if (entry->kind == ACCESS_MISSING && entry->access != ACCESS_WRITE && trim_one(entry, err))
+        if (entry->kind == ACCESS_MISSING && entry->access != ACCESS_WRITE &&
+            trim_one(entry, &known, err))
             return -1;
     }
     access_map_sort(map);
