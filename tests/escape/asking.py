@@ -81,7 +81,11 @@ class Asking:
 
     def next(self):
         """The next line; None at the end."""
-        line = self.talk.recv(1 << 16).decode("utf-8", "replace")
+        try:
+            line = self.talk.recv(1 << 16)
+        except ConnectionResetError:  # it ended with an answer of ours unread; what it said comes behind that
+            line = self.talk.recv(1 << 16)
+        line = line.decode("utf-8", "replace")
         if not line:
             return None
         head, *texts = line.rstrip("\n").split("\t")
