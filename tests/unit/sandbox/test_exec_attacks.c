@@ -341,7 +341,7 @@ static char flipped_path[] = "./good";
 static void *flip_path(void *unused)
 {
     while (!is_over)
-        memcpy(flipped_path, flipped_path[2] == 'g' ? "./evil" : "./good", 6);
+        flipped_path[2] = flipped_path[2] == 'g' ? 'f' : 'g';
     return unused;
 }
 
@@ -354,7 +354,8 @@ static int exec_flipping_path(void)
     return 7;
 }
 
-/* The program `evil` is refused; it may run inside all the same, as the threat model says. */
+/* The program `food` is refused. There is no third name between the two: one that is not there is let go
+ * on, and the kernel, which reads again, may find a program (docs/threat-model.md: to judge is advice). */
 static int path_flipped(void)
 {
     for (int i = 0; i < TRIES; i++)
@@ -580,7 +581,7 @@ static enum launch_verdict judge(struct exec_host *asked, const struct launch_fa
 
     if (str_eq(name, "held"))
         return (enum launch_verdict)LAUNCH_HOLD;
-    if (!*name || str_eq(name, "bad") || str_ends(fact->path, "/evil") ||
+    if (!*name || str_eq(name, "bad") || str_ends(fact->path, "/food") ||
         (str_eq(name, "good") && fact->argv[1] && str_eq(fact->argv[1], "2")))
         return LAUNCH_NO;
     if (!str_eq(name, "good") && !fact->is_truncated)
@@ -620,7 +621,7 @@ static char *read_marks(void)
 static int setup(void **state)
 {
     AUTO_FREE char *self = program_self();
-    static const char *const names[] = {"good", "evil", "other"};
+    static const char *const names[] = {"good", "food", "other"};
 
     ground_init(&ground);
     host = (struct exec_host){.judge = judge, .on_fact = check};
@@ -670,7 +671,7 @@ static void test_attack(void **state)
         assert_int_equal(host.outside, attack->outside);
     assert_null(strstr(marks, "good inside"));
     assert_null(strstr(marks, "outside 2"));
-    assert_null(strstr(marks, "evil outside"));
+    assert_null(strstr(marks, "food outside"));
     assert_null(strstr(marks, "other outside"));
 }
 
