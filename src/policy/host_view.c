@@ -1,4 +1,5 @@
-/* See host_view.h: looking at the real host, and following a path on any host.
+/* See host_view.h: looking at the real host, remembering that for a while, and following a path on any
+ * host.
  *
  * Each function of the real view is one bounded look; nothing is kept. In the walk, `done` is
  * canonical and grows by one component at a time; `rest` is what is still to follow, in front of
@@ -18,6 +19,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -214,6 +216,90 @@ const struct host_view host_view_real = {
     .list = host_real_list,
     .text = host_real_text,
 };
+
+/* --- remembering --- */
+
+struct host_known {
+    struct host_known *next;
+    enum host_kind kind;
+    char path[];
+};
+
+static struct host_known **memory_slot(struct host_memory *memory, const char *path)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+
+    for (const char *at = path; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * 16777619u;
+    return &memory->known[(hash ^ hash >> 16) % (sizeof memory->known / sizeof *memory->known)];
+}
+
+static int memory_kind(const struct host_view *view, const char *path, enum host_kind *ret,
+                       struct err *err)
+{
+    struct host_memory *memory = (struct host_memory *)view;
+    struct host_known **slot = memory_slot(memory, path);
+    struct host_known *known = *slot;
+    size_t size = strlen(path) + 1;
+
+    while (known && !str_eq(known->path, path))
+        known = known->next;
+    if (known) {
+        *ret = known->kind;
+        return 0;
+    }
+    if (memory->below->kind(memory->below, path, ret, err))
+        return -1;
+    known = alloc_zero(1, sizeof *known + size);
+    known->next = *slot;
+    known->kind = *ret;
+    memcpy(known->path, path, size);
+    *slot = known;
+    return 0;
+}
+
+static char *memory_link(const struct host_view *view, const char *path, struct err *err)
+{
+    const struct host_view *below = ((const struct host_memory *)view)->below;
+
+    return below->link(below, path, err);
+}
+
+static int memory_list(const struct host_view *view, const char *path, struct host_listing *ret,
+                       struct err *err)
+{
+    const struct host_view *below = ((const struct host_memory *)view)->below;
+
+    return below->list(below, path, ret, err);
+}
+
+static int memory_text(const struct host_view *view, const char *path, size_t max, struct buf *ret,
+                       struct err *err)
+{
+    const struct host_view *below = ((const struct host_memory *)view)->below;
+
+    return below->text(below, path, max, ret, err);
+}
+
+void host_memory_begin(struct host_memory *memory, const struct host_view *below)
+{
+    *memory = (struct host_memory){
+        .view = {.kind = memory_kind,
+                 .link = memory_link,
+                 .list = memory_list,
+                 .text = memory_text},
+        .below = below,
+    };
+}
+
+void host_memory_done(struct host_memory *memory)
+{
+    for (size_t i = 0; i < sizeof memory->known / sizeof *memory->known; i++)
+        for (struct host_known *known = memory->known[i], *next; known; known = next) {
+            next = known->next;
+            free(known);
+        }
+}
 
 int host_account_home(const struct host_view *view, const char *name, char **ret, struct err *err)
 {

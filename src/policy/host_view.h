@@ -63,6 +63,16 @@ void host_listing_done(struct host_listing *listing);
 /* This machine. Never blocks on fifos or devices, changes nothing. */
 extern const struct host_view host_view_real;
 
+/* Another view, which is asked once about the kind of each name: for one resolution, which meets most
+ * directories many times. A look that fails is made again. */
+struct host_memory {
+    struct host_view view; /* first: give its address to who wants one */
+    const struct host_view *below;
+    struct host_known *known[256]; /* by hash of the path */
+};
+void host_memory_begin(struct host_memory *memory, const struct host_view *below);
+void host_memory_done(struct host_memory *memory);
+
 /* The home directory of an account, by the file of accounts alone; NULL in `*ret`: it has none there.
  * Caller frees. */
 int host_account_home(const struct host_view *view, const char *name, char **ret, struct err *err);

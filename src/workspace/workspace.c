@@ -275,13 +275,14 @@ void workspace_job_env(const struct workspace *workspace, const char *thread_id,
 
 /* What Cordon keeps to itself beside what belongs to it (base/user_token.h): no command sees it,
  * whatever its profile opens. What cannot be looked at is closed. */
-static int hide_private(const struct workspaces *owner, struct access_map *map, struct err *err)
+static int hide_private(const struct workspaces *owner, const struct host_view *view,
+                        struct access_map *map, struct err *err)
 {
     for (size_t i = 0; map->restricted && i < owner->own_paths.len; i++) {
         AUTO_FREE char *path = path_join(owner->own_paths.items[i], USER_TOKEN_DIR);
         AUTO(path_walk_done) struct path_walk walk = {0};
 
-        if (path_walk(&host_view_real, path, &walk, err))
+        if (path_walk(view, path, &walk, err))
             return err_wrap(err, "what Cordon keeps to itself");
         if (walk.end == PATH_FOUND || walk.end == PATH_HIDDEN)
             access_map_close(map, walk.path, walk.kind, "Cordon keeps it to itself");
@@ -291,8 +292,9 @@ static int hide_private(const struct workspaces *owner, struct access_map *map, 
 
 static int resolve(const struct workspace *workspace, struct access_map *ret, struct err *err)
 {
+    AUTO(host_memory_done) struct host_memory memory;
     const struct resolve_context context = {
-        .view = &host_view_real,
+        .view = &memory.view,
         .workspace_roots = strv_view(&workspace->roots),
         .tmpdir = workspace->inside->tmpdir,
         .home = workspace->inside->owner->options.home,
@@ -300,8 +302,9 @@ static int resolve(const struct workspace *workspace, struct access_map *ret, st
         .protect = &workspace->protect,
     };
 
+    host_memory_begin(&memory, &host_view_real);
     return profile_resolve(&workspace->profile, &context, ret, err) ||
-                   hide_private(workspace->inside->owner, ret, err)
+                   hide_private(workspace->inside->owner, context.view, ret, err)
                ? -1
                : 0;
 }

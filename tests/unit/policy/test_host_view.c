@@ -167,6 +167,38 @@ static void a_workspace_on_this_host(void **state)
     assert_true(access_map_full_read(&map));
 }
 
+/* Asked once about each name; what fails, each time. */
+static void a_memory(void **state)
+{
+    AUTO(host_memory_done) struct host_memory memory;
+    AUTO(host_listing_done) struct host_listing listing = {0};
+    AUTO_FREE char *file = path_join(*state, "file");
+    AUTO_FREE char *new = path_join(*state, "new");
+    AUTO_FREE char *below = path_join(*state, "dangling/x");
+    AUTO_FREE char *long_name = alloc_strf("/%0300d", 0);
+    enum host_kind kind = HOST_OTHER;
+    struct err err;
+
+    host_memory_begin(&memory, view);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(memory.view.kind(&memory.view, file, &kind, &err), 0);
+        assert_int_equal(kind, HOST_FILE);
+        assert_int_equal(memory.view.kind(&memory.view, new, &kind, &err), 0);
+        assert_int_equal(kind, HOST_MISSING);
+        assert_int_equal(memory.view.kind(&memory.view, below, &kind, &err), 0);
+        assert_int_equal(kind, HOST_MISSING);
+        assert_int_equal(memory.view.kind(&memory.view, long_name, &kind, &err), -1);
+        assert_int_equal(mkdir(new, 0700), i ? -1 : 0);
+    }
+    assert_int_equal(memory.view.list(&memory.view, *state, &listing, &err), 0);
+    assert_int_equal(listing.len, 6);
+    host_memory_done(&memory);
+    host_memory_begin(&memory, view);
+    assert_int_equal(memory.view.kind(&memory.view, new, &kind, &err), 0);
+    assert_int_equal(kind, HOST_DIR);
+    assert_int_equal(rmdir(new), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +208,7 @@ int main(void)
         cmocka_unit_test(what_is_no_dir_has_no_listing),
         cmocka_unit_test(texts),
         cmocka_unit_test(what_is_hidden),
+        cmocka_unit_test(a_memory),
         cmocka_unit_test(a_workspace_on_this_host),
     };
 
