@@ -1,6 +1,7 @@
-/* See remedy.h. A remedy is a flag or a line of the configuration that helps when it is followed: it
- * opens the directory where a name is to come, change or go, and the file alone where the file is
- * written to; and it says so where there is none. */
+/* See remedy.h. A remedy is the one thing to type that helps: it opens the directory where a name is to
+ * come, change or go, and the file alone where the file is written to; and it says so where there is
+ * none. What an option of its own answers better than a path is in the table of hints: a line there is
+ * all that such an option needs. */
 #include "denial/remedy.h"
 
 #include "base/alloc.h"
@@ -15,18 +16,71 @@ enum access denial_needed(enum denial_operation operation)
     return operation == DENIAL_WRITE ? ACCESS_WRITE : ACCESS_READ;
 }
 
-/* --- files --- */
+/* --- what an option of its own answers --- */
 
-static char *allow(const char *flag, const char *path, const char *access)
+enum { READS = 1 << DENIAL_READ | 1 << DENIAL_EXECUTE, WRITES = 1 << DENIAL_WRITE };
+
+static const char of_packages[] = "Packages of the system are for you to change, outside of the "
+                                  "sandbox.";
+
+/* In their order, the first that fits. To have one more answered by an option, add a line. */
+static const struct hint {
+    unsigned operations; /* bits of enum denial_operation */
+    const char *place;  /* that path and what is below: from "/"; from "~/", the user's home; or one
+                            name, wherever it stands */
+    const char *remedy; /* what to type; NULL: nothing of this table, for a part of a line below */
+} hints[] = {
+    {WRITES, "/proc", "No option opens the kernel's own files to a command."},
+    {WRITES, "/sys", "No option opens the kernel's own files to a command."},
+    {WRITES, "/var/lib/apt", of_packages},
+    {WRITES, "/var/lib/dpkg", of_packages},
+    {WRITES, "/var/cache/apt", of_packages},
+};
+
+static bool has_name(const char *path, const char *name)
 {
-    return alloc_strf("Allow it with --%s %s, or in config.toml under "
-                      "[permissions.NAME.filesystem]: \"%s\" = \"%s\".",
-                      flag, path, path, access);
+    for (size_t len; *path; path += len) {
+        path += strspn(path, "/");
+        len = strcspn(path, "/");
+        if (len && strlen(name) == len && strncmp(path, name, len) == 0)
+            return true;
+    }
+    return false;
 }
 
+static bool is_at(const struct access_map *access, const char *path, const char *place)
+{
+    AUTO_FREE char *full = NULL;
+
+    if (str_starts(place, "~/") && access->home)
+        full = path_join(access->home, place + 2);
+    else if (*place != '/')
+        return has_name(path, place);
+    return path_is_within(path, full ? full : place);
+}
+
+/* What the user has denied an option for something else does not open. NULL when none fits. */
+static char *remedy_by_hint(const struct denial *denial, const struct access_map *access,
+                            const char *path, const struct access_entry *entry)
+{
+    for (size_t i = 0; !(entry && entry->access == ACCESS_DENY) && i < sizeof hints / sizeof *hints;
+         i++)
+        if (hints[i].operations & 1u << denial->operation && is_at(access, path, hints[i].place))
+            return alloc_str(hints[i].remedy);
+    return NULL;
+}
+
+/* --- files --- */
+
+static char *allow(const char *flag, const char *path)
+{
+    return alloc_strf("Allow it with --%s %s.", flag, path);
+}
+
+/* In brackets: a full stop behind "--deny ." would make another folder of it. */
 static char *take_back(const struct access_entry *entry)
 {
-    return alloc_strf("Take back what denies it: %s.", entry->origin);
+    return alloc_strf("Take back what denies it (%s).", entry->origin);
 }
 
 /* What the user denies can be taken back; what Cordon denies by itself, nobody can. */
@@ -46,7 +100,7 @@ static char *remedy_for_read(const char *path, const struct access_entry *entry)
         return remedy_for_closed(entry);
     if (entry && str_eq(entry->path, path))
         return take_back(entry);
-    return allow("readable", path, "read");
+    return allow("readable", path);
 }
 
 /* A flag opens what is there, and this is not. */
@@ -55,16 +109,13 @@ static char *remedy_for_held_name(const struct access_entry *entry)
     bool is_repository = str_ends(entry->path, "/.git");
 
     return alloc_strf("%s is a protected name, which only you can make, outside of the sandbox%s. "
-                      "If the command may change it then: --writable %s, or in config.toml under "
-                      "[permissions.NAME.filesystem]: \"%s\" = \"write\".",
-                      entry->path, is_repository ? " (git init)" : "", entry->path, entry->path);
+                      "If the command may change it then: --writable %s.",
+                      entry->path, is_repository ? " (git init)" : "", entry->path);
 }
 
 static char *remedy_for_protected(const struct access_entry *entry)
 {
-    return alloc_strf("%s is a protected name. If the command may change it: --writable %s, or in "
-                      "config.toml under [permissions.NAME.filesystem]: \"%s\" = \"write\".",
-                      entry->path, entry->path, entry->path);
+    return alloc_strf("If the command may change it: --writable %s.", entry->path);
 }
 
 /* The profile allows writing there, and still it was refused: git takes a directory with a HEAD in it
@@ -93,11 +144,41 @@ static char *place_to_open(const struct denial *denial, const char *path)
     return str_eq(parent, "/") ? alloc_str(path) : TAKE_PTR(parent);
 }
 
-/* Nobody opens the whole disk, or everything of the user's, for a name. */
+/* Who has these has everything of the user's or of the system's: for one name nobody opens them. */
 static bool is_too_much(const struct access_map *access, const char *place)
 {
-    return str_eq(place, "/") || str_eq(place, "/etc") ||
-           (access->home && path_is_within(access->home, place));
+    static const char *const shared[] = {
+        "/bin",     "/boot",      "/dev",       "/etc",      "/lib",       "/lib64",
+        "/proc",    "/run",       "/sbin",      "/sys",      "/tmp",       "/usr",
+        "/usr/bin", "/usr/lib",   "/usr/local", "/usr/sbin", "/usr/share", "/var",
+        "/var/lib", "/var/cache", "/var/log",   "/var/run",  "/var/spool"};
+    static const char *const of_user[] = {".cache", ".config", ".local", ".local/share",
+                                          ".local/state"};
+
+    if (str_eq(place, "/") || (access->home && path_is_within(access->home, place)))
+        return true;
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        if (str_eq(place, shared[i]))
+            return true;
+    for (size_t i = 0; access->home && i < sizeof of_user / sizeof *of_user; i++) {
+        AUTO_FREE char *folder = path_join(access->home, of_user[i]);
+
+        if (str_eq(place, folder))
+            return true;
+    }
+    return false;
+}
+
+/* A program's own folder among the caches is opened whole: each of its files would be asked for
+ * in a round of its own. "" when it is none. Caller frees. */
+static char *cache_of(const struct access_map *access, const char *place)
+{
+    AUTO_FREE char *caches = access->home ? path_join(access->home, ".cache") : NULL;
+    size_t len = caches ? strlen(caches) : 0;
+
+    if (!caches || !path_is_within(place, caches) || str_eq(place, caches))
+        return alloc_str("");
+    return alloc_strn(place, len + 1 + strcspn(place + len + 1, "/"));
 }
 
 /* A directory that a person has made can be opened alone. Of a file that helps some programs, and not
@@ -105,9 +186,8 @@ static bool is_too_much(const struct access_map *access, const char *place)
 static char *remedy_without_place(const struct denial *denial, const char *path)
 {
     if (denial->call && !str_eq(denial->call, "mkdir") && !str_eq(denial->call, "mkdirat"))
-        return alloc_strf("Let the command work somewhere else; or do this with %s yourself, "
-                          "outside of the sandbox.",
-                          path);
+        return alloc_str("Let the command work somewhere else; or do this yourself, outside of the "
+                         "sandbox.");
     return alloc_strf("Let the command write somewhere else; or make %s yourself, outside of the "
                       "sandbox, and allow it with --writable %s.",
                       path, path);
@@ -126,6 +206,7 @@ static char *remedy_for_write(const struct denial *denial, const struct access_m
                               const char *path, const struct access_entry *entry)
 {
     AUTO_FREE char *place = place_to_open(denial, path);
+    AUTO_FREE char *cache = cache_of(access, place);
 
     if (is_closed(entry))
         return remedy_for_closed(entry);
@@ -141,10 +222,10 @@ static char *remedy_for_write(const struct denial *denial, const struct access_m
         return remedy_for_repository(entry);
     /* A root above the deciding entry would change nothing: the longer path decides. */
     if (entry && path_is_within(entry->path, place) && !is_too_much(access, entry->path))
-        return allow("writable", entry->path, "write");
+        return allow("writable", entry->path);
     if (is_too_much(access, place))
         return remedy_without_place(denial, path);
-    return allow("writable", place, "write");
+    return allow("writable", *cache ? cache : place);
 }
 
 /* Of a rename or link the name that is refused may be the other one. */
@@ -187,6 +268,8 @@ static void decide_file(struct denial *denial, const struct access_map *access,
                        "sandbox: change it yourself.",
                        own_place(access, path));
     else
+        denial->remedy = remedy_by_hint(denial, access, path, entry);
+    if (!denial->remedy)
         denial->remedy = denial->operation == DENIAL_WRITE
                              ? remedy_for_write(denial, access, path, entry)
                              : remedy_for_read(path, entry);
@@ -197,8 +280,7 @@ static void decide_file(struct denial *denial, const struct access_map *access,
 static void decide_network(struct denial *denial, const struct access_map *access)
 {
     static const char *const remedies[] = {
-        [NETWORK_RESTRICTED] = "Allow it with --network enabled, or in config.toml under "
-                               "[permissions.NAME.network]: enabled = true.",
+        [NETWORK_RESTRICTED] = "Allow it with --network enabled.",
         [NETWORK_PROXIED] = "Only the managed proxy leads out: use it (HTTPS_PROXY is set), or "
                             "allow the whole network with --network enabled.",
         [NETWORK_ENABLED] =

@@ -15,6 +15,7 @@
 #include "workspace/workspace.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -59,14 +60,24 @@ void execution_warn_of_attempt(const struct workspace *workspace, enum run_where
 
 /* --- after --- */
 
-static void say_denial(const struct denial *denial, struct strv *ret)
+static bool has_cause_of(const struct denial *denial, const struct denial *first)
+{
+    return denial_matters(denial) && denial->evidence == first->evidence &&
+           str_eq(denial->remedy, first->remedy);
+}
+
+/* One line for all that the same thing would allow: what, why, and that. */
+static void say_denial(const struct denial *denial, unsigned others, struct strv *ret)
 {
     AUTO_FREE char *words = denial_words(denial);
+    char more[32] = "";
 
-    strv_pushf(ret, "refused%s: %s%s%s",
+    if (others)
+        snprintf(more, sizeof more, ", and %u more", others);
+    strv_pushf(ret, "refused%s: %s%s%s%s%s. %s",
                denial->evidence == DENIAL_FACT ? "" : " (read from the output, so a guess)", words,
-               denial->origin ? ", by " : "", denial->origin ? denial->origin : "");
-    strv_pushf(ret, "  %s", denial->remedy);
+               more, denial->origin ? " (" : "", denial->origin ? denial->origin : "",
+               denial->origin ? ")" : "", denial->remedy);
 }
 
 /* Only what the sandbox refused: of the rest the command's own message tells enough. */
@@ -75,10 +86,17 @@ static void say_denials(const struct denials *denials, struct strv *ret)
     size_t shown = 0;
 
     for (size_t i = 0; i < denials->len; i++) {
-        if (!denial_matters(&denials->items[i]))
+        const struct denial *denial = &denials->items[i];
+        bool is_said = !denial_matters(denial);
+        unsigned others = 0;
+
+        for (size_t k = 0; k < i && !is_said; k++)
+            is_said = has_cause_of(&denials->items[k], denial);
+        if (is_said || shown++ >= DENIALS_SHOWN)
             continue;
-        if (shown++ < DENIALS_SHOWN)
-            say_denial(&denials->items[i], ret);
+        for (size_t k = i + 1; k < denials->len; k++)
+            others += has_cause_of(&denials->items[k], denial);
+        say_denial(denial, others, ret);
     }
     if (shown > DENIALS_SHOWN)
         strv_pushf(ret, "... and %zu more; --json has them all", shown - DENIALS_SHOWN);

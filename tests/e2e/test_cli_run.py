@@ -117,7 +117,7 @@ def test_a_refused_write_names_path_decider_and_remedy(place):
     notes = [line for line in ran.stderr.splitlines() if line.startswith("cordon: ")]
     assert f"creating {place.outside}/file" in notes[0]
     assert "a guess" not in notes[0] and "built-in workspace-write" in notes[0]
-    assert f"--writable {place.outside}" in notes[1]
+    assert f"--writable {place.outside}." in notes[0] and len(notes) == 1
     assert place.shell(f"echo out >{place.outside}/file", "--writable",
                        place.outside).returncode == 0
     assert (place.outside / "file").read_text() == "out\n"
@@ -140,7 +140,7 @@ def test_no_note_for_what_the_sandbox_did_not_refuse(place):
 def test_a_program_that_may_not_be_read_is_a_fact(place):
     ran = place.run("--deny", "/usr/bin/env", "--", "/usr/bin/env")
     assert ran.returncode == 126
-    assert "cordon: refused: executing /usr/bin/env, by --deny /usr/bin/env" in ran.stderr
+    assert "cordon: refused: executing /usr/bin/env (--deny /usr/bin/env)" in ran.stderr
 
 
 def test_read_only_profile(place):
@@ -166,7 +166,7 @@ def test_deny_a_path_and_open_a_part_again(place):
                       "vault/open")
     assert ran.stdout == "open\n"
     assert ran.returncode != 0
-    assert "by --deny vault" in place.shell("cat vault/file", "--deny", "vault").stderr
+    assert "(--deny vault)" in place.shell("cat vault/file", "--deny", "vault").stderr
 
 
 def test_deny_a_glob(place):
@@ -416,7 +416,7 @@ set = {{ FROM_CONFIG = "yes" }}
     ran = place.shell(f"echo $FROM_CONFIG; touch {place.outside}/open/x && "
                       f"cat {place.outside}/vault/file", "--config", config)
     assert ran.stdout == "yes\n"
-    assert f"by {config}:7 [permissions.dev.filesystem]" in ran.stderr
+    assert f"({config}:7 [permissions.dev.filesystem])" in ran.stderr
     assert (place.outside / "open/x").exists()
     ran = place.shell(f"ls /usr >list || ls {place.outside}", "--config", config, "-p", "bare")
     assert ran.returncode != 0 and "open" not in ran.stdout

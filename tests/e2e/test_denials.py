@@ -126,7 +126,7 @@ def test_the_remedy_helps_when_it_is_followed(place, out, name):
         if not result["denials"]:
             break
         for denial in result["denials"]:
-            options += ["--writable", re.search(r"--writable (\S+),", denial["remedy"]).group(1)]
+            options += ["--writable", re.search(r"--writable (\S+)\.", denial["remedy"]).group(1)]
     assert result["denials"] == [] and result["exit_code"] == 0, (options, result)
 
 
@@ -134,7 +134,7 @@ def test_the_remedy_helps_when_it_is_followed(place, out, name):
 def test_the_remedy_of_a_name_that_goes_is_its_directory(place, out, name):
     script = REFUSED[name][0].replace("OUT", str(out))
     denial = ran(place, script)["denials"][0]
-    assert f"--writable {out}," in denial["remedy"]
+    assert f"--writable {out}." in denial["remedy"]
     assert ran(place, script, "--writable", out, code=0)["denials"] == []
 
 
@@ -153,7 +153,7 @@ def test_a_command_that_ended_well_is_not_spoken_of(place, out):
     assert called.returncode == 0 and called.stderr == ""
     called = place.shell(f"mkdir {out}/new 2>/dev/null")
     assert called.returncode == 1
-    assert f"refused: creating {out}/new, by built-in workspace-write" in called.stderr
+    assert f"refused: creating {out}/new (built-in workspace-write)" in called.stderr
     assert "a guess" not in called.stderr
 
 
@@ -162,7 +162,7 @@ def test_a_protected_name_and_what_is_in_it(place):
     (place.ws / ".git/config").write_text("[core]\n")
     (denial,) = ran(place, "touch .git/index.lock", code=1)["denials"]
     assert denial["path"] == f"{place.ws}/.git/index.lock"
-    assert denial["decided_by"] == "protected name .git" and f"--writable {place.ws}/.git," in denial["remedy"]
+    assert denial["decided_by"] == "protected name .git" and f"--writable {place.ws}/.git." in denial["remedy"]
     (denial,) = ran(place, "mkdir .codex", code=1)["denials"]
     assert denial["path"] == f"{place.ws}/.codex" and denial["decided_by"] == "protected name .codex"
     assert denial["errno"] == "EACCES" and denial["creates"]
@@ -377,3 +377,42 @@ def test_a_command_ends_with_its_guard(place):
     _, err = finish(with_guard, 125)
     assert b"the guard of the sandbox died" in err and not (place.ws / "file").exists()
     assert other.poll() is None
+
+
+# --- one denial is one line: what, why, the one thing to type ---
+
+ROWS = {  # of /work/shared/reviews/newcomer.md: the command, what is said of it ("": nothing)
+    "D1 chroot": ("chroot / true", ""),
+    "D1 words": ("echo \"touch: cannot touch '/': Read-only file system\" >&2; exit 1", ""),
+    "D2 permission": ("python3 -c 'open(\"/proc/1/mem\")'", ""),
+    "D3 mount": ("mount -t tmpfs x /mnt", ""),
+    "D3 device": ("exec 3<>/dev/fuse", ""),
+    "D4 hidden": ("touch OUT/new 2>/dev/null; exit 1",
+                  "creating OUT/new (built-in workspace-write). Allow it with --writable OUT."),
+    "D5 often": ("rm -rf .git; rm -rf .git; mv .git x; exit 1",
+                 "writing WS/.git (protected name .git). If the command may change it: --writable WS/.git."),
+    "D5 group": ("touch OUT/new OUT/newer OUT/newest",
+                 "creating OUT/new, and 2 more (built-in workspace-write). Allow it with --writable OUT."),
+}
+if os.getuid() == 0:  # whom nobody but the sandbox refuses these
+    ROWS |= {
+        "D1 root": ("touch /new", "creating /new (built-in workspace-write). Let the command work somewhere else; or do "
+                                  "this yourself, outside of the sandbox."),
+        "E13 apt": ("mkdir /var/lib/dpkg/new /var/lib/apt/new /var/cache/apt/new",
+                    "creating /var/lib/dpkg/new, and 2 more (built-in workspace-write). Packages of the system are for you "
+                    "to change, outside of the sandbox."),
+    }
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_denial_is_one_line(place, out, row):
+    command, line = (text.replace("OUT", str(out)).replace("WS", str(place.ws)) for text in ROWS[row])
+    (place.ws / ".git").mkdir()
+    called = place.shell(command)
+    assert called.returncode != 0
+    told = [said for said in called.stderr.splitlines() if said.startswith("cordon: ")]
+    assert told == ([f"cordon: refused: {line}"] if line else []), called.stderr
+
+
+def test_a_full_stop_is_not_read_as_a_folder(place):
+    assert "Take back what denies it (--deny .)." in place.run("--deny", ".", "--", "ls").stderr
