@@ -22,6 +22,7 @@ import signal
 import sys
 import time
 import traceback
+from pathlib import Path
 
 import events
 
@@ -122,17 +123,9 @@ def become(name, private_tmp):
 
 
 def own_children():
-    """Processes whose parent is this one."""
-    found = []
-    for entry in os.listdir("/proc"):
-        try:
-            with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as file:
-                parent = file.read().rpartition(")")[2].split()[1]
-                if entry.isdigit() and int(parent) == os.getpid():
-                    found.append(int(entry))
-        except (OSError, ValueError, IndexError):
-            continue
-    return found
+    """Processes whose parent is this one; while some come and go, not all of them."""
+    return [int(pid) for thread in os.listdir("/proc/self/task")
+            for pid in Path(f"/proc/self/task/{thread}/children").read_bytes().split()]
 
 
 def bury():
