@@ -25,6 +25,27 @@ client.sendall(b"by-loopback")
 print(listener.accept()[0].recv(64).decode())
 """
 
+SOCKETS = """
+import socket, struct
+listener = socket.create_server(("127.0.0.1", 0))
+diag = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4)
+diag.send(struct.pack("=IHHII", 72, 20, 0x301, 0, 0) + struct.pack("=BBBxI", 2, 6, 0, 1 << 10) + bytes(48))
+head = diag.recv(65536)
+print("mine" if struct.unpack_from(">H", head, 20) == (listener.getsockname()[1],) else head)
+"""
+
+QUEUE = """
+import ctypes, os
+librt = ctypes.CDLL("librt.so.1", use_errno=True)
+queue = librt.mq_open(b"/queue", os.O_RDWR | os.O_CREAT, 0o600, None)
+assert queue >= 0, os.strerror(ctypes.get_errno())
+text = ctypes.create_string_buffer(8192)
+librt.mq_send(queue, b"by-queue", 8, 0)
+librt.mq_receive(queue, text, 8192, None)
+print(text.value.decode())
+print(*os.listdir("/dev/mqueue"))
+"""
+
 WORKS = {
     "write in the workspace": ("echo x > file && mkdir d && mv file d && cat d/file", "x"),
     "write in $TMPDIR": ('file=$(mktemp) && case $file in "$TMPDIR"/*) echo kept;; esac', "kept"),
@@ -34,6 +55,8 @@ WORKS = {
     "read outside": ("cat ../outside/victim", "original"),
     "asyncio and socketpairs": (f"python3 -c '{ASYNCIO}'", "from-a-child\n\nover-a-pair"),
     "a server on localhost": (f"python3 -c '{LOCALHOST}'", "by-loopback"),
+    "listing its own sockets": (f"python3 -c '{SOCKETS}'", "mine"),
+    "a message queue": (f"python3 -c '{QUEUE}'", "by-queue\nqueue"),
     "signals to its own": ("sleep 60 & kill $! && wait $!; echo $?", "143"),
     "tracing its own": ("strace -o trace /bin/true && grep -q execve trace && echo traced",
                         "traced"),

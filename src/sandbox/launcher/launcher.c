@@ -38,11 +38,13 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -550,6 +552,24 @@ static int launcher_setup(const struct plan_view *plan, uint32_t *ret_op, struct
     return 0;
 }
 
+/* The numbers of processes begin somewhere else in each pid namespace: those in files that an earlier
+ * command has left (postmaster.pid, a swap file of vim) would all name living ones. Where the kernel
+ * does not let us they begin at 2. */
+static void launcher_set_numbers(void)
+{
+    enum { FIRST = 1000, RANGE = 30000 }; /* below the least pid_max that is usual, 32768 */
+    AUTO_CLOSE int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+    uint16_t chance;
+    char text[16];
+    int len;
+
+    if (fd < 0 || getrandom(&chance, sizeof chance, GRND_NONBLOCK) != (ssize_t)sizeof chance)
+        return;
+    len = snprintf(text, sizeof text, "%d", FIRST + chance % RANGE);
+    if (write(fd, text, (size_t)len) < 0)
+        return;
+}
+
 /* What takes no plan, and mostly is done while the caller writes it. */
 static int launcher_begin(const char *hex, uint32_t *ret_op, struct err *err)
 {
@@ -563,6 +583,8 @@ static int launcher_begin(const char *hex, uint32_t *ret_op, struct err *err)
     *ret_op = PLAN_NAMESPACES;
     if (namespaces && unshare((int)namespaces))
         return err_sys(err, "making namespaces");
+    if (getpid() == 1) /* of a pid namespace that was made for us */
+        launcher_set_numbers();
     *ret_op = PLAN_LOOPBACK;
     if ((namespaces & CLONE_NEWNET) && restrict_loopback(err))
         return -1;

@@ -501,6 +501,24 @@ static int op_dev(struct mounts *mounts, const struct step *step, struct err *er
     return 0;
 }
 
+/* A kernel without them makes no such file system: there is nothing to be shown. */
+static int op_queues(struct mounts *mounts, const struct step *step, struct err *err)
+{
+    struct err ignored;
+    AUTO_CLOSE int fd =
+        tree_new("mqueue", NULL, NULL,
+                 K_MOUNT_ATTR_NOSUID | K_MOUNT_ATTR_NODEV | K_MOUNT_ATTR_NOEXEC, &ignored);
+    AUTO_CLOSE int dev = fd < 0 ? -1 : tree_open(mounts->root, "/dev", err);
+
+    if (fd < 0)
+        return 0;
+    if (dev < 0)
+        return -1;
+    if (mkdirat(dev, "mqueue", 0755) || tree_move(fd, dev, "mqueue"))
+        return err_sys(err, "mounting /dev/mqueue");
+    return 0;
+}
+
 static int (*const mount_ops[PLAN_OP_COUNT])(struct mounts *mounts, const struct step *step,
                                              struct err *err) = {
     [PLAN_TREE_PRIVATE] = op_tree_private,
@@ -512,6 +530,7 @@ static int (*const mount_ops[PLAN_OP_COUNT])(struct mounts *mounts, const struct
     [PLAN_EMPTY_ROOT] = op_empty_root,
     [PLAN_MASKS] = op_masks,
     [PLAN_DEV] = op_dev,
+    [PLAN_QUEUES] = op_queues,
     [PLAN_PROC] = op_proc,
     [PLAN_DIR] = op_make,
     [PLAN_FILE] = op_make,

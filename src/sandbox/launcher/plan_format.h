@@ -45,6 +45,7 @@ enum plan_op {
     PLAN_EMPTY_ROOT,     /* from here on a new, empty root is built */
     PLAN_MASKS,          /* get the empty things ready that PLAN_MASK covers paths with */
     PLAN_DEV,            /* /dev: null zero full random urandom tty ptmx pts shm */
+    PLAN_QUEUES,         /* /dev/mqueue of our own ipc namespace, if the kernel has queues */
     PLAN_PROC,           /* a /proc of our own pid namespace */
     PLAN_DIR,            /* make a directory `path` with mode `value` (it may exist) */
     PLAN_FILE,           /* make an empty file `path` with mode `value` (it may exist) */

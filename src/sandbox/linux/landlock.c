@@ -164,6 +164,7 @@ static void rules_for_devices(struct landlock_rules *rules, bool is_ours)
     for (size_t i = 0; i < sizeof own_devices / sizeof *own_devices; i++)
         rules_add(rules, own_devices[i], use);
     rules_add(rules, "/dev/shm", WRITE_RIGHTS | K_LANDLOCK_REFER);
+    rules_add(rules, "/dev/mqueue", WRITE_RIGHTS); /* for mq_open(3), too, which names no path */
     rules_add(rules, "/proc", K_LANDLOCK_WRITE_FILE);
 }
 

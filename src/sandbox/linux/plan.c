@@ -98,7 +98,7 @@ const char *const plan_proc_secret[] = {
 
 static const char *const own_devices[] = {
     "/dev/null", "/dev/zero",    "/dev/full", "/dev/random", "/dev/urandom",
-    "/dev/tty",  "/dev/console", "/dev/pts",  "/dev/shm",
+    "/dev/tty",  "/dev/console", "/dev/pts",  "/dev/shm",    "/dev/mqueue",
 };
 
 static bool is_device_path(const char *path)
@@ -114,7 +114,8 @@ static bool is_ignored(const struct access_entry *entry)
     if (entry->access == ACCESS_DENY)
         return false;
     return path_is_within(path, "/proc") || str_eq(path, "/dev") ||
-           path_is_within(path, "/dev/shm") || path_is_within(path, "/dev/pts");
+           path_is_within(path, "/dev/shm") || path_is_within(path, "/dev/pts") ||
+           path_is_within(path, "/dev/mqueue");
 }
 
 /* What is below the watchpoint, if there is one. */
@@ -423,6 +424,8 @@ static void compile_file_system(struct compiler *compiler)
     if (compiler->has_masks || (host->has_proc && host->proc_masked && host->proc_masked[0]))
         compiler_push(compiler, plan, PLAN_MASKS, "");
     compiler_push(compiler, plan, PLAN_DEV, "");
+    if (host->namespaces & CLONE_NEWIPC)
+        compiler_push(compiler, plan, PLAN_QUEUES, "");
     if (host->has_proc)
         compiler_push(compiler, plan, PLAN_PROC, "");
     else if (!compiler->in_place)

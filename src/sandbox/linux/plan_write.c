@@ -17,6 +17,7 @@ static const char *const op_names[PLAN_OP_COUNT] = {
     [PLAN_EMPTY_ROOT] = "empty-root",
     [PLAN_MASKS] = "prepare-masks",
     [PLAN_DEV] = "minimal-dev",
+    [PLAN_QUEUES] = "own-queues",
     [PLAN_PROC] = "own-proc",
     [PLAN_DIR] = "make-folder",
     [PLAN_FILE] = "make-file",

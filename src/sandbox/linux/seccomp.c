@@ -14,8 +14,7 @@
  * taken a call shows as EINTR, which those never say.
  *
  * clone3(2) passes its flags in memory, where a filter cannot look: it does not exist here, and
- * every C library then uses clone(2).
- */
+ * every C library then uses clone(2). */
 #include "sandbox/linux/seccomp.h"
 
 #include <errno.h>
@@ -66,9 +65,8 @@ struct seccomp_call {
     enum seccomp_condition condition;
 };
 
-/* The system calls that a command may not make, or not with every argument. Numbers are from the
- * kernel's tables (arch/x86/entry/syscalls/syscall_64.tbl, and scripts/syscall.tbl for aarch64). In
- * no order; a number stands more than once only under conditions that exclude each other. */
+/* The system calls that a command may not make, or not with every argument, by the kernel's tables
+ * (syscall_64.tbl, scripts/syscall.tbl). Of one number the conditions exclude each other. */
 static const struct seccomp_call seccomp_calls[] = {
     {{16, 29}, CHECK_IOCTL, ALWAYS},
     {{41, 198}, CHECK_SOCKET, ALWAYS},
@@ -546,6 +544,8 @@ static void emit_socket_check(struct program *program, const struct seccomp_spec
         jump_to(program, emit(program, BPF_JEQ, FAMILY_NETLINK), false, DENY);
         emit(program, BPF_LOAD, DATA_ARG2);
         emit_branch(program, BPF_JEQ, 0 /* NETLINK_ROUTE */, ALLOW);
+        if (spec->sockets == SECCOMP_SOCKETS_INTERNET) /* the network is the command's own */
+            emit_branch(program, BPF_JEQ, 4 /* NETLINK_SOCK_DIAG */, ALLOW);
     }
     emit(program, BPF_RET, RET_ERRNO | EPERM);
 }

@@ -5,7 +5,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_packet.h>
+#include <linux/inet_diag.h>
 #include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <linux/vm_sockets.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -169,6 +171,35 @@ static int run_netlink(int argc, char **argv)
     return judge(socket(AF_NETLINK, SOCK_RAW, (int)number(argv[0])), "netlink socket");
 }
 
+/* Asks for the one listener that has this port. */
+static int run_diag(int argc, char **argv)
+{
+    (void)argc;
+    struct {
+        struct nlmsghdr head;
+        struct inet_diag_req_v2 body;
+    } ask = {.head = {.nlmsg_len = sizeof ask,
+                      .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                      .nlmsg_flags = NLM_F_REQUEST},
+             .body = {.sdiag_family = AF_INET,
+                      .sdiag_protocol = IPPROTO_TCP,
+                      .idiag_states = ~0u,
+                      .id = {.idiag_sport = htons((uint16_t)number(argv[0])),
+                             .idiag_src = {htonl(INADDR_LOOPBACK)},
+                             .idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}}}};
+    struct {
+        struct nlmsghdr head;
+        char body[4096];
+    } answer;
+    int diag = socket(AF_NETLINK, SOCK_RAW, NETLINK_SOCK_DIAG);
+    if (diag < 0 || send(diag, &ask, sizeof ask, 0) < 0)
+        return lost("sock_diag");
+    if (recv(diag, &answer, sizeof answer, 0) < (ssize_t)sizeof answer.head ||
+        answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY)
+        return lost("finding the listener");
+    return won("finding the listener");
+}
+
 static int run_packet(int argc, char **argv)
 {
     (void)argc;
@@ -305,6 +336,7 @@ const struct attack network_attacks[] = {
     {"pair-sendto", 1, run_pair_sendto},
     {"pair-connect", 1, run_pair_connect},
     {"netlink", 1, run_netlink},
+    {"diag", 1, run_diag},
     {"packet", 0, run_packet},
     {"vsock", 0, run_vsock},
     {"raw", 0, run_raw},

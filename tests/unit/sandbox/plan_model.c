@@ -226,6 +226,8 @@ static void do_record(struct plan_model *model, const struct plan_record *record
         change(model, SHOW_WRITABLE, "/proc");
     else if (record->op == PLAN_DEV)
         do_dev(model);
+    else if (record->op == PLAN_QUEUES)
+        change(model, MAKE, "/dev/mqueue");
     else if (record->op == PLAN_MASKS)
         model->has_masks = true;
     else if (record->op == PLAN_HOLD_DEVICES)

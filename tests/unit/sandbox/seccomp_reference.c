@@ -259,7 +259,9 @@ static bool is_allowed_socket(const struct seccomp_spec *spec, uint32_t family, 
     if (family == AF_UNIX)
         return spec->sockets == SECCOMP_SOCKETS_UNIX;
     return family == AF_INET || family == AF_INET6 ||
-           (family == AF_NETLINK && protocol == NETLINK_ROUTE);
+           (family == AF_NETLINK &&
+            (protocol == NETLINK_ROUTE ||
+             (protocol == NETLINK_SOCK_DIAG && spec->sockets == SECCOMP_SOCKETS_INTERNET)));
 }
 
 /* Every end of a pair but those of streams can be pointed at a socket that has a path; SOCK_RAW is

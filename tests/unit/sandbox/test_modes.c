@@ -67,7 +67,7 @@ static void test_require_holds_all(void **state)
             fail_msg("%s: %s", layer_name((enum layer)layer),
                      sandbox_layer(sandbox, (enum layer)layer)->why);
     text = output("grep -E '^(NoNewPrivs|Seccomp|CapEff|CapBnd|CapAmb|CapPrm|CapInh):' "
-                  "/proc/self/status | tr -d '\\n\\t '; echo $$ | grep -c '^2$'");
+                  "/proc/self/status | tr -d '\\n\\t '; echo $PPID");
     assert_string_equal(text, "CapInh:0000000000000000CapPrm:0000000000000000"
                               "CapEff:0000000000000000CapBnd:0000000000000000"
                               "CapAmb:0000000000000000NoNewPrivs:1Seccomp:21\n");

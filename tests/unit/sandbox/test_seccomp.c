@@ -100,6 +100,7 @@ static const uint32_t words[] = {
     1,
     2,
     3,
+    4, /* NETLINK_SOCK_DIAG */
     5,
     AF_INET6,
     AF_PACKET,
