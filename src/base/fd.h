@@ -41,6 +41,11 @@ ssize_t fd_read_block(int fd, void *ret, size_t size);
 /* Writes everything, however often write(2) stops early. */
 int fd_write_all(int fd, const void *data, size_t len, struct err *err);
 
+/* Puts a file of these bytes in the place of `path`, whole or not at all: it is written beside it, as
+ * `path`.new, with the permissions of what was there (`mode` where nothing was). The caller keeps others
+ * from doing the same, and gives a path that is no link. */
+int fd_replace_file(const char *path, const struct buf *text, mode_t mode, struct err *err);
+
 /* Anonymous file holding `data`, sealed against any change, offset 0. */
 int fd_sealed_memory(const char *name, const void *data, size_t len, struct err *err);
 

@@ -4,7 +4,10 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { DISTANCE_MAX = 64 };
+enum {
+    DISTANCE_MAX = 64,
+    NEAR_MIN = 6, /* of a shorter one two letters are half, and "list" is not meant by "test" */
+};
 
 bool str_eq(const char *a, const char *b)
 {
@@ -84,20 +87,41 @@ static size_t str_distance(const char *a, const char *b)
     return rows[a_len % 3][b_len];
 }
 
+/* "workspace" for "workspace-write", "write" for "writable": it begins so, all but for a letter at most, and
+ * no other does. */
+static const char *str_begun(const char *text, const char *const *names)
+{
+    enum { BEGUN_MIN = 4 };
+    const char *found = NULL;
+
+    for (; *names; names++) {
+        size_t len = 0;
+
+        while (text[len] && text[len] == (*names)[len])
+            len++;
+        if (len < BEGUN_MIN || len + 1 < strlen(text))
+            continue;
+        if (found)
+            return NULL;
+        found = *names;
+    }
+    return found;
+}
+
 const char *str_nearest(const char *text, const char *const *names)
 {
-    size_t limit = strlen(text) / 3;
+    size_t len = strlen(text);
+    size_t limit = len < NEAR_MIN ? 1 : len / 3;
     const char *best = NULL;
-    size_t best_distance;
+    size_t best_distance = limit + 1;
 
-    best_distance = (limit < 2 ? 2 : limit) + 1;
-    for (; *names; names++) {
-        size_t distance = str_distance(text, *names);
+    for (const char *const *name = names; *name; name++) {
+        size_t distance = str_distance(text, *name);
 
         if (distance < best_distance) {
             best_distance = distance;
-            best = *names;
+            best = *name;
         }
     }
-    return best;
+    return best ? best : str_begun(text, names);
 }

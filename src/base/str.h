@@ -13,6 +13,7 @@ bool str_ends(const char *text, const char *suffix);
 bool str_match_nocase(const char *pattern, const char *text);
 
 /* The entry of the NULL-terminated `names` nearest to `text` (inserting, deleting, replacing and
- * swapping neighbours count one each), or NULL when none is within a third of its length (at least
- * 2). Texts longer than 64 bytes are near to nothing. For "did you mean". */
+ * swapping neighbours count one each) within a third of its length (of a short one: within one), else the only
+ * one that it begins, but for its last letter. NULL: none. Texts longer than 64 bytes are near to nothing.
+ * For "did you mean". */
 const char *str_nearest(const char *text, const char *const *names);

@@ -11,10 +11,11 @@
  * says. 125 as env(1) and timeout(1): a program's own 2 or 64 could not be told from ours. */
 enum exit_status {
     EXIT_OK = 0,
-    EXIT_NO = 1,        /* asked a question: no; doctor: degraded */
-    EXIT_CANNOT = 2,    /* doctor: no sandbox at all */
-    EXIT_FAILED = 125,  /* Cordon was called wrongly, or could not do it */
-    EXIT_REFUSED = 126, /* run: the command may not be executed */
+    EXIT_NO = 1,          /* asked a question: no; doctor: degraded */
+    EXIT_CANNOT = 2,      /* doctor: no sandbox at all */
+    EXIT_FAILED = 125,    /* Cordon was called wrongly, or could not do it */
+    EXIT_REFUSED = 126,   /* run: the command may not be executed */
+    EXIT_NOT_FOUND = 127, /* run: there is no such command */
 };
 
 struct command {
@@ -37,6 +38,7 @@ extern const struct command command_serve;
 extern const struct command command_connect;
 extern const struct command command_log;
 extern const struct command command_rules;
+extern const struct command command_config;
 extern const struct command command_version;
 extern const struct command command_help;
 

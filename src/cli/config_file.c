@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define CONFIG_NAME "config.toml"
-
 void config_file_done(struct config_file *file)
 {
     config_free(file->config);

@@ -8,6 +8,8 @@
 
 struct config;
 
+#define CONFIG_NAME "config.toml" /* in the config directory */
+
 struct config_file {
     char *path;            /* absolute; NULL when there is no file */
     struct config *config; /* NULL when there is no file */

@@ -4,8 +4,8 @@
  * The plan and the layers are those of this machine: a sandbox is set up, with nothing in it, to
  * know which layers it really gives.
  *
- * For people it prints columns, not prose: they look for one line. With --json it prints one value;
- * the names below are stable.
+ * For people it prints columns, not prose: they look for one line; without --all what most of them look for
+ * (explain_view.h). With --json it prints one value; the names below are stable.
  *
  *   {
  *     "profile": {"name": "workspace-write", "from": "the default", "extends": null,
@@ -37,6 +37,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/explain_command.h"
+#include "cli/explain_view.h"
 #include "cli/settings.h"
 #include "policy/host_view.h"
 #include "policy/profile.h"
@@ -49,12 +50,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum explain_flag { EXPLAIN_JSON = 1, EXPLAIN_WITH_VALUES = 2 };
+enum explain_flag { EXPLAIN_JSON = 1, EXPLAIN_WITH_VALUES = 2, EXPLAIN_ALL = 4 };
 
 struct explain_options {
     struct policy_options policy;
     const char *path;
     const char *host;
+    const char *diff;   /* a profile */
     enum access wanted; /* of --path */
     unsigned flags;     /* of enum explain_flag */
 };
@@ -331,6 +333,11 @@ static void explain_print_text(const struct explanation *explanation, struct buf
 
     if (explanation->command.argv)
         explained_command_print(&explanation->command, ret);
+    if (!(explanation->options.flags & (EXPLAIN_ALL | EXPLAIN_WITH_VALUES))) {
+        explain_short_print(&explanation->settings, explanation_access(explanation),
+                            explanation->sandbox, &explanation->refusal, ret);
+        return;
+    }
     print_profile(&explanation->settings, ret);
     print_entries(explanation, ret);
     print_layers(explanation, ret);
@@ -474,6 +481,12 @@ static const struct option question_options[] = {
      INTO_TEXT(struct explain_options, host),
      .wrong = "the name is empty",
      .help = "Answers for one host: whether it can be reached. Exit status as for --path."},
+    {.name = "diff",
+     .value = "PROFILE",
+     INTO_TEXT(struct explain_options, diff),
+     .wrong = "the name is empty",
+     .help = "Answers for another profile: what it adds (+) to the one that counts here, and what "
+             "it takes away (-)."},
     {.name = NULL},
 };
 
@@ -489,9 +502,13 @@ static const struct option approval_options[] = {
 };
 
 static const struct option output_options[] = {
+    {.name = "all",
+     INTO_FLAG(struct explain_options, flags, EXPLAIN_ALL),
+     .help = "Shows everything: each entry and who wrote it, each layer, the variables, and the "
+             "plan that the launcher carries out."},
     {.name = "values",
      INTO_FLAG(struct explain_options, flags, EXPLAIN_WITH_VALUES),
-     .help = "Also shows the values of the variables that would be passed."},
+     .help = "As --all, and shows the values of the variables that would be passed, too."},
     {.name = "json",
      .letter = 'j',
      INTO_FLAG(struct explain_options, flags, EXPLAIN_JSON),
@@ -552,6 +569,31 @@ static int explain_all(const struct explanation *explanation)
     return status == EXIT_OK && is_refused ? EXIT_NO : status;
 }
 
+/* The other profile, under the same options. */
+static int explain_other(const struct explanation *explanation)
+{
+    AUTO(settings_done) struct settings other = {.workspace = NULL};
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
+    struct policy_options options = explanation->options.policy; /* borrowed */
+    bool is_json = explanation->options.flags & EXPLAIN_JSON;
+    json_t *differences;
+    struct err err;
+
+    options.profile = explanation->options.diff;
+    if (settings_init(&other, &options, &err))
+        return console_fail(&err);
+    differences = explain_diff(&explanation->settings, &other);
+    explain_diff_print(differences, &explanation->settings, &other, &text);
+    if (!is_json) {
+        json_decref(differences);
+        return console_print(&text);
+    }
+    return print_text_or_json(
+        NULL, json_pack("{s:o, s:o, s:o}", "profile", json_lossy(other.workspace->profile_name),
+                        "beside", json_lossy(explanation->settings.workspace->profile_name),
+                        "differences", differences));
+}
+
 static int explain_run(char **argv)
 {
     AUTO(explanation_done) struct explanation explanation = {.options = {.wanted = ACCESS_READ}};
@@ -562,11 +604,13 @@ static int explain_run(char **argv)
 
     if (!command_parse(&command_explain, argv, &explanation.options, &rest, &status))
         return status;
-    if (!!options->path + !!options->host + !!*rest > 1)
-        return console_failf("--path, --host and COMMAND are different questions; ask one at a "
-                             "time");
+    if (!!options->path + !!options->host + !!options->diff + !!*rest > 1)
+        return console_failf("--path, --host, --diff and COMMAND are different questions; ask one "
+                             "at a time");
     if (settings_init(&explanation.settings, &options->policy, &err))
         return console_fail(&err);
+    if (options->diff)
+        return explain_other(&explanation);
     /* a machine that cannot enforce the profile is no failure of explaining it */
     if (workspace_probe(explanation.settings.workspace, &explanation.refusal) == 0)
         explanation.sandbox = explanation.settings.workspace->sandbox;
@@ -578,10 +622,11 @@ static int explain_run(char **argv)
 const struct command command_explain = {
     .name = "explain",
     .summary = "show what a command would be allowed, and who decided it",
-    .usage = "[OPTION]... [--path PATH | --host NAME | [--] COMMAND [ARGUMENT]...]",
+    .usage = "[OPTION]... [--path PATH | --host NAME | --diff PROFILE | [--] COMMAND...]",
     .about =
-        "Shows what \"cordon run\" with the same options would do: the profile with the origin "
-        "of every entry, the layers that hold on this machine, the variables that would be "
+        "Shows what \"cordon run\" with the same options would do: the profile, what may be "
+        "written and what not be read, the network, and the layers that are lacking on this "
+        "machine; with --all also the origin of every entry, the variables that would be "
         "passed or left out and why, and the plan that the launcher carries out. With COMMAND it "
         "begins with what becomes of that: the rules that match and where they stand, whether "
         "it is known to be harmless or dangerous, whether it is asked about, and whether it "
@@ -593,6 +638,7 @@ const struct command command_explain = {
                 "  cordon explain --profile dev --json | jq .plan\n"
                 "  cordon explain --path .git/hooks/pre-commit --for write\n"
                 "  cordon explain --host example.org\n"
+                "  cordon explain --diff dev\n"
                 "  cordon explain -a on-request -- git push origin main\n"
                 "  cordon explain --values | less\n",
     .page = "cordon-explain",

@@ -5,6 +5,7 @@
  *             (rules/rules_check.h), for people or as JSON
  *     add     appends one rule; unless it is told otherwise the rule spares the prompt and keeps the
  *             sandbox, and what it grants is said
+ *     list, remove   rules_list.c
  *     test    every file and every example by itself, so that all that is wrong is shown at once;
  *             loading rules stops at the first
  */
@@ -30,27 +31,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Texts are borrowed from argv. */
-struct rules_options {
-    struct strv files;
-    const char *host;
-    const char *protocol;
-    const char *decision;
-    const char *sandbox;
-    const char *justification;
-    bool wants_json;
-};
-
-/* Where the rules come from: the files of the options, or the layers. */
-struct rules_source {
-    const struct rules_options *options;
-    struct config_file config;
-    struct rules_dirs places;
-    char *project; /* of places */
-};
-
-static int rules_source_init(struct rules_source *ret, const struct rules_options *options,
-                             struct err *err)
+int rules_source_init(struct rules_source *ret, const struct rules_options *options,
+                      struct err *err)
 {
     char *dir = getcwd(NULL, 0);
     struct rules_source source = {.options = options};
@@ -69,7 +51,7 @@ static int rules_source_init(struct rules_source *ret, const struct rules_option
     return 0;
 }
 
-static void rules_source_done(struct rules_source *source)
+void rules_source_done(struct rules_source *source)
 {
     config_file_done(&source->config);
     free(source->project);
@@ -85,9 +67,7 @@ static enum rule_protocol rules_options_protocol(const struct rules_options *opt
     return protocol;
 }
 
-/* Prints and frees `json` when that was asked for, else prints the text. */
-static int rules_print(const struct rules_options *options, struct json_t *json,
-                       const struct buf *text)
+int rules_print(const struct rules_options *options, struct json_t *json, const struct buf *text)
 {
     int status = options->wants_json ? console_print_json(json) : console_print(text);
 
@@ -442,7 +422,7 @@ static const struct option common_options[] = {
     {.name = "host",
      .value = "NAME",
      INTO_TEXT(struct rules_options, host),
-     .help = "Asks about, or adds a rule for, a host instead of a command."},
+     .help = "Asks about, adds or removes a rule for a host instead of a command."},
     {.name = "protocol",
      .value = "WORD",
      .words = protocol_words,
@@ -460,7 +440,8 @@ static const struct option add_options[] = {
      .value = "WORD",
      .words = decision_words,
      INTO_TEXT(struct rules_options, decision),
-     .help = "What the rule says: allow (the default), prompt or forbidden."},
+     .help = "What the rule says: allow (the default), prompt or forbidden. For \"remove\": of "
+             "several, the one that says so."},
     {.name = "sandbox",
      .value = "WORD",
      .words = grant_words,
@@ -484,15 +465,16 @@ static const char *const check_takes[] = {"rules", "json", "host", "protocol", N
 static const char *const add_takes[] = {"rules",    "json",    "host",          "protocol",
                                         "decision", "sandbox", "justification", NULL};
 static const char *const test_takes[] = {"rules", "json", NULL};
+static const char *const remove_takes[] = {"rules", "json", "host", "protocol", "decision", NULL};
 
 static const struct subcommand {
     const char *name;
     const char *const *takes; /* the options that mean something to it; others are refused */
     int (*run)(const struct rules_options *options, char **words);
 } subcommands[] = {
-    {"check", check_takes, rules_check},
-    {"add", add_takes, rules_add},
-    {"test", test_takes, rules_test},
+    {"check", check_takes, rules_check},    {"add", add_takes, rules_add},
+    {"test", test_takes, rules_test},       {"list", test_takes, rules_list},
+    {"remove", remove_takes, rules_remove},
 };
 
 enum { SUBCOMMANDS = sizeof subcommands / sizeof *subcommands };
@@ -508,8 +490,9 @@ static const struct subcommand *find_subcommand(const char *name)
         names[i] = subcommands[i].name;
     }
     nearest = str_nearest(name, names);
-    console_say("there is no \"cordon rules %s\"%s%s%s; there are check, add and test", name,
-                nearest ? " (did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?)" : "");
+    console_say(
+        "there is no \"cordon rules %s\"%s%s%s; there are check, add, list, remove and test", name,
+        nearest ? " (did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?)" : "");
     return NULL;
 }
 
@@ -548,8 +531,8 @@ static int rules_run(char **argv)
 
     if (!argv[1] || *argv[1] == '-') {
         if (command_parse(&command_rules, argv, &options, &rest, &status)) {
-            console_say("what about the rules? cordon rules check -- COMMAND, add, or test "
-                        "(\"cordon help rules\" explains)");
+            console_say("what about the rules? cordon rules check -- COMMAND, add, list, "
+                        "remove or test (\"cordon help rules\" explains)");
             status = EXIT_FAILED;
         }
         return status;
@@ -564,8 +547,8 @@ static int rules_run(char **argv)
 
 const struct command command_rules = {
     .name = "rules",
-    .summary = "tell what the rules say about a command, add one, run their examples",
-    .usage = "check|add|test [OPTION]... [--] [COMMAND...]",
+    .summary = "tell what the rules say about a command; list, add, remove and test them",
+    .usage = "check|add|list|remove|test [OPTION]... [--] [COMMAND...|NUMBER]",
     .about =
         "Rules allow, forbid, or ask about commands that begin with certain words. They stand in "
         "files named *.rules: in the directory rules of the config directory (yours), in "
@@ -577,8 +560,9 @@ const struct command command_rules = {
         "\n"
         "\"check\" tells what they say about a command, with file and line, and whether it would "
         "keep its sandbox. Of a shell's script every command is judged. \"add\" appends a rule for "
-        "all commands that begin with the given words. \"test\" runs the examples (match, "
-        "not_match) of all rules.\n"
+        "all commands that begin with the given words. \"list\" shows all rules with their file "
+        "and line, \"remove\" takes one away again: by its number in the list, or by its words. "
+        "\"test\" runs the examples (match, not_match) of all rules.\n"
         "\n"
         "The exit status is 0 when the question was answered, whatever the answer; for \"test\" 1 "
         "when an example does not hold or a file is broken; 125 when it could not be done.\n",
@@ -588,6 +572,8 @@ const struct command command_rules = {
         "  cordon rules check --host example.org\n"
         "  cordon rules add -- npm test\n"
         "  cordon rules add --decision forbidden --justification 'use the mirror' -- git push\n"
+        "  cordon rules list\n"
+        "  cordon rules remove -- git push\n"
         "  cordon rules test --rules ./project.rules\n",
     .page = "cordon-rules",
     .groups = rules_groups,

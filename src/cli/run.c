@@ -382,6 +382,15 @@ static int print_document(const struct run_flow *flow, const struct execution_re
     return console_print_json(json);
 }
 
+/* `cordon run 'make test'`: one word, which no program is called by. */
+static void hint_at_shell(char *const *argv)
+{
+    if (!argv[1] && argv[0][strcspn(argv[0], " \t\n;|&")] && !strchr(argv[0], '\''))
+        console_say("that is one word, the name of a program; for a command of a shell: cordon run "
+                    "-- sh -c '%s'",
+                    argv[0]);
+}
+
 static int report_attempt(const struct run_flow *flow, const struct execution_result *execution)
 {
     const struct job_result *result = &execution->attempts[execution->attempts_len - 1].result;
@@ -401,6 +410,8 @@ static int report_attempt(const struct run_flow *flow, const struct execution_re
     }
     if (job_result_has_failed(result))
         console_say("%s", result->process->failure.msg);
+    if (status == EXIT_NOT_FOUND)
+        hint_at_shell(flow->execution_options.argv);
     if (!(flow->options.flags & RUN_QUIET))
         execution_notes(result, &notes);
     if (!flow->trace || !job_timeline(result->job))

@@ -109,17 +109,31 @@ void profile_init_danger_full_access(struct profile *ret)
         .kind = PROFILE_DISABLED, .files = PROFILE_FILES_UNRESTRICTED, .network = NETWORK_ENABLED};
 }
 
+const char *profile_builtin_name(const char *name)
+{
+    static const char *const names[][2] = {{":read-only", "read-only"},
+                                           {":workspace", "workspace-write"},
+                                           {":danger-full-access", "danger-full-access"}};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (str_eq(name, names[i][0]) || str_eq(name, names[i][1]))
+            return names[i][1];
+    return NULL;
+}
+
 bool profile_init_builtin(struct profile *ret, const char *name)
 {
-    if (str_eq(name, ":read-only") || str_eq(name, "read-only"))
-        profile_init_read_only(ret, NETWORK_RESTRICTED);
-    else if (str_eq(name, ":workspace") || str_eq(name, "workspace-write"))
-        profile_init_workspace_write(ret, &(struct profile_workspace){0});
-    else if (str_eq(name, ":danger-full-access") || str_eq(name, "danger-full-access"))
-        profile_init_danger_full_access(ret);
-    else
+    const char *builtin = profile_builtin_name(name);
+
+    if (!builtin)
         return false;
-    ret->id = alloc_str(name);
+    if (str_eq(builtin, "read-only"))
+        profile_init_read_only(ret, NETWORK_RESTRICTED);
+    else if (str_eq(builtin, "workspace-write"))
+        profile_init_workspace_write(ret, &(struct profile_workspace){0});
+    else
+        profile_init_danger_full_access(ret);
+    ret->id = alloc_str(builtin);
     return true;
 }
 

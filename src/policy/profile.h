@@ -116,6 +116,10 @@ void profile_init_danger_full_access(struct profile *ret);
  * "workspace-write", "danger-full-access". false for any other name; `ret` is untouched then. */
 bool profile_init_builtin(struct profile *ret, const char *name);
 
+/* The one name by which a built-in profile is told of, whichever of its two it was asked for by: that of the
+ * sandbox mode. NULL for any other name; static. */
+const char *profile_builtin_name(const char *name);
+
 /* Origins do not count. */
 bool profile_entry_equal(const struct profile_entry *a, const struct profile_entry *b);
 

@@ -234,31 +234,10 @@ static int check_text(const char *path, const char *home, const struct buf *text
                : 0;
 }
 
-static int write_beside(const char *path, const char *temporary, int old, const struct buf *text,
-                        struct err *err)
-{
-    AUTO_CLOSE int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    struct stat st;
-
-    if (fd < 0)
-        return err_sys(err, "making %s", temporary);
-    if (fd_write_all(fd, text->data, text->len, err) == 0) {
-        if (fstat(old, &st) || fchmod(fd, st.st_mode & 07777) || fsync(fd) ||
-            rename(temporary, path))
-            err_sys(err, "replacing %s", path);
-        else
-            return 0;
-    }
-    unlink(temporary);
-    return -1;
-}
-
-/* The lock is held. What a writer that crashed left beside the file is removed: no other process
- * writes there. */
+/* The lock is held: no other process writes there. */
 static int append_locked(const char *path, int fd, const char *home, const char *line,
                          enum rules_append *ret, struct err *err)
 {
-    AUTO_FREE char *temporary = alloc_strf("%s.new", path);
     AUTO(buf_done) struct buf text;
 
     buf_init(&text, RULES_SIZE_MAX);
@@ -274,32 +253,94 @@ static int append_locked(const char *path, int fd, const char *home, const char 
         return err_set(err, ERR_LIMIT, "%s is full: at most %d bytes", path, RULES_SIZE_MAX);
     if (check_text(path, home, &text, err))
         return -1;
-    unlink(temporary);
-    if (write_beside(path, temporary, fd, &text, err))
+    if (fd_replace_file(path, &text, 0600, err))
         return -1;
     *ret = RULES_APPENDED;
     return 0;
 }
 
-int rules_append(const char *path, const char *home, const char *line, enum rules_append *ret,
-                 struct err *err)
+/* The file, which others leave alone until `ret_held` is closed; a descriptor. `ret_real` is what a link
+ * leads to, so that it stays one. */
+static int open_locked(const char *path, int flags, char **ret_real, int *ret_held, struct err *err)
 {
-    char *target = realpath(path, NULL); /* so that a link stays */
+    char *target = realpath(path, NULL);
     AUTO_FREE char *real = target ? target : alloc_str(path);
     AUTO_FREE char *dir = path_parent(real);
     AUTO_CLOSE int held = -1;
     AUTO_CLOSE int fd = -1;
     struct stat st;
 
-    if (mkdir(dir, 0755) && errno != EEXIST)
+    if (flags & O_CREAT && mkdir(dir, 0755) && errno != EEXIST)
         return err_sys(err, "making the directory %s", dir);
     held = lock(real, err);
     if (held < 0)
         return -1;
-    fd = open(real, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
+    fd = open(real, O_RDWR | flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
     if (fd < 0 || fstat(fd, &st))
         return err_sys(err, "opening %s", real);
     if (!S_ISREG(st.st_mode))
         return err_set(err, ERR_INVALID, "%s is not a regular file", real);
-    return append_locked(real, fd, home, line, ret, err);
+    *ret_real = TAKE_PTR(real);
+    *ret_held = TAKE_FD(held);
+    return TAKE_FD(fd);
+}
+
+int rules_append(const char *path, const char *home, const char *line, enum rules_append *ret,
+                 struct err *err)
+{
+    AUTO_FREE char *real = NULL;
+    AUTO_CLOSE int held = -1;
+    AUTO_CLOSE int fd = open_locked(path, O_CREAT, &real, &held, err);
+
+    return fd < 0 ? -1 : append_locked(real, fd, home, line, ret, err);
+}
+
+/* The place of the line of this number, from 1; `ret_len` with its line feed. NULL: there is none. */
+static const char *find_line(const struct buf *text, unsigned number, size_t *ret_len)
+{
+    const char *at = text->len ? text->data : "";
+
+    for (; *at; at += *ret_len) {
+        *ret_len = strcspn(at, "\n");
+        *ret_len += at[*ret_len] == '\n';
+        if (--number == 0)
+            return at;
+    }
+    return NULL;
+}
+
+/* The `len` bytes are `line` and its end. */
+static bool is_line(const char *at, size_t len, const char *line)
+{
+    size_t size = strlen(line);
+
+    if (len < size || memcmp(at, line, size) != 0)
+        return false;
+    size += size < len && at[size] == '\r';
+    size += size < len && at[size] == '\n';
+    return size == len;
+}
+
+int rules_delete(const char *path, const char *home, unsigned number, const char *line,
+                 struct err *err)
+{
+    AUTO_FREE char *real = NULL;
+    AUTO_CLOSE int held = -1;
+    AUTO_CLOSE int fd = open_locked(path, 0, &real, &held, err);
+    AUTO(buf_done) struct buf text = {.max = RULES_SIZE_MAX};
+    AUTO(buf_done) struct buf rest = {.max = RULES_SIZE_MAX};
+    const char *at;
+    size_t len = 0;
+
+    if (fd < 0 || buf_read_fd(&text, fd, err))
+        return -1;
+    at = find_line(&text, number, &len);
+    if (!at || !is_line(at, len, line))
+        return err_set(
+            err, ERR_INVALID,
+            "%s:%u is not the line that \"cordon rules add\" writes (%s); change it there", path,
+            number, line);
+    buf_append(&rest, text.data, (size_t)(at - text.data));
+    buf_append(&rest, at + len, text.len - (size_t)(at - text.data) - len);
+    return check_text(path, home, &rest, err) || fd_replace_file(real, &rest, 0600, err) ? -1 : 0;
 }

@@ -39,7 +39,7 @@ void rules_load_layers(struct rules *rules, const struct rules_dirs *places);
 /* One file, which has to be there. A failure is a problem of `rules`, too. */
 int rules_load_file(struct rules *rules, const char *path, const char *home, struct err *err);
 
-/* --- appending --- */
+/* --- changing --- */
 
 /* `prefix_rule(pattern=["git", "push"], decision="prompt")` for the words (NULL-terminated, at
  * least one), as Codex writes it; for RULE_KEEP with sandbox="keep". `justification` may be NULL.
@@ -57,4 +57,9 @@ enum rules_append { RULES_APPENDED, RULES_THERE_ALREADY };
  * is missing. Others that append at the same time wait; a reader sees the old file or the new
  * one. Nothing is changed when the file does not parse, before or after. */
 int rules_append(const char *path, const char *home, const char *line, enum rules_append *ret,
+                 struct err *err);
+
+/* Takes a line away again: the one of this number (from 1), which has to be just this text. Everything
+ * else of the file stays as it is. As above with others, and when the file does not parse. */
+int rules_delete(const char *path, const char *home, unsigned number, const char *line,
                  struct err *err);

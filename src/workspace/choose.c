@@ -12,6 +12,14 @@
 
 /* --- profile, mode, network --- */
 
+/* A built-in profile has two, and is told of by one. */
+static const char *name_of(const char *asked)
+{
+    const char *builtin = profile_builtin_name(asked);
+
+    return builtin ? builtin : asked;
+}
+
 static int choose_profile(struct workspace *workspace, const struct workspaces_options *owner,
                           const struct workspace_request *request, struct err *err)
 {
@@ -20,8 +28,8 @@ static int choose_profile(struct workspace *workspace, const struct workspaces_o
     AUTO(config_profile_done) struct config_profile chosen = {0};
 
     workspace->profile_name = alloc_str(request->profile ? "of this call"
-                                        : asked          ? asked
-                                        : configured     ? configured
+                                        : asked          ? name_of(asked)
+                                        : configured     ? name_of(configured)
                                                          : "workspace-write");
     if (request->profile) {
         workspace->profile_from = "the call";
@@ -31,7 +39,10 @@ static int choose_profile(struct workspace *workspace, const struct workspaces_o
                                   : configured ? owner->config_path
                                                : "the default";
         /* the configured one is asked for by NULL: a sandbox mode is never the name of a table */
-        if (config_profile(owner->config, !asked && configured ? NULL : workspace->profile_name,
+        if (config_profile(owner->config,
+                           asked        ? asked
+                           : configured ? NULL
+                                        : workspace->profile_name,
                            owner->home, &chosen, err))
             return asked ? err_wrap(err, "%s", request->words->profile) : -1;
         workspace->profile = chosen.profile;

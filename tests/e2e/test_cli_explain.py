@@ -80,7 +80,7 @@ def test_environment_with_reasons_and_without_values(place):
 
 @pytest.mark.no_userns
 def test_text_has_the_same(place):
-    ran = place.cordon("explain", "-p", "read-only", env={"API_KEY": "hidden", "PLAIN": "shown"})
+    ran = place.cordon("explain", "--all", "-p", "read-only", env={"API_KEY": "hidden", "PLAIN": "shown"})
     assert ran.returncode == 0
     for line in ("profile  read-only (from --profile)", "config   no file",
                  "network  restricted (from profile read-only)", f"folder   {place.ws}",
@@ -95,7 +95,7 @@ def test_text_has_the_same(place):
 
 
 def test_text_ends_with_the_plan(place):
-    out = place.cordon("explain").stdout
+    out = place.cordon("explain", "--all").stdout
     plan = out[out.index("\nplan\n"):].splitlines()
     assert "  tree-read-only" in plan
     assert any(line.startswith("  seccomp ") and line.endswith(" asks the guard") for line in plan)
@@ -113,9 +113,10 @@ def test_without_a_sandbox(place):
 def test_control_characters_cannot_forge_lines(place):
     folder = place.ws / "a\nlayers\n  landlock  \033[31menforced"
     folder.mkdir()
-    ran = place.cordon("explain", "-p", "read-only", cwd=folder)
-    assert ran.returncode == 0 and "\033" not in ran.stdout
-    assert ran.stdout.count("\nlayers\n") == 1
+    for options, count in (["--all"], 1), ([], 0):
+        ran = place.cordon("explain", *options, "-p", "read-only", cwd=folder)
+        assert ran.returncode == 0 and "\033" not in ran.stdout
+        assert ran.stdout.count("\nlayers\n") == count and ran.stdout.count("\nlayers  ") <= 1
 
 
 @pytest.mark.no_userns
@@ -134,7 +135,8 @@ def test_what_cannot_be_enforced_is_explained_and_fails(place):
     if place.cordon("doctor").returncode == 0:
         assert place.cordon("explain").returncode == 0
         return
-    ran = place.cordon("explain")
+    assert "layers   refused: " in place.cordon("explain").stdout
+    ran = place.cordon("explain", "--all")
     assert ran.returncode == 125
     assert "  refused: " in ran.stdout and "cordon doctor" in ran.stderr
     assert "decided" in ran.stdout or "by built-in" in ran.stdout

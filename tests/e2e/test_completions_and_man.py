@@ -74,6 +74,11 @@ def test_completions_are_accepted_by_their_shell(shell):
         assert shell != "bash"
 
 
+def env_of(place):
+    """The completions ask the program that is found by its name."""
+    return {**place.env, "PATH": f"{CORDON.parent}:{place.env['PATH']}"}
+
+
 def complete(place, *words):
     """What bash offers for the last of the words."""
     script = f"""
@@ -82,9 +87,10 @@ def complete(place, *words):
         _cordon 2>/dev/null
         printf '%s\\n' "${{COMPREPLY[@]}}"
     """
-    out = subprocess.run(["bash", "-c", script, "bash", *words], cwd=place.ws, env=place.env,
+    out = subprocess.run(["bash", "-c", script, "bash", *words], cwd=place.ws, env=env_of(place),
                          capture_output=True, text=True, check=True, timeout=60).stdout
     return set(out.split("\n")) - {""}
+
 
 
 def test_bash_completes_commands_and_options(place, commands):
@@ -107,6 +113,9 @@ def test_bash_completes_commands_and_options(place, commands):
     (["explain", "--for", ""], {"read", "write"}),
     (["run", "--profile", "w"], {"workspace-write"}),
     (["run", "--profile", "mi"], {"mine"}),
+    (["explain", "--diff", "mi"], {"mine"}),
+    (["config", "sh"], {"show"}),
+    (["rules", "rem"], {"remove"}),
     (["run", "-C", "su"], {"sub"}),
     (["run", "--writable", "fi"], {"file"}),
     (["run", "--timeout", ""], set()),
@@ -117,10 +126,23 @@ def test_bash_completes_commands_and_options(place, commands):
     (["help", "do"], {"doctor"}),
 ])
 def test_bash_completes_values(place, words, wanted):
-    place.config("[permissions.mine.filesystem]\n")
+    place.config("[permissions.mine.filesystem]\n'~/x' = 'read'\n")
     (place.ws / "sub").mkdir()
     (place.ws / "file").touch()
     assert complete(place, "cordon", *words) == wanted
+
+
+def test_a_completion_executes_nothing_of_the_directory(place):
+    """Nor what a name in a configuration says."""
+    for name in ("cordon", "sed", "config"):
+        (place.ws / name).write_text("#!/bin/sh\ntouch executed\n")
+        (place.ws / name).chmod(0o755)
+    (place.ws / "config.toml").write_text("[permissions.theirs]\nextends = ':workspace'\n")
+    place.config("[permissions.'$(touch${IFS}executed)']\nextends = ':workspace'\n"
+                 "[permissions.'`touch executed`']\nextends = ':workspace'\n")
+    assert complete(place, "./cordon", "run", "--profile", "") == {
+        "read-only", "workspace-write", "danger-full-access"}
+    assert not (place.ws / "executed").exists()
 
 
 def test_bash_completes_the_command_to_run(place):
@@ -131,7 +153,7 @@ def test_bash_completes_the_command_to_run(place):
 def offered_by_fish(place, line):
     """What fish offers at the end of the line."""
     script = f"source {BUILD}/completions/cordon.fish; complete -C '{line}'"
-    out = subprocess.run(["fish", "--no-config", "-c", script], cwd=place.ws, env=place.env,
+    out = subprocess.run(["fish", "--no-config", "-c", script], cwd=place.ws, env=env_of(place),
                          capture_output=True, text=True, check=True, timeout=60)
     assert out.stderr == ""
     return {row.split("\t")[0] for row in out.stdout.splitlines()}
@@ -159,7 +181,7 @@ def test_zsh_completes(place, commands):
             }}
             source {BUILD}/completions/_cordon
         """
-        out = subprocess.run(["zsh", "-fc", script], cwd=place.ws, env=place.env,
+        out = subprocess.run(["zsh", "-fc", script], cwd=place.ws, env=env_of(place),
                              capture_output=True, text=True, check=True, timeout=60)
         assert out.stderr == ""
         specs = out.stdout.splitlines()
@@ -195,7 +217,7 @@ def test_there_is_a_page_for_everything(commands):
 
 
 @pytest.mark.parametrize("name", ["run", "script", "patch", "explain", "doctor", "serve", "log",
-                                  "connect"])
+                                  "connect", "config"])
 def test_pages_have_every_option_and_no_other(commands, name):
     text = page(f"cordon-{name}.1")
     headings = set()

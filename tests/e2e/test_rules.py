@@ -248,7 +248,7 @@ def test_wrong_calls(place, words, message):
 def test_help(place):
     for words in (["rules", "--help"], ["rules", "check", "--help"], ["help", "rules"]):
         ran = place.cordon(*words)
-        assert ran.returncode == 0 and ran.stdout.startswith("Usage: cordon rules check|add|test ")
+        assert ran.returncode == 0 and ran.stdout.startswith("Usage: cordon rules check|add|list|remove|test ")
 
 
 def test_the_page_has_every_option_and_its_example_is_right(place):

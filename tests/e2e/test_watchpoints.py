@@ -91,7 +91,7 @@ else:
 
 
 def test_explained(place, asks):
-    text = place.cordon("explain").stdout
+    text = place.cordon("explain", "--all").stdout
     assert f"  ask    {asks}/vault\n" in text
     assert ("reads: masked; /dev/fuse cannot be opened" in text) == (not CAN_WATCH)
     assert f"  {'watchpoint' if CAN_WATCH else 'mask'} {asks}/vault " in text

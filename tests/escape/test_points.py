@@ -386,7 +386,7 @@ def profile(stage):
 
 
 def explain(stage):
-    return subprocess.run([CORDON, "explain", *profile(stage)], cwd=stage.ws, env=stage.env, text=True,
+    return subprocess.run([CORDON, "explain", "--all", *profile(stage)], cwd=stage.ws, env=stage.env, text=True,
                           capture_output=True, check=True, timeout=WAIT).stdout
 
 

@@ -8,12 +8,14 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "policy/config/config_reader.h"
 #include "policy/config/toml.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +72,7 @@ int config_bool(const struct config *config, const struct toml_node *table, cons
 int config_word(const struct config *config, const struct toml_node *node, const char *const *words,
                 unsigned *ret, struct err *err)
 {
+    AUTO(buf_done) struct buf all = {.max = SIZE_MAX / 2};
     const char *nearest;
 
     if (config_want(config, node, TOML_STRING, err))
@@ -79,12 +82,14 @@ int config_word(const struct config *config, const struct toml_node *node, const
             *ret = i;
             return 0;
         }
+        buf_appendf(&all, "%s\"%s\"", !i ? "" : words[i + 1] ? ", " : " or ", words[i]);
     }
     nearest = str_nearest(node->string, words);
-    return config_fail(config, node, err, "%s: \"%.60s\" is not known%s%s%s",
-                       node->key ? node->key : "this", node->string,
-                       nearest ? ", did you mean \"" : "", nearest ? nearest : "",
-                       nearest ? "\"?" : "");
+    if (nearest)
+        return config_fail(config, node, err, "%s: \"%.60s\" is not known, did you mean \"%s\"?",
+                           node->key ? node->key : "this", node->string, nearest);
+    return config_fail(config, node, err, "%s: \"%.60s\" is not known; it is one of %s",
+                       node->key ? node->key : "this", node->string, all.data);
 }
 
 /* --- mistakes --- */

@@ -76,8 +76,9 @@ struct config_profile {
 void config_profile_done(struct config_profile *profile);
 
 /* The profile `name` (NULL: config_default_profile(), an error when that is NULL): a
- * [permissions.NAME] table, else a built-in by ":name" or by sandbox mode. The mode
- * "workspace-write" takes [sandbox_workspace_write] into account, ":workspace" does not.
+ * [permissions.NAME] table, else a built-in by ":name" or by sandbox mode, which are two names of the
+ * same: "workspace-write" takes [sandbox_workspace_write] into account by either, but for ":workspace" of a
+ * file of Codex's.
  * `config` may be NULL (no file): built-ins only. `home` expands "~/"; NULL makes that an error.
  * The network is enabled by `network.enabled = true`; with domain rules, Unix sockets or mode
  * "limited" beside it, it is proxied. `ret` is overwritten. */

@@ -549,6 +549,33 @@ static int read_table(const struct config *config, const struct toml_node *node,
     return 0;
 }
 
+static int no_profile(const struct config *config, const char *name, struct err *err)
+{
+    const struct toml_node *permissions = config ? toml_find(config->root, "permissions") : NULL;
+    AUTO(strv_done) struct strv names = {0};
+    const char *nearest;
+
+    strv_push(&names, "read-only");
+    strv_push(&names, "workspace-write");
+    strv_push(&names, "danger-full-access");
+    for (size_t i = 0; permissions && i < permissions->len; i++)
+        strv_push(&names, permissions->items[i].key);
+    nearest = str_nearest(name + (name[0] == ':'), (const char *const *)strv_view(&names));
+    if (nearest)
+        return err_set(err, ERR_NOT_FOUND, "there is no profile \"%s\"; did you mean \"%s\"?", name,
+                       nearest);
+    if (name[0] == ':')
+        return err_set(
+            err, ERR_NOT_FOUND,
+            "there is no profile \"%s\"; built in are \"read-only\", \"workspace-write\" and "
+            "\"danger-full-access\"",
+            name);
+    return err_set(err, ERR_NOT_FOUND,
+                   "there is no profile \"%s\": neither [permissions.%s] in %s, nor one of "
+                   "\"read-only\", \"workspace-write\", \"danger-full-access\"",
+                   name, name, config ? config->file : "a configuration file");
+}
+
 int config_profile(const struct config *config, const char *name, const char *home,
                    struct config_profile *ret, struct err *err)
 {
@@ -564,6 +591,11 @@ int config_profile(const struct config *config, const char *name, const char *ho
     }
     if (!name)
         return err_set(err, ERR_INVALID, "no profile was named, and no default is configured");
+    /* the other name of the same; in a file of Codex's it is what it is there, the mode without its table */
+    if (name[0] == ':' && profile_builtin_name(name) && !(config && config->is_codexs)) {
+        name = profile_builtin_name(name);
+        node = NULL;
+    }
     if (node && name[0] != ':') {
         if (read_table(config, node, home, &profile, err))
             return -1;
@@ -571,16 +603,7 @@ int config_profile(const struct config *config, const char *name, const char *ho
         if (mode_workspace_write(config, home, &profile.profile, err))
             return -1;
     } else if (!profile_init_builtin(&profile.profile, name)) {
-        if (name[0] == ':')
-            return err_set(
-                err, ERR_NOT_FOUND,
-                "there is no profile \"%s\"; built in are \":read-only\", \":workspace\" and "
-                "\":danger-full-access\"",
-                name);
-        return err_set(err, ERR_NOT_FOUND,
-                       "there is no profile \"%s\": neither [permissions.%s] in %s, nor one of "
-                       "\"read-only\", \"workspace-write\", \"danger-full-access\"",
-                       name, name, config ? config->file : "a configuration file");
+        return no_profile(config, name, err);
     }
     *ret = profile;
     profile = (struct config_profile){0};

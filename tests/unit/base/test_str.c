@@ -131,15 +131,29 @@ static void nearest_name(void **state)
     assert_null(str_nearest("x", none));
 }
 
-/* "within a third of its length (at least 2)" */
+/* "within a third of its length (of a short one: within one)" */
 static void nearest_name_has_a_limit(void **state)
 {
     static const char *const names[] = {"abcdefghi", NULL};
 
     assert_non_null(str_nearest("abcdefxyz", names)); /* 9 / 3: three letters may differ */
     assert_null(str_nearest("abcdewxyz", names));
-    assert_non_null(str_nearest("de", (const char *const[]){"deny", NULL})); /* but always two */
-    assert_null(str_nearest("de", (const char *const[]){"denyy", NULL}));
+    assert_non_null(str_nearest("den", (const char *const[]){"deny", NULL})); /* but always one */
+    assert_null(str_nearest("list", (const char *const[]){"test", NULL}));
+    assert_null(str_nearest("some", (const char *const[]){"core", NULL}));
+    assert_null(str_nearest("file", (const char *const[]){"pipe", NULL}));
+}
+
+/* "else the only one that it begins, but for its last letter" */
+static void nearest_name_is_begun(void **state)
+{
+    static const char *const names[] = {"writable", "workspace-write", "timeout", "timezone", NULL};
+
+    assert_string_equal(str_nearest("write", names), "writable");
+    assert_string_equal(str_nearest("workspace", names), "workspace-write");
+    assert_null(str_nearest("wor", names));
+    assert_null(str_nearest("workshop-with", names));
+    assert_null(str_nearest("times", names)); /* two */
 }
 
 int main(void)
@@ -152,6 +166,7 @@ int main(void)
         cmocka_unit_test(long_texts_are_near_to_nothing),
         cmocka_unit_test(nearest_name),
         cmocka_unit_test(nearest_name_has_a_limit),
+        cmocka_unit_test(nearest_name_is_begun),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

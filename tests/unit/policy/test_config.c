@@ -183,7 +183,7 @@ static void without_a_file(void **state)
 
     assert_int_equal(config_profile(NULL, ":workspace", NULL, &profile, &err), 0);
     assert_int_equal(profile.profile.entries.len, 4);
-    assert_string_equal(profile.profile.id, ":workspace");
+    assert_string_equal(profile.profile.id, "workspace-write");
     assert_int_equal(config_profile(NULL, NULL, NULL, &profile, &err), -1);
     assert_int_equal(config_profile(NULL, "dev", NULL, &profile, &err), -1);
     assert_int_equal(err.code, ERR_NOT_FOUND);

@@ -1,0 +1,263 @@
+/* See explain_view.h. A map has an entry for each name that is protected in each directory that may be
+ * written, hundreds of them: here they are one line, and what is left fits on a screen. Whatever is left
+ * out here is in `--all`. */
+#include "cli/explain_view.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/strv.h"
+#include "cli/console.h"
+#include "policy/access.h"
+#include "policy/profile.h"
+#include "sandbox/sandbox.h"
+#include "workspace/workspace.h"
+
+#include <jansson.h>
+#include <string.h>
+
+enum { PATHS_MAX = 24 }; /* of one kind; more are counted */
+
+/* --- by default --- */
+
+static bool is_ours(const struct access_entry *entry)
+{
+    return str_starts(entry->origin, "belongs to Cordon");
+}
+
+/* Entries of one kind: what they are is said in front of the first, where they come from behind those
+ * that are not built in. */
+static size_t print_paths(const struct access_map *map, const char *label, enum access access,
+                          bool asks, struct buf *text)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < map->len; i++) {
+        const struct access_entry *entry = &map->entries[i];
+
+        if (entry->access != access || entry->asks != asks || entry->is_protected ||
+            is_ours(entry) || (access == ACCESS_READ && str_eq(entry->path, "/")))
+            continue;
+        if (len++ < PATHS_MAX)
+            console_line(text, "%-7s  %s%s%s%s%s", len == 1 ? label : "", entry->path,
+                         entry->kind == ACCESS_MISSING ? " (nothing is there)" : "",
+                         str_starts(entry->origin, "built-in") ? "" : " (",
+                         str_starts(entry->origin, "built-in") ? "" : entry->origin,
+                         str_starts(entry->origin, "built-in") ? "" : ")");
+    }
+    if (len > PATHS_MAX)
+        console_line(text, "         and %zu more (--all)", len - PATHS_MAX);
+    return len;
+}
+
+static void print_files(const struct settings *settings, const struct access_map *map,
+                        struct buf *text)
+{
+    const struct access_entry *root = access_map_exact(map, "/");
+    AUTO(strv_done) struct strv words = {0};
+    AUTO(buf_done) struct buf sets = {.max = SIZE_MAX / 2};
+    size_t writable;
+
+    if (settings->workspace->mode == SANDBOX_DISABLED || !map->restricted) {
+        console_line(text, "write    everything: %s",
+                     map->restricted ? "there is no sandbox"
+                                     : "the profile does not restrict files");
+        return;
+    }
+    writable = print_paths(map, "write", ACCESS_WRITE, false, text);
+    if (!writable)
+        console_line(text, "write    nothing");
+    protect_choice_words(&settings->workspace->protect, &words);
+    for (size_t i = 0; i < words.len; i++)
+        buf_appendf(&sets, "%s%s", i ? ", " : "", words.items[i]);
+    if (writable && sets.len)
+        console_line(text, "         but not, in any of these, the protected names (%s)",
+                     sets.data);
+    print_paths(map, "read", ACCESS_READ, false, text);
+    if (root && root->access >= ACCESS_READ)
+        console_line(text, "read     everything else that you can read");
+    else
+        console_line(text, "deny     what is not named here");
+    print_paths(map, "deny", ACCESS_DENY, false, text);
+    print_paths(map, "ask", ACCESS_DENY, true, text);
+}
+
+static void print_network(const struct settings *settings, const struct access_map *map,
+                          struct buf *text)
+{
+    const struct workspace *workspace = settings->workspace;
+    const struct profile_entries *sockets = &workspace->profile.unix_sockets;
+    bool is_restricted = map->network == NETWORK_RESTRICTED;
+
+    if (workspace->mode == SANDBOX_DISABLED)
+        return;
+    console_line(text, "network  %s%s (from %s)", network_access_name(map->network),
+                 is_restricted ? ": a localhost of its own" : "", workspace->network_from);
+    for (size_t i = 0; is_restricted && i < sockets->len; i++)
+        console_line(text, "%-7s  %s", i ? "" : "sockets", sockets->items[i].path);
+}
+
+static void print_layers(const struct settings *settings, const struct sandbox *sandbox,
+                         const struct err *refusal, struct buf *text)
+{
+    size_t lacking = 0;
+
+    if (!sandbox) {
+        console_line(text, "layers   refused: %s", refusal->msg);
+        return;
+    }
+    if (settings->workspace->mode == SANDBOX_DISABLED) {
+        console_line(text, "layers   none: there is no sandbox");
+        return;
+    }
+    for (int i = 0; i < LAYER_COUNT; i++) {
+        const struct layer_report *layer = sandbox_layer(sandbox, (enum layer)i);
+
+        if (layer->state == LAYER_ENFORCED || layer->state == LAYER_NOT_NEEDED)
+            continue;
+        console_line(text, "%-7s  %s is %s%s%s", lacking++ ? "" : "layers",
+                     layer_name((enum layer)i), layer_state_name(layer->state),
+                     *layer->why ? ": " : "", layer->why);
+    }
+    console_line(text, "%-7s  %s", lacking ? "" : "layers",
+                 lacking ? "all others hold" : "all hold");
+}
+
+void explain_short_print(const struct settings *settings, const struct access_map *map,
+                         const struct sandbox *sandbox, const struct err *refusal, struct buf *ret)
+{
+    const struct workspace *workspace = settings->workspace;
+    const struct profile *profile = &workspace->profile;
+
+    console_line(ret, "profile  %s (from %s)", workspace->profile_name, workspace->profile_from);
+    console_line(ret, "config   %s", settings->file.path ? settings->file.path : "no file");
+    console_line(ret, "folder   %s", workspace->dir);
+    print_files(settings, map, ret);
+    print_network(settings, map, ret);
+    print_layers(settings, sandbox, refusal, ret);
+    if (workspace->mode != SANDBOX_DISABLED && profile->watch != PROFILE_WATCH_FACTS)
+        console_line(ret, "watch    %s", profile_watch_words[profile->watch]);
+    if (profile->judge == PROFILE_JUDGE_EVERY_EXEC)
+        console_line(ret, "judge    %s", profile_judge_words[profile->judge]);
+    for (size_t i = 0; i < settings->warnings.len; i++)
+        console_line(ret, "warning  %s", settings->warnings.items[i]);
+    console_line(ret, "more     --all: each entry and who wrote it, variables, the plan");
+}
+
+/* --- two profiles --- */
+
+static const char *verdict_of(const struct access_map *map, const char *path)
+{
+    const struct access_entry *entry = access_map_find(map, path);
+
+    return entry && entry->asks ? "ask" : access_name(access_map_check(map, path));
+}
+
+static void add_path(const struct access_map *base, const struct access_map *other,
+                     const char *path, json_t *list)
+{
+    const struct access_entry *entry = access_map_find(other, path);
+    const char *from = verdict_of(base, path);
+    const char *to = verdict_of(other, path);
+
+    if (str_eq(from, to))
+        return;
+    json_array_append_new(
+        list, json_pack("{s:s, s:o, s:s, s:s, s:b, s:o}", "what", "path", "path", json_lossy(path),
+                        "from", from, "to", to, "wider",
+                        access_map_check(other, path) > access_map_check(base, path) ||
+                            (str_eq(to, "ask") && str_eq(from, "deny")),
+                        "decided_by",
+                        json_lossy(entry ? entry->origin : "no entry of the profile allows it")));
+}
+
+static void add_word(json_t *list, const char *what, const char *from, const char *to,
+                     bool is_wider)
+{
+    if (!str_eq(from, to))
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}", "what", what, "from", from,
+                                              "to", to, "wider", is_wider));
+}
+
+static bool has_socket(const struct profile *profile, const char *path)
+{
+    for (size_t i = 0; i < profile->unix_sockets.len; i++)
+        if (str_eq(profile->unix_sockets.items[i].path, path))
+            return true;
+    return false;
+}
+
+static void add_sockets(const struct profile *having, const struct profile *lacking, bool is_wider,
+                        json_t *list)
+{
+    for (size_t i = 0; i < having->unix_sockets.len; i++) {
+        const struct profile_entry *socket = &having->unix_sockets.items[i];
+
+        if (!has_socket(lacking, socket->path))
+            json_array_append_new(
+                list, json_pack("{s:s, s:o, s:s, s:s, s:b}", "what", "socket", "path",
+                                json_lossy(socket->path), "from", is_wider ? "deny" : "connect",
+                                "to", is_wider ? "connect" : "deny", "wider", is_wider));
+    }
+}
+
+json_t *explain_diff(const struct settings *base, const struct settings *other)
+{
+    const struct workspace *a = base->workspace;
+    const struct workspace *b = other->workspace;
+    json_t *list = json_array();
+
+    add_word(list, "sandbox", a->mode == SANDBOX_DISABLED ? "none" : "yes",
+             b->mode == SANDBOX_DISABLED ? "none" : "yes", b->mode == SANDBOX_DISABLED);
+    for (size_t i = 0; i < b->map.len; i++)
+        add_path(&a->map, &b->map, b->map.entries[i].path, list);
+    for (size_t i = 0; i < a->map.len; i++)
+        if (!access_map_exact(&b->map, a->map.entries[i].path))
+            add_path(&a->map, &b->map, a->map.entries[i].path, list);
+    add_word(list, "network", network_access_name(a->map.network),
+             network_access_name(b->map.network), b->map.network > a->map.network);
+    add_sockets(&b->profile, &a->profile, true, list);
+    add_sockets(&a->profile, &b->profile, false, list);
+    add_word(list, "watch", profile_watch_words[a->profile.watch],
+             profile_watch_words[b->profile.watch], false);
+    add_word(list, "judge", profile_judge_words[a->profile.judge],
+             profile_judge_words[b->profile.judge], b->profile.judge < a->profile.judge);
+    add_word(list, "namespaces", a->profile.allow_nested_namespaces ? "allowed" : "refused",
+             b->profile.allow_nested_namespaces ? "allowed" : "refused",
+             b->profile.allow_nested_namespaces);
+    return list;
+}
+
+static const char *text_of(const json_t *item, const char *key)
+{
+    const char *text = json_string_value(json_object_get(item, key));
+
+    return text ? text : "";
+}
+
+void explain_diff_print(const json_t *differences, const struct settings *base,
+                        const struct settings *other, struct buf *ret)
+{
+    size_t i;
+    json_t *item;
+
+    console_line(ret, "%s, beside %s", other->workspace->profile_name,
+                 base->workspace->profile_name);
+    json_array_foreach(differences, i, item)
+    {
+        const char *what = text_of(item, "what");
+        const char *path = text_of(item, "path");
+        const char *by = text_of(item, "decided_by");
+        char sign = json_is_true(json_object_get(item, "wider")) ? '+' : '-';
+
+        console_line(ret, "%c %s %s%s%s, not %s%s%s%s", sign,
+                     str_eq(what, "path") ? text_of(item, "to") : what,
+                     *path ? path : text_of(item, "to"), *path && !str_eq(what, "path") ? ": " : "",
+                     *path && !str_eq(what, "path") ? text_of(item, "to") : "",
+                     text_of(item, "from"), *by ? "  (" : "", by, *by ? ")" : "");
+    }
+    if (!json_array_size(differences))
+        console_line(ret, "no difference");
+}

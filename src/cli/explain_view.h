@@ -1,0 +1,23 @@
+/* What `cordon explain` says by default, and what it says of two profiles. */
+#pragma once
+
+#include "cli/settings.h"
+
+struct access_map;
+struct buf;
+struct json_t;
+struct sandbox;
+
+/* What a person wants to know of a workspace: what may be written, not read, reached, and what is lacking.
+ * `sandbox` NULL: there is none, because of `refusal`. */
+void explain_short_print(const struct settings *settings, const struct access_map *map,
+                         const struct sandbox *sandbox, const struct err *refusal, struct buf *ret);
+
+/* What the profile of `other` adds to that of `base`, and what it takes away: a list of
+ * {"what": "path", "path", "from", "to", "wider", "decided_by"}, and of "network", "socket", "watch", "judge",
+ * "namespaces" likewise. A new reference. */
+struct json_t *explain_diff(const struct settings *base, const struct settings *other);
+
+/* The same for people. */
+void explain_diff_print(const struct json_t *differences, const struct settings *base,
+                        const struct settings *other, struct buf *ret);

@@ -1,0 +1,83 @@
+"""What a newcomer tripped over, one test for each of the rows D6 to D10 of that review (where a row has a test of
+its own elsewhere, its name stands here)."""
+import json
+
+import pytest
+
+pytestmark = pytest.mark.no_userns
+
+# D8: "did you mean" that is silly, or missing
+
+
+@pytest.mark.parametrize("words, wanted, silly", [
+    (["run", "--env-inherit", "some", "--", "true"], "is not one of core, all or none", "did you mean"),
+    (["run", "--stdin", "file", "--", "true"], "is not one of pipe or null", "did you mean"),
+    (["rules", "lits"], 'did you mean "list"', None),
+    (["run", "-p", "readonly", "--", "true"], 'did you mean "read-only"?', None),
+    (["run", "-p", "workspace", "--", "true"], 'did you mean "workspace-write"?', None),
+    (["run", "-p", "min", "--", "true"], 'did you mean "mine"?', None),
+    (["run", "--write", ".", "--", "true"], "did you mean --writable?", None),
+    (["run", "echo hi"], "cordon run -- sh -c 'echo hi'", None),
+    (["run", "nosuch"], "No such file", "sh -c"),
+])
+def test_what_is_meant(place, words, wanted, silly):
+    place.config("[permissions.mine]\nextends = ':workspace'\n")
+    ran = place.cordon(*words)
+    assert ran.returncode in (125, 127) and wanted in ran.stderr, ran.stderr
+    assert silly is None or silly not in ran.stderr
+
+
+# One name for one profile
+
+
+@pytest.mark.parametrize("names", [("read-only", ":read-only"), ("workspace-write", ":workspace"),
+                                   ("danger-full-access", ":danger-full-access")])
+def test_two_names_are_one_profile(place, names):
+    place.config(f"[sandbox_workspace_write]\nwritable_roots = ['{place.outside}']\n")
+    told = [place.json("explain", "--json", "-p", name) for name in names]
+    assert told[0] == told[1] and told[0]["profile"]["name"] == names[0]
+    assert place.json("explain", "--json", "--diff", names[1], "-p", names[0])["differences"] == []
+    place.config(f"default_permissions = '{names[1]}'\n")
+    told = place.json("explain", "--json")
+    assert told["profile"]["name"] == names[0]
+
+
+def test_a_file_of_codexs_means_what_codex_means(place):
+    """There :workspace is not the mode with its table."""
+    file = place.config("[sandbox_workspace_write]\nnetwork_access = true\n", "home/.codex/config.toml")
+    told = [place.json("explain", "--json", "--config", file, "-p", name)["network"]["access"]
+            for name in ("workspace-write", ":workspace")]
+    assert told == ["enabled", "restricted"]
+
+
+# `cordon explain` by default
+
+
+def test_explain_is_short(place):
+    place.config('[permissions.mine]\nextends = ":workspace"\n[permissions.mine.filesystem]\n'
+                 f'"{place.outside}" = "write"\n"~/.ssh" = "deny"\n')
+    (place.home / ".ssh").mkdir()
+    ran = place.cordon("explain", "-p", "mine")
+    lines = ran.stdout.splitlines()
+    assert len(lines) < 24, ran.stdout
+    assert "profile  mine (from --profile)" in lines
+    assert any(str(place.ws) in line for line in lines)
+    assert any(f"{place.outside} (" in line and "config.toml:4" in line for line in lines)
+    assert any(line.startswith(f"deny     {place.home}/.ssh (") for line in lines)
+    assert any(line.startswith("network  restricted") for line in lines)
+    assert any(line.startswith("layers   ") for line in lines) and "plan" not in lines
+
+
+def test_a_profile_beside_the_default(place):
+    (place.home / ".ssh").mkdir()
+    place.config('[permissions.mine]\nextends = ":workspace"\n[permissions.mine.filesystem]\n'
+                 f'"{place.outside}" = "write"\n"~/.ssh" = "deny"\n[permissions.mine.network]\nenabled = true\n')
+    text = place.cordon("explain", "--diff", "mine").stdout.splitlines()
+    assert text[0] == "mine, beside workspace-write" and len(text) == 4
+    assert text[1].startswith(f"- deny {place.home}/.ssh, not read  (")
+    assert text[2].startswith(f"+ write {place.outside}, not read  (")
+    assert text[3] == "+ network enabled, not restricted"
+    found = place.json("explain", "--json", "--diff", "workspace-write", "-p", "mine")["differences"]
+    assert [(one["what"], one["wider"]) for one in found] == [("path", True), ("path", False), ("network", False)]
+    assert place.cordon("explain", "--diff", "nosuch").returncode == 125
+    assert json.loads(place.cordon("explain", "--json", "--diff", "mine", "-p", "mine").stdout)["differences"] == []
