@@ -66,9 +66,10 @@ enum cordon_network {
 };
 
 enum cordon_sandbox {
-    CORDON_SANDBOX_AUTO,    /* the strongest layers that this host has */
-    CORDON_SANDBOX_REQUIRE, /* all of them, or nothing is run */
-    CORDON_SANDBOX_DISABLED /* none */
+    CORDON_SANDBOX_AUTO,     /* the strongest layers that this host has */
+    CORDON_SANDBOX_REQUIRE,  /* all of them, or nothing is run */
+    CORDON_SANDBOX_DISABLED, /* none */
+    CORDON_SANDBOX_LANDLOCK  /* no namespaces: Landlock, seccomp and the guard alone; weaker */
 };
 
 /* What becomes of what the sandbox refuses. */

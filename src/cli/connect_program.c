@@ -98,8 +98,10 @@ static int do_run(const struct client *client, const struct connect_options *opt
                   char **arguments, int *ret_status, struct err *err)
 {
     static const char *const networks[] = {"restricted", "enabled"};
-    static const char *const modes[] = {
-        [SANDBOX_AUTO] = NULL, [SANDBOX_REQUIRE] = "require", [SANDBOX_DISABLED] = "disabled"};
+    static const char *const modes[] = {[SANDBOX_AUTO] = NULL,
+                                        [SANDBOX_REQUIRE] = "require",
+                                        [SANDBOX_DISABLED] = "disabled",
+                                        [SANDBOX_LANDLOCK] = "landlock"};
     const struct run_options *asked = &options->run;
     const struct policy_options *policy = &asked->policy;
     AUTO(strv_done) struct strv deny = {0};

@@ -32,6 +32,7 @@ struct diagnosis {
     bool keeps_protected; /* profiles that protect names in writable directories can be used */
     struct err refusal;   /* ... why not */
     char *no_watchpoint;  /* why what asks is masked; "": it is not; NULL: not tried */
+    char *no_alone;       /* why --sandbox landlock is refused; NULL: it can be used */
     char *cgroup;         /* NULL without one */
     struct err no_cgroup;
     struct remedies remedies;
@@ -41,6 +42,7 @@ static void diagnosis_done(struct diagnosis *diagnosis)
 {
     free(diagnosis->cgroup);
     free(diagnosis->no_watchpoint);
+    free(diagnosis->no_alone);
     remedies_done(&diagnosis->remedies);
 }
 
@@ -55,21 +57,24 @@ enum trial {
     TRIAL_WRITE,   /* /tmp writable */
     TRIAL_PROTECT, /* a name in it that is not */
     TRIAL_ASK,     /* and a directory that asks */
+    TRIAL_ALONE,   /* as PROTECT, by Landlock alone */
 };
 
 static struct sandbox *make_sandbox(enum trial trial, struct err *err)
 {
     AUTO(access_map_done)
     struct access_map map = {.restricted = true, .network = NETWORK_RESTRICTED};
-    const struct sandbox_options options = {
-        .mode = SANDBOX_AUTO, .access = &map, .watch = WATCH_FACTS};
+    const struct sandbox_options options = {.mode = trial == TRIAL_ALONE ? SANDBOX_LANDLOCK
+                                                                         : SANDBOX_AUTO,
+                                            .access = &map,
+                                            .watch = WATCH_FACTS};
 
     access_map_add(&map, "/", ACCESS_READ, ACCESS_DIR, "doctor");
     if (trial >= TRIAL_WRITE)
         access_map_add(&map, "/tmp", ACCESS_WRITE, ACCESS_DIR, "doctor");
     if (trial >= TRIAL_PROTECT)
         access_map_add(&map, "/tmp/.cordon", ACCESS_READ, ACCESS_MISSING, "doctor");
-    if (trial >= TRIAL_ASK)
+    if (trial == TRIAL_ASK)
         access_map_add(&map, "/var", ACCESS_DENY, ACCESS_DIR, "doctor")->asks = true;
     access_map_sort(&map);
     return sandbox_new(&options, err);
@@ -103,6 +108,15 @@ static void try_watchpoint(struct diagnosis *diagnosis)
         diagnosis->no_watchpoint = alloc_str(sandbox_no_watchpoint(sandbox));
 }
 
+static void try_alone(struct diagnosis *diagnosis)
+{
+    struct err err = {0};
+    AUTO(sandbox_auto) struct sandbox *sandbox = make_sandbox(TRIAL_ALONE, &err);
+
+    if (!sandbox || sandbox_probe(sandbox, &err))
+        diagnosis->no_alone = alloc_str(err.msg);
+}
+
 static void diagnose(struct diagnosis *ret)
 {
     AUTO(sandbox_auto) struct sandbox *protected = NULL;
@@ -117,6 +131,7 @@ static void diagnose(struct diagnosis *ret)
     ret->keeps_protected = protected;
     if (ret->has_layers)
         try_watchpoint(ret);
+    try_alone(ret);
     ret->cgroup = cgroup_find_base(NULL, &ret->no_cgroup);
     if (!ret->has_layers)
         for (int i = 0; i < LAYER_COUNT; i++)
@@ -146,6 +161,9 @@ static void print_layers(const struct diagnosis *diagnosis, struct buf *text)
     print_row("read-only", "can be used", "", text);
     print_row("workspace-write", diagnosis->keeps_protected ? "can be used" : "refused",
               diagnosis->keeps_protected ? "" : diagnosis->refusal.msg, text);
+    if (!diagnosis->keeps_protected)
+        print_row("  --sandbox landlock", diagnosis->no_alone ? "refused" : "can be used, weaker",
+                  diagnosis->no_alone ? diagnosis->no_alone : "", text);
     print_row("reads that ask", *diagnosis->no_watchpoint ? "masked" : "are held and asked about",
               diagnosis->no_watchpoint, text);
     buf_append_str(text, "\nLimits:\n");
@@ -236,12 +254,14 @@ static int print_diagnosis_json(const struct diagnosis *diagnosis)
     static const char *const verdicts[] = {
         [EXIT_OK] = "enforced", [EXIT_NO] = "degraded", [EXIT_CANNOT] = "none"};
     AUTO_JSON json_t *json = json_pack(
-        "{s:s, s:o, s:o, s:{s:b, s:b}, s:o, s:o, s:o, s:o}", "verdict", verdicts[diagnosis->status],
-        "failure", diagnosis->has_layers ? json_null() : json_lossy(diagnosis->failure.msg),
-        "layers", layers_to_json(diagnosis), "profiles", "read-only", diagnosis->has_layers,
-        "workspace-write", diagnosis->keeps_protected, "watchpoints",
-        watchpoints_to_json(diagnosis), "cgroup", json_lossy(diagnosis->cgroup), "remedies",
-        remedies_to_json(&diagnosis->remedies), "host", facts_to_json(&diagnosis->facts));
+        "{s:s, s:o, s:o, s:{s:b, s:b, s:b}, s:o, s:o, s:o, s:o}", "verdict",
+        verdicts[diagnosis->status], "failure",
+        diagnosis->has_layers ? json_null() : json_lossy(diagnosis->failure.msg), "layers",
+        layers_to_json(diagnosis), "profiles", "read-only", diagnosis->has_layers,
+        "workspace-write", diagnosis->keeps_protected, "by-landlock", !diagnosis->no_alone,
+        "watchpoints", watchpoints_to_json(diagnosis), "cgroup", json_lossy(diagnosis->cgroup),
+        "remedies", remedies_to_json(&diagnosis->remedies), "host",
+        facts_to_json(&diagnosis->facts));
     int printed = console_print_json(json);
 
     return printed == EXIT_OK ? diagnosis->status : printed;

@@ -15,11 +15,13 @@
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -88,6 +90,25 @@ static bool is_wsl1(const char *root)
            !strcasestr(version, "microsoft-standard");
 }
 
+static bool is_chroot(const char *root)
+{
+    AUTO_FREE char *path = alloc_strf("%s/", root);
+    struct statx st;
+
+    return statx(AT_FDCWD, path, 0, STATX_BASIC_STATS, &st) == 0 &&
+           (st.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) &&
+           !(st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
+static bool is_filtered(const char *root)
+{
+    AUTO_FREE char *path = alloc_strf("%s/proc/self/status", root);
+    AUTO(buf_done) struct buf text = {0};
+    struct err err;
+
+    return fd_read_file(path, FILE_MAX, &text, &err) == 0 && strstr(text.data, "\nSeccomp:\t2\n");
+}
+
 void host_facts_read(const char *root, struct host_facts *ret)
 {
     AUTO_FREE char *lsm = read_line(root, "/sys/kernel/security/lsm");
@@ -99,6 +120,8 @@ void host_facts_read(const char *root, struct host_facts *ret)
     *ret = (struct host_facts){
         .is_root = geteuid() == 0,
         .is_wsl1 = is_wsl1(root),
+        .is_chroot = is_chroot(root),
+        .is_filtered = is_filtered(root),
         .has_systemd = exists(root, "/run/systemd/system"),
         .apparmor_restricts_userns =
             read_switch(root, "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
@@ -210,6 +233,23 @@ static bool explain_apparmor(const struct host_facts *facts, const char *about,
     return true;
 }
 
+#define ALONE "cordon run --sandbox landlock ...\n"
+
+/* The kernel lets nobody make a user namespace there (user_namespaces(7): EPERM), and mount(2) takes no
+ * directory that is no mount point for the root of a tree. */
+static bool explain_chroot(const struct host_facts *facts, const char *about, struct remedies *ret)
+{
+    if (!facts->is_chroot)
+        return false;
+    remedies_add(
+        ret, about,
+        alloc_str("This is a chroot: the kernel lets nobody make a user namespace there, and / "
+                  "is no mount point, so nothing can be mounted in it. Start it as a container "
+                  "(with a root that is a mount), or use Landlock alone, which is weaker:"),
+        alloc_str("sudo systemd-nspawn -D DIR ...\n" ALONE));
+    return true;
+}
+
 static bool explain_container(const struct host_facts *facts, const char *about,
                               struct remedies *ret)
 {
@@ -224,7 +264,8 @@ static bool explain_container(const struct host_facts *facts, const char *about,
                   "--security-opt systempaths=unconfined ...\n"
                   "podman run --security-opt seccomp=unconfined --security-opt unmask=ALL ...\n"
                   "Kubernetes: securityContext: {seccompProfile: {type: Unconfined}, procMount: "
-                  "Unmasked}, hostUsers: false\n"));
+                  "Unmasked}, hostUsers: false\n"
+                  "or, weaker: " ALONE));
     return true;
 }
 
@@ -233,13 +274,20 @@ static void explain_namespaces(const struct host_facts *facts, const char *about
 {
     if (explain_wsl1(facts, about, ret) || explain_limit(facts, about, ret) ||
         explain_clone_switch(facts, about, ret) || explain_apparmor(facts, about, ret) ||
-        explain_container(facts, about, ret))
+        explain_container(facts, about, ret) || explain_chroot(facts, about, ret))
         return;
-    remedies_add(ret, about,
-                 alloc_str("The kernel refuses new namespaces, and none of the known switches says "
-                           "why. A seccomp filter around this process, a unit of systemd with "
-                           "RestrictNamespaces=, SELinux, and a chroot do that, too."),
-                 alloc_str(""));
+    remedies_add(
+        ret, about,
+        alloc_str(
+            facts->is_filtered
+                ? "A seccomp filter around this process refuses new namespaces: another sandbox, a "
+                  "container, or a unit of systemd with RestrictNamespaces=. Where that cannot be "
+                  "loosened, Landlock alone is weaker, and lets commands write:"
+                : "The kernel refuses new namespaces, and none of the known switches says why. A "
+                  "unit "
+                  "of systemd with RestrictNamespaces= and SELinux do that, too. Landlock alone is "
+                  "weaker, and lets commands write:"),
+        alloc_str(ALONE));
 }
 
 static void explain_proc(const struct host_facts *facts, const char *about, struct remedies *ret)

@@ -17,6 +17,8 @@ struct host_facts {
     bool is_root;
     bool is_wsl1;                      /* Windows' first Linux: a kernel without namespaces */
     bool has_systemd;                  /* as the init */
+    bool is_chroot;                    /* / is no mount point */
+    bool is_filtered;                  /* by seccomp: in a container, or another sandbox */
     int64_t apparmor_restricts_userns; /* kernel.apparmor_restrict_unprivileged_userns */
     int64_t userns_clone;              /* kernel.unprivileged_userns_clone (Debian's) */
     int64_t max_user_namespaces;       /* user.max_user_namespaces */

@@ -34,7 +34,7 @@ void policy_options_done(struct policy_options *options)
     strv_done(&options->env_exclude);
 }
 
-static const char *const mode_words[] = {"auto", "require", "disabled", NULL};
+static const char *const mode_words[] = {"auto", "require", "disabled", "landlock", NULL};
 
 const char *const policy_approval_words[] = {"untrusted", "on-request", "granular",
                                              "never",     "on-failure", NULL};
@@ -104,8 +104,10 @@ const struct option policy_permission_options[] = {
      .value = "MODE",
      .words = mode_words,
      INTO_WORD(struct policy_options, mode, SANDBOX_AUTO),
-     .help = "auto (the default): the strongest layers that this machine has, and a line on stderr "
-             "when one is missing. require: all of them, or nothing is run. disabled: none."},
+     .help =
+         "auto (the default): the strongest layers that this machine has, and a line on stderr "
+         "when one is missing. require: all of them, or nothing is run. disabled: none. landlock: "
+         "without namespaces, where none can be made (containers): weaker, see cordon-run(1)."},
     {.name = "directory",
      .letter = 'C',
      .value = "DIR",

@@ -245,8 +245,10 @@ static json_t *later_to_json(const struct run_later *later)
 
 const char *execution_mode_name(enum sandbox_mode mode)
 {
-    static const char *const names[] = {
-        [SANDBOX_AUTO] = "auto", [SANDBOX_REQUIRE] = "require", [SANDBOX_DISABLED] = "disabled"};
+    static const char *const names[] = {[SANDBOX_AUTO] = "auto",
+                                        [SANDBOX_REQUIRE] = "require",
+                                        [SANDBOX_DISABLED] = "disabled",
+                                        [SANDBOX_LANDLOCK] = "landlock"};
 
     return names[mode];
 }

@@ -308,6 +308,8 @@ struct answer bind_path(const struct request *request, int copy, const struct ad
     /* Where the kernel would let it go on, it is done here only to know what was bound. */
     is_writable = map_access(map, entry) == GUARD_WRITE;
     is_ours = place.is_guarded || (flags & GUARD_MAP_OWN_MOUNTS && flags & GUARD_MAP_SOCKETS);
+    if (flags & GUARD_MAP_ALONE) /* no mount holds for a child of ours */
+        is_ours = false;
     if (!is_writable || !is_ours) {
         tell(request, &place, path, entry);
         return leave;

@@ -5,6 +5,7 @@
 #include "base/auto.h"
 #include "guard/remote.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/statvfs.h>
@@ -56,14 +57,29 @@ bool descriptor_is_read_only(const struct request *request)
     return statvfs(link, &fs) == 0 && (fs.f_flag & ST_RDONLY);
 }
 
+/* A copy of the caller's descriptor; or, where a filter around us refuses pidfd_getfd(2) (a container's),
+ * one of the file that it has, for its path alone. `*ret_is_path`: the caller has no more than that. */
+static int open_copy(const struct request *request, bool *ret_is_path)
+{
+    const int number = request_dir(request, request->call->dir);
+    int copy = remote_fd(request->thread, number);
+    char link[64];
+
+    *ret_is_path = copy >= 0 && (fcntl(copy, F_GETFL) & O_PATH);
+    if (copy != -EPERM)
+        return copy;
+    snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)request->thread, number);
+    return open(link, O_PATH | O_CLOEXEC);
+}
+
 bool descriptor_find(const struct request *request, struct object *ret)
 {
-    AUTO_CLOSE int copy = remote_fd(request->thread, request_dir(request, request->call->dir));
+    bool is_path;
+    AUTO_CLOSE int copy = open_copy(request, &is_path);
     struct stat st;
     place_text text;
 
-    if (copy < 0 || fstat(copy, &st) ||
-        ((fcntl(copy, F_GETFL) & O_PATH) && !is_by_empty_path(request)) ||
+    if (copy < 0 || fstat(copy, &st) || (is_path && !is_by_empty_path(request)) ||
         !place_path_of(copy, text) || !place_find(request, AT_FDCWD, text, &ret->place))
         return false;
     ret->exists = fstatat(ret->place.dir, ret->place.name, &ret->st, AT_SYMLINK_NOFOLLOW) == 0 &&

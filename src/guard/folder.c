@@ -162,7 +162,12 @@ void folders_close(struct command *command)
 
 bool folder_is_guarded(const struct command *command, const char *path)
 {
-    if (command->map.header->flags & GUARD_MAP_NO_LANDLOCK)
+    const uint32_t flags = command->map.header->flags;
+
+    if (flags & GUARD_MAP_ALONE) /* nothing is mounted that would be narrower for us */
+        return !map_is_ours(path) &&
+               map_access(&command->map, map_find(&command->map, path)) == GUARD_WRITE;
+    if (flags & GUARD_MAP_NO_LANDLOCK)
         return true;
     for (uint32_t i = 0; i < command->folders_len; i++) {
         int entry = command->folders[i].entry;

@@ -30,7 +30,7 @@
 
 enum {
     GUARD_MAGIC = 0x44524743,
-    GUARD_VERSION = 5,
+    GUARD_VERSION = 6,
     GUARD_CONTROL_FD = 3,
     GUARD_MAX_BYTES = 16 << 20, /* of a map */
     GUARD_MAX_ENTRIES = 65536,
@@ -93,7 +93,8 @@ enum guard_entry_flag {
     /* On a writable directory: the kernel refuses creation at and below it (the guard does it), and
      * it may not become a git repository. */
     GUARD_ENTRY_ROOT = 1,
-    /* Missing, and narrower than what is around it: nothing may be created at this path. */
+    /* Narrower than what is around it, and missing (or covered by no mount): nothing may be created at
+     * this path. */
     GUARD_ENTRY_HELD_NAME = 2,
     /* Unix sockets at and below it may be connected to. */
     GUARD_ENTRY_SOCKETS = 4,
@@ -115,6 +116,7 @@ enum guard_map_flag {
     GUARD_MAP_EXEC = 64,        /* tell what is executed, and how it ends */
     GUARD_MAP_JUDGE = 128,      /* and ask before it is */
     GUARD_MAP_OWN_MOUNTS = 32,  /* in a mount namespace, where each topmost root is a mount */
+    GUARD_MAP_ALONE = 256,      /* nothing is mounted: what is written in a root is done here */
 };
 
 struct guard_map {

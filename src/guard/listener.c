@@ -4,6 +4,7 @@
 
 #include "base/auto.h"
 #include "base/pass.h"
+#include "guard/alone.h"
 #include "guard/bind.h"
 #include "guard/caller.h"
 #include "guard/child.h"
@@ -258,7 +259,7 @@ struct answer request_handle(const struct request *request)
     case CALL_EXEC:
         return exec_call(request);
     case CALL_CHANGE:
-        answer = mode_change(request);
+        answer = alone_is(request) ? answer_continue() : mode_change(request);
         break;
     case CALL_ACCESS:
         break;
@@ -271,6 +272,8 @@ struct answer request_handle(const struct request *request)
         answer = perform(request);
         break;
     }
+    if (answer.kind == ANSWER_CONTINUE && alone_is(request))
+        answer = alone_do(request);
     return answer.kind == ANSWER_CONTINUE || is_refusal(&answer) ? judge(request, answer) : answer;
 }
 

@@ -9,6 +9,7 @@
 #include "guard/perform.h"
 
 #include "base/auto.h"
+#include "guard/alone.h"
 #include "guard/caller.h"
 #include "guard/facts.h"
 #include "guard/folder.h"
@@ -540,7 +541,7 @@ static struct answer perform_link(const struct request *request)
 
     if (source < 0 || !find(request, call->new_dir, call->new_path, &place, &answer))
         return answer;
-    if (!place.is_guarded)
+    if (!place.is_guarded || (alone_is(request) && !alone_may_link(request, source)))
         return leave(request, EACCES);
     if (!perform_may_name(request, &place, &answer))
         return answer;
@@ -553,12 +554,15 @@ static struct answer perform_link(const struct request *request)
     return told(request, GUARD_OP_CREATE, &place, from.dir >= 0 ? &from : NULL, answer_of(status));
 }
 
-static bool may_move(const struct request *request, const struct place *place,
-                     struct answer *ret_answer)
+static bool may_move(const struct request *request, struct place *place, struct answer *ret_answer)
 {
     char path[PATH_MAX];
     bool is_closed;
 
+    if (alone_is(request)) {
+        *ret_answer = answer_error(EACCES); /* judge.c tells it */
+        return alone_may_move(request, place);
+    }
     if (!place_is_mount_point(place, &is_closed))
         return true;
     *ret_answer = leave(request, EACCES);

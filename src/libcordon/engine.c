@@ -187,6 +187,7 @@ static int read_words(const struct cordon_policy *policy, struct workspace_reque
         [CORDON_SANDBOX_AUTO] = SANDBOX_AUTO,
         [CORDON_SANDBOX_REQUIRE] = SANDBOX_REQUIRE,
         [CORDON_SANDBOX_DISABLED] = SANDBOX_DISABLED,
+        [CORDON_SANDBOX_LANDLOCK] = SANDBOX_LANDLOCK,
     };
     static const enum workspace_network networks[] = {
         [CORDON_NETWORK_OF_PROFILE] = WORKSPACE_NETWORK_OF_PROFILE,
@@ -194,7 +195,7 @@ static int read_words(const struct cordon_policy *policy, struct workspace_reque
         [CORDON_NETWORK_ENABLED] = WORKSPACE_ENABLED,
     };
 
-    if (policy->sandbox < 0 || policy->sandbox > CORDON_SANDBOX_DISABLED)
+    if (policy->sandbox < 0 || policy->sandbox > CORDON_SANDBOX_LANDLOCK)
         return err_set(err, ERR_INVALID, "policy.sandbox is %d, which is no enum cordon_sandbox",
                        policy->sandbox);
     if (policy->network < 0 || policy->network > CORDON_NETWORK_ENABLED)

@@ -26,6 +26,8 @@ enum sandbox_mode {
     SANDBOX_AUTO,     /* the strongest layers that this host has; never silent about a lack */
     SANDBOX_REQUIRE,  /* every layer, or an error */
     SANDBOX_DISABLED, /* none, on the user's word */
+    SANDBOX_LANDLOCK, /* no namespaces, on the user's word: Landlock, seccomp and the guard alone, weaker than AUTO is
+                         with namespaces, but able to write where there are none */
 };
 
 /* Each layer is reported; none is dropped silently. */

@@ -321,7 +321,7 @@ static int named_read(const json_t *object, struct named *ret, enum rpc_code *re
                                        "deny",    "readable", "writable", "sockets",
                                        "judge",   "mode",     "protect",  NULL};
     static const char *const judges[] = {"command", "every-exec", NULL};
-    static const char *const modes[] = {"auto", "require", "disabled", NULL};
+    static const char *const modes[] = {"auto", "require", "disabled", "landlock", NULL};
     static const char *const networks[] = {"restricted", "enabled", NULL};
     static const char *const watches[] = {"facts", "off", "ask", "learn", NULL};
     struct json_at root = json_at_root(object);

@@ -61,10 +61,21 @@ static int choose_profile(struct workspace *workspace, const struct workspaces_o
     return 0;
 }
 
+/* What the configuration says where the call says nothing. */
+static enum sandbox_mode mode_of(const struct workspaces_options *owner,
+                                 const struct workspace_request *request)
+{
+    const char *configured = config_sandbox(owner->config);
+
+    if (request->mode != SANDBOX_AUTO || !configured || str_eq(configured, "auto"))
+        return request->mode;
+    return str_eq(configured, "landlock") ? SANDBOX_LANDLOCK : SANDBOX_REQUIRE;
+}
+
 /* Without a sandbox nothing is held; what was asked to be held all the same is better refused than
  * forgotten. */
-static int choose_mode(struct workspace *workspace, const struct workspace_request *request,
-                       struct err *err)
+static int choose_mode(struct workspace *workspace, const struct workspaces_options *owner,
+                       const struct workspace_request *request, struct err *err)
 {
     const struct workspace_words *words = request->words;
     bool is_open = workspace->profile.kind == PROFILE_DISABLED;
@@ -72,7 +83,7 @@ static int choose_mode(struct workspace *workspace, const struct workspace_reque
 
     for (size_t i = 0; i < request->entries_len; i++)
         is_narrowed |= request->entries[i].access == ACCESS_DENY;
-    workspace->mode = is_open ? SANDBOX_DISABLED : request->mode;
+    workspace->mode = is_open ? SANDBOX_DISABLED : mode_of(owner, request);
     if (!words)
         return 0;
     if (is_open && request->mode == SANDBOX_REQUIRE)
@@ -206,7 +217,8 @@ static int add_sockets(struct workspace *workspace, const struct workspaces_opti
 int workspace_choose(struct workspace *workspace, const struct workspaces_options *owner,
                      const struct workspace_request *request, struct err *err)
 {
-    return choose_profile(workspace, owner, request, err) || choose_mode(workspace, request, err) ||
+    return choose_profile(workspace, owner, request, err) ||
+                   choose_mode(workspace, owner, request, err) ||
                    choose_network_and_watch(workspace, request, err) ||
                    add_entries(workspace, owner, request, err) ||
                    add_sockets(workspace, owner, request, err)

@@ -108,7 +108,7 @@ def test_bash_completes_commands_and_options(place, commands):
     (["run", "--network", "=", "r"], {"restricted"}),
     (["run", "--network", "="], {"restricted", "enabled"}),
     (["run", "-n", "r"], {"restricted"}),
-    (["run", "--sandbox", ""], {"auto", "require", "disabled"}),
+    (["run", "--sandbox", ""], {"auto", "require", "disabled", "landlock"}),
     (["run", "--stdin", ""], {"pipe", "null"}),
     (["explain", "--for", ""], {"read", "write"}),
     (["run", "--profile", "w"], {"workspace-write"}),

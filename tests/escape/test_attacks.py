@@ -67,8 +67,28 @@ def with_namespaces(name, case):
 
 
 def held_without_namespaces(name, case):
-    return applies(name, case) and not identity.has_namespaces(name) and \
+    """As root, where both can be played; the user has more to do by Landlock alone, below."""
+    is_chosen = identity.is_root(name) or "root" not in case.users or os.geteuid() != 0
+    return is_chosen and applies(name, case) and not identity.has_namespaces(name) and \
         not case.unheld and not case.needs_host and not case.on_guard
+
+
+# What --sandbox landlock does not hold (docs/threat-model.md), or has no such thing as.
+NOT_BY_LANDLOCK = {
+    "denied/list-a-folder", "points/list-it",  # rights add up from the root down
+    "guard/see-the-guard", "procfs/see-a-host-process", "procfs/read-the-sockets-of-the-host",
+    "procfs/list-the-mounts-of-a-host-process", "procfs/read-what-only-root-may-of-the-kernel",  # the host's /proc
+    "processes/outlive-with-a-stopped-init",  # no pid namespace
+    "points/take-it-away-in-a-nested-namespace", "points/look-beside-it-in-a-nested-namespace",
+    "points/look-by-a-root-of-ones-own",  # no nested namespaces either
+}
+
+
+def held_by_landlock(name, case):
+    """As the user, or as root what only root can."""
+    is_chosen = not identity.is_root(name) or "user" not in case.users
+    return is_chosen and applies(name, case) and not identity.has_namespaces(name) and \
+        not case.needs_host and case.name not in NOT_BY_LANDLOCK
 
 
 def held_by_the_helper(name, case):
@@ -119,6 +139,21 @@ def test_fails_without_namespaces(name, case, tools, lack):
     assert outcome.appeared == []
     assert outcome.started or outcome.refused or case.silent, \
         f"the attack never ran:\n{outcome.runs}"
+
+
+@pytest.mark.parametrize("name,case", pairs(held_by_landlock))
+def test_fails_by_landlock_alone(name, case, tools, lack):
+    """A workspace that can be written to, by Landlock and the guard (--sandbox landlock)."""
+    need_cordon(lack)
+    outcome = play(case, name, True, tools, flags=["--sandbox", "landlock"])
+    if outcome.missing:
+        lack(outcome.missing)
+    assert not outcome.evidence, f"ESCAPE: {str(outcome.evidence)[:300]}\n{outcome.runs}"
+    assert outcome.appeared == []
+    if outcome.refused:
+        assert case.refusal_holds, f"Cordon refused to run the attack:\n{outcome.runs}"
+    else:
+        assert outcome.started or case.silent, f"the attack never ran:\n{outcome.runs}"
 
 
 @pytest.mark.parametrize("name,case", pairs(held_by_the_helper))

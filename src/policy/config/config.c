@@ -104,6 +104,7 @@ static const char *const top_keys[] = {
     "permissions",
     "projects",
     "protect",
+    "sandbox",
     "sandbox_mode",
     "sandbox_workspace_write",
     "shell_environment_policy",
@@ -496,6 +497,26 @@ const char *config_ws_auth(const struct config *config)
     return config ? config->ws_auth : NULL;
 }
 
+/* --- layers --- */
+
+/* None at all is said by a profile, or for one command. */
+static int read_sandbox(struct config *config, struct err *err)
+{
+    static const char *const words[] = {"auto", "require", "landlock", NULL};
+    const struct toml_node *node = toml_find(config->root, "sandbox");
+    unsigned word;
+
+    if (node && config_word(config, node, words, &word, err))
+        return -1;
+    config->sandbox = node ? words[word] : NULL;
+    return 0;
+}
+
+const char *config_sandbox(const struct config *config)
+{
+    return config ? config->sandbox : NULL;
+}
+
 /* --- protected names --- */
 
 static int read_protect(struct config *config, struct err *err)
@@ -537,6 +558,7 @@ static int read_general(struct config *config, struct err *err)
     if ((mode_node && config_word(config, mode_node, modes, &mode, err)) ||
         config_read_approval(config, err) || read_environment(config, err) ||
         read_audit(config, err) || read_protect(config, err) || read_ws_auth(config, err) ||
+        read_sandbox(config, err) ||
         config_item(config, root, "default_permissions", TOML_STRING, &name, err) ||
         config_item(config, root, "permissions", TOML_TABLE, &unused, err) ||
         config_item(config, root, "sandbox_workspace_write", TOML_TABLE, &unused, err))

@@ -50,6 +50,10 @@ unsigned config_audit_trace(const struct config *config);
  * either. `config` may be NULL. */
 const char *config_ws_auth(const struct config *config);
 
+/* `sandbox`: "auto", "require" or "landlock", as --sandbox of cordon-run(1), when that says nothing; NULL: this
+ * says nothing either. `config` may be NULL. */
+const char *config_sandbox(const struct config *config);
+
 /* `protect`: which names are protected; NULL: nothing is said of it. `config` may be NULL. */
 const struct protect_choice *config_protect(const struct config *config);
 

@@ -21,6 +21,7 @@ struct config {
     bool yes_means_unsandboxed;
     unsigned audit_trace;
     const char *ws_auth; /* static; NULL: not set */
+    const char *sandbox; /* the same */
     struct protect_choice protect;
     struct config_warning *warnings;
     size_t warnings_len;

@@ -32,9 +32,12 @@ int restrict_loopback(struct err *err)
     return 0;
 }
 
+/* A filter around us that refuses it (a container's, or another sandbox's) refuses every use of keys to
+ * the command, too. */
 int restrict_keyring(struct err *err)
 {
-    if (syscall(SYS_keyctl, K_KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0) < 0 && errno != ENOSYS)
+    if (syscall(SYS_keyctl, K_KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0) < 0 && errno != ENOSYS &&
+        errno != EPERM)
         return err_sys(err, "making a session keyring");
     return 0;
 }
@@ -77,7 +80,9 @@ int restrict_drop(struct err *err)
 static int landlock_allow(int ruleset, const char *path, const struct plan_record *record,
                           struct err *err)
 {
-    const int only = record->flags & PLAN_FLAG_DIRECTORY ? O_DIRECTORY | O_NOFOLLOW : 0;
+    const int only = record->flags & PLAN_FLAG_DIRECTORY ? O_DIRECTORY | O_NOFOLLOW
+                     : record->flags & PLAN_FLAG_FILE    ? O_NOFOLLOW
+                                                         : 0;
     struct k_landlock_path_beneath rule = {.allowed_access = record->value};
     AUTO_CLOSE int fd = open(path, O_PATH | O_CLOEXEC | only);
 

@@ -6,7 +6,10 @@
  * these are guarded roots (landlock.c), in which the guard creates, after a look at the name.
  *
  * Names that exist make their root a guarded one, too: somebody outside may remove them while the
- * command runs, and a directory must not become a git repository in another way. */
+ * command runs, and a directory must not become a git repository in another way.
+ *
+ * Where nothing is mounted (`is_alone`), every narrower entry is such a name: nothing covers what is there, so Landlock
+ * gives no right to write in any directory above it, and the guard does all that is done there (guard/alone.c). */
 #include "sandbox/linux/guard_map.h"
 
 #include "base/alloc.h"
@@ -50,7 +53,7 @@ static bool is_narrower(const struct access_map *map, const struct access_entry 
            access_map_check(map, parent) == ACCESS_WRITE;
 }
 
-uint16_t *guard_map_entry_flags(const struct access_map *map)
+uint16_t *guard_map_entry_flags(const struct access_map *map, bool is_alone)
 {
     uint16_t *flags = alloc_zero(map->len + 1, sizeof *flags);
 
@@ -59,17 +62,17 @@ uint16_t *guard_map_entry_flags(const struct access_map *map)
 
         if (is_ours(entry->path) || !is_narrower(map, entry))
             continue;
-        if (entry->kind == ACCESS_MISSING)
+        if (entry->kind == ACCESS_MISSING || is_alone)
             flags[i] |= GUARD_ENTRY_HELD_NAME;
-        if (entry->kind == ACCESS_MISSING || entry->is_protected)
+        if (entry->kind == ACCESS_MISSING || entry->is_protected || is_alone)
             mark_roots(map, entry->path, flags);
     }
     return flags;
 }
 
-bool guard_map_has_names(const struct access_map *map)
+bool guard_map_has_names(const struct access_map *map, bool is_alone)
 {
-    AUTO_FREE uint16_t *flags = guard_map_entry_flags(map);
+    AUTO_FREE uint16_t *flags = guard_map_entry_flags(map, is_alone);
 
     for (size_t i = 0; i < map->len; i++)
         if (flags[i])
@@ -107,7 +110,7 @@ int guard_map_encode(const struct access_map *map, const struct strv *own_paths,
 {
     AUTO(strv_done) struct strv owned = {0};
     const struct strv *own = &owned;
-    AUTO_FREE uint16_t *entry_flags = guard_map_entry_flags(map);
+    AUTO_FREE uint16_t *entry_flags = guard_map_entry_flags(map, flags & GUARD_MAP_ALONE);
     struct guard_map header = {
         .magic = GUARD_MAGIC,
         .version = GUARD_VERSION,

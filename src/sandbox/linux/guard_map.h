@@ -8,12 +8,13 @@
 #include "guard/guard_format.h"
 #include "policy/access.h"
 
-/* The flags (enum guard_entry_flag) of every entry of a sorted map, by index; the caller frees. */
-uint16_t *guard_map_entry_flags(const struct access_map *map);
+/* The flags (enum guard_entry_flag) of every entry of a sorted map, by index; the caller frees.
+ * `is_alone`: nothing is mounted, so names that are there are held, too. */
+uint16_t *guard_map_entry_flags(const struct access_map *map, bool is_alone);
 
 /* Some name is to be held, or some directory is guarded: calls that create have to be asked
  * about. */
-bool guard_map_has_names(const struct access_map *map);
+bool guard_map_has_names(const struct access_map *map, bool is_alone);
 
 /* Writes the map in the guard's format, with `flags` (enum guard_map_flag) beside
  * GUARD_MAP_RESTRICTED, which follows from the map, the paths that belong to Cordon (own_paths.h) and

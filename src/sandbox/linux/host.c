@@ -8,6 +8,7 @@
  */
 #include "sandbox/linux/host.h"
 
+#include "base/auto.h"
 #include "base/str.h"
 #include "base/strv.h"
 #include "sandbox/launcher/kernel.h"
@@ -88,8 +89,8 @@ static const char *const *existing_paths(const char *const *paths, const char **
 }
 
 /* Of a place that cannot be looked into nothing is known. What is beyond the limit can be written to,
- * but gets no new names. */
-static void list_dirs(const char *path, struct strv *ret)
+ * but gets no new names; or cannot be read. */
+static void list(const char *path, bool dirs, struct strv *ret)
 {
     DIR *dir = opendir(path);
     const struct dirent *entry;
@@ -98,14 +99,25 @@ static void list_dirs(const char *path, struct strv *ret)
     while (dir && ret->len < CHILDREN_MAX && (entry = readdir(dir))) {
         if (str_eq(entry->d_name, ".") || str_eq(entry->d_name, ".."))
             continue;
-        if (entry->d_type == DT_DIR ||
-            (entry->d_type == DT_UNKNOWN &&
-             fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-             S_ISDIR(st.st_mode)))
+        if (entry->d_type != DT_UNKNOWN)
+            st.st_mode = DTTOIF(entry->d_type);
+        else if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
+            continue;
+        if (!S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode) == !dirs)
             strv_push(ret, entry->d_name);
     }
     if (dir)
         closedir(dir);
+}
+
+static void list_dirs(const char *path, struct strv *ret)
+{
+    list(path, true, ret);
+}
+
+static void list_files(const char *path, struct strv *ret)
+{
+    list(path, false, ret);
 }
 
 void host_init(struct host *host)
@@ -123,6 +135,7 @@ void host_init(struct host *host)
                 .has_listener = true,
                 .has_fuse = true,
                 .list_dirs = list_dirs,
+                .list_files = list_files,
             },
         .why = "",
     };
@@ -139,6 +152,26 @@ void host_lose_listener(struct host *host, const char *why)
 {
     host->facts.has_listener = false;
     snprintf(host->no_listener, sizeof host->no_listener, "%s", why);
+}
+
+/* Yama lets nobody but its ancestors look into a process; who owns its user namespace may all the same. */
+static bool is_kept_from_looking(void)
+{
+    AUTO_CLOSE int fd = open("/proc/sys/kernel/yama/ptrace_scope",
+                             O_RDONLY | O_CLOEXEC); /* allow blocking open: procfs */
+    char digit = '0';
+
+    return fd >= 0 && read(fd, &digit, 1) == 1 && digit != '0';
+}
+
+void host_forgo_namespaces(struct host *host)
+{
+    host->facts.namespaces = 0;
+    host->why = "no namespaces, as --sandbox landlock wants it: files are guarded by Landlock and "
+                "the guard alone";
+    if (is_kept_from_looking())
+        host_lose_listener(host, "kernel.yama.ptrace_scope is not 0, so no guard can see what a "
+                                 "command asks for");
 }
 
 /* The filter with a listener was refused: this kernel is too old for it, or something around us has
@@ -196,7 +229,9 @@ bool host_step_down(struct host *host, enum plan_op op, const struct err *failur
         host->why = "user namespaces cannot be made here";
     } else if (is_namespace_step) {
         host->facts.namespaces = 0;
-        host->why = "namespaces cannot be made here";
+        host->why = op == PLAN_TREE_PRIVATE && error == EINVAL
+                        ? "/ is no mount point here (a chroot), so nothing can be mounted in it"
+                        : "namespaces cannot be made here";
     } else {
         return false;
     }
@@ -222,7 +257,7 @@ static void report(struct layer_report *ret, enum layer_state state, const char 
 }
 
 static void report_namespaces(const struct host *host, const struct access_map *map,
-                              struct layer_report ret[LAYER_COUNT])
+                              unsigned wishes, struct layer_report ret[LAYER_COUNT])
 {
     for (size_t i = 0; i < sizeof namespace_layers / sizeof *namespace_layers; i++) {
         struct layer_report *layer = &ret[namespace_layers[i].layer];
@@ -234,20 +269,27 @@ static void report_namespaces(const struct host *host, const struct access_map *
         else
             report(layer, LAYER_ABSENT, namespace_layers[i].loss);
     }
+    if (wishes & PLAN_ALONE)
+        report(&ret[LAYER_MOUNT_NAMESPACE], LAYER_ABSENT,
+               "files are guarded by Landlock, seccomp and the guard alone");
     if ((host->facts.namespaces & CLONE_NEWPID) && !host->facts.has_proc)
         report(&ret[LAYER_PID_NAMESPACE], LAYER_PARTIAL,
                "a /proc of its own cannot be mounted: the host's processes are listed, read-only");
 }
 
-static void report_landlock(const struct host *host, const struct access_map *map,
-                            bool allow_nested_namespaces, struct layer_report *ret)
+static void report_landlock(const struct host *host, const struct access_map *map, unsigned wishes,
+                            struct layer_report *ret)
 {
     if (host->facts.landlock == 0)
         report(ret, LAYER_ABSENT,
                "this kernel has no Landlock, or it is not enabled (lsm=landlock)");
     else if (host->facts.landlock < LANDLOCK_SCOPES_ABI)
         report(ret, LAYER_PARTIAL, "signals and abstract sockets need Landlock ABI 6 (Linux 6.12)");
-    else if (allow_nested_namespaces)
+    else if (wishes & PLAN_ALONE)
+        report(ret, LAYER_PARTIAL,
+               "by itself: what is denied can be listed, and all of /proc is seen; new FIFOs, "
+               "terminals and /dev/shm cannot be written to");
+    else if (wishes & PLAN_NESTED_NAMESPACES)
         report(ret, LAYER_PARTIAL,
                "not on files, because it would forbid mounts in namespaces that "
                "the command makes");
@@ -285,8 +327,8 @@ static void report_guard(const struct host *host, const struct plan *plan,
 void host_report(const struct host *host, const struct plan *plan, const struct access_map *map,
                  unsigned wishes, struct layer_report ret[LAYER_COUNT])
 {
-    report_namespaces(host, map, ret);
-    report_landlock(host, map, wishes & PLAN_NESTED_NAMESPACES, &ret[LAYER_LANDLOCK]);
+    report_namespaces(host, map, wishes, ret);
+    report_landlock(host, map, wishes, &ret[LAYER_LANDLOCK]);
     report(&ret[LAYER_SECCOMP], plan->filters_len ? LAYER_ENFORCED : LAYER_ABSENT,
            map->network == NETWORK_ENABLED
                ? "with the network enabled, Unix sockets of the host can be reached by their path"

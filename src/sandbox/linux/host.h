@@ -24,6 +24,9 @@ void host_init(struct host *host);
  * away that this shows to be missing; false when it shows no such thing. */
 bool host_step_down(struct host *host, enum plan_op op, const struct err *failure);
 
+/* Nobody wants namespaces; what else the host can do is not known less by that. */
+void host_forgo_namespaces(struct host *host);
+
 /* There is no guard that could be asked, for this reason. */
 void host_lose_listener(struct host *host, const char *why);
 

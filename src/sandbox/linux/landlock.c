@@ -7,7 +7,8 @@
  * mounts. Without a mount namespace Landlock is all there is, and handles whatever the map narrows.
  *
  * What is missing and has to stay so can be covered by no mount. There the kernel refuses every
- * creation by Landlock, and the guard creates.
+ * creation by Landlock, and the guard creates. Where there are no mounts at all, and something narrower is to be kept
+ * so (`alone`), the kernel refuses all writing there, and the guard writes.
  */
 #include "sandbox/linux/landlock.h"
 
@@ -65,8 +66,9 @@ static uint64_t rights_handled(const struct access_map *map, const struct landlo
     if (spec->has_mounts && spec->allow_nested_namespaces)
         return 0;
     if (is_root_writable)
-        return guard_map_has_names(map) ? CREATE_RIGHTS | (spec->abi >= 2 ? K_LANDLOCK_REFER : 0)
-                                        : 0;
+        return guard_map_has_names(map, false)
+                   ? CREATE_RIGHTS | (spec->abi >= 2 ? K_LANDLOCK_REFER : 0)
+                   : 0;
     rights |= WRITE_RIGHTS;
     if (spec->abi >= 2)
         rights |= K_LANDLOCK_REFER; /* never allowed between directories unless handled */
@@ -78,6 +80,10 @@ static uint64_t rights_handled(const struct access_map *map, const struct landlo
         rights |= K_LANDLOCK_TRUNCATE;
     if (!access_map_full_read(map))
         rights |= READ_RIGHTS;
+    if (spec->alone)
+        rights |= K_LANDLOCK_EXECUTE | K_LANDLOCK_READ_FILE;
+    if (spec->alone && access_map_check(map, "/") != ACCESS_DENY)
+        rights &= ~(uint64_t)K_LANDLOCK_READ_DIR; /* or none above what is denied could be listed */
     return rights;
 }
 
@@ -86,9 +92,66 @@ bool landlock_guards_names(const struct access_map *map, const struct landlock_s
     return spec->abi >= 1 && (rights_handled(map, spec) & CREATE_RIGHTS);
 }
 
-static void rules_for_entry(struct landlock_rules *rules, const struct access_entry *entry,
-                            bool is_guarded)
+/* Something that may not be read lies in `dir`. The host's /dev has the disks, and the user's other terminals. */
+static bool has_denied(const struct access_map *map, const char *dir)
 {
+    if (str_eq(dir, "/"))
+        return true;
+    for (size_t i = 0; i < map->len; i++)
+        if (map->entries[i].access == ACCESS_DENY && map->entries[i].kind != ACCESS_MISSING &&
+            path_is_within(map->entries[i].path, dir))
+            return true;
+    return false;
+}
+
+/* Rules for what is in `dir`, of which something is denied: `dirs` gets those in which something is, too. */
+static void rules_for_readable(struct landlock_rules *rules, const struct access_map *map,
+                               const struct landlock_alone *look, const char *dir,
+                               struct strv *dirs)
+{
+    AUTO(strv_done) struct strv names = {0};
+    size_t files;
+
+    look->list_files(dir, &names);
+    files = names.len;
+    look->list_dirs(dir, &names);
+    for (size_t i = 0; i < names.len; i++) {
+        AUTO_FREE char *path = path_join(dir, names.items[i]);
+        const bool is_file = i < files;
+        const size_t before = rules->len;
+
+        if (access_map_exact(map, path) || str_eq(path, "/dev"))
+            continue;
+        if (!is_file && has_denied(map, path)) {
+            strv_push(dirs, path);
+            continue;
+        }
+        rules_add(rules, path, is_file ? READ_RIGHTS & FILE_RIGHTS : READ_RIGHTS);
+        if (rules->len == before)
+            continue;
+        rules->items[before].is_child = true;
+        rules->items[before].is_file = is_file;
+    }
+}
+
+/* To read at and below `top`, but for what is denied there. */
+static void rules_for_reading(struct landlock_rules *rules, const struct access_map *map,
+                              const struct landlock_alone *look, const char *top)
+{
+    AUTO(strv_done) struct strv dirs = {0};
+
+    strv_push(&dirs, top);
+    for (size_t i = 0; i < dirs.len; i++) {
+        AUTO_FREE char *dir = alloc_str(dirs.items[i]);
+
+        rules_for_readable(rules, map, look, dir, &dirs);
+    }
+}
+
+static void rules_for_entry(struct landlock_rules *rules, const struct access_map *map,
+                            const struct landlock_spec *spec, size_t index, bool is_guarded)
+{
+    const struct access_entry *entry = &map->entries[index];
     uint64_t rights = READ_RIGHTS;
 
     if (entry->access == ACCESS_DENY || entry->kind == ACCESS_MISSING)
@@ -96,10 +159,13 @@ static void rules_for_entry(struct landlock_rules *rules, const struct access_en
     if (entry->access == ACCESS_WRITE)
         rights |= WRITE_RIGHTS | K_LANDLOCK_REFER | K_LANDLOCK_TRUNCATE | K_LANDLOCK_IOCTL_DEV;
     if (is_guarded)
-        rights &= ~(CREATE_RIGHTS | K_LANDLOCK_REFER);
+        rights &= spec->alone ? READ_RIGHTS : ~(CREATE_RIGHTS | K_LANDLOCK_REFER);
     if (entry->kind == ACCESS_FILE)
         rights &= FILE_RIGHTS;
-    rules_add(rules, entry->path, rights);
+    if (spec->alone && entry->kind == ACCESS_DIR && has_denied(map, entry->path))
+        rules_for_reading(rules, map, spec->alone, entry->path);
+    else
+        rules_add(rules, entry->path, rights);
 }
 
 /* A name that is held, or a guarded root, lies in `dir` or below it. */
@@ -171,7 +237,7 @@ static void rules_for_devices(struct landlock_rules *rules, bool is_ours)
 bool landlock_compile(const struct access_map *map, const struct landlock_spec *spec,
                       struct landlock_rules *ret)
 {
-    AUTO_FREE uint16_t *flags = guard_map_entry_flags(map);
+    AUTO_FREE uint16_t *flags = guard_map_entry_flags(map, spec->alone);
     struct landlock_rules rules = {0};
 
     if (spec->abi < 1)
@@ -184,7 +250,7 @@ bool landlock_compile(const struct access_map *map, const struct landlock_spec *
     if (!rules.handled && !rules.handled_network && !rules.scopes)
         return false;
     for (size_t i = 0; i < map->len; i++)
-        rules_for_entry(&rules, &map->entries[i], flags[i] & GUARD_ENTRY_ROOT);
+        rules_for_entry(&rules, map, spec, i, flags[i] & GUARD_ENTRY_ROOT);
     if (spec->list_dirs && (rules.handled & CREATE_RIGHTS))
         rules_without_guard(&rules, map, spec, flags);
     rules_for_devices(&rules, spec->has_mounts);

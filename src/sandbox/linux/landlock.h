@@ -20,12 +20,21 @@ struct landlock_spec {
     /* Without a guard to ask: adds the names of the directories in `dir`, without symlinks. NULL:
      * there is a guard. */
     void (*list_dirs)(const char *dir, struct strv *ret);
+    /* Nothing is mounted, and all the same something narrower than what is around it is to be kept so. NULL: not. */
+    const struct landlock_alone *alone;
+};
+
+/* How to look at directories, without symlinks. */
+struct landlock_alone {
+    void (*list_dirs)(const char *dir, struct strv *ret);
+    void (*list_files)(const char *dir, struct strv *ret); /* what is no directory */
 };
 
 struct landlock_rule {
     char *path;
     uint64_t rights;
     bool is_child; /* found by list_dirs: it may be something else by now */
+    bool is_file;  /* a child that is no directory */
 };
 
 struct landlock_rules {
@@ -43,6 +52,10 @@ bool landlock_guards_names(const struct access_map *map, const struct landlock_s
 /* In the guarded roots of the map (guard_map.h) nothing may be created, moved or linked: that is the
  * guard's. Without one it may be in those of their directories that are there now, and in which, or
  * below which, no name is held.
+ *
+ * `spec->alone`: what is denied is read by no rule: in each directory above it, and in / (for /dev), every child that
+ * is there gets a rule of its own, so what comes to be there later cannot be read (but by way of the guard).
+ * To list a directory is not refused then. Guarded roots have no right to write at all.
  *
  * false when there is nothing that Landlock could do; `ret` is empty then. */
 bool landlock_compile(const struct access_map *map, const struct landlock_spec *spec,

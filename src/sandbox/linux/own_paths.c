@@ -50,7 +50,7 @@ int own_paths_trim(struct access_map *map, struct err *err)
     }
     access_map_sort(map);
     /* Whose directory is to be guarded has to be said of it (guard_map.c). */
-    if (!map->restricted && !access_map_exact(map, "/") && guard_map_has_names(map)) {
+    if (!map->restricted && !access_map_exact(map, "/") && guard_map_has_names(map, false)) {
         access_map_add(map, "/", ACCESS_WRITE, ACCESS_DIR, "everything is writable");
         access_map_sort(map);
     }

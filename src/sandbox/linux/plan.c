@@ -48,6 +48,7 @@ struct compiler {
     uint32_t slots;
     bool has_masks;
     const char *last_dir; /* the mount point made last, to not make its parents again */
+    struct landlock_alone look;
 };
 
 enum { STRINGS_MAX = 8 << 20 };
@@ -456,6 +457,7 @@ static struct landlock_spec landlock_spec_of(const struct compiler *compiler)
             compiler->map->network != NETWORK_ENABLED && !(host->namespaces & CLONE_NEWNET),
         .allow_nested_namespaces = compiler->wishes & PLAN_NESTED_NAMESPACES,
         .list_dirs = host->has_listener ? NULL : host->list_dirs,
+        .alone = compiler->wishes & PLAN_ALONE ? &compiler->look : NULL,
     };
 }
 
@@ -474,7 +476,9 @@ static void compile_landlock(struct compiler *compiler)
     for (size_t i = 0; i < rules.len; i++) {
         record = compiler_push(compiler, compiler->plan, PLAN_LANDLOCK_RULE, rules.items[i].path);
         record->value = rules.items[i].rights;
-        record->flags = rules.items[i].is_child ? PLAN_FLAG_DIRECTORY : 0;
+        record->flags = !rules.items[i].is_child ? 0
+                        : rules.items[i].is_file ? PLAN_FLAG_FILE
+                                                 : PLAN_FLAG_DIRECTORY;
     }
     landlock_rules_done(&rules);
 }
@@ -487,7 +491,12 @@ static bool asks_sockets(const struct access_map *map, uint32_t namespaces)
 bool plan_wants_guard(const struct access_map *map, uint32_t namespaces, unsigned wishes)
 {
     return (wishes & (PLAN_FACTS | PLAN_EXEC | PLAN_JUDGE)) || asks_sockets(map, namespaces) ||
-           guard_map_has_names(map);
+           guard_map_has_names(map, wishes & PLAN_ALONE);
+}
+
+bool plan_needs_guard(const struct access_map *map, unsigned wishes)
+{
+    return (wishes & PLAN_ALONE) && guard_map_has_names(map, true);
 }
 
 /* Programs may lie in what is denied. */
@@ -499,6 +508,19 @@ static bool hides_programs(const struct access_map *map)
     return access_map_check(map, "/") == ACCESS_DENY;
 }
 
+/* What comes to be beside it cannot be read by a rule of Landlock's. */
+static bool denies_below_writable(const struct access_map *map)
+{
+    for (size_t i = 0; i < map->len; i++) {
+        AUTO_FREE char *parent = path_parent(map->entries[i].path);
+
+        if (map->entries[i].access == ACCESS_DENY && map->entries[i].kind != ACCESS_MISSING &&
+            access_map_check(map, parent) == ACCESS_WRITE)
+            return true;
+    }
+    return false;
+}
+
 /* What the guard is asked about, and told of the sandbox. */
 static void compile_guard(struct compiler *compiler, struct seccomp_spec *spec)
 {
@@ -507,10 +529,14 @@ static void compile_guard(struct compiler *compiler, struct seccomp_spec *spec)
 
     if (!compiler->host->has_listener)
         return;
-    spec->asks_names = guard_map_has_names(compiler->map);
-    spec->asks_facts = compiler->wishes & PLAN_FACTS;
-    spec->asks_reads = spec->asks_facts && (compiler->wishes & PLAN_READS);
-    spec->asks_descriptors = spec->asks_facts && (compiler->wishes & PLAN_DESCRIPTORS);
+    spec->performs = plan_needs_guard(compiler->map, compiler->wishes);
+    spec->asks_names = guard_map_has_names(compiler->map, compiler->wishes & PLAN_ALONE);
+    spec->asks_facts = (compiler->wishes & PLAN_FACTS) || spec->performs;
+    spec->asks_reads =
+        spec->asks_facts && ((compiler->wishes & PLAN_READS) ||
+                             (spec->performs && denies_below_writable(compiler->map)));
+    spec->asks_descriptors =
+        spec->performs || (spec->asks_facts && (compiler->wishes & PLAN_DESCRIPTORS));
     spec->asks_signals =
         spec->asks_facts && !spec->has_pid_namespace && landlock.abi >= LANDLOCK_SCOPES_ABI;
     spec->asks_sockets = asks_sockets(compiler->map, compiler->host->namespaces);
@@ -530,6 +556,8 @@ static void compile_guard(struct compiler *compiler, struct seccomp_spec *spec)
         plan->guard_flags |= GUARD_MAP_NESTED;
     if (compiler->host->namespaces & CLONE_NEWNS)
         plan->guard_flags |= GUARD_MAP_OWN_MOUNTS;
+    if (spec->performs)
+        plan->guard_flags |= GUARD_MAP_ALONE;
     if (spec->asks_names && !landlock_guards_names(compiler->map, &landlock))
         plan->guard_flags |= GUARD_MAP_NO_LANDLOCK;
 }
@@ -557,51 +585,6 @@ static void compile_seccomp(struct compiler *compiler)
         compiler->plan->asks_guard ? PLAN_FLAG_LISTENER : 0;
 }
 
-/* A name that is missing can only be kept from being made by the guard, or, closely, by Landlock. */
-static int check_names(const struct compiler *compiler, struct err *err)
-{
-    struct landlock_spec landlock = landlock_spec_of(compiler);
-
-    if (compiler->host->has_listener || landlock_guards_names(compiler->map, &landlock) ||
-        !guard_map_has_names(compiler->map))
-        return 0;
-    return err_set(err, ERR_UNSUPPORTED,
-                   "protected names that do not exist cannot be kept so: no guard can be asked on "
-                   "this host, and %s: `cordon doctor` tells more, or accept no sandbox with "
-                   "--sandbox disabled",
-                   compiler->host->landlock ? "Landlock does not go with nested namespaces"
-                                            : "there is no Landlock");
-}
-
-/* Landlock adds up rights from the root down and cannot take any away again, so it alone can
- * express a map only when no entry is narrower than the one around it. */
-static int check_without_mounts(const struct compiler *compiler, struct err *err)
-{
-    static const char remedy[] = "enable user namespaces (`cordon doctor` tells how), choose "
-                                 "--profile read-only, or accept no sandbox with "
-                                 "--sandbox disabled";
-    static const char of_closed[] = "enable user namespaces (`cordon doctor` tells how), remove it "
-                                    "and start servers with --ws-auth own-processes, or accept no "
-                                    "sandbox with --sandbox disabled";
-
-    for (size_t i = 0; i < compiler->map->len; i++) {
-        const struct access_entry *entry = &compiler->map->entries[i];
-        bool is_closed = entry->is_protected && entry->access == ACCESS_DENY;
-
-        if (entry->access >= compiler_access_around(compiler, i))
-            continue;
-        return err_set(err, ERR_UNSUPPORTED, "without namespaces %.60s%s cannot be kept %s: %s",
-                       strlen(entry->path) > 60 ? "..." : "",
-                       entry->path + (strlen(entry->path) > 60 ? strlen(entry->path) - 60 : 0),
-                       entry->access == ACCESS_DENY ? "unreadable" : "read-only",
-                       is_closed ? of_closed : remedy);
-    }
-    if (compiler->host->landlock < 3 && compiler->map->restricted &&
-        !access_map_full_write(compiler->map))
-        return err_set(err, ERR_UNSUPPORTED, "neither namespaces nor Landlock (ABI 3): %s", remedy);
-    return 0;
-}
-
 static int compile_all(struct compiler *compiler, struct err *err)
 {
     struct plan *plan = compiler->plan;
@@ -617,6 +600,8 @@ static int compile_all(struct compiler *compiler, struct err *err)
                      : map->restricted                             ? ACCESS_DENY
                                                                    : ACCESS_WRITE;
     compiler->in_place = compiler->base != ACCESS_DENY;
+    if (plan_check(map, host, compiler->wishes, err))
+        return -1;
     choose_watchpoints(compiler);
     plan->namespaces = host->namespaces;
     if (map->network == NETWORK_ENABLED)
@@ -629,10 +614,6 @@ static int compile_all(struct compiler *compiler, struct err *err)
         plan_push(plan, PLAN_LOOPBACK);
     if (plan->namespaces & CLONE_NEWNS)
         compile_file_system(compiler);
-    else if (check_without_mounts(compiler, err))
-        return -1;
-    if (check_names(compiler, err))
-        return -1;
     if (compiler->slots > PLAN_MAX_SLOTS)
         return err_set(err, ERR_LIMIT, "more than %d directories to be made visible apart",
                        PLAN_MAX_SLOTS);
@@ -675,6 +656,7 @@ struct plan *plan_compile(const struct access_map *map, const struct plan_host *
         .seals = plan_new(),
         .points = plan_new(),
         .is_watched = alloc_zero(map->len + 1, sizeof(bool)),
+        .look = {.list_dirs = host->list_dirs, .list_files = host->list_files},
     };
     int status = compile_all(&compiler, err);
 

@@ -26,6 +26,7 @@ struct plan_host {
     bool has_fuse;     /* /dev/fuse can be opened, and mounted in a namespace of ours */
     /* Adds the names of the directories in `dir`, without symlinks: wanted without a listener. */
     void (*list_dirs)(const char *dir, struct strv *ret);
+    void (*list_files)(const char *dir, struct strv *ret); /* what is no directory: PLAN_ALONE */
     const char *const
         *proc_read_only;            /* NULL-terminated: which of plan_proc_writable exist; root */
     const char *const *proc_masked; /* the same of plan_proc_secret */
@@ -58,6 +59,8 @@ enum plan_wish {
     PLAN_JUDGE = 8,             /* somebody judges what is executed */
     PLAN_READS = 16,            /* with PLAN_FACTS: and what is opened to be read */
     PLAN_DESCRIPTORS = 32,      /* with PLAN_FACTS: and what is changed by a descriptor */
+    PLAN_ALONE =
+        64, /* the host gives no namespaces, and Landlock and the guard are to do by themselves */
 };
 
 /* `wishes` are of enum plan_wish. ERR_UNSUPPORTED when the host's layers cannot express the map: the
@@ -65,9 +68,16 @@ enum plan_wish {
 struct plan *plan_compile(const struct access_map *map, const struct plan_host *host,
                           unsigned wishes, struct err *err);
 
+/* The layers of the host can express the map; else ERR_UNSUPPORTED, as of plan_compile(). */
+int plan_check(const struct access_map *map, const struct plan_host *host, unsigned wishes,
+               struct err *err);
+
 /* A guard could do something for a plan of these wishes: keep names from being made, let Unix sockets
  * through, tell facts. */
 bool plan_wants_guard(const struct access_map *map, uint32_t namespaces, unsigned wishes);
+
+/* Something is to be held that only the guard can, because nothing is mounted. */
+bool plan_needs_guard(const struct access_map *map, unsigned wishes);
 
 /* A plan without any operation. */
 struct plan *plan_new(void);

@@ -47,7 +47,8 @@ struct sandbox {
     unsigned launches; /* that are open */
 };
 
-static struct host known_host; /* what the launches of this process have found out */
+/* What the launches of this process have found out: of those with namespaces, and of those that want none. */
+static struct host known_hosts[2];
 static bool is_host_known;
 
 static bool is_managed(const struct sandbox *sandbox)
@@ -92,7 +93,8 @@ static int sandbox_compile(struct sandbox *sandbox, struct err *err)
         (sandbox->options.watch & WATCH_READS ? PLAN_READS : 0u) |
         (sandbox->options.watch & WATCH_DESCRIPTORS ? PLAN_DESCRIPTORS : 0u) |
         (sandbox->options.watch & WATCH_EXEC ? PLAN_EXEC : 0u) |
-        (sandbox->options.watch & WATCH_JUDGE ? PLAN_JUDGE : 0u);
+        (sandbox->options.watch & WATCH_JUDGE ? PLAN_JUDGE : 0u) |
+        (sandbox->options.mode == SANDBOX_LANDLOCK ? PLAN_ALONE : 0u);
     struct plan *plan;
     int status, map;
 
@@ -102,6 +104,8 @@ static int sandbox_compile(struct sandbox *sandbox, struct err *err)
                        "`cordon doctor` tells what to do",
                        host_degradation(&sandbox->host));
     plan = plan_compile(&sandbox->access, &sandbox->host.facts, wishes, err);
+    if (!plan && (wishes & PLAN_ALONE) && *sandbox->host.no_listener)
+        err_wrap(err, "%s", sandbox->host.no_listener);
     if (!plan)
         return -1;
     map = guard_map_new(sandbox, plan, &status, err);
@@ -117,13 +121,21 @@ static int sandbox_compile(struct sandbox *sandbox, struct err *err)
     return 0;
 }
 
+static struct host *host_known(const struct sandbox *sandbox)
+{
+    return &known_hosts[sandbox->options.mode == SANDBOX_LANDLOCK];
+}
+
 /* Takes over what is known of the host, and looks for the guard. */
 static void sandbox_find_host(struct sandbox *sandbox)
 {
-    if (!is_host_known)
-        host_init(&known_host);
+    if (!is_host_known) {
+        host_init(&known_hosts[0]);
+        known_hosts[1] = known_hosts[0];
+        host_forgo_namespaces(&known_hosts[1]);
+    }
     is_host_known = true;
-    sandbox->host = known_host;
+    sandbox->host = *host_known(sandbox);
     sandbox->guard = guard_link_program(sandbox->launcher);
     if (!sandbox->guard && sandbox->host.facts.has_listener)
         host_lose_listener(&sandbox->host, "the program cordon-guard is missing");
@@ -248,7 +260,7 @@ static bool sandbox_step_down(struct sandbox *sandbox, enum plan_op op, const st
 {
     if (!is_managed(sandbox) || !host_step_down(&sandbox->host, op, failure))
         return false;
-    known_host = sandbox->host;
+    *host_known(sandbox) = sandbox->host;
     *ret_status = sandbox_compile(sandbox, err);
     return true;
 }
@@ -460,7 +472,7 @@ static bool launch_must_retry(struct sandbox *sandbox, struct launch *launch, in
         sandbox->host.is_proven = true;
         sandbox->host.has_asked |= sandbox->plan->asks_guard;
         sandbox->host.has_watched |= sandbox->plan->watchpoints > 0;
-        known_host = sandbox->host;
+        *host_known(sandbox) = sandbox->host;
     }
     return false;
 }

@@ -56,7 +56,8 @@ enum seccomp_condition {
     NO_PID_NAMESPACE,
     NO_MOUNT_NAMESPACE,
     NO_IPC_NAMESPACE,
-    MOUNT_NAMESPACE
+    CHANGES, /* of modes, owners and times end where they should: by mounts, or the guard */
+    NO_CHANGES
 };
 
 struct seccomp_call {
@@ -125,49 +126,49 @@ static const struct seccomp_call seccomp_calls[] = {
     {{85, -1}, CHECK_MODE_1, ALWAYS},  /* creat */
     {{133, -1}, CHECK_MODE_1, ALWAYS}, /* mknod */
     {{257, 56}, CHECK_OPENAT, ALWAYS},
-    {{259, 33}, CHECK_MODE_2, ALWAYS},            /* mknodat */
-    {{437, 437}, MISSING, ALWAYS},                /* openat2: its mode is behind a pointer */
-    {{29, 194}, DENY, NO_IPC_NAMESPACE},          /* shmget */
-    {{30, 196}, DENY, NO_IPC_NAMESPACE},          /* shmat */
-    {{31, 195}, DENY, NO_IPC_NAMESPACE},          /* shmctl */
-    {{64, 190}, DENY, NO_IPC_NAMESPACE},          /* semget */
-    {{65, 193}, DENY, NO_IPC_NAMESPACE},          /* semop */
-    {{66, 191}, DENY, NO_IPC_NAMESPACE},          /* semctl */
-    {{68, 186}, DENY, NO_IPC_NAMESPACE},          /* msgget */
-    {{69, 189}, DENY, NO_IPC_NAMESPACE},          /* msgsnd */
-    {{70, 188}, DENY, NO_IPC_NAMESPACE},          /* msgrcv */
-    {{71, 187}, DENY, NO_IPC_NAMESPACE},          /* msgctl */
-    {{220, 192}, DENY, NO_IPC_NAMESPACE},         /* semtimedop */
-    {{240, 180}, DENY, NO_IPC_NAMESPACE},         /* mq_open */
-    {{241, 181}, DENY, NO_IPC_NAMESPACE},         /* mq_unlink */
-    {{90, -1}, DENY, NO_MOUNT_NAMESPACE},         /* chmod */
-    {{90, -1}, CHECK_CHMOD_1, MOUNT_NAMESPACE},   /* chmod */
-    {{91, 52}, DENY, NO_MOUNT_NAMESPACE},         /* fchmod */
-    {{91, 52}, CHECK_CHMOD_1, MOUNT_NAMESPACE},   /* fchmod */
-    {{92, -1}, DENY, NO_MOUNT_NAMESPACE},         /* chown */
-    {{93, 55}, DENY, NO_MOUNT_NAMESPACE},         /* fchown */
-    {{94, -1}, DENY, NO_MOUNT_NAMESPACE},         /* lchown */
-    {{132, -1}, DENY, NO_MOUNT_NAMESPACE},        /* utime */
-    {{188, 5}, DENY, NO_MOUNT_NAMESPACE},         /* setxattr */
-    {{189, 6}, DENY, NO_MOUNT_NAMESPACE},         /* lsetxattr */
-    {{190, 7}, DENY, NO_MOUNT_NAMESPACE},         /* fsetxattr */
-    {{197, 14}, DENY, NO_MOUNT_NAMESPACE},        /* removexattr */
-    {{198, 15}, DENY, NO_MOUNT_NAMESPACE},        /* lremovexattr */
-    {{199, 16}, DENY, NO_MOUNT_NAMESPACE},        /* fremovexattr */
-    {{235, -1}, DENY, NO_MOUNT_NAMESPACE},        /* utimes */
-    {{260, 54}, DENY, NO_MOUNT_NAMESPACE},        /* fchownat */
-    {{261, -1}, DENY, NO_MOUNT_NAMESPACE},        /* futimesat */
-    {{268, 53}, DENY, NO_MOUNT_NAMESPACE},        /* fchmodat */
-    {{268, 53}, CHECK_CHMOD_2, MOUNT_NAMESPACE},  /* fchmodat */
-    {{280, 88}, DENY, NO_MOUNT_NAMESPACE},        /* utimensat */
-    {{452, 452}, DENY, NO_MOUNT_NAMESPACE},       /* fchmodat2 */
-    {{452, 452}, CHECK_CHMOD_2, MOUNT_NAMESPACE}, /* fchmodat2 */
-    {{463, 463}, DENY, NO_MOUNT_NAMESPACE},       /* setxattrat */
-    {{466, 466}, DENY, NO_MOUNT_NAMESPACE},       /* removexattrat */
-    {{469, 469}, DENY, NO_MOUNT_NAMESPACE},       /* file_setattr */
-    {{442, 442}, DENY, NO_NESTING},               /* mount_setattr */
-    {{443, 443}, DENY, ALWAYS},                   /* quotactl_fd */
-    {{467, 467}, DENY, NO_NESTING},               /* open_tree_attr */
+    {{259, 33}, CHECK_MODE_2, ALWAYS},      /* mknodat */
+    {{437, 437}, MISSING, ALWAYS},          /* openat2: its mode is behind a pointer */
+    {{29, 194}, DENY, NO_IPC_NAMESPACE},    /* shmget */
+    {{30, 196}, DENY, NO_IPC_NAMESPACE},    /* shmat */
+    {{31, 195}, DENY, NO_IPC_NAMESPACE},    /* shmctl */
+    {{64, 190}, DENY, NO_IPC_NAMESPACE},    /* semget */
+    {{65, 193}, DENY, NO_IPC_NAMESPACE},    /* semop */
+    {{66, 191}, DENY, NO_IPC_NAMESPACE},    /* semctl */
+    {{68, 186}, DENY, NO_IPC_NAMESPACE},    /* msgget */
+    {{69, 189}, DENY, NO_IPC_NAMESPACE},    /* msgsnd */
+    {{70, 188}, DENY, NO_IPC_NAMESPACE},    /* msgrcv */
+    {{71, 187}, DENY, NO_IPC_NAMESPACE},    /* msgctl */
+    {{220, 192}, DENY, NO_IPC_NAMESPACE},   /* semtimedop */
+    {{240, 180}, DENY, NO_IPC_NAMESPACE},   /* mq_open */
+    {{241, 181}, DENY, NO_IPC_NAMESPACE},   /* mq_unlink */
+    {{90, -1}, DENY, NO_CHANGES},           /* chmod */
+    {{90, -1}, CHECK_CHMOD_1, CHANGES},     /* chmod */
+    {{91, 52}, DENY, NO_CHANGES},           /* fchmod */
+    {{91, 52}, CHECK_CHMOD_1, CHANGES},     /* fchmod */
+    {{92, -1}, DENY, NO_CHANGES},           /* chown */
+    {{93, 55}, DENY, NO_CHANGES},           /* fchown */
+    {{94, -1}, DENY, NO_CHANGES},           /* lchown */
+    {{132, -1}, DENY, NO_CHANGES},          /* utime */
+    {{188, 5}, DENY, NO_CHANGES},           /* setxattr */
+    {{189, 6}, DENY, NO_CHANGES},           /* lsetxattr */
+    {{190, 7}, DENY, NO_CHANGES},           /* fsetxattr */
+    {{197, 14}, DENY, NO_CHANGES},          /* removexattr */
+    {{198, 15}, DENY, NO_CHANGES},          /* lremovexattr */
+    {{199, 16}, DENY, NO_CHANGES},          /* fremovexattr */
+    {{235, -1}, DENY, NO_CHANGES},          /* utimes */
+    {{260, 54}, DENY, NO_CHANGES},          /* fchownat */
+    {{261, -1}, DENY, NO_CHANGES},          /* futimesat */
+    {{268, 53}, DENY, NO_CHANGES},          /* fchmodat */
+    {{268, 53}, CHECK_CHMOD_2, CHANGES},    /* fchmodat */
+    {{280, 88}, DENY, NO_CHANGES},          /* utimensat */
+    {{452, 452}, DENY, NO_CHANGES},         /* fchmodat2 */
+    {{452, 452}, CHECK_CHMOD_2, CHANGES},   /* fchmodat2 */
+    {{463, 463}, DENY, NO_MOUNT_NAMESPACE}, /* setxattrat */
+    {{466, 466}, DENY, NO_MOUNT_NAMESPACE}, /* removexattrat */
+    {{469, 469}, DENY, NO_MOUNT_NAMESPACE}, /* file_setattr */
+    {{442, 442}, DENY, NO_NESTING},         /* mount_setattr */
+    {{443, 443}, DENY, ALWAYS},             /* quotactl_fd */
+    {{467, 467}, DENY, NO_NESTING},         /* open_tree_attr */
 };
 
 enum { SECCOMP_CALLS = sizeof seccomp_calls / sizeof *seccomp_calls };
@@ -414,9 +415,8 @@ static void emit_bits_check(struct program *program, enum seccomp_verdict verdic
     jump_to(program, test, false, bits.if_clear);
 }
 
-/* A set-id file, left in a directory that others can reach, gives this user's rights to those who run it
- * outside. Set-group-id directories are of use, so only root's files are refused, and the guard tells
- * which these are. */
+/* A set-id file that others can reach gives this user's rights to those who run it outside. Set-group-id
+ * directories are of use, so only root's files are refused, and the guard tells which these are. */
 static void emit_chmod_check(struct program *program, enum seccomp_verdict verdict, uint32_t mode,
                              const struct seccomp_spec *spec)
 {
@@ -478,8 +478,7 @@ static void emit_times_check(struct program *program)
     emit(program, BPF_RET, RET_ALLOW);
 }
 
-/* Whoever has a lease on a file, for which reading it is enough, makes all others wait who open it, for
- * 45 s each time: the host's programs, and Cordon. */
+/* Who has a lease on a file, for which reading is enough, makes all wait who open it, 45 s each time. */
 static void emit_fcntl_check(struct program *program)
 {
     place(program, CHECK_FCNTL);
@@ -558,7 +557,8 @@ static bool applies(const struct seccomp_call *call, const struct seccomp_spec *
         [NO_PID_NAMESPACE] = !spec->has_pid_namespace,
         [NO_MOUNT_NAMESPACE] = !spec->has_mount_namespace,
         [NO_IPC_NAMESPACE] = !spec->has_ipc_namespace,
-        [MOUNT_NAMESPACE] = spec->has_mount_namespace,
+        [CHANGES] = spec->has_mount_namespace || spec->performs,
+        [NO_CHANGES] = !spec->has_mount_namespace && !spec->performs,
     };
 
     return call->nr[spec->arch] >= 0 && holds[call->condition];

@@ -37,6 +37,9 @@ struct seccomp_spec {
     bool asks_signals;            /* and before another process is signalled */
     bool asks_exec;               /* and before a program is executed */
     bool asks_sockets; /* and about Unix sockets, where they are not simply allowed or not */
+    bool
+        performs; /* without a mount namespace: the guard changes modes, owners and times. With asks_names,
+                      asks_facts and asks_descriptors */
 };
 
 enum { SECCOMP_MAX = 256 }; /* instructions; jumps are 8 bits wide */

@@ -68,6 +68,19 @@ static void case_list_dirs(const char *dir, struct strv *ret)
     }
 }
 
+/* The same of what is no directory, as "files" has them. */
+static struct strv case_files;
+
+static void case_list_files(const char *dir, struct strv *ret)
+{
+    for (size_t i = 0; i < case_files.len; i++) {
+        AUTO_FREE char *parent = path_parent(case_files.items[i]);
+
+        if (str_eq(parent, dir))
+            strv_push(ret, path_name(case_files.items[i]));
+    }
+}
+
 /* "ACCESS PATH [dir|file|missing [protected]]"; the access "ask" is deny that asks. */
 static void case_add_entry(struct access_map *map, const char *line, const char *path)
 {
@@ -126,7 +139,7 @@ void plan_case_load(struct plan_case *ret, const char *path)
     static const char *const keys[] = {
         "about",      "namespaces",  "root",     "proc",    "landlock", "arch",     "procReadOnly",
         "restricted", "network",     "nested",   "entries", "links",    "listener", "facts",
-        "reads",      "descriptors", "children", "fuse",    NULL};
+        "reads",      "descriptors", "children", "fuse",    "alone",    "files",    NULL};
     AUTO(buf_done) struct buf text = {0};
     AUTO_JSON json_t *json = NULL;
     const json_t *item;
@@ -150,6 +163,11 @@ void plan_case_load(struct plan_case *ret, const char *path)
     {
         strv_push(&case_dirs, json_string_value(item));
     }
+    strv_done(&case_files);
+    json_array_foreach(json_object_get(json, "files"), i, item)
+    {
+        strv_push(&case_files, json_string_value(item));
+    }
     item = json_object_get(json, "landlock");
     ret->host = (struct plan_host){
         .namespaces = case_namespaces(case_word(json, "namespaces", "all")),
@@ -159,12 +177,14 @@ void plan_case_load(struct plan_case *ret, const char *path)
         .has_listener = case_flag(json, "listener", true),
         .has_fuse = case_flag(json, "fuse", true),
         .list_dirs = case_list_dirs,
+        .list_files = case_list_files,
         .arch =
             str_eq(case_word(json, "arch", "x86_64"), "x86_64") ? SECCOMP_X86_64 : SECCOMP_AARCH64,
         .proc_read_only = (const char *const *)strv_view(&ret->proc_read_only),
     };
     ret->wishes = (case_flag(json, "nested", false) ? PLAN_NESTED_NAMESPACES : 0u) |
                   (case_flag(json, "facts", true) ? PLAN_FACTS : 0u) |
+                  (case_flag(json, "alone", false) ? PLAN_ALONE : 0u) |
                   (case_flag(json, "reads", false) ? PLAN_READS : 0u) |
                   (case_flag(json, "descriptors", false) ? PLAN_DESCRIPTORS : 0u);
 }

@@ -319,6 +319,15 @@ static uint32_t verdict_by_name(const struct seccomp_spec *spec, const char *nam
     return ALLOWED;
 }
 
+/* Modes, owners, times: where neither mounts nor the guard see to it, and what the guard does not know. */
+static bool is_refused_attribute(const struct seccomp_spec *spec, const struct call *call)
+{
+    static const char *const unknown[] = {"setxattrat", "removexattrat", "file_setattr", NULL};
+
+    return call->is_attribute && !spec->has_mount_namespace &&
+           (!spec->performs || is_among(call->name, unknown));
+}
+
 uint32_t reference_verdict(const struct seccomp_spec *spec, const struct seccomp_data *data)
 {
     const struct call *call = call_of(spec->arch, data->nr);
@@ -329,14 +338,13 @@ uint32_t reference_verdict(const struct seccomp_spec *spec, const struct seccomp
         return KILLED;
     if (spec->arch == SECCOMP_X86_64 && (uint32_t)data->nr >= REFERENCE_X32_BIT && data->nr != -1)
         return KILLED; /* -1 is what a tracer writes to have a call skipped */
-    if (is_asked_set_group_id(spec, call, args) && spec->has_mount_namespace)
+    if (is_asked_set_group_id(spec, call, args) && !is_refused_attribute(spec, call))
         return ASKED;
     if (call->is_never || makes_set_id(spec, call->set_id, args))
         return REFUSED;
     if ((call->is_nesting && !spec->allow_nested_namespaces) ||
         (call->is_reaching && !spec->has_pid_namespace) ||
-        (call->is_ipc && !spec->has_ipc_namespace) ||
-        (call->is_attribute && !spec->has_mount_namespace))
+        (call->is_ipc && !spec->has_ipc_namespace) || is_refused_attribute(spec, call))
         return REFUSED;
     if (is_asked(spec, call, data->args))
         return ASKED;

@@ -62,7 +62,7 @@ static void test_an_empty_map(void **state)
     struct access_map map = {0};
 
     check_map(&map, GUARD_MAP_FACTS, (struct wanted[]){{0}});
-    assert_false(guard_map_has_names(&map));
+    assert_false(guard_map_has_names(&map, false));
     map.restricted = true;
     check_map(&map, 0, (struct wanted[]){{0}});
 }
@@ -79,7 +79,7 @@ static void test_names_of_a_workspace(void **state)
     add(&map, "/srv/file", ACCESS_WRITE, ACCESS_FILE);
     check_map(&map, GUARD_MAP_FACTS | GUARD_MAP_SOCKETS,
               (struct wanted[]){{"/w", ROOT}, {"/w/.codex", HELD}, {0}});
-    assert_true(guard_map_has_names(&map));
+    assert_true(guard_map_has_names(&map, false));
 }
 
 /* Names that are there may go, and a repository may come to be in another way. */
@@ -102,7 +102,7 @@ static void test_a_narrower_place_that_is_there(void **state)
     add(&map, "/w/secret", ACCESS_DENY, ACCESS_DIR);
     add(&map, "/w/notes", ACCESS_READ, ACCESS_FILE);
     check_map(&map, 0, (struct wanted[]){{0}});
-    assert_false(guard_map_has_names(&map));
+    assert_false(guard_map_has_names(&map, false));
 }
 
 /* Landlock's rights go down: no directory above a held name may give one to create. */

@@ -37,6 +37,7 @@ static struct seccomp_spec spec_make(enum seccomp_arch arch, unsigned variant)
         .asks_signals = (variant / 96 & 2) && !(variant & 1),
         .asks_reads = (variant / 96 & 18) == 18,
         .asks_descriptors = (variant / 96 & 10) == 10,
+        .performs = (variant / 96 & 11) == 11 && !(variant & 2),
         .asks_exec = variant / 96 & 8,
         .asks_sockets = (variant / 96 & 4) && variant / 16 % 3 == SECCOMP_SOCKETS_INTERNET,
     };
