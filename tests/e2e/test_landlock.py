@@ -159,7 +159,6 @@ def test_a_profile_with_nested_namespaces_is_refused(place):
     assert ran.returncode == 125 and "exclude each other" in ran.stderr
 
 
-@pytest.mark.no_userns
 def test_doctor_in_a_container(place):
     code, out, _ = start(place, [CONTAINER], "doctor", "--json")
     found = json.loads(out)
