@@ -31,6 +31,7 @@ struct command {
 
 extern const struct command command_run;
 extern const struct command command_explain;
+extern const struct command command_learn;
 extern const struct command command_script;
 extern const struct command command_patch;
 extern const struct command command_doctor;

@@ -153,6 +153,7 @@ static int run_fail(const struct run_options *options, const struct err *err)
 /* Everything that lives as long as the command. */
 struct run_flow {
     struct run_options options;
+    const struct run_observer *observer; /* NULL: none */
     struct run_audit audit;
     struct settings settings;
     const struct workspace *told; /* whose lacks were warned of */
@@ -267,8 +268,11 @@ static void on_traced(void *data, const struct job *job)
     const struct timeline *timeline = job_timeline(job);
     const struct timeline_event *event;
 
-    while (flow->trace && (event = timeline_after(timeline, flow->traced))) {
-        write_trace(flow->trace, event);
+    while ((flow->trace || flow->observer) && (event = timeline_after(timeline, flow->traced))) {
+        if (flow->trace)
+            write_trace(flow->trace, event);
+        if (flow->observer)
+            flow->observer->on_event(flow->observer->data, event);
         flow->traced = event->seq;
     }
     if (job_audit_timeline(job)) {
@@ -412,9 +416,9 @@ static int report_attempt(const struct run_flow *flow, const struct execution_re
         console_say("%s", result->process->failure.msg);
     if (status == EXIT_NOT_FOUND)
         hint_at_shell(flow->execution_options.argv);
-    if (!(flow->options.flags & RUN_QUIET))
+    if (!(flow->options.flags & RUN_QUIET) && !flow->observer)
         execution_notes(result, &notes);
-    if (!flow->trace || !job_timeline(result->job))
+    if (!flow->observer && (!flow->trace || !job_timeline(result->job)))
         execution_trace_notes(result, flow->options.policy.topics, &notes);
     if (flow->options.policy.reports_later)
         execution_later_notes(&flow->later, result, &notes);
@@ -486,18 +490,13 @@ static int open_trace(struct run_flow *flow, struct err *err)
     return 0;
 }
 
-static int run_main(char **argv)
+int run_command(struct run_options *given, char **command, const struct run_observer *observer)
 {
-    AUTO(run_flow_done)
-    struct run_flow flow = {.is_done = false};
+    AUTO(run_flow_done) struct run_flow flow = {.options = *given, .observer = observer};
     struct run_options *options = &flow.options;
     struct err err;
-    char **command;
-    int status;
 
-    run_options_init(options);
-    if (!command_parse(&command_run, argv, options, &command, &status))
-        return status;
+    *given = (struct run_options){.flags = 0};
     if (options->approval_hook && strchr(options->approval_hook, '/'))
         options->policy.guarded = options->approval_hook;
     if (!*command) {
@@ -524,6 +523,19 @@ static int run_main(char **argv)
         run_audit_begin(&flow.audit, &flow.settings, command);
     run_audit_flush(&flow.audit, begin_wait_ns); /* who kills us cannot hide that it began */
     return run_execution(&flow, command);
+}
+
+static int run_main(char **argv)
+{
+    struct run_options options;
+    char **command;
+    int status;
+
+    run_options_init(&options);
+    if (command_parse(&command_run, argv, &options, &command, &status))
+        return run_command(&options, command, NULL);
+    run_options_done(&options);
+    return status;
 }
 
 const struct command command_run = {

@@ -15,6 +15,18 @@ struct execution_event;
 struct execution_result;
 struct settings;
 struct timeline;
+struct timeline_event;
+struct run_options;
+
+/* Who wants to know what a command does, in place of the lines that tell it at the end. */
+struct run_observer {
+    void (*on_event)(void *data, const struct timeline_event *event); /* each, in their order */
+    void *data;
+};
+
+/* Runs the command as `cordon run` with these options does, whose texts are taken over; the exit status of that.
+ * `observer`: NULL: none. */
+int run_command(struct run_options *options, char **command, const struct run_observer *observer);
 
 /* The events of a run. That it begins is written before it does, all else in one go after the result is out,
  * and when the command runs for long, within a second. A failure is said on stderr and is no reason for

@@ -217,7 +217,7 @@ def test_there_is_a_page_for_everything(commands):
 
 
 @pytest.mark.parametrize("name", ["run", "script", "patch", "explain", "doctor", "serve", "log",
-                                  "connect", "config"])
+                                  "connect", "config", "learn"])
 def test_pages_have_every_option_and_no_other(commands, name):
     text = page(f"cordon-{name}.1")
     headings = set()

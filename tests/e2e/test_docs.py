@@ -28,11 +28,11 @@ def blocks(document, language):
 
 
 @pytest.fixture
-def environment(tmp_path):
-    home = tmp_path / "home"
-    home.mkdir()
+def environment():
+    """A home is not in /tmp, which every command may write."""
     path = f"{BUILD / 'src/cli'}:{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "HOME": str(home), "CORDON_HOME": str(home / "cordon")}
+    with tempfile.TemporaryDirectory(prefix="cordon-home-", dir="/var/tmp") as home:
+        yield {**os.environ, "PATH": path, "HOME": home, "CORDON_HOME": f"{home}/cordon"}
 
 
 def bare_machine(environment, _runtime, _stack):

@@ -1,0 +1,33 @@
+/* What was learnt as a [permissions.NAME] table, and its place in the user's config file. */
+#pragma once
+
+#include "base/err.h"
+#include "cli/learn_needs.h"
+
+#include <stdbool.h>
+
+struct buf;
+
+struct learn_profile {
+    const char *name;
+    const char *base;  /* of `extends` */
+    const char *home;  /* canonical, for "~/"; NULL: not known */
+    char *const *argv; /* what was run */
+    int status;        /* how it ended */
+    bool is_enabled;   /* the network was, and the base's is not */
+    const struct learn_needs *needs;
+};
+
+/* Before the run: whether learn_profile_write() would find room for a table of this name. ERR_INVALID for what is no
+ * word, for the name of a built-in profile, and for one that is taken. */
+int learn_profile_check(const char *name, const char *path, bool replaces, struct err *err);
+
+/* The table, with what needed each entry, and what no entry opens, as comments. No text of the command's can
+ * be anything else in it. */
+void learn_profile_print(const struct learn_profile *profile, struct buf *ret);
+
+/* Puts the table behind what the config file at `path` has; the file is made if it is not there. A table of that name is
+ * ERR_INVALID, but with `replaces` one that came from here is taken away. Nothing is changed unless
+ * the new text is right. */
+int learn_profile_write(const struct learn_profile *profile, const char *path, bool replaces,
+                        struct err *err);

@@ -1,0 +1,231 @@
+"""`cordon learn`: a profile of what a command needed, which opens caches and nothing else, under which the
+command passes again. Larger tools: test_learn_tools.py."""
+import os
+import re
+
+import pytest
+
+from learning import CONFIG, check, learn, opened
+from tools import where
+
+# --- everyday tasks
+
+
+@where("sqlite3")
+def test_sqlite(place):
+    paths = check(place, "mkdir -p ~/.cache/tool && "
+                         "sqlite3 ~/.cache/tool/db 'pragma journal_mode=wal; create table if not exists a (b); "
+                         "insert into a values (1); select * from a'")
+    assert paths == {".cache/tool"}
+
+
+@where("git")
+def test_git_clone_and_log(place):
+    script = ("git init -q r && cd r && git -c user.name=a -c user.email=b commit -q --allow-empty -m a && git log"
+              " && cd .. && rm -rf r")
+    ran = learn(place, "task", script)
+    if ran.returncode:  # what a command may do to a new repository is not a matter of learning
+        assert "not opened: " in ran.stderr and not (place.base / CONFIG).exists()
+    else:
+        assert opened(place, "task") == (set(), [])
+
+
+def test_a_script_with_a_cache(place):
+    script = "mkdir -p ~/.cache/x/deep && echo $$ >~/.cache/x/deep/file && mv ~/.cache/x/deep/file ~/.cache/x/g"
+    assert check(place, script) == {".cache/x"}
+    text = (place.base / CONFIG).read_text()
+    assert re.search(r'^"~/.cache/x" = "write"  # .*mv: rename', text, re.MULTILINE)
+    assert re.search(r'^"~/.cache/x" = "write"  # .*sh: create', text, re.MULTILINE)
+
+
+# --- what it is made of
+
+
+def test_what_a_run_does_not_need_is_not_in_it(place):
+    ran = learn(place, "none", "echo x >made; cat /etc/passwd >/dev/null; echo x >$TMPDIR/x")
+    assert ran.returncode == 0
+    assert "filesystem" not in (place.base / CONFIG).read_text()
+    assert opened(place, "none") == (set(), [])
+
+
+def test_what_no_profile_opens_is_told_with_its_reason(place):
+    (place.home / ".ssh").mkdir()
+    (place.ws / ".git").mkdir()
+    (place.outside / "data").mkdir()
+    ran = place.cordon("learn", "--", "sh", "-c", f"""
+        touch ~/new ~/.bashrc ~/.ssh/authorized_keys ~/.config/x .git/x /etc/x {place.outside}/data/x
+        touch ~/.config/cordon/config.toml; true""")
+    assert ran.returncode == 0, ran.stderr
+    text = ran.stdout
+    assert "filesystem" not in text
+    for path, why in ((place.home / "new", "your home directory"), (place.home / ".bashrc", "your home directory"),
+                      (place.home / ".ssh/authorized_keys", "other programs run or obey"),
+                      (place.ws / ".git/x", "protected name .git"), ("/etc/x", "other programs run or obey"),
+                      (place.outside / "data/x", f"cordon learn --writable {place.outside}/data")):
+        if path == "/etc/x" and os.geteuid():
+            continue  # nobody but root was refused it by Cordon
+        [line] = [line for line in text.splitlines() if f" {path}, by touch: " in line]
+        assert why in line and line.startswith("#"), line
+    assert not re.search(r"--writable (/etc|/|%s)$" % place.home, text, re.MULTILINE)
+
+
+def test_what_the_person_names_is_in_it_when_it_was_needed(place):
+    for name in ("used", "unused"):
+        (place.outside / name).mkdir()
+    options = [word for name in ("used", "unused") for word in ("--writable", str(place.outside / name))]
+    ran = learn(place, "named", f"touch {place.outside}/used/x", *options)
+    assert ran.returncode == 0, ran.stderr
+    text = (place.base / CONFIG).read_text()
+    assert f'"{place.outside}/used" = "write"' in text and "unused" not in text.split("[permissions")[2]
+    assert place.run("-p", "named", "--", "touch", f"{place.outside}/used/y").returncode == 0
+
+
+def test_a_failed_command_adds_nothing(place):
+    ran = learn(place, "failed", "mkdir -p ~/.cache/x; exit 3")
+    assert ran.returncode == 3 and "nothing is added" in ran.stderr
+    assert not (place.base / CONFIG).exists()
+    ran = place.cordon("learn", "--", "sh", "-c", "mkdir -p ~/.cache/y; exit 3")
+    assert ran.returncode == 3 and "# It ended with 3" in ran.stdout and '"~/.cache/y"' in ran.stdout
+
+
+def test_stdout_has_the_profile_alone(place):
+    ran = place.cordon("learn", "--", "sh", "-c", "mkdir -p ~/.cache/x; echo loud; echo louder >&2")
+    assert "loud" in ran.stderr and "louder" in ran.stderr
+    assert ran.stdout.startswith("# Learnt on ") and "\nloud\n" not in ran.stdout
+    file = place.config(ran.stdout)
+    assert place.cordon("config", "check").stdout == "right\n", file.read_text()
+    assert "loud" in learn(place, "aside", "echo loud").stdout
+
+
+def test_json(place):
+    found = place.json("learn", "--json", "--", "sh", "-c", "mkdir -p ~/.cache/x; touch ~/new; exit 0")
+    assert found["entries"] == [{"path": f"{place.home}/.cache/x", "access": "write", "needed_by": ["mkdir: create"]}]
+    assert found["profile"] == "learnt" and found["extends"] == ":workspace" and found["file"] is None
+    assert [one["what"] for one in found["refused"]] == [f"create {place.home}/new"]
+    assert found["network"] is False and found["lost"] == 0 and "[permissions.learnt]" in found["toml"]
+
+
+def test_the_network_is_no_matter_of_learning(place):
+    ran = learn(place, "net", "python3 -c 'import socket; s = socket.socket(); s.settimeout(3); s.connect((\"192.0.2.1\", 80))'; true")
+    assert ran.returncode == 0 and "cordon learn --network enabled" in ran.stderr, ran.stderr
+    assert "network" not in (place.base / CONFIG).read_text().replace("the network is restricted", "")\
+        .replace("--network", "")
+
+
+def test_folders_that_were_not_used_are_gone(place):
+    assert place.cordon("learn", "--", "true").returncode == 0
+    assert set(os.listdir(place.home)) <= {".config"}
+
+
+# --- in the config file
+
+
+def test_the_rest_of_the_file_stays(place):
+    mine = "# mine\nprotect = ['git']\n[permissions.own]\nextends = ':workspace'"  # no line feed
+    file = place.config(mine)
+    file.chmod(0o640)
+    assert learn(place, "a", "mkdir -p ~/.cache/x").returncode == 0
+    assert learn(place, "b", "mkdir -p ~/.cache/y").returncode == 0
+    both = file.read_text()
+    assert both.startswith(mine + "\n\n") and file.stat().st_mode & 0o777 == 0o640
+    ran = learn(place, "a", "mkdir -p ~/.cache/z")
+    assert ran.returncode == 125 and "--replace" in ran.stderr and file.read_text() == both
+    assert not (place.home / ".cache/z").exists()  # it was not even run
+    assert learn(place, "a", "mkdir -p ~/.cache/z", "--replace").returncode == 0
+    text = file.read_text()
+    assert text.startswith(mine + "\n\n") and '"~/.cache/z"' in text and '"~/.cache/x"' not in text
+    assert re.sub(r"# >>> cordon learn: b.*?<<< cordon learn: b\n", "", both, flags=re.DOTALL).count("permissions") == 3
+    assert '"~/.cache/y"' in text and place.cordon("config", "check").stdout == "right\n"
+
+
+@pytest.mark.parametrize("name", ["own", "read-only", ":workspace", "a b", "", "a.b"])
+def test_names_that_are_taken_or_none(place, name):
+    text = "[permissions.own]\nextends = ':workspace'\n"
+    file = place.config(text)
+    for more in ([], ["--replace"]):
+        assert learn(place, name, "touch ran", *more).returncode == 125
+        assert not (place.ws / "ran").exists()
+        assert file.read_text() == text
+
+
+def test_what_a_mode_of_the_file_opens_is_in_it(place):
+    """A profile cannot extend the table of a mode."""
+    place.config(f"sandbox_mode = 'workspace-write'\n[sandbox_workspace_write]\nwritable_roots = ['{place.outside}']\n")
+    assert learn(place, "mode", f"touch {place.outside}/x").returncode == 0
+    assert place.run("-p", "mode", "--", "touch", f"{place.outside}/y").returncode == 0
+
+
+def test_a_profile_of_ones_own_is_extended(place):
+    place.config("default_permissions = 'own'\n[permissions.own]\nextends = ':workspace'\n"
+                 "[permissions.own.filesystem]\n'~/.cache/shut' = 'read'\n'~/.npm' = 'deny'\n")
+    for path in (".cache/shut", ".npm"):
+        (place.home / path).mkdir(parents=True)
+    ran = learn(place, "more", "mkdir ~/.cache/x; touch ~/.cache/shut/x ~/.npm/x; true")
+    text = (place.base / CONFIG).read_text().split("# >>>")[1]
+    assert ran.returncode == 0 and 'extends = "own"' in text
+    assert '"~/.cache/x" = "write"' in text and '"~/.cache/shut"' not in text and '"~/.npm' not in text
+    assert not (place.home / ".npm/x").exists() and not (place.home / ".cache/shut/x").exists()
+
+
+# --- commands that want more than they needed
+
+
+def test_names_are_no_syntax(place):
+    """Neither a path nor the name of a program can be anything but a key and a comment."""
+    ran = learn(place, "named", r"""
+        evil=$(printf 'x"\n[permissions.evil]\nextends = ":danger-full-access"\n#')
+        mkdir "$HOME/.cache/$evil" "$HOME/.cache/a\"b" "$HOME/.cache/a]b = \\" ~/.cache/'*' ~/.cache/'**'
+        cp /bin/mkdir "./$evil"; PATH=. "$evil" ~/.cache/made
+        cp /bin/mkdir "./# <<< cordon learn: named"; PATH=. "# <<< cordon learn: named" ~/.cache/marked; true""")
+    assert ran.returncode == 0, ran.stderr
+    text = (place.base / CONFIG).read_text()
+    shown = place.json("config", "show", "--json")
+    assert shown["profiles"] == ["named"], text
+    keys = {value["key"].partition(".filesystem.")[2] for value in shown["values"]
+            if ".filesystem." in value["key"]}
+    assert keys == {'"~/.cache/made"', '"~/.cache/marked"', '"~/.cache/a\\"b"', '"~/.cache/a]b = \\\\"'} - (
+        {'"~/.cache/a]b = \\\\"'}), text  # a backslash would be an escape of a glob
+    assert learn(place, "named", "mkdir ~/.cache/other", "--replace").returncode == 0
+    assert (place.base / CONFIG).read_text().count("cordon learn: named") == 2
+
+
+def test_a_link_that_was_planted_opens_nothing(place):
+    (place.home / ".ssh").mkdir()
+    ran = learn(place, "linked", "ln -s ~/.ssh ~/.cache/x; touch ~/.cache/x/key; ln -s ../.ssh ~/.cache/y; true")
+    assert ran.returncode == 0 and "a link is in its path" in ran.stderr, ran.stderr
+    assert opened(place, "linked") == (set(), []) and not list((place.home / ".ssh").iterdir())
+
+
+TURN = "rm -rf ~/.cache/x; mv ~/.cache/x ~/.cache/z; ln -sfn ~/.ssh ~/.cache/x; ln -s ~/.ssh ~/.cache/y; true"
+
+
+@pytest.mark.parametrize("made", ["mkdir ~/.cache/x", "touch ~/.cache/x"])
+def test_a_later_run_cannot_turn_what_an_earlier_one_learnt(place, made):
+    (place.home / ".ssh").mkdir()
+    assert learn(place, "first", made).returncode == 0
+    file = place.base / CONFIG
+    file.write_text(file.read_text().replace('"~/.cache/x" =', '"~/.cache/y" = "write"\n"~/.cache/x" ='))
+    ran = learn(place, "second", TURN)
+    assert ran.returncode == 0 and f"{place.home}/.cache/y was made a link" in ran.stderr
+    assert not (place.home / ".cache/x").is_symlink() and not (place.home / ".cache/y").is_symlink()
+    place.run("-p", "first", "--", "sh", "-c", "touch ~/.cache/x/key ~/.cache/y/key ~/.ssh/key")
+    assert not list((place.home / ".ssh").iterdir())
+
+
+@pytest.mark.parametrize("where_to", ["", "/.ssh", "/.config", "/.local/bin", "/.config/cordon", "/.."])
+def test_a_variable_opens_no_more_than_a_cache(place, where_to):
+    folder = f"{place.home}{where_to}"
+    os.makedirs(folder, exist_ok=True)
+    ran = place.cordon("learn", "--", "sh", "-c", 'touch "$XDG_CACHE_HOME/planted"; true',
+                       env={"XDG_CACHE_HOME": folder})
+    assert ran.returncode == 0 and "filesystem" not in ran.stdout
+    assert not os.path.exists(f"{folder}/planted")
+
+
+def test_a_deny_stays_one(place):
+    (place.home / ".cache").mkdir()
+    ran = learn(place, "denied", "touch ~/.cache/x; true", "--deny", "~")
+    assert ran.returncode == 0 and not list((place.home / ".cache").iterdir())
+    assert place.cordon("learn", "-p", "danger-full-access", "--", "touch", "ran").returncode == 125
+    assert place.cordon("learn", "--sandbox", "disabled", "--", "touch", "ran").returncode == 125
+    assert not (place.ws / "ran").exists()
