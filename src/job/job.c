@@ -141,6 +141,11 @@ static void on_started(void *data)
     job_notify(data, JOB_STARTED);
 }
 
+static void on_stopped(void *data)
+{
+    job_notify(data, JOB_STOPPED);
+}
+
 static void on_output(void *data, enum stream stream, const char *bytes, size_t len,
                       uint64_t offset)
 {
@@ -251,6 +256,7 @@ static void on_end(void *data, const struct process_end *end)
 
 static const struct process_events events = {
     .on_started = on_started,
+    .on_stopped = on_stopped,
     .on_output = on_output,
     .on_input = on_input,
     .on_fact = on_fact,

@@ -87,6 +87,7 @@ void job_free(struct job *job);
 
 enum job_event {
     JOB_STARTED,  /* its program was executed */
+    JOB_STOPPED,  /* process_options.tells_stops */
     JOB_TRACED,   /* a timeline of it has more */
     JOB_ROOM,     /* all input was passed on, after job_write() had found no room */
     JOB_HELD,     /* calls of the command wait for an answer: its clocks stand still */

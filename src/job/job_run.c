@@ -11,143 +11,16 @@
 #include "loop/loop.h"
 #include "output/output.h"
 #include "process/output_pump.h"
+#include "process/stdin_pump.h"
 #include "process/terminal.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #define SIGNALS_MAX 8
-
-/* --- input: given data, or what comes from a descriptor ---
- *
- * One buffer of bytes that wait: it is read into only when empty, so a command that does not read
- * stops us from reading, and so the writer on our stdin waits, too.
- *
- * The descriptor may be the user's stdin: its flags are shared with the process that started us, so
- * it is never made non-blocking; a read that follows readiness does not block. Files are always
- * ready and cannot be watched: they are read in turns of the loop (a timer of 0). */
-
-struct stdin_pump {
-    struct process *process;
-    int fd; /* -1: nothing more comes than what waits */
-    struct loop_watch *watch;
-    struct loop_timer *turn; /* for files */
-    bool is_paused;          /* nothing is read now */
-    const char *next;
-    size_t left;
-    char buffer[INPUT_MAX];
-};
-
-static void stdin_pump_stop(struct stdin_pump *pump)
-{
-    loop_watch_free(pump->watch);
-    loop_timer_free(pump->turn);
-    pump->watch = NULL;
-    pump->turn = NULL;
-    pump->fd = -1;
-    pump->left = 0;
-}
-
-/* Wants to read again, or not. */
-static void stdin_pump_set_reading(struct stdin_pump *pump, bool on)
-{
-    on = on && !pump->is_paused;
-    if (pump->watch)
-        loop_watch_set(pump->watch, on ? LOOP_READ : LOOP_NOTHING);
-    else if (pump->turn && on)
-        loop_timer_start(pump->turn, 0);
-}
-
-static void stdin_pump_pause(struct stdin_pump *pump, bool on)
-{
-    pump->is_paused = on;
-    stdin_pump_set_reading(pump, !pump->left);
-}
-
-static void stdin_pump_push(struct stdin_pump *pump)
-{
-    size_t taken = process_write(pump->process, pump->next, pump->left);
-
-    pump->next += taken;
-    pump->left -= taken;
-    if (!pump->left && pump->fd < 0)
-        process_close_input(pump->process);
-    else
-        stdin_pump_set_reading(pump, !pump->left);
-}
-
-static void stdin_pump_read(void *data)
-{
-    struct stdin_pump *pump = data;
-    ssize_t n;
-
-    if (pump->is_paused) /* since the loop found it ready */
-        return;
-    n = read(pump->fd, pump->buffer, sizeof pump->buffer);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
-        stdin_pump_set_reading(pump, true);
-        return;
-    }
-    if (n <= 0) {
-        stdin_pump_stop(pump);
-        process_close_input(pump->process);
-        return;
-    }
-    pump->next = pump->buffer;
-    pump->left = (size_t)n;
-    stdin_pump_push(pump);
-}
-
-static void stdin_pump_on_readable(void *data, int fd, unsigned ready)
-{
-    stdin_pump_read(data);
-}
-
-/* `data` then end of file; borrowed for the life of the pump. */
-static struct stdin_pump *stdin_pump_new_data(struct process *process, const void *data, size_t len)
-{
-    struct stdin_pump *pump = alloc_zero(1, sizeof *pump);
-
-    pump->process = process;
-    pump->fd = -1;
-    pump->next = data;
-    pump->left = len;
-    stdin_pump_push(pump);
-    return pump;
-}
-
-static void stdin_pump_free(struct stdin_pump *pump)
-{
-    if (!pump)
-        return;
-    stdin_pump_stop(pump);
-    free(pump);
-}
-
-/* What `fd` (borrowed, of any kind, blocking or not) gives until its end, then end of file. NULL on
- * failure. */
-static struct stdin_pump *stdin_pump_new_fd(struct loop *loop, struct process *process, int fd,
-                                            struct err *err)
-{
-    struct stdin_pump *pump = alloc_zero(1, sizeof *pump);
-    struct err why;
-
-    pump->process = process;
-    pump->fd = fd;
-    pump->watch = loop_watch_new(loop, fd, LOOP_READ, stdin_pump_on_readable, pump, &why);
-    if (pump->watch)
-        return pump;
-    if (why.code != ERR_UNSUPPORTED) {
-        *err = why;
-        stdin_pump_free(pump);
-        return NULL;
-    }
-    pump->turn = loop_timer_new(loop, stdin_pump_read, pump);
-    stdin_pump_set_reading(pump, true);
-    return pump;
-}
 
 /* --- the run --- */
 
@@ -173,6 +46,8 @@ struct job_run {
     enum stop_reason stop;
     int stop_signal; /* the signal to us that was the reason; 0: none */
     bool drain_cut;
+    struct loop_watch *keys; /* in the background of the terminal: that something is typed */
+    int keys_fd;
     bool has_lent; /* the terminal */
     bool is_over;  /* it has ended, and everything was passed on */
 };
@@ -252,20 +127,109 @@ static void run_follow_size(struct job_run *run)
     job_resize(run->job, terminal_size(run->options->terminal_fd), &ignored);
 }
 
-/* Ctrl-Z: stops the command, gives the terminal back, stops ourselves, and all the way back when
- * the shell continues us. */
-static void run_suspend(struct job_run *run)
+/* The command's time is only what it does not wait for a person. */
+static void run_hold_clock(struct job_run *run, bool is_held)
 {
-    bool is_raw = run->terminal.fd >= 0;
-    struct err ignored;
+    uint64_t now = clock_now_ns();
 
+    if (!run->timeout_at_ns)
+        return;
+    if (is_held) {
+        run->timeout_left_ns = run->timeout_at_ns > now ? run->timeout_at_ns - now : 0;
+        loop_timer_stop(run->timeout);
+    } else {
+        run->timeout_at_ns = clock_after(now, run->timeout_left_ns);
+        loop_timer_start(run->timeout, run->timeout_left_ns);
+    }
+}
+
+/* The terminal may be some other job's of the shell, while ours runs in the background: to switch it,
+ * or to read from it, would stop us then. */
+static bool run_owns_terminal(const struct job_run *run)
+{
+    pid_t owner = tcgetpgrp(run->options->terminal_fd);
+
+    return owner < 0 || owner == getpgrp();
+}
+
+static void run_take_terminal(struct job_run *run);
+
+static void on_key(void *data, int fd, unsigned ready)
+{
+    struct job_run *run = data;
+    struct epoll_event event;
+
+    epoll_wait(fd, &event, 1, 0); /* until the next one */
+    run_take_terminal(run);
+}
+
+/* A shell does not tell that what runs in the background is brought to the foreground: but then it is
+ * for us what is typed. Each time something is, we look; what is typed for others stays theirs. */
+static void run_watch_keys(struct job_run *run)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+    struct err ignored; /* the next signal or output makes us look as well */
+
+    if (run->keys)
+        return;
+    run->keys_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (run->keys_fd < 0 ||
+        epoll_ctl(run->keys_fd, EPOLL_CTL_ADD, run->options->terminal_fd, &event))
+        return;
+    run->keys = loop_watch_new(run->loop, run->keys_fd, LOOP_READ, on_key, run, &ignored);
+}
+
+static void run_unwatch_keys(struct job_run *run)
+{
+    loop_watch_free(TAKE_PTR(run->keys));
+    if (run->keys_fd >= 0)
+        close(TAKE_FD(run->keys_fd));
+}
+
+/* Turns the terminal raw and reads from it if it is ours (again); lets go of it if it is not. */
+static void run_take_terminal(struct job_run *run)
+{
+    const struct job_run_options *options = run->options;
+    bool is_ours = run_owns_terminal(run);
+    struct err ignored; /* the terminal has gone, which its reader will find */
+
+    if (run->has_lent)
+        return;
+    if (is_ours)
+        run_unwatch_keys(run);
+    else
+        run_watch_keys(run);
+    if (run->stdin_pump && options->input == JOB_RUN_INPUT_FD && isatty(options->input_fd))
+        stdin_pump_pause(run->stdin_pump, !is_ours);
+    if (options->stdio != PROCESS_TTY || !is_ours || run->terminal.fd >= 0)
+        return;
+    terminal_raw(&run->terminal, options->terminal_fd, &ignored);
+    run_follow_size(run);
+}
+
+/* Ctrl-Z: stops all of the command, gives the terminal back, stops ourselves, and all the way back
+ * when the shell continues us. A key has stopped the command alone: then all of our own job stop with
+ * us, as they would have without us. Where nobody could continue us, in an orphaned group, the kernel
+ * does not stop us. */
+static void run_suspend(struct job_run *run, bool is_by_key)
+{
+    const bool has_clock = !job_is_held(run->job);
+    struct err ignored;
+    sigset_t stop;
+
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTSTP);
     process_signal_all(job_process(run->job), SIGSTOP, &ignored);
     terminal_restore(&run->terminal);
-    raise(SIGSTOP);
-    if (is_raw) {
-        terminal_raw(&run->terminal, run->options->terminal_fd, &ignored);
-        run_follow_size(run);
-    }
+    if (has_clock)
+        run_hold_clock(run, true);
+    kill(is_by_key ? 0 : getpid(), SIGTSTP);
+    pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
+    pthread_sigmask(SIG_BLOCK, &stop, NULL);
+    if (has_clock)
+        run_hold_clock(run, false);
+    if (run->options->terminal_fd >= 0)
+        run_take_terminal(run);
     process_signal_all(job_process(run->job), SIGCONT, &ignored);
 }
 
@@ -275,7 +239,7 @@ static void on_signal(void *data, int signal)
     struct err ignored; /* it has ended, or the next signal will tell */
 
     if (!job_is_running(run->job)) {
-        if (signal != SIGWINCH && signal != SIGTSTP)
+        if (signal != SIGWINCH && signal != SIGTSTP && signal != SIGCONT)
             run_abandon(run);
         return;
     }
@@ -287,7 +251,10 @@ static void on_signal(void *data, int signal)
         process_signal_all(job_process(run->job), SIGQUIT, &ignored);
         break;
     case SIGTSTP:
-        run_suspend(run);
+        run_suspend(run, false);
+        break;
+    case SIGCONT: /* as by the shell's fg or bg */
+        run_take_terminal(run);
         break;
     case SIGWINCH:
         run_follow_size(run);
@@ -301,7 +268,7 @@ static void on_signal(void *data, int signal)
 /* What our parent had set to be ignored (nohup) stays ignored. */
 static int run_watch_signals(struct job_run *run, struct err *err)
 {
-    static const int wanted[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
+    static const int wanted[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH, SIGCONT};
     int list[SIGNALS_MAX] = {0};
     size_t len = 0;
 
@@ -310,7 +277,7 @@ static int run_watch_signals(struct job_run *run, struct err *err)
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         struct sigaction now;
 
-        if (wanted[i] == SIGWINCH && run->options->terminal_fd < 0)
+        if ((wanted[i] == SIGWINCH || wanted[i] == SIGCONT) && run->options->terminal_fd < 0)
             continue;
         if (sigaction(wanted[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
             list[len++] = wanted[i];
@@ -331,6 +298,8 @@ static void on_output(void *data, enum stream stream, const char *bytes, size_t 
         run->options->on_output(run->options->data, stream, bytes, len, offset);
     if (run->output_pump)
         output_pump_write(run->output_pump, stream, bytes, len);
+    if (run->keys)
+        run_take_terminal(run);
 }
 
 static void on_input(void *data, enum input_event event)
@@ -388,22 +357,6 @@ static void run_on_end(struct job_run *run)
     }
 }
 
-/* The command's time is only what it does not wait for a person. */
-static void run_hold_clock(struct job_run *run, bool is_held)
-{
-    uint64_t now = clock_now_ns();
-
-    if (!run->timeout_at_ns)
-        return;
-    if (is_held) {
-        run->timeout_left_ns = run->timeout_at_ns > now ? run->timeout_at_ns - now : 0;
-        loop_timer_stop(run->timeout);
-    } else {
-        run->timeout_at_ns = clock_after(now, run->timeout_left_ns);
-        loop_timer_start(run->timeout, run->timeout_left_ns);
-    }
-}
-
 static void on_job(struct job_watch *watch, enum job_event event)
 {
     struct job_run *run = container_of(watch, struct job_run, job_watch);
@@ -412,6 +365,9 @@ static void on_job(struct job_watch *watch, enum job_event event)
     case JOB_STARTED:
         if (run->options->on_started)
             run->options->on_started(run->options->data);
+        break;
+    case JOB_STOPPED:
+        run_suspend(run, true);
         break;
     case JOB_TRACED:
         if (run->options->on_traced)
@@ -439,7 +395,6 @@ struct job *job_run_job(const struct job_run *run)
 void job_run_lend_terminal(struct job_run *run, bool on)
 {
     const struct job_run_options *options = run->options;
-    struct err ignored; /* the terminal has gone, which its reader will find */
 
     if (run->has_lent == on)
         return;
@@ -448,14 +403,10 @@ void job_run_lend_terminal(struct job_run *run, bool on)
         stdin_pump_pause(run->stdin_pump, on);
     if (run->output_pump)
         output_pump_pause(run->output_pump, on);
-    if (options->stdio != PROCESS_TTY || options->terminal_fd < 0)
-        return;
-    if (on) {
+    if (on)
         terminal_restore(&run->terminal);
-        return;
-    }
-    terminal_raw(&run->terminal, options->terminal_fd, &ignored);
-    run_follow_size(run);
+    else if (options->terminal_fd >= 0)
+        run_take_terminal(run);
 }
 
 static int run_start_stdin(struct job_run *run, struct err *err)
@@ -516,10 +467,14 @@ static int run_accompany(struct job_run *run, struct err *err)
         if (!run->cancel)
             return err_wrap(err, "watching for cancellation");
     }
-    if (options->stdio == PROCESS_TTY && options->terminal_fd >= 0 &&
+    if (options->stdio == PROCESS_TTY && options->terminal_fd >= 0 && run_owns_terminal(run) &&
         terminal_raw(&run->terminal, options->terminal_fd, err))
         return -1;
-    return run_start_stdin(run, err);
+    if (run_start_stdin(run, err))
+        return -1;
+    if (options->terminal_fd >= 0)
+        run_take_terminal(run);
+    return 0;
 }
 
 /* --- life --- */
@@ -529,6 +484,7 @@ void job_run_free(struct job_run *run)
     if (!run)
         return;
     terminal_restore(&run->terminal);
+    run_unwatch_keys(run);
     loop_signals_free(run->signals);
     loop_watch_free(run->cancel);
     loop_timer_free(run->timeout);
@@ -561,17 +517,20 @@ struct job_run *job_run_start(const struct job_run_options *options, struct err 
         .env = options->env,
         .cwd = options->cwd,
         .asks = options->asks,
+        .tells_stops = options->terminal_fd >= 0 && options->signals == JOB_RUN_SIGNALS_HANDLE,
         .stdio = options->stdio,
         .input = options->input == JOB_RUN_INPUT_NULL ? PROCESS_STDIN_NULL : PROCESS_STDIN_PIPE,
         .fds = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO},
         .size = has_terminal ? terminal_size(options->terminal_fd) : options->size,
-        .tty_like = has_terminal ? &like : NULL,
         .drain = {.quiet_ns =
                       options->drain.quiet_ns ? options->drain.quiet_ns : PROCESS_DRAIN_QUIET_NS,
                   .total_ns = options->drain.total_ns},
     };
 
-    *run = (struct job_run){.options = options, .loop = options->loop, .terminal = {.fd = -1}};
+    *run = (struct job_run){
+        .options = options, .loop = options->loop, .terminal = {.fd = -1}, .keys_fd = -1};
+    /* In the background its settings are those of who has it: of a shell that edits a line. */
+    process.tty_like = has_terminal && run_owns_terminal(run) ? &like : NULL;
     if (!options->argv || !options->argv[0]) {
         err_set(err, ERR_INVALID, "there is no command to run");
         return NULL;

@@ -43,7 +43,7 @@ enum job_run_input {
 enum job_run_signals {
     JOB_RUN_SIGNALS_LEAVE, /* a library: the host's signals are its own */
     /* A program: INT and QUIT are passed on, TERM and HUP cancel, TSTP stops the command with us;
-     * with a terminal also WINCH. */
+     * with a terminal also WINCH and CONT, and who stops the command there stops us, too. */
     JOB_RUN_SIGNALS_HANDLE,
 };
 

@@ -320,7 +320,8 @@ static bool process_read_report(struct process *process)
         process->has_report = true;
         return true;
     }
-    process->has_report = report.event != LAUNCH_NOTHING && report.event != LAUNCH_STARTED;
+    process->has_report = report.event != LAUNCH_NOTHING && report.event != LAUNCH_STARTED &&
+                          report.event != LAUNCH_STOPPED;
     process->is_swept = report.event == LAUNCH_EXITED || report.event == LAUNCH_FAILED;
     switch (report.event) {
     case LAUNCH_NOTHING:
@@ -329,6 +330,10 @@ static bool process_read_report(struct process *process)
         process->has_started = true;
         if (process->events->on_started)
             process->events->on_started(process->data);
+        break;
+    case LAUNCH_STOPPED:
+        if (process->events->on_stopped)
+            process->events->on_stopped(process->data);
         break;
     case LAUNCH_FAILED:
         process_end_set_failed(&process->end, report.stage, &report.failure);
@@ -456,6 +461,7 @@ struct process *process_start(const struct process_options *options, struct err 
         .env = options->env,
         .cwd = options->cwd,
         .controlling_tty = options->stdio == PROCESS_TTY,
+        .tells_stops = options->tells_stops,
         .limits = options->limits,
         .cgroup = options->cgroup,
         .asks = options->asks,

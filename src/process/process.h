@@ -75,6 +75,7 @@ int process_end_exit_code(const struct process_end *end);
 /* Each may be NULL. `data` is the one of the options. */
 struct process_events {
     void (*on_started)(void *data);
+    void (*on_stopped)(void *data); /* of `tells_stops`: as by Ctrl-Z, until it gets SIGCONT */
     /* `offset` counts the bytes of all streams of this process before these. */
     void (*on_output)(void *data, enum stream stream, const char *bytes, size_t len,
                       uint64_t offset);
@@ -111,8 +112,9 @@ struct process_options {
     bool asks;    /* what its sandbox refuses may be held until process_answer(): process_asks() */
     bool lingers; /* PROCESS_PIPES: what the command leaves behind goes on; on_end comes when that
                      has ended, too, or process_terminate() asked for it */
-    int fds[3];   /* PROCESS_FDS; borrowed for the call */
-    struct pty_size size;           /* PROCESS_TTY; zero: 24 x 80 */
+    bool tells_stops;     /* PROCESS_TTY: the terminal may stop the command; else nobody could */
+    int fds[3];           /* PROCESS_FDS; borrowed for the call */
+    struct pty_size size; /* PROCESS_TTY; zero: 24 x 80 */
     const struct termios *tty_like; /* PROCESS_TTY: line settings to copy; may be NULL */
     struct sandbox_limits limits;
     int cgroup;                          /* as in struct launch_options */

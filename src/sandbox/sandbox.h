@@ -139,6 +139,7 @@ struct launch_options {
     const char *cwd;      /* absolute */
     int stdio[3];         /* borrowed; become the command's 0, 1, 2; never the caller's files */
     bool controlling_tty; /* stdio[0] is a PTY slave: make it the controlling terminal */
+    bool tells_stops;     /* with controlling_tty: keys may stop the command, for LAUNCH_STOPPED */
     struct sandbox_limits limits;
     int cgroup;    /* descriptor of a cgroup v2 directory to start in, or -1 */
     bool is_probe; /* set the sandbox up, execute nothing, exit with 0 */
@@ -155,6 +156,7 @@ enum launch_event {
     LAUNCH_FAILED,  /* it was not: `failure` tells why; the launch is over */
     LAUNCH_EXITED,  /* the command ended; everything it left behind has been killed and reaped,
                        unless it lingers */
+    LAUNCH_STOPPED, /* its terminal has stopped the command, or it itself, until a SIGCONT */
     LAUNCH_GONE,    /* the launcher died without a word (killed from outside); the launch is over */
 };
 

@@ -176,26 +176,42 @@ static int command_fail(struct command_failure *failure, enum plan_stage stage)
     return -1;
 }
 
+/* A group in the session of its parent: one without a parent there could not be stopped by a key (it
+ * would be orphaned, POSIX 3.264). While every signal is blocked a process of the background may put
+ * its group into the foreground. */
+static int command_join(struct err *err)
+{
+    if (setpgid(0, 0) || tcsetpgrp(0, getpid()))
+        return err_sys(err, "putting the command into the foreground of its terminal");
+    return 0;
+}
+
+static int command_lead(bool has_terminal, struct err *err)
+{
+    if (setsid() < 0)
+        return err_sys(err, "leaving the init's session");
+    if (has_terminal && ioctl(0, TIOCSCTTY, 0))
+        return err_sys(err, "making the terminal the controlling one");
+    return 0;
+}
+
 /* Runs in the child; only returns on failure. */
 static int command_child(const struct command *command, struct command_failure *failure)
 {
     const struct plan_view *plan = command->plan;
     const char *cwd = plan_string(plan, plan->header->cwd);
     const char *program = plan_string(plan, plan->header->program);
+    const uint32_t flags = plan->header->flags;
     sigset_t none;
 
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || setsid() < 0) {
-        err_sys(&failure->err, "leaving the init's session");
-        return command_fail(failure, PLAN_STAGE_SETUP);
-    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != command->init) /* the init died before it could take us along */
         _exit(127);
-    if ((plan->header->flags & PLAN_COMMAND_TTY) && ioctl(0, TIOCSCTTY, 0)) {
-        err_sys(&failure->err, "making the terminal the controlling one");
+    if (flags & PLAN_COMMAND_STOPS ? command_join(&failure->err)
+                                   : command_lead(flags & PLAN_COMMAND_TTY, &failure->err))
         return command_fail(failure, PLAN_STAGE_SETUP);
-    }
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
     if (*cwd && chdir(cwd)) {
         err_sys(&failure->err, "entering %s", cwd);
         return command_fail(failure, PLAN_STAGE_CWD);
@@ -368,19 +384,24 @@ static bool pid1_read_signals(pid_t command)
 }
 
 /* Reaps what has ended; true when the command is among it. */
-static bool pid1_reap(pid_t command, int *ret_status)
+static bool pid1_reap(pid_t command, uint32_t flags, int *ret_status)
 {
+    const struct plan_message stopped = {.kind = PLAN_MESSAGE_STOPPED};
+    const int stops = flags & PLAN_COMMAND_STOPS ? WUNTRACED : 0;
     bool ended = false;
     int status;
 
     for (;;) {
-        pid_t pid = waitpid(-1, &status, WNOHANG);
+        pid_t pid = waitpid(-1, &status, WNOHANG | stops);
 
         if (pid < 0 && errno == EINTR)
             continue;
         if (pid <= 0)
             return ended;
-        if (pid == command) {
+        if (WIFSTOPPED(status)) {
+            if (pid == command && WSTOPSIG(status) != SIGSTOP)
+                pid1_report(&stopped);
+        } else if (pid == command) {
             *ret_status = status;
             ended = true;
         }
@@ -410,8 +431,9 @@ static void pid1_usage(struct plan_usage *ret)
 }
 
 /* Waits for the command; false when the other end went first. */
-static bool pid1_wait(pid_t command, bool has_namespace, int *ret_status)
+static bool pid1_wait(pid_t command, uint32_t flags, int *ret_status)
 {
+    const bool has_namespace = flags & PLAN_COMMAND_PID_NAMESPACE;
     struct pollfd fds[] = {
         {.fd = signal_fd, .events = POLLIN},
         {.fd = PLAN_STATUS_FD, .events = POLLIN},
@@ -420,7 +442,7 @@ static bool pid1_wait(pid_t command, bool has_namespace, int *ret_status)
     for (;;) {
         if (poll(fds, 2, -1) < 0 && errno != EINTR)
             return false;
-        if (pid1_read_signals(command) && pid1_reap(command, ret_status))
+        if (pid1_read_signals(command) && pid1_reap(command, flags, ret_status))
             return true;
         if (fds[1].revents && !pid1_read_status(command, has_namespace))
             return false;
@@ -463,7 +485,7 @@ static void pid1_run(pid_t command, uint32_t flags)
 {
     struct plan_message message = {.kind = PLAN_MESSAGE_EXITED};
     bool has_namespace = flags & PLAN_COMMAND_PID_NAMESPACE;
-    bool has_ended = pid1_wait(command, has_namespace, &message.wait_status);
+    bool has_ended = pid1_wait(command, flags, &message.wait_status);
 
     if (has_ended && (flags & PLAN_COMMAND_LINGER) && !is_to_clear) {
         pid1_usage(&message.usage);
@@ -629,6 +651,8 @@ int launcher_main(const char *namespaces)
     if (signal_fd > CHANNEL_FD + 1)
         sys_close_range(CHANNEL_FD + 1, (unsigned)signal_fd - 1, 0);
     sys_close_range((unsigned)signal_fd + 1, ~0u, 0);
+    if ((plan.header->flags & PLAN_COMMAND_STOPS) && command_lead(true, &err))
+        return launcher_fail(&err, PLAN_STAGE_SETUP, op);
     command = command_start(&plan, &failure);
     if (channel >= 0)
         close(channel); /* it has to end when the guard does */

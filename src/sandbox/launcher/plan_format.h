@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-enum { PLAN_MAGIC = 0x4e4c5043, PLAN_VERSION = 3 };
+enum { PLAN_MAGIC = 0x4e4c5043, PLAN_VERSION = 4 };
 
 /* Upper bounds that the reader enforces before it touches anything. */
 enum {
@@ -108,6 +108,8 @@ enum plan_command_flag {
                                           started it */
     PLAN_COMMAND_LINGER = 32, /* what the command leaves behind lives on: its end is told at once,
                                  and the launcher ends when nothing is left */
+    PLAN_COMMAND_STOPS = 64,  /* TTY: the launcher leads the session, so that the terminal can stop
+                                 the command, and tells of it */
 };
 
 struct plan_header {
@@ -147,6 +149,7 @@ enum plan_message_kind {
     PLAN_MESSAGE_STARTED = 1,
     PLAN_MESSAGE_FAILED,
     PLAN_MESSAGE_EXITED,
+    PLAN_MESSAGE_STOPPED, /* but not by SIGSTOP, which the other end may have sent */
 };
 
 enum plan_stage { PLAN_STAGE_SETUP, PLAN_STAGE_CWD, PLAN_STAGE_EXEC };

@@ -326,6 +326,8 @@ static int launch_plan(const struct sandbox *sandbox, const struct launch_option
         command.flags |= PLAN_COMMAND_LINGER;
     if (options->controlling_tty)
         command.flags |= PLAN_COMMAND_TTY;
+    if (options->controlling_tty && options->tells_stops)
+        command.flags |= PLAN_COMMAND_STOPS;
     if (options->controlling_tty && (sandbox->plan->namespaces & CLONE_NEWNS))
         command.flags |= PLAN_COMMAND_CONSOLE;
     if (sandbox->plan->namespaces & CLONE_NEWPID)
@@ -553,6 +555,8 @@ int launch_read(struct launch *launch, struct launch_report *ret, struct err *er
         ret->event = LAUNCH_GONE;
     } else if (message.kind == PLAN_MESSAGE_STARTED) {
         ret->event = LAUNCH_STARTED;
+    } else if (message.kind == PLAN_MESSAGE_STOPPED) {
+        ret->event = LAUNCH_STOPPED;
     } else if (message.kind == PLAN_MESSAGE_EXITED) {
         launch->has_exited = true;
         launch->is_over = !launch->lingers;

@@ -367,6 +367,7 @@ static void on_session(struct job_watch *watch, enum job_event event)
     case JOB_EXITED:
         rpc_process_exit(process);
         break;
+    case JOB_STOPPED:
     case JOB_READ_OUT:
         rpc_process_close(process);
         break;

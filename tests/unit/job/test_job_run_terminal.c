@@ -80,6 +80,7 @@ static void test_suspend(void **state)
     if (child == 0) {
         struct shot shot;
 
+        setpgid(0, 0); /* a group that its parent could continue */
         shot_init(&shot, script);
         shot.raises = SIGTSTP;
         shot.opens = gate;
