@@ -117,6 +117,9 @@ struct cordon_policy {
         *protect; /* sets, as "git", and "./NAME"; NULL: what the configuration says; an
                                    empty list: only .cordon */
     const char *const *sockets; /* paths of Unix sockets that may be connected to */
+    const char *const
+        *with; /* names of presets for tools, as of cordon run --with; what they set is not in
+                                   an environment that a call brings by itself */
 };
 
 /* 0: no limit. Memory and processes are those of all that a command starts where a cgroup can be

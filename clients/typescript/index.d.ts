@@ -16,6 +16,8 @@ export interface NamedSandbox extends SandboxObject {
   readable?: string[];
   deny?: string[];
   sockets?: string[];
+  /** Names of presets for tools, as of `cordon run --with`. */
+  with?: string[];
 }
 
 export interface SandboxOptions {

@@ -4,6 +4,8 @@
  * write to one of these places could run a program of theirs outside of every sandbox, so a sandbox
  * protects all of them (sandbox/linux/sandbox.c).
  *
+ * Data that comes with the programs is found by the same places, and protected like them.
+ *
  * The launcher finds `cordon` by itself (sandbox/launcher/main.c), as it links nothing of base. */
 #include "base/program.h"
 
@@ -13,6 +15,7 @@
 #include "base/str.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 static const struct {
@@ -91,4 +94,25 @@ void program_add_paths(struct strv *ret)
     for (size_t i = 0; i < PROGRAMS; i++)
         for (size_t j = 0; j < PLACES; j++)
             strv_push_take(ret, program_at(i, j, here));
+    program_data_dirs("presets", ret);
+}
+
+void program_data_dirs(const char *name, struct strv *ret)
+{
+    static const char *const installed[] = {"../share/cordon", "../../share/cordon"};
+    AUTO_FREE char *self = program_self();
+    AUTO_FREE char *here = path_parent(self);
+    bool is_build_tree = str_ends(here, "/src/cli");
+
+    for (size_t i = 0; i < sizeof installed / sizeof *installed && !is_build_tree; i++) {
+        AUTO_FREE char *dir = path_clean(here, installed[i]);
+
+        strv_push_take(ret, path_join(dir, name));
+    }
+    if (is_build_tree) {
+        AUTO_FREE char *dir = path_clean(here, "../..");
+
+        strv_push_take(ret, path_join(dir, name));
+    }
+    strv_push_take(ret, path_join(CORDON_DATADIR, name));
 }

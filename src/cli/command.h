@@ -40,6 +40,7 @@ extern const struct command command_connect;
 extern const struct command command_log;
 extern const struct command command_rules;
 extern const struct command command_config;
+extern const struct command command_presets;
 extern const struct command command_version;
 extern const struct command command_help;
 

@@ -124,6 +124,7 @@ static int do_run(const struct client *client, const struct connect_options *opt
         .mode = modes[policy->mode],
         .has_protect = policy->protect.is_made,
         .sockets = strv_view(&policy->sockets),
+        .presets = strv_view(&policy->presets),
         .input = asked->input == RUN_INPUT_NULL ? CLIENT_STDIN_NULL : CLIENT_STDIN_PIPE,
         .flags = (asked->terminal == RUN_TERMINAL_YES ? CLIENT_RUN_TTY : 0) |
                  (asked->flags & RUN_QUIET ? CLIENT_RUN_QUIET : 0) |

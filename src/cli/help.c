@@ -21,7 +21,7 @@ static const char about_cordon[] =
 
 static const char examples_cordon[] =
     "  cordon run -- make test               build and test here; nothing else is written\n"
-    "  cordon run --network enabled -- npm install\n"
+    "  cordon run --network enabled --with npm -- npm install\n"
     "  cordon run --profile read-only -- grep -r secret /etc\n"
     "  cordon explain --path ~/.ssh/id_ed25519        may a command read this, and why\n"
     "  cordon doctor                         what this machine can enforce, and what to fix\n";

@@ -24,13 +24,9 @@
 #include <unistd.h>
 
 const struct command *const commands[] = {
-    &command_run,    &command_script,
-    &command_patch,  &command_explain,
-    &command_learn,  &command_doctor,
-    &command_serve,  &command_connect,
-    &command_log,    &command_rules,
-    &command_config, &command_version,
-    &command_help,   NULL,
+    &command_run,    &command_script,  &command_patch,   &command_explain, &command_learn,
+    &command_doctor, &command_serve,   &command_connect, &command_log,     &command_rules,
+    &command_config, &command_presets, &command_version, &command_help,    NULL,
 };
 
 /* Three descriptors that a caller closed would otherwise be given to the next things that are

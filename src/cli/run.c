@@ -552,7 +552,7 @@ const struct command command_run = {
              "not found, 128+N when signal N ended it.\n",
     .examples = "  cordon run -- make test\n"
                 "  cordon run --timeout 5m --max-memory 2G -- pytest -q\n"
-                "  cordon run --network enabled --writable ~/.npm -- npm install\n"
+                "  cordon run --network enabled --with npm -- npm install\n"
                 "  cordon run --writable .git -- git commit -am 'a commit'\n"
                 "  cordon run --deny '**/.env' --deny ~/.ssh -- ./agent-step\n"
                 "  cordon run -C build --env CC=clang -- cmake ..\n"

@@ -28,6 +28,7 @@ void policy_options_done(struct policy_options *options)
 {
     free(options->paths);
     strv_done(&options->sockets);
+    strv_done(&options->presets);
     protect_choice_done(&options->protect);
     strv_done(&options->env);
     strv_done(&options->env_include);
@@ -76,6 +77,20 @@ static int add_protect(const struct option *option, void *member, const char *va
         at += len;
     }
     return 0;
+}
+
+static int add_presets(const struct option *option, void *member, const char *value,
+                       struct err *err)
+{
+    struct strv *names = member;
+
+    for (const char *at = value; *at; at += strspn(at, ",")) {
+        size_t len = strcspn(at, ",");
+
+        strv_push_take(names, alloc_strn(at, len));
+        at += len;
+    }
+    return *value ? 0 : err_set(err, ERR_INVALID, "the name is empty");
 }
 
 static int add_env(const struct option *option, void *member, const char *value, struct err *err)
@@ -140,6 +155,14 @@ const struct option policy_permission_options[] = {
      .help =
          "May neither be read nor written. In a glob, * and ? stay in one directory and ** crosses "
          "directories; quote it. The entry with the longest path decides."},
+    {.name = "with",
+     .value = "NAMES",
+     .set = add_presets,
+     .offset = offsetof(struct policy_options, presets),
+     .help =
+         "What tools need, by presets (npm,pip; \"cordon presets\" lists them): a cache of their "
+         "own below ~/.cache/cordon, made when it is missing, which commands with that preset "
+         "share and programs outside do not use, and the variables that tell them of it."},
     {.name = "protect",
      .value = "SETS",
      .set = add_protect,
@@ -352,6 +375,7 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .sandbox = "--sandbox",
         .network = "--network",
         .socket = "--socket",
+        .with = "--with",
         .paths = {"--deny", "--readable", "--writable"},
     };
     AUTO(environment_policy_done) struct environment_policy env = {0};
@@ -371,6 +395,7 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .entries_len = options->paths_len,
         .protect = options->protect.is_made ? &options->protect : NULL,
         .unix_sockets = strv_view(&options->sockets),
+        .presets = strv_view(&options->presets),
         .is_strict = true,
         .env = &env,
         .tmpdir = getenv("TMPDIR"),
@@ -422,6 +447,7 @@ static int make(struct settings *settings, const struct policy_options *options,
     workspaces.config = file->config;
     workspaces.config_path = file->path;
     workspaces.home = file->home;
+    workspaces.config_dir = file->dir;
     workspaces.own_paths = strv_view(&file->own_paths);
     settings->workspaces = workspaces_new(&workspaces);
     return make_workspace(settings, options, dir, root, err);

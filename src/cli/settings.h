@@ -28,6 +28,7 @@ struct policy_options {
     size_t paths_len;
     size_t paths_cap;
     struct strv sockets;           /* --socket */
+    struct strv presets;           /* --with */
     struct protect_choice protect; /* --protect; not made: what the config says */
     enum workspace_network network;
     enum workspace_watch watch;

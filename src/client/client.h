@@ -74,6 +74,7 @@ struct client_run {
     char *const *readable;
     char *const *writable;
     char *const *sockets;
+    char *const *presets;
     char *const *protect;
     enum client_stdin input;
     unsigned flags;

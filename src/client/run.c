@@ -100,6 +100,7 @@ static int named_to_json(const struct client_run *options, const char *cwd, json
         add_texts(named, "readable", options->readable, err) ||
         add_texts(named, "writable", options->writable, err) ||
         add_texts(named, "sockets", options->sockets, err) ||
+        add_texts(named, "with", options->presets, err) ||
         add_texts(named, "protect", options->protect, err))
         return -1;
     if (options->has_protect && !json_object_get(named, "protect")) /* none */
@@ -118,7 +119,7 @@ static int plain_to_json(const struct client_run *options, const char *cwd, json
     if (options->watch || options->judge || options->mode || options->has_protect ||
         options->execution || (options->deny && *options->deny) ||
         (options->readable && *options->readable) || (options->writable && *options->writable) ||
-        (options->sockets && *options->sockets))
+        (options->sockets && *options->sockets) || (options->presets && *options->presets))
         return err_set(err, ERR_UNSUPPORTED,
                        "this server is no Cordon of this version: of what is allowed and asked it "
                        "takes --profile and --network only");

@@ -163,9 +163,10 @@ static void key_add(struct buf *key, const char *name, const char *value)
 /* Caller frees. */
 static char *policy_key(const struct cordon_policy *policy, const char *dir)
 {
-    const char *const *const paths[] = {policy->deny, policy->readable, policy->writable,
-                                        policy->protect, policy->sockets};
-    static const char *const names[] = {"deny", "readable", "writable", "protect", "sockets"};
+    const char *const *const paths[] = {policy->deny,    policy->readable, policy->writable,
+                                        policy->protect, policy->sockets,  policy->with};
+    static const char *const names[] = {"deny",    "readable", "writable",
+                                        "protect", "sockets",  "with"};
     struct buf key;
 
     buf_init(&key, SIZE_MAX / 2);
@@ -256,6 +257,7 @@ static struct workspace *make(struct cordon_engine *engine, const struct cordon_
         .sandbox = "policy.sandbox",
         .network = "policy.network",
         .socket = "policy.sockets",
+        .with = "policy.with",
         .paths = {"policy.deny", "policy.readable", "policy.writable"},
         .origin = "the host's policy",
     };
@@ -275,6 +277,7 @@ static struct workspace *make(struct cordon_engine *engine, const struct cordon_
         return NULL;
     request.protect = protect.is_made ? &protect : NULL;
     request.unix_sockets = (char *const *)policy->sockets;
+    request.presets = (char *const *)policy->with;
     workspace = workspace_make(engine->workspaces, key, &request, err);
     return workspace && workspace_open(workspace, err) == 0 ? workspace : NULL;
 }
@@ -547,6 +550,7 @@ static int engine_init(struct cordon_engine *engine, const struct cordon_engine_
         .config = engine->config,
         .config_path = engine->config_path,
         .home = engine->home,
+        .config_dir = own,
         .own_paths = strv_view(&engine->own_paths),
         .launcher = engine->launcher,
         .is_lasting = true,

@@ -83,13 +83,10 @@ bool environment_reason_is_drop(enum environment_reason reason)
 const char *environment_reason_name(enum environment_reason reason)
 {
     static const char *const names[] = {
-        [ENVIRONMENT_INHERITED] = "inherited",
-        [ENVIRONMENT_SET] = "set",
-        [ENVIRONMENT_ADDED] = "added",
-        [ENVIRONMENT_NOT_CORE] = "not-core",
-        [ENVIRONMENT_DEFAULT_EXCLUDE] = "default-exclude",
-        [ENVIRONMENT_EXCLUDE] = "exclude",
-        [ENVIRONMENT_NOT_INCLUDED] = "not-included",
+        [ENVIRONMENT_INHERITED] = "inherited", [ENVIRONMENT_SET] = "set",
+        [ENVIRONMENT_PRESET] = "preset",       [ENVIRONMENT_ADDED] = "added",
+        [ENVIRONMENT_NOT_CORE] = "not-core",   [ENVIRONMENT_DEFAULT_EXCLUDE] = "default-exclude",
+        [ENVIRONMENT_EXCLUDE] = "exclude",     [ENVIRONMENT_NOT_INCLUDED] = "not-included",
         [ENVIRONMENT_RESERVED] = "reserved",
     };
 
@@ -175,6 +172,7 @@ static void judge_all(const struct environment_policy *policy, struct candidates
         if (environment_reason_is_drop(candidate->reason))
             continue;
         if (policy->include_only.len && candidate->reason != ENVIRONMENT_ADDED &&
+            candidate->reason != ENVIRONMENT_PRESET &&
             !find_pattern_in(&policy->include_only, candidate->name))
             candidate->reason = ENVIRONMENT_NOT_INCLUDED;
         if (environment_is_reserved(candidate->name))
@@ -212,6 +210,8 @@ void environment_build(const struct environment_request *request, struct strv *r
         if (candidate)
             judge_inherited(policy, candidate);
     }
+    for (char *const *pair = request->presets; pair && *pair; pair++)
+        candidates_add_pair(&list, *pair, ENVIRONMENT_PRESET);
     for (size_t i = 0; i < policy->set.len; i++)
         candidates_add_pair(&list, policy->set.items[i], ENVIRONMENT_SET);
     if (request->thread_id)

@@ -40,6 +40,7 @@ void environment_policy_copy(const struct environment_policy *policy,
 enum environment_reason {
     ENVIRONMENT_INHERITED,       /* passed on */
     ENVIRONMENT_SET,             /* given by the policy's `set` */
+    ENVIRONMENT_PRESET,          /* given by a preset for a tool */
     ENVIRONMENT_ADDED,           /* put there by Cordon: sandbox markers, thread id */
     ENVIRONMENT_NOT_CORE,        /* dropped: inherit is core (or none) */
     ENVIRONMENT_DEFAULT_EXCLUDE, /* dropped: a default pattern */
@@ -70,9 +71,10 @@ enum environment_sandbox { ENVIRONMENT_SANDBOXED, ENVIRONMENT_BARE };
 struct environment_request {
     const struct environment_policy *policy; /* NULL: the default policy */
     char *const *base;                       /* environ of the caller, NULL-terminated */
-    const char *thread_id;                   /* becomes CODEX_THREAD_ID; NULL: none */
-    enum environment_sandbox sandbox;        /* SANDBOXED adds CORDON_SANDBOX=linux */
-    enum network_access network; /* RESTRICTED adds CORDON_SANDBOX_NETWORK_DISABLED=1 and
+    char *const *presets;             /* "NAME=value", in place of what is in `base`; NULL: none */
+    const char *thread_id;            /* becomes CODEX_THREAD_ID; NULL: none */
+    enum environment_sandbox sandbox; /* SANDBOXED adds CORDON_SANDBOX=linux */
+    enum network_access network;      /* RESTRICTED adds CORDON_SANDBOX_NETWORK_DISABLED=1 and
                                     CODEX_SANDBOX_NETWORK_DISABLED=1 */
 };
 

@@ -84,6 +84,9 @@ struct sandbox_options {
     const char *const *own_paths; /* NULL-terminated, canonical: what belongs to Cordon or its host,
                                      read-only to every command; may be NULL */
     const char *launcher;         /* path of cordon-linux-sandbox; NULL: it is looked for */
+    char *const *
+        env; /* copied: "NAME=value" that a command has where its caller has not chosen another value
+                         than our own environment has; NULL: none */
 };
 
 /* A profile that the layers of this host cannot express, and any lack in mode require, is

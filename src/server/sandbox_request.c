@@ -241,6 +241,7 @@ struct named {
     struct workspace_entry *entries; /* their texts are borrowed */
     size_t entries_len;
     struct strv sockets;
+    struct strv presets;
 };
 
 static void named_done(struct named *named)
@@ -249,6 +250,7 @@ static void named_done(struct named *named)
     free(named->entries);
     protect_choice_done(&named->protect);
     strv_done(&named->sockets);
+    strv_done(&named->presets);
 }
 
 bool sandbox_is_by_name(const json_t *sandbox)
@@ -317,9 +319,9 @@ static int read_protect(const struct json_at *root, struct protect_choice *ret, 
 static int named_read(const json_t *object, struct named *ret, enum rpc_code *ret_code,
                       struct err *err)
 {
-    static const char *const keys[] = {"profile", "cwd",      "network",  "watch",
-                                       "deny",    "readable", "writable", "sockets",
-                                       "judge",   "mode",     "protect",  NULL};
+    static const char *const keys[] = {"profile",  "cwd",      "network", "watch", "deny",
+                                       "readable", "writable", "sockets", "judge", "mode",
+                                       "protect",  "with",     NULL};
     static const char *const judges[] = {"command", "every-exec", NULL};
     static const char *const modes[] = {"auto", "require", "disabled", "landlock", NULL};
     static const char *const networks[] = {"restricted", "enabled", NULL};
@@ -339,7 +341,8 @@ static int named_read(const json_t *object, struct named *ret, enum rpc_code *re
         read_word(&root, "watch", watches, &watch, err) ||
         read_word(&root, "judge", judges, &judge, err) ||
         read_word(&root, "mode", modes, &mode, err) || read_protect(&root, &ret->protect, err) ||
-        read_entries(&root, ret, err) || json_at_strings(&root, "sockets", &ret->sockets, err))
+        read_entries(&root, ret, err) || json_at_strings(&root, "sockets", &ret->sockets, err) ||
+        json_at_strings(&root, "with", &ret->presets, err))
         return -1;
     ret->network = (enum workspace_network)network;
     ret->watch = (enum workspace_watch)watch;
@@ -423,6 +426,7 @@ static struct workspace *make_named(struct workspaces *workspaces, const char *k
         .sandbox = "sandbox",
         .network = "sandbox.network",
         .socket = "sandbox.sockets",
+        .with = "sandbox.with",
         .paths = {"sandbox.deny", "sandbox.readable", "sandbox.writable"},
     };
     AUTO(named_done) struct named named = {.profile = name_of(call)};
@@ -451,6 +455,7 @@ static struct workspace *make_named(struct workspaces *workspaces, const char *k
     asked.entries = named.entries;
     asked.entries_len = named.entries_len;
     asked.unix_sockets = strv_view(&named.sockets);
+    asked.presets = strv_view(&named.presets);
     *ret_code = RPC_INVALID_PARAMS;
     workspace = workspace_make(workspaces, key, &asked, err);
     *ret_code = RPC_INTERNAL;

@@ -296,7 +296,7 @@ static int server_configure(struct server *server, bool *ret_changed, struct err
     config_done(&server->config);
     server->config = config;
     if (server->workspaces)
-        workspaces_configure(server->workspaces, config.file, config.home);
+        workspaces_configure(server->workspaces, config.file, config.home, config.dir);
     return 0;
 }
 
@@ -404,7 +404,8 @@ struct server *server_new(const struct server_options *options, struct err *err)
         open_prompt(server, options, err))
         return NULL;
     server->workspaces = sandbox_workspaces_new(server->loop, options->own_paths, options->secrets);
-    workspaces_configure(server->workspaces, server->config.file, server->config.home);
+    workspaces_configure(server->workspaces, server->config.file, server->config.home,
+                         server->config.dir);
     server->default_sandbox = options->default_sandbox;
     server->hub = rpc_hub_new(server->loop, &hub);
     server->prepare_timer = loop_timer_new(server->loop, on_prepare_time, server);

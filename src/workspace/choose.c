@@ -10,6 +10,16 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+static void add_presets(struct workspace *workspace, char *const *names, const char *from)
+{
+    for (; names && *names; names++) {
+        if (strv_has(&workspace->presets, *names))
+            continue;
+        strv_push(&workspace->presets, *names);
+        strv_push(&workspace->presets_from, from);
+    }
+}
+
 /* --- profile, mode, network --- */
 
 /* A built-in profile has two, and is told of by one. */
@@ -53,6 +63,9 @@ static int choose_profile(struct workspace *workspace, const struct workspaces_o
     if (request->roots)
         strv_push_all(&workspace->roots, request->roots);
     strv_push_all(&workspace->roots, strv_view(&chosen.workspace_roots));
+    add_presets(workspace, strv_view(&chosen.presets), chosen.presets_from);
+    if (request->words)
+        add_presets(workspace, request->presets, request->words->with);
     if (request->protect)
         protect_choice_copy(request->protect, &workspace->protect);
     else if (config_protect(owner->config))

@@ -36,6 +36,7 @@
 #include "timeline/timeline.h"
 #include "workspace/choose.h"
 #include "workspace/finder.h"
+#include "workspace/presets.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -65,6 +66,7 @@ struct workspace_inside {
     char *key; /* NULL: for one command */
     char *tmpdir;
     struct environment_policy env_policy;
+    struct presets presets; /* laid over the profile */
     bool has_no_env;
     bool is_stale;      /* not to be found any more: goes when it is not held */
     uint64_t idle_ns;   /* since when its sandbox is idle; 0: it is not, or has nothing cached */
@@ -147,6 +149,9 @@ static void inside_free(struct workspace_inside *inside)
     environment_report_done(&workspace->env_report);
     strv_done(&workspace->set_names);
     environment_policy_done(&inside->env_policy);
+    presets_done(&inside->presets);
+    strv_done(&workspace->presets);
+    strv_done(&workspace->presets_from);
     free(inside->tmpdir);
     free(inside->key);
     free(inside);
@@ -211,10 +216,11 @@ void workspaces_hide(struct workspaces *workspaces, char *const *secrets)
 }
 
 void workspaces_configure(struct workspaces *workspaces, const struct config *config,
-                          const char *home)
+                          const char *home, const char *config_dir)
 {
     workspaces->options.config = config;
     workspaces->options.home = home;
+    workspaces->options.config_dir = config_dir;
 }
 
 void workspaces_forget(struct workspaces *workspaces)
@@ -325,9 +331,17 @@ static int guard_own(struct workspace *workspace, struct err *err)
     return 0;
 }
 
+/* None without a sandbox. */
+static void preset_env(const struct workspace *workspace, struct strv *ret)
+{
+    if (workspace->mode != SANDBOX_DISABLED)
+        presets_env(&workspace->inside->presets, workspace->map.network == NETWORK_RESTRICTED, ret);
+}
+
 static void make_environment(struct workspace *workspace)
 {
-    const struct environment_request request = {
+    AUTO(strv_done) struct strv presets = {0};
+    struct environment_request request = {
         .policy = &workspace->inside->env_policy,
         .base = environ,
         .sandbox = workspace->mode == SANDBOX_DISABLED ? ENVIRONMENT_BARE : ENVIRONMENT_SANDBOXED,
@@ -335,20 +349,52 @@ static void make_environment(struct workspace *workspace)
     };
     const struct environment_report *report = &workspace->env_report;
 
+    preset_env(workspace, &presets);
+    request.presets = strv_view(&presets);
     environment_build(&request, &workspace->env, &workspace->env_report);
     for (size_t i = 0; i < report->len; i++)
-        if (report->notes[i].reason == ENVIRONMENT_SET)
+        if (report->notes[i].reason == ENVIRONMENT_SET ||
+            report->notes[i].reason == ENVIRONMENT_PRESET)
             strv_push(&workspace->set_names, report->notes[i].name);
+}
+
+/* Once for a workspace: what is derived of it has them in its profile. Without a sandbox they are only looked
+ * at: nothing outside of one is to use what commands in one have left. */
+static int add_presets(struct workspace *workspace, struct err *err)
+{
+    const struct workspaces *owner = workspace->inside->owner;
+    AUTO(access_map_done) struct access_map map = {0};
+    const struct presets_context context = {
+        .config_dir = owner->options.config_dir,
+        .home = owner->options.home,
+        .workspace = workspace->roots.len ? workspace->roots.items[0] : workspace->dir,
+        .own_paths = strv_view(&owner->own_paths),
+        .map = workspace->mode == SANDBOX_DISABLED ? NULL : &map,
+    };
+
+    if (!workspace->presets.len)
+        return 0;
+    if (context.map && resolve(workspace, &map, err))
+        return -1;
+    for (size_t i = 0; i < workspace->presets.len; i++)
+        if (presets_add(&context, workspace->presets.items[i], &workspace->inside->presets,
+                        &workspace->profile, err))
+            return err_wrap(err, "%s", workspace->presets_from.items[i]);
+    return 0;
 }
 
 /* Everything that depends on the host, but for the sandbox. */
 static int settle(struct workspace *workspace, struct err *err)
 {
+    const struct workspace_inside *inside = workspace->inside;
+
     if (workspace->mode == SANDBOX_DISABLED) {
         workspace->map = (struct access_map){.network = NETWORK_ENABLED};
-        strv_push_all(&workspace->own_paths, strv_view(&workspace->inside->owner->own_paths));
+        strv_push_all(&workspace->own_paths, strv_view(&inside->owner->own_paths));
     } else {
-        if (resolve(workspace, &workspace->map, err) || guard_own(workspace, err))
+        if (presets_make(&inside->presets, inside->owner->options.home, err) ||
+            resolve(workspace, &workspace->map, err) ||
+            presets_check(&inside->presets, &workspace->map, err) || guard_own(workspace, err))
             return -1;
         workspace->access = &workspace->map;
     }
@@ -434,7 +480,8 @@ int workspace_open(struct workspace *workspace, struct err *err)
     struct workspace_inside *inside = workspace->inside;
     const struct workspaces *owner = inside->owner;
     AUTO(access_map_done) struct access_map shown = {0};
-    const struct sandbox_options options = {
+    AUTO(strv_done) struct strv env = {0};
+    struct sandbox_options options = {
         .mode = workspace->mode,
         .access = &shown,
         .allow_nested_namespaces = workspace->profile.allow_nested_namespaces,
@@ -451,6 +498,9 @@ int workspace_open(struct workspace *workspace, struct err *err)
 
     if (workspace->sandbox)
         return 0;
+    if (inside->has_no_env) /* else they are in that */
+        preset_env(workspace, &env);
+    options.env = strv_view(&env);
     access_map_copy(&shown, &workspace->map);
     show_programs(owner, &shown);
     hide_secrets(inside, &shown);
@@ -516,7 +566,8 @@ static int make(struct workspace *workspace, const struct workspace_request *req
     workspace->inside->has_no_env = request->has_no_env;
     if (env)
         environment_policy_copy(env, &workspace->inside->env_policy);
-    if (workspace_choose(workspace, &workspace->inside->owner->options, request, err))
+    if (workspace_choose(workspace, &workspace->inside->owner->options, request, err) ||
+        add_presets(workspace, err))
         return -1;
     return settle(workspace, err);
 }
@@ -546,6 +597,9 @@ static int copy(const struct workspace *like, struct workspace *to, enum sandbox
     profile_copy(&like->profile, &to->profile);
     to->topics = like->topics;
     to->audit_topics = like->audit_topics;
+    presets_copy(&like->inside->presets, &inside->presets);
+    strv_push_all(&to->presets, strv_view(&like->presets));
+    strv_push_all(&to->presets_from, strv_view(&like->presets_from));
     inside->tmpdir = alloc_str(like->inside->tmpdir);
     inside->has_no_env = like->inside->has_no_env;
     environment_policy_copy(&like->inside->env_policy, &inside->env_policy);

@@ -48,6 +48,7 @@ struct workspaces_options {
     const struct config *config; /* NULL: none */
     const char *config_path;     /* for messages; NULL without a config */
     const char *home;            /* for "~/"; NULL: not known */
+    const char *config_dir;      /* where presets of the user's are; NULL: not known */
     char *const *own_paths;      /* clean: what of this host belongs to Cordon; read-only to every
                                     command; NULL: none */
     char *const *secrets;        /* canonical: files that no sandbox shows; NULL: none */
@@ -67,7 +68,7 @@ void workspaces_hide(struct workspaces *workspaces, char *const *secrets);
 /* The configuration that counts from now on, borrowed as in the options; workspaces_forget() is for what
  * was made by another one. */
 void workspaces_configure(struct workspaces *workspaces, const struct config *config,
-                          const char *home);
+                          const char *home, const char *config_dir);
 
 /* None is found by its key any more. */
 void workspaces_forget(struct workspaces *workspaces);
@@ -92,6 +93,8 @@ struct workspace {
     enum sandbox_mode mode;        /* disabled also when the profile is */
     struct strv roots;             /* of the workspace */
     struct protect_choice protect; /* which names are protected in them */
+    struct strv presets;           /* names of those for tools, in the order in which they count */
+    struct strv presets_from;      /* who named each: "--with" */
     struct access_map map;         /* what profile and roots mean here */
     struct strv own_paths;         /* canonical: what no answer of a person opens */
     struct strv env;               /* of a command; empty when none was asked for */
@@ -132,6 +135,7 @@ struct workspace_words {
     const char *sandbox;
     const char *network;
     const char *socket;
+    const char *with;
     const char *paths[ACCESS_WRITE + 1]; /* by their access */
     const char *origin; /* of every entry; NULL: its word and its text, "--deny .env" */
 };
@@ -157,6 +161,7 @@ struct workspace_request {
     size_t entries_len;
     const struct protect_choice *protect; /* NULL: the configuration's, else the default */
     char *const *unix_sockets; /* beside those of the profile; as in struct profile_text */
+    char *const *presets;      /* names, beside those of the profile; NULL: none */
     bool is_strict;            /* an entry that may be written has to be there */
     const struct environment_policy *env; /* NULL: that of the configuration */
     bool has_no_env;                      /* none is made */

@@ -75,6 +75,8 @@ const char *config_default_profile(const struct config *config);
 struct config_profile {
     struct profile profile;      /* id and extends set */
     struct strv workspace_roots; /* additional ones, absolute, "~/" expanded */
+    struct strv presets;         /* names of presets for tools (workspace/presets.h) */
+    char *presets_from;          /* "FILE:LINE: with"; NULL: there are none */
 };
 
 void config_profile_done(struct config_profile *profile);

@@ -451,6 +451,8 @@ void config_profile_done(struct config_profile *profile)
 {
     profile_done(&profile->profile);
     strv_done(&profile->workspace_roots);
+    strv_done(&profile->presets);
+    free(profile->presets_from);
 }
 
 /* --- built-in ones --- */
@@ -510,6 +512,23 @@ static int mode_workspace_write(const struct config *config, const char *home, s
 
 /* --- [permissions.NAME] --- */
 
+/* The nearest list counts; whether there are such presets is seen where they are loaded. */
+static int read_presets(const struct chain *chain, struct config_profile *ret, struct err *err)
+{
+    const struct toml_node *list;
+
+    if (chain_find(chain, NULL, "with", TOML_ARRAY, &list, err))
+        return -1;
+    for (size_t i = 0; list && i < list->len; i++) {
+        if (config_want(chain->config, &list->items[i], TOML_STRING, err))
+            return -1;
+        strv_push(&ret->presets, list->items[i].string);
+    }
+    if (ret->presets.len)
+        ret->presets_from = alloc_strf("%s:%u: with", chain->config->file, list->line);
+    return 0;
+}
+
 static int read_table(const struct config *config, const struct toml_node *node, const char *home,
                       struct config_profile *ret, struct err *err)
 {
@@ -523,7 +542,7 @@ static int read_table(const struct config *config, const struct toml_node *node,
     struct chain chain;
 
     if (chain_open(config, node, &chain, err) || read_files(&chain, home, profile, err) ||
-        chain_merge(&chain, "workspace_roots", NULL, &roots, err))
+        read_presets(&chain, ret, err) || chain_merge(&chain, "workspace_roots", NULL, &roots, err))
         return -1;
     for (size_t i = 0; i < roots.len; i++) {
         const struct toml_node *root = roots.items[i].node;

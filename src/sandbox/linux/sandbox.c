@@ -44,6 +44,7 @@ struct sandbox {
     char *guard;   /* program of the guard; NULL: there is none */
     int guard_map; /* what the guard is told of the sandbox; -1 when it is not asked */
     struct launcher_pool launchers;
+    struct strv env;   /* of presets, for every command */
     unsigned launches; /* that are open */
 };
 
@@ -153,6 +154,8 @@ struct sandbox *sandbox_new(const struct sandbox_options *options, struct err *e
     sandbox->options.access = NULL;
     sandbox->options.own_paths = NULL;
     sandbox->options.launcher = NULL;
+    sandbox->options.env = NULL;
+    strv_push_all(&sandbox->env, options->env);
     sandbox->launcher = options->launcher ? alloc_str(options->launcher) : launcher_path(err);
     access_map_copy(&sandbox->access, options->access);
     sandbox->launchers =
@@ -186,6 +189,7 @@ void sandbox_free(struct sandbox *sandbox)
     guard_link_reap();
     auto_close(&sandbox->guard_map);
     access_map_done(&sandbox->access);
+    strv_done(&sandbox->env);
     plan_free(sandbox->plan);
     free(sandbox->launcher);
     free(sandbox->guard);
@@ -303,11 +307,37 @@ static size_t limit_records(const struct sandbox_limits *limits, struct plan_rec
     return len;
 }
 
+/* The environment of a command with what presets set in it. What differs from our own was chosen for the command,
+ * and stays; none at all stays none. */
+static void launch_env(const struct sandbox *sandbox, char *const *env, struct strv *ret)
+{
+    if (!env || !*env)
+        return;
+    strv_push_all(ret, env);
+    for (size_t i = 0; i < sandbox->env.len; i++) {
+        const char *pair = sandbox->env.items[i];
+        AUTO_FREE char *name = alloc_strn(pair, strcspn(pair, "="));
+        const char *own = getenv(name);
+        const size_t len = strlen(name) + 1;
+        size_t at = 0;
+
+        while (at < ret->len && strncmp(ret->items[at], pair, len) != 0)
+            at++;
+        if (at == ret->len) {
+            strv_push(ret, pair);
+        } else if (own && str_eq(ret->items[at] + len, own)) {
+            free(ret->items[at]);
+            ret->items[at] = alloc_str(pair);
+        }
+    }
+}
+
 /* The launcher's file for one command; a descriptor. */
 static int launch_plan(const struct sandbox *sandbox, const struct launch_options *options,
                        struct err *err)
 {
     AUTO(buf_done) struct buf file = {0};
+    AUTO(strv_done) struct strv env = {0};
     struct plan_record limits[LIMITS_MAX];
     struct plan_command command = {
         .argv = options->argv,
@@ -332,6 +362,10 @@ static int launch_plan(const struct sandbox *sandbox, const struct launch_option
         command.flags |= PLAN_COMMAND_CONSOLE;
     if (sandbox->plan->namespaces & CLONE_NEWPID)
         command.flags |= PLAN_COMMAND_PID_NAMESPACE;
+    if (sandbox->env.len) {
+        launch_env(sandbox, options->env, &env);
+        command.env = strv_view(&env);
+    }
     if (plan_encode(sandbox->plan, &command, &file, err))
         return -1;
     return fd_sealed_memory("cordon-plan", file.data, file.len, err);

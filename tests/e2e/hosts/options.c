@@ -1,5 +1,5 @@
 /* Runs each line by `sh` under a policy that protects `own` and nothing else, connects to the socket of argv[1],
- * and judges each program; prints what became of it. */
+ * and judges each program, with the preset argv[3]; prints what became of it. */
 #include <cordon.h>
 
 #include <stdio.h>
@@ -40,9 +40,11 @@ int main(int argc, char **argv)
 {
     const char *const protect[] = {argc > 2 ? argv[2] : "./own", NULL};
     const char *const sockets[] = {argv[1], NULL};
+    const char *const with[] = {argc > 3 ? argv[3] : NULL, NULL};
     const struct cordon_policy policy = {.size = sizeof policy,
                                          .protect = protect,
                                          .sockets = sockets,
+                                         .with = with,
                                          .judge = CORDON_JUDGE_EVERY_EXEC};
     const struct cordon_engine_options options = {.size = sizeof options, .policy = &policy};
     struct cordon_engine *engine = NULL;
