@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 300
 
-.PHONY: build deps demo test check format bench fuzz install
+.PHONY: build deps demo test check format bench fuzz install uninstall
 build:
 	scripts/build
 deps:
@@ -21,3 +21,5 @@ fuzz: deps
 	scripts/fuzz $(FUZZ_SECONDS)
 install:
 	scripts/install $(PREFIX)
+uninstall:
+	scripts/installed remove $(PREFIX)

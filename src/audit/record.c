@@ -178,6 +178,7 @@ const char *audit_event_name(enum audit_event event)
         [AUDIT_CONNECT] = "connect",     [AUDIT_LOST] = "lost",
         [AUDIT_RETRIED] = "retried",     [AUDIT_PATCH_BEGIN] = "patch-begin",
         [AUDIT_PATCH_END] = "patch-end", [AUDIT_END] = "end",
+        [AUDIT_ANEW] = "anew",
     };
 
     return names[event];

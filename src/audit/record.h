@@ -99,7 +99,9 @@ bool audit_text_eq(struct audit_text a, struct audit_text b);
  *     patch-begin  {"cwd": "...", "patch_bytes": N}
  *     patch-end    {"applied": true, "reason": null}
  *     end          {"end": "exited", "exit_code": 0, "signal": 0, "wall_time_ns": N,
- *                   "reason": null} */
+ *                   "reason": null}
+ *     anew         {"kept": ["PATH"...], "problem": null, "last": N, "hash": "..."}: of `cordon log
+ *                   --start-anew`, about the log before */
 enum audit_event {
     AUDIT_BEGIN,
     AUDIT_OUTPUT,
@@ -115,6 +117,7 @@ enum audit_event {
     AUDIT_PATCH_BEGIN,
     AUDIT_PATCH_END,
     AUDIT_END,
+    AUDIT_ANEW,
 };
 
 const char *audit_event_name(enum audit_event event); /* as above */

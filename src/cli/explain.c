@@ -45,10 +45,13 @@
 #include "sandbox/linux/plan.h"
 #include "sandbox/sandbox.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum explain_flag { EXPLAIN_JSON = 1, EXPLAIN_WITH_VALUES = 2, EXPLAIN_ALL = 4 };
 
@@ -122,6 +125,32 @@ static char *note_for(const char *path, enum access_kind kind, bool is_bare)
     return NULL;
 }
 
+/* What is below /dev inside is made for the command, and what lies there on the host is not, but for what an entry
+ * names. Whether that decides. */
+static bool has_own_device(const char *path, const struct access_entry *entry, enum access *ret)
+{
+    static const char *const names[] = {"null",    "zero",  "full",   "random", "urandom",
+                                        "tty",     "ptmx",  "pts",    "shm",    "mqueue",
+                                        "console", "stdin", "stdout", "stderr", "fd"};
+    const char *name = path + strlen("/dev/");
+    size_t len = strlen(path) > strlen("/dev/") ? strcspn(name, "/") : 0;
+
+    if (!path_is_within(path, "/dev") || !len || (entry && path_is_within(entry->path, "/dev")))
+        return false;
+    *ret = ACCESS_DENY;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == len && strncmp(names[i], name, len) == 0)
+            *ret = ACCESS_WRITE;
+    return true;
+}
+
+/* No sandbox gives what the file itself refuses its user. */
+static bool is_refused_by_file(const char *path, enum access wanted)
+{
+    return faccessat(AT_FDCWD, path, wanted == ACCESS_WRITE ? W_OK : R_OK, AT_EACCESS) < 0 &&
+           errno == EACCES;
+}
+
 /* The path as a person writes it: "~/x", relative to the workspace directory, or absolute. */
 static int explain_path(const struct explanation *explanation, struct explain_answer *ret,
                         struct err *err)
@@ -137,20 +166,26 @@ static int explain_path(const struct explanation *explanation, struct explain_an
     bool is_bare = settings->workspace->mode == SANDBOX_DISABLED;
     const struct access_entry *entry;
     enum access verdict;
+    bool is_device, is_refused;
 
     if (path_walk(&host_view_real, clean, &walk, err))
         return -1;
     entry = access_map_find(map, walk.path);
     verdict = access_map_check(map, walk.path);
+    is_device = !is_bare && has_own_device(clean, entry, &verdict);
+    is_refused = !is_device && verdict >= explanation->options.wanted &&
+                 is_refused_by_file(walk.path, explanation->options.wanted);
     *ret = (struct explain_answer){
-        .is_allowed = verdict >= explanation->options.wanted,
+        .is_allowed = verdict >= explanation->options.wanted && !is_refused,
         .asked = alloc_str(path),
         .canonical = alloc_str(walk.path),
         .verdict = access_name(verdict),
-        .decided_by = alloc_str(entry     ? entry->origin
-                                : is_bare ? "no sandbox"
-                                          : "no entry of the profile allows it"),
-        .entry = entry ? alloc_str(entry->path) : NULL,
+        .decided_by = alloc_str(is_refused  ? "the permissions of the file"
+                                : is_device ? "the /dev of the sandbox"
+                                : entry     ? entry->origin
+                                : is_bare   ? "no sandbox"
+                                            : "no entry of the profile allows it"),
+        .entry = entry && !is_device ? alloc_str(entry->path) : NULL,
         .note = note_for(walk.path, walk.kind, is_bare),
     };
     return 0;

@@ -72,6 +72,15 @@ static const struct option log_options[] = {
      INTO_COUNT(struct log_options, count),
      .min = 1,
      .help = "Only the last N records (of those that the other options leave)."},
+    {.name = "follow",
+     .letter = 'f',
+     INTO_FLAG(struct log_options, flags, LOG_FOLLOW),
+     .help = "Shows the last records (10, unless another option says which), and then those that "
+             "come, until Ctrl-C."},
+    {.name = "start-anew",
+     INTO_FLAG(struct log_options, flags, LOG_ANEW),
+     .help = "Begins a new log, whose first record says what was wrong with the old one and where "
+             "its files are kept, beside the new ones."},
     {.name = "json",
      .letter = 'j',
      INTO_FLAG(struct log_options, flags, LOG_JSON),
@@ -92,6 +101,8 @@ static int log_run(char **argv)
 
     if (!command_parse(&command_log, argv, &options, &rest, &status))
         return status;
+    if (options.flags & LOG_ANEW && (options.flags & LOG_FOLLOW || *rest))
+        return console_failf("--start-anew is all that is done then; leave the rest out");
     program_exec("cordon-log", argv, &err);
     return console_fail(&err);
 }
@@ -106,12 +117,15 @@ const struct command command_log = {
         "environment values and what looks like a secret are never written.\n"
         "\n"
         "The records are chained by hash. \"cordon log verify\" checks the chain and exits with 1 "
-        "when a record was changed or taken away. The log is in $CORDON_HOME (~/.config/cordon): "
+        "when a record was changed or taken away; --start-anew begins a new log then, and keeps "
+        "the old one. On a terminal times are local, elsewhere UTC. The log is in $CORDON_HOME "
+        "(~/.config/cordon): "
         "the newest records in audit.tail, the others in the SQLite database audit.db. It keeps 64 "
         "MiB and 90 days.\n",
     .examples = "  cordon log -n 20\n"
                 "  cordon log --since 1d --denied\n"
                 "  cordon log --json | jq -r 'select(.event == \"begin\") | .body.argv[0]'\n"
+                "  cordon log --follow --denied\n"
                 "  cordon log verify\n",
     .page = "cordon-log",
     .groups = log_option_groups,

@@ -10,6 +10,8 @@
 enum log_flag {
     LOG_JSON = 1,
     LOG_DENIED = 2,
+    LOG_FOLLOW = 4,
+    LOG_ANEW = 8,
 };
 
 struct log_options {

@@ -6,10 +6,10 @@
  *                                         (audit/audit.h), and detached from it at once
  *
  * Showing comes in two passes over the same records, so that the last N of them need no memory:
- * one counts what matches, the other leaves out all but the last. A record's event decides how its
- * body becomes words: one table, one small function per event; an event that is not known here
- * shows its body as it is. Texts in a body were chosen by those who ran commands, so control
- * characters are made harmless before they reach a terminal. */
+ * one counts what matches, the other leaves out all but the last. Who follows the log is woken by the kernel
+ * (inotify) and shows what comes behind the last record that was shown; the database is only read when
+ * records went there unseen. */
+#include "audit/audit.h"
 #include "audit/record.h"
 #include "audit/store.h"
 #include "audit/tail.h"
@@ -17,290 +17,28 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "base/str.h"
-#include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/console.h"
 #include "cli/log.h"
+#include "cli/log_record.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
-
-/* --- a record as a line or as JSON --- */
-
-enum { SESSION_SHOWN = 8, SESSION_TEXT_SIZE = 32 };
-
-static const char red[] = "\033[31m";
-static const char yellow[] = "\033[33m";
-static const char faint[] = "\033[2m";
-static const char plain[] = "\033[0m";
-
-/* --- reading a body --- */
-
-static json_t *body_parse(const struct audit_record *record)
-{
-    struct err ignored;
-
-    return json_parse(record->body.at, record->body.len, &ignored);
-}
-
-/* "" when it is not there or not a text. */
-static const char *text_of(const json_t *body, const char *key)
-{
-    const char *text = json_string_value(json_object_get(body, key));
-
-    return text ? text : "";
-}
-
-static json_int_t number_of(const json_t *body, const char *key)
-{
-    return json_integer_value(json_object_get(body, key));
-}
-
-/* " LABEL text", when there is a text. */
-static void add_labelled(struct buf *ret, const char *label, const char *text)
-{
-    if (*text)
-        buf_appendf(ret, "%s%s", label, text);
-}
-
-/* As a shell would read it, near enough. */
-static void add_words(struct buf *ret, const json_t *words)
-{
-    size_t i;
-    json_t *item;
-
-    json_array_foreach(words, i, item)
-    {
-        const char *word = json_string_value(item);
-        const char *quote =
-            word && (!*word || word[strcspn(word, " \t\n\"'\\$`;&|<>()*?[]#~!{}")]) ? "'" : "";
-
-        buf_appendf(ret, "%s%s%s%s", i ? " " : "", quote, word ? word : "?", quote);
-    }
-}
-
-/* --- one function per event --- */
-
-static void show_begin(const json_t *body, struct buf *ret)
-{
-    add_words(ret, json_object_get(body, "argv"));
-    buf_appendf(ret, "  (in %s, %s", text_of(body, "cwd"), text_of(body, "profile"));
-    if (str_eq(text_of(body, "sandbox"), "disabled"))
-        buf_append_str(ret, ", no sandbox");
-    buf_append_str(ret, ")");
-}
-
-static void show_output(const json_t *body, struct buf *ret)
-{
-    buf_appendf(ret, "%" PRId64 " bytes, and %" PRId64 " of errors",
-                (int64_t)number_of(body, "stdout_bytes"), (int64_t)number_of(body, "stderr_bytes"));
-}
-
-static void show_asked(const json_t *body, struct buf *ret)
-{
-    add_words(ret, json_object_get(body, "argv"));
-    add_labelled(ret, "  because: ", text_of(body, "reason"));
-    add_labelled(ret, "  a yes covers: ", text_of(body, "covers"));
-}
-
-static void show_answered(const json_t *body, struct buf *ret)
-{
-    buf_appendf(ret, "%s, by %s", text_of(body, "decision"), text_of(body, "by"));
-    add_labelled(ret, "  new rule: ", text_of(body, "rule"));
-}
-
-static void show_held(const json_t *body, struct buf *ret)
-{
-    const char *decision = text_of(body, "decision");
-
-    buf_append_str(ret, *decision ? decision : "no answer");
-    add_labelled(ret, ", by ", text_of(body, "by"));
-    buf_appendf(ret, " after %" PRId64 " ms", (int64_t)number_of(body, "held_ms"));
-    if (str_starts(decision, "approved") && !json_is_true(json_object_get(body, "done")))
-        buf_append_str(ret, ", but not done");
-    add_labelled(ret, ": ", text_of(body, "reason"));
-    add_labelled(ret, "  a yes covers: ", text_of(body, "covers"));
-}
-
-static void show_denied(const json_t *body, struct buf *ret)
-{
-    buf_append_str(ret, text_of(body, "operation"));
-    if (json_is_true(json_object_get(body, "below")))
-        buf_appendf(ret, " %" PRId64 " times below", (int64_t)number_of(body, "count"));
-    add_labelled(ret, " ", text_of(body, "path"));
-    add_labelled(ret, " as ", text_of(body, "path2"));
-    add_labelled(ret, " ", text_of(body, "host"));
-    if (number_of(body, "port"))
-        buf_appendf(ret, " port %" PRId64, (int64_t)number_of(body, "port"));
-    add_labelled(ret, " ", text_of(body, "errno"));
-    add_labelled(ret, " of ", text_of(body, "program"));
-    add_labelled(ret, ", by ", text_of(body, "decided_by"));
-    if (str_eq(text_of(body, "evidence"), "heuristic"))
-        buf_append_str(ret, " (read from the output, so a guess)");
-}
-
-static void show_retried(const json_t *body, struct buf *ret)
-{
-    buf_appendf(ret, "with %s", text_of(body, "grant"));
-}
-
-static void show_exec(const json_t *body, struct buf *ret)
-{
-    add_words(ret, json_object_get(body, "argv"));
-    add_labelled(ret, "  (in ", text_of(body, "cwd"));
-    buf_append_str(ret, json_is_true(json_object_get(body, "outside")) ? ", no sandbox)" : ")");
-}
-
-/* Also of "connect". */
-static void show_file(const json_t *body, struct buf *ret)
-{
-    buf_append_str(ret, text_of(body, "operation"));
-    add_labelled(ret, " ", text_of(body, "path"));
-    add_labelled(ret, " as ", text_of(body, "path2"));
-    add_labelled(ret, " ", text_of(body, "host"));
-    if (*text_of(body, "host"))
-        buf_appendf(ret, " port %" PRId64, (int64_t)number_of(body, "port"));
-    add_labelled(ret, " of ", text_of(body, "program"));
-}
-
-static void show_lost(const json_t *body, struct buf *ret)
-{
-    buf_appendf(ret, "%" PRId64 " more were done, for which there was no time or no room",
-                (int64_t)number_of(body, "count"));
-}
-
-static void show_patch_begin(const json_t *body, struct buf *ret)
-{
-    buf_appendf(ret, "of %" PRId64 " bytes, in %s", (int64_t)number_of(body, "patch_bytes"),
-                text_of(body, "cwd"));
-}
-
-static void show_patch_end(const json_t *body, struct buf *ret)
-{
-    buf_append_str(ret, json_is_true(json_object_get(body, "applied")) ? "applied" : "not applied");
-    add_labelled(ret, ": ", text_of(body, "reason"));
-}
-
-static void show_end(const json_t *body, struct buf *ret)
-{
-    const json_t *code = json_object_get(body, "exit_code");
-
-    buf_append_str(ret, text_of(body, "end"));
-    if (json_is_integer(code))
-        buf_appendf(ret, " %" PRId64, (int64_t)json_integer_value(code));
-    if (number_of(body, "signal"))
-        buf_appendf(ret, " by signal %" PRId64, (int64_t)number_of(body, "signal"));
-    buf_appendf(ret, " after %" PRId64 " ms", (int64_t)number_of(body, "wall_time_ns") / 1000000);
-    add_labelled(ret, ": ", text_of(body, "reason"));
-}
-
-static void show_body(const struct audit_record *record, const json_t *body, struct buf *ret)
-{
-    static void (*const shows[])(const json_t *, struct buf *) = {
-        [AUDIT_BEGIN] = show_begin,         [AUDIT_OUTPUT] = show_output,
-        [AUDIT_ASKED] = show_asked,         [AUDIT_ANSWERED] = show_answered,
-        [AUDIT_HELD] = show_held,           [AUDIT_DENIED] = show_denied,
-        [AUDIT_EXEC] = show_exec,           [AUDIT_FILE] = show_file,
-        [AUDIT_CONNECT] = show_file,        [AUDIT_LOST] = show_lost,
-        [AUDIT_RETRIED] = show_retried,     [AUDIT_PATCH_BEGIN] = show_patch_begin,
-        [AUDIT_PATCH_END] = show_patch_end, [AUDIT_END] = show_end,
-    };
-
-    for (size_t i = 0; body && i < sizeof shows / sizeof *shows; i++)
-        if (audit_text_eq(record->event, audit_text_of(audit_event_name((enum audit_event)i)))) {
-            shows[i](body, ret);
-            return;
-        }
-    buf_append(ret, record->body.at, record->body.len);
-}
-
-/* --- denials --- */
-
-/* Whether it tells of something refused: a denial, an answer that is no yes, a run that was
- * denied, forbidden or rejected. */
-static bool log_is_denial(const struct audit_record *record)
-{
-    static const char *const ends[] = {"denied", "forbidden", "rejected"};
-    AUTO_JSON json_t *body = body_parse(record);
-    const char *decision = text_of(body, "decision");
-    const char *end = text_of(body, "end");
-
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (str_eq(end, ends[i]))
-            return true;
-    return audit_text_eq(record->event, audit_text_of("denied")) ||
-           (*decision && !str_starts(decision, "approved"));
-}
-
-/* --- lines --- */
-
-static const char *colour_of(const struct audit_record *record, const json_t *body)
-{
-    if (log_is_denial(record))
-        return red;
-    if (audit_text_eq(record->event, audit_text_of("asked")) ||
-        audit_text_eq(record->event, audit_text_of("answered")) ||
-        audit_text_eq(record->event, audit_text_of("held")))
-        return yellow;
-    return number_of(body, "exit_code") || number_of(body, "signal") ? yellow : "";
-}
-
-/* The line, its line feed included:
- *
- *   2026-11-20 10:34:00.123  4f5c1a2b  begin     make test   (in /home/me/p, workspace-write)
- */
-static void log_show_text(const struct audit_record *record, bool is_coloured, struct buf *ret)
-{
-    AUTO_JSON json_t *body = body_parse(record);
-    AUTO(buf_done) struct buf words = {.max = SIZE_MAX / 2};
-    const char *colour = is_coloured ? colour_of(record, body) : "";
-    struct audit_text id = record->session;
-    const char *dot = memrchr(id.at, '.', id.len);
-    size_t shown = id.len < SESSION_SHOWN ? id.len : SESSION_SHOWN;
-    /* the beginning of the id, and of a server's also the number of the command in its session */
-    int rest = dot && dot > id.at + shown ? (int)(id.at + id.len - dot) : 0;
-    char session[SESSION_TEXT_SIZE];
-    char time[CLOCK_UTC_SIZE];
-    AUTO_FREE char *line = NULL;
-
-    clock_format_utc(record->time_ns, time);
-    snprintf(session, sizeof session, "%.*s%.*s", (int)shown, id.at, rest, rest ? dot : "");
-    buf_appendf(ret, "%s%s  %-*s%s  %s", is_coloured ? faint : "", time, SESSION_SHOWN, session,
-                is_coloured ? plain : "", colour);
-    buf_appendf(&words, "%-11.*s  ", (int)record->event.len, record->event.at);
-    show_body(record, body, &words);
-    for (size_t i = 0; i < words.len; i++)
-        if (words.data[i] == '\n' || !words.data[i])
-            words.data[i] = ' ';
-    line = utf8_plain(words.data);
-    buf_appendf(ret, "%s%s\n", line, *colour ? plain : "");
-}
-
-/* {"seq":7,"time":"2026-11-20T10:34:00.123Z","event":"begin","session":"...","body":{...},
- * "hash":"..."} on one line. */
-static void log_show_json(const struct audit_record *record, struct buf *ret)
-{
-    AUTO_JSON json_t *json = NULL;
-    AUTO_FREE char *line = NULL;
-    json_t *body = body_parse(record);
-    char hex[AUDIT_HEX_SIZE];
-    char time[CLOCK_UTC_SIZE];
-
-    clock_format_utc(record->time_ns, time);
-    audit_hash_format(record->link.hash, hex);
-    json = json_pack("{s:I, s:s, s:o, s:o, s:o, s:o}", "seq", (json_int_t)record->link.seq, "time",
-                     time, "event", json_stringn(record->event.at, record->event.len), "session",
-                     json_stringn(record->session.at, record->session.len), "body",
-                     body ? body : json_null(), "hash", json_stringn(hex, sizeof hex));
-    line = json_dumps(json, JSON_COMPACT);
-    buf_appendf(ret, "%s\n", line ? line : "null");
-}
 
 /* All that this program is; what help texts are made of. */
 const struct command *const commands[] = {&command_log, NULL};
@@ -474,7 +212,9 @@ static int log_verify(const struct log_options *options, const char *dir)
 
 struct pass {
     const struct log_options *options;
-    bool is_coloured;
+    unsigned look;    /* of enum log_look */
+    uint64_t after;   /* records up to this one are not shown */
+    uint64_t last;    /* the last one that there was */
     uint64_t matches; /* seen so far */
     uint64_t skip;    /* of these, not to be shown */
     struct buf *text; /* NULL: only count */
@@ -494,12 +234,15 @@ static int pass_record(void *data, const struct audit_record *record, struct err
 {
     struct pass *pass = data;
 
+    if (record->link.seq <= pass->after)
+        return 0;
+    pass->last = record->link.seq;
     if (!is_wanted(pass->options, record) || pass->matches++ < pass->skip || !pass->text)
         return 0;
     if (pass->options->flags & LOG_JSON)
         log_show_json(record, pass->text);
     else
-        log_show_text(record, pass->is_coloured, pass->text);
+        log_show_text(record, pass->look, pass->text);
     if (pass->text->len < PRINT_BYTES)
         return 0;
     if (console_print(pass->text))
@@ -517,12 +260,19 @@ static int pass_all(struct pass *pass, const struct log *log, struct err *err)
     return status;
 }
 
-static int log_list(const struct log_options *options, const char *dir)
+static unsigned find_look(void)
+{
+    return !isatty(STDOUT_FILENO)
+               ? 0u
+               : (unsigned)LOG_LOCAL_TIME | (getenv("NO_COLOR") ? 0u : (unsigned)LOG_COLOURED);
+}
+
+/* `*ret_last` is the last record that there was. */
+static int log_list(const struct log_options *options, const char *dir, uint64_t *ret_last)
 {
     AUTO(log_done) struct log log = {0};
     AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
-    struct pass pass = {.options = options,
-                        .is_coloured = isatty(STDOUT_FILENO) && !getenv("NO_COLOR")};
+    struct pass pass = {.options = options, .look = find_look()};
     struct err err;
     int status = EXIT_OK;
 
@@ -534,7 +284,204 @@ static int log_list(const struct log_options *options, const char *dir)
     pass.matches = 0;
     if (pass_all(&pass, &log, &err))
         status = console_fail(&err);
+    *ret_last = pass.last;
     return console_print(&text) ? EXIT_FAILED : status;
+}
+
+/* --- following --- */
+
+/* What came behind `*last`. The tail alone has it, unless records were moved away in between. */
+static int show_new(const struct log_options *options, const char *dir, uint64_t *last,
+                    struct err *err)
+{
+    AUTO(log_done) struct log log = {0};
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
+    struct pass pass = {.options = options, .look = find_look(), .text = &text};
+
+    if (audit_tail_read(dir, &log.tail, err))
+        return -1;
+    if (log.tail.head.head.seq < *last) /* the log was begun anew */
+        *last = 0;
+    pass.after = pass.last = *last;
+    if (log.tail.head.base.seq > *last && try_often(log_open, dir, &log, err))
+        return -1;
+    if (pass_all(&pass, &log, err))
+        return -1;
+    *last = pass.last;
+    if (console_print(&text))
+        exit(EXIT_FAILED); /* said by console_print() */
+    return 0;
+}
+
+/* Records may be moved while it reads. */
+static int try_often_new(const struct log_options *options, const char *dir, uint64_t *last,
+                         struct err *err)
+{
+    int status = -1;
+
+    for (int tries = 0; status && tries < READ_TRIES; tries++) {
+        status = show_new(options, dir, last, err);
+        if (status && err->code != ERR_INVALID)
+            break;
+    }
+    return status;
+}
+
+/* A descriptor that can be read when the log in `dir` has changed. */
+static int watch_log(const char *dir, struct err *err)
+{
+    AUTO_CLOSE int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+
+    if (fd_make_dirs(dir, 0700, err))
+        return -1;
+    if (fd < 0 || inotify_add_watch(fd, dir, IN_MODIFY | IN_MOVED_TO | IN_ONLYDIR) < 0)
+        return err_sys(err, "watching %s", dir);
+    return TAKE_FD(fd);
+}
+
+/* Whether one of the events is about the tail; all of them are taken. */
+static bool take_events(int fd)
+{
+    _Alignas(struct inotify_event) char events[4096];
+    bool is_ours = false;
+    ssize_t len;
+
+    while ((len = read(fd, events, sizeof events)) > 0)
+        for (const char *at = events; at < events + len;) {
+            const struct inotify_event *event = (const void *)at;
+
+            is_ours |=
+                event->mask & IN_Q_OVERFLOW || (event->len && str_eq(event->name, AUDIT_TAIL_NAME));
+            at += sizeof *event + event->len;
+        }
+    return is_ours;
+}
+
+/* Until a signal ends it, which is how it is meant to end, or its reader is gone. */
+static int follow_events(const struct log_options *options, const char *dir,
+                         struct pollfd polled[3], uint64_t last)
+{
+    struct err err;
+
+    for (;;) {
+        if (poll(polled, 3, -1) < 0 && errno != EINTR)
+            return console_failf("waiting: %s", strerror(errno));
+        if (polled[1].revents)
+            return EXIT_OK;
+        if (polled[2].revents & (POLLERR | POLLHUP | POLLNVAL))
+            return EXIT_OK;
+        if (polled[0].revents && take_events(polled[0].fd) &&
+            try_often_new(options, dir, &last, &err))
+            return console_fail(&err);
+    }
+}
+
+static int log_follow(const struct log_options *options, const char *dir)
+{
+    enum { LAST_RECORDS = 10 };
+    struct log_options shown = *options;
+    struct err err;
+    AUTO_CLOSE int watch = watch_log(dir, &err); /* before it is read, so that nothing is missed */
+    AUTO_CLOSE int signals = -1;
+    sigset_t set;
+    uint64_t last = 0;
+    int status;
+
+    if (watch < 0)
+        return console_fail(&err);
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signals = signalfd(-1, &set, SFD_CLOEXEC);
+    if (signals < 0)
+        return console_failf("waiting for signals: %s", strerror(errno));
+    if (!shown.count && !shown.since_ns && !shown.session)
+        shown.count = LAST_RECORDS;
+    status = log_list(&shown, dir, &last);
+    if (status != EXIT_OK)
+        return status;
+    return follow_events(options, dir,
+                         (struct pollfd[]){{.fd = watch, .events = POLLIN},
+                                           {.fd = signals, .events = POLLIN},
+                                           {.fd = STDOUT_FILENO}},
+                         last);
+}
+
+/* --- beginning anew --- */
+
+/* Moves the file aside; `kept` gets its new path. One that is not there is none to be kept. */
+static int set_aside(const char *dir, const char *name, const char *stamp, json_t *kept,
+                     struct err *err)
+{
+    AUTO_FREE char *from = path_join(dir, name);
+    AUTO_FREE char *to = alloc_strf("%s/audit-%s%s", dir, stamp, name + strlen("audit"));
+
+    if (access(from, F_OK))
+        return 0;
+    if (access(to, F_OK) == 0)
+        return err_set(err, ERR_INVALID, "%s is there already; wait a second", to);
+    if (rename(from, to))
+        return err_sys(err, "keeping %s as %s", from, to);
+    json_array_append_new(kept, json_lossy(to));
+    return 0;
+}
+
+/* Both files, while nobody else does anything with them. */
+static int set_all_aside(const char *dir, json_t *kept, struct err *err)
+{
+    AUTO_CLOSE int store_lock = audit_lock(dir, AUDIT_STORE_NAME ".lock", tail_wait_ns, err);
+    AUTO_CLOSE int tail_lock =
+        store_lock < 0 ? -1 : audit_lock(dir, "audit.lock", tail_wait_ns, err);
+    time_t now = time(NULL);
+    char stamp[32] = "";
+    struct tm utc;
+
+    if (tail_lock < 0)
+        return -1;
+    if (gmtime_r(&now, &utc))
+        strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &utc);
+    return set_aside(dir, AUDIT_TAIL_NAME, stamp, kept, err) ||
+                   set_aside(dir, AUDIT_STORE_NAME "-journal", stamp, kept, err) ||
+                   set_aside(dir, AUDIT_STORE_NAME, stamp, kept, err)
+               ? -1
+               : 0;
+}
+
+/* The first record of the new log says where the old one is, what was wrong with it, and its last hash, as far
+ * as that is known. */
+static int log_start_anew(const struct log_options *options, const char *dir)
+{
+    struct verdict verdict = {0};
+    struct audit *audit;
+    struct err problem, err;
+    bool is_sound = try_often(verify, dir, &verdict, &problem) == 0;
+    json_t *kept = json_array();
+    AUTO_JSON json_t *body = NULL;
+    char session[AUDIT_SESSION_SIZE];
+    char hex[AUDIT_HEX_SIZE];
+    int failed;
+
+    audit_hash_format(verdict.head.hash, hex);
+    body = json_pack("{s:o, s:o, s:I, s:o}", "kept", kept, "problem",
+                     is_sound ? json_null() : json_lossy(problem.msg), "last",
+                     (json_int_t)verdict.head.seq, "hash", json_stringn(hex, sizeof hex));
+    if (set_all_aside(dir, kept, &err))
+        return console_fail(&err);
+    audit = audit_new(dir);
+    audit_session_id(session);
+    audit_add(audit, AUDIT_ANEW, session, json_incref(body));
+    failed = audit_flush(audit, tail_wait_ns, &err);
+    audit_free(audit);
+    if (failed)
+        return console_fail(&err);
+    if (options->flags & LOG_JSON)
+        return console_print_json(body);
+    if (!json_array_size(kept))
+        console_say("there was no log; one begins now");
+    for (size_t i = 0; i < json_array_size(kept); i++)
+        console_say("kept: %s", json_string_value(json_array_get(kept, i)));
+    return EXIT_OK;
 }
 
 /* --- the program --- */
@@ -546,6 +493,7 @@ static int log_main(char **argv)
     struct err err;
     char **rest;
     bool is_verify;
+    uint64_t last;
     int status;
 
     if (!command_parse(&command_log, argv, &options, &rest, &status))
@@ -561,9 +509,12 @@ static int log_main(char **argv)
         return console_failf("cordon log takes no argument but \"verify\"");
     if (is_verify)
         return log_verify(&options, place.dir);
+    if (options.flags & LOG_ANEW)
+        return log_start_anew(&options, place.dir);
     if (move_records(place.dir, &err))
         console_say("no record can be moved to the database: %s", err.msg);
-    return log_list(&options, place.dir);
+    return options.flags & LOG_FOLLOW ? log_follow(&options, place.dir)
+                                      : log_list(&options, place.dir, &last);
 }
 
 int main(int argc, char **argv)

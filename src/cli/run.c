@@ -168,8 +168,10 @@ struct run_flow {
     FILE *trace;     /* --trace-to; NULL: none */
     uint64_t traced; /* of the timeline, the number of the last event that was told */
     struct run_later later;
-    size_t warned;   /* of the warnings: those that were said */
-    bool will_flush; /* `flush` runs */
+    size_t warned;                /* of the warnings: those that were said */
+    struct loop_signals *signals; /* while a question is open and no command runs; NULL: none */
+    int interrupted;              /* the signal that came then; 0: none */
+    bool will_flush;              /* `flush` runs */
     bool is_done;
 };
 
@@ -185,6 +187,7 @@ static void run_flow_done(struct run_flow *flow)
     approvals_free(flow->approvals);
     prompt_free(flow->prompt);
     loop_timer_free(flow->flush);
+    loop_signals_free(flow->signals);
     loop_free(flow->loop);
     patch_call_done(&flow->patch.call);
     free(flow->patch.cwd);
@@ -244,9 +247,33 @@ static void on_flush(void *data)
     flush_later(flow); /* what others keep out by their lock, or a full disk */
 }
 
+static void on_interrupt(void *data, int signal)
+{
+    struct run_flow *flow = data;
+
+    flow->interrupted = signal;
+    flow->is_done = true;
+}
+
+/* Ctrl-C at a question is an end that has to be told of; while a command runs the signals are its own. */
+static void watch_signals(struct run_flow *flow, const struct execution_event *event)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, 0};
+    struct err ignored; /* then they end us as they do others */
+
+    if (event->held)
+        return;
+    if (event->kind == EXECUTION_ASKED && !flow->signals)
+        flow->signals = loop_signals_new(flow->loop, signals, on_interrupt, flow, &ignored);
+    if (event->kind == EXECUTION_ANSWERED)
+        loop_signals_free(TAKE_PTR(flow->signals));
+}
+
 static void on_event(void *data, const struct execution_event *event)
 {
     struct run_flow *flow = data;
+
+    watch_signals(flow, event);
 
     if (event->kind == EXECUTION_RETRIED && !(flow->options.flags & RUN_QUIET))
         console_say("once more, with %s", event->words);
@@ -443,6 +470,17 @@ static int run_report(const struct run_flow *flow)
     return EXIT_REFUSED;
 }
 
+static int report_interrupt(struct run_flow *flow)
+{
+    struct err err;
+
+    err_set(&err, ERR_FORBIDDEN, "%s before the question was answered",
+            flow->interrupted == SIGINT ? "interrupted" : "ended");
+    run_audit_failure(&flow->audit, err.msg);
+    run_fail(&flow->options, &err);
+    return 128 + flow->interrupted;
+}
+
 static const uint64_t begin_wait_ns = UINT64_C(100000000); /* 0.1 s, when others hold the log */
 
 /* Runs the command to its end and tells of it; the exit status. */
@@ -466,6 +504,8 @@ static int run_execution(struct run_flow *flow, char **argv)
     }
     console_set_raw(false);
     on_started(flow); /* when it was never started, there is still to warn of what is known */
+    if (flow->interrupted)
+        return report_interrupt(flow);
     if (status) {
         run_audit_failure(&flow->audit, err.msg);
         return run_fail(&flow->options, &err);

@@ -329,6 +329,8 @@ static int run_start(struct run *run, struct err *err)
     if (!params)
         return -1;
     result = connection_call(run->connection, "process/start", params, err);
+    if (!result && run->options->cwd)
+        return err_wrap(err, "starting %s in %s", run->options->argv[0], run->options->cwd);
     return result ? 0 : err_wrap(err, "starting %s", run->options->argv[0]);
 }
 

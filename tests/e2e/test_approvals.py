@@ -1,6 +1,7 @@
 """Questions before and after a command: a person at a terminal, and a program as hook."""
 import json
 import os
+import signal
 import stat
 import unicodedata
 
@@ -47,6 +48,21 @@ def asking(place):
 
 
 # --- the terminal
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_end_at_the_question_is_told_of(place, person, number):
+    """Ctrl-C there is in the audit log, as an end of the command that was asked about."""
+    process, _ = person.ask(*asking(place))
+    if number == signal.SIGINT:
+        person.say("\x03")
+    else:
+        process.send_signal(number)
+    out, err = finish(process, 128 + number)
+    assert out == b"" and b"before the question was answered" in err and person.is_restored()
+    told = place.records()
+    assert [event for event, _ in told] == ["begin", "asked", "end"]
+    assert "before the question was answered" in told[-1][1]["reason"]
 
 
 def test_yes(place, person):

@@ -1,16 +1,19 @@
 """`cordon log`: what runs leave in the audit log, and that it never stands in their way."""
 import concurrent.futures
+import datetime
 import fcntl
 import json
 import os
+import pathlib
 import pty
 import re
 import resource
+import signal
 
 import pytest
 
 from events import wait_in
-from harness import WAIT, finish
+from harness import CORDON, WAIT, finish
 
 
 def folder(place):
@@ -151,11 +154,10 @@ def test_secrets_and_environment_stay_out(place):
         assert secret not in text
 
 
-def test_colours_only_on_a_terminal(place):
-    place.shell(f"echo x > {place.outside}/file", "--profile", "read-only")
-    assert "\033" not in place.cordon("log").stdout
+def on_terminal(place, *words, **kwargs):
+    """What `cordon log` writes to one."""
     main, side = pty.openpty()
-    shown = place.start("log", stdout=side)
+    shown = place.start("log", *words, stdout=side, **kwargs)
     os.close(side)
     text = b""
     while True:
@@ -165,9 +167,126 @@ def test_colours_only_on_a_terminal(place):
             break
     os.close(main)
     assert shown.wait(WAIT) == 0
-    assert b"\033[31m" in text
-    assert re.sub(rb"\033\[\d*m", b"", text).replace(b"\r\n", b"\n") == \
-        place.cordon("log").stdout.encode()
+    return text.replace(b"\r\n", b"\n").decode()
+
+
+def test_colours_only_on_a_terminal(place):
+    place.shell(f"echo x > {place.outside}/file", "--profile", "read-only")
+    assert "\033" not in place.cordon("log").stdout
+    text = on_terminal(place)
+    assert "\033[31m" in text and "\033" not in on_terminal(place, env={"NO_COLOR": "1"})
+    without_time = r"^\S+( \S+ \S+)?  "
+    assert re.sub(without_time, "", re.sub(r"\033\[\d*m", "", text), flags=re.MULTILINE) == \
+        re.sub(without_time, "", place.cordon("log").stdout, flags=re.MULTILINE)
+
+
+def test_times_are_local_on_a_terminal_only(place):
+    """And say how far from UTC that is."""
+    place.run("--", "true")
+    env = {"TZ": "AAA-05:30", "NO_COLOR": "1"}
+    local, distance = re.match(r"(\S+ \S+) (\S+)  ", on_terminal(place, "-n", "1", env=env)).groups()
+    utc = place.cordon("log", "-n", "1", env=env).stdout.split("  ")[0]
+    assert distance == "+0530" and utc.endswith("Z")
+    moment = datetime.datetime.fromisoformat(f"{local}+05:30")
+    assert moment == datetime.datetime.fromisoformat(utc.replace("Z", "+00:00"))
+    assert records(place)[-1]["time"] == utc
+
+
+# --- following
+
+
+def next_record(following):
+    return json.loads(following.stdout.readline())
+
+
+def test_who_follows_is_told_of_what_comes(place):
+    for word in ("one", "two"):
+        place.run("--", "true", word)
+    following = place.start("log", "--follow", "--json", "-n", "3", text=True)
+    assert [next_record(following)["seq"] for _ in range(3)] == [4, 5, 6]
+    place.run("--", "true", "three")
+    assert [next_record(following)["event"] for _ in range(3)] == ["begin", "output", "end"]
+    place.cordon("log")  # moves the records to the database
+    place.run("--", "true", "four")
+    assert next_record(following)["body"]["argv"] == ["true", "four"]
+    assert [next_record(following)["event"] for _ in range(2)] == ["output", "end"]
+    following.send_signal(signal.SIGINT)
+    assert following.communicate(timeout=WAIT) == ("", "") and following.returncode == 0
+
+
+def test_what_was_moved_away_unseen_is_shown(place):
+    """Records that went to the database before the follower looked."""
+    following = place.start("log", "-f", "--json", text=True)
+    place.run("--", "true", "one")
+    assert next_record(following)["seq"] == 1
+    following.send_signal(signal.SIGSTOP)
+    place.run("--", "true", "two")
+    place.cordon("log")
+    place.run("--", "true", "three")
+    following.send_signal(signal.SIGCONT)
+    assert [next_record(following)["seq"] for _ in range(8)] == [*range(2, 10)]
+
+
+def test_who_follows_chooses_and_ends_with_its_reader(place):
+    following = place.start("log", "--follow", "--denied", "--json", text=True)
+    place.run("--", "true")
+    place.shell(f"echo x > {place.outside}/file", "-p", "read-only")
+    assert next_record(following)["event"] == "denied"
+    following.stdout.close()
+    assert following.wait(WAIT) in (0, 125, -signal.SIGPIPE)
+
+
+def test_following_costs_nothing_while_nothing_comes(place):
+    following = place.start("log", "--follow", "--json", text=True)
+    place.run("--", "true")
+    for _ in range(3):
+        next_record(following)
+    stat = pathlib.Path(f"/proc/{following.pid}/stat")
+    before = stat.read_text().rsplit(")", 1)[1].split()[11:13]
+    (folder(place) / "other").write_text("x")  # wakes it, and is none of its business
+    assert stat.read_text().rsplit(")", 1)[1].split()[11:13] == before
+    assert "poll" in pathlib.Path(f"/proc/{following.pid}/wchan").read_text() or os.geteuid()
+
+
+# --- beginning anew
+
+
+def test_a_log_that_was_changed_can_be_begun_anew(place):
+    place.run("--", "true", "one")
+    tail = folder(place) / "audit.tail"
+    tail.write_bytes(tail.read_bytes().replace(b"one", b"two"))
+    changed = tail.read_bytes()
+    assert place.cordon("log", "verify").returncode == 1
+    assert place.cordon("log").returncode == 125
+    ran = place.cordon("log", "--start-anew")
+    assert ran.returncode == 0, ran.stderr
+    [kept] = folder(place).glob("audit-*.tail")
+    assert kept.read_bytes() == changed and str(kept) in ran.stderr
+    place.run("--", "true")
+    anew, begin, *_ = records(place)
+    assert anew["event"] == "anew" and anew["seq"] == 1 and begin["event"] == "begin"
+    assert anew["body"]["kept"] == [str(kept)] and "was changed" in anew["body"]["problem"]
+    assert place.cordon("log", "verify").returncode == 0
+    assert f"is kept in {kept}; record 1" in place.cordon("log").stdout
+
+
+def test_a_sound_log_can_be_begun_anew_too(place):
+    place.run("--", "true")
+    last = records(place)[-1]  # in the database now
+    following = place.start("log", "-f", "--json", text=True)
+    assert [next_record(following)["seq"] for _ in range(3)] == [1, 2, 3]
+    found = place.json("log", "--start-anew", "--json")
+    assert found["problem"] is None and found["hash"] == last["hash"] and found["last"] == 3
+    assert {pathlib.Path(path).suffix for path in found["kept"]} == {".tail", ".db"}
+    assert next_record(following)["event"] == "anew"
+    assert events(place) == ["anew"] and place.cordon("log", "verify").returncode == 0
+    assert place.cordon("log", "--start-anew", "verify").returncode == 125
+
+
+def test_no_command_can_begin_it_anew(place):
+    place.run("--", "true")
+    ran = place.run("--writable", place.home, "--", CORDON, "log", "--start-anew")
+    assert ran.returncode != 0 and events(place)[:3] == ["begin", "output", "end"]
 
 
 def test_control_characters_do_not_reach_the_terminal(place):

@@ -1,10 +1,67 @@
 """What a newcomer tripped over, one test for each of the rows D6 to D10 of that review (where a row has a test of
 its own elsewhere, its name stands here)."""
 import json
+import os
 
 import pytest
 
+from file_server import Server
+
 pytestmark = pytest.mark.no_userns
+
+# D6: explain says no to what works, and yes to what is not there
+
+
+@pytest.mark.parametrize("path, wanted, allowed", [
+    ("/dev/shm/x", "write", True), ("/dev/null", "write", True), ("/dev/kvm", "read", False),
+    ("/dev/sda", "read", False), ("/dev/pts/0", "read", True), ("/dev/shmx", "read", False)])
+def test_explain_knows_the_devices_inside(place, path, wanted, allowed):
+    answer = place.json("explain", "--json", "--path", path, "--for", wanted, code=0 if allowed else 1)
+    assert answer["allowed"] is allowed and answer["decided_by"] == "the /dev of the sandbox"
+
+
+def test_explain_knows_what_a_file_refuses(place):
+    secret = place.outside / "secret"
+    secret.write_text("x")
+    secret.chmod(0)
+    answer = place.cordon("explain", "--path", secret)
+    assert (answer.returncode == 1) == (os.geteuid() != 0)
+    assert ("the permissions of the file" in answer.stdout) == (os.geteuid() != 0)
+
+
+# D7: exit codes; of `cordon connect run` test_connect_run.py has them
+
+
+@pytest.mark.parametrize("words, code, said", [
+    (["nosuch"], 127, "nosuch"), (["/etc/passwd"], 126, "/etc/passwd"),
+    (["-C", "/nope", "true"], 125, "/nope")])
+def test_the_same_codes_here_and_at_a_server(place, words, code, said):
+    server = Server(place, f"unix:{place.tmp}/s")
+    for face in (["run"], ["--connect", server.url, "run"]):
+        ran = place.cordon(*face, *words)
+        assert ran.returncode == code and said in ran.stderr, (face, ran)
+
+
+def test_an_address_that_is_wrong(place):
+    """1, as cordon-serve(1) says: it could not listen."""
+    ran = place.cordon("serve", "--listen", "tcp://1")
+    assert ran.returncode == 1 and "should be ws://IP:PORT" in ran.stderr
+
+
+# D9: test_cli_log.py, "beginning anew"; test_approvals.py, test_an_end_at_the_question_is_told_of
+# D10: of the log test_cli_log.py, test_times_are_local_on_a_terminal_only; of where things lie:
+
+
+def test_a_run_leaves_its_log_and_nothing_else(place):
+    """The stand-ins of old, and the journal of them in ~/.local/state, are gone (decision 24)."""
+    running = place.start("run", "--", "sh", "-c", "touch made; echo up; cat", text=True)
+    assert running.stdout.readline() == "up\n"
+    running.kill()
+    running.wait()
+    assert [path.name for path in place.ws.iterdir()] == ["made"]
+    assert {str(path.relative_to(place.home)) for path in place.home.rglob("*")} == {
+        ".config", ".config/cordon", ".config/cordon/audit.tail", ".config/cordon/audit.lock"}
+
 
 # D8: "did you mean" that is silly, or missing
 
