@@ -47,7 +47,8 @@ struct learning {
     struct settings base; /* what the profile that is extended means here */
     struct learn_places places;
     struct learn_needs needs;
-    struct strv texts; /* that options borrow */
+    struct strv texts;   /* that options borrow */
+    struct strv presets; /* with those of the base, where options name some */
     struct strv
         named;  /* what profiles of the configuration open, and is not there before the run */
     char *home; /* canonical; NULL: not known */
@@ -61,6 +62,7 @@ static void learning_done(struct learning *learning)
     settings_done(&learning->base);
     run_options_done(&learning->options.run);
     strv_done(&learning->texts);
+    strv_done(&learning->presets);
     strv_done(&learning->named);
     free(learning->home);
     free(learning->file);
@@ -144,7 +146,7 @@ static void add_named_places(struct learning *learning)
     }
 }
 
-static void open_path(struct learning *learning, const char *path)
+static void add_entry(struct learning *learning, const char *path, enum access access)
 {
     struct policy_options *policy = &learning->options.run.policy;
 
@@ -152,7 +154,7 @@ static void open_path(struct learning *learning, const char *path)
         alloc_grow(policy->paths, policy->paths_len, &policy->paths_cap, sizeof *policy->paths);
     strv_push(&learning->texts, path);
     policy->paths[policy->paths_len++] = (struct workspace_entry){
-        .access = ACCESS_WRITE, .text = learning->texts.items[learning->texts.len - 1]};
+        .access = access, .text = learning->texts.items[learning->texts.len - 1]};
 }
 
 /* The places as --writable has them, but for what the profile itself says otherwise about. */
@@ -164,7 +166,7 @@ static void open_places(struct learning *learning, const struct learn_places *pl
 
         if (entry && (entry->access == ACCESS_DENY || str_eq(entry->path, path)))
             continue;
-        open_path(learning, path);
+        add_entry(learning, path, ACCESS_WRITE);
     }
 }
 
@@ -213,7 +215,7 @@ static void hold_named(struct learning *learning)
         if (lstat(real, &st) == 0 && S_ISLNK(st.st_mode))
             continue;
         if (lstat(real, &st) == 0 && S_ISDIR(st.st_mode))
-            open_path(learning, real);
+            add_entry(learning, real, ACCESS_WRITE);
         learning->named.items[len++] = TAKE_PTR(real);
     }
     learning->named.len = len;
@@ -415,10 +417,14 @@ static int prepare(struct learning *learning, struct err *err)
                       &learning->places);
     known = learning->places.len;
     open_places(learning, &learning->places);
+    for (size_t i = 0; i < learning->places.kept.len; i++)
+        add_entry(learning, learning->places.kept.items[i], ACCESS_READ);
     add_places_of_mode(learning);
     add_named_places(learning);
     find_named(learning);
     hold_named(learning);
+    if (policy->presets.len)
+        strv_push_all(&learning->presets, strv_view(&learning->base.workspace->presets));
     policy->topics = TIMELINE_ALL;
     learning->needs.places = &learning->places;
     learning->needs.base = &learning->base.workspace->map;
@@ -459,6 +465,7 @@ static int learn_run(char **argv)
     profile.base = base_name(learning.base.workspace->profile_name);
     profile.home = learning.home;
     profile.argv = command;
+    profile.presets = strv_view(&learning.presets);
     profile.status = status;
     profile.is_enabled = is_enabled && learning.base.workspace->map.network == NETWORK_RESTRICTED;
     told = tell(&learning, &profile);

@@ -144,6 +144,22 @@ static void make(struct learn_places *places, const char *home, const char *path
     }
 }
 
+/* Of a cache directory the part that is Cordon's: what presets keep there belongs to all workspaces. It is
+ * there for the run, so that nothing can come to be called so. */
+static void find_kept(struct learn_places *places)
+{
+    for (size_t i = 0; i < places->len; i++) {
+        AUTO_FREE char *path = NULL;
+
+        if (places->items[i].is_whole)
+            continue;
+        path = path_join(places->items[i].path, "cordon");
+        if (mkdir(path, 0700) == 0)
+            strv_push(&places->made, path);
+        strv_push(&places->kept, path);
+    }
+}
+
 void learn_places_find(const char *home, char *const *own_paths, struct learn_places *ret)
 {
     AUTO_FREE char *real = home ? realpath(home, NULL) : NULL;
@@ -162,6 +178,7 @@ void learn_places_find(const char *home, char *const *own_paths, struct learn_pl
         if (path && path[0] == '/')
             add_known(ret, &bounds, path, variables[i].is_whole);
     }
+    find_kept(ret);
 }
 
 void learn_places_done(struct learn_places *places)
@@ -172,7 +189,32 @@ void learn_places_done(struct learn_places *places)
         free(places->items[i].path);
     free(places->items);
     strv_done(&places->made);
+    strv_done(&places->kept);
     *places = (struct learn_places){.len = 0};
+}
+
+const char *learn_preset_for(const char *path, const char *home)
+{
+    static const char *const presets[][2] = {
+        {".npm", "npm"},           {".cargo", "cargo"},
+        {"go/pkg", "go"},          {".cache/go-build", "go"},
+        {".cache/pip", "pip"},     {".cache/ccache", "ccache"},
+        {".ccache", "ccache"},     {".m2", "maven"},
+        {".gradle", "gradle"},     {".cache/uv", "uv"},
+        {".cache/yarn", "yarn"},   {".yarn", "yarn"},
+        {".cache/deno", "deno"},   {".bun", "bun"},
+        {".composer", "composer"}, {".cache/composer", "composer"},
+        {".bundle", "bundler"},    {".cache/ms-playwright", "playwright"},
+        {".pnpm-store", "pnpm"},   {".local/share/pnpm", "pnpm"},
+    };
+
+    for (size_t i = 0; home && i < sizeof presets / sizeof *presets; i++) {
+        AUTO_FREE char *place = path_join(home, presets[i][0]);
+
+        if (path_is_within(path, place))
+            return presets[i][1];
+    }
+    return NULL;
 }
 
 /* The longest that the path lies in; NULL without one. */

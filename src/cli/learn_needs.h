@@ -27,6 +27,7 @@ struct learn_places {
     size_t len;
     size_t cap;
     struct strv made; /* for the run: folders, those that are in others last */
+    struct strv kept; /* in them, what nobody may write */
 };
 
 /* Those of `home` (as the user names it; NULL: none is known), and those that variables of the environment
@@ -36,6 +37,10 @@ void learn_places_find(const char *home, char *const *own_paths, struct learn_pl
 
 /* One that the person names. */
 void learn_places_add(struct learn_places *places, const char *path, bool is_whole);
+
+/* The preset for tools (`cordon presets`) that would give commands a cache of their own in place of this path, in
+ * `home`; NULL: none is known. Static. */
+const char *learn_preset_for(const char *path, const char *home);
 
 /* The path is below a place, and not one itself. */
 bool learn_places_have_below(const struct learn_places *places, const char *path);

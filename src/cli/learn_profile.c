@@ -94,6 +94,24 @@ static void print_refusals(const struct learn_needs *needs, struct buf *ret)
                      needs->lost);
 }
 
+/* What is opened is used outside, too: where a preset has a cache for commands alone, it is said. */
+static void print_presets(const struct learn_profile *profile, struct buf *ret)
+{
+    AUTO(strv_done) struct strv names = {0};
+
+    for (size_t i = 0; i < profile->needs->len; i++) {
+        const char *name = learn_preset_for(profile->needs->items[i].path, profile->home);
+
+        if (!name || strv_has(&names, name))
+            continue;
+        strv_push(&names, name);
+        console_line(ret,
+                     "# Your own %s believes what is there. A cache for commands alone: cordon "
+                     "learn --with %s",
+                     name, name);
+    }
+}
+
 void learn_profile_print(const struct learn_profile *profile, struct buf *ret)
 {
     AUTO(buf_done) struct buf words = {.max = SIZE_MAX / 2};
@@ -113,6 +131,9 @@ void learn_profile_print(const struct learn_profile *profile, struct buf *ret)
         console_line(ret, "# It ended with %d: what it would have done then is not here.",
                      profile->status);
     buf_appendf(ret, "[permissions.%s]\nextends = \"%s\"\n", profile->name, profile->base);
+    for (size_t i = 0; profile->presets[i]; i++)
+        buf_appendf(ret, "%s\"%s\"%s", i ? ", " : "with = [", profile->presets[i],
+                    profile->presets[i + 1] ? "" : "]\n");
     if (count(profile->needs, false)) {
         buf_appendf(ret, "\n[permissions.%s.filesystem]\n", profile->name);
         print_entries(profile, false, ret);
@@ -129,6 +150,7 @@ void learn_profile_print(const struct learn_profile *profile, struct buf *ret)
         buf_appendf(ret, "\n[permissions.%s.network.unix_sockets]\n", profile->name);
         print_entries(profile, true, ret);
     }
+    print_presets(profile, ret);
     print_refusals(profile->needs, ret);
 }
 

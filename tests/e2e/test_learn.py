@@ -167,6 +167,35 @@ def test_a_profile_of_ones_own_is_extended(place):
     assert not (place.home / ".npm/x").exists() and not (place.home / ".cache/shut/x").exists()
 
 
+def test_presets_that_it_was_run_with_are_in_it(place):
+    """Also those of the profile that is extended; and what they keep lies where no learning reaches it."""
+    place.config("default_permissions = 'own'\n[permissions.own]\nextends = ':workspace'\nwith = ['pip']\n")
+    script = 'mkdir -p "$CCACHE_DIR/x" "$PIP_CACHE_DIR/y"'
+    ran = learn(place, "tools", script, "--with", "ccache")
+    assert ran.returncode == 0, ran.stderr
+    text = (place.base / CONFIG).read_text().split("# >>>")[1]
+    assert 'with = ["pip", "ccache"]' in text and "filesystem" not in text
+    assert place.run("-p", "tools", "--", "sh", "-c", script).returncode == 0
+
+
+def test_a_cache_that_is_used_outside_too_is_told_of(place):
+    ran = place.cordon("learn", "--", "sh", "-c", "mkdir -p ~/.cache/pip/http ~/.cache/other")
+    assert ran.stdout.count("cordon learn --with pip") == 1 and "--with other" not in ran.stdout
+
+
+def test_what_cordon_keeps_in_the_cache_stays_closed(place):
+    for there in (False, True):
+        if there:
+            (place.home / ".cache/cordon/tools/npm").mkdir(parents=True)
+        ran = place.cordon("learn", "--", "sh", "-c", """
+            mkdir -p ~/.cache/cordon/tools/npm/x; touch ~/.cache/cordon/tools/npm/y
+            mv ~/.cache/cordon ~/.cache/away; rm -rf ~/.cache/cordon; ln -s ~ ~/.cache/cordon; true""")
+        assert ran.returncode == 0 and "filesystem" not in ran.stdout
+        left = sorted(str(path.relative_to(place.home)) for path in (place.home / ".cache").rglob("*")) \
+            if (place.home / ".cache").exists() else []
+        assert left == ([".cache/cordon", ".cache/cordon/tools", ".cache/cordon/tools/npm"] if there else [])
+
+
 # --- commands that want more than they needed
 
 
