@@ -125,7 +125,6 @@ void run_start_with(const struct bench *bench, struct sandbox *sandbox, const ch
         .env = run_environment(),
         .cwd = bench->ws,
         .stdio = {stdio[0], stdio[1], stdio[2]},
-        .cgroup = -1,
     };
     struct err err;
 

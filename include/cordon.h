@@ -122,21 +122,28 @@ struct cordon_policy {
                                    an environment that a call brings by itself */
 };
 
-/* 0: no limit. Memory and processes are those of all that a command starts where a cgroup can be
- * made; else rlimits are for each process (memory) or the user (processes, and not for root). */
+#define CORDON_NO_LIMIT UINT64_MAX
+
+/* 0: what the profile and the configuration say, else the default, which in a sandbox is 4096
+ * processes, files of 16 GiB and 65536 descriptors. Memory is that of all that a command starts where
+ * a cgroup can be made or had from systemd; else of each process. */
 struct cordon_limits {
     size_t size;
-    uint64_t memory;      /* bytes */
-    uint64_t cpu_time_ms; /* of each process; rounded up to seconds */
-    uint64_t pids;        /* processes and threads */
-    uint64_t file_size;   /* bytes, of each file that it writes */
+    uint64_t memory;        /* bytes */
+    uint64_t cpu_time_ms;   /* of each process; rounded up to seconds */
+    uint64_t pids;          /* processes and threads */
+    uint64_t file_size;     /* bytes, of each file that it writes */
+    uint64_t files;         /* open descriptors of each process */
+    uint64_t address_space; /* bytes of each process, reserved ones, too */
 };
 
 enum cordon_limit {
     CORDON_LIMIT_MEMORY = 1,
     CORDON_LIMIT_CPU_TIME = 2,
     CORDON_LIMIT_PIDS = 4,
-    CORDON_LIMIT_FILE_SIZE = 8
+    CORDON_LIMIT_FILE_SIZE = 8,
+    CORDON_LIMIT_FILES = 16,
+    CORDON_LIMIT_ADDRESS_SPACE = 32
 };
 
 /* --- engine --- */
@@ -224,7 +231,7 @@ struct cordon_run_options {
     size_t input_len;
     uint64_t timeout_ms;                /* 0: none */
     size_t max_output;                  /* bytes kept of each stream, half and half; 0: 1 MiB */
-    const struct cordon_limits *limits; /* NULL: none */
+    const struct cordon_limits *limits; /* NULL: as a zeroed one */
 };
 
 enum cordon_outcome {
@@ -393,7 +400,7 @@ struct cordon_session_options {
     /* There is more to read, more room to write, an event, or it has ended. May free the session. */
     void (*on_change)(void *data, struct cordon_session *session);
     void *data;
-    const struct cordon_limits *limits; /* NULL: none */
+    const struct cordon_limits *limits; /* NULL: as a zeroed one */
 };
 
 CORDON_API int cordon_session_start(struct cordon_engine *engine,
@@ -529,7 +536,7 @@ struct cordon_exec {
     uint64_t owner;                 /* any number of yours, for cordon_terminate_all(); 0: nobody */
     const struct cordon_pace *pace; /* NULL: the defaults */
     const struct cordon_policy *policy; /* NULL: the engine's */
-    const struct cordon_limits *limits; /* NULL: none */
+    const struct cordon_limits *limits; /* NULL: as a zeroed one */
 };
 
 /* `ret_call` may be NULL; what it is given is valid until `on_answer` was called. */

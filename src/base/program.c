@@ -25,7 +25,8 @@ static const struct {
     {"cordon", "cli"},         {"cordon-client", "cli"},
     {"cordon-files", "files"}, {"cordon-guard", "guard"},
     {"cordon-http", "http"},   {"cordon-linux-sandbox", "sandbox/launcher"},
-    {"cordon-log", "cli"},     {"cordon-server", "cli"},
+    {"cordon-log", "cli"},     {"cordon-scope", "process"},
+    {"cordon-server", "cli"},
 };
 
 /* In the order of the search. What is relative is seen from the running program's directory. */

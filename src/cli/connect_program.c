@@ -54,14 +54,16 @@ static int check_run(const struct connect_options *options, struct err *err)
 /* What is asked for that only the executor does. */
 static bool wants_execution(const struct run_options *run)
 {
-    const struct resource_limits *limits = &run->limits;
     struct run_options plain;
 
     run_options_init(&plain);
+    for (int i = 0; i < LIMIT_COUNT; i++)
+        if (run->limits.of[i])
+            return true;
     return run->policy.approval_word || run->policy.yes_means_unsandboxed || run->policy.topics ||
-           run->policy.reports_later || run->timeout_ns || limits->memory || limits->cpu_time_ns ||
-           limits->pids || limits->file_size || run->kill_after_ns != plain.kill_after_ns ||
-           run->max_output != plain.max_output || run->flags & RUN_JSON;
+           run->policy.reports_later || run->timeout_ns ||
+           run->kill_after_ns != plain.kill_after_ns || run->max_output != plain.max_output ||
+           run->flags & RUN_JSON;
 }
 
 /* The paths of one kind. */

@@ -15,6 +15,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "policy/access.h"
 #include "process/cgroup.h"
 #include "sandbox/sandbox.h"
@@ -33,14 +34,17 @@ struct diagnosis {
     struct err refusal;   /* ... why not */
     char *no_watchpoint;  /* why what asks is masked; "": it is not; NULL: not tried */
     char *no_alone;       /* why --sandbox landlock is refused; NULL: it can be used */
-    char *cgroup;         /* NULL without one */
+    char *cgroup[CGROUP_CONTROLLERS]; /* where limits of it would be kept; NULL: nowhere */
+    bool is_systemds;                 /* ... in scopes of systemd's */
     struct err no_cgroup;
+    bool counts_own; /* processes are counted for each command, by rlimit */
     struct remedies remedies;
 };
 
 static void diagnosis_done(struct diagnosis *diagnosis)
 {
-    free(diagnosis->cgroup);
+    for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+        free(diagnosis->cgroup[i]);
     free(diagnosis->no_watchpoint);
     free(diagnosis->no_alone);
     remedies_done(&diagnosis->remedies);
@@ -93,6 +97,7 @@ static bool try_sandbox(struct diagnosis *diagnosis, enum trial trial)
                     diagnosis->layers[i].state == LAYER_NOT_NEEDED;
     }
     diagnosis->has_layers = true;
+    diagnosis->counts_own = sandbox_counts_processes(sandbox);
     diagnosis->status = is_whole ? EXIT_OK : EXIT_NO;
     return true;
 }
@@ -117,6 +122,33 @@ static void try_alone(struct diagnosis *diagnosis)
         diagnosis->no_alone = alloc_str(err.msg);
 }
 
+/* As a command with limits does it (process/resource_limits.c). */
+static void try_cgroups(struct diagnosis *ret)
+{
+    const struct cgroup_limits limits = {
+        .of = {[CGROUP_MEMORY] = UINT64_C(1) << 30, [CGROUP_PIDS] = 100}};
+    AUTO(cgroup_base_done) struct cgroup_base base = {0};
+    struct cgroup *cgroup = NULL;
+
+    if (cgroup_base_find(NULL, &base, &ret->no_cgroup) == 0)
+        cgroup = cgroup_open(&base, &limits, &ret->no_cgroup);
+    if (cgroup)
+        (void)cgroup_limit(cgroup, &limits, &ret->no_cgroup);
+    if (!cgroup || !cgroup_keeps(cgroup, CGROUP_MEMORY)) {
+        struct cgroup *scope = cgroup_open_scope(0, &limits, &ret->no_cgroup);
+
+        ret->is_systemds = scope;
+        if (scope) {
+            cgroup_close(cgroup);
+            cgroup = scope;
+        }
+    }
+    for (int i = 0; cgroup && i < CGROUP_CONTROLLERS; i++)
+        if (cgroup_keeps(cgroup, (enum cgroup_controller)i))
+            ret->cgroup[i] = path_parent(cgroup_path(cgroup, (enum cgroup_controller)i));
+    cgroup_close(cgroup);
+}
+
 static void diagnose(struct diagnosis *ret)
 {
     AUTO(sandbox_auto) struct sandbox *protected = NULL;
@@ -132,13 +164,13 @@ static void diagnose(struct diagnosis *ret)
     if (ret->has_layers)
         try_watchpoint(ret);
     try_alone(ret);
-    ret->cgroup = cgroup_find_base(NULL, &ret->no_cgroup);
+    try_cgroups(ret);
     if (!ret->has_layers)
         for (int i = 0; i < LAYER_COUNT; i++)
             ret->layers[i].state = LAYER_ABSENT;
     if (ret->has_layers || ret->failure.code != ERR_NOT_FOUND) /* the launcher is missing */
         remedies_find(&ret->facts, ret->layers, &ret->remedies);
-    if (!ret->cgroup)
+    if (!ret->cgroup[CGROUP_MEMORY])
         remedies_add_cgroup(&ret->facts, ret->no_cgroup.msg, &ret->remedies);
 }
 
@@ -147,6 +179,32 @@ static void diagnose(struct diagnosis *ret)
 static void print_row(const char *name, const char *state, const char *why, struct buf *text)
 {
     buf_appendf(text, "  %-18s %s%s%s\n", name, state, *why ? ": " : "", why);
+}
+
+/* How processes are counted without a cgroup; NULL: they are not. */
+static const char *count_of(const struct diagnosis *diagnosis)
+{
+    if (diagnosis->counts_own)
+        return "those of each command";
+    return diagnosis->facts.is_root ? NULL : "with all others of the user, and only when asked for";
+}
+
+static void print_limits(const struct diagnosis *diagnosis, struct buf *text)
+{
+    const char *by = diagnosis->is_systemds ? "by cgroup, of systemd" : "by cgroup";
+    const char *count = count_of(diagnosis);
+
+    buf_append_str(text, "\nLimits:\n");
+    if (diagnosis->cgroup[CGROUP_MEMORY])
+        print_row("memory", by, diagnosis->cgroup[CGROUP_MEMORY], text);
+    else
+        print_row("memory", "by rlimit, each process by itself", diagnosis->no_cgroup.msg, text);
+    if (diagnosis->cgroup[CGROUP_PIDS])
+        print_row("pids", by, diagnosis->cgroup[CGROUP_PIDS], text);
+    else if (count)
+        print_row("pids", "by rlimit", count, text);
+    else
+        print_row("pids", "not kept", "root's processes are only counted in a cgroup", text);
 }
 
 static void print_layers(const struct diagnosis *diagnosis, struct buf *text)
@@ -166,9 +224,7 @@ static void print_layers(const struct diagnosis *diagnosis, struct buf *text)
                   diagnosis->no_alone ? diagnosis->no_alone : "", text);
     print_row("reads that ask", *diagnosis->no_watchpoint ? "masked" : "are held and asked about",
               diagnosis->no_watchpoint, text);
-    buf_append_str(text, "\nLimits:\n");
-    print_row("memory, pids", diagnosis->cgroup ? "by cgroup" : "by rlimit",
-              diagnosis->cgroup ? diagnosis->cgroup : diagnosis->no_cgroup.msg, text);
+    print_limits(diagnosis, text);
 }
 
 static int print_diagnosis(const struct diagnosis *diagnosis)
@@ -249,17 +305,38 @@ static json_t *watchpoints_to_json(const struct diagnosis *diagnosis)
     return json_pack("{s:b, s:o}", "available", !*why, "why", *why ? json_lossy(why) : json_null());
 }
 
+static json_t *limits_to_json(const struct diagnosis *diagnosis)
+{
+    static const char *const names[CGROUP_CONTROLLERS] = {"memory", "pids"};
+    json_t *json = json_object();
+
+    for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
+        bool has_rlimit = i == CGROUP_MEMORY || count_of(diagnosis);
+
+        json_object_set_new(
+            json, names[i],
+            json_pack("{s:s, s:b}", "by",
+                      diagnosis->cgroup[i] ? "cgroup"
+                      : has_rlimit         ? "rlimit"
+                                           : "none",
+                      "command",
+                      diagnosis->cgroup[i] || (i == CGROUP_PIDS && diagnosis->counts_own)));
+    }
+    return json;
+}
+
 static int print_diagnosis_json(const struct diagnosis *diagnosis)
 {
     static const char *const verdicts[] = {
         [EXIT_OK] = "enforced", [EXIT_NO] = "degraded", [EXIT_CANNOT] = "none"};
     AUTO_JSON json_t *json = json_pack(
-        "{s:s, s:o, s:o, s:{s:b, s:b, s:b}, s:o, s:o, s:o, s:o}", "verdict",
+        "{s:s, s:o, s:o, s:{s:b, s:b, s:b}, s:o, s:o, s:o, s:o, s:o}", "verdict",
         verdicts[diagnosis->status], "failure",
         diagnosis->has_layers ? json_null() : json_lossy(diagnosis->failure.msg), "layers",
         layers_to_json(diagnosis), "profiles", "read-only", diagnosis->has_layers,
         "workspace-write", diagnosis->keeps_protected, "by-landlock", !diagnosis->no_alone,
-        "watchpoints", watchpoints_to_json(diagnosis), "cgroup", json_lossy(diagnosis->cgroup),
+        "watchpoints", watchpoints_to_json(diagnosis), "cgroup",
+        json_lossy(diagnosis->cgroup[CGROUP_MEMORY]), "limits", limits_to_json(diagnosis),
         "remedies", remedies_to_json(&diagnosis->remedies), "host",
         facts_to_json(&diagnosis->facts));
     int printed = console_print_json(json);

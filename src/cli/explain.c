@@ -12,6 +12,7 @@
  *                 "definition": {...}},              as policy/profile_json.h writes it
  *     "config": null,                                or the file
  *     "mode": "sandboxed" | "bare",
+ *     "limits": {"pids": {"value": 4096, "default": true}, ...},     cpu-time in ns
  *     "network": {"access": "restricted" | "enabled", "decided_by": "..."},
  *     "watch": "facts" | "off" | "ask" | "learn", "judge": "command" | "every-exec",
  *     "protect": ["git", "agents", "editors"],
@@ -289,6 +290,7 @@ static void print_profile(const struct settings *settings, struct buf *text)
                  settings->workspace->network_from);
     print_protect(settings, text);
     print_watch(settings, text);
+    explain_limits_print(settings->workspace, text);
     console_line(text, "folder   %s", settings->workspace->dir);
     for (size_t i = 0; i < settings->workspace->roots.len; i++)
         console_line(text, "%s  %s", i ? "       " : "roots  ",
@@ -454,6 +456,20 @@ static json_t *protect_to_json(const struct protect_choice *choice)
     return json_lossy_list(strv_view(&words));
 }
 
+static json_t *limits_to_json(const struct workspace *workspace)
+{
+    struct resource_limits limits;
+    json_t *json = json_object();
+
+    workspace_limits(workspace, &limits);
+    for (int i = 0; i < LIMIT_COUNT; i++)
+        if (limits.of[i] && limits.of[i] != LIMIT_NONE)
+            json_object_set_new(json, resource_limit_name((enum resource_limit)i),
+                                json_pack("{s:I, s:b}", "value", (json_int_t)limits.of[i],
+                                          "default", !!(limits.defaults & 1u << i)));
+    return json;
+}
+
 static json_t *explain_to_json(const struct explanation *explanation)
 {
     const struct settings *settings = &explanation->settings;
@@ -476,6 +492,7 @@ static json_t *explain_to_json(const struct explanation *explanation)
 
     json_object_set_new(json, "protect", protect_to_json(&workspace->protect));
     json_object_set_new(json, "watch", json_string(profile_watch_words[workspace->profile.watch]));
+    json_object_set_new(json, "limits", limits_to_json(workspace));
     json_object_set_new(json, "judge", json_string(profile_judge_words[workspace->profile.judge]));
     json_object_set_new(json, "environment", environment_json(explanation));
     json_object_set_new(json, "plan", sandbox ? plan_to_json(sandbox_plan(sandbox)) : json_array());

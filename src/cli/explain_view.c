@@ -125,6 +125,25 @@ static void print_layers(const struct settings *settings, const struct sandbox *
                  lacking ? "all others hold" : "all hold");
 }
 
+void explain_limits_print(const struct workspace *workspace, struct buf *ret)
+{
+    AUTO(buf_done) struct buf line = {.max = SIZE_MAX / 2};
+    struct resource_limits limits;
+
+    workspace_limits(workspace, &limits);
+    for (int i = 0; i < LIMIT_COUNT; i++) {
+        char value[32];
+
+        if (!limits.of[i] || limits.of[i] == LIMIT_NONE)
+            continue;
+        resource_limit_format((enum resource_limit)i, limits.of[i], value, sizeof value);
+        buf_appendf(&line, "%s%s %s%s", line.len ? ", " : "",
+                    resource_limit_name((enum resource_limit)i), value,
+                    limits.defaults & 1u << i ? " (by default)" : "");
+    }
+    console_line(ret, "limits   %s", line.len ? line.data : "none");
+}
+
 void explain_short_print(const struct settings *settings, const struct access_map *map,
                          const struct sandbox *sandbox, const struct err *refusal, struct buf *ret)
 {
@@ -137,6 +156,7 @@ void explain_short_print(const struct settings *settings, const struct access_ma
     print_files(settings, map, ret);
     print_network(settings, map, ret);
     print_layers(settings, sandbox, refusal, ret);
+    explain_limits_print(workspace, ret);
     if (workspace->mode != SANDBOX_DISABLED && profile->watch != PROFILE_WATCH_FACTS)
         console_line(ret, "watch    %s", profile_watch_words[profile->watch]);
     if (profile->judge == PROFILE_JUDGE_EVERY_EXEC)
@@ -179,6 +199,28 @@ static void add_word(json_t *list, const char *what, const char *from, const cha
     if (!str_eq(from, to))
         json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}", "what", what, "from", from,
                                               "to", to, "wider", is_wider));
+}
+
+static void add_limits(const struct workspace *base, const struct workspace *other, json_t *list)
+{
+    struct resource_limits was, is;
+
+    workspace_limits(base, &was);
+    workspace_limits(other, &is);
+    for (int i = 0; i < LIMIT_COUNT; i++) {
+        const enum resource_limit limit = (enum resource_limit)i;
+        const uint64_t from = was.of[i] ? was.of[i] : LIMIT_NONE;
+        const uint64_t to = is.of[i] ? is.of[i] : LIMIT_NONE;
+        char texts[2][32];
+
+        if (from == to)
+            continue;
+        resource_limit_format(limit, from, texts[0], sizeof texts[0]);
+        resource_limit_format(limit, to, texts[1], sizeof texts[1]);
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:b}", "what", "limit", "limit",
+                                              resource_limit_name(limit), "from", texts[0], "to",
+                                              texts[1], "wider", to > from));
+    }
 }
 
 static bool has_socket(const struct profile *profile, const char *path)
@@ -227,6 +269,7 @@ json_t *explain_diff(const struct settings *base, const struct settings *other)
     add_word(list, "namespaces", a->profile.allow_nested_namespaces ? "allowed" : "refused",
              b->profile.allow_nested_namespaces ? "allowed" : "refused",
              b->profile.allow_nested_namespaces);
+    add_limits(a, b, list);
     return list;
 }
 
@@ -248,7 +291,7 @@ void explain_diff_print(const json_t *differences, const struct settings *base,
     json_array_foreach(differences, i, item)
     {
         const char *what = text_of(item, "what");
-        const char *path = text_of(item, "path");
+        const char *path = text_of(item, str_eq(what, "limit") ? "limit" : "path");
         const char *by = text_of(item, "decided_by");
         char sign = json_is_true(json_object_get(item, "wider")) ? '+' : '-';
 

@@ -381,8 +381,8 @@ void remedies_add_cgroup(const struct host_facts *facts, const char *reason, str
               "its cgroup.subtree_control\n";
 
     remedies_add(ret, "limits",
-                 alloc_strf("No cgroup for --max-memory and --max-pids (%s): they hold for each "
-                            "process by itself instead of for all together.",
+                 alloc_strf("No cgroup for --max-memory (%s): it holds for each process by itself "
+                            "instead of for all together.",
                             reason),
                  alloc_str(how));
 }

@@ -213,6 +213,8 @@ static void on_started(void *data)
 
     if (workspace->sandbox && workspace != flow->told)
         execution_warn_of_layers(workspace->sandbox, warnings);
+    if (workspace != flow->told && flow->execution && execution_job(flow->execution))
+        resource_limits_warn(job_limits(execution_job(flow->execution), NULL), warnings);
     flow->told = workspace;
     for (; flow->warned < warnings->len; flow->warned++)
         if (!(flow->options.flags & RUN_QUIET))

@@ -54,6 +54,17 @@ const struct option run_approval_options[] = {
     {.name = NULL},
 };
 
+static int set_limit(const struct option *option, void *member, const char *value, struct err *err)
+{
+    const enum resource_limit limit = (enum resource_limit)option->number;
+    struct resource_limits *limits = member;
+
+    return resource_limit_parse(limit, value, &limits->of[limit], err);
+}
+
+#define INTO_LIMIT(which)                                                                          \
+    .set = set_limit, .offset = offsetof(struct run_options, limits), .number = (which)
+
 const struct option run_limit_options[] = {
     {.name = "timeout",
      .letter = 't',
@@ -69,21 +80,32 @@ const struct option run_limit_options[] = {
              "it started. Default: 2s."},
     {.name = "max-memory",
      .value = "SIZE",
-     INTO_SIZE(struct run_options, limits.memory),
-     .help = "Memory (512M, 2G): of all its processes with a cgroup, of each without."},
+     INTO_LIMIT(LIMIT_MEMORY),
+     .help = "Memory (512M, 2G) of all its processes together, by a cgroup, which is made or asked "
+             "of systemd; where neither works, private memory of each process, and that is said. "
+             "Here and below 0 and none mean no limit. Default: none."},
     {.name = "max-cpu-time",
      .value = "TIME",
-     INTO_DURATION(struct run_options, limits.cpu_time_ns),
+     INTO_LIMIT(LIMIT_CPU_TIME),
      .help = "CPU time of each process, rounded up to seconds."},
     {.name = "max-pids",
      .value = "N",
-     INTO_COUNT(struct run_options, limits.pids),
-     .help = "Processes and threads: its own with a cgroup; all of yours without, and none at all "
-             "are counted for root then."},
+     INTO_LIMIT(LIMIT_PIDS),
+     .help = "Processes and threads of it. Default: 4096."},
     {.name = "max-file-size",
      .value = "SIZE",
-     INTO_SIZE(struct run_options, limits.file_size),
-     .help = "Size of a file that it writes."},
+     INTO_LIMIT(LIMIT_FILE_SIZE),
+     .help = "Size of a file that it writes. Default: 16G."},
+    {.name = "max-files",
+     .value = "N",
+     INTO_LIMIT(LIMIT_FILES),
+     .help = "Open descriptors of each process; never more than you may have. Default: 65536."},
+    {.name = "max-address-space",
+     .value = "SIZE",
+     INTO_LIMIT(LIMIT_ADDRESS_SPACE),
+     .help =
+         "Address space of each process, also what it only reserves, as Java and node do by the "
+         "gigabyte. Default: none."},
     {.name = "max-output",
      .value = "SIZE",
      INTO_SIZE(struct run_options, max_output),

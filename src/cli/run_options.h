@@ -4,7 +4,7 @@
 
 #include "cli/options.h"
 #include "cli/settings.h"
-#include "process/resource_limits.h"
+#include "policy/limit.h"
 
 #include <stddef.h>
 #include <stdint.h>

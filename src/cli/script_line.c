@@ -136,20 +136,25 @@ static int read_size(const struct json_at *at, struct pty_size *ret, struct err 
 
 static int read_limits(const struct json_at *at, struct resource_limits *ret, struct err *err)
 {
-    static const char *const keys[] = {"memory", "cpu_time_ms", "pids", "file_size", NULL};
+    static const char *const keys[] = {"memory", "cpu_time_ms",   "pids", "file_size",
+                                       "files",  "address_space", NULL}; /* in enum order */
     struct json_at limits = json_at_field(at, "limits");
-    uint64_t cpu_time_ms = 0;
-    bool ignored;
 
     if (!json_at_is_given(&limits))
         return 0;
-    if (json_at_object(&limits, err) || json_at_check_keys(&limits, keys, NULL, err) ||
-        read_number(&limits, "memory", INT64_MAX, &ret->memory, &ignored, err) ||
-        read_number(&limits, "cpu_time_ms", UINT32_MAX, &cpu_time_ms, &ignored, err) ||
-        read_number(&limits, "pids", INT64_MAX, &ret->pids, &ignored, err) ||
-        read_number(&limits, "file_size", INT64_MAX, &ret->file_size, &ignored, err))
+    if (json_at_object(&limits, err) || json_at_check_keys(&limits, keys, NULL, err))
         return -1;
-    ret->cpu_time_ns = cpu_time_ms * CLOCK_NS_PER_MS;
+    for (int i = 0; i < LIMIT_COUNT; i++) {
+        const uint64_t unit = i == LIMIT_CPU_TIME ? CLOCK_NS_PER_MS : 1;
+        uint64_t number = 0;
+        bool is_given = false;
+
+        if (read_number(&limits, keys[i], INT64_MAX / unit, &number, &is_given, err))
+            return -1;
+        if (is_given &&
+            resource_limit_check((enum resource_limit)i, number * unit, &ret->of[i], err))
+            return err_wrap(err, "limits.%s", keys[i]);
+    }
     return 0;
 }
 
@@ -175,6 +180,21 @@ static json_t *text_json(const struct script *script, const char *text, size_t l
     return json_stringn(fixed.data, fixed.len);
 }
 
+/* Those that the line asked for; what is always there would tell nothing new with each answer. */
+static void add_limits(json_t *answer, const struct model_call_answer *response)
+{
+    struct resource_limits asked = *response->limits;
+    json_t *limits;
+
+    for (int i = 0; i < LIMIT_COUNT; i++)
+        if (asked.defaults & 1u << i)
+            asked.of[i] = 0;
+    limits = resource_limits_to_json(&asked, response->resource_limits_report);
+    if (json_object_size(limits))
+        json_object_set(answer, "limits", limits);
+    json_decref(limits);
+}
+
 static void add_end(json_t *answer, const struct model_call_answer *response)
 {
     const struct process_end *end = response->end;
@@ -188,11 +208,7 @@ static void add_end(json_t *answer, const struct model_call_answer *response)
         json_object_set_new(answer, "signal", json_integer(end->signal));
     if (end->how == PROCESS_FAILED_TO_START)
         json_object_set_new(answer, "failed", json_lossy(end->failure.msg));
-    if (response->limits->memory || response->limits->cpu_time_ns || response->limits->pids ||
-        response->limits->file_size)
-        json_object_set_new(
-            answer, "limits",
-            resource_limits_to_json(response->limits, response->resource_limits_report));
+    add_limits(answer, response);
     if (response->denials->len)
         json_object_set_new(answer, "denials", denials_to_json(response->denials));
 }

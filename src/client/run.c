@@ -222,11 +222,28 @@ static bool has_env_policy(const struct client_run *options)
            (options->env_exclude && *options->env_exclude);
 }
 
+/* What is not given is left to the server. */
+static void set_limits(json_t *params, const struct resource_limits *limits)
+{
+    static const char *const names[LIMIT_COUNT] = {
+        [LIMIT_MEMORY] = "maxMemoryBytes", [LIMIT_CPU_TIME] = "maxCpuTimeMs",
+        [LIMIT_PIDS] = "maxPids",          [LIMIT_FILE_SIZE] = "maxFileBytes",
+        [LIMIT_FILES] = "maxFiles",        [LIMIT_ADDRESS_SPACE] = "maxAddressSpaceBytes",
+    };
+
+    for (int i = 0; i < LIMIT_COUNT; i++) {
+        const uint64_t unit = i == LIMIT_CPU_TIME ? CLOCK_NS_PER_MS : 1;
+        uint64_t value = limits->of[i] == LIMIT_NONE ? 0 : (limits->of[i] - 1) / unit + 1;
+
+        if (limits->of[i])
+            json_object_set_new(params, names[i], json_integer((json_int_t)value));
+    }
+}
+
 json_t *exec_params(const struct client_run *options, const struct start_context *context,
                     struct err *err)
 {
     const struct client_execution *wanted = options->execution;
-    const struct resource_limits *limits = &wanted->limits;
     AUTO_JSON json_t *params = common_params(options, context, err);
     AUTO_JSON json_t *more = NULL;
     json_t *policy;
@@ -239,18 +256,15 @@ json_t *exec_params(const struct client_run *options, const struct start_context
             return NULL;
         json_object_set_new(params, "envPolicy", policy);
     }
-    more = json_pack(
-        "{s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s, s:b}", "runId", context->id,
-        "approvalPolicy", wanted->approval ? wanted->approval : "forbids-only",
-        "yesMeansUnsandboxed", wanted->yes_means_unsandboxed, "timeoutMs",
-        (json_int_t)(wanted->timeout_ns / CLOCK_NS_PER_MS), "killAfterMs",
-        (json_int_t)(wanted->kill_after_ns / CLOCK_NS_PER_MS), "maxMemoryBytes",
-        (json_int_t)limits->memory, "maxCpuTimeMs",
-        (json_int_t)(limits->cpu_time_ns / CLOCK_NS_PER_MS), "maxPids", (json_int_t)limits->pids,
-        "maxFileBytes", (json_int_t)limits->file_size, "maxOutputBytes",
-        (json_int_t)wanted->max_output, "trace", topics_to_json(wanted->topics), "output",
-        wanted->is_json ? "none" : "whole", "report", wanted->reports_later);
+    more = json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:o, s:s, s:b}", "runId", context->id,
+                     "approvalPolicy", wanted->approval ? wanted->approval : "forbids-only",
+                     "yesMeansUnsandboxed", wanted->yes_means_unsandboxed, "timeoutMs",
+                     (json_int_t)(wanted->timeout_ns / CLOCK_NS_PER_MS), "killAfterMs",
+                     (json_int_t)(wanted->kill_after_ns / CLOCK_NS_PER_MS), "maxOutputBytes",
+                     (json_int_t)wanted->max_output, "trace", topics_to_json(wanted->topics),
+                     "output", wanted->is_json ? "none" : "whole", "report", wanted->reports_later);
     json_object_update(params, more);
+    set_limits(params, &wanted->limits);
     return json_incref(params);
 }
 

@@ -196,7 +196,6 @@ static struct process *start(struct execution_execs *execs, struct runner *runne
         .loop = execs->options->loop,
         .program = fact->path,
         .stdio = PROCESS_FDS,
-        .cgroup = -1,
         .events = &events,
         .data = runner,
     };

@@ -17,7 +17,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { DENIALS_SHOWN = 3 };
 
@@ -113,17 +112,12 @@ void execution_notes(const struct job_result *result, struct strv *ret)
         strv_pushf(ret,
                    "not all output was passed on: when it was given up, a process still held it "
                    "open, or the reader did not take it");
-    job_resource_limits(result->job, &limits);
+    job_limits(result->job, &limits);
     for (int i = 0; i < LIMIT_COUNT; i++)
-        if (limits.hit[i])
+        if (limits.hit[i] == LIMIT_HIT)
             strv_pushf(ret, "the limit --max-%s was reached (kept by %s)",
                        resource_limit_name((enum resource_limit)i),
                        limit_mechanism_name(limits.by[i]));
-    /* The kernel does not count root's processes (setrlimit(2), RLIMIT_NPROC). */
-    if (limits.by[LIMIT_PIDS] == LIMIT_BY_RLIMIT && geteuid() == 0)
-        strv_pushf(ret,
-                   "--max-pids was not enforced: for root that takes a cgroup, and there is none "
-                   "here (cordon doctor tells what to do)");
     if (result->process->how != PROCESS_EXITED || result->process->code)
         say_denials(&result->denials, ret);
 }

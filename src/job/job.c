@@ -279,7 +279,6 @@ static void job_auto_free(struct job **slot)
 
 static struct job *job_new(const struct job_options *options)
 {
-    static const struct resource_limits none;
     const struct process_options *process = options->process;
     bool are_apart = options->streams == JOB_STREAMS_APART;
     struct job *job = alloc_zero(1, sizeof *job);
@@ -296,7 +295,7 @@ static struct job *job_new(const struct job_options *options)
     job->access = options->access;
     job->tap = options->tap;
     job->data = options->data;
-    resource_limits_open(options->limits ? options->limits : &none, options->cgroup_base,
+    resource_limits_open(sandbox_limits(process->sandbox), options->limits, options->cgroup_base,
                          &job->limits);
     job->input =
         job->info.has_tty || process->input == PROCESS_STDIN_PIPE ? INPUT_IS_OPEN : INPUT_IS_CLOSED;
@@ -337,8 +336,8 @@ struct job *job_start(const struct job_options *options, struct err *err)
     process.data = job;
     if (!process.drain.quiet_ns)
         process.drain.quiet_ns = JOB_DRAIN_QUIET_NS;
-    process.limits = job->limits.rlimits;
-    process.cgroup = resource_limits_cgroup_fd(&job->limits);
+    process.limiter = resource_limits_apply;
+    process.limiter_data = &job->limits;
     job->process = process_start(&process, err);
     if (!job->process)
         return NULL;
@@ -624,11 +623,12 @@ const struct process_end *job_end(const struct job *job)
     return job->has_end ? &job->end : NULL;
 }
 
-const struct resource_limits *job_resource_limits(const struct job *job,
-                                                  struct resource_limits_report *ret)
+const struct resource_limits_scope *job_limits(const struct job *job,
+                                               struct resource_limits_report *ret)
 {
-    *ret = job->limits_report;
-    return &job->limits.asked;
+    if (ret)
+        *ret = job->limits_report;
+    return &job->limits;
 }
 
 /* Looked for only on request: for the words it takes a copy of what is retained, which is not worth

@@ -61,9 +61,9 @@ struct job_options {
     int id;
     uint64_t owner;      /* 0: none */
     const char *command; /* to show to people; copied */
-    /* Its events, data, limits and cgroup do not count; a zeroed drain is JOB_DRAIN_QUIET_NS. */
+    /* Its events, data and limiter do not count; a zeroed drain is JOB_DRAIN_QUIET_NS. */
     const struct process_options *process;
-    const struct resource_limits *limits; /* NULL: none */
+    const struct resource_limits *limits; /* over the sandbox's; NULL: nothing is said */
     const char *cgroup_base;              /* as in resource_limits_open() */
     const struct access_map *access; /* what the sandbox was made for, borrowed until it has ended
                                         and job_denials() was called; names denials; NULL: none */
@@ -196,9 +196,10 @@ const struct screen *job_screen(const struct job *job);
 /* NULL until JOB_EXITED or JOB_ENDED. */
 const struct process_end *job_end(const struct job *job);
 
-/* Which limits were asked for; behind JOB_ENDED also how they were kept and which was hit. */
-const struct resource_limits *job_resource_limits(const struct job *job,
-                                                  struct resource_limits_report *ret);
+/* Its limits, as they hold once it has started; `ret` (NULL: not wanted) gets, behind JOB_ENDED, how they
+ * were kept and which was hit. */
+const struct resource_limits_scope *job_limits(const struct job *job,
+                                               struct resource_limits_report *ret);
 
 /* What was refused to it: facts, where there is a guard to tell them, also of a command that exited
  * with 0; otherwise what its output still shows. Only with a job_end(). Caller frees

@@ -115,7 +115,7 @@ enum job_run_end {
 };
 
 struct job_result {
-    struct job *job; /* owned: its output by job_stream(), its job_resource_limits() */
+    struct job *job; /* owned: its output by job_stream(), its job_limits() */
     enum job_run_end end;
     const struct process_end *process; /* the job's */
     int cancel_signal;                 /* CANCELLED by a signal to us; 0 otherwise */

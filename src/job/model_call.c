@@ -192,7 +192,7 @@ static void call_end(const struct model_call *call, struct ending *ending,
 {
     struct job *job = call->job;
 
-    ending->limits = *job_resource_limits(job, &ending->resource_limits_report);
+    ending->limits = job_limits(job, &ending->resource_limits_report)->asked;
     response->limits = &ending->limits;
     response->resource_limits_report = &ending->resource_limits_report;
     response->denials = &ending->denials;

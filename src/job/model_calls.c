@@ -148,7 +148,6 @@ static struct job *exec_start(struct model_calls *calls, const struct model_exec
         .input = exec->input,
         .asks = exec->asks,
         .size = exec->size,
-        .cgroup = -1,
     };
 
     return job_start(

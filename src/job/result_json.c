@@ -74,7 +74,7 @@ static json_t *usage_to_json(const struct job_result *result)
 
     if (!result->process->usage_known)
         return json_null();
-    job_resource_limits(result->job, &limits);
+    job_limits(result->job, &limits);
     /* memory: of the tree with a cgroup, otherwise of its largest process */
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o}", "user_time_ns", json_time(&usage->ru_utime),
@@ -88,20 +88,18 @@ static json_t *usage_to_json(const struct job_result *result)
 json_t *resource_limits_to_json(const struct resource_limits *asked,
                                 const struct resource_limits_report *report)
 {
-    const uint64_t values[LIMIT_COUNT] = {
-        [LIMIT_MEMORY] = asked->memory,
-        [LIMIT_CPU_TIME] = asked->cpu_time_ns,
-        [LIMIT_PIDS] = asked->pids,
-        [LIMIT_FILE_SIZE] = asked->file_size,
-    };
     json_t *json = json_object();
 
     for (int i = 0; i < LIMIT_COUNT; i++) {
-        if (!values[i])
+        if (!asked->of[i] || asked->of[i] == LIMIT_NONE)
             continue;
         json_object_set_new(json, resource_limit_name((enum resource_limit)i),
-                            json_pack("{s:o, s:s, s:b}", "value", json_u64(values[i]), "by",
-                                      limit_mechanism_name(report->by[i]), "hit", report->hit[i]));
+                            json_pack("{s:o, s:s, s:o, s:b}", "value", json_u64(asked->of[i]), "by",
+                                      limit_mechanism_name(report->by[i]), "hit",
+                                      report->hit[i] == LIMIT_HIT_UNKNOWN
+                                          ? json_null()
+                                          : json_boolean(report->hit[i]),
+                                      "default", !!(asked->defaults & 1u << i)));
     }
     return json;
 }
@@ -268,7 +266,7 @@ json_t *result_to_json(const struct job_result *result)
     json_object_set_new(json, "wall_time_ns", json_u64(result->wall_ns));
     json_object_set_new(json, "failure", failure_to_json(result));
     json_object_set_new(json, "usage", usage_to_json(result));
-    asked = job_resource_limits(result->job, &limits);
+    asked = &job_limits(result->job, &limits)->asked;
     json_object_set_new(json, "limits", resource_limits_to_json(asked, &limits));
     json_object_set_new(json, "tty", json_boolean(is_tty));
     set_stream(json, result, STREAM_STDOUT);

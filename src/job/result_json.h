@@ -14,10 +14,11 @@
  *       "user_time_ns", "system_time_ns", "memory_peak_kb", "voluntary_context_switches",
  *       "involuntary_context_switches", "bytes_written"
  *     },
- *     "limits": {                      only those that were asked
- *       "memory": {"value": 536870912, "by": "rlimit" | "cgroup", "hit": true},
- *       "cpu-time": ..., "pids": ..., "file-size": ...          cpu-time in ns
- *     },
+ *     "limits": {                      those that there are, by default or asked for
+ *       "memory": {"value": 536870912, "by": "rlimit" | "cgroup" | "none": it is not kept,
+ *                  "hit": true or false; null where the kernel does not tell, "default": false},
+ *       "cpu-time": ..., "pids": ..., "file-size": ..., "files": ..., "address-space": ...
+ *     },                               cpu-time in ns
  *     "tty": false,
  *     "stdout": "text",                invalid UTF-8 becomes U+FFFD; what is left out in the middle
  *                                      becomes a line "... N bytes omitted ..."

@@ -110,27 +110,35 @@ int limits_read(struct resource_limits *ret, const struct cordon_limits *from, s
 
     if (from && options_read(&given, sizeof given, from, err))
         return err_wrap(err, "limits");
-    *ret = (struct resource_limits){
-        .memory = given.memory,
-        .cpu_time_ns = ms_to_ns(given.cpu_time_ms),
-        .pids = given.pids,
-        .file_size = given.file_size,
+    const uint64_t values[LIMIT_COUNT] = {
+        [LIMIT_MEMORY] = given.memory, [LIMIT_CPU_TIME] = given.cpu_time_ms,
+        [LIMIT_PIDS] = given.pids,     [LIMIT_FILE_SIZE] = given.file_size,
+        [LIMIT_FILES] = given.files,   [LIMIT_ADDRESS_SPACE] = given.address_space,
     };
+
+    *ret = (struct resource_limits){0};
+    for (int i = 0; i < LIMIT_COUNT; i++) {
+        uint64_t number = values[i] == CORDON_NO_LIMIT ? 0
+                          : i == LIMIT_CPU_TIME        ? ms_to_ns(values[i])
+                                                       : values[i];
+
+        if (values[i] && resource_limit_check((enum resource_limit)i, number, &ret->of[i], err))
+            return err_wrap(err, "limits: %s", resource_limit_name((enum resource_limit)i));
+    }
     return 0;
 }
 
 unsigned limits_hit(const struct resource_limits_report *report)
 {
     static const unsigned flags[LIMIT_COUNT] = {
-        [LIMIT_MEMORY] = CORDON_LIMIT_MEMORY,
-        [LIMIT_CPU_TIME] = CORDON_LIMIT_CPU_TIME,
-        [LIMIT_PIDS] = CORDON_LIMIT_PIDS,
-        [LIMIT_FILE_SIZE] = CORDON_LIMIT_FILE_SIZE,
+        [LIMIT_MEMORY] = CORDON_LIMIT_MEMORY, [LIMIT_CPU_TIME] = CORDON_LIMIT_CPU_TIME,
+        [LIMIT_PIDS] = CORDON_LIMIT_PIDS,     [LIMIT_FILE_SIZE] = CORDON_LIMIT_FILE_SIZE,
+        [LIMIT_FILES] = CORDON_LIMIT_FILES,   [LIMIT_ADDRESS_SPACE] = CORDON_LIMIT_ADDRESS_SPACE,
     };
     unsigned hit = 0;
 
     for (int i = 0; i < LIMIT_COUNT; i++)
-        hit |= report->hit[i] ? flags[i] : 0;
+        hit |= report->hit[i] == LIMIT_HIT ? flags[i] : 0;
     return hit;
 }
 

@@ -74,7 +74,7 @@ static struct cordon_result *result_make(const struct job_result *from)
     end_fill(&result->end, from->process,
              job_result_has_failed(from) ? job_result_exit_code(from)
                                          : process_end_exit_code(from->process));
-    job_resource_limits(from->job, &limits);
+    job_limits(from->job, &limits);
     result->end.limits_hit = limits_hit(&limits);
     result->shown.end = &result->end;
     for (int i = 0; i < STREAM_COUNT; i++)

@@ -45,7 +45,7 @@ static void on_session(struct job_watch *watch, enum job_event event)
 
     if (event == JOB_ENDED) {
         end_fill(&session->end, job_end(session->job), job_exit_code(session->job));
-        job_resource_limits(session->job, &report);
+        job_limits(session->job, &report);
         session->end.limits_hit = limits_hit(&report);
     }
     loop_timer_start(session->change, 0);
@@ -82,7 +82,6 @@ static struct job *start(struct cordon_engine *engine, const struct cordon_sessi
         .stdio = options->flags & CORDON_TTY ? PROCESS_TTY : PROCESS_PIPES,
         .input = options->flags & CORDON_STDIN_PIPE ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL,
         .size = {.rows = options->rows, .columns = options->columns},
-        .cgroup = -1,
     };
     struct resource_limits limits;
     struct job_options session = {

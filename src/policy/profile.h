@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "policy/access.h"
+#include "policy/limit.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,8 +86,9 @@ struct profile {
     enum profile_watch watch;
     enum profile_judge judge;
     bool allow_nested_namespaces; /* the command may make namespaces of its own */
-    char *id;                     /* name it was asked for by, NULL when it has none */
-    char *extends;                /* name of its parent, NULL when it has none */
+    struct resource_limits limits;
+    char *id;      /* name it was asked for by, NULL when it has none */
+    char *extends; /* name of its parent, NULL when it has none */
 };
 
 extern const char *const profile_judge_words[]; /* "command", "every-exec"; NULL-terminated */

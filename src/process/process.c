@@ -462,8 +462,8 @@ struct process *process_start(const struct process_options *options, struct err 
         .cwd = options->cwd,
         .controlling_tty = options->stdio == PROCESS_TTY,
         .tells_stops = options->tells_stops,
-        .limits = options->limits,
-        .cgroup = options->cgroup,
+        .limiter = options->limiter,
+        .limiter_data = options->limiter_data,
         .asks = options->asks,
         .lingers = options->lingers,
     };

@@ -116,8 +116,8 @@ struct process_options {
     int fds[3];           /* PROCESS_FDS; borrowed for the call */
     struct pty_size size; /* PROCESS_TTY; zero: 24 x 80 */
     const struct termios *tty_like; /* PROCESS_TTY: line settings to copy; may be NULL */
-    struct sandbox_limits limits;
-    int cgroup;                          /* as in struct launch_options */
+    launch_limiter *limiter;        /* these two as in struct launch_options */
+    void *limiter_data;
     struct process_drain drain;          /* zero: the defaults above */
     const struct process_events *events; /* borrowed for the life of the process */
     void *data;

@@ -1,27 +1,19 @@
 /* See resource_limits.h. A cgroup is made only when a limit asks for one that it keeps better:
- * making one costs more than many a command takes. Where the cgroup keeps a limit the rlimit is not
- * set, too: RLIMIT_AS counts address space, which runtimes reserve by the gigabyte without using
- * it, and RLIMIT_NPROC counts every process of the user. */
+ * making one costs more than many a command takes, and systemd takes some milliseconds more. Where
+ * the cgroup keeps a limit the rlimit is not set, too.
+ *
+ * RLIMIT_DATA and not RLIMIT_AS stands in for memory: it counts what a process can write to, and
+ * not what Java, node and Go reserve by the gigabyte without using it. */
 #include "process/resource_limits.h"
 
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/strv.h"
 #include "process/cgroup.h"
 #include "process/process.h"
 
 #include <signal.h>
-
-const char *resource_limit_name(enum resource_limit limit)
-{
-    static const char *const names[LIMIT_COUNT] = {
-        [LIMIT_MEMORY] = "memory",
-        [LIMIT_CPU_TIME] = "cpu-time",
-        [LIMIT_PIDS] = "pids",
-        [LIMIT_FILE_SIZE] = "file-size",
-    };
-
-    return names[limit];
-}
+#include <unistd.h>
 
 const char *limit_mechanism_name(enum limit_mechanism mechanism)
 {
@@ -34,56 +26,135 @@ const char *limit_mechanism_name(enum limit_mechanism mechanism)
     return names[mechanism];
 }
 
-static void limits_open_cgroup(struct resource_limits_scope *scope, const char *base)
-{
-    AUTO_FREE char *found = NULL;
-    struct err ignored; /* without a cgroup the rlimits do; `by` shows it */
-
-    if (!base)
-        base = found = cgroup_find_base(NULL, &ignored);
-    if (!base || !*base)
-        return;
-    scope->cgroup = cgroup_open(base, &ignored);
-    if (!scope->cgroup)
-        return;
-    if (scope->asked.memory && cgroup_set_memory(scope->cgroup, scope->asked.memory, &ignored) == 0)
-        scope->by[LIMIT_MEMORY] = LIMIT_BY_CGROUP;
-    if (scope->asked.pids && cgroup_set_pids(scope->cgroup, scope->asked.pids, &ignored) == 0)
-        scope->by[LIMIT_PIDS] = LIMIT_BY_CGROUP;
-    if (!scope->by[LIMIT_MEMORY] && !scope->by[LIMIT_PIDS])
-        resource_limits_close(scope);
-}
-
-static uint64_t limits_rlimit(struct resource_limits_scope *scope, enum resource_limit limit,
-                              uint64_t value)
-{
-    if (!value || scope->by[limit] == LIMIT_BY_CGROUP)
-        return 0;
-    scope->by[limit] = LIMIT_BY_RLIMIT;
-    return value;
-}
-
-void resource_limits_open(const struct resource_limits *limits, const char *base,
+void resource_limits_open(const struct resource_limits *of_sandbox,
+                          const struct resource_limits *asked, const char *base,
                           struct resource_limits_scope *ret)
 {
-    uint64_t cpu_s =
-        limits->cpu_time_ns / CLOCK_NS_PER_S + (limits->cpu_time_ns % CLOCK_NS_PER_S != 0);
+    *ret = (struct resource_limits_scope){.cgroup_base = base};
+    if (of_sandbox)
+        ret->asked = *of_sandbox;
+    if (asked)
+        resource_limits_overlay(&ret->asked, asked);
+}
 
-    *ret = (struct resource_limits_scope){.asked = *limits};
-    if (limits->memory || limits->pids)
-        limits_open_cgroup(ret, base);
-    ret->rlimits = (struct sandbox_limits){
-        .memory = limits_rlimit(ret, LIMIT_MEMORY, limits->memory),
-        .cpu_time = limits_rlimit(ret, LIMIT_CPU_TIME, cpu_s),
-        .processes = limits_rlimit(ret, LIMIT_PIDS, limits->pids),
-        .file_size = limits_rlimit(ret, LIMIT_FILE_SIZE, limits->file_size),
+static bool is_set(const struct resource_limits_scope *scope, enum resource_limit limit)
+{
+    return scope->asked.of[limit] && scope->asked.of[limit] != LIMIT_NONE;
+}
+
+static bool is_default(const struct resource_limits_scope *scope, enum resource_limit limit)
+{
+    return scope->asked.defaults & 1u << limit;
+}
+
+/* --- the cgroup --- */
+
+static void open_in_folder(struct resource_limits_scope *scope, const struct cgroup_limits *limits,
+                           pid_t launcher)
+{
+    AUTO(cgroup_base_done) struct cgroup_base base = {0};
+
+    if (cgroup_base_find(NULL, &base, &scope->no_cgroup))
+        return;
+    scope->cgroup = cgroup_open(&base, limits, &scope->no_cgroup);
+    if (scope->cgroup && (cgroup_limit(scope->cgroup, limits, &scope->no_cgroup) ||
+                          cgroup_enter(scope->cgroup, launcher, &scope->no_cgroup))) {
+        cgroup_close(scope->cgroup);
+        scope->cgroup = NULL;
+    }
+}
+
+static bool lacks(const struct resource_limits_scope *scope, const struct cgroup_limits *limits,
+                  enum cgroup_controller controller)
+{
+    return limits->of[controller] && !(scope->cgroup && cgroup_keeps(scope->cgroup, controller));
+}
+
+/* systemd is asked when folders do not give everything that only a cgroup can do. */
+static void open_scope(struct resource_limits_scope *scope, const struct cgroup_limits *limits,
+                       pid_t launcher)
+{
+    bool wants_pids = !is_default(scope, LIMIT_PIDS) && !scope->counts_own;
+    struct cgroup *cgroup;
+
+    if (!lacks(scope, limits, CGROUP_MEMORY) && !(wants_pids && lacks(scope, limits, CGROUP_PIDS)))
+        return;
+    cgroup = cgroup_open_scope(launcher, limits, &scope->no_cgroup);
+    if (!cgroup)
+        return;
+    cgroup_close(scope->cgroup); /* the launcher is in another one now */
+    scope->cgroup = cgroup;
+}
+
+static void open_cgroup(struct resource_limits_scope *scope, pid_t launcher)
+{
+    bool wants_pids =
+        is_set(scope, LIMIT_PIDS) && !(is_default(scope, LIMIT_PIDS) && scope->counts_own);
+    struct cgroup_limits limits = {
+        .of = {[CGROUP_MEMORY] = is_set(scope, LIMIT_MEMORY) ? scope->asked.of[LIMIT_MEMORY] : 0,
+               [CGROUP_PIDS] = wants_pids ? scope->asked.of[LIMIT_PIDS] : 0},
+    };
+
+    if (!limits.of[CGROUP_MEMORY] && !limits.of[CGROUP_PIDS])
+        return;
+    if (scope->cgroup_base) {
+        err_set(&scope->no_cgroup, ERR_UNSUPPORTED, "none was wanted");
+        return;
+    }
+    open_in_folder(scope, &limits, launcher);
+    open_scope(scope, &limits, launcher);
+    if (!scope->cgroup)
+        return;
+    if (cgroup_keeps(scope->cgroup, CGROUP_MEMORY))
+        scope->by[LIMIT_MEMORY] = LIMIT_BY_CGROUP;
+    if (cgroup_keeps(scope->cgroup, CGROUP_PIDS))
+        scope->by[LIMIT_PIDS] = LIMIT_BY_CGROUP;
+}
+
+/* --- rlimits --- */
+
+static uint64_t rlimit(struct resource_limits_scope *scope, enum resource_limit limit)
+{
+    if (!is_set(scope, limit) || scope->by[limit] == LIMIT_BY_CGROUP)
+        return 0;
+    scope->by[limit] = LIMIT_BY_RLIMIT;
+    return scope->asked.of[limit];
+}
+
+/* What counts other processes, too, may be asked for, but is nobody's default; and root is not counted
+ * at all (fork(2)). */
+static uint64_t process_rlimit(struct resource_limits_scope *scope)
+{
+    bool is_of_use = scope->counts_own || (!is_default(scope, LIMIT_PIDS) && geteuid() != 0);
+
+    return is_of_use ? rlimit(scope, LIMIT_PIDS) : 0;
+}
+
+/* RLIMIT_CPU knows no others. */
+static uint64_t cpu_seconds(uint64_t ns)
+{
+    return ns / CLOCK_NS_PER_S + (ns % CLOCK_NS_PER_S != 0);
+}
+
+void resource_limits_apply(void *data, pid_t launcher, bool counts_own, struct launch_limits *ret)
+{
+    struct resource_limits_scope *scope = data;
+    resource_limits_close(scope); /* of a launch before this one */
+    for (int i = 0; i < LIMIT_COUNT; i++)
+        scope->by[i] = LIMIT_UNSET;
+    scope->counts_own = counts_own;
+    open_cgroup(scope, launcher);
+    *ret = (struct launch_limits){
+        .data = rlimit(scope, LIMIT_MEMORY),
+        .address_space = rlimit(scope, LIMIT_ADDRESS_SPACE),
+        .cpu_time = cpu_seconds(rlimit(scope, LIMIT_CPU_TIME)),
+        .processes = process_rlimit(scope),
+        .file_size = rlimit(scope, LIMIT_FILE_SIZE),
+        .files = rlimit(scope, LIMIT_FILES),
     };
 }
 
-int resource_limits_cgroup_fd(const struct resource_limits_scope *scope)
-{
-    return scope->cgroup ? cgroup_fd(scope->cgroup) : -1;
-}
+/* --- what is said of them --- */
 
 /* The signal that ended the command, also when a shell in between made 128 + n of it. */
 static bool ended_by(const struct process_end *end, int signal)
@@ -102,10 +173,28 @@ static bool hit_cpu_time(const struct resource_limits_scope *scope, const struct
     uint64_t used_ns = (uint64_t)(user->tv_sec + sys->tv_sec) * CLOCK_NS_PER_S +
                        (uint64_t)(user->tv_usec + sys->tv_usec) * 1000;
 
-    return scope->by[LIMIT_CPU_TIME] &&
-           (ended_by(end, SIGXCPU) ||
-            (ended_by(end, SIGKILL) && end->usage_known &&
-             used_ns / 3 * 4 >= scope->rlimits.cpu_time * CLOCK_NS_PER_S));
+    return ended_by(end, SIGXCPU) ||
+           (ended_by(end, SIGKILL) && end->usage_known &&
+            used_ns / 3 * 4 >= cpu_seconds(scope->asked.of[LIMIT_CPU_TIME]) * CLOCK_NS_PER_S);
+}
+
+/* Of what only makes a system call fail, in whichever process, nobody tells us. */
+static enum limit_hit hit_of(const struct resource_limits_scope *scope, enum resource_limit limit,
+                             const struct process_end *end, const struct cgroup_stat *stat)
+{
+    bool is_hit = false;
+
+    if (!scope->by[limit])
+        return LIMIT_NOT_HIT;
+    if (scope->by[limit] == LIMIT_BY_CGROUP)
+        is_hit = limit == LIMIT_MEMORY ? stat->oom_kills : stat->pids_refused;
+    else if (limit == LIMIT_CPU_TIME)
+        is_hit = hit_cpu_time(scope, end);
+    else if (limit == LIMIT_FILE_SIZE)
+        is_hit = ended_by(end, SIGXFSZ);
+    else
+        return LIMIT_HIT_UNKNOWN;
+    return is_hit ? LIMIT_HIT : LIMIT_NOT_HIT;
 }
 
 void resource_limits_report(const struct resource_limits_scope *scope,
@@ -114,17 +203,42 @@ void resource_limits_report(const struct resource_limits_scope *scope,
     struct cgroup_stat stat = {0};
 
     *ret = (struct resource_limits_report){0};
-    for (int i = 0; i < LIMIT_COUNT; i++)
+    if (scope->cgroup)
+        cgroup_stat(scope->cgroup, &stat);
+    for (int i = 0; i < LIMIT_COUNT; i++) {
         ret->by[i] = scope->by[i];
-    ret->hit[LIMIT_CPU_TIME] = hit_cpu_time(scope, end);
-    ret->hit[LIMIT_FILE_SIZE] = scope->by[LIMIT_FILE_SIZE] && ended_by(end, SIGXFSZ);
-    if (!scope->cgroup)
-        return;
-    cgroup_stat(scope->cgroup, &stat);
+        ret->hit[i] = hit_of(scope, (enum resource_limit)i, end, &stat);
+    }
     ret->memory_peak = stat.memory_peak;
     ret->pids_peak = stat.pids_peak;
-    ret->hit[LIMIT_MEMORY] = scope->by[LIMIT_MEMORY] == LIMIT_BY_CGROUP && stat.oom_kills;
-    ret->hit[LIMIT_PIDS] = scope->by[LIMIT_PIDS] == LIMIT_BY_CGROUP && stat.pids_refused;
+}
+
+const char *resource_limits_command(void)
+{
+    if (access("/run/systemd/system", F_OK)) /* as sd_booted(3) */
+        return NULL;
+    return geteuid() == 0 ? "systemd-run --scope -p Delegate=yes cordon run"
+                          : "systemd-run --user --scope -p Delegate=yes cordon run";
+}
+
+void resource_limits_warn(const struct resource_limits_scope *scope, struct strv *ret)
+{
+    const char *command = resource_limits_command();
+    const char *remedy = command ? command : "(cordon doctor tells what to do)";
+    const char *verb = command ? "; type: " : " ";
+
+    if (scope->by[LIMIT_MEMORY] == LIMIT_BY_RLIMIT)
+        strv_pushf(ret,
+                   "--max-memory holds for each process by itself, not for all together: %s%s%s",
+                   scope->no_cgroup.msg, verb, remedy);
+    if (!is_set(scope, LIMIT_PIDS) || is_default(scope, LIMIT_PIDS) || scope->counts_own)
+        return;
+    if (scope->by[LIMIT_PIDS] == LIMIT_UNSET)
+        strv_pushf(ret, "--max-pids is not enforced, as root's processes are not counted: %s%s%s",
+                   scope->no_cgroup.msg, verb, remedy);
+    else if (scope->by[LIMIT_PIDS] == LIMIT_BY_RLIMIT)
+        strv_pushf(ret, "--max-pids counts all of your processes, not the command's alone: %s%s%s",
+                   scope->no_cgroup.msg, verb, remedy);
 }
 
 void resource_limits_close(struct resource_limits_scope *scope)

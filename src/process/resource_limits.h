@@ -1,12 +1,20 @@
-/* Resource limits of one command: what was asked, by which mechanism it is kept, which one was hit.
+/* Resource limits of one command: by which mechanism each is kept, and which one was hit.
  *
- * Memory and process count are kept by a cgroup v2 of the command's own where one can be made
- * (then they hold for the whole tree), otherwise by rlimits (then for each process, or user); CPU
- * time and file size are rlimits always. The result says which.
- */
+ *     resource_limits_open()      what holds: the sandbox's limits, over them what is asked
+ *     resource_limits_apply()     by the launch, as its limiter
+ *     resource_limits_report()    when the command has ended
+ *     resource_limits_close()
+ *
+ *     memory          a cgroup: all of the command's processes; else RLIMIT_DATA: each by itself
+ *     pids            a cgroup, or RLIMIT_NPROC where the kernel counts the command's alone; else
+ *                     RLIMIT_NPROC counts all of the user's, and none of root's
+ *     the others      rlimits, which hold for each process
+ *
+ * A default is only kept where it counts the command's alone. */
 #pragma once
 
 #include "base/err.h"
+#include "policy/limit.h"
 #include "sandbox/sandbox.h"
 
 #include <stdbool.h>
@@ -14,49 +22,50 @@
 
 struct cgroup;
 struct process_end;
-
-enum resource_limit { LIMIT_MEMORY, LIMIT_CPU_TIME, LIMIT_PIDS, LIMIT_FILE_SIZE, LIMIT_COUNT };
+struct strv;
 
 enum limit_mechanism { LIMIT_UNSET, LIMIT_BY_RLIMIT, LIMIT_BY_CGROUP };
 
-/* 0 means no limit. */
-struct resource_limits {
-    uint64_t memory;      /* bytes */
-    uint64_t cpu_time_ns; /* rounded up to whole seconds: RLIMIT_CPU knows no others */
-    uint64_t pids;        /* processes and threads */
-    uint64_t file_size;   /* bytes of the largest file */
-};
+const char *limit_mechanism_name(enum limit_mechanism mechanism); /* "none", "rlimit", "cgroup" */
 
 /* Limits in force for one command. */
 struct resource_limits_scope {
     struct resource_limits asked;
+    const char *cgroup_base; /* for tests; as in resource_limits_open() */
     enum limit_mechanism by[LIMIT_COUNT];
-    struct sandbox_limits rlimits; /* to pass to the launch */
-    struct cgroup *cgroup;         /* owned; NULL without one */
+    bool counts_own;       /* as the launch said */
+    struct cgroup *cgroup; /* owned; NULL without one */
+    struct err no_cgroup;  /* why, when one was wanted */
 };
+
+/* Nothing is done yet. `base`: NULL, or "" for no cgroup at all. */
+void resource_limits_open(const struct resource_limits *of_sandbox,
+                          const struct resource_limits *asked, const char *base,
+                          struct resource_limits_scope *ret);
+
+/* A launch_limiter; `data` is the scope. A launch that is tried again calls it again. */
+void resource_limits_apply(void *data, pid_t launcher, bool counts_own, struct launch_limits *ret);
+
+enum limit_hit { LIMIT_NOT_HIT, LIMIT_HIT, LIMIT_HIT_UNKNOWN /* the kernel does not tell */ };
 
 /* What is known after the command ended. */
 struct resource_limits_report {
     enum limit_mechanism by[LIMIT_COUNT];
-    bool hit[LIMIT_COUNT]; /* known to be hit; false can also mean that it cannot be told */
-    uint64_t memory_peak;  /* bytes, of the whole tree; 0 when not known (no cgroup) */
-    uint64_t pids_peak;    /* 0 when not known */
+    enum limit_hit hit[LIMIT_COUNT];
+    uint64_t memory_peak; /* bytes, of the whole tree; 0 when not known (no cgroup) */
+    uint64_t pids_peak;   /* 0 when not known */
 };
-
-const char *resource_limit_name(enum resource_limit limit);       /* "memory", "cpu-time", ... */
-const char *limit_mechanism_name(enum limit_mechanism mechanism); /* "none", "rlimit", "cgroup" */
-
-/* Makes a cgroup below `base` (NULL: found by cgroup_find_base(), "": none wanted) when a limit
- * needs one; where none can be made rlimits do, which is not an error but visible in `by`. */
-void resource_limits_open(const struct resource_limits *limits, const char *base,
-                          struct resource_limits_scope *ret);
-
-int resource_limits_cgroup_fd(
-    const struct resource_limits_scope *scope); /* for the launch; -1 without one */
 
 /* Reads what the kernel counted, before resource_limits_close(). */
 void resource_limits_report(const struct resource_limits_scope *scope,
                             const struct process_end *end, struct resource_limits_report *ret);
+
+/* A line for each limit that somebody asked for and that does not hold as it is meant, with what to
+ * do about it; once it was applied. */
+void resource_limits_warn(const struct resource_limits_scope *scope, struct strv *ret);
+
+/* What to type for a cgroup, "systemd-run ... cordon run"; NULL where that is not there. */
+const char *resource_limits_command(void);
 
 /* Kills what is left in the cgroup and removes it. */
 void resource_limits_close(struct resource_limits_scope *scope);

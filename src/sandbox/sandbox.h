@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "policy/access.h"
+#include "policy/limit.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -87,6 +88,7 @@ struct sandbox_options {
     char *const *
         env; /* copied: "NAME=value" that a command has where its caller has not chosen another value
                          than our own environment has; NULL: none */
+    struct resource_limits limits; /* of each command, where its start says nothing else */
 };
 
 /* A profile that the layers of this host cannot express, and any lack in mode require, is
@@ -110,6 +112,12 @@ bool sandbox_release_idle(struct sandbox *sandbox);
 /* No launch of it is open: no process of a command in it lives. */
 bool sandbox_is_idle(const struct sandbox *sandbox);
 
+/* The kernel counts the processes of each command by themselves: launch_limiter. */
+bool sandbox_counts_processes(const struct sandbox *sandbox);
+
+/* As in its options. */
+const struct resource_limits *sandbox_limits(const struct sandbox *sandbox);
+
 /* As asked for: of enum sandbox_watch. */
 unsigned sandbox_watch(const struct sandbox *sandbox);
 
@@ -127,13 +135,20 @@ const char *sandbox_degradation(const struct sandbox *sandbox); /* why, in words
 const char *sandbox_no_watchpoint(const struct sandbox *sandbox);
 const struct plan *sandbox_plan(const struct sandbox *sandbox);
 
-/* Limits set inside by rlimits; 0 means none. */
-struct sandbox_limits {
-    uint64_t memory;    /* bytes of address space */
-    uint64_t cpu_time;  /* seconds */
-    uint64_t processes; /* count */
-    uint64_t file_size; /* bytes */
+/* Set inside as rlimits (setrlimit(2)), which lower what is there and never raise it; 0: none. */
+struct launch_limits {
+    uint64_t data;          /* bytes of private memory */
+    uint64_t address_space; /* bytes, reserved ones, too */
+    uint64_t cpu_time;      /* seconds */
+    uint64_t processes;     /* count */
+    uint64_t file_size;     /* bytes */
+    uint64_t files;         /* descriptors */
 };
+
+/* Who holds a command to its limits. Called once its launcher is there, which has started nothing
+ * yet: puts that in a cgroup where it is to be in one, and gives the rlimits. `counts_own`: the kernel
+ * counts the command's processes alone, and not those of its user. */
+typedef void launch_limiter(void *data, pid_t launcher, bool counts_own, struct launch_limits *ret);
 
 struct launch_options {
     char *const *argv;    /* argv[0] is looked up on the PATH of `env` when it has no slash */
@@ -143,8 +158,8 @@ struct launch_options {
     int stdio[3];         /* borrowed; become the command's 0, 1, 2; never the caller's files */
     bool controlling_tty; /* stdio[0] is a PTY slave: make it the controlling terminal */
     bool tells_stops;     /* with controlling_tty: keys may stop the command, for LAUNCH_STOPPED */
-    struct sandbox_limits limits;
-    int cgroup;    /* descriptor of a cgroup v2 directory to start in, or -1 */
+    launch_limiter *limiter; /* NULL: no limits */
+    void *limiter_data;
     bool is_probe; /* set the sandbox up, execute nothing, exit with 0 */
     bool asks;    /* what is refused may be held until launch_answer(): FACT_ASKED. Only where there
                       is a guard that tells facts: `asks` of the launch */

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/strv.h"
 #include "job/job.h"
 #include "rpc/message.h"
@@ -185,6 +186,19 @@ void call_fail_err(struct call *call, const struct err *err)
 }
 
 /* --- limits --- */
+
+int call_limits(const uint64_t given[LIMIT_COUNT], struct resource_limits *ret, struct err *err)
+{
+    *ret = (struct resource_limits){0};
+    for (int i = 0; i < LIMIT_COUNT; i++) {
+        const uint64_t unit = i == LIMIT_CPU_TIME ? CLOCK_NS_PER_MS : 1;
+
+        if (given[i] != UINT64_MAX &&
+            resource_limit_check((enum resource_limit)i, given[i] * unit, &ret->of[i], err))
+            return err_wrap(err, "the limit %s", resource_limit_name((enum resource_limit)i));
+    }
+    return 0;
+}
 
 json_t *limit_data(const char *reason, size_t limit)
 {

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "base/list.h"
+#include "policy/limit.h"
 #include "rpc/message.h"
 
 #include <jansson.h>
@@ -83,6 +84,19 @@ void call_fail_err(struct call *call, const struct err *err);
 
 /* The message of `err`, by a code that the caller knows better. */
 void call_fail_with(struct call *call, enum rpc_code code, const struct err *err);
+
+/* The limits of a command, as the parameters of all methods that start one name them. */
+#define CALL_LIMITS(params)                                                                        \
+    (const uint64_t[LIMIT_COUNT])                                                                  \
+    {                                                                                              \
+        [LIMIT_MEMORY] = (params)->max_memory_bytes, [LIMIT_CPU_TIME] = (params)->max_cpu_time_ms, \
+        [LIMIT_PIDS] = (params)->max_pids, [LIMIT_FILE_SIZE] = (params)->max_file_bytes,           \
+        [LIMIT_FILES] = (params)->max_files,                                                       \
+        [LIMIT_ADDRESS_SPACE] = (params)->max_address_space_bytes,                                 \
+    }
+
+/* What of them is given (UINT64_MAX is not). ERR_INVALID for what no program could start in. */
+int call_limits(const uint64_t given[LIMIT_COUNT], struct resource_limits *ret, struct err *err);
 
 /* --- limits ---
  *

@@ -139,7 +139,6 @@ static int exchange_launch(struct http_exchange *exchange, const struct http_opt
         .cwd = "/",
         .stdio = PROCESS_PIPES,
         .input = PROCESS_STDIN_PIPE,
-        .cgroup = -1,
         .events = &events,
         .data = exchange,
     };

@@ -475,6 +475,18 @@ static unsigned watch_of(const struct workspace *workspace)
            (workspace_judges_execs(workspace) ? WATCH_JUDGE : 0u);
 }
 
+void workspace_limits(const struct workspace *workspace, struct resource_limits *ret)
+{
+    const struct config *config = workspace->inside->owner->options.config;
+
+    *ret = (struct resource_limits){0};
+    if (workspace->mode != SANDBOX_DISABLED)
+        *ret = resource_limits_default;
+    if (config)
+        resource_limits_overlay(ret, config_limits(config));
+    resource_limits_overlay(ret, &workspace->profile.limits);
+}
+
 int workspace_open(struct workspace *workspace, struct err *err)
 {
     struct workspace_inside *inside = workspace->inside;
@@ -501,6 +513,7 @@ int workspace_open(struct workspace *workspace, struct err *err)
     if (inside->has_no_env) /* else they are in that */
         preset_env(workspace, &env);
     options.env = strv_view(&env);
+    workspace_limits(workspace, &options.limits);
     access_map_copy(&shown, &workspace->map);
     show_programs(owner, &shown);
     hide_secrets(inside, &shown);

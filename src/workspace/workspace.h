@@ -179,6 +179,10 @@ int workspace_find(struct workspaces *workspaces, const char *key, struct worksp
 struct workspace *workspace_make(struct workspaces *workspaces, const char *key,
                                  const struct workspace_request *request, struct err *err);
 
+/* Of each command in it, when nothing else is said: the defaults of a sandbox, the configuration, the
+ * profile. */
+void workspace_limits(const struct workspace *workspace, struct resource_limits *ret);
+
 /* ERR_UNSUPPORTED when this host cannot make its sandbox. */
 int workspace_open(struct workspace *workspace, struct err *err);
 

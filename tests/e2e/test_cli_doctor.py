@@ -69,7 +69,10 @@ def test_text(place):
     first = {0: "Every layer of the sandbox is enforced.",
              1: "Commands are sandboxed, but not by every layer."}[code]
     assert ran.stdout.startswith(first + "\n\nLayers:\n  user-namespace     ")
-    assert "\nLimits:\n  memory, pids       by " in ran.stdout
+    assert "\nLimits:\n  memory             by " in ran.stdout
+    limits = json.loads(place.cordon("doctor", "--json").stdout)["limits"]
+    row = {"none": "not kept"}.get(limits["pids"]["by"], "by " + limits["pids"]["by"])
+    assert "\n  pids               " + row in ran.stdout
 
 
 @pytest.mark.no_userns

@@ -1,6 +1,8 @@
 """`cordon run`: exit statuses, permissions, environment, messages."""
+import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -522,11 +524,64 @@ def limits_of(place, *options, script="exit 0", code=0):
 def test_limits_say_who_keeps_them(place):
     limits = limits_of(place, "--max-memory", "512M", "--max-pids", "1000", "--max-cpu-time", "10s",
                        "--max-file-size", "1M")
-    assert limits.keys() == {"memory", "pids", "cpu-time", "file-size"}
+    assert limits.keys() == {"memory", "pids", "cpu-time", "file-size", "files"}
     assert limits["memory"]["value"] == 512 << 20
-    assert limits["cpu-time"] == {"value": 10 * 10**9, "by": "rlimit", "hit": False}
-    assert {limit["by"] for limit in limits.values()} <= {"rlimit", "cgroup"}
-    assert limits_of(place) == {}
+    assert limits["cpu-time"] == {"value": 10 * 10**9, "by": "rlimit", "hit": False, "default": False}
+    assert limits["files"] == {"value": 65536, "by": "rlimit", "hit": None, "default": True}
+
+
+def test_limits_that_nobody_asked_for(place):
+    """In a sandbox only; and 0 and none, here or in the configuration, are no limit."""
+    place.config("[limits]\nfiles = 'none'\nfile_size = '3G'\n"
+                 "[permissions.small]\nextends = ':workspace'\nlimits = { pids = 99 }\n")
+    limits = limits_of(place)
+    assert {name: (limit["value"], limit["default"]) for name, limit in limits.items()} == {
+        "pids": (4096, True), "file-size": (3 << 30, False)}
+    assert limits_of(place, "--max-pids", "0", "--max-file-size", "none") == {}
+    assert limits_of(place, "-p", "small")["pids"]["value"] == 99
+    assert limits_of(place, "--sandbox", "disabled").keys() == {"file-size"}
+    shown = place.json("explain", "--json", "-p", "small")["limits"]
+    assert shown == {"pids": {"value": 99, "default": False},
+                     "file-size": {"value": 3 << 30, "default": False}}
+    assert "limits   pids 4096 (by default), file-size 3G" in place.cordon("explain").stdout
+
+
+def test_the_kernel_keeps_what_is_said(place):
+    """Lower than what there is, never higher; and what only its process may have stays its own."""
+    shown = place.shell("ulimit -Sn; ulimit -Hn; ulimit -f; ulimit -v", "--max-files", "100",
+                        "--max-file-size", "1M", "--max-address-space", "3G",
+                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 4096)))
+    assert shown.stdout.split() == ["64", "100", "2048", str(3 << 20)]
+
+
+def test_what_reserves_memory_runs_with_a_limit_of_what_it_uses(place):
+    """E9: it was a limit of address space, of which node takes gigabytes, and Java."""
+    for program in (["node", "-e", "console.log(1)"], ["java", "-version"]):
+        if shutil.which(program[0]):
+            assert place.run("--max-memory", "1G", "-q", "--", *program).returncode == 0
+
+
+def test_memory_that_is_used_up_is_said(place):
+    """E9: hit is true when the kernel killed for it, and never false where nobody can tell."""
+    script = "exec /usr/bin/python3 -c 'b\"x\" * (256 << 20)'"
+    result = json.loads(place.shell(script, "--max-memory", "64M", "--json").stdout)
+    memory = result["limits"]["memory"]
+    assert result["exit_code"] != 0
+    assert (memory["by"], memory["hit"]) in (("cgroup", True), ("rlimit", None))
+    about_it = [line for line in result["warnings"] if "--max-memory" in line]
+    assert len(about_it) == (memory["by"] == "rlimit")
+    ran = place.shell(script, "--max-memory", "64M")
+    for line in about_it:
+        assert line in ran.stderr
+    assert ("the limit --max-memory was reached" in ran.stderr) == (memory["by"] == "cgroup")
+
+
+def test_what_no_program_could_start_in_is_refused(place):
+    for option, least in (("--max-memory=1K", "1M"), ("--max-pids=1", "2"), ("--max-files=3", "16")):
+        ran = place.run(option, "--", "true")
+        assert ran.returncode == 125
+        assert f"no program can start with that: at least {least}, or 0 for no limit" in ran.stderr
+        assert place.run(f"{option.split('=')[0]}={least}", "--", "true").returncode in (0, 137)
 
 
 def test_a_file_size_limit_is_said(place):
@@ -543,10 +598,13 @@ def test_a_cpu_limit_is_said(place):
 
 
 def test_root_is_told_when_processes_are_not_counted(place):
-    limits = limits_of(place, "--max-pids", "100")
+    """E9: in JSON, too."""
+    result = place.json("run", "--json", "--max-pids", "100", "--", "true")
     ran = place.shell("true", "--max-pids", "100")
-    is_unkept = os.getuid() == 0 and limits["pids"]["by"] == "rlimit"
-    assert ("--max-pids was not enforced" in ran.stderr) == is_unkept
+    is_unkept = result["limits"]["pids"]["by"] == "none"
+    assert not is_unkept or os.getuid() == 0
+    for lines in (result["warnings"], [ran.stderr]):
+        assert any("--max-pids is not enforced" in line for line in lines) == is_unkept
 
 
 # --- JSON

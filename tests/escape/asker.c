@@ -163,7 +163,6 @@ int main(int argc, char **argv)
                                                 .env = environ,
                                                 .cwd = cwd,
                                                 .stdio = {0, 1, 2},
-                                                .cgroup = -1,
                                                 .asks = true},
                        &launch, &err))
         die("the launch", &err);

@@ -101,6 +101,7 @@ static const char *const top_keys[] = {
     "approval_policy",
     "audit",
     "default_permissions",
+    "limits",
     "permissions",
     "projects",
     "protect",
@@ -204,7 +205,7 @@ static const char *const environment_keys[] = {
 static const char *const permission_keys[] = {"description", "extends", "workspace_roots",
                                               "filesystem",  "network", "allow_nested_namespaces",
                                               "watch",       "judge",   "with",
-                                              NULL};
+                                              "limits",      NULL};
 
 static const char *const network_keys[] = {"enabled",
                                            "mode",
@@ -274,9 +275,11 @@ static void note_permissions(struct config *config, const struct toml_node *prof
     AUTO_FREE char *prefix = alloc_strf("permissions.%s.", profile->key);
     AUTO_FREE char *network_prefix = alloc_strf("%snetwork.", prefix);
     AUTO_FREE char *files_prefix = alloc_strf("%sfilesystem.", prefix);
+    AUTO_FREE char *limits_prefix = alloc_strf("%slimits.", prefix);
     const struct toml_node *files = toml_find(profile, "filesystem");
 
     note_unknown(config, profile, prefix, permission_keys);
+    note_unknown(config, toml_find(profile, "limits"), limits_prefix, config_limit_keys);
     note_unknown(config, toml_find(profile, "network"), network_prefix, network_keys);
     for (size_t i = 0; files && i < files->len && !is_enough(config); i++) {
         const char *key = files->items[i].key;
@@ -306,6 +309,7 @@ static void note_mistakes(struct config *config)
             note(config, toml_find(root, policy_keys[i]), "", NULL,
                  alloc_strf("%s is a key of Codex's, and has no effect here", policy_keys[i]));
     note_unknown(config, toml_find(root, "audit"), "audit.", audit_keys);
+    note_unknown(config, toml_find(root, "limits"), "limits.", config_limit_keys);
     note_unknown(config, toml_find(root, "sandbox_workspace_write"), "sandbox_workspace_write.",
                  workspace_keys);
     note_unknown(config, environment, "shell_environment_policy.", environment_keys);
@@ -559,7 +563,7 @@ static int read_general(struct config *config, struct err *err)
     if ((mode_node && config_word(config, mode_node, modes, &mode, err)) ||
         config_read_approval(config, err) || read_environment(config, err) ||
         read_audit(config, err) || read_protect(config, err) || read_ws_auth(config, err) ||
-        read_sandbox(config, err) ||
+        read_sandbox(config, err) || config_read_limits(config, root, &config->limits, err) ||
         config_item(config, root, "default_permissions", TOML_STRING, &name, err) ||
         config_item(config, root, "permissions", TOML_TABLE, &unused, err) ||
         config_item(config, root, "sandbox_workspace_write", TOML_TABLE, &unused, err))

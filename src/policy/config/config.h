@@ -54,6 +54,9 @@ const char *config_ws_auth(const struct config *config);
  * says nothing either. `config` may be NULL. */
 const char *config_sandbox(const struct config *config);
 
+/* [limits]; what it does not say is 0. NULL: `config` is. */
+const struct resource_limits *config_limits(const struct config *config);
+
 /* `protect`: which names are protected; NULL: nothing is said of it. `config` may be NULL. */
 const struct protect_choice *config_protect(const struct config *config);
 

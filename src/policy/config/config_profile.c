@@ -560,6 +560,9 @@ static int read_table(const struct config *config, const struct toml_node *node,
         chain_find(&chain, NULL, "judge", TOML_STRING, &judge, err) ||
         (judge && config_word(config, judge, profile_judge_words, &judge_word, err)))
         return -1;
+    for (size_t i = chain.len; i-- > 0;) /* the nearest level counts */
+        if (config_read_limits(config, chain.levels[i], &profile->limits, err))
+            return -1;
     profile->judge = (enum profile_judge)judge_word;
     profile->watch = (enum profile_watch)word;
     profile->allow_nested_namespaces = nested && nested->boolean;

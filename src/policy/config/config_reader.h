@@ -23,6 +23,7 @@ struct config {
     const char *ws_auth; /* static; NULL: not set */
     const char *sandbox; /* the same */
     struct protect_choice protect;
+    struct resource_limits limits;
     struct config_warning *warnings;
     size_t warnings_len;
     size_t warnings_cap;
@@ -47,6 +48,12 @@ int config_word(const struct config *config, const struct toml_node *node, const
 /* The node has to be of that kind. */
 int config_want(const struct config *config, const struct toml_node *node, enum toml_kind kind,
                 struct err *err);
+
+extern const char *const config_limit_keys[LIMIT_COUNT + 1]; /* in the order of the enum; NULL */
+
+/* `limits` of the table, laid over `ret`. */
+int config_read_limits(const struct config *config, const struct toml_node *table,
+                       struct resource_limits *ret, struct err *err);
 
 /* --- approval.c, for config.c --- */
 

@@ -119,17 +119,17 @@ static int restrict_landlock(const struct plan_view *plan, uint32_t at, struct e
     return 0;
 }
 
+/* Lower than it is, never higher. */
 static int restrict_limit(const struct plan_record *record, struct err *err)
 {
-    struct rlimit limit = {.rlim_cur = record->value, .rlim_max = record->value};
-    struct rlimit now;
+    struct rlimit limit;
 
-    if (record->other == RLIMIT_CPU)
-        limit.rlim_max++; /* SIGXCPU first, a second before SIGKILL */
-    if (getrlimit((int)record->other, &now) == 0 && now.rlim_max < limit.rlim_max)
-        limit.rlim_max = now.rlim_max;
-    if (limit.rlim_cur > limit.rlim_max)
-        limit.rlim_cur = limit.rlim_max;
+    if (getrlimit((int)record->other, &limit))
+        return err_sys(err, "reading resource limit %u", record->other);
+    if (limit.rlim_cur > record->value)
+        limit.rlim_cur = record->value;
+    if (limit.rlim_max > record->value) /* SIGXCPU first, a second before SIGKILL */
+        limit.rlim_max = record->value + (record->other == RLIMIT_CPU);
     if (setrlimit((int)record->other, &limit))
         return err_sys(err, "setting resource limit %u", record->other);
     return 0;

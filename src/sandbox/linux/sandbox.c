@@ -221,6 +221,11 @@ const struct plan *sandbox_plan(const struct sandbox *sandbox)
     return sandbox->plan;
 }
 
+const struct resource_limits *sandbox_limits(const struct sandbox *sandbox)
+{
+    return &sandbox->options.limits;
+}
+
 unsigned sandbox_watch(const struct sandbox *sandbox)
 {
     return sandbox->options.watch;
@@ -284,19 +289,28 @@ bool sandbox_release_idle(struct sandbox *sandbox)
     return launcher_rest(&sandbox->launchers);
 }
 
-enum { LIMITS_MAX = 4 };
+enum { LIMITS_MAX = 6 };
+
+/* Since Linux 5.14 the kernel counts processes by user namespace and user, and a command has a
+ * namespace of its own; that a kernel is not older shows in its Landlock (ABI 2 came with 5.19).
+ * Root's processes are never counted (fork(2)). */
+bool sandbox_counts_processes(const struct sandbox *sandbox)
+{
+    const struct plan_host *facts = &sandbox->host.facts;
+
+    return (sandbox->plan->namespaces & CLONE_NEWUSER) && !facts->is_root && facts->landlock >= 2;
+}
 
 /* Fills `ret` with the limits that are set; returns how many. */
-static size_t limit_records(const struct sandbox_limits *limits, struct plan_record ret[LIMITS_MAX])
+static size_t limit_records(const struct launch_limits *limits, struct plan_record ret[LIMITS_MAX])
 {
     const struct {
         uint64_t value;
         int resource;
     } all[LIMITS_MAX] = {
-        {limits->memory, RLIMIT_AS},
-        {limits->cpu_time, RLIMIT_CPU},
-        {limits->processes, RLIMIT_NPROC},
-        {limits->file_size, RLIMIT_FSIZE},
+        {limits->data, RLIMIT_DATA},       {limits->address_space, RLIMIT_AS},
+        {limits->cpu_time, RLIMIT_CPU},    {limits->processes, RLIMIT_NPROC},
+        {limits->file_size, RLIMIT_FSIZE}, {limits->files, RLIMIT_NOFILE},
     };
     size_t len = 0;
 
@@ -334,7 +348,7 @@ static void launch_env(const struct sandbox *sandbox, char *const *env, struct s
 
 /* The launcher's file for one command; a descriptor. */
 static int launch_plan(const struct sandbox *sandbox, const struct launch_options *options,
-                       struct err *err)
+                       const struct launch_limits *rlimits, struct err *err)
 {
     AUTO(buf_done) struct buf file = {0};
     AUTO(strv_done) struct strv env = {0};
@@ -345,7 +359,7 @@ static int launch_plan(const struct sandbox *sandbox, const struct launch_option
         .program = options->program,
         .cwd = options->cwd,
         .limits = limits,
-        .limits_len = limit_records(&options->limits, limits),
+        .limits_len = limit_records(rlimits, limits),
     };
 
     if (sandbox->options.dies_with_thread)
@@ -369,21 +383,6 @@ static int launch_plan(const struct sandbox *sandbox, const struct launch_option
     if (plan_encode(sandbox->plan, &command, &file, err))
         return -1;
     return fd_sealed_memory("cordon-plan", file.data, file.len, err);
-}
-
-/* Moves the launcher, which has started nothing yet. */
-static int launch_enter_cgroup(const struct launcher *launcher, int cgroup, struct err *err)
-{
-    AUTO_CLOSE int fd = -1;
-    char pid[16];
-    int len = snprintf(pid, sizeof pid, "%d", (int)launcher->pid);
-
-    if (cgroup < 0)
-        return 0;
-    fd = openat(cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC); /* allow blocking openat: cgroupfs */
-    if (fd < 0 || write(fd, pid, (size_t)len) != len)
-        return err_sys(err, "entering the cgroup");
-    return 0;
 }
 
 /* The first packet: see sandbox/launcher/plan_format.h. */
@@ -445,6 +444,7 @@ static int launch_once(struct sandbox *sandbox, const struct launch_options *opt
     uint32_t namespaces = sandbox->plan->namespaces;
     struct launcher *launcher = launcher_take(&sandbox->launchers, namespaces);
     struct launch launch = {.facts = -1, .sandbox = sandbox, .lingers = options->lingers};
+    struct launch_limits limits = {0};
     AUTO_CLOSE int plan = -1;
 
     if (!launcher)
@@ -457,9 +457,11 @@ static int launch_once(struct sandbox *sandbox, const struct launch_options *opt
     launch.pidfd = launcher->pidfd;
     launch.init = launcher->pid;
     sandbox->launches++;
-    plan = launch_plan(sandbox, options, err);
+    if (options->limiter)
+        options->limiter(options->limiter_data, launcher->pid, sandbox_counts_processes(sandbox),
+                         &limits);
+    plan = launch_plan(sandbox, options, &limits, err);
     if (plan < 0 || launch_open_channel(&launch, options, err) ||
-        launch_enter_cgroup(launcher, options->cgroup, err) ||
         launch_send(&launch, options, plan, err) || launch_attach_guard(&launch, err)) {
         launch_done(&launch);
         return -1;
@@ -653,7 +655,6 @@ int sandbox_probe(struct sandbox *sandbox, struct err *err)
     struct launch_options options = {
         .argv = argv,
         .stdio = {null, null, null},
-        .cgroup = -1,
         .cwd = "/",
         .is_probe = true,
     };

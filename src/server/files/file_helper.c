@@ -257,7 +257,6 @@ static int helper_launch(struct file_helper *helper, const struct file_helper_op
         .cwd = "/",
         .stdio = PROCESS_FDS,
         .fds = {socket, null, null},
-        .cgroup = -1,
         .events = &events,
         .data = helper,
     };

@@ -100,7 +100,7 @@ static int read_patch(struct exec_run *run, const struct exec_run_params *params
     return exec_run_patch(run, "apply", "text", err);
 }
 
-static void read_job(const struct exec_run_params *params, struct exec_run *run)
+static int read_job(const struct exec_run_params *params, struct exec_run *run, struct err *err)
 {
     static const char *const outputs[] = {
         [EXEC_RUN_LIVE] = "live", [EXEC_RUN_WHOLE] = "whole", [EXEC_RUN_NONE] = "none"};
@@ -108,12 +108,6 @@ static void read_job(const struct exec_run_params *params, struct exec_run *run)
 
     job->timeout_ns = params->timeout_ms * CLOCK_NS_PER_MS;
     job->kill_after_ns = params->kill_after_ms * CLOCK_NS_PER_MS;
-    job->limits = (struct resource_limits){
-        .memory = params->max_memory_bytes,
-        .cpu_time_ns = params->max_cpu_time_ms * CLOCK_NS_PER_MS,
-        .pids = params->max_pids,
-        .file_size = params->max_file_bytes,
-    };
     job->max_output = (size_t)params->max_output_bytes;
     job->input = params->pipe_stdin ? JOB_RUN_INPUT_JOB : JOB_RUN_INPUT_NULL;
     if (params->tty) {
@@ -124,6 +118,7 @@ static void read_job(const struct exec_run_params *params, struct exec_run *run)
     while (params->output && !str_eq(params->output, outputs[run->output]))
         run->output++;
     run->reports_later = params->report;
+    return call_limits(CALL_LIMITS(params), &job->limits, err);
 }
 
 static int run_read(struct exec_run *run, const struct exec_run_params *params,
@@ -133,7 +128,7 @@ static int run_read(struct exec_run *run, const struct exec_run_params *params,
 
     *ret_code = RPC_INVALID_PARAMS;
     run->cwd = rpc_path_parse(params->cwd, ret_code, err);
-    if (!run->cwd || read_wishes(run, params, err))
+    if (!run->cwd || read_wishes(run, params, err) || read_job(params, run, err))
         return -1;
     *ret_code = RPC_INTERNAL;
     if (check_cwd(run->cwd, err))
@@ -142,7 +137,6 @@ static int run_read(struct exec_run *run, const struct exec_run_params *params,
     start_env_for_call(params->env_policy, params->env, config, &run->env);
     start_env_for_call(params->env_policy, NULL, config, &run->base);
     start_env_for_call(NULL, NULL, config, &run->own_env);
-    read_job(params, run);
     run->sandbox = json_incref((json_t *)params->sandbox);
     run->topics = sandbox_topics(params->trace);
     if (exec_run_workspace(run, ret_code, err))

@@ -43,6 +43,7 @@ struct start {
     struct strv argv;
     struct strv env;
     const char *program; /* NULL: argv[0] */
+    struct resource_limits limits;
 };
 
 static void start_done(struct start *start)
@@ -135,6 +136,9 @@ static int start_read(struct start *start, enum rpc_code *ret_code, struct err *
     start->cwd = rpc_path_parse(params->cwd, ret_code, err);
     if (!start->cwd)
         return -1;
+    *ret_code = RPC_INVALID_PARAMS;
+    if (call_limits(CALL_LIMITS(params), &start->limits, err))
+        return -1;
     start_read_argv(start);
     start_env_build(params->env_policy, params->env, &start->env);
     return 0;
@@ -160,7 +164,6 @@ static struct process_options start_options(const struct start *start,
         .asks = process_is_held(session, workspace),
         .lingers = is_bare && !has_tty,
         .size = {.rows = (unsigned short)params->rows, .columns = (unsigned short)params->columns},
-        .cgroup = -1,
     };
 }
 
@@ -174,6 +177,7 @@ static void start_process(struct call *call, const struct start *start, struct w
         .owner = session,
         .id = params->process_id,
         .process = &process,
+        .limits = &start->limits,
         .workspace = workspace,
         .metadata = (json_t *)params->metadata,
         .delivery = params->delivery && str_eq(params->delivery, "pull") ? RPC_PULL : RPC_PUSH,

@@ -110,6 +110,7 @@ struct exec_parts {
     struct strv env;
     struct strv base; /* of env, what is not the call's own */
     struct model_pace pace;
+    struct resource_limits limits;
     struct workspace *workspace;
 };
 
@@ -140,7 +141,8 @@ static int exec_parts_read(struct call *call, const struct session_exec_params *
         return err_sys(err, "the working directory %s", parts->cwd);
     *ret_code = RPC_INVALID_PARAMS;
     if (read_pace(&params->yield_time_ms, &params->max_output_tokens, params->until, &parts->pace,
-                  err))
+                  err) ||
+        call_limits(CALL_LIMITS(params), &parts->limits, err))
         return -1;
     make_env(params, params->env, server, &parts->env);
     make_env(params, NULL, server, &parts->base);
@@ -192,6 +194,7 @@ static void exec_begin(struct call *call, const struct session_exec_params *para
         .screen = params->screen ? &screen_limits : NULL,
         .owner = call->client->session->number,
         .pace = parts->pace,
+        .limits = parts->limits,
     };
     AUTO_FREE char *forbidden = session_rules_refusal(call, &exec, parts->workspace);
 

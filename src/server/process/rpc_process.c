@@ -461,6 +461,7 @@ static struct job *process_session(const struct rpc_process *process,
         .topics = options->workspace->topics,
         .audit_topics = options->workspace->audit_topics,
         .is_judged = workspace_judges_execs(options->workspace),
+        .limits = options->limits,
         .output = {.memory_max = RPC_PROCESS_MEMORY, .spool = options->spool_bytes ? &spool : NULL},
     };
 

@@ -97,6 +97,7 @@ struct rpc_process_options {
     struct client_session *owner;
     const char *id;
     const struct process_options *process;
+    const struct resource_limits *limits; /* as in struct job_options */
     struct workspace *workspace;
     json_t *metadata; /* borrowed */
     enum rpc_delivery delivery;

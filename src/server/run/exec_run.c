@@ -189,6 +189,8 @@ static void notify_begin(struct exec_run *run)
     run->attempts++;
     if (run->told->sandbox)
         execution_warn_of_layers(run->told->sandbox, &run->warnings);
+    if (exec_run_job(run))
+        resource_limits_warn(job_limits(exec_run_job(run), NULL), &run->warnings);
     if (run->is_input_closed)
         job_close_input(exec_run_job(run));
     exec_event_begin(run);

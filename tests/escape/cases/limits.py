@@ -7,7 +7,7 @@ from catalogue import attack
 def fork_without_end(stage):
     """Root is not counted by the kernel without a cgroup; then Cordon has to say so."""
     ran = stage.attack("forks", 200, cordon=["--max-pids", "50"])
-    return ran.won and "--max-pids was not enforced" not in ran.err
+    return ran.won and "--max-pids is not enforced" not in ran.err
 
 
 @attack()

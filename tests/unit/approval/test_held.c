@@ -132,7 +132,6 @@ static void start(int which)
         .env = test_env,
         .cwd = "/",
         .asks = true,
-        .cgroup = -1,
     };
     const struct job_options options = {.command = "cat", .process = &process, .cgroup_base = ""};
     struct err err;

@@ -70,7 +70,6 @@ static void desk_open(struct desk *desk, const char *script, struct process_opti
     options.argv = argv;
     options.env = test_env;
     options.cwd = "/";
-    options.cgroup = -1;
     desk->job = job_start(&(struct job_options){.id = 1000,
                                                 .owner = 7,
                                                 .command = script,
@@ -326,7 +325,6 @@ static void a_program_that_is_not_there_is_an_end(void **state)
     options.argv = argv;
     options.env = test_env;
     options.cwd = "/";
-    options.cgroup = -1;
     desk.job = job_start(&(struct job_options){.command = "none", .process = &options}, &err);
     assert_non_null(desk.job);
     desk.ends = 0;

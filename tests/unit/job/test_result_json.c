@@ -207,15 +207,19 @@ static void test_limits(void **state)
     json_t *limit;
 
     job_run_defaults(&options);
-    options.limits =
-        (struct resource_limits){.memory = UINT64_C(1) << 62, .cpu_time_ns = 60000000000};
+    options.limits = (struct resource_limits){.of = {[LIMIT_MEMORY] = UINT64_C(1) << 62,
+                                                     [LIMIT_CPU_TIME] = 60000000000,
+                                                     [LIMIT_PIDS] = LIMIT_NONE}};
     json = json_of("true", &options);
     assert_keys(json_object_get(json, "limits"), "memory cpu-time");
     limit = json_object_get(json_object_get(json, "limits"), "memory");
-    assert_keys(limit, "value by hit");
+    assert_keys(limit, "value by hit default");
     assert_int_equal(number_of(limit, "value"), INT64_C(1) << 62);
     assert_string_equal(text_of(limit, "by"), "rlimit");
+    assert_true(json_is_null(json_object_get(limit, "hit"))); /* nobody tells */
+    limit = json_object_get(json_object_get(json, "limits"), "cpu-time");
     assert_true(json_is_false(json_object_get(limit, "hit")));
+    assert_true(json_is_false(json_object_get(limit, "default")));
     json_decref(json);
 }
 

@@ -172,7 +172,7 @@ static void pass_on(pid_t command, const struct request *request)
     kill(request->everything ? -command : command, request->signal);
 }
 
-static void fill_rlimits(const struct sandbox_limits *limits)
+static void fill_rlimits(const struct launch_limits *limits)
 {
     const struct rlimit cpu = {limits->cpu_time, limits->cpu_time + 1};
     const struct rlimit size = {limits->file_size, limits->file_size};
@@ -240,7 +240,7 @@ static void run_init(const struct launch_options *options, int status)
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, NULL);
     signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-    fill_rlimits(&options->limits);
+    fill_rlimits(&fake.limits);
     if (pipe2(complain, O_CLOEXEC))
         _exit(1);
     command = fork();
@@ -268,6 +268,11 @@ static void run_init(const struct launch_options *options, int status)
     _exit(0);
 }
 
+const struct resource_limits *sandbox_limits(const struct sandbox *sandbox)
+{
+    return &fake.asked;
+}
+
 int sandbox_launch(struct sandbox *sandbox, const struct launch_options *options,
                    struct launch *ret, struct err *err)
 {
@@ -277,8 +282,9 @@ int sandbox_launch(struct sandbox *sandbox, const struct launch_options *options
     char byte;
 
     fake.launches++;
-    fake.limits = options->limits;
-    fake.cgroup = options->cgroup;
+    fake.limits = (struct launch_limits){0};
+    if (options->limiter)
+        options->limiter(options->limiter_data, 0, true, &fake.limits);
     if (fake.fails)
         return err_set(err, ERR_UNSUPPORTED, "the fake was told to fail");
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) ||

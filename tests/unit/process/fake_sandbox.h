@@ -30,8 +30,8 @@ struct fake {
     unsigned launches;            /* counted */
     unsigned done;                /* counted: launch_done() of a real launch */
     pid_t init;                   /* of the last launch */
-    struct sandbox_limits limits; /* of the last launch */
-    int cgroup;                   /* of the last launch */
+    struct launch_limits limits;  /* of the last launch */
+    struct resource_limits asked; /* sandbox_limits() */
 };
 
 extern struct fake fake;

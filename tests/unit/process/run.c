@@ -96,7 +96,6 @@ void run_init(struct run *run)
         .sandbox = fake_sandbox(),
         .env = test_env,
         .cwd = "/",
-        .cgroup = -1,
         .events = &events,
         .data = run,
     };

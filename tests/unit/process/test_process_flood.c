@@ -104,7 +104,6 @@ static void emitter_start(struct flood *flood)
             .env = test_env,
             .cwd = "/",
             .stdio = flood->stdio,
-            .cgroup = -1,
             .drain = {.quiet_ns = AT_ONCE_NS, .total_ns = FAR_NS},
             .events = &events,
             .data = emitter,

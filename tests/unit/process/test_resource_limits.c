@@ -1,19 +1,25 @@
 /* resource_limits: which limit a command ran into, by how it ended and what it used. */
 #include "../base/support.h"
 
+#include "base/auto.h"
 #include "base/clock.h"
+#include "base/strv.h"
 #include "process/process.h"
 #include "process/resource_limits.h"
 
 #include <signal.h>
+#include <string.h>
+#include <unistd.h>
 
 static struct resource_limits_report report_of(const struct resource_limits *limits,
                                                const struct process_end *end)
 {
     struct resource_limits_scope scope;
     struct resource_limits_report report;
+    struct launch_limits rlimits;
 
-    resource_limits_open(limits, "", &scope);
+    resource_limits_open(NULL, limits, "", &scope);
+    resource_limits_apply(&scope, 0, true, &rlimits);
     resource_limits_report(&scope, end, &report);
     resource_limits_close(&scope);
     return report;
@@ -21,9 +27,9 @@ static struct resource_limits_report report_of(const struct resource_limits *lim
 
 static bool is_out_of_cpu_time(struct process_end end)
 {
-    const struct resource_limits limits = {.cpu_time_ns = 3 * CLOCK_NS_PER_S};
+    const struct resource_limits limits = {.of = {[LIMIT_CPU_TIME] = 3 * CLOCK_NS_PER_S}};
 
-    return report_of(&limits, &end).hit[LIMIT_CPU_TIME];
+    return report_of(&limits, &end).hit[LIMIT_CPU_TIME] == LIMIT_HIT;
 }
 
 static void cpu_time_is_that_of_the_program_and_of_the_kernel_for_it(void **state)
@@ -74,8 +80,8 @@ static void what_was_not_asked_for_is_not_hit(void **state)
 {
     const struct process_end cpu = {.how = PROCESS_SIGNALED, .signal = SIGXCPU};
     const struct process_end file = {.how = PROCESS_SIGNALED, .signal = SIGXFSZ};
-    const struct resource_limits file_size = {.file_size = 1000};
-    const struct resource_limits cpu_time = {.cpu_time_ns = 1};
+    const struct resource_limits file_size = {.of = {[LIMIT_FILE_SIZE] = 1000}};
+    const struct resource_limits cpu_time = {.of = {[LIMIT_CPU_TIME] = 1}};
 
     assert_false(report_of(&file_size, &cpu).hit[LIMIT_CPU_TIME]);
     assert_true(report_of(&file_size, &file).hit[LIMIT_FILE_SIZE]);
@@ -90,11 +96,98 @@ static void cpu_time_is_rounded_up_to_seconds(void **state)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct resource_limits_scope scope;
+        struct launch_limits rlimits;
 
-        resource_limits_open(&(struct resource_limits){.cpu_time_ns = cases[i][0]}, "", &scope);
-        assert_int_equal(scope.rlimits.cpu_time, cases[i][1]);
+        resource_limits_open(
+            NULL, &(struct resource_limits){.of = {[LIMIT_CPU_TIME] = cases[i][0]}}, "", &scope);
+        resource_limits_apply(&scope, 0, true, &rlimits);
+        assert_int_equal(rlimits.cpu_time, cases[i][1]);
         resource_limits_close(&scope);
     }
+}
+
+/* Who keeps what, without a cgroup; and whom the kernel counts decides about processes. */
+static void without_a_cgroup_rlimits_do(void **state)
+{
+    static const struct {
+        bool is_default, counts_own;
+        uint64_t processes; /* that are set; of who is no root */
+        uint64_t of_root;
+        const char *warning; /* of who is no root */
+        const char *roots;
+    } cases[] = {
+        {true, true, 50, 50, NULL, NULL},
+        {true, false, 0, 0, NULL, NULL},
+        {false, true, 50, 50, NULL, NULL},
+        {false, false, 50, 0, "--max-pids counts all of your processes",
+         "--max-pids is not enforced"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct resource_limits limits = {.of = {[LIMIT_PIDS] = 50,
+                                                [LIMIT_FILE_SIZE] = 4096,
+                                                [LIMIT_FILES] = LIMIT_NONE,
+                                                [LIMIT_ADDRESS_SPACE] = 1 << 30},
+                                         .defaults = cases[i].is_default ? 1u << LIMIT_PIDS : 0};
+        const char *warning = geteuid() == 0 ? cases[i].roots : cases[i].warning;
+        AUTO(strv_done) struct strv warnings = {0};
+        struct resource_limits_scope scope;
+        struct launch_limits rlimits;
+
+        resource_limits_open(&limits, NULL, "", &scope);
+        resource_limits_apply(&scope, 0, cases[i].counts_own, &rlimits);
+        assert_int_equal(rlimits.processes, geteuid() == 0 ? cases[i].of_root : cases[i].processes);
+        assert_int_equal(scope.by[LIMIT_PIDS], rlimits.processes ? LIMIT_BY_RLIMIT : LIMIT_UNSET);
+        assert_int_equal(rlimits.file_size, 4096);
+        assert_int_equal(rlimits.files, 0);
+        assert_int_equal(scope.by[LIMIT_FILES], LIMIT_UNSET);
+        assert_int_equal(rlimits.address_space, 1 << 30);
+        assert_int_equal(rlimits.data, 0);
+        resource_limits_warn(&scope, &warnings);
+        assert_int_equal(warnings.len, warning ? 1 : 0);
+        if (warning)
+            assert_contains(warnings.items[0], warning);
+        resource_limits_close(&scope);
+    }
+}
+
+static void memory_of_each_process_is_warned_of(void **state)
+{
+    const struct resource_limits limits = {.of = {[LIMIT_MEMORY] = 1 << 30}};
+    const struct process_end end = {.how = PROCESS_EXITED, .code = 1};
+    AUTO(strv_done) struct strv warnings = {0};
+    struct resource_limits_scope scope;
+    struct resource_limits_report report;
+    struct launch_limits rlimits;
+
+    resource_limits_open(NULL, &limits, "", &scope);
+    resource_limits_apply(&scope, 0, true, &rlimits);
+    assert_int_equal(rlimits.data, 1 << 30); /* and not the address space */
+    assert_int_equal(rlimits.address_space, 0);
+    resource_limits_warn(&scope, &warnings);
+    assert_int_equal(warnings.len, 1);
+    assert_contains(warnings.items[0], "--max-memory holds for each process by itself");
+    resource_limits_report(&scope, &end, &report);
+    assert_int_equal(report.hit[LIMIT_MEMORY], LIMIT_HIT_UNKNOWN);
+    resource_limits_close(&scope);
+}
+
+/* A launch that is tried again asks again. */
+static void what_is_asked_lies_over_what_the_sandbox_says(void **state)
+{
+    const struct resource_limits asked = {.of = {[LIMIT_PIDS] = LIMIT_NONE, [LIMIT_FILE_SIZE] = 7}};
+    struct resource_limits_scope scope;
+    struct launch_limits rlimits;
+
+    resource_limits_open(&resource_limits_default, &asked, "", &scope);
+    for (int i = 0; i < 2; i++) {
+        resource_limits_apply(&scope, 0, true, &rlimits);
+        assert_int_equal(rlimits.processes, 0);
+        assert_int_equal(rlimits.file_size, 7);
+        assert_int_equal(rlimits.files, resource_limits_default.of[LIMIT_FILES]);
+    }
+    assert_int_equal(scope.asked.defaults, 1u << LIMIT_FILES);
+    resource_limits_close(&scope);
 }
 
 int main(void)
@@ -104,6 +197,9 @@ int main(void)
         cmocka_unit_test(the_soft_limit_has_a_signal_of_its_own),
         cmocka_unit_test(what_was_not_asked_for_is_not_hit),
         cmocka_unit_test(cpu_time_is_rounded_up_to_seconds),
+        cmocka_unit_test(without_a_cgroup_rlimits_do),
+        cmocka_unit_test(memory_of_each_process_is_warned_of),
+        cmocka_unit_test(what_is_asked_lies_over_what_the_sandbox_says),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,8 +91,7 @@ struct launch_options launch_in(const char *cwd, char *const *argv)
 {
     static char *const env[] = {(char *)"PATH=/usr/local/bin:/usr/bin:/bin", NULL};
 
-    return (struct launch_options){
-        .argv = argv, .env = env, .cwd = cwd, .stdio = {-1, -1, -1}, .cgroup = -1};
+    return (struct launch_options){.argv = argv, .env = env, .cwd = cwd, .stdio = {-1, -1, -1}};
 }
 
 void command_start(struct command *ret, struct sandbox *sandbox, struct launch_options options)

@@ -326,23 +326,34 @@ static void test_descriptors_in_each_others_place(void **state)
     close(ends[0]);
 }
 
+static void give_limits(void *data, pid_t launcher, bool counts_own, struct launch_limits *ret)
+{
+    assert_true(launcher > 0 && kill(launcher, 0) == 0);
+    *ret = *(const struct launch_limits *)data;
+}
+
 static void test_resource_limits(void **state)
 {
+    struct launch_limits limits = {.data = 3 << 20,
+                                   .address_space = 1 << 30,
+                                   .cpu_time = 77,
+                                   .file_size = 100 * 512,
+                                   .files = 60};
     struct launch_options options =
         launch_in(ground.ws, ARGV((char *)"sh", (char *)"-c",
-                                  (char *)"ulimit -v; ulimit -t; ulimit -f; "
+                                  (char *)"ulimit -d; ulimit -v; ulimit -t; ulimit -f; ulimit -Hn; "
                                           "head -c 200000 /dev/zero > large"));
     AUTO(ended_done) struct ended ended = {0};
     struct command command;
 
     in_sandbox();
-    options.limits =
-        (struct sandbox_limits){.memory = 1 << 30, .cpu_time = 77, .file_size = 100 * 512};
+    options.limiter = give_limits;
+    options.limiter_data = &limits;
     command_start(&command, sandbox, options);
     ended = command_finish(&command);
     assert_int_equal(ended.report.event, LAUNCH_EXITED);
     assert_int_not_equal(ended.report.wait_status, 0);
-    assert_true(str_starts(ended.text, "1048576\n77\n100\n"));
+    assert_true(str_starts(ended.text, "3072\n1048576\n77\n100\n60\n"));
 }
 
 /* Nobody may raise a hard limit; what is asked for beyond it is then as much as there is. */
@@ -355,13 +366,16 @@ static void test_a_limit_beyond_what_the_host_has(void **state)
     AUTO_FREE char *wanted = NULL;
     struct rlimit host;
     uint64_t most = 3600; /* more than this program needs */
+    struct launch_limits limits = {0};
 
     assert_int_equal(getrlimit(RLIMIT_CPU, &host), 0);
     most = host.rlim_max < most ? host.rlim_max : most;
     host.rlim_cur = host.rlim_max = most;
     assert_int_equal(setrlimit(RLIMIT_CPU, &host), 0);
     in_sandbox();
-    options.limits = (struct sandbox_limits){.cpu_time = 2 * most};
+    limits.cpu_time = 2 * most;
+    options.limiter = give_limits;
+    options.limiter_data = &limits;
     command_start(&command, sandbox, options);
     ended = command_finish(&command);
     assert_exited(ended, 0);
