@@ -18,6 +18,7 @@
 #include "guard/facts.h"
 #include "guard/folder.h"
 #include "guard/granted.h"
+#include "guard/nested.h"
 #include "guard/object.h"
 #include "guard/remote.h"
 
@@ -39,7 +40,8 @@ static bool may_write(const struct request *request, struct place *place, const 
     bool is_refused;
     int entry;
 
-    if (request->command->is_broken || !place->is_guarded || !is_writable(request, path))
+    if (request->command->is_broken || !place->is_guarded || !is_writable(request, path) ||
+        nested_refuses(request, place, false))
         return false;
     is_refused = folder_refuses(request->command, place, &entry);
     auto_close(&place->lock); /* who makes a name looks again */
@@ -63,7 +65,8 @@ bool alone_may_link(const struct request *request, int fd)
 {
     char path[PATH_MAX];
 
-    return place_path_of(fd, path) && is_writable(request, path);
+    return place_path_of(fd, path) && is_writable(request, path) &&
+           !(request->nested && nested_refuses_path(request, path, false));
 }
 
 static int flags_of(const struct request *request)

@@ -158,9 +158,11 @@ struct command {
     /* for the wake-up: calls since `window_ns` */
     uint32_t calls;
     bool is_sync;
-    uint32_t hops;       /* a bit for each of the last calls that found us on another processor */
-    uint32_t kept_calls; /* for so many more it is kept on ours */
-    bool moves_threads;  /* by itself: we move none */
+    uint32_t hops;         /* a bit for each of the last calls that found us on another processor */
+    uint32_t kept_calls;   /* for so many more it is kept on ours */
+    struct nested *nested; /* guard/nested.c: sandboxes of its own; NULL: it has never made one */
+    uint32_t nested_len;
+    bool moves_threads; /* by itself: we move none */
     uint64_t window_ns;
 };
 
@@ -177,6 +179,7 @@ struct request {
     const struct k_seccomp_notif *notif;
     pid_t thread;
     enum attempt attempt;
+    uint32_t nested; /* sandboxes of the command's own that the caller is in (guard/nested.c) */
 };
 
 enum answer_kind {

@@ -107,6 +107,11 @@ struct guard_entry {
     uint16_t flags;
 };
 
+/* mkdirat(2) with this mode and no path (as AT_FDCWD it says by EPERM that there is a guard, and no more): from now on the processes below the caller's parent, the launcher of a sandbox that is
+ * made within, may have written on behalf what the map that is open as `dir` lets be written (-1: nothing). EPERM: they
+ * cannot be kept to that. What the kernel says where there is no guard is EFAULT, EBADF or ENOTDIR. */
+#define GUARD_NESTED_MODE 0x7473656eu
+
 enum guard_map_flag {
     GUARD_MAP_RESTRICTED = 1,   /* what no entry is about is denied, else writable */
     GUARD_MAP_FACTS = 2,        /* tell what is refused */

@@ -258,7 +258,7 @@ static struct answer refuse(const struct request *request, struct object *const 
 
     if (sorted[1])
         fact.other_path = sorted[1]->path;
-    if (granted_can(request, objects)) {
+    if (!request->nested && granted_can(request, objects)) {
         if (!is_covered(request, first) || (sorted[1] && !is_covered(request, sorted[1]))) {
             if (hold_call(request, &fact, sorted, answer))
                 return (struct answer){.kind = ANSWER_HELD};

@@ -17,6 +17,7 @@
 #include "guard/kept.h"
 #include "guard/kill.h"
 #include "guard/mode.h"
+#include "guard/nested.h"
 #include "guard/perform.h"
 #include "guard/points.h"
 #include "guard/socket.h"
@@ -100,6 +101,7 @@ void command_free(struct command *command)
     points_end(command);
     exec_end(command);
     bind_forget(command);
+    nested_end(command);
     folders_close(command);
     kept_close_all(command);
     if (command->listener >= 0)
@@ -240,6 +242,8 @@ struct answer request_handle(const struct request *request)
 {
     struct answer answer = answer_continue();
 
+    if (nested_register(request, &answer))
+        return answer;
     switch (request->call->kind) {
     case CALL_UMASK:
         caller_changes_mask(request);
@@ -288,6 +292,7 @@ bool command_serve(struct command *command)
     wake_count(command);
     request.thread = (pid_t)notif.pid;
     request.call = call_find(notif.data.nr);
+    request.nested = nested_find(command, request.thread);
     if (command->root < 0)
         open_root(command, request.thread);
     if (request.call && command->root >= 0) {

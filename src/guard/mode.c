@@ -90,7 +90,8 @@ struct answer mode_change(const struct request *request)
                  : remote_fd(request->thread, (int)request_argument(request, call->dir));
     if (fd < 0)
         return answer_error(-fd);
-    if ((mode & S_ISUID) || fstat(fd, &st) || !S_ISDIR(st.st_mode) || !request_is_valid(request))
+    if (request->nested || (mode & S_ISUID) || fstat(fd, &st) || !S_ISDIR(st.st_mode) ||
+        !request_is_valid(request))
         return answer_error(EPERM);
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     /* not by the C library's fchmod(), which helps itself where a descriptor (O_PATH) does not do */

@@ -14,6 +14,7 @@
 #include "guard/facts.h"
 #include "guard/folder.h"
 #include "guard/mode.h"
+#include "guard/nested.h"
 #include "guard/place.h"
 #include "guard/remote.h"
 
@@ -76,7 +77,8 @@ bool perform_may_name(const struct request *request, struct place *place, struct
         *ret = answer_error(EACCES);
         return false;
     }
-    if (!place->is_granted && folder_refuses(request->command, place, &entry)) {
+    if ((!place->is_granted && folder_refuses(request->command, place, &entry)) ||
+        nested_refuses(request, place, false)) {
         *ret = answer_error(EACCES); /* judge.c tells it */
         return false;
     }
@@ -234,7 +236,8 @@ struct answer perform_existing(const struct request *request, const struct place
     AUTO_CLOSE int fd = -1;
 
     /* A FIFO would keep us waiting, /dev/tty is another one here, and a directory is an error. */
-    if (!S_ISREG(st->st_mode) || is_strangers(place, st) || !request_is_valid(request))
+    if (!S_ISREG(st->st_mode) || is_strangers(place, st) || nested_refuses(request, place, false) ||
+        !request_is_valid(request))
         return leave(request, EACCES);
     fd = open_pinned(place, pin, flags);
     if (fd < 0) /* a lease, too: the caller may wait, we may not */
@@ -541,7 +544,8 @@ static struct answer perform_link(const struct request *request)
 
     if (source < 0 || !find(request, call->new_dir, call->new_path, &place, &answer))
         return answer;
-    if (!place.is_guarded || (alone_is(request) && !alone_may_link(request, source)))
+    if (!place.is_guarded ||
+        ((alone_is(request) || request->nested) && !alone_may_link(request, source)))
         return leave(request, EACCES);
     if (!perform_may_name(request, &place, &answer))
         return answer;
@@ -559,6 +563,10 @@ static bool may_move(const struct request *request, struct place *place, struct 
     char path[PATH_MAX];
     bool is_closed;
 
+    if (nested_refuses(request, place, true)) {
+        *ret_answer = answer_error(EACCES);
+        return false;
+    }
     if (alone_is(request)) {
         *ret_answer = answer_error(EACCES); /* judge.c tells it */
         return alone_may_move(request, place);

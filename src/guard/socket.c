@@ -429,6 +429,8 @@ static struct answer handle(const struct request *request)
         return answer_error(-error);
     if (getsockopt(copy, SOL_SOCKET, SO_DOMAIN, &domain, &len))
         return answer_error(errno);
+    if (domain == AF_UNIX && request->nested) /* whose sandbox may allow less */
+        return answer_error(EPERM);
     if (request->call->kind == CALL_CONNECT)
         return connect_call(request, copy, domain, &address);
     return bind_call(request, copy, domain, &address);

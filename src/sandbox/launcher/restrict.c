@@ -135,6 +135,15 @@ static int restrict_limit(const struct plan_record *record, struct err *err)
     return 0;
 }
 
+/* Another guard may ask about our calls: that of a sandbox around this one, which neither Landlock nor filters of ours hold. It
+ * gets our map, if we have one for it (the channel is that then), or does nothing more for us. */
+static int tell_guard_around(int map, struct err *err)
+{
+    if (syscall(SYS_mkdirat, map, NULL, GUARD_NESTED_MODE) == 0 || (map < 0 && errno != EPERM))
+        return 0;
+    return err_sys(err, "telling the guard around this sandbox what may be written");
+}
+
 /* From the moment it is loaded nothing may be called that the filter asks about: nobody answers
  * before the guard has the listener. */
 static int restrict_seccomp(const struct plan_view *plan, bool has_listener, int channel,
@@ -155,7 +164,7 @@ static int restrict_seccomp(const struct plan_view *plan, bool has_listener, int
     if (listener < 0)
         return err_sys(err, "loading the seccomp filter");
     if (!has_listener)
-        return 0;
+        return tell_guard_around(channel, err);
     if (pass_send(channel, &order, sizeof order, &(int){(int)listener}, 1))
         return err_sys(err, "sending the filter's listener to the guard");
     close((int)listener);

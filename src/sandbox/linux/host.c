@@ -136,6 +136,8 @@ void host_init(struct host *host)
                 .has_fuse = true,
                 .list_dirs = list_dirs,
                 .list_files = list_files,
+                .is_held = around_holds,
+                .writes_no_more = around_writes_no_more,
             },
         .why = "",
     };
@@ -174,14 +176,22 @@ void host_forgo_namespaces(struct host *host)
                                  "command asks for");
 }
 
+#define AROUND "a sandbox of Cordon's is around, whose guard keeps names for this one, too"
+
 /* The filter with a listener was refused: this kernel is too old for it, or something around us has
  * one already, and the kernel allows one in a tree of processes. */
 static bool step_down_listener(struct host *host, int error)
 {
+    if (host->facts.has_around && (error == ENOTDIR || error == EFAULT)) {
+        host->facts.has_around = false; /* it is none of ours */
+        return true;
+    }
     if (!host->facts.has_listener || host->has_asked ||
         (error != EBUSY && error != EINVAL && error != ENOSYS))
         return false;
-    host_lose_listener(host, error == EBUSY
+    host->facts.has_around = around_has_guard();
+    host_lose_listener(host, host->facts.has_around ? AROUND
+                             : error == EBUSY
                                  ? "another program around this one supervises system calls "
                                    "already, and the kernel allows one"
                                  : "the guard needs Linux 5.19");
@@ -213,6 +223,11 @@ bool host_step_down(struct host *host, enum plan_op op, const struct err *failur
 
     if (op == PLAN_SECCOMP)
         return step_down_listener(host, error);
+    if (op == PLAN_MASKS && error == EACCES && !host->facts.has_around && around_has_guard()) {
+        host->facts.has_around = true; /* it makes nothing in what is mounted nowhere */
+        host_lose_listener(host, AROUND);
+        return true;
+    }
     if (op == PLAN_HOLD_FUSE || op == PLAN_WATCHPOINT)
         return step_down_fuse(host, op, error);
     if (host->is_proven || !host->facts.namespaces ||
@@ -232,6 +247,12 @@ bool host_step_down(struct host *host, enum plan_op op, const struct err *failur
         host->why = op == PLAN_TREE_PRIVATE && error == EINVAL
                         ? "/ is no mount point here (a chroot), so nothing can be mounted in it"
                         : "namespaces cannot be made here";
+        if (around_has_guard()) {
+            host->facts.has_around = true;
+            host->why = "this is a sandbox already: what it keeps is all that keeps files, "
+                        "processes and the network apart";
+            host_lose_listener(host, AROUND);
+        }
     } else {
         return false;
     }
@@ -314,6 +335,11 @@ static void report_guard(const struct host *host, const struct plan *plan,
         if (plan->no_watchpoint)
             snprintf(ret->why, sizeof ret->why, "reads: masked; %s",
                      host_no_watchpoint(host, plan));
+    } else if (plan->tells_around) {
+        report(ret, LAYER_PARTIAL,
+               "that of the sandbox around keeps names; what is refused is guessed from the "
+               "output, and "
+               "there are no Unix sockets");
     } else if (!plan_wants_guard(map, host->facts.namespaces, wishes))
         report(ret, LAYER_NOT_NEEDED, "nothing is writable, and nobody asks what is refused");
     else {

@@ -24,6 +24,11 @@ void host_init(struct host *host);
  * away that this shows to be missing; false when it shows no such thing. */
 bool host_step_down(struct host *host, enum plan_op op, const struct err *failure);
 
+/* A sandbox of ours with a guard may be around, and its mounts (sandbox/linux/around.c). */
+bool around_has_guard(void);
+bool around_holds(const char *path, bool is_denied);
+bool around_writes_no_more(const struct access_map *map);
+
 /* Nobody wants namespaces; what else the host can do is not known less by that. */
 void host_forgo_namespaces(struct host *host);
 

@@ -93,13 +93,15 @@ bool landlock_guards_names(const struct access_map *map, const struct landlock_s
 }
 
 /* Something that may not be read lies in `dir`. The host's /dev has the disks, and the user's other terminals. */
-static bool has_denied(const struct access_map *map, const char *dir)
+static bool has_denied(const struct access_map *map, const struct landlock_alone *look,
+                       const char *dir)
 {
-    if (str_eq(dir, "/"))
+    if (str_eq(dir, "/") && !look->is_held)
         return true;
     for (size_t i = 0; i < map->len; i++)
         if (map->entries[i].access == ACCESS_DENY && map->entries[i].kind != ACCESS_MISSING &&
-            path_is_within(map->entries[i].path, dir))
+            path_is_within(map->entries[i].path, dir) &&
+            !(look->is_held && look->is_held(map->entries[i].path, true)))
             return true;
     return false;
 }
@@ -120,9 +122,9 @@ static void rules_for_readable(struct landlock_rules *rules, const struct access
         const bool is_file = i < files;
         const size_t before = rules->len;
 
-        if (access_map_exact(map, path) || str_eq(path, "/dev"))
+        if (access_map_exact(map, path) || (str_eq(path, "/dev") && !look->is_held))
             continue;
-        if (!is_file && has_denied(map, path)) {
+        if (!is_file && has_denied(map, look, path)) {
             strv_push(dirs, path);
             continue;
         }
@@ -148,6 +150,12 @@ static void rules_for_reading(struct landlock_rules *rules, const struct access_
     }
 }
 
+/* Nothing at all keeps what is narrower below a writable directory but rules and the guard. */
+static bool is_unmounted(const struct landlock_spec *spec)
+{
+    return spec->alone && !spec->alone->is_held;
+}
+
 static void rules_for_entry(struct landlock_rules *rules, const struct access_map *map,
                             const struct landlock_spec *spec, size_t index, bool is_guarded)
 {
@@ -159,13 +167,14 @@ static void rules_for_entry(struct landlock_rules *rules, const struct access_ma
     if (entry->access == ACCESS_WRITE)
         rights |= WRITE_RIGHTS | K_LANDLOCK_REFER | K_LANDLOCK_TRUNCATE | K_LANDLOCK_IOCTL_DEV;
     if (is_guarded)
-        rights &= spec->alone ? READ_RIGHTS : ~(CREATE_RIGHTS | K_LANDLOCK_REFER);
+        rights &= is_unmounted(spec) ? READ_RIGHTS : ~(CREATE_RIGHTS | K_LANDLOCK_REFER);
     if (entry->kind == ACCESS_FILE)
         rights &= FILE_RIGHTS;
-    if (spec->alone && entry->kind == ACCESS_DIR && has_denied(map, entry->path))
+    if (spec->alone && entry->kind == ACCESS_DIR && has_denied(map, spec->alone, entry->path)) {
         rules_for_reading(rules, map, spec->alone, entry->path);
-    else
-        rules_add(rules, entry->path, rights);
+        rights &= ~READ_RIGHTS;
+    }
+    rules_add(rules, entry->path, rights);
 }
 
 /* A name that is held, or a guarded root, lies in `dir` or below it. */
@@ -237,7 +246,7 @@ static void rules_for_devices(struct landlock_rules *rules, bool is_ours)
 bool landlock_compile(const struct access_map *map, const struct landlock_spec *spec,
                       struct landlock_rules *ret)
 {
-    AUTO_FREE uint16_t *flags = guard_map_entry_flags(map, spec->alone);
+    AUTO_FREE uint16_t *flags = guard_map_entry_flags(map, is_unmounted(spec));
     struct landlock_rules rules = {0};
 
     if (spec->abi < 1)
@@ -253,7 +262,7 @@ bool landlock_compile(const struct access_map *map, const struct landlock_spec *
         rules_for_entry(&rules, map, spec, i, flags[i] & GUARD_ENTRY_ROOT);
     if (spec->list_dirs && (rules.handled & CREATE_RIGHTS))
         rules_without_guard(&rules, map, spec, flags);
-    rules_for_devices(&rules, spec->has_mounts);
+    rules_for_devices(&rules, spec->has_mounts || (spec->alone && spec->alone->is_held));
     *ret = rules;
     return true;
 }

@@ -28,6 +28,9 @@ struct landlock_spec {
 struct landlock_alone {
     void (*list_dirs)(const char *dir, struct strv *ret);
     void (*list_files)(const char *dir, struct strv *ret); /* what is no directory */
+    /* NULL: nothing is mounted. Else the sandbox around has mounts: they keep what is narrower below writable
+     * directories, its guard names, and its /dev is its own. Whether they keep this from being read: */
+    bool (*is_held)(const char *path, bool is_denied);
 };
 
 struct landlock_rule {

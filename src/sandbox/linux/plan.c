@@ -257,6 +257,9 @@ static void compile_deny(struct compiler *compiler, size_t index)
 {
     const struct access_entry *entry = &compiler->map->entries[index];
 
+    if (compiler->host->has_around && !has_visible_descendant(compiler, index) &&
+        compiler->host->is_held(entry->path, true))
+        return;
     if (entry->kind == ACCESS_DIR && has_visible_descendant(compiler, index)) {
         compiler_push(compiler, compiler->seals, PLAN_SEAL, entry->path);
         compiler->last_dir = NULL;
@@ -456,8 +459,11 @@ static struct landlock_spec landlock_spec_of(const struct compiler *compiler)
         .refuses_tcp =
             compiler->map->network != NETWORK_ENABLED && !(host->namespaces & CLONE_NEWNET),
         .allow_nested_namespaces = compiler->wishes & PLAN_NESTED_NAMESPACES,
-        .list_dirs = host->has_listener ? NULL : host->list_dirs,
-        .alone = compiler->wishes & PLAN_ALONE ? &compiler->look : NULL,
+        .list_dirs = host->has_listener || host->has_around ? NULL : host->list_dirs,
+        .alone =
+            compiler->wishes & PLAN_ALONE || (host->has_around && !(host->namespaces & CLONE_NEWNS))
+                ? &compiler->look
+                : NULL,
     };
 }
 
@@ -527,8 +533,12 @@ static void compile_guard(struct compiler *compiler, struct seccomp_spec *spec)
     struct landlock_spec landlock = landlock_spec_of(compiler);
     struct plan *plan = compiler->plan;
 
-    if (!compiler->host->has_listener)
+    if (!compiler->host->has_listener) {
+        plan->tells_around = compiler->host->has_around;
+        spec->performs = plan->tells_around && !spec->has_mount_namespace &&
+                         compiler->host->writes_no_more(compiler->map);
         return;
+    }
     spec->performs = plan_needs_guard(compiler->map, compiler->wishes);
     spec->asks_names = guard_map_has_names(compiler->map, compiler->wishes & PLAN_ALONE);
     spec->asks_facts = (compiler->wishes & PLAN_FACTS) || spec->performs;
@@ -581,8 +591,10 @@ static void compile_seccomp(struct compiler *compiler)
         spec.sockets = SECCOMP_SOCKETS_NONE;
     compile_guard(compiler, &spec);
     compiler->plan->filters_len = seccomp_compile(&spec, compiler->plan->filters);
-    plan_push(compiler->plan, PLAN_SECCOMP)->flags =
-        compiler->plan->asks_guard ? PLAN_FLAG_LISTENER : 0;
+    plan_push(compiler->plan, PLAN_SECCOMP)->flags = compiler->plan->asks_guard ? PLAN_FLAG_LISTENER
+                                                     : compiler->plan->tells_around
+                                                         ? PLAN_FLAG_AROUND
+                                                         : 0;
 }
 
 static int compile_all(struct compiler *compiler, struct err *err)
@@ -656,7 +668,9 @@ struct plan *plan_compile(const struct access_map *map, const struct plan_host *
         .seals = plan_new(),
         .points = plan_new(),
         .is_watched = alloc_zero(map->len + 1, sizeof(bool)),
-        .look = {.list_dirs = host->list_dirs, .list_files = host->list_files},
+        .look = {.list_dirs = host->list_dirs,
+                 .list_files = host->list_files,
+                 .is_held = host->has_around ? host->is_held : NULL},
     };
     int status = compile_all(&compiler, err);
 

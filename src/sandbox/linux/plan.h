@@ -23,7 +23,12 @@ struct plan_host {
     int landlock;        /* ABI, 0 without */
     enum seccomp_arch arch;
     bool has_listener; /* a filter can ask the guard */
-    bool has_fuse;     /* /dev/fuse can be opened, and mounted in a namespace of ours */
+    bool has_around;   /* without one: that of a sandbox around this one keeps to a map of ours */
+    /* The sandbox around keeps what is there as it is: unreadable, or read-only with all that is below. NULL: none does. */
+    bool (*is_held)(const char *path, bool is_denied);
+    /* All that may be written here at all is within what the map lets be written. */
+    bool (*writes_no_more)(const struct access_map *map);
+    bool has_fuse; /* /dev/fuse can be opened, and mounted in a namespace of ours */
     /* Adds the names of the directories in `dir`, without symlinks: wanted without a listener. */
     void (*list_dirs)(const char *dir, struct strv *ret);
     void (*list_files)(const char *dir, struct strv *ret); /* what is no directory: PLAN_ALONE */
@@ -46,6 +51,7 @@ struct plan {
     size_t filters_len;
     uint32_t namespaces;
     bool asks_guard;           /* the filter has a listener */
+    bool tells_around;         /* the guard around is told the map */
     uint32_t guard_flags;      /* enum guard_map_flag, for the map that the guard gets */
     unsigned watchpoints;      /* places whose readers the guard asks about */
     const char *no_watchpoint; /* why (the first of) the others that ask are masked; static. NULL:

@@ -31,7 +31,7 @@ static int check_names(const struct access_map *map, const struct plan_host *hos
         .allow_nested_namespaces = wishes & PLAN_NESTED_NAMESPACES,
     };
 
-    if (host->has_listener || landlock_guards_names(map, &landlock) ||
+    if (host->has_listener || host->has_around || landlock_guards_names(map, &landlock) ||
         !guard_map_has_names(map, false))
         return 0;
     return err_set(err, ERR_UNSUPPORTED,
@@ -67,6 +67,19 @@ static int check_alone(const struct access_map *map, const struct plan_host *hos
     return 0;
 }
 
+/* Without mounts of our own: by the guard around (a name that is missing), its mounts, or, where nothing can come to be
+ * beside it, by rules of Landlock's for each of its neighbours. */
+static bool is_kept_around(const struct access_map *map, const struct plan_host *host,
+                           const struct access_entry *entry)
+{
+    const bool is_denied = entry->access == ACCESS_DENY;
+
+    if (!host->has_around)
+        return false;
+    return entry->kind == ACCESS_MISSING || host->is_held(entry->path, is_denied) ||
+           (is_denied && access_around(map, entry->path) == ACCESS_READ);
+}
+
 /* Landlock adds up rights from the root down and cannot take any away again, so it alone can
  * express a map only when no entry is narrower than the one around it. */
 static int check_without_mounts(const struct access_map *map, const struct plan_host *host,
@@ -79,13 +92,13 @@ static int check_without_mounts(const struct access_map *map, const struct plan_
         "enable user namespaces (`cordon doctor` says how), or --sandbox landlock "
         "(weaker) or --sandbox disabled";
 
-    if (wishes & PLAN_ALONE)
+    if ((wishes & PLAN_ALONE) && !host->has_around)
         return check_alone(map, host, wishes, err);
     for (size_t i = 0; i < map->len; i++) {
         const struct access_entry *entry = &map->entries[i];
         bool is_closed = entry->is_protected && entry->access == ACCESS_DENY;
 
-        if (entry->access >= access_around(map, entry->path))
+        if (entry->access >= access_around(map, entry->path) || is_kept_around(map, host, entry))
             continue;
         return err_set(err, ERR_UNSUPPORTED, "without namespaces %.60s%s cannot be kept %s: %s",
                        strlen(entry->path) > 60 ? "..." : "",

@@ -77,7 +77,7 @@ static int guard_map_new(const struct sandbox *sandbox, const struct plan *plan,
     int fd = -1;
 
     *ret_status = 0;
-    if (!plan->asks_guard)
+    if (!plan->asks_guard && !plan->tells_around)
         return -1;
     if (guard_map_encode(&sandbox->access, &sandbox->access.own, plan->guard_flags, &map, err) == 0)
         fd = fd_sealed_memory("cordon-map", map.data, map.len, err);
@@ -389,11 +389,14 @@ static int launch_plan(const struct sandbox *sandbox, const struct launch_option
 static int launch_send(const struct launch *launch, const struct launch_options *options, int plan,
                        struct err *err)
 {
-    const size_t count = launch->channel ? PLAN_FDS : PLAN_FD_CHANNEL;
+    const bool tells_around = launch->sandbox->plan->tells_around;
+    const size_t count = launch->channel || tells_around ? PLAN_FDS : PLAN_FD_CHANNEL;
     const int fds[PLAN_FDS] = {
-        [PLAN_FD_STDIN] = options->stdio[0],  [PLAN_FD_STDOUT] = options->stdio[1],
-        [PLAN_FD_STDERR] = options->stdio[2], [PLAN_FD_FILE] = plan,
-        [PLAN_FD_CHANNEL] = launch->facts,
+        [PLAN_FD_STDIN] = options->stdio[0],
+        [PLAN_FD_STDOUT] = options->stdio[1],
+        [PLAN_FD_STDERR] = options->stdio[2],
+        [PLAN_FD_FILE] = plan,
+        [PLAN_FD_CHANNEL] = tells_around ? launch->sandbox->guard_map : launch->facts,
     };
     const uint32_t magic = PLAN_MAGIC;
 
