@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "executor/execution.h"
@@ -60,6 +61,13 @@ static int add_path(const struct option *option, void *member, const char *value
     options->paths[options->paths_len++] =
         (struct workspace_entry){.access = (enum access)option->number, .text = value};
     return 0;
+}
+
+static int add_gpu(const struct option *option, void *member, const char *value, struct err *err)
+{
+    const struct option writable = {.number = ACCESS_WRITE};
+
+    return add_path(&writable, member, ":gpu", err);
 }
 
 static int add_protect(const struct option *option, void *member, const char *value,
@@ -183,6 +191,11 @@ const struct option policy_permission_options[] = {
      .help = "A Unix socket of this machine that may be connected to while the network is "
              "restricted: just this one. Those that the command makes itself, and those in its "
              "writable directories, may be without it."},
+    {.name = "gpu",
+     .set = add_gpu,
+     .help = "Opens the graphics cards' nodes for computing that are there, and says which: "
+             "/dev/dri/renderD*, /dev/nvidia*, /dev/kfd, /dev/dxg. Drivers are large: see "
+             "cordon-run(1)."},
     {.name = "watch",
      .value = "WHAT",
      .words = profile_watch_words,
@@ -347,6 +360,30 @@ static void warn_of_unmatched(struct settings *settings, const struct policy_opt
                        entries->items[i].origin, entries->items[i].path);
 }
 
+/* By entry: that it opens something is not to be seen otherwise. */
+static void tell_of_gpu(struct settings *settings)
+{
+    const struct workspace *workspace = settings->workspace;
+    const struct profile_entries *entries = &workspace->profile.entries;
+
+    for (size_t i = 0; workspace->access && i < entries->len; i++) {
+        AUTO(buf_done) struct buf nodes = {.max = SIZE_MAX / 2};
+
+        if (entries->items[i].path_kind != PROFILE_PATH_GPU ||
+            entries->items[i].access == ACCESS_DENY)
+            continue;
+        for (size_t k = 0; k < workspace->map.len; k++)
+            if (path_is_within(workspace->map.entries[k].path, "/dev") &&
+                str_eq(workspace->map.entries[k].origin, entries->items[i].origin))
+                buf_appendf(&nodes, "%s%s", nodes.len ? ", " : "", workspace->map.entries[k].path);
+        strv_pushf(&settings->warnings, "gpu: %s",
+                   nodes.len ? nodes.data
+                             : "this machine has none (/dev/dri/renderD*, /dev/nvidia*, /dev/kfd, "
+                               "/dev/dxg)");
+        return;
+    }
+}
+
 static void warn_of_home(struct settings *settings)
 {
     const struct workspace *workspace = settings->workspace;
@@ -417,6 +454,7 @@ static int make_workspace(struct settings *settings, const struct policy_options
         return -1;
     warn_of_unmatched(settings, options);
     warn_of_home(settings);
+    tell_of_gpu(settings);
     if (str_eq(dir, "/") && grants_roots(&settings->workspace->profile))
         strv_push(&settings->warnings,
                   "the directory is /, so nothing of it is writable by itself: "

@@ -160,6 +160,7 @@ static const struct special {
     {":project_roots", PROFILE_PATH_PROJECT_ROOTS},
     {":tmpdir", PROFILE_PATH_TMPDIR},
     {":slash_tmp", PROFILE_PATH_SLASH_TMP},
+    {":gpu", PROFILE_PATH_GPU},
     {NULL, PROFILE_PATH_UNKNOWN},
 };
 
@@ -298,7 +299,8 @@ static int add_token(struct profile *profile, const struct profile_text *options
         return err_set(err, ERR_INVALID, "%s takes no path below it; write the path itself", name);
     if (is_unknown && options->unknown == PROFILE_UNKNOWN_REFUSE)
         return err_set(err, ERR_INVALID,
-                       "%s is not one of :root, :minimal, :workspace_roots, :tmpdir, :slash_tmp",
+                       "%s is not one of :root, :minimal, :workspace_roots, :tmpdir, :slash_tmp, "
+                       ":gpu",
                        name);
     if (options->asks && special->kind != PROFILE_PATH_PROJECT_ROOTS)
         return err_set(err, ERR_INVALID, "%s cannot be asked about; name a path", name);

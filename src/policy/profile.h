@@ -37,6 +37,7 @@ enum profile_path_kind {
     PROFILE_PATH_PROJECT_ROOTS, /* every workspace root, or `subpath` below each */
     PROFILE_PATH_TMPDIR,        /* $TMPDIR, when set */
     PROFILE_PATH_SLASH_TMP,     /* /tmp */
+    PROFILE_PATH_GPU,           /* the device nodes of graphics cards that are there */
     PROFILE_PATH_UNKNOWN,       /* a special path of a newer program: `path` names it; kept, and
                                    ignored when the profile is resolved */
 };
@@ -129,7 +130,7 @@ bool profile_entry_equal(const struct profile_entry *a, const struct profile_ent
 
 /* One entry from the text that a person writes, on the command line or as a key in config.toml:
  * ":root", ":minimal", ":workspace_roots" (also ":project_roots", also with "/SUBPATH"), ":tmpdir",
- * ":slash_tmp", an absolute path, "~/path" (needs `home`), a path relative to `base`, or a glob
+ * ":slash_tmp", ":gpu", an absolute path, "~/path" (needs `home`), a path relative to `base`, or a glob
  * (policy/glob.h). Globs only deny; with another access only "DIR/" and two stars is allowed, and
  * means DIR. ERR_INVALID for anything else. */
 enum profile_unknown {

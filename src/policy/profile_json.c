@@ -36,6 +36,7 @@ static const struct special_kind {
     {"tmpdir", PROFILE_PATH_TMPDIR},
     {"slash_tmp", PROFILE_PATH_SLASH_TMP},
     {"slashTmp", PROFILE_PATH_SLASH_TMP},
+    {"gpu", PROFILE_PATH_GPU},
     {"unknown", PROFILE_PATH_UNKNOWN},
 };
 

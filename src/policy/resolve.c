@@ -174,6 +174,40 @@ static int resolve_glob(struct resolution *run, const struct profile_entry *entr
     return 0;
 }
 
+/* What computes; the nodes that set a screen (/dev/dri/card*) are not among it. In `dir`, what begins
+ * with `name`, and is neither a directory nor a link. */
+static int resolve_gpu(struct resolution *run, const struct profile_entry *entry, struct err *err)
+{
+    static const struct {
+        const char *dir;
+        const char *name;
+    } nodes[] = {
+        {"/dev/dri", "renderD"}, {"/dev", "nvidia"}, {"/dev/nvidia-caps", "nvidia-cap"},
+        {"/dev", "kfd"},         {"/dev", "dxg"},
+    };
+
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+        AUTO(host_listing_done) struct host_listing listing = {0};
+        struct err failure;
+
+        if (run->context->view->list(run->context->view, nodes[i].dir, &listing, &failure)) {
+            if (failure.code == ERR_NOT_FOUND || failure.code == ERR_FORBIDDEN)
+                continue;
+            *err = failure;
+            return err_wrap(err, "%s", entry->origin);
+        }
+        for (size_t k = 0; k < listing.len; k++) {
+            AUTO_FREE char *path = path_join(nodes[i].dir, listing.items[k].name);
+
+            if (listing.items[k].kind == HOST_OTHER &&
+                str_starts(listing.items[k].name, nodes[i].name) &&
+                resolve_add_target(run, entry, path, err))
+                return -1;
+        }
+    }
+    return 0;
+}
+
 static int resolve_entry(struct resolution *run, const struct profile_entry *entry, struct err *err)
 {
     char *const *roots = run->context->workspace_roots;
@@ -215,6 +249,8 @@ static int resolve_entry(struct resolution *run, const struct profile_entry *ent
         if (run->targets[run->targets_len - 1].walk.kind != ACCESS_DIR)
             target_done(&run->targets[--run->targets_len]);
         break;
+    case PROFILE_PATH_GPU:
+        return resolve_gpu(run, entry, err);
     case PROFILE_PATH_MINIMAL: /* resolve_minimal() */
     case PROFILE_PATH_UNKNOWN:
         break;

@@ -205,7 +205,7 @@ static const char *const environment_keys[] = {
 static const char *const permission_keys[] = {"description", "extends", "workspace_roots",
                                               "filesystem",  "network", "allow_nested_namespaces",
                                               "watch",       "judge",   "with",
-                                              "limits",      NULL};
+                                              "limits",      "gpu",     NULL};
 
 static const char *const network_keys[] = {"enabled",
                                            "mode",

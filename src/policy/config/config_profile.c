@@ -537,6 +537,7 @@ static int read_table(const struct config *config, const struct toml_node *node,
     const struct toml_node *nested;
     const struct toml_node *watch;
     const struct toml_node *judge;
+    const struct toml_node *gpu;
     unsigned word = PROFILE_WATCH_FACTS;
     unsigned judge_word = PROFILE_JUDGE_COMMAND;
     struct chain chain;
@@ -558,11 +559,21 @@ static int read_table(const struct config *config, const struct toml_node *node,
         chain_find(&chain, NULL, "watch", TOML_STRING, &watch, err) ||
         (watch && config_word(config, watch, profile_watch_words, &word, err)) ||
         chain_find(&chain, NULL, "judge", TOML_STRING, &judge, err) ||
-        (judge && config_word(config, judge, profile_judge_words, &judge_word, err)))
+        (judge && config_word(config, judge, profile_judge_words, &judge_word, err)) ||
+        chain_find(&chain, NULL, "gpu", TOML_BOOLEAN, &gpu, err))
         return -1;
     for (size_t i = chain.len; i-- > 0;) /* the nearest level counts */
         if (config_read_limits(config, chain.levels[i], &profile->limits, err))
             return -1;
+    if (gpu && gpu->boolean) {
+        AUTO_FREE char *origin =
+            alloc_strf("%s:%u [permissions.%s] gpu", config->file, gpu->line, node->key);
+
+        profile_entries_add(&profile->entries,
+                            &(struct profile_entry){.path_kind = PROFILE_PATH_GPU,
+                                                    .access = ACCESS_WRITE,
+                                                    .origin = origin});
+    }
     profile->judge = (enum profile_judge)judge_word;
     profile->watch = (enum profile_watch)word;
     profile->allow_nested_namespaces = nested && nested->boolean;
