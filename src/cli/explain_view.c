@@ -157,6 +157,9 @@ void explain_short_print(const struct settings *settings, const struct access_ma
     print_network(settings, map, ret);
     print_layers(settings, sandbox, refusal, ret);
     explain_limits_print(workspace, ret);
+    for (size_t i = 0; i < workspace->presets.len; i++)
+        console_line(ret, "%-7s  %s (from %s)", i ? "" : "with", workspace->presets.items[i],
+                     workspace->presets_from.items[i]);
     if (workspace->mode != SANDBOX_DISABLED && profile->watch != PROFILE_WATCH_FACTS)
         console_line(ret, "watch    %s", profile_watch_words[profile->watch]);
     if (profile->judge == PROFILE_JUDGE_EVERY_EXEC)

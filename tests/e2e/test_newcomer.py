@@ -123,6 +123,7 @@ def test_explain_is_short(place):
     assert any(line.startswith(f"deny     {place.home}/.ssh (") for line in lines)
     assert any(line.startswith("network  restricted") for line in lines)
     assert any(line.startswith("layers   ") for line in lines) and "plan" not in lines
+    assert "with     pip (from --with)" in place.cordon("explain", "--with", "pip").stdout.splitlines()
 
 
 def test_a_profile_beside_the_default(place):

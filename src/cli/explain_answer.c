@@ -1,0 +1,155 @@
+/* See explain_answer.h. The profile answers, and then what it has no say in: the /dev of a sandbox, which is made
+ * for it, and the permissions of the file itself. */
+#include "cli/explain_answer.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "cli/console.h"
+#include "policy/host_view.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void explain_answer_done(struct explain_answer *answer)
+{
+    free(answer->asked);
+    free(answer->canonical);
+    free(answer->decided_by);
+    free(answer->entry);
+    free(answer->note);
+}
+
+static char *note_for(const char *path, enum access_kind kind, bool is_bare)
+{
+    if (is_bare)
+        return alloc_str("there is no sandbox; the permissions of the file decide");
+    if (path_is_within(path, "/dev"))
+        return alloc_str("inside, /dev is Cordon's own: null, zero, full, random, urandom, tty, "
+                         "ptmx, pts and a private shm");
+    if (path_is_within(path, "/proc"))
+        return alloc_str("inside, /proc shows the command's own processes");
+    if (kind == ACCESS_MISSING)
+        return alloc_str("nothing is there");
+    return NULL;
+}
+
+/* What is below /dev inside is made for the command, and what lies there on the host is not, but for what an entry
+ * names. Whether that decides. */
+static bool has_own_device(const char *path, const struct access_entry *entry, enum access *ret)
+{
+    static const char *const names[] = {"null",    "zero",  "full",   "random", "urandom",
+                                        "tty",     "ptmx",  "pts",    "shm",    "mqueue",
+                                        "console", "stdin", "stdout", "stderr", "fd"};
+    const char *name = path + strlen("/dev/");
+    size_t len = strlen(path) > strlen("/dev/") ? strcspn(name, "/") : 0;
+
+    if (!path_is_within(path, "/dev") || !len || (entry && path_is_within(entry->path, "/dev")))
+        return false;
+    *ret = ACCESS_DENY;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == len && strncmp(names[i], name, len) == 0)
+            *ret = ACCESS_WRITE;
+    return true;
+}
+
+/* No sandbox gives what the file itself refuses its user. */
+static bool is_refused_by_file(const char *path, enum access wanted)
+{
+    return faccessat(AT_FDCWD, path, wanted == ACCESS_WRITE ? W_OK : R_OK, AT_EACCESS) < 0 &&
+           errno == EACCES;
+}
+
+int explain_path(const struct settings *settings, const struct explain_question *question,
+                 struct explain_answer *ret, struct err *err)
+{
+    const struct access_map *map = question->map;
+    const char *path = question->path;
+    const char *home = settings->file.home;
+    bool is_at_home = home && path[0] == '~' && (path[1] == '/' || !path[1]);
+    AUTO_FREE char *clean = is_at_home ? path_clean(home, path + 1 + (path[1] == '/'))
+                                       : path_clean(settings->workspace->dir, path);
+    AUTO(path_walk_done) struct path_walk walk = {0};
+    bool is_bare = settings->workspace->mode == SANDBOX_DISABLED;
+    const struct access_entry *entry;
+    enum access verdict;
+    bool is_device, is_refused;
+
+    if (path_walk(&host_view_real, clean, &walk, err))
+        return -1;
+    entry = access_map_find(map, walk.path);
+    verdict = access_map_check(map, walk.path);
+    is_device = !is_bare && has_own_device(clean, entry, &verdict);
+    is_refused = !is_device && verdict >= question->wanted &&
+                 is_refused_by_file(walk.path, question->wanted);
+    *ret = (struct explain_answer){
+        .is_allowed = verdict >= question->wanted && !is_refused,
+        .asked = alloc_str(path),
+        .canonical = alloc_str(walk.path),
+        .verdict = access_name(verdict),
+        .decided_by = alloc_str(is_refused  ? "the permissions of the file"
+                                : is_device ? "the /dev of the sandbox"
+                                : entry     ? entry->origin
+                                : is_bare   ? "no sandbox"
+                                            : "no entry of the profile allows it"),
+        .entry = entry && !is_device ? alloc_str(entry->path) : NULL,
+        .note = note_for(walk.path, walk.kind, is_bare),
+    };
+    return 0;
+}
+
+void explain_host(const struct settings *settings, const struct explain_question *question,
+                  struct explain_answer *ret)
+{
+    const struct workspace *workspace = settings->workspace;
+    const char *host = question->host;
+    bool is_open = workspace->map.network == NETWORK_ENABLED;
+    /* RFC 6761 6.3 and the loopback blocks of RFC 6890 */
+    bool is_loopback = str_eq(host, "localhost") || str_ends(host, ".localhost") ||
+                       str_eq(host, "::1") || str_eq(host, "[::1]") || str_starts(host, "127.");
+    bool is_allowed = is_open || is_loopback;
+
+    *ret = (struct explain_answer){
+        .is_allowed = is_allowed,
+        .asked = alloc_str(host),
+        .verdict = is_allowed ? "allow" : "deny",
+        .decided_by =
+            alloc_str(workspace->mode == SANDBOX_DISABLED ? "no sandbox" : workspace->network_from),
+    };
+    if (!is_allowed)
+        ret->note = alloc_str("the network is restricted; --network enabled opens it");
+    else if (!is_open)
+        ret->note = alloc_str("the command's own localhost: servers that it starts are reached, "
+                              "those of this machine are not");
+}
+
+static void print_field(const char *name, const char *value, struct buf *text)
+{
+    if (value)
+        console_line(text, "  %-11s %s", name, value);
+}
+
+void explain_answer_print(const struct explain_answer *answer, struct buf *ret)
+{
+    console_line(ret, "%s: %s", answer->asked, answer->verdict);
+    if (answer->canonical && !str_eq(answer->canonical, answer->asked))
+        print_field("path", answer->canonical, ret);
+    print_field("decided by", answer->decided_by, ret);
+    print_field("entry", answer->entry, ret);
+    print_field("note", answer->note, ret);
+}
+
+json_t *explain_answer_to_json(const struct explain_answer *answer)
+{
+    return json_pack("{s:s, s:o, s:o, s:s, s:b, s:o, s:o, s:o}", "kind",
+                     answer->canonical ? "path" : "host", "asked", json_lossy(answer->asked),
+                     "canonical", json_lossy(answer->canonical), "verdict", answer->verdict,
+                     "allowed", answer->is_allowed, "decided_by", json_lossy(answer->decided_by),
+                     "entry", json_lossy(answer->entry), "note", json_lossy(answer->note));
+}
