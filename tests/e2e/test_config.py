@@ -9,8 +9,6 @@ import pytest
 from harness import TOP
 from person import Person
 
-pytestmark = pytest.mark.no_userns
-
 
 def home(place):
     return place.home / ".config/cordon"

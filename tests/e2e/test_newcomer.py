@@ -7,8 +7,6 @@ import pytest
 
 from file_server import Server
 
-pytestmark = pytest.mark.no_userns
-
 # D6: explain says no to what works, and yes to what is not there
 
 
