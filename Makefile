@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 300
 
-.PHONY: build deps demo test check format bench fuzz install uninstall
+.PHONY: build deps demo test check format bench day fuzz install uninstall
 build:
 	scripts/build
 deps:
@@ -17,6 +17,8 @@ format:
 	scripts/format
 bench: deps build
 	scripts/bench
+day: deps build
+	scripts/day $(DAY)
 fuzz: deps
 	scripts/fuzz $(FUZZ_SECONDS)
 install:

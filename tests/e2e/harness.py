@@ -26,6 +26,8 @@ WAIT = 150  # seconds; nothing comes near it, but on a machine with much else to
 
 
 class Place:
+    PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+
     def __init__(self):
         self.cleanup = contextlib.ExitStack()
         self.base = pathlib.Path(tempfile.mkdtemp(prefix="cordon-e2e-", dir="/var/tmp"))
@@ -34,7 +36,7 @@ class Place:
         self.home, self.outside = self.base / "home", self.base / "outside"
         for folder in (self.ws, self.tmp, self.home, self.outside):
             folder.mkdir()
-        self.env = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C",
+        self.env = {"PATH": self.PATH, "LANG": "C",
                     "HOME": str(self.home), "TMPDIR": str(self.tmp)}
         self.watch = None
         self.watched = [self.ws, self.tmp, self.home, self.outside]

@@ -239,17 +239,6 @@ def test_vi(place, how):
                           f"vi -es -u NONE {EDITS[how]} link </dev/null; echo $?; ls -a; stat -c %a file")
 
 
-def test_sqlite3_as_outside(place):
-    need("sqlite3")
-    sides = Sides(place, unlike=["ws/base.db"])
-    for mode in ("delete", "truncate", "persist", "wal", "memory"):
-        sides.is_alike(f"sqlite3 base.db 'pragma journal_mode={mode}; create table t(a primary key, b);' && "
-                       "for i in 1 2 3 4; do sqlite3 -cmd '.timeout 60000' base.db \"with recursive n(i) as (select 1 "
-                       "union all select i + 1 from n where i < 200) insert into t select i * 10 + $i, i from n\" & "
-                       "done; wait; sqlite3 base.db 'select count(*), sum(a) from t; vacuum; pragma "
-                       "integrity_check; begin; delete from t; rollback; select count(*) from t; reindex'; ls")
-
-
 @pytest.mark.parametrize("mask", ["022", "077", "000", "002"])
 def test_new_files_as_outside(place, mask):
     """The umask, set-group-id folders, what open(2), mkdir(2), mkfifo(2) and mkstemp(3) make of it."""

@@ -61,40 +61,6 @@ def test_npm_without_its_cache_says_why(place):
     assert "left-pad" in ran.stderr or "EROFS" in ran.stderr or "EAI_AGAIN" in ran.stderr
 
 
-def package(folder, name, files=1, **more):
-    """A package with some files, packed by npm into folder/NAME-1.0.0.tgz."""
-    (folder / name / "lib/deep").mkdir(parents=True)
-    (folder / name / "package.json").write_text(
-        json.dumps({"name": name, "version": "1.0.0", "main": "lib/0.js", **more}))
-    for i in range(files):
-        (folder / name / f"lib/{i}.js").write_text(f"exports.value = {i};\n")
-        (folder / name / f"lib/deep/{i}.d.ts").write_text(f"export declare const value: {i};\n")
-
-
-def test_npm_ci_as_outside(place):
-    """From a lock file and tarballs: 600 files, programs in node_modules/.bin, scripts, workspaces."""
-    need("node", "npm")
-    package(place.ws, "many", 300)
-    package(place.ws, "tool", bin={"tool": "run.js"}, dependencies={},
-            scripts={"postinstall": "node -e \"require('fs').writeFileSync('made.txt', 'x')\""})
-    (place.ws / "tool/run.js").write_text("#!/usr/bin/env node\nconsole.log('ran', process.argv.length);\n")
-    env = {"npm_config_cache": str(place.tmp / "npm"), "npm_config_update_notifier": "false",
-           "npm_config_fund": "false", "npm_config_audit": "false", "npm_config_offline": "true"}
-    app = place.ws / "app"
-    (app / "packages/part").mkdir(parents=True)
-    (app / "packages/part/package.json").write_text('{"name": "part", "version": "1.0.0"}')
-    (app / "package.json").write_text(json.dumps({
-        "name": "app", "version": "1.0.0", "workspaces": ["packages/*"],
-        "dependencies": {"many": "file:../many-1.0.0.tgz", "tool": "file:../tool-1.0.0.tgz"},
-        "scripts": {"build": "tool a b", "test": "node -p 'require(\"many\").value'", "pretest": "tool"}}))
-    sides = Sides(place, env=env, untold=["tmp/*"], unlike=["*.tgz"],
-                  loose=[(r"in \d+m?s", "in TIME"), (r"(?m)^.*debug-\d+\.log$", "")])
-    sides.is_alike("set -e; npm pack -s ./many ./tool; cd app; npm install; rm -rf node_modules; npm ci; "
-                   "npm run -s build; npm test -s; npm ls --all; npm ci --ignore-scripts; "
-                   "find . -type f | wc -l; npm prune; npm version patch --no-git-tag-version; "
-                   "npm uninstall many; ls node_modules; npx tool x")
-
-
 def test_node_files_as_outside(place):
     need("node")
     (place.ws / "files.mjs").write_text("""

@@ -209,48 +209,6 @@ def test_sqlite_in_python(place):
         """)) == "wal\n4950\n"
 
 
-def test_unittest(place):
-    """What an agent does all day."""
-    need(PYTHON)
-    (place.ws / "test_it.py").write_text(
-        "import unittest\nclass T(unittest.TestCase):\n"
-        "    def test_one(self): self.assertEqual(1, 1)\n"
-        "    def test_two(self): self.assertEqual(1, 2)\n")
-    ran = place.run("--", PYTHON, "-m", "unittest")
-    assert ran.returncode == 1
-    assert "FAILED (failures=1)" in ran.stderr
-
-
-WHEEL = """
-import zipfile
-for name, needs in (("tiny", "Requires-Dist: helper\\n"), ("helper", "")):
-    info = f"{name}-1.0.dist-info"
-    files = {f"{name}/__init__.py": "answer = 42\\n", f"{name}/main.py": "def run(): print('ran')\\n",
-             f"{info}/METADATA": f"Metadata-Version: 2.1\\nName: {name}\\nVersion: 1.0\\n{needs}",
-             f"{info}/WHEEL": "Wheel-Version: 1.0\\nGenerator: hand\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
-             f"{info}/entry_points.txt": f"[console_scripts]\\n{name} = {name}.main:run\\n"}
-    for i in range(50):
-        files[f"{name}/data/{i}.txt"] = str(i)
-    with zipfile.ZipFile(f"{name}-1.0-py3-none-any.whl", "w") as wheel:
-        for path, text in files.items():
-            wheel.writestr(zipfile.ZipInfo(path), text)
-        wheel.writestr(zipfile.ZipInfo(f"{info}/RECORD"), "".join(f"{path},,\\n" for path in files))
-"""
-
-
-def test_pip_as_outside(place):
-    """An environment with pip of its own; wheels that lie there; upgraded and removed again."""
-    need(PYTHON)
-    (place.ws / "wheel.py").write_text(WHEEL)
-    sides = Sides(place, env={"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INDEX": "1", "PIP_NO_CACHE_DIR": "1"},
-                  unlike=["*.pyc"], untold=["tmp/*"])
-    sides.is_alike(f"set -e; {PYTHON} wheel.py; {PYTHON} -m venv env; . env/bin/activate; "
-                   "pip install --find-links . tiny; tiny; python -c 'import tiny; print(tiny.answer)'; "
-                   "pip list | grep -e tiny -e helper; pip check; pip freeze | grep -c ==; "
-                   "pip install --force-reinstall --no-deps ./helper-1.0-py3-none-any.whl; "
-                   "pip uninstall -y helper; pip install --target elsewhere ./helper-1.0-py3-none-any.whl; ls elsewhere")
-
-
 def test_managers_and_servers_on_unix_sockets(place):
     """multiprocessing.Manager, a fork server, asyncio and socketserver, with the network restricted."""
     need(PYTHON)

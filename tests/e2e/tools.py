@@ -7,6 +7,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import time
 import warnings
 from pathlib import Path
 
@@ -57,6 +58,7 @@ class Sides:
         self.env = {**place.env, "WS": str(place.ws), **(env or {})}
         self.folders = (place.ws, place.tmp, place.home)
         self.become, self.cordon = [*become], cordon
+        self.seconds = [0.0, 0.0]  # outside, inside: the shortest of what was tried last
 
     def tell(self, text):
         for expression, replacement in self.loose:
@@ -98,15 +100,16 @@ class Sides:
         return (name and re.sub(r"\w+", "x", path.name) not in words
                 and not any(fnmatch.fnmatch(name, one) for one in self.untold))
 
-    def is_alike(self, script, *options, code=0):
-        """The same exit status, output and files; returns the output."""
+    def both(self, script, *options, rounds=1):
+        """[(exit status, output, errors, tree)] and [names that came] of outside, inside, outside, ..., each in
+        the folders as they are now."""
         for file in self.place.home.glob(".config/cordon/audit.*"):
             file.unlink()  # nobody may read the lock
         kept = Path(tempfile.mkdtemp(dir=self.place.base))
         for folder in self.folders:
             shutil.copytree(folder, kept / folder.name, symlinks=True)
-        seen, came = [], []
-        for run in (self.bare, lambda script: self.inside(script, *options)):
+        seen, came, took = [], [], ([], [])
+        for turn in range(2 * rounds):
             for folder in self.folders:
                 shutil.rmtree(folder)
                 shutil.copytree(kept / folder.name, folder, symlinks=True)
@@ -114,22 +117,36 @@ class Sides:
                 for path in (folder, *folder.rglob("*")):
                     os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
             self.place.watch_begins()
-            before = len(self.place.appeared)
-            ran = run(script)
+            before, start = len(self.place.appeared), time.monotonic()
+            ran = self.inside(script, *options) if turn % 2 else self.bare(script)
+            took[turn % 2].append(time.monotonic() - start)
             self.place.watch_ends()
             came.append(self.place.appeared[before:])
             seen.append((ran.returncode, self.tell(ran.stdout), self.tell(ran.stderr), self.tree()))
         shutil.rmtree(kept)
-        bare, inside = seen
+        self.seconds = [min(side) for side in took]
+        return seen, came
+
+    def is_alike(self, script, *options, code=0, rounds=1):
+        """The same exit status, output and files; returns the output."""
+        seen, came = self.both(script, *options, rounds=rounds)
+        bare, inside = seen[:2]
         assert bare[0] == code, bare[:3]
-        assert inside[:3] == bare[:3], ("inside", inside[:3], "outside", bare[:3])
-        differ = {name: (bare[3].get(name), inside[3].get(name))
-                  for name in bare[3].keys() | inside[3].keys()
-                  if bare[3].get(name) != inside[3].get(name)}
-        assert not differ, differ
+        for inside in seen[1::2]:
+            assert inside[:3] == bare[:3], ("inside", inside[:3], "outside", bare[:3])
+            differ = {name: (bare[3].get(name), inside[3].get(name))
+                      for name in bare[3].keys() | inside[3].keys()
+                      if bare[3].get(name) != inside[3].get(name)}
+            assert not differ, differ
         assert not [path for path in came[1] if self.is_strange(path, came[0])], came
         self.place.appeared = came[1]
         return inside[1]
+
+    def is_refused(self, script, *options, code=0, inside=1, says):
+        """It works outside, ends otherwise inside, and says it in these words."""
+        (bare, other), _ = self.both(script, *options)
+        assert bare[0] == code, bare[:3]
+        assert other[0] == inside and re.search(says, other[1] + other[2]), (says, other[:3], bare[:3])
 
 
 NOBODY = "65534"
