@@ -196,3 +196,9 @@ def test_bubblewrap_inside(place):
     ran = place.run("-q", "--config", "../nested.toml", "--", "bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
                     "--unshare-all", "sh", "-c", "echo ran; touch new")
     assert ran.stdout == "ran\n" and not (place.ws / "new").exists()
+
+
+def test_a_device_is_opened_as_if_to_make_it(place):
+    """Where the kernel itself would make names, the guard opens what every command may."""
+    ran = place.shell("echo > /dev/null && echo fine; echo x > /dev/new; echo x > .git/config", "-q", "--config", "../nested.toml")
+    assert ran.stdout == "fine\n" and not os.path.exists("/dev/new"), ran
