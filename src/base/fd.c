@@ -165,6 +165,7 @@ int fd_write_all(int fd, const void *data, size_t len, struct err *err)
 /* What a writer that crashed left beside it is in the way of nobody else's. */
 int fd_replace_file(const char *path, const struct buf *text, mode_t mode, struct err *err)
 {
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
     AUTO_FREE char *temporary = alloc_strf("%s.new", path);
     AUTO_CLOSE int fd = -1;
     struct stat st;
@@ -172,11 +173,12 @@ int fd_replace_file(const char *path, const struct buf *text, mode_t mode, struc
     unlink(temporary);
     if (stat(path, &st) == 0)
         mode = st.st_mode & 07777;
-    fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    fd = sys_fault() ? -1 : open(temporary, flags, 0600);
     if (fd < 0)
         return err_sys(err, "making %s", temporary);
     if (fd_write_all(fd, text->data, text->len, err) == 0) {
-        if (!sys_fault() && fchmod(fd, mode) == 0 && fsync(fd) == 0 && rename(temporary, path) == 0)
+        if (!sys_fault() && fchmod(fd, mode) == 0 && !sys_fault() && fsync(fd) == 0 &&
+            !sys_fault() && rename(temporary, path) == 0)
             return 0;
         err_sys(err, "replacing %s", path);
     }

@@ -426,6 +426,9 @@ static int prepare(struct learning *learning, struct err *err)
     if (policy->presets.len)
         strv_push_all(&learning->presets, strv_view(&learning->base.workspace->presets));
     policy->topics = TIMELINE_ALL;
+    if (policy->watch == WORKSPACE_WATCH_OF_PROFILE &&
+        learning->base.workspace->profile.watch == PROFILE_WATCH_OFF)
+        policy->watch = WORKSPACE_WATCH_FACTS;
     learning->needs.places = &learning->places;
     learning->needs.base = &learning->base.workspace->map;
     learning->needs.home = learning->home;

@@ -155,6 +155,12 @@ def test_what_a_mode_of_the_file_opens_is_in_it(place):
     assert place.run("-p", "mode", "--", "touch", f"{place.outside}/y").returncode == 0
 
 
+def test_a_profile_that_watches_nothing_is_watched_while_it_is_learnt_of(place):
+    place.config("default_permissions = 'own'\n[permissions.own]\nextends = ':workspace'\nwatch = 'off'\n")
+    assert learn(place, "more", "mkdir -p ~/.cache/x").returncode == 0
+    assert '"~/.cache/x" = "write"' in (place.base / CONFIG).read_text()
+
+
 def test_a_profile_of_ones_own_is_extended(place):
     place.config("default_permissions = 'own'\n[permissions.own]\nextends = ':workspace'\n"
                  "[permissions.own.filesystem]\n'~/.cache/shut' = 'read'\n'~/.npm' = 'deny'\n")

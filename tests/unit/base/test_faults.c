@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -81,6 +82,31 @@ static int run_nonblocking(struct err *err)
     return fd_set_nonblocking(fd, true, err);
 }
 
+/* What was there stays whole, and nothing is left beside it. */
+static int run_replace_file(struct err *err)
+{
+    char dir[] = "/tmp/cordon-faults-XXXXXX";
+    char path[sizeof dir + 16], beside[sizeof dir + 16], now[4] = "";
+    struct buf text = {.data = (char *)"new", .len = 3};
+    int fd, result;
+
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/file", dir);
+    snprintf(beside, sizeof beside, "%s/file.new", dir);
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0640);
+    assert_int_equal(write(fd, "old", 3), 3);
+    close(fd);
+    result = fd_replace_file(path, &text, 0600, err);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(read(fd, now, 3), 3);
+    close(fd);
+    assert_string_equal(now, result ? "old" : "new");
+    assert_int_equal(access(beside, F_OK), -1);
+    unlink(path);
+    rmdir(dir);
+    return result;
+}
+
 static const struct {
     const char *name;
     int (*run)(struct err *err);
@@ -92,6 +118,7 @@ static const struct {
     {"fd_write_all", run_write_all, 1},
     {"fd_sealed_memory", run_sealed_memory, 3},
     {"fd_set_nonblocking", run_nonblocking, 2},
+    {"fd_replace_file", run_replace_file, 5},
 };
 
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
