@@ -23,6 +23,8 @@ enum { READS = 1 << DENIAL_READ | 1 << DENIAL_EXECUTE, WRITES = 1 << DENIAL_WRIT
 static const char of_packages[] = "Packages of the system are for you to change, outside of the "
                                   "sandbox.";
 
+#define CACHE(preset) "Give it a cache of its own: --with " preset "."
+
 /* In their order, the first that fits. To have one more answered by an option, add a line. */
 static const struct hint {
     unsigned operations; /* bits of enum denial_operation */
@@ -35,6 +37,31 @@ static const struct hint {
     {WRITES, "/var/lib/apt", of_packages},
     {WRITES, "/var/lib/dpkg", of_packages},
     {WRITES, "/var/cache/apt", of_packages},
+    /* what tools keep, and programs outside believe: the presets of presets/ */
+    {WRITES, "~/.npm", CACHE("npm")},
+    {WRITES, "~/.cache/node-gyp", CACHE("npm")},
+    {WRITES, "~/.local/share/pnpm", CACHE("pnpm")},
+    {WRITES, "~/.cache/pnpm", CACHE("pnpm")},
+    {WRITES, "~/.yarn", CACHE("yarn")},
+    {WRITES, "~/.cache/yarn", CACHE("yarn")},
+    {WRITES, "~/.bun", CACHE("bun")},
+    {WRITES, "~/.cache/deno", CACHE("deno")},
+    {WRITES, "~/.deno", CACHE("deno")},
+    {WRITES, "~/.cache/pip", CACHE("pip")},
+    {WRITES, "~/.cache/uv", CACHE("uv")},
+    {WRITES, "~/.local/share/uv", CACHE("uv")},
+    {WRITES, "~/.cargo", CACHE("cargo")},
+    {WRITES, "~/go", CACHE("go")},
+    {WRITES, "~/.cache/go-build", CACHE("go")},
+    {WRITES, "~/.gradle", CACHE("gradle")},
+    {WRITES, "~/.m2", CACHE("maven")},
+    {WRITES, "~/.ccache", CACHE("ccache")},
+    {WRITES, "~/.cache/ccache", CACHE("ccache")},
+    {WRITES, "~/.cache/composer", CACHE("composer")},
+    {WRITES, "~/.bundle", CACHE("bundler")},
+    {WRITES, "~/.gem", CACHE("bundler")},
+    {WRITES, "~/.local/share/gem", CACHE("bundler")},
+    {WRITES, "~/.cache/ms-playwright", CACHE("playwright")},
 };
 
 static bool has_name(const char *path, const char *name)

@@ -154,6 +154,21 @@ def test_go_builds_and_reads_modules_from_outside(place):
     assert not (place.home / ".cache/go-build").exists() and (cache(place, "go") / "mod/example.org").is_dir()
 
 
+def test_a_refusal_names_the_preset(place):
+    """E2, E5: not an entry for the tool's cache outside, nor round after round of them; and what it names there is."""
+    for path, name in ((".npm/_cacache/tmp/x", "npm"), (".cache/ccache/9/5", "ccache"), ("go/pkg/mod/x", "go"),
+                       (".cache/go-build/00", "go"), (".cargo/registry/x", "cargo"), (".m2/repository/x", "maven"),
+                       (".cache/pip/http/x", "pip"), (".gradle/caches/x", "gradle")):
+        ran = place.shell(f"mkdir -p ~/{path}", "--json")
+        remedies = [denial["remedy"] for denial in json.loads(ran.stdout)["denials"]]
+        assert remedies == [f"Give it a cache of its own: --with {name}."], path
+        passes(place.run("--with", name, "--", "true"))
+    remedies = (TOP / "src/denial/remedy.c").read_text()
+    assert {*re.findall(r'CACHE\("(.*?)"\)', remedies)} == {*SHIPPED}
+    # what is near it is not it
+    assert "--with" not in place.shell("mkdir ~/.npmx").stderr
+
+
 # --- what is set ---
 
 
