@@ -75,7 +75,8 @@ struct environment_request {
     const char *thread_id;            /* becomes CODEX_THREAD_ID; NULL: none */
     enum environment_sandbox sandbox; /* SANDBOXED adds CORDON_SANDBOX=linux */
     enum network_access network;      /* RESTRICTED adds CORDON_SANDBOX_NETWORK_DISABLED=1 and
-                                    CODEX_SANDBOX_NETWORK_DISABLED=1 */
+                                    CODEX_SANDBOX_NETWORK_DISABLED=1, and in a sandbox, unless
+                                    there is a value, that tools do not try again what needs it */
 };
 
 /* The complete environment, ordered by name, as `ret_env` (overwritten; strv_done() by the caller).

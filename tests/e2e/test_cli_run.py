@@ -367,7 +367,8 @@ def test_env_inherit(place):
     assert "PLAIN" not in core and core["PATH"] == place.env["PATH"]
     none = variables(place, "--env-inherit=none", "--env", f"PATH={place.env['PATH']}")
     assert none.keys() <= {"PATH", "CORDON_SANDBOX", "CORDON_SANDBOX_NETWORK_DISABLED",
-                           "CODEX_SANDBOX_NETWORK_DISABLED"}
+                           "CODEX_SANDBOX_NETWORK_DISABLED", "BUNDLE_RETRY", "CARGO_NET_RETRY", "PIP_RETRIES",
+                           "UV_HTTP_RETRIES", "npm_config_fetch_retries"}
 
 
 @pytest.mark.no_userns

@@ -73,3 +73,12 @@ def test_gpu_says_what_there_is(place):
     ran = place.run("--gpu", "--", "true")
     assert ran.returncode == 0
     assert ran.stderr.startswith("cordon: gpu: ")  # "this machine has none", mostly
+
+
+@where("npm")
+def test_npm_says_at_once_that_there_is_no_network(place):
+    """It asked for a minute before (E8); what would help is said once."""
+    ran = place.run("--timeout", "30s", "--", "npm", "install", "left-pad")
+    assert ran.returncode not in (0, 124), ran
+    told = [line for line in ran.stderr.splitlines() if line.startswith("cordon: ")]
+    assert [line for line in told if "--network enabled" in line] == told[-1:]
