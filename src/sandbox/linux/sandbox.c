@@ -50,7 +50,7 @@ struct sandbox {
 
 /* What the launches of this process have found out: of those with namespaces, and of those that want none. */
 static struct host known_hosts[2];
-static bool is_host_known;
+static bool is_host_known[2];
 
 static bool is_managed(const struct sandbox *sandbox)
 {
@@ -130,13 +130,14 @@ static struct host *host_known(const struct sandbox *sandbox)
 /* Takes over what is known of the host, and looks for the guard. */
 static void sandbox_find_host(struct sandbox *sandbox)
 {
-    if (!is_host_known) {
-        host_init(&known_hosts[0]);
-        known_hosts[1] = known_hosts[0];
-        host_forgo_namespaces(&known_hosts[1]);
-    }
-    is_host_known = true;
-    sandbox->host = *host_known(sandbox);
+    const bool is_alone = sandbox->options.mode == SANDBOX_LANDLOCK;
+
+    if (!is_host_known[is_alone])
+        host_init(&known_hosts[is_alone]);
+    if (!is_host_known[is_alone] && is_alone)
+        host_forgo_namespaces(&known_hosts[is_alone]);
+    is_host_known[is_alone] = true;
+    sandbox->host = known_hosts[is_alone];
     sandbox->guard = guard_link_program(sandbox->launcher);
     if (!sandbox->guard && sandbox->host.facts.has_listener)
         host_lose_listener(&sandbox->host, "the program cordon-guard is missing");
