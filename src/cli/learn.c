@@ -47,8 +47,9 @@ struct learning {
     struct settings base; /* what the profile that is extended means here */
     struct learn_places places;
     struct learn_needs needs;
-    struct strv texts;   /* that options borrow */
-    struct strv presets; /* with those of the base, where options name some */
+    struct strv texts;    /* that options borrow */
+    struct strv presets;  /* with those of the base, where options name some */
+    struct strv specials; /* \":gpu\" and its like, that options name */
     struct strv
         named;  /* what profiles of the configuration open, and is not there before the run */
     char *home; /* canonical; NULL: not known */
@@ -63,6 +64,7 @@ static void learning_done(struct learning *learning)
     run_options_done(&learning->options.run);
     strv_done(&learning->texts);
     strv_done(&learning->presets);
+    strv_done(&learning->specials);
     strv_done(&learning->named);
     free(learning->home);
     free(learning->file);
@@ -136,7 +138,11 @@ static void add_named_places(struct learning *learning)
         AUTO_FREE char *path =
             home && str_starts(text, "~/") ? path_clean(home, text + 2) : path_clean(dir, text);
 
-        if (policy->paths[i].access == ACCESS_WRITE)
+        if (policy->paths[i].access != ACCESS_WRITE)
+            continue;
+        if (text[0] == ':') /* what it comes to is not one path: in the profile as it was said */
+            strv_push(&learning->specials, text);
+        else
             learn_places_add(&learning->places, path, true);
     }
     for (size_t i = 0; i < policy->sockets.len; i++) {
@@ -469,6 +475,7 @@ static int learn_run(char **argv)
     profile.home = learning.home;
     profile.argv = command;
     profile.presets = strv_view(&learning.presets);
+    profile.specials = strv_view(&learning.specials);
     profile.status = status;
     profile.is_enabled = is_enabled && learning.base.workspace->map.network == NETWORK_RESTRICTED;
     told = tell(&learning, &profile);

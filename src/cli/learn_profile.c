@@ -134,10 +134,11 @@ void learn_profile_print(const struct learn_profile *profile, struct buf *ret)
     for (size_t i = 0; profile->presets[i]; i++)
         buf_appendf(ret, "%s\"%s\"%s", i ? ", " : "with = [", profile->presets[i],
                     profile->presets[i + 1] ? "" : "]\n");
-    if (count(profile->needs, false)) {
+    if (count(profile->needs, false) || *profile->specials)
         buf_appendf(ret, "\n[permissions.%s.filesystem]\n", profile->name);
-        print_entries(profile, false, ret);
-    }
+    for (char *const *special = profile->specials; *special; special++)
+        buf_appendf(ret, "\"%s\" = \"write\"  # asked for by an option\n", *special);
+    print_entries(profile, false, ret);
     if (profile->is_enabled || has_sockets)
         buf_appendf(ret, "\n[permissions.%s.network]\n", profile->name);
     if (profile->is_enabled) {

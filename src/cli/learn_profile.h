@@ -10,12 +10,13 @@ struct buf;
 
 struct learn_profile {
     const char *name;
-    const char *base;     /* of `extends` */
-    const char *home;     /* canonical, for "~/"; NULL: not known */
-    char *const *presets; /* for tools, that it was run with */
-    char *const *argv;    /* what was run */
-    int status;           /* how it ended */
-    bool is_enabled;      /* the network was, and the base's is not */
+    const char *base;      /* of `extends` */
+    const char *home;      /* canonical, for "~/"; NULL: not known */
+    char *const *presets;  /* for tools, that it was run with */
+    char *const *specials; /* ":gpu": special paths that options opened */
+    char *const *argv;     /* what was run */
+    int status;            /* how it ended */
+    bool is_enabled;       /* the network was, and the base's is not */
     const struct learn_needs *needs;
 };
 

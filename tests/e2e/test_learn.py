@@ -80,6 +80,12 @@ def test_what_the_person_names_is_in_it_when_it_was_needed(place):
     assert place.run("-p", "named", "--", "touch", f"{place.outside}/used/y").returncode == 0
 
 
+def test_what_is_no_one_path_is_in_it_as_it_was_said(place):
+    assert learn(place, "cards", "true", "--gpu").returncode == 0
+    assert '":gpu" = "write"' in (place.base / CONFIG).read_text()
+    assert place.run("-p", "cards", "--", "true").returncode == 0
+
+
 def test_a_failed_command_adds_nothing(place):
     ran = learn(place, "failed", "mkdir -p ~/.cache/x; exit 3")
     assert ran.returncode == 3 and "nothing is added" in ran.stderr
