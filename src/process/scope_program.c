@@ -141,7 +141,7 @@ int main(int argc, char **argv)
     status = geteuid() == 0 ? sd_bus_open_system(&bus) : sd_bus_open_user(&bus);
     if (status < 0) {
         printf("no D-Bus to %s's systemd: ", geteuid() == 0 ? "the system" : "the user");
-        return say(strerror(-status));
+        return say(status == -ENOMEDIUM ? "its address is not set" : strerror(-status));
     }
     sd_bus_set_method_call_timeout(bus, CALL_US);
     status = ask(bus, &order, &outcome, &error);

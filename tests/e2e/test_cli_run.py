@@ -6,6 +6,7 @@ import resource
 import shutil
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 from harness import CORDON, LAUNCHER
@@ -575,6 +576,24 @@ def test_memory_that_is_used_up_is_said(place):
     for line in about_it:
         assert line in ran.stderr
     assert ("the limit --max-memory was reached" in ran.stderr) == (memory["by"] == "cgroup")
+
+
+def test_the_kernel_counts_processes_by_default(place):
+    """4096 of a command: by a cgroup for root, by its user namespace for others. That what is counted ends
+    there: tests/escape, limits."""
+    by = limits_of(place)["pids"]["by"]
+    shown = place.shell("grep 'Max processes' /proc/self/limits").stdout.split()[2:4]
+    assert (shown == ["4096", "4096"]) == (by == "rlimit")
+    command = place.start("run", "--", "sh", "-c", "echo on; read -r _")
+    assert command.stdout.readline() == b"on\n"
+    kept = [file.read_text() for file in Path("/sys/fs/cgroup").rglob(f"cordon-{command.pid}-*/pids.max")]
+    assert kept == (["4096\n"] if by == "cgroup" else [])
+
+
+def test_a_bomb_ends_with_the_command_that_began_it(place):
+    """Without any option."""
+    ran = place.run("--", "bash", "-c", ":(){ :|:& };:")
+    assert ran.returncode == 0
 
 
 def test_what_no_program_could_start_in_is_refused(place):

@@ -28,6 +28,14 @@ def write_a_larger_file(stage):
 
 
 @attack()
+def open_more_descriptors(stage):
+    """Also by raising the limit to what the host allows: 7 is RLIMIT_NOFILE, lower than it was."""
+    if stage.inside:
+        return stage.attack("raise", 7, 1024, cordon=["--max-files", "64"]).won
+    return stage.attack("raise", 7, 1024).won
+
+
+@attack()
 def raise_the_limit_again(stage):
     """RLIMIT_FSIZE back to 64 MiB, by who is root in a namespace of its own."""
     flags = ["--max-file-size", "1M"]
