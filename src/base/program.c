@@ -87,22 +87,10 @@ int program_exec(const char *name, char *const *argv, struct err *err)
     return err_sys(err, "%s", path);
 }
 
-void program_add_paths(struct strv *ret)
-{
-    AUTO_FREE char *self = program_self();
-    AUTO_FREE char *here = path_parent(self);
-
-    for (size_t i = 0; i < PROGRAMS; i++)
-        for (size_t j = 0; j < PLACES; j++)
-            strv_push_take(ret, program_at(i, j, here));
-    program_data_dirs("presets", ret);
-}
-
-void program_data_dirs(const char *name, struct strv *ret)
+/* `here`: the running program's directory. */
+static void add_data_dirs(const char *here, const char *name, struct strv *ret)
 {
     static const char *const installed[] = {"../share/cordon", "../../share/cordon"};
-    AUTO_FREE char *self = program_self();
-    AUTO_FREE char *here = path_parent(self);
     bool is_build_tree = str_ends(here, "/src/cli");
 
     for (size_t i = 0; i < sizeof installed / sizeof *installed && !is_build_tree; i++) {
@@ -116,4 +104,23 @@ void program_data_dirs(const char *name, struct strv *ret)
         strv_push_take(ret, path_join(dir, name));
     }
     strv_push_take(ret, path_join(CORDON_DATADIR, name));
+}
+
+void program_add_paths(struct strv *ret)
+{
+    AUTO_FREE char *self = program_self();
+    AUTO_FREE char *here = path_parent(self);
+
+    for (size_t i = 0; i < PROGRAMS; i++)
+        for (size_t j = 0; j < PLACES; j++)
+            strv_push_take(ret, program_at(i, j, here));
+    add_data_dirs(here, "presets", ret);
+}
+
+void program_data_dirs(const char *name, struct strv *ret)
+{
+    AUTO_FREE char *self = program_self();
+    AUTO_FREE char *here = path_parent(self);
+
+    add_data_dirs(here, name, ret);
 }
