@@ -160,24 +160,6 @@ void folders_close(struct command *command)
     free(command->held_names);
 }
 
-bool folder_is_guarded(const struct command *command, const char *path)
-{
-    const uint32_t flags = command->map.header->flags;
-
-    if (flags & GUARD_MAP_ALONE) /* nothing is mounted that would be narrower for us */
-        return !map_is_ours(path) &&
-               map_access(&command->map, map_find(&command->map, path)) == GUARD_WRITE;
-    if (flags & GUARD_MAP_NO_LANDLOCK)
-        return true;
-    for (uint32_t i = 0; i < command->folders_len; i++) {
-        int entry = command->folders[i].entry;
-
-        if (entry != GUARD_NO_ENTRY && map_is_within(path, map_path(&command->map, entry)))
-            return true;
-    }
-    return false;
-}
-
 bool folder_is_mount_of_root(const struct command *command, uint64_t mount)
 {
     for (uint32_t i = 0; i < command->mounts_len; i++)
@@ -235,6 +217,42 @@ static bool is_name(const struct folder *folder, const char *spelled, const char
     for (const char *at = spelled; *at; at++)
         beyond += ((unsigned char)*at & 0xc0) == 0xc0;
     return beyond && (beyond > FOLDED_MAX || is_folded(spelled, held));
+}
+
+/* A name that is held is on the way, however it is spelled. */
+static bool leads_through_held(const struct command *command, const char *path)
+{
+    for (uint32_t i = 0; i < command->held_names_len; i++) {
+        const char *held = map_path(&command->map, command->held_names[i].entry);
+        const char *last = strrchr(held, '/') + 1;
+        const size_t dir = (size_t)(last - held) - 1;
+        char name[NAME_MAX + 2];
+
+        if (strncasecmp(path, held, dir) != 0 || path[dir] != '/')
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(path + dir + 1, "/"), path + dir + 1);
+        if (is_name(&command->folders[command->held_names[i].folder], name, last))
+            return true;
+    }
+    return false;
+}
+
+bool folder_is_guarded(const struct command *command, const char *path)
+{
+    const uint32_t flags = command->map.header->flags;
+
+    if (flags & GUARD_MAP_ALONE) /* nothing is mounted that would be narrower for us */
+        return !map_is_ours(path) && !leads_through_held(command, path) &&
+               map_access(&command->map, map_find(&command->map, path)) == GUARD_WRITE;
+    if (flags & GUARD_MAP_NO_LANDLOCK)
+        return true;
+    for (uint32_t i = 0; i < command->folders_len; i++) {
+        int entry = command->folders[i].entry;
+
+        if (entry != GUARD_NO_ENTRY && map_is_within(path, map_path(&command->map, entry)))
+            return true;
+    }
+    return false;
 }
 
 static bool exists(int dir, const char *name)

@@ -1,6 +1,7 @@
 /* Which names the guard keeps out of which directories, on real ones. */
 #include "../base/support.h"
 
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "guard/folder.h"
 
@@ -222,6 +223,40 @@ static void test_a_name_that_is_held_anywhere_is_known_without_its_directory(voi
     assert_false(folder_refuses_name(command, "agent.sock"));
 }
 
+/* Where nothing is mounted a path is all that says what lies there. */
+static void test_without_mounts_no_way_leads_through_a_held_name(void **state)
+{
+    static const struct {
+        const char *path;
+        bool is_guarded, is_guarded_folded;
+    } cases[] = {
+        {"", true, true},
+        {"/sub", true, true},
+        {"/sub/deep", true, true},
+        {"/.gitignore", true, true},
+        {"/.git", false, false},
+        {"/.git/hooks", false, false},
+        {"/.GIT/hooks", false, false},
+        {"/SUB/Secret/deep", false, false},
+        {"/.g\u200cit/hooks", true, false},
+        {"/sub/.git", true, true},
+    };
+    struct scene *scene = *state;
+
+    scene->bytes->flags |= GUARD_MAP_ALONE;
+    for (int folded = 0; folded < 2; folded++) {
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            AUTO_FREE char *path = alloc_strf("%s%s", scene->root, cases[i].path);
+
+            assert_int_equal(folder_is_guarded(&scene->command, path),
+                             folded ? cases[i].is_guarded_folded : cases[i].is_guarded);
+        }
+        fold(scene);
+    }
+    assert_false(folder_is_guarded(&scene->command, "/etc"));
+    assert_false(folder_is_guarded(&scene->command, "/proc/1"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +277,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(
             test_a_name_that_is_held_anywhere_is_known_without_its_directory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_without_mounts_no_way_leads_through_a_held_name,
+                                        set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
