@@ -92,18 +92,44 @@ int console_print(const struct buf *text)
     return EXIT_OK;
 }
 
-/* On a terminal only ASCII: the control characters of C1 are as good as an escape there. */
+struct json_writer {
+    struct buf text;
+    struct err err;
+};
+
+static void json_writer_done(struct json_writer *writer)
+{
+    buf_done(&writer->text);
+}
+
+static int write_json(const char *text, size_t len, void *data)
+{
+    enum { CHUNK = 65536 };
+    struct json_writer *writer = data;
+
+    buf_append(&writer->text, text, len);
+    if (writer->text.len < CHUNK)
+        return 0;
+    len = writer->text.len;
+    writer->text.len = 0;
+    return fd_write_all(STDOUT_FILENO, writer->text.data, len, &writer->err);
+}
+
+/* In pieces, since a command may have written much. On a terminal only ASCII: the control characters
+ * of C1 are as good as an escape there. */
 int console_print_json(const struct json_t *json)
 {
     size_t flags = JSON_INDENT(2) | (isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0);
-    AUTO_FREE char *text = json_dumps(json, flags);
-    struct buf line = {.data = text, .len = text ? strlen(text) : 0};
-    struct err err;
+    AUTO(json_writer_done)
+    struct json_writer writer = {.text = {.max = SIZE_MAX / 2}, .err = {.code = ERR_BUG}};
 
-    if (!text) {
-        err_set(&err, ERR_BUG, "a value cannot be written as JSON");
-        return console_fail(&err);
+    if (json_dump_callback(json, write_json, &writer, flags)) {
+        if (writer.err.code == ERR_BUG)
+            err_set(&writer.err, ERR_BUG, "a value cannot be written as JSON");
+        else
+            err_wrap(&writer.err, "stdout");
+        return console_fail(&writer.err);
     }
-    text[line.len++] = '\n'; /* in place of the NUL */
-    return console_print(&line);
+    buf_append(&writer.text, "\n", 1);
+    return console_print(&writer.text);
 }
