@@ -38,15 +38,22 @@ static int check_name(const char *name, struct err *err)
 
 /* --- text --- */
 
+/* As a string of TOML; caller frees. */
+static char *quoted(const char *text)
+{
+    AUTO_FREE char *key = config_key_text(text);
+
+    return *key == '"' ? TAKE_PTR(key) : alloc_strf("\"%s\"", key);
+}
+
 static char *key_of(const struct learn_profile *profile, const char *path)
 {
     size_t len = profile->home ? strlen(profile->home) : 0;
     AUTO_FREE char *text = len > 1 && path_is_within(path, profile->home) && path[len]
                                ? alloc_strf("~%s", path + len)
                                : alloc_str(path);
-    AUTO_FREE char *bare = config_key_text(text);
 
-    return *bare == '"' ? TAKE_PTR(bare) : alloc_strf("\"%s\"", bare);
+    return quoted(text);
 }
 
 static void print_who(const struct strv *who, struct buf *ret)
@@ -115,6 +122,7 @@ static void print_presets(const struct learn_profile *profile, struct buf *ret)
 void learn_profile_print(const struct learn_profile *profile, struct buf *ret)
 {
     AUTO(buf_done) struct buf words = {.max = SIZE_MAX / 2};
+    AUTO_FREE char *base = quoted(profile->base);
     AUTO_FREE char *plain = NULL;
     char day[16] = "";
     time_t now = time(NULL);
@@ -130,7 +138,7 @@ void learn_profile_print(const struct learn_profile *profile, struct buf *ret)
     if (profile->status)
         console_line(ret, "# It ended with %d: what it would have done then is not here.",
                      profile->status);
-    buf_appendf(ret, "[permissions.%s]\nextends = \"%s\"\n", profile->name, profile->base);
+    buf_appendf(ret, "[permissions.%s]\nextends = %s\n", profile->name, base);
     for (size_t i = 0; profile->presets[i]; i++)
         buf_appendf(ret, "%s\"%s\"%s", i ? ", " : "with = [", profile->presets[i],
                     profile->presets[i + 1] ? "" : "]\n");

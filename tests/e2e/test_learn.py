@@ -80,6 +80,12 @@ def test_what_the_person_names_is_in_it_when_it_was_needed(place):
     assert place.run("-p", "named", "--", "touch", f"{place.outside}/used/y").returncode == 0
 
 
+def test_a_base_of_any_name(place):
+    place.config("default_permissions = 'a \"b'\n[permissions.'a \"b']\nextends = ':workspace'\n")
+    assert learn(place, "more", "mkdir -p ~/.cache/x").returncode == 0
+    assert place.run("-p", "more", "--", "sh", "-c", "touch ~/.cache/x/y").returncode == 0
+
+
 def test_what_is_no_one_path_is_in_it_as_it_was_said(place):
     assert learn(place, "cards", "true", "--gpu").returncode == 0
     assert '":gpu" = "write"' in (place.base / CONFIG).read_text()
