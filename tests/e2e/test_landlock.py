@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from harness import CORDON, TOP
+from served import Server
 
 CONTAINER = TOP / "scripts/in-container"
 WHERE = pytest.mark.parametrize("where", [[], [CONTAINER]], ids=["host", "container"])
@@ -151,6 +152,20 @@ def test_the_config_can_say_it(place):
     place.config('sandbox = "landlok"\n')
     ran = place.shell("true")
     assert ran.returncode == 125 and "did you mean \"landlock\"" in ran.stderr
+
+
+def test_a_server_does_the_same(place):
+    """Beside commands in namespaces, in one process."""
+    set_up(place)
+    with Server(place, listen=f"unix:{place.base}/serve.sock") as server:
+        for options in (["--sandbox", "landlock"], [], ["--sandbox", "landlock"]):
+            ran = place.cordon("--connect", server.url, "run", "--json", *options, "--", "sh", "-c",
+                               "echo x > new && chmod 600 new && rm new; echo x > .git/config; readlink /proc/self/ns/mnt")
+            found = json.loads(ran.stdout)
+            own = os.readlink("/proc/self/ns/mnt") in found["stdout"]
+            state = found["sandbox"]["layers"]["mount-namespace"]["state"]
+            assert found["exit_code"] == 0 and (own, state) == ((True, "absent") if options else (False, "enforced")), found
+            assert "x" not in (place.ws / ".git/config").read_text().split()
 
 
 def test_a_profile_with_nested_namespaces_is_refused(place):
