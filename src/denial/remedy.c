@@ -308,8 +308,8 @@ static void decide_network(struct denial *denial, const struct access_map *acces
 {
     static const char *const remedies[] = {
         [NETWORK_RESTRICTED] = "Allow it with --network enabled.",
-        [NETWORK_PROXIED] = "Only the managed proxy leads out: use it (HTTPS_PROXY is set), or "
-                            "allow the whole network with --network enabled.",
+        [NETWORK_PROXIED] = ("Only the managed proxy leads out: use it (HTTPS_PROXY is set), or "
+                             "allow the whole network with --network enabled."),
         [NETWORK_ENABLED] =
             "The sandbox does not deny the network: look at the network of the host.",
     };
