@@ -244,6 +244,24 @@ char *outside_programs(const struct execution_options *options, const struct rul
 
 /* --- by a rule --- */
 
+/* What presets set for the sandbox is as the caller's environment has it, or not there: it leads to what commands
+ * in sandboxes have written. */
+static void without_presets(const struct workspace *workspace, char *const *env, struct strv *ret)
+{
+    AUTO(strv_done) struct strv presets = {0};
+
+    workspace_preset_env(workspace, &presets);
+    for (; *env; env++) {
+        AUTO_FREE char *name = alloc_strn(*env, strcspn(*env, "="));
+        const char *own = strv_has(&presets, *env) ? getenv(name) : NULL;
+
+        if (!strv_has(&presets, *env))
+            strv_push(ret, *env);
+        else if (own)
+            strv_pushf(ret, "%s=%s", name, own);
+    }
+}
+
 int outside_by_rule(const struct execution_options *options, const struct rules *rules,
                     struct outside *ret, struct err *err)
 {
@@ -251,6 +269,7 @@ int outside_by_rule(const struct execution_options *options, const struct rules 
     bool is_settled = false;
     AUTO_FREE char *program = look_up(options, rules, options->argv[0], &is_settled);
     bool is_zsh = program && shell_kind_of(program) == SHELL_ZSH;
+    AUTO(strv_done) struct strv env = {0};
 
     if (!program || !is_settled)
         return err_set(err, ERR_FORBIDDEN,
@@ -262,7 +281,8 @@ int outside_by_rule(const struct execution_options *options, const struct rules 
         free(ret->argv.items[1]);
         ret->argv.items[1] = alloc_str(is_zsh ? "-fc" : "-c");
     }
-    outside_env(env_of(options), program, &ret->env);
+    without_presets(options->workspace, env_of(options), &env);
+    outside_env(strv_view(&env), program, &ret->env);
     ret->program = TAKE_PTR(program);
     return 0;
 }

@@ -331,8 +331,7 @@ static int guard_own(struct workspace *workspace, struct err *err)
     return 0;
 }
 
-/* None without a sandbox. */
-static void preset_env(const struct workspace *workspace, struct strv *ret)
+void workspace_preset_env(const struct workspace *workspace, struct strv *ret)
 {
     if (workspace->mode != SANDBOX_DISABLED)
         presets_env(&workspace->inside->presets, workspace->map.network == NETWORK_RESTRICTED, ret);
@@ -349,7 +348,7 @@ static void make_environment(struct workspace *workspace)
     };
     const struct environment_report *report = &workspace->env_report;
 
-    preset_env(workspace, &presets);
+    workspace_preset_env(workspace, &presets);
     request.presets = strv_view(&presets);
     environment_build(&request, &workspace->env, &workspace->env_report);
     for (size_t i = 0; i < report->len; i++)
@@ -511,7 +510,7 @@ int workspace_open(struct workspace *workspace, struct err *err)
     if (workspace->sandbox)
         return 0;
     if (inside->has_no_env) /* else they are in that */
-        preset_env(workspace, &env);
+        workspace_preset_env(workspace, &env);
     options.env = strv_view(&env);
     workspace_limits(workspace, &options.limits);
     access_map_copy(&shown, &workspace->map);

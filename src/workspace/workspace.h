@@ -215,3 +215,7 @@ char *workspace_dir(const struct workspace *workspace, const char *cwd);
 
 /* The environment of a model's command (job/job_environment.h), appended to `ret`. */
 void workspace_job_env(const struct workspace *workspace, const char *thread_id, struct strv *ret);
+
+/* The variables that presets set in it, appended to `ret`: none without a sandbox, and nothing outside of one is to
+ * have them. */
+void workspace_preset_env(const struct workspace *workspace, struct strv *ret);

@@ -199,6 +199,13 @@ def test_nothing_outside_of_a_sandbox_is_told(place):
     assert passes(place.run("--with", "mine", "--sandbox", "disabled", "--", "sh", "-c", "echo =$MINE")) == "=\n"
     assert passes(place.run("--with", "mine", "-p", "danger-full-access", "--", "sh", "-c", "echo =$MINE")) == "=\n"
     assert not cache(place).exists()
+    # nor by one that leaves its sandbox by a rule, at once or from within
+    place.config('prefix_rule(["printenv"], decision="allow", sandbox="bypass")\n', "home/.config/cordon/rules/default.rules")
+    inherited = {"MINE": "own"}
+    for words in (["--", "printenv", "MINE"], ["--judge", "every-exec", "--", "sh", "-c", "printenv MINE"]):
+        assert place.run("--with", "mine", "-a", "on-request", *words).stdout == "", words
+        assert place.run("--with", "mine", "-a", "on-request", *words, env=inherited).stdout == "own\n", words
+        assert passes(place.run("--with", "mine", *words)) == f"{cache(place)}/x\n"
     assert "there is no preset" in refused(place, "--with", "mien", "--sandbox", "disabled", "--", "true")
 
 
