@@ -125,7 +125,7 @@ struct cordon_policy {
 #define CORDON_NO_LIMIT UINT64_MAX
 
 /* 0: what the profile and the configuration say, else the default, which in a sandbox is 4096
- * processes, files of 16 GiB and 65536 descriptors. Memory is that of all that a command starts where
+ * processes (not as root), files of 16 GiB and 65536 descriptors. Memory is that of all that a command starts where
  * a cgroup can be made or had from systemd; else of each process. */
 struct cordon_limits {
     size_t size;

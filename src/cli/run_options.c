@@ -91,7 +91,7 @@ const struct option run_limit_options[] = {
     {.name = "max-pids",
      .value = "N",
      INTO_LIMIT(LIMIT_PIDS),
-     .help = "Processes and threads of it. Default: 4096."},
+     .help = "Processes and threads of it. Default: 4096; as root none."},
     {.name = "max-file-size",
      .value = "SIZE",
      INTO_LIMIT(LIMIT_FILE_SIZE),
