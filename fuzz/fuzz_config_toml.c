@@ -19,6 +19,7 @@ static void check_profile(const struct config *config, const char *name)
 
     if (config_profile(config, name, "/home/u", &profile, &err))
         return;
+    profile.profile.tmp = PROFILE_TMP_HOST; /* with all of its entries */
     json = profile_to_json(&profile.profile);
     if (!json || profile_from_json(json, NULL, &again, &err))
         abort();

@@ -1,12 +1,29 @@
 """Rules for all tests that run the real programs."""
 
 import os
+import shutil
 import signal
+import tempfile
 
 import pytest
 
+made = None  # the folder for all tests, by the process that made it
+
+
+def make_base():
+    """All tests have their folders in $CORDON_TESTS: not in /tmp or /var/tmp, which commands have of their
+    own. It is in /srv where that can be written, else at home."""
+    parent = "/srv" if os.access("/srv", os.W_OK) else os.path.expanduser("~")
+    folder = tempfile.mkdtemp(prefix="cordon-tests-", dir=parent)
+    os.chmod(folder, 0o1777)
+    os.environ["CORDON_TESTS"] = folder
+    return folder
+
 
 def pytest_configure(config):
+    global made
+    if "CORDON_TESTS" not in os.environ:
+        made = make_base()
     # a shell ignores these for what it starts in the background, and our children would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
@@ -15,6 +32,11 @@ def pytest_configure(config):
         "markers",
         "no_userns: also run in the pass of `make test` in which user namespaces are forbidden",
     )
+
+
+def pytest_unconfigure():
+    if made:
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def fail_instead_of_skip(report):

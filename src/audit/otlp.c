@@ -9,7 +9,6 @@
  * side waits for a pipe, and headers (tokens) stand in no argument. */
 #include "audit/otlp.h"
 
-#include "audit/sha256.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/base64.h"
@@ -17,6 +16,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/program.h"
+#include "base/sha256.h"
 #include "base/str.h"
 #include "base/units.h"
 

@@ -4,10 +4,10 @@
 #include "audit/record.h"
 
 #include "audit/redact.h"
-#include "audit/sha256.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/sha256.h"
 #include "base/strv.h"
 
 #include <inttypes.h>

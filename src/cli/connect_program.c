@@ -123,6 +123,7 @@ static int do_run(const struct client *client, const struct connect_options *opt
         .network = word_of(networks, policy->network),
         .watch = word_of(profile_watch_words, policy->watch),
         .judge = word_of(profile_judge_words, policy->judge),
+        .tmp = word_of(profile_tmp_words, policy->tmp),
         .mode = modes[policy->mode],
         .has_protect = policy->protect.is_made,
         .sockets = strv_view(&policy->sockets),

@@ -16,6 +16,7 @@
  *     "network": {"access": "restricted" | "enabled", "decided_by": "..."},
  *     "watch": "facts" | "off" | "ask" | "learn", "judge": "command" | "every-exec",
  *     "protect": ["git", "agents", "editors"],
+ *     "tmp": {"whose": "private" | "host" | "none", "path": FOLDER or null, "why": ...},   of private ones
  *     "folder": "/work", "workspace_roots": ["/work"],
  *     "restricted": true,                            what no entry names is denied
  *     "entries": [{"path", "access", "state": "folder" | "file" | "missing", "protected",
@@ -121,8 +122,9 @@ static void print_protect(const struct settings *settings, struct buf *text)
                      choice->is_made ? "" : " (by default)");
 }
 
-static void print_profile(const struct settings *settings, struct buf *text)
+static void print_profile(const struct explanation *explanation, struct buf *text)
 {
+    const struct settings *settings = &explanation->settings;
     const struct profile *profile = &settings->workspace->profile;
 
     console_line(text, "profile  %s (from %s)", settings->workspace->profile_name,
@@ -134,6 +136,7 @@ static void print_profile(const struct settings *settings, struct buf *text)
                  network_access_name(settings->workspace->map.network),
                  settings->workspace->network_from);
     print_protect(settings, text);
+    explain_tmp_print(settings->workspace, explanation_access(explanation), text);
     print_watch(settings, text);
     explain_limits_print(settings->workspace, text);
     console_line(text, "folder   %s", settings->workspace->dir);
@@ -220,7 +223,7 @@ static void explain_print_text(const struct explanation *explanation, struct buf
                             explanation->sandbox, &explanation->refusal, ret);
         return;
     }
-    print_profile(&explanation->settings, ret);
+    print_profile(explanation, ret);
     print_entries(explanation, ret);
     print_layers(explanation, ret);
     print_environment(explanation, ret);
@@ -336,6 +339,11 @@ static json_t *explain_to_json(const struct explanation *explanation)
         sandbox ? json_null() : json_lossy(explanation->refusal.msg));
 
     json_object_set_new(json, "protect", protect_to_json(&workspace->protect));
+    json_object_set_new(
+        json, "tmp",
+        json_pack("{s:s, s:o, s:o}", "whose", explain_whose_tmp(workspace, map), "path",
+                  json_lossy(workspace->tmp.folder), "why",
+                  *workspace->tmp.why.msg ? json_lossy(workspace->tmp.why.msg) : json_null()));
     json_object_set_new(json, "watch", json_string(profile_watch_words[workspace->profile.watch]));
     json_object_set_new(json, "limits", limits_to_json(workspace));
     json_object_set_new(json, "judge", json_string(profile_judge_words[workspace->profile.judge]));

@@ -26,8 +26,11 @@ void explain_answer_done(struct explain_answer *answer)
     free(answer->note);
 }
 
-static char *note_for(const char *path, enum access_kind kind, bool is_bare)
+static char *note_for(const struct access_map *map, const char *path, enum access_kind kind,
+                      bool is_bare)
 {
+    const struct access_entry *entry = access_map_find(map, path);
+
     if (is_bare)
         return alloc_str("there is no sandbox; the permissions of the file decide");
     if (path_is_within(path, "/dev"))
@@ -35,6 +38,11 @@ static char *note_for(const char *path, enum access_kind kind, bool is_bare)
                          "ptmx, pts and a private shm");
     if (path_is_within(path, "/proc"))
         return alloc_str("inside, /proc shows the command's own processes");
+    if (entry && entry->source && *entry->source)
+        return alloc_strf("inside, it is %s%s; what this machine has there is not seen",
+                          entry->source, path + strlen(entry->path));
+    if (entry && entry->source)
+        return alloc_str("inside, it is in memory; what this machine has there is not seen");
     if (kind == ACCESS_MISSING)
         return alloc_str("nothing is there");
     return NULL;
@@ -99,7 +107,7 @@ int explain_path(const struct settings *settings, const struct explain_question 
                                 : is_bare   ? "no sandbox"
                                             : "no entry of the profile allows it"),
         .entry = entry && !is_device ? alloc_str(entry->path) : NULL,
-        .note = note_for(walk.path, walk.kind, is_bare),
+        .note = note_for(map, walk.path, walk.kind, is_bare),
     };
     return 0;
 }

@@ -38,7 +38,7 @@ static size_t print_paths(const struct access_map *map, const char *label, enum 
         const struct access_entry *entry = &map->entries[i];
 
         if (entry->access != access || entry->asks != asks || entry->is_protected ||
-            is_ours(entry) || (access == ACCESS_READ && str_eq(entry->path, "/")))
+            entry->source || is_ours(entry) || (access == ACCESS_READ && str_eq(entry->path, "/")))
             continue;
         if (len++ < PATHS_MAX)
             console_line(text, "%-7s  %s%s%s%s%s", len == 1 ? label : "", entry->path,
@@ -154,6 +154,7 @@ void explain_short_print(const struct settings *settings, const struct access_ma
     console_line(ret, "config   %s", settings->file.path ? settings->file.path : "no file");
     console_line(ret, "folder   %s", workspace->dir);
     print_files(settings, map, ret);
+    explain_tmp_print(workspace, map, ret);
     print_network(settings, map, ret);
     print_layers(settings, sandbox, refusal, ret);
     explain_limits_print(workspace, ret);
@@ -167,6 +168,39 @@ void explain_short_print(const struct settings *settings, const struct access_ma
     for (size_t i = 0; i < settings->warnings.len; i++)
         console_line(ret, "warning  %s", settings->warnings.items[i]);
     console_line(ret, "more     --all: each entry and who wrote it, variables, the plan");
+}
+
+/* --- temporary folders --- */
+
+const char *explain_whose_tmp(const struct workspace *workspace, const struct access_map *map)
+{
+    if (workspace->profile.tmp == PROFILE_TMP_HOST || !map->restricted)
+        return "host";
+    for (size_t i = 0; i < map->len; i++)
+        if (map->entries[i].source)
+            return "private";
+    return "none";
+}
+
+void explain_tmp_print(const struct workspace *workspace, const struct access_map *map,
+                       struct buf *text)
+{
+    const struct tmp_store *tmp = &workspace->tmp;
+    const char *whose = explain_whose_tmp(workspace, map);
+
+    if (workspace->mode == SANDBOX_DISABLED)
+        return;
+    if (str_eq(whose, "host"))
+        console_line(text, "tmp      host: /tmp and /var/tmp of this machine");
+    else if (str_eq(whose, "none"))
+        console_line(text, "tmp      none: there are no private folders without mount namespaces; "
+                           "--tmp host has those of this machine");
+    else if (tmp->folder)
+        console_line(text, "tmp      private: %s (unused for 10 days it goes, in /var/tmp for 30)",
+                     tmp->folder);
+    else
+        console_line(text, "tmp      private: in memory, gone when the command ends, because %s",
+                     tmp->why.msg);
 }
 
 /* --- two profiles --- */

@@ -445,8 +445,10 @@ static int report_attempt(const struct run_flow *flow, const struct execution_re
         console_say("%s", result->process->failure.msg);
     if (status == EXIT_NOT_FOUND)
         hint_at_shell(flow->execution_options.argv);
-    if (!(flow->options.flags & RUN_QUIET) && !flow->observer)
+    if (!(flow->options.flags & RUN_QUIET) && !flow->observer) {
         execution_notes(result, &notes);
+        execution_tmp_notes(result, flow->execution_options.argv, &notes);
+    }
     if (!flow->observer && (!flow->trace || !job_timeline(result->job)))
         execution_trace_notes(result, flow->options.policy.topics, &notes);
     if (flow->options.policy.reports_later)
@@ -585,7 +587,7 @@ const struct command command_run = {
     .summary = "run a command in a sandbox",
     .usage = "[OPTION]... [--] COMMAND [ARGUMENT]...",
     .about = "Runs COMMAND in a sandbox. Unless something else is said it may read every file that "
-             "you can read, write below the current directory and in /tmp and $TMPDIR, and reach "
+             "you can read, write below the current directory and in a /tmp of its own, and reach "
              "nothing but a localhost of its own; protected names (--protect) stay "
              "read-only. What it leaves running is ended with it.\n"
              "\n"

@@ -196,6 +196,17 @@ const struct option policy_permission_options[] = {
      .help = "Opens the graphics cards' nodes for computing that are there, and says which: "
              "/dev/dri/renderD*, /dev/nvidia*, /dev/kfd, /dev/dxg. Drivers are large: see "
              "cordon-run(1)."},
+    {.name = "tmp",
+     .value = "WHOSE",
+     .words = profile_tmp_words,
+     INTO_WORD(struct policy_options, tmp, WORKSPACE_TMP_HOST),
+     .help =
+         "private (the default): /tmp and /var/tmp are folders of the workspace, which its "
+         "commands "
+         "share and others do not see; `cordon explain` names them. host: those of this machine, "
+         "as "
+         "far as the profile opens them; workspace-write makes /tmp and $TMPDIR writable. Your own "
+         "--writable /tmp or --readable /tmp/x goes before either."},
     {.name = "watch",
      .value = "WHAT",
      .words = profile_watch_words,
@@ -425,6 +436,7 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .network = options->network,
         .watch = options->watch,
         .judge = options->judge,
+        .tmp = options->tmp,
         .topics = options->topics,
         .audit_topics = (options->is_recorded ? config_audit_trace(settings->file.config) : 0u) |
                         (options->reports_later ? (unsigned)TIMELINE_FILES : 0u),

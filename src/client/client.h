@@ -68,6 +68,7 @@ struct client_run {
     const char *network; /* "restricted", "enabled"; NULL: as the profile says, as are the next */
     const char *watch;
     const char *judge;
+    const char *tmp;
     const char *mode;  /* "require", "disabled"; NULL: auto */
     bool has_protect;  /* `protect` counts; otherwise it is as the configuration says */
     char *const *deny; /* these may be NULL */

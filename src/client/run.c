@@ -90,9 +90,10 @@ static int add_texts(json_t *object, const char *key, char *const *texts, struct
 static int named_to_json(const struct client_run *options, const char *cwd, json_t **ret,
                          struct err *err)
 {
-    AUTO_JSON json_t *named = json_pack(
-        "{s:s?, s:s, s:s*, s:s*, s:s*, s:s*}", "profile", options->profile, "cwd", cwd, "network",
-        options->network, "watch", options->watch, "judge", options->judge, "mode", options->mode);
+    AUTO_JSON json_t *named =
+        json_pack("{s:s?, s:s, s:s*, s:s*, s:s*, s:s*, s:s*}", "profile", options->profile, "cwd",
+                  cwd, "network", options->network, "watch", options->watch, "judge",
+                  options->judge, "mode", options->mode, "tmp", options->tmp);
 
     if (!named)
         return err_set(err, ERR_INVALID, "--profile: only UTF-8 goes over the wire");

@@ -2,9 +2,11 @@
  * person really wanted to see. */
 #include "executor/execution_report.h"
 
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "job/result_json.h"
 #include "policy/access.h"
@@ -16,7 +18,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { DENIALS_SHOWN = 3 };
 
@@ -120,6 +124,44 @@ void execution_notes(const struct job_result *result, struct strv *ret)
                        limit_mechanism_name(limits.by[i]));
     if (result->process->how != PROCESS_EXITED || result->process->code)
         say_denials(&result->denials, ret);
+}
+
+/* Such a file is there, and no other in its place. */
+static bool is_hidden_file(const struct access_map *map, const char *path)
+{
+    const struct access_entry *entry = access_map_find(map, path);
+    AUTO_FREE char *inside = NULL;
+    struct stat st;
+
+    if (!entry || !entry->source || lstat(path, &st))
+        return false;
+    inside = alloc_strf("%s%s", entry->source, path + strlen(entry->path));
+    return !*entry->source || lstat(inside, &st) != 0;
+}
+
+void execution_tmp_notes(const struct job_result *result, char *const *argv, struct strv *ret)
+{
+    static const char around[] = " \t\n'\"`=:;|&()<>,";
+    const struct access_map *map = result->sandbox ? sandbox_access(result->sandbox) : NULL;
+
+    if (!map || (result->process->how == PROCESS_EXITED && !result->process->code))
+        return;
+    for (; *argv; argv++) {
+        for (const char *at = *argv + strspn(*argv, around); *at; at += strspn(at, around)) {
+            const size_t len = strcspn(at, around);
+            AUTO_FREE char *word = alloc_strn(at, len);
+            AUTO_FREE char *path = *word == '/' ? path_clean("/", word) : NULL;
+
+            at += len;
+            if (!path || !is_hidden_file(map, path))
+                continue;
+            strv_pushf(ret,
+                       "%s of this machine is not in the temporary folders of this workspace: "
+                       "--readable %s shows it, --tmp host all that is there",
+                       path, path);
+            return;
+        }
+    }
 }
 
 static void say_events(const struct timeline *timeline, struct strv *ret)

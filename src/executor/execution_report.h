@@ -37,6 +37,10 @@ void run_later_look(struct run_later *later, const struct job *job);
 /* Time is up, a limit was reached, what was refused and what would allow it. */
 void execution_notes(const struct job_result *result, struct strv *ret);
 
+/* A file of this machine that the words of a command that failed name, and that it did not see because its /tmp
+ * is private. */
+void execution_tmp_notes(const struct job_result *result, char *const *argv, struct strv *ret);
+
 /* What the command did, and the programs that it ran; or that nobody could tell. */
 void execution_trace_notes(const struct job_result *result, unsigned topics, struct strv *ret);
 

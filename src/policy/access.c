@@ -12,6 +12,7 @@ static void access_entry_done(struct access_entry *entry)
 {
     free(entry->path);
     free(entry->origin);
+    free(entry->source);
 }
 
 void access_map_done(struct access_map *map)
@@ -51,6 +52,8 @@ void access_map_add_all(struct access_map *map, const struct access_map *more)
         copy->is_protected = entry->is_protected;
         copy->allows_sockets = entry->allows_sockets;
         copy->asks = entry->asks;
+        copy->needs_mounts = entry->needs_mounts;
+        copy->source = alloc_str(entry->source);
     }
 }
 
@@ -172,6 +175,34 @@ enum access access_map_check(const struct access_map *map, const char *path)
     if (entry)
         return entry->access;
     return map->restricted ? ACCESS_DENY : ACCESS_WRITE;
+}
+
+bool access_map_is_private(const struct access_map *map, const char *path)
+{
+    const struct access_entry *entry = access_map_find(map, path);
+
+    return entry && entry->source;
+}
+
+enum access access_map_check_host(const struct access_map *map, const char *path)
+{
+    return access_map_is_private(map, path) ? ACCESS_DENY : access_map_check(map, path);
+}
+
+void access_map_drop(struct access_map *map, bool (*drops)(const struct access_map *before,
+                                                           const struct access_entry *entry))
+{
+    size_t len = map->len;
+
+    map->len = 0;
+    for (size_t i = 0; i < len; i++) {
+        struct access_entry entry = map->entries[i];
+
+        if (drops(map, &entry))
+            access_entry_done(&entry);
+        else
+            map->entries[map->len++] = entry;
+    }
 }
 
 bool access_map_is_open_within(const struct access_map *map, const char *path, enum access least)

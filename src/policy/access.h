@@ -40,7 +40,11 @@ struct access_entry {
     bool allows_sockets; /* Unix sockets here, and below up to the next entry, may be connected to
                             from a restricted network */
     bool asks;           /* DENY: who reads here may be asked about */
-    char *origin;        /* who decided, for people: "config.toml:12 [permissions.x.filesystem]",
+    bool needs_mounts;   /* about private temporary folders: says nothing where nothing can be
+                            mounted */
+    char *source; /* of a private temporary folder: the folder of the host that is shown here,
+                            "" for an empty one in memory; NULL: what the host has here */
+    char *origin; /* who decided, for people: "config.toml:12 [permissions.x.filesystem]",
                          "built-in workspace-write", "--deny", "protected name .git" */
 };
 
@@ -93,6 +97,16 @@ const struct access_entry *access_map_find(const struct access_map *map, const c
 
 /* The verdict for a clean path, by access_map_find() and `restricted`. */
 enum access access_map_check(const struct access_map *map, const char *path);
+
+/* The clean path lies in a private temporary folder: what the host has there is not seen. */
+bool access_map_is_private(const struct access_map *map, const char *path);
+
+/* The same, of what the host has at the path: in a private temporary folder that is out of reach. */
+enum access access_map_check_host(const struct access_map *map, const char *path);
+
+/* Drops the entries of a sorted map for which `drops` holds, which gets those before it that stay. */
+void access_map_drop(struct access_map *map, bool (*drops)(const struct access_map *before,
+                                                           const struct access_entry *entry));
 
 /* `path`, or something that has an entry below it, allows more than `least`. */
 bool access_map_is_open_within(const struct access_map *map, const char *path, enum access least);

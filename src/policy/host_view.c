@@ -530,7 +530,7 @@ bool path_way(const struct host_view *view, const char *path,
 
 static bool is_closed(void *data, const char *name)
 {
-    return access_map_check(data, name) != ACCESS_WRITE;
+    return access_map_check_host(data, name) != ACCESS_WRITE;
 }
 
 bool path_may_change(const struct host_view *view, const struct access_map *map, const char *path)

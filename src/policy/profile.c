@@ -18,6 +18,7 @@
 
 const char *const profile_judge_words[] = {"command", "every-exec", NULL};
 const char *const profile_watch_words[] = {"facts", "off", "ask", "learn", NULL};
+const char *const profile_tmp_words[] = {"host", "private", NULL};
 
 static void profile_entries_done(struct profile_entries *entries)
 {
@@ -71,7 +72,11 @@ static void profile_add_special(struct profile *profile, enum profile_path_kind 
                                 enum access access, const char *origin)
 {
     /* it is copied, and only read */
-    struct profile_entry entry = {.path_kind = kind, .access = access, .origin = (char *)origin};
+    struct profile_entry entry = {.path_kind = kind,
+                                  .access = access,
+                                  .is_of_host_tmp =
+                                      kind == PROFILE_PATH_SLASH_TMP || kind == PROFILE_PATH_TMPDIR,
+                                  .origin = (char *)origin};
 
     profile_entries_add(&profile->entries, &entry);
 }
@@ -133,6 +138,7 @@ bool profile_init_builtin(struct profile *ret, const char *name)
         profile_init_workspace_write(ret, &(struct profile_workspace){0});
     else
         profile_init_danger_full_access(ret);
+    ret->tmp = PROFILE_TMP_PRIVATE;
     ret->id = alloc_str(builtin);
     return true;
 }

@@ -55,6 +55,12 @@ enum profile_watch {
     PROFILE_WATCH_LEARN, /* told, and a timeline has what is read, too */
 };
 
+/* What a command has at /tmp and /var/tmp, unless an entry is about just that path. */
+enum profile_tmp {
+    PROFILE_TMP_HOST,    /* what the entries say of the host's */
+    PROFILE_TMP_PRIVATE, /* folders of its workspace, which it may write */
+};
+
 /* What rules and command classes are asked about. */
 enum profile_judge {
     PROFILE_JUDGE_COMMAND,    /* the command as it is given */
@@ -65,8 +71,9 @@ struct profile_entry {
     enum profile_path_kind path_kind;
     enum access access;
     enum profile_missing missing;
-    bool asks;     /* deny, but not of a glob: reading may be asked about */
-    char *path;    /* literal, glob, unknown; else NULL */
+    bool asks;           /* deny, but not of a glob: reading may be asked about */
+    bool is_of_host_tmp; /* it counts with PROFILE_TMP_HOST only */
+    char *path;          /* literal, glob, unknown; else NULL */
     char *subpath; /* project roots, unknown; NULL for none; relative, no "." or ".." component */
     char *origin;  /* who wrote it, for people: "config.toml:12", "--deny", "built-in read-only" */
 };
@@ -86,6 +93,7 @@ struct profile {
     enum network_access network;
     enum profile_watch watch;
     enum profile_judge judge;
+    enum profile_tmp tmp;
     bool allow_nested_namespaces; /* the command may make namespaces of its own */
     struct resource_limits limits;
     char *id;      /* name it was asked for by, NULL when it has none */
@@ -95,6 +103,7 @@ struct profile {
 extern const char *const profile_judge_words[]; /* "command", "every-exec"; NULL-terminated */
 /* "facts", "off", "ask", "learn"; NULL-terminated */
 extern const char *const profile_watch_words[];
+extern const char *const profile_tmp_words[]; /* "host", "private"; NULL-terminated */
 
 /* Adds a copy of `entry`; an origin of NULL becomes "permission profile". */
 void profile_entries_add(struct profile_entries *entries, const struct profile_entry *entry);
@@ -116,7 +125,8 @@ void profile_init_workspace_write(struct profile *ret, const struct profile_work
 void profile_init_danger_full_access(struct profile *ret);
 
 /* ":read-only", ":workspace", ":danger-full-access", and the sandbox modes "read-only",
- * "workspace-write", "danger-full-access". false for any other name; `ret` is untouched then. */
+ * "workspace-write", "danger-full-access", with private temporary folders. false for any other
+ * name; `ret` is untouched then. */
 bool profile_init_builtin(struct profile *ret, const char *name);
 
 /* The one name by which a built-in profile is told of, whichever of its two it was asked for by: that of the

@@ -263,14 +263,19 @@ static json_t *write_path(const struct profile_entry *entry)
     return json_pack("{s:s, s:o}", "type", "special", "value", value);
 }
 
-static json_t *entries_to_json(const struct profile_entries *entries)
+static json_t *entries_to_json(const struct profile *profile)
 {
+    const struct profile_entries *entries = &profile->entries;
     json_t *list = json_array();
 
     for (size_t i = 0; i < entries->len; i++) {
         const struct profile_entry *entry = &entries->items[i];
-        json_t *item = json_pack("{s:o, s:s}", "path", write_path(entry), "access",
-                                 access_name(entry->access));
+        json_t *item;
+
+        if (entry->is_of_host_tmp && profile->tmp == PROFILE_TMP_PRIVATE)
+            continue;
+        item = json_pack("{s:o, s:s}", "path", write_path(entry), "access",
+                         access_name(entry->access));
 
         if (entry->missing == PROFILE_MISSING_SKIP)
             json_object_set_new(item, "missing_path_behavior", json_string("skip"));
@@ -395,6 +400,8 @@ static int read_managed(const struct json_at *at, const char *const *keys, struc
     struct json_at watch = json_at_field(at, "watch");
     struct json_at sockets = json_at_field(at, "unix_sockets");
     struct json_at judge = json_at_field(at, "judge");
+    struct json_at tmp = json_at_field(at, "tmp");
+    size_t tmp_word = PROFILE_TMP_HOST;
     size_t word = PROFILE_WATCH_FACTS;
     size_t judge_word = PROFILE_JUDGE_COMMAND;
 
@@ -402,8 +409,10 @@ static int read_managed(const struct json_at *at, const char *const *keys, struc
         read_flag(&nested, &ret->allow_nested_namespaces, err) ||
         read_list(&sockets, LIST_READ, NULL, &ret->unix_sockets, err) ||
         (json_at_is_given(&watch) && json_at_word(&watch, profile_watch_words, &word, err)) ||
-        (json_at_is_given(&judge) && json_at_word(&judge, profile_judge_words, &judge_word, err)))
+        (json_at_is_given(&judge) && json_at_word(&judge, profile_judge_words, &judge_word, err)) ||
+        (json_at_is_given(&tmp) && json_at_word(&tmp, profile_tmp_words, &tmp_word, err)))
         return -1;
+    ret->tmp = (enum profile_tmp)tmp_word;
     ret->watch = (enum profile_watch)word;
     ret->judge = (enum profile_judge)judge_word;
     return read_file_system(&file_system, ignored, ret, err);
@@ -502,7 +511,7 @@ static const struct profile_shape {
      NULL,
      read_managed,
      false,
-     {"type", "file_system", "network", "allow_nested_namespaces", "watch", "judge",
+     {"type", "file_system", "network", "allow_nested_namespaces", "watch", "judge", "tmp",
       "unix_sockets"}},
     {"disabled", NULL, read_disabled, false, {"type"}},
     {"external", NULL, read_external, false, {"type", "network"}},
@@ -601,8 +610,7 @@ json_t *profile_to_json(const struct profile *profile)
     if (profile->files == PROFILE_FILES_UNRESTRICTED)
         files = json_pack("{s:s}", "type", "unrestricted");
     else
-        files = json_pack("{s:s, s:o}", "type", "restricted", "entries",
-                          entries_to_json(&profile->entries));
+        files = json_pack("{s:s, s:o}", "type", "restricted", "entries", entries_to_json(profile));
     if (profile->files != PROFILE_FILES_UNRESTRICTED && profile->glob_scan_max_depth)
         json_object_set_new(files, "glob_scan_max_depth",
                             json_integer(profile->glob_scan_max_depth));
@@ -612,6 +620,8 @@ json_t *profile_to_json(const struct profile *profile)
         json_object_set_new(value, "allow_nested_namespaces", json_true());
     if (profile->watch != PROFILE_WATCH_FACTS)
         json_object_set_new(value, "watch", json_string(profile_watch_words[profile->watch]));
+    if (profile->tmp != PROFILE_TMP_HOST)
+        json_object_set_new(value, "tmp", json_string(profile_tmp_words[profile->tmp]));
     if (profile->judge != PROFILE_JUDGE_COMMAND)
         json_object_set_new(value, "judge", json_string(profile_judge_words[profile->judge]));
     if (profile->unix_sockets.len)

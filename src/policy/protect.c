@@ -192,7 +192,7 @@ int protect_check_links(const struct access_map *map, const char *path,
                         const struct access_link *links, size_t len, struct err *err)
 {
     for (size_t i = 0; i < len; i++)
-        if (access_map_check(map, links[i].path) == ACCESS_WRITE)
+        if (access_map_check_host(map, links[i].path) == ACCESS_WRITE)
             return err_set(err, ERR_FORBIDDEN,
                            "%s leads through the symlink %s (to %s), which the command could "
                            "replace, because it lies in a writable directory",
@@ -202,9 +202,10 @@ int protect_check_links(const struct access_map *map, const char *path,
 
 /* --- the roots --- */
 
+/* What is made in a private temporary folder is believed by nobody outside. */
 static bool is_writable_dir(const struct access_entry *entry)
 {
-    return entry && entry->access == ACCESS_WRITE && entry->kind == ACCESS_DIR;
+    return entry && entry->access == ACCESS_WRITE && entry->kind == ACCESS_DIR && !entry->source;
 }
 
 /* A protected name that the user opened again is no root with names of its own, nor is a part of a
@@ -276,7 +277,7 @@ static int protect_link(const struct protect_run *run, const char *path, const c
     if (protect_check_links(run->map, path, walk.links + 1, walk.links_len - 1, err))
         return err_wrap(err, "%s", origin);
     access_map_add(added, path, ACCESS_READ, ACCESS_MISSING, origin)->is_protected = true;
-    if (access_map_check(run->map, walk.path) == ACCESS_WRITE)
+    if (access_map_check_host(run->map, walk.path) == ACCESS_WRITE)
         access_map_add(added, walk.path, ACCESS_READ, walk.kind, origin)->is_protected = true;
     return 0;
 }
@@ -382,7 +383,7 @@ int protect_add_home(struct access_map *map, const struct resolve_context *conte
         return 0;
     if (path_walk(run.view, context->home, &home, err))
         return -1;
-    if (home.end != PATH_FOUND || access_map_check(map, home.path) != ACCESS_WRITE)
+    if (home.end != PATH_FOUND || access_map_check_host(map, home.path) != ACCESS_WRITE)
         return 0;
     add_set(PROTECT_SHELL, &run.names);
     if (protect_each(&run, home.path, (const char *const *)strv_view(&run.names), &added, err))

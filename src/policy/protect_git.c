@@ -60,7 +60,7 @@ static void protect_run_done(struct protect_run *run)
 static void guard(const struct protect_run *run, const char *path, enum access_kind kind,
                   const char *origin)
 {
-    if (access_map_exact(run->map, path) || access_map_check(run->map, path) != ACCESS_WRITE)
+    if (access_map_exact(run->map, path) || access_map_check_host(run->map, path) != ACCESS_WRITE)
         return;
     access_map_add(run->map, path, ACCESS_READ, kind, origin)->is_protected = true;
     access_map_sort(run->map);
@@ -114,7 +114,7 @@ static int protect_pointer(const struct protect_run *run, const char *path, cons
                        "the git directory named by %s cannot be seen: %s does not let us look",
                        named_by, walk.path);
     }
-    if (access_map_check(run->map, walk.path) == ACCESS_WRITE) {
+    if (access_map_check_host(run->map, walk.path) == ACCESS_WRITE) {
         AUTO_FREE char *origin = alloc_strf("git directory named by %s", named_by);
 
         guard(run, walk.path, walk.kind, origin);
@@ -476,7 +476,8 @@ static int read_config(const struct protect_run *run, struct config_files *files
 
     if (guard_named(run, file, "configuration of git", true, err) ||
         protect_read(run, file, &text, err))
-        return err->code == ERR_FORBIDDEN && access_map_check(run->map, file) != ACCESS_WRITE &&
+        return err->code == ERR_FORBIDDEN &&
+                       access_map_check_host(run->map, file) != ACCESS_WRITE &&
                        !path_is_within(file, files->worktree)
                    ? 0
                    : -1;
@@ -603,7 +604,7 @@ static int guard_git_dir(const struct protect_run *run, const char *dir, struct 
 
     if (guard_inside(run, dir, err) || guard_links(run, hooks, "hooks of git", err))
         return -1;
-    if (access_map_check(run->map, dir) != ACCESS_WRITE)
+    if (access_map_check_host(run->map, dir) != ACCESS_WRITE)
         return 0;
     return guard_modules(run, modules, 0, err) || guard_modules(run, worktrees, 0, err) ? -1 : 0;
 }
@@ -630,7 +631,7 @@ static int follow_worktrees(struct protect_run *run, const char *common, struct 
             return -1;
         file = text && *text ? path_clean(git_dir, text) : NULL;
         worktree = file ? path_parent(file) : NULL;
-        if (!file || access_map_check(run->map, worktree) != ACCESS_WRITE)
+        if (!file || access_map_check_host(run->map, worktree) != ACCESS_WRITE)
             continue;
         if (guard_named(run, file, "git file of a linked worktree", false, err))
             return -1;

@@ -2,6 +2,7 @@
  *
  *     entries -> targets: literal paths, followed through symlinks            resolve_entries
  *             -> what each grants or narrows, sorted                          the access map
+ *             -> private temporary folders                                        tmp_folders.h
  *             -> platform directories for "minimal"                               resolve_minimal
  *             -> protected names                                              policy/protect.h
  *             -> are the symlinks on the way out of the command's reach?      resolve_check_targets
@@ -32,6 +33,7 @@
 #include "policy/glob.h"
 #include "policy/host_view.h"
 #include "policy/protect.h"
+#include "policy/tmp_folders.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -213,6 +215,8 @@ static int resolve_entry(struct resolution *run, const struct profile_entry *ent
     char *const *roots = run->context->workspace_roots;
     const char *tmpdir = run->context->tmpdir;
 
+    if (entry->is_of_host_tmp && run->profile->tmp == PROFILE_TMP_PRIVATE)
+        return 0;
     switch (entry->path_kind) {
     case PROFILE_PATH_LITERAL:
         return resolve_add_target(run, entry, entry->path, err);
@@ -388,7 +392,7 @@ static int resolve_check_targets(const struct resolution *run, struct err *err)
         /* what is writable right above the target is the command's anyway, wherever a symlink leads
          * to it */
         if (target->access == ACCESS_WRITE && walk->path[1] &&
-            access_map_check(&run->map, above) == ACCESS_WRITE)
+            access_map_check_host(&run->map, above) == ACCESS_WRITE)
             continue;
         if (protect_check_links(&run->map, target->asked, walk->links, walk->links_len, err))
             return err_wrap(err, "%s", target->origin);
@@ -473,7 +477,7 @@ static int pattern_deny_target(const struct resolution *run, const char *path,
     if (protect_check_links(&run->map, path, walk.links, walk.links_len, err))
         return -1;
     if (walk.end == PATH_HIDDEN &&
-        (!walk.links_len || access_map_check(&run->map, walk.path) == ACCESS_WRITE))
+        (!walk.links_len || access_map_check_host(&run->map, walk.path) == ACCESS_WRITE))
         return err_set(err, ERR_FORBIDDEN, "%s cannot be followed: %s does not let us look", path,
                        walk.path);
     origin = alloc_strf("target of %s, which a pattern matches", path);
@@ -518,7 +522,7 @@ static void resolve_add_socket(struct resolution *run, const struct path_walk *w
 {
     struct access_map *map = &run->map;
     struct access_entry *entry = access_map_exact(map, walk->path);
-    enum access around = access_map_check(map, walk->path);
+    enum access around = access_map_check_host(map, walk->path);
 
     if (entry && entry->access == ACCESS_DENY)
         return;
@@ -570,6 +574,8 @@ static void resolve_allow_sockets(struct access_map *map, const char *shared, bo
 
         if (is_first)
             entry->allows_sockets |= entry->access == ACCESS_WRITE;
+        if (entry->source)
+            continue; /* nobody else's */
         if (path_is_within(entry->path, shared) ||
             (!has_entry && path_is_within(shared, entry->path)))
             entry->allows_sockets = false;
@@ -620,7 +626,8 @@ int profile_resolve(const struct profile *profile, const struct resolve_context 
     }
     map->restricted = true;
     map->network = profile->network;
-    if (resolve_entries(&run, err) || resolve_minimal(&run, err))
+    if (resolve_entries(&run, err) || tmp_folders_add(profile, context, map, err) ||
+        resolve_minimal(&run, err))
         return -1;
     /* any glob narrows, also one that matches nothing today */
     if ((run.patterns_len || !access_map_full_write(map)) &&
@@ -631,9 +638,13 @@ int profile_resolve(const struct profile *profile, const struct resolve_context 
     if (resolve_check_targets(&run, err) || resolve_patterns(&run, err) ||
         resolve_sockets(&run, err))
         return -1;
-    /* symlinks that an entry covers are shown, or hidden, by it */
+    access_map_drop(map, tmp_folders_hide);
+    /* symlinks that an entry covers are shown, or hidden, by it, but for those that a private folder
+     * does not have */
     for (size_t i = 0; i < map->links_len; i++) {
-        if (!access_map_find(map, map->links[i].path)) {
+        const struct access_entry *entry = access_map_find(map, map->links[i].path);
+
+        if (!entry || entry->source) {
             map->links[kept++] = map->links[i];
             continue;
         }

@@ -18,6 +18,9 @@ struct resolve_context {
     const char *home;        /* of the user; NULL: not known */
     const char *config_home; /* value of the user's $XDG_CONFIG_HOME; NULL: none */
     const struct protect_choice *protect; /* NULL: the default */
+    const char
+        *tmp_store; /* canonical: the folder with "tmp" and "var-tmp" of this workspace; NULL:
+                              they are made in memory */
 };
 
 /* Fills `ret` (overwritten; access_map_done() by the caller). The rules, besides those of

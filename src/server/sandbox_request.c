@@ -236,6 +236,7 @@ struct named {
     enum workspace_network network;
     enum workspace_watch watch;
     enum workspace_judge judge;
+    enum workspace_tmp tmp;
     enum sandbox_mode mode;
     struct protect_choice protect;   /* not made: what the configuration says */
     struct workspace_entry *entries; /* their texts are borrowed */
@@ -321,7 +322,7 @@ static int named_read(const json_t *object, struct named *ret, enum rpc_code *re
 {
     static const char *const keys[] = {"profile",  "cwd",      "network", "watch", "deny",
                                        "readable", "writable", "sockets", "judge", "mode",
-                                       "protect",  "with",     NULL};
+                                       "protect",  "with",     "tmp",     NULL};
     static const char *const judges[] = {"command", "every-exec", NULL};
     static const char *const modes[] = {"auto", "require", "disabled", "landlock", NULL};
     static const char *const networks[] = {"restricted", "enabled", NULL};
@@ -333,6 +334,7 @@ static int named_read(const json_t *object, struct named *ret, enum rpc_code *re
     int watch = 0;
     int judge = 0;
     int mode = 0;
+    int tmp = 0;
 
     *ret_code = RPC_INVALID_PARAMS;
     if (json_at_check_keys(&root, keys, NULL, err) ||
@@ -340,6 +342,7 @@ static int named_read(const json_t *object, struct named *ret, enum rpc_code *re
         read_word(&root, "network", networks, &network, err) ||
         read_word(&root, "watch", watches, &watch, err) ||
         read_word(&root, "judge", judges, &judge, err) ||
+        read_word(&root, "tmp", profile_tmp_words, &tmp, err) ||
         read_word(&root, "mode", modes, &mode, err) || read_protect(&root, &ret->protect, err) ||
         read_entries(&root, ret, err) || json_at_strings(&root, "sockets", &ret->sockets, err) ||
         json_at_strings(&root, "with", &ret->presets, err))
@@ -347,6 +350,7 @@ static int named_read(const json_t *object, struct named *ret, enum rpc_code *re
     ret->network = (enum workspace_network)network;
     ret->watch = (enum workspace_watch)watch;
     ret->judge = (enum workspace_judge)judge;
+    ret->tmp = (enum workspace_tmp)tmp;
     if (mode)
         ret->mode = (enum sandbox_mode)(SANDBOX_AUTO + mode - 1);
     if (json_at_is_given(&cwd))
@@ -450,6 +454,7 @@ static struct workspace *make_named(struct workspaces *workspaces, const char *k
     asked.network = named.network;
     asked.watch = named.watch;
     asked.judge = named.judge;
+    asked.tmp = named.tmp;
     asked.mode = named.mode;
     asked.protect = named.protect.is_made ? &named.protect : NULL;
     asked.entries = named.entries;

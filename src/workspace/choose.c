@@ -133,6 +133,8 @@ static int choose_network_and_watch(struct workspace *workspace,
         profile->watch = (enum profile_watch)(request->watch - WORKSPACE_WATCH_FACTS);
     if (request->judge != WORKSPACE_JUDGE_OF_PROFILE)
         profile->judge = (enum profile_judge)(request->judge - WORKSPACE_JUDGE_COMMAND);
+    if (request->tmp != WORKSPACE_TMP_OF_PROFILE)
+        profile->tmp = (enum profile_tmp)(request->tmp - WORKSPACE_TMP_HOST);
     workspace->topics = request->topics;
     workspace->audit_topics = profile->watch == PROFILE_WATCH_OFF ? 0u : request->audit_topics;
     if (profile->watch == PROFILE_WATCH_OFF &&

@@ -15,7 +15,9 @@
  * Secrets are files that tokens are made of. Who can read one can be a client of the server, and a
  * client needs no sandbox; so no sandbox shows them, whatever its profile says. An entry for a file
  * that is not there would have every creation around it asked about, so only what is there is
- * hidden. It is no defence where files are not restricted at all. */
+ * hidden. It is no defence where files are not restricted at all.
+ *
+ * A workspace keeps its private temporary folders open as long as it is there itself. */
 #include "workspace/workspace.h"
 
 #include "base/alloc.h"
@@ -37,6 +39,7 @@
 #include "workspace/choose.h"
 #include "workspace/finder.h"
 #include "workspace/presets.h"
+#include "workspace/private_tmp.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -57,6 +60,7 @@ struct workspaces {
     struct loop_timer *idle; /* for the sandbox that is idle for the longest; NULL: none caches */
     bool has_idle;           /* it has been started */
     uint64_t last_number;
+    char *tmp_base; /* of the private temporary folders; NULL: none has been used */
 };
 
 struct workspace_inside {
@@ -75,6 +79,18 @@ struct workspace_inside {
 };
 
 /* --- which sandboxes have nothing to do --- */
+
+/* Once a day. Those of workspaces that are not held, too, which are made again when they are wanted. */
+static void empty_tmp(struct workspaces *workspaces)
+{
+    const time_t now = time(NULL);
+
+    if (!tmp_store_is_due(workspaces->tmp_base, now))
+        return;
+    if (!workspaces->options.is_lasting)
+        workspaces_forget(workspaces);
+    tmp_store_empty(workspaces->tmp_base, now);
+}
 
 /* One that is in use again is left out: it will tell anew. */
 static void on_idle_time(void *data)
@@ -100,6 +116,8 @@ static void on_idle_time(void *data)
     workspaces->has_idle = first_ns != UINT64_MAX;
     if (workspaces->has_idle)
         loop_timer_start(workspaces->idle, first_ns + IDLE_NS - now);
+    else
+        empty_tmp(workspaces);
 }
 
 static void on_idle(void *data, struct sandbox *sandbox)
@@ -144,6 +162,7 @@ static void inside_free(struct workspace_inside *inside)
     strv_done(&workspace->roots);
     protect_choice_done(&workspace->protect);
     access_map_done(&workspace->map);
+    tmp_store_close(&workspace->tmp);
     strv_done(&workspace->own_paths);
     strv_done(&workspace->env);
     environment_report_done(&workspace->env_report);
@@ -163,6 +182,8 @@ void workspaces_free(struct workspaces *workspaces)
         return;
     while (!list_is_empty(&workspaces->all))
         inside_free(list_first(&workspaces->all, struct workspace_inside, link));
+    empty_tmp(workspaces);
+    free(workspaces->tmp_base);
     loop_timer_free(workspaces->idle);
     strv_done(&workspaces->own_paths);
     strv_done(&workspaces->secrets);
@@ -290,13 +311,15 @@ static int hide_private(const struct workspaces *owner, const struct host_view *
 
         if (path_walk(view, path, &walk, err))
             return err_wrap(err, "what Cordon keeps to itself");
-        if (walk.end == PATH_FOUND || walk.end == PATH_HIDDEN)
+        if ((walk.end == PATH_FOUND || walk.end == PATH_HIDDEN) &&
+            !access_map_is_private(map, walk.path))
             access_map_close(map, walk.path, walk.kind, "Cordon keeps it to itself");
     }
     return 0;
 }
 
-static int resolve(const struct workspace *workspace, struct access_map *ret, struct err *err)
+static int resolve_with(const struct workspace *workspace, const struct tmp_store *tmp,
+                        struct access_map *ret, struct err *err)
 {
     AUTO(host_memory_done) struct host_memory memory;
     const struct resolve_context context = {
@@ -306,13 +329,34 @@ static int resolve(const struct workspace *workspace, struct access_map *ret, st
         .home = workspace->inside->owner->options.home,
         .config_home = env_value(environ, "XDG_CONFIG_HOME"),
         .protect = &workspace->protect,
+        .tmp_store = tmp->folder,
     };
 
     host_memory_begin(&memory, &host_view_real);
-    return profile_resolve(&workspace->profile, &context, ret, err) ||
-                   hide_private(workspace->inside->owner, context.view, ret, err)
-               ? -1
-               : 0;
+    if (profile_resolve(&workspace->profile, &context, ret, err) ||
+        hide_private(workspace->inside->owner, context.view, ret, err))
+        return -1;
+    private_tmp_hide(tmp, ret);
+    return 0;
+}
+
+/* `tmp` are the folders that it has now, as far as it has any. */
+static int resolve(const struct workspace *workspace, struct tmp_store *tmp, struct access_map *ret,
+                   struct err *err)
+{
+    private_tmp_open(workspace, false, tmp);
+    if (tmp->walk.links_len) {
+        AUTO(access_map_done) struct access_map without = {0};
+        AUTO(path_walk_done) struct path_walk walk = tmp->walk;
+
+        tmp->walk = (struct path_walk){0};
+        if (resolve_with(workspace, tmp, &without, err) ||
+            protect_check_links(&without, "the folder of caches", walk.links, walk.links_len, err))
+            return -1;
+        tmp_store_close(tmp);
+        private_tmp_open(workspace, true, tmp);
+    }
+    return resolve_with(workspace, tmp, ret, err);
 }
 
 /* What rules the next command must not be writable by way of a link either. */
@@ -351,6 +395,7 @@ static void make_environment(struct workspace *workspace)
     workspace_preset_env(workspace, &presets);
     request.presets = strv_view(&presets);
     environment_build(&request, &workspace->env, &workspace->env_report);
+    private_tmp_settle_variable(workspace);
     for (size_t i = 0; i < report->len; i++)
         if (report->notes[i].reason == ENVIRONMENT_SET ||
             report->notes[i].reason == ENVIRONMENT_PRESET)
@@ -373,7 +418,7 @@ static int add_presets(struct workspace *workspace, struct err *err)
 
     if (!workspace->presets.len)
         return 0;
-    if (context.map && resolve(workspace, &map, err))
+    if (context.map && resolve_with(workspace, &(struct tmp_store){.lock = -1}, &map, err))
         return -1;
     for (size_t i = 0; i < workspace->presets.len; i++)
         if (presets_add(&context, workspace->presets.items[i], &workspace->inside->presets,
@@ -386,15 +431,18 @@ static int add_presets(struct workspace *workspace, struct err *err)
 static int settle(struct workspace *workspace, struct err *err)
 {
     const struct workspace_inside *inside = workspace->inside;
+    struct workspaces *owner = workspace->inside->owner;
 
     if (workspace->mode == SANDBOX_DISABLED) {
         workspace->map = (struct access_map){.network = NETWORK_ENABLED};
         strv_push_all(&workspace->own_paths, strv_view(&inside->owner->own_paths));
     } else {
         if (presets_make(&inside->presets, inside->owner->options.home, err) ||
-            resolve(workspace, &workspace->map, err) ||
+            resolve(workspace, &workspace->tmp, &workspace->map, err) ||
             presets_check(&inside->presets, &workspace->map, err) || guard_own(workspace, err))
             return -1;
+        if (workspace->tmp.base && !owner->tmp_base)
+            owner->tmp_base = alloc_str(workspace->tmp.base);
         workspace->access = &workspace->map;
     }
     if (!workspace->inside->has_no_env)
@@ -426,13 +474,14 @@ static bool is_current(const struct workspace *workspace)
 {
     const struct workspace_inside *inside = workspace->inside;
     AUTO(access_map_done) struct access_map now = {0};
+    AUTO(tmp_store_close) struct tmp_store tmp = {.lock = -1};
     struct err ignored;
 
     if (workspace->mode == SANDBOX_DISABLED)
         return true;
     if (workspace->sandbox && inside->secrets_len != count_secrets(&inside->owner->secrets))
         return false;
-    return resolve(workspace, &now, &ignored) == 0 && map_is_same(&workspace->map, &now);
+    return resolve(workspace, &tmp, &now, &ignored) == 0 && map_is_same(&workspace->map, &now);
 }
 
 /* --- the sandbox --- */
@@ -442,7 +491,7 @@ static void hide_secrets(struct workspace_inside *inside, struct access_map *map
     const struct strv *secrets = &inside->owner->secrets;
 
     for (size_t i = 0; map->restricted && i < secrets->len; i++)
-        if (is_there(secrets->items[i]))
+        if (is_there(secrets->items[i]) && !access_map_is_private(map, secrets->items[i]))
             access_map_add(map, secrets->items[i], ACCESS_DENY, ACCESS_FILE,
                            "a secret of the server");
     access_map_sort(map);
@@ -454,7 +503,7 @@ static void show_programs(const struct workspaces *owner, struct access_map *map
     for (int i = 0; i < WORKSPACE_PROGRAMS; i++) {
         const char *program = owner->programs[i];
 
-        if (!program || access_map_check(map, program) != ACCESS_DENY)
+        if (!program || access_map_check_host(map, program) != ACCESS_DENY)
             continue;
         access_map_add(map, program, ACCESS_READ, ACCESS_FILE, owner->options.programs[i].why);
         access_map_sort(map);
@@ -545,6 +594,7 @@ static struct workspace_inside *inside_new(struct workspaces *owner, const char 
 
     inside->workspace.inside = inside;
     inside->workspace.number = ++owner->last_number;
+    inside->workspace.tmp.lock = -1;
     inside->owner = owner;
     inside->key = alloc_str(key);
     inside->is_stale = !key;

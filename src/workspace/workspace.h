@@ -22,6 +22,7 @@
 #include "policy/profile.h"
 #include "policy/protect.h"
 #include "sandbox/sandbox.h"
+#include "workspace/tmp_store.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,6 +97,7 @@ struct workspace {
     struct strv presets;           /* names of those for tools, in the order in which they count */
     struct strv presets_from;      /* who named each: "--with" */
     struct access_map map;         /* what profile and roots mean here */
+    struct tmp_store tmp;          /* where its private temporary folders are kept */
     struct strv own_paths;         /* canonical: what no answer of a person opens */
     struct strv env;               /* of a command; empty when none was asked for */
     struct environment_report env_report;
@@ -120,6 +122,8 @@ enum workspace_judge {
     WORKSPACE_JUDGE_COMMAND,
     WORKSPACE_JUDGE_EVERY_EXEC
 };
+/* Behind the first, in the order of enum profile_tmp. */
+enum workspace_tmp { WORKSPACE_TMP_OF_PROFILE, WORKSPACE_TMP_HOST, WORKSPACE_TMP_PRIVATE };
 /* Behind the first, in the order of enum profile_watch. */
 enum workspace_watch {
     WORKSPACE_WATCH_OF_PROFILE,
@@ -155,6 +159,7 @@ struct workspace_request {
     enum workspace_network network;
     enum workspace_watch watch;
     enum workspace_judge judge;
+    enum workspace_tmp tmp;
     unsigned topics;       /* of enum timeline_topic */
     unsigned audit_topics; /* for the audit log, unless the profile watches nothing */
     const struct workspace_entry *entries; /* in front of those of the profile */

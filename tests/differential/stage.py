@@ -44,7 +44,7 @@ class Stage:
         self.uid = uid
         self.profile = ["--profile", "read-only"] if is_read_only else []
         self.cleanup = contextlib.ExitStack()
-        self.base = pathlib.Path(tempfile.mkdtemp(prefix="cordon-differ-", dir="/var/tmp"))
+        self.base = pathlib.Path(tempfile.mkdtemp(prefix="differ-", dir=os.environ["CORDON_TESTS"]))
         self.cleanup.callback(self.remove)
         self.lacks = []
         if os.geteuid() == 0:

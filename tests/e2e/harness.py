@@ -1,13 +1,14 @@
 """A place of its own for every end-to-end test, and the one way to call `cordon` in it.
 
     base/ws        the current folder of every call: the workspace
-    base/tmp       $TMPDIR
-    base/home      $HOME
+    base/home      $HOME; in it what commands have as /tmp and /var/tmp
     base/outside   neither
+    /tmp/...       $TMPDIR: of this machine, and inside a folder of the same name (`inside_tmp`)
 
-The base is below /var/tmp and not /tmp, because all of /tmp is writable for a command.
+The base is not in /tmp or /var/tmp, where commands have folders of their own (tests/conftest.py).
 """
 import contextlib
+import hashlib
 import json
 import os
 import pathlib
@@ -25,22 +26,41 @@ LAUNCHER = BUILD / "src/sandbox/launcher/cordon-linux-sandbox"
 WAIT = 150  # seconds; nothing comes near it, but on a machine with much else to do
 
 
+def private_tmp(home, workspace):
+    """Where Cordon keeps the temporary folders of a workspace."""
+    digest = hashlib.sha256(os.fsencode(workspace)).hexdigest()[:16]
+    return pathlib.Path(home, ".cache/cordon/tmp", f"{pathlib.Path(workspace).name}-{digest}")
+
+
 class Place:
     PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
     def __init__(self):
         self.cleanup = contextlib.ExitStack()
-        self.base = pathlib.Path(tempfile.mkdtemp(prefix="cordon-e2e-", dir="/var/tmp"))
+        self.base = pathlib.Path(tempfile.mkdtemp(prefix="e2e-", dir=os.environ["CORDON_TESTS"]))
         self.cleanup.callback(shutil.rmtree, self.base, ignore_errors=True)
-        self.ws, self.tmp = self.base / "ws", self.base / "tmp"
+        self.tmp = pathlib.Path(tempfile.mkdtemp(prefix="e2e-", dir="/tmp"))
+        self.cleanup.callback(shutil.rmtree, self.tmp, ignore_errors=True)
+        self.ws = self.base / "ws"
         self.home, self.outside = self.base / "home", self.base / "outside"
-        for folder in (self.ws, self.tmp, self.home, self.outside):
+        for folder in (self.ws, self.home, self.outside):
             folder.mkdir()
+        self.inside_tmp = private_tmp(self.home, self.ws) / "tmp" / self.tmp.name
         self.env = {"PATH": self.PATH, "LANG": "C",
                     "HOME": str(self.home), "TMPDIR": str(self.tmp)}
         self.watch = None
         self.watched = [self.ws, self.tmp, self.home, self.outside]
         self.appeared = []  # while a command ran inside, or since the last one did
+
+    def make_inside_tmp(self):
+        """As Cordon makes it, so that it can be watched, and filled, before a command runs."""
+        self.inside_tmp.mkdir(parents=True, exist_ok=True)
+        self.inside_tmp.chmod(0o700)
+        self.inside_tmp.parent.chmod(0o1777)
+        for folder in self.inside_tmp.parents[1:3]:
+            folder.chmod(0o700)
+        if self.inside_tmp not in self.watched:
+            self.watched.append(self.inside_tmp)
 
     def watch_all(self):
         """Every name that comes to be from now on is seen, were it there for a moment only; as root those

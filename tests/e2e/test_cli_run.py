@@ -111,7 +111,7 @@ def test_workspace_write_is_the_default(place):
     ran = place.shell(f'echo in >here; echo t >"$TMPDIR/there"; echo out >{place.outside}/file')
     assert ran.returncode != 0
     assert (place.ws / "here").read_text() == "in\n"
-    assert (place.tmp / "there").read_text() == "t\n"
+    assert (place.inside_tmp / "there").read_text() == "t\n"
     assert not (place.outside / "file").exists()
 
 
@@ -147,7 +147,7 @@ def test_a_program_that_may_not_be_read_is_a_fact(place):
 
 
 def test_read_only_profile(place):
-    ran = place.shell("touch here || touch /tmp/cordon-e2e || cat /etc/passwd", "-p", "read-only")
+    ran = place.shell("touch here || touch $HOME/here || cat /etc/passwd", "-p", "read-only")
     assert ran.returncode == 0 and "root:" in ran.stdout
     assert not (place.ws / "here").exists()
 

@@ -31,7 +31,7 @@ def blocks(document, language):
 def environment():
     """A home is not in /tmp, which every command may write."""
     path = f"{BUILD / 'src/cli'}:{os.environ['PATH']}"
-    with tempfile.TemporaryDirectory(prefix="cordon-home-", dir="/var/tmp") as home:
+    with tempfile.TemporaryDirectory(prefix="cordon-home-", dir=os.environ["CORDON_TESTS"]) as home:
         yield {**os.environ, "PATH": path, "HOME": home, "CORDON_HOME": f"{home}/cordon"}
 
 

@@ -27,7 +27,7 @@ except OSError as error:
 @pytest.fixture
 def greeter(place):
     """Makes a socket of the host that says hello; short, because a name has room for 107 bytes."""
-    folder = tempfile.mkdtemp(prefix="cordon-e2e-", dir="/var/tmp")
+    folder = tempfile.mkdtemp(prefix="e2e-", dir=os.environ["CORDON_TESTS"])
     servers = []
 
     def make(path=None):
@@ -70,8 +70,10 @@ def test_a_socket_of_the_host_has_to_be_named(place, greeter):
 def test_one_in_tmp_is_the_hosts_too(place, greeter):
     """Where ssh-agent, tmux and X11 of the host have theirs, and the command may write."""
     path = greeter(place.tmp / "greeter")
-    assert connect(place, path) == "13 Permission denied"
-    assert connect(place, path, "--socket", path) == "hello"
+    assert connect(place, path) == "2 No such file or directory"
+    assert connect(place, path, "--tmp", "host") == "13 Permission denied"
+    for options in ([], ["--tmp", "host"]):
+        assert connect(place, path, "--socket", path, *options) == "hello"
 
 
 def test_one_that_nobody_is_behind(place):
@@ -79,7 +81,7 @@ def test_one_that_nobody_is_behind(place):
     path = place.tmp / "left"
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
-    result = place.json("run", "--json", "--", PYTHON, "-c", CONNECT, path)
+    result = place.json("run", "--json", "--tmp", "host", "--", PYTHON, "-c", CONNECT, path)
     assert result["stdout"].strip() == "111 Connection refused"
     assert result["denials"] == []
 
@@ -92,7 +94,7 @@ def test_another_name_of_a_socket_is_no_way_to_it(place, greeter):
         for path in hard soft ./moved "$TMPDIR/../tmp/moved" /proc/self/cwd/moved /proc/self/root/$TMPDIR/moved; do
             "$2" -c "$3" "$path"
         done"""
-    ran = place.run("--socket", other, "--", "sh", "-c", script, "sh", path, PYTHON, CONNECT)
+    ran = place.run("--socket", other, "--tmp", "host", "--", "sh", "-c", script, "sh", path, PYTHON, CONNECT)
     lines = passes(ran).splitlines()
     assert len(lines) == 6
     assert "hello" not in lines
@@ -205,7 +207,8 @@ def test_the_same_as_outside(place, in_tmp):
     program = place.ws / "same.py"
     program.write_text(SAME)
     inside, outside = (place.tmp if in_tmp else place.ws) / "i", place.outside / "o"
-    inside.mkdir()
+    place.make_inside_tmp()
+    (place.inside_tmp / "i" if in_tmp else inside).mkdir()
     outside.mkdir()
     wanted = subprocess.run([PYTHON, program], cwd=outside, stdout=subprocess.PIPE, text=True, check=True)
     ran = place.run("--", "sh", "-c", f"cd {inside} && exec {PYTHON} {program}")

@@ -180,7 +180,7 @@ def test_copies_as_outside(place, how):
 
 BETWEEN_ROOTS = """
 import os
-dirs = ["in", ".", "in/deep", os.environ["TMPDIR"]]
+dirs = ["in", ".", "in/deep", os.environ["BESIDE"]]
 for a in dirs:
     for b in dirs:
         if a != b:
@@ -206,9 +206,11 @@ for a, b in ("in", "in/deep/x"), (".", "in/x"), ("in", "in/deep"):
 
 def test_renames_and_links_between_roots(place):
     """A root in another one, or beside it, is a mount of its own: the kernel alone would say EXDEV."""
-    (place.ws / "in/deep").mkdir(parents=True)
-    roots = ["--writable", place.ws, "--writable", place.ws / "in"]
-    Sides(place).is_alike(f"{PYTHON} -c '{BETWEEN_ROOTS}'", *roots)
+    beside = place.home / "beside"
+    for folder in (place.ws / "in/deep", beside):
+        folder.mkdir(parents=True)
+    roots = ["--writable", place.ws, "--writable", place.ws / "in", "--writable", beside]
+    Sides(place, env={"BESIDE": str(beside)}).is_alike(f"{PYTHON} -c '{BETWEEN_ROOTS}'", *roots)
 
 
 @where("rsync")

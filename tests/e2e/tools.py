@@ -43,7 +43,8 @@ def passes(ran):
     return ran.stdout
 
 
-OURS = ["home/.config", "home/.config/cordon", "home/.config/cordon/*"]  # settings, audit log
+# settings, audit log, temporary folders
+OURS = [f"home/{name}" for cordon in (".config", ".cache") for name in (cordon, f"{cordon}/cordon", f"{cordon}/cordon/*")]
 
 
 class Sides:
@@ -73,12 +74,20 @@ class Sides:
             return None
         return hashlib.sha256(path.read_bytes()).hexdigest(), status.st_nlink
 
-    def tree(self):
+    def name(self, path):
+        """Of what lies in one of the folders, the same inside and outside."""
+        if path.is_relative_to(self.place.inside_tmp):
+            return f"tmp/{path.relative_to(self.place.inside_tmp)}"
+        if path.is_relative_to(self.place.tmp):
+            return f"tmp/{path.relative_to(self.place.tmp)}"
+        return str(path.relative_to(self.place.base))
+
+    def tree(self, tmp):
         """{name: (mode, content)} of everything in the folders."""
         found = {}
-        for folder in self.folders:
+        for folder in (tmp if folder == self.place.tmp else folder for folder in self.folders):
             for path in folder.rglob("*"):
-                name = str(path.relative_to(self.place.base))
+                name = self.name(path)
                 if not any(fnmatch.fnmatch(name, one) for one in self.untold):
                     found[name] = oct(path.lstat().st_mode), self.content(path, name)
         return found
@@ -96,7 +105,8 @@ class Sides:
         """In the workspace or $TMPDIR itself, and called like nothing that is made there outside. (What has a
         name at random is a word again.)"""
         words = {re.sub(r"\w+", "x", other.name) for other in like}
-        name = str(path.relative_to(self.place.base)) if path.parent in self.folders[:2] else ""
+        at_the_top = path.parent in (self.place.ws, self.place.tmp, self.place.inside_tmp)
+        name = self.name(path) if at_the_top else ""
         return (name and re.sub(r"\w+", "x", path.name) not in words
                 and not any(fnmatch.fnmatch(name, one) for one in self.untold))
 
@@ -105,6 +115,7 @@ class Sides:
         the folders as they are now."""
         for file in self.place.home.glob(".config/cordon/audit.*"):
             file.unlink()  # nobody may read the lock
+        self.place.make_inside_tmp()
         kept = Path(tempfile.mkdtemp(dir=self.place.base))
         for folder in self.folders:
             shutil.copytree(folder, kept / folder.name, symlinks=True)
@@ -122,7 +133,8 @@ class Sides:
             took[turn % 2].append(time.monotonic() - start)
             self.place.watch_ends()
             came.append(self.place.appeared[before:])
-            seen.append((ran.returncode, self.tell(ran.stdout), self.tell(ran.stderr), self.tree()))
+            seen.append((ran.returncode, self.tell(ran.stdout), self.tell(ran.stderr),
+                         self.tree(self.place.inside_tmp if turn % 2 else self.place.tmp)))
         shutil.rmtree(kept)
         self.seconds = [min(side) for side in took]
         return seen, came
@@ -156,6 +168,7 @@ def give_to_nobody(place):
     """Makes the place that of an ordinary user with an account; returns a Cordon that the user can run."""
     for program in (CORDON, LAUNCHER, *BUILD.glob("src/guard/cordon-guard")):
         shutil.copy(program, place.base)
+    os.chown(place.tmp, int(NOBODY), int(NOBODY))
     for folder, _, files in os.walk(place.base):
         for name in (folder, *(os.path.join(folder, one) for one in files)):
             os.chown(name, int(NOBODY), int(NOBODY))

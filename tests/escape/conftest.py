@@ -34,7 +34,7 @@ def open_to_all(folder):
 
 def programs_for_all(build):
     """Of a build where an ordinary user cannot look, a copy of its programs where they can."""
-    copy = Path(tempfile.mkdtemp(prefix="cordon-build-", dir="/var/tmp"))
+    copy = Path(tempfile.mkdtemp(prefix="build-", dir=os.environ["CORDON_TESTS"]))
     atexit.register(shutil.rmtree, copy)
     copy.chmod(0o755)
     for program in build.glob("src/**/cordon*"):
@@ -57,7 +57,7 @@ MUST_WORK = os.environ.get("CORDON_MUST_WORK") == "1"
 @pytest.fixture(scope="session")
 def tools():
     """Folder with the attack program, outside everything that a sandbox may write."""
-    folder = Path(tempfile.mkdtemp(prefix="cordon-attacks-", dir="/var/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="attacks-", dir=os.environ["CORDON_TESTS"]))
     folder.chmod(0o755)
     sources = sorted((HERE / "attacks").glob("*.c"))
     subprocess.run([os.environ.get("CC", "cc"), "-D_GNU_SOURCE", "-std=gnu17", "-O1", "-Wall",

@@ -50,6 +50,11 @@ def is_attacks(path, top):
     return path.name in WORDS or stem in WORDS or not stem or TEMPORARY.fullmatch(path.name)
 
 
+def is_hidden(path):
+    """Kept by Cordon where no command sees it, also when that lies in what it may write."""
+    return ".cache/cordon/tmp/" in str(path)
+
+
 class Unavailable(Exception):
     """This host lacks what the attack needs; the text says what."""
 
@@ -157,7 +162,7 @@ class Stage:
         self.helper = False  # inside by the launcher's own flags in place of `cordon run`
         self.cleanup = contextlib.ExitStack()
         self.runs = []
-        self.base = Path(tempfile.mkdtemp(prefix="cordon-escape-", dir="/var/tmp"))
+        self.base = Path(tempfile.mkdtemp(prefix="escape-", dir=os.environ["CORDON_TESTS"]))
         self.cleanup.callback(self.remove_base)
         self.ws, self.out = self.base / "ws", self.base / "outside"
         self.tmp, self.home = self.base / "tmp", self.base / "home"
@@ -283,7 +288,7 @@ class Stage:
         """After a command: what it and Cordon have made."""
         if self.watch is not None:
             self.appeared += [path for path in self.watch.names()
-                              if not is_attacks(path, self.watched)]
+                              if not is_attacks(path, self.watched) and not is_hidden(path)]
 
     def stop(self, process):
         process.kill()

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ class Outcome(NamedTuple):
 def play(case, name, inside, tools, flags=(), helper=False):
     """Plays one case as one identity."""
     def scene():
-        with Stage(name, inside, tools, flags) as stage:
+        with Stage(name, inside, tools, [*flags, *tmp_flags(case)]) as stage:
             stage.helper = helper
             if has_own_tmp(case):
                 stage.watched.append(Path("/tmp"))
@@ -40,6 +41,12 @@ def play(case, name, inside, tools, flags=(), helper=False):
                            "\n".join(str(run) for run in stage.runs),
                            [str(path) for path in stage.appeared])
     return identity.play(name, scene, private_tmp=has_own_tmp(case))
+
+
+def tmp_flags(case):
+    """What is tried in $TMPDIR or /tmp is tried where these can be written, and are the host's."""
+    is_in_tmp = re.search(r"stage\.tmp|TMPDIR|/tmp|\"tmp/", inspect.getsource(case.play))
+    return ["--tmp", "host"] if is_in_tmp and not case.name.startswith("tmp/") else []
 
 
 def has_own_tmp(case):
@@ -92,12 +99,12 @@ def held_by_landlock(name, case):
 
 
 def held_by_the_helper(name, case):
-    """The helper takes a profile and no other flags; terminal and environment are the caller's, and
+    """The helper takes a profile and no other flags; terminal, environment and /tmp are the caller's, and
     so is the end of a command that ignores SIGTERM. Whose it is makes no difference to its flags."""
     area = case.name.split("/")[0]
     is_chosen = name == "user" or "user" not in case.users
     return is_chosen and whole(name, case) and not case.on_guard and area not in \
-        ("environment", "terminal", "limits", "processes") and \
+        ("environment", "terminal", "limits", "processes", "tmp") and \
         "cordon=" not in inspect.getsource(case.play)
 
 

@@ -30,7 +30,7 @@ def table(name, place, inside, tools):
             (root / "sub/deep").mkdir(parents=True)
             for link, target in (("up", ".."), ("absolute", root), ("cwd", "/proc/self/cwd")):
                 (root / "sub" / link).symlink_to(target)
-            flags = {"extra": ["--writable", root], "denied": ["--deny", root / "secret"]}
+            flags = {"extra": ["--writable", root], "tmpdir": ["--tmp", "host"], "denied": ["--deny", root / "secret"]}
             ran = stage.attack("names", root, *names, cordon=flags.get(place, []), timeout=TIME)
             subprocess.run(["chmod", "-R", "u+rwx", stage.base], check=True)
             return ran.out, str(ran), sorted(os.listdir(root))

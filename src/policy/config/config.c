@@ -205,7 +205,8 @@ static const char *const environment_keys[] = {
 static const char *const permission_keys[] = {"description", "extends", "workspace_roots",
                                               "filesystem",  "network", "allow_nested_namespaces",
                                               "watch",       "judge",   "with",
-                                              "limits",      "gpu",     NULL};
+                                              "limits",      "gpu",     "tmp",
+                                              NULL};
 
 static const char *const network_keys[] = {"enabled",
                                            "mode",

@@ -304,6 +304,9 @@ static int add_rule(const struct chain *chain, const struct rule *rule, const ch
                            rule->node->key, rule->node->string);
     if (profile_add_text(ret, &options, err))
         return err_wrap(err, "%s:%u", chain->config->file, rule->node->line);
+    ret->entries.items[ret->entries.len - 1].is_of_host_tmp =
+        rule->level == chain->len &&
+        (str_eq(rule->scope, ":slash_tmp") || str_eq(rule->scope, ":tmpdir"));
     return 0;
 }
 
@@ -506,6 +509,7 @@ static int mode_workspace_write(const struct config *config, const char *home, s
         .origin = origin,
     };
     profile_init_workspace_write(ret, &options);
+    ret->tmp = PROFILE_TMP_PRIVATE;
     ret->id = alloc_str("workspace-write");
     return 0;
 }
@@ -539,7 +543,9 @@ static int read_table(const struct config *config, const struct toml_node *node,
     const struct toml_node *judge;
     const struct toml_node *gpu;
     unsigned word = PROFILE_WATCH_FACTS;
+    const struct toml_node *tmp;
     unsigned judge_word = PROFILE_JUDGE_COMMAND;
+    unsigned tmp_word = PROFILE_TMP_PRIVATE;
     struct chain chain;
 
     if (chain_open(config, node, &chain, err) || read_files(&chain, home, profile, err) ||
@@ -560,8 +566,11 @@ static int read_table(const struct config *config, const struct toml_node *node,
         (watch && config_word(config, watch, profile_watch_words, &word, err)) ||
         chain_find(&chain, NULL, "judge", TOML_STRING, &judge, err) ||
         (judge && config_word(config, judge, profile_judge_words, &judge_word, err)) ||
-        chain_find(&chain, NULL, "gpu", TOML_BOOLEAN, &gpu, err))
+        chain_find(&chain, NULL, "gpu", TOML_BOOLEAN, &gpu, err) ||
+        chain_find(&chain, NULL, "tmp", TOML_STRING, &tmp, err) ||
+        (tmp && config_word(config, tmp, profile_tmp_words, &tmp_word, err)))
         return -1;
+    profile->tmp = (enum profile_tmp)tmp_word;
     for (size_t i = chain.len; i-- > 0;) /* the nearest level counts */
         if (config_read_limits(config, chain.levels[i], &profile->limits, err))
             return -1;

@@ -270,7 +270,7 @@ static int op_masks(struct mounts *mounts, const struct step *step, struct err *
 
     if (fd < 0)
         return -1;
-    if (mkdirat(fd, "dir", 0) || tree_make_file(fd, "file", 0))
+    if (mkdirat(fd, "dir", 0) || mkdirat(fd, "empty", 0555) || tree_make_file(fd, "file", 0))
         return err_sys(err, "making the empty things that denied paths are covered with");
     if (tree_set(fd, K_MOUNT_ATTR_RDONLY, 0, "the cover", err) ||
         tree_attach(mounts->root, fd, "/dev", err))
@@ -281,7 +281,8 @@ static int op_masks(struct mounts *mounts, const struct step *step, struct err *
 
 static int op_mask(struct mounts *mounts, const struct step *step, struct err *err)
 {
-    const char *name = step->record->flags & PLAN_FLAG_FILE ? "file" : "dir";
+    const uint32_t flags = step->record->flags;
+    const char *name = flags & PLAN_FLAG_FILE ? "file" : flags & PLAN_FLAG_LISTED ? "empty" : "dir";
     AUTO_CLOSE int fd = tree_copy(mounts->mask, name, K_OPEN_TREE_CLONE | K_OPEN_TREE_CLOEXEC);
 
     if (fd < 0)
@@ -293,6 +294,14 @@ static int op_mask_tree(struct mounts *mounts, const struct step *step, struct e
 {
     AUTO_CLOSE int fd =
         tree_new("tmpfs", "mode", "0111", K_MOUNT_ATTR_NODEV | K_MOUNT_ATTR_NOSUID, err);
+
+    return tree_attach(mounts->root, fd, step->path, err);
+}
+
+static int op_memory(struct mounts *mounts, const struct step *step, struct err *err)
+{
+    AUTO_CLOSE int fd =
+        tree_new("tmpfs", "mode", "1777", K_MOUNT_ATTR_NODEV | K_MOUNT_ATTR_NOSUID, err);
 
     return tree_attach(mounts->root, fd, step->path, err);
 }
@@ -537,6 +546,7 @@ static int (*const mount_ops[PLAN_OP_COUNT])(struct mounts *mounts, const struct
     [PLAN_LINK] = op_make,
     [PLAN_PLACE] = op_place,
     [PLAN_BIND] = op_bind,
+    [PLAN_MEMORY] = op_memory,
     [PLAN_PIN] = op_cover,
     [PLAN_READ_ONLY] = op_cover,
     [PLAN_MASK] = op_mask,

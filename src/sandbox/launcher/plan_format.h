@@ -52,9 +52,11 @@ enum plan_op {
     PLAN_LINK,           /* make a symlink `path` to the text `other` */
     PLAN_PLACE,          /* mount what `slot` holds at `path`; PLAN_FLAG_READ_ONLY applies */
     PLAN_BIND,           /* mount the host's `path` at `path`; PLAN_FLAG_READ_ONLY applies */
-    PLAN_PIN,            /* mount the directory `path` on itself, so that it cannot be renamed */
-    PLAN_READ_ONLY,      /* `path` and below, in place */
-    PLAN_MASK,           /* cover `path` with nothing; PLAN_FLAG_FILE: it is not a directory */
+    PLAN_MEMORY,     /* mount an empty file system in memory at `path`, for anybody to write in */
+    PLAN_PIN,        /* mount the directory `path` on itself, so that it cannot be renamed */
+    PLAN_READ_ONLY,  /* `path` and below, in place */
+    PLAN_MASK,       /* cover `path` with nothing; PLAN_FLAG_FILE: it is not a directory;
+                            PLAN_FLAG_LISTED: a directory that may be looked into */
     PLAN_WATCHPOINT, /* cover `path` with a FUSE file system by the descriptor in `slot`, which goes
                             to the guard, for the entry `value`; PLAN_FLAG_FILE as with PLAN_MASK */
     PLAN_MASK_TREE,  /* cover the directory `path` with one of ours that gets mount points */
@@ -79,6 +81,7 @@ enum plan_flag {
     PLAN_FLAG_LISTENER = 4,
     PLAN_FLAG_AROUND =
         16, /* SECCOMP: PLAN_FD_CHANNEL is the map for the guard around this sandbox */
+    PLAN_FLAG_LISTED = 32,
     PLAN_FLAG_DIRECTORY =
         8, /* LANDLOCK_RULE: skipped unless `path` is one, and no symlink; PLAN_FLAG_FILE: unless it
                                 is neither */

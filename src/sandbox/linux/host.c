@@ -36,7 +36,8 @@ static const struct {
 } namespace_layers[] = {
     {LAYER_USER_NAMESPACE, CLONE_NEWUSER, "the command has the user's own id to the kernel"},
     {LAYER_MOUNT_NAMESPACE, CLONE_NEWNS,
-     "files are guarded by Landlock and seccomp alone; the user's other terminals can be read"},
+     "files are guarded by Landlock and seccomp alone, and no /tmp is private; the user's other "
+     "terminals can be read"},
     {LAYER_PID_NAMESPACE, CLONE_NEWPID, "other processes can be seen; tracing them is refused"},
     {LAYER_IPC_NAMESPACE, CLONE_NEWIPC, "no System V IPC and no message queues"},
     {LAYER_NET_NAMESPACE, CLONE_NEWNET, "no sockets at all, not even to localhost"},

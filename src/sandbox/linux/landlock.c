@@ -192,9 +192,10 @@ static void rules_for_children(struct landlock_rules *rules, const struct access
                                const struct landlock_spec *spec, const uint16_t *flags,
                                const char *root, struct strv *roots)
 {
+    const struct access_entry *entry = access_map_exact(map, root);
     AUTO(strv_done) struct strv names = {0};
 
-    spec->list_dirs(root, &names);
+    spec->list_dirs(entry && entry->source ? entry->source : root, &names);
     for (size_t i = 0; i < names.len; i++) {
         AUTO_FREE char *path = path_join(root, names.items[i]);
 

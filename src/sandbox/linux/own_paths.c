@@ -60,7 +60,7 @@ int own_paths_trim(struct access_map *map, struct err *err)
 /* Keeps the order, on which the check for the next one relies. */
 static void protect_one(struct access_map *map, const char *path, enum access_kind kind)
 {
-    if (access_map_check(map, path) != ACCESS_WRITE)
+    if (access_map_check_host(map, path) != ACCESS_WRITE)
         return;
     access_map_add(map, path, ACCESS_READ, kind, "belongs to Cordon")->is_protected = true;
     access_map_sort(map);
@@ -103,7 +103,7 @@ static int protect_program(struct access_map *map, const char *path, struct err 
 {
     enum host_kind kind = HOST_MISSING;
 
-    if (access_map_check(map, path) == ACCESS_WRITE &&
+    if (access_map_check_host(map, path) == ACCESS_WRITE &&
         host_view_real.kind(&host_view_real, path, &kind, err))
         return -1;
     if (kind != HOST_MISSING)

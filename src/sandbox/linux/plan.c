@@ -10,6 +10,8 @@
  *     write    read     make it read-only in place
  *     any      deny     cover it; with a directory of ours if something below is to be seen
  *     deny     other    make the mount point in the cover, and place
+ *     any      private  place a folder of the workspace's, or an empty one in memory
+ *     private  other    make the mount point in that folder, keep it in place, and place
  *     any      ask      as for read, and cover it at last with a watchpoint, which can be taken away
  *
  * What is missing gets no operation: it can be neither shown nor covered. Where it must not come to
@@ -126,7 +128,7 @@ static enum access compiler_access(const struct compiler *compiler, size_t index
 }
 
 /* What decides about the directory that holds entry `index`. Nothing is in our /dev but what is put
- * there. */
+ * there, nor is anything of the host in a private folder. */
 static enum access compiler_access_around(const struct compiler *compiler, size_t index)
 {
     const struct access_map *map = compiler->map;
@@ -136,7 +138,7 @@ static enum access compiler_access_around(const struct compiler *compiler, size_
         return ACCESS_DENY;
     while (index-- > 0)
         if (path_is_within(path, map->entries[index].path))
-            return compiler_access(compiler, index);
+            return map->entries[index].source ? ACCESS_DENY : compiler_access(compiler, index);
     return compiler->base;
 }
 
@@ -157,24 +159,30 @@ static bool is_made(const struct compiler *compiler, const char *path)
     return compiler->last_dir && path_is_within(compiler->last_dir, path);
 }
 
-/* Makes the directories between the cover (or the empty root) `top` and `path`, which excludes
- * both. */
+/* Makes the directories between the cover (or the empty root, or the private folder) `top` and `path`,
+ * which excludes both. Those in a private folder could be renamed, and what is mounted below with
+ * them: they are mount points, too. */
 static void compile_parents(struct compiler *compiler, const char *top, const char *path)
 {
-    uint64_t mode = top[1] && !str_eq(top, "/dev") ? 0111 : 0755; /* a cover shows nothing */
+    const bool is_private = access_map_is_private(compiler->map, top);
+    const bool is_cover = top[1] && !str_eq(top, "/dev") && !is_private;
+    uint64_t mode = is_cover ? 0111 : 0755; /* a cover shows nothing */
     const char *slash = path + (top[1] ? strlen(top) + 1 : 1);
 
     while ((slash = strchr(slash, '/'))) {
         AUTO_FREE char *parent = alloc_strn(path, (size_t)(slash - path));
 
-        if (!is_made(compiler, parent))
+        if (!is_made(compiler, parent)) {
             compiler_push(compiler, compiler->body, PLAN_DIR, parent)->value = mode;
+            if (is_private)
+                compiler_push(compiler, compiler->body, PLAN_PIN, parent);
+        }
         slash++;
     }
 }
 
-/* The cover (or the empty root) that hides entry `index`: the nearest denied directory that is not
- * itself in a denied one. */
+/* The cover (or the empty root, or the private folder) that hides entry `index`: the nearest denied
+ * directory that is not itself in a denied one. */
 static const char *cover_path(const struct compiler *compiler, size_t index)
 {
     const struct access_entry *entries = compiler->map->entries;
@@ -184,7 +192,8 @@ static const char *cover_path(const struct compiler *compiler, size_t index)
         return "/dev";
     while (index-- > 0)
         if (path_is_within(path, entries[index].path) &&
-            compiler_access(compiler, index) != compiler_access_around(compiler, index))
+            (entries[index].source ||
+             compiler_access(compiler, index) != compiler_access_around(compiler, index)))
             return entries[index].path;
     return "/";
 }
@@ -204,12 +213,16 @@ static void compile_show(struct compiler *compiler, size_t index, bool is_covere
             ->value = entry->kind == ACCESS_FILE ? 0444 : 0755;
         compiler->last_dir = entry->path;
     }
-    if (!compiler->in_place && !is_device) {
+    if (entry->source && !*entry->source) {
+        compiler_push(compiler, compiler->body, PLAN_MEMORY, entry->path);
+        return;
+    }
+    if (!compiler->in_place && !is_device && !entry->source) {
         compiler_push(compiler, compiler->body, PLAN_BIND, entry->path)->flags = flags;
         return;
     }
     compiler_push(compiler, is_device ? compiler->held_devices : compiler->held, PLAN_HOLD,
-                  entry->path)
+                  entry->source ? entry->source : entry->path)
         ->slot = compiler->slots;
     record = compiler_push(compiler, compiler->body, PLAN_PLACE, entry->path);
     record->flags = flags;
@@ -227,7 +240,7 @@ static const char *region_path(const struct compiler *compiler, size_t index)
     while (index-- > 0) {
         if (!path_is_within(path, map->entries[index].path))
             continue;
-        if (map->entries[index].access != ACCESS_WRITE)
+        if (map->entries[index].source || map->entries[index].access != ACCESS_WRITE)
             break;
         top = map->entries[index].path;
     }
@@ -268,7 +281,10 @@ static void compile_deny(struct compiler *compiler, size_t index)
     }
     compiler->has_masks = true;
     compiler_push(compiler, compiler->body, PLAN_MASK, entry->path)->flags =
-        entry->kind == ACCESS_DIR ? 0 : PLAN_FLAG_FILE;
+        entry->kind != ACCESS_DIR ? PLAN_FLAG_FILE
+        : entry->needs_mounts
+            ? PLAN_FLAG_LISTED /* who looks through a home finds nothing, and goes on */
+            : 0;
 }
 
 /* Narrower than what is around it, which is writable: it has to stay where it is. */
@@ -296,6 +312,12 @@ static void compile_entry(struct compiler *compiler, size_t index)
         for (size_t i = 0; i < sizeof own_devices / sizeof *own_devices; i++)
             if (str_eq(entry->path, own_devices[i]))
                 compile_deny(compiler, index);
+        return;
+    }
+    if (entry->source) { /* also where as much may be done around it */
+        if (parent == ACCESS_WRITE)
+            compile_pins(compiler, index);
+        compile_show(compiler, index, parent == ACCESS_DENY);
         return;
     }
     if (str_eq(entry->path, "/") || is_ignored(entry) || access == parent)
@@ -383,9 +405,11 @@ static void compile_links(struct compiler *compiler)
         struct plan_record *record;
         uint32_t target;
 
-        if (entry
-                ? compiler_access(compiler, (size_t)(entry - compiler->map->entries)) != ACCESS_DENY
-                : compiler->base != ACCESS_DENY)
+        if (entry && entry->source)
+            ; /* a private folder does not have it */
+        else if (compiler->in_place ||
+                 (entry && compiler_access(compiler, (size_t)(entry - compiler->map->entries)) !=
+                               ACCESS_DENY))
             continue; /* it is there with the directory that holds it */
         compile_parents(compiler, entry ? entry->path : "/", link->path);
         target = plan_intern(compiler->plan, link->target);
@@ -423,8 +447,8 @@ static void compile_file_system(struct compiler *compiler)
         compiler_push(compiler, plan, PLAN_EMPTY_ROOT, "");
         compiler_push(compiler, plan, PLAN_DIR, "/dev")->value = 0755;
         compiler_push(compiler, plan, PLAN_DIR, "/proc")->value = 0755;
-        compile_links(compiler);
     }
+    compile_links(compiler);
     if (compiler->has_masks || (host->has_proc && host->proc_masked && host->proc_masked[0]))
         compiler_push(compiler, plan, PLAN_MASKS, "");
     compiler_push(compiler, plan, PLAN_DEV, "");

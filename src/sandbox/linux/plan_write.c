@@ -24,6 +24,7 @@ static const char *const op_names[PLAN_OP_COUNT] = {
     [PLAN_LINK] = "make-link",
     [PLAN_PLACE] = "place",
     [PLAN_BIND] = "bind",
+    [PLAN_MEMORY] = "in-memory",
     [PLAN_PIN] = "pin",
     [PLAN_READ_ONLY] = "read-only",
     [PLAN_MASK] = "mask",
@@ -94,7 +95,9 @@ static void print_record(const struct plan *plan, const struct plan_record *reco
     if (record->op == PLAN_PLACE || record->op == PLAN_BIND)
         buf_append_str(ret, record->flags & PLAN_FLAG_READ_ONLY ? " read-only" : " read-write");
     if (record->op == PLAN_MASK || record->op == PLAN_WATCHPOINT)
-        buf_append_str(ret, record->flags & PLAN_FLAG_FILE ? " file" : " folder");
+        buf_append_str(ret, record->flags & PLAN_FLAG_FILE     ? " file"
+                            : record->flags & PLAN_FLAG_LISTED ? " empty folder"
+                                                               : " folder");
     buf_append_str(ret, "\n");
 }
 

@@ -85,6 +85,11 @@ static int guard_map_new(const struct sandbox *sandbox, const struct plan *plan,
     return fd;
 }
 
+static bool needs_mounts(const struct access_map *before, const struct access_entry *entry)
+{
+    return entry->needs_mounts;
+}
+
 /* The plan and the layers that follow from what is known of the host. */
 static int sandbox_compile(struct sandbox *sandbox, struct err *err)
 {
@@ -104,6 +109,8 @@ static int sandbox_compile(struct sandbox *sandbox, struct err *err)
                        "%s, and --sandbox require accepts nothing less: "
                        "`cordon doctor` tells what to do",
                        host_degradation(&sandbox->host));
+    if (!(sandbox->host.facts.namespaces & CLONE_NEWNS))
+        access_map_drop(&sandbox->access, needs_mounts);
     plan = plan_compile(&sandbox->access, &sandbox->host.facts, wishes, err);
     if (!plan && (wishes & PLAN_ALONE) && *sandbox->host.no_listener)
         err_wrap(err, "%s", sandbox->host.no_listener);
@@ -246,7 +253,9 @@ bool map_is_same(const struct access_map *old, const struct access_map *new)
         const struct access_entry *entry = &old->entries[i], *now = &new->entries[i];
 
         if (entry->access != now->access || entry->kind != now->kind || entry->asks != now->asks ||
-            entry->is_protected != now->is_protected || !str_eq(entry->path, now->path))
+            entry->is_protected != now->is_protected || !str_eq(entry->path, now->path) ||
+            !entry->source != !now->source ||
+            (entry->source && !str_eq(entry->source, now->source)))
             return false;
     }
     for (size_t i = 0; i < old->links_len; i++)

@@ -169,6 +169,7 @@ static json_t *notes_of(const struct exec_run *run, const struct execution_resul
     if (result->outcome == EXECUTION_RAN) {
         last = &result->attempts[result->attempts_len - 1].result;
         execution_notes(last, &refused);
+        execution_tmp_notes(last, strv_view(&run->argv), &refused);
         execution_trace_notes(last, run->topics, &trace);
         if (run->reports_later)
             execution_later_notes(&run->later, last, &report);

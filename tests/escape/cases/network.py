@@ -2,7 +2,9 @@
 and sockets that somebody left open."""
 
 import os
+import shutil
 import socket
+import tempfile
 
 from catalogue import attack
 
@@ -120,9 +122,12 @@ def unix_seqpacket_by_path(stage):
 
 
 @attack(holes=(8,))
-def unix_by_path_in_the_workspace(stage):
-    service = stage.unix_service(path="ws/service.sock")
-    stage.attack("unix", service.path)
+def unix_by_path_in_a_workspace_below_tmp(stage):
+    """Elsewhere those in the workspace are the command's; here others keep theirs, too."""
+    folder = tempfile.mkdtemp(dir="/tmp")
+    stage.cleanup.callback(shutil.rmtree, folder)
+    service = stage.unix_service(path=f"{folder}/service.sock")
+    stage.attack("unix", service.path, cwd=folder)
     return service.was_reached()
 
 

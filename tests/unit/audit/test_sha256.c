@@ -1,6 +1,6 @@
 /* sha256: the examples of NIST, and every length over several blocks, against Python's hashlib. */
 #include "audit/record.h"
-#include "audit/sha256.h"
+#include "base/sha256.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -79,7 +79,8 @@ static const char rules_text[] = "prefix_rule(pattern=[\"sh\"], decision=\"promp
 static void use_profile(const char *name)
 {
     static const struct workspace_words words = {.profile = "profile"};
-    const struct workspace_request request = {.words = &words, .dir = "/", .profile_name = name};
+    const struct workspace_request request = {
+        .words = &words, .dir = "/", .profile_name = name, .tmp = WORKSPACE_TMP_HOST};
     const struct workspaces_options options = {.config = NULL};
     struct err err;
 

@@ -56,6 +56,8 @@ static void profile_of(const json_t *json, struct profile *ret)
         assert_true(profile_init_builtin(ret, builtin));
     else if (profile_from_json(json_object_get(json, "profile"), NULL, ret, &err))
         fail_msg("%s", err.msg);
+    ret->tmp = str_eq(case_string_or(json, "tmp", "host"), "host") ? PROFILE_TMP_HOST
+                                                                   : PROFILE_TMP_PRIVATE;
 }
 
 static void reverse_entries(struct profile *profile)
@@ -90,9 +92,12 @@ static char *entry_line(const struct access_entry *entry)
 {
     static const char *const kinds[] = {" missing", "", " file"};
 
-    return alloc_strf("%s %s%s%s%s", entry->path, access_name(entry->access),
+    return alloc_strf("%s %s%s%s%s%s%s", entry->path, access_name(entry->access),
                       entry->is_protected ? " protected" : "", entry->asks ? " asks" : "",
-                      kinds[entry->kind]);
+                      kinds[entry->kind], entry->source ? " from " : "",
+                      !entry->source     ? ""
+                      : entry->source[0] ? entry->source
+                                         : "memory");
 }
 
 /* The line for the names of a directory that nothing has yet, so that the cases do not change with
@@ -252,9 +257,10 @@ static void check_error(const json_t *json, const struct err *err)
 
 static void resolve_case(void **state)
 {
-    static const char *const keys[] = {
-        "why",     "host",    "profile", "builtin", "roots", "tmpdir",       "entries", "links",
-        "network", "origins", "checks",  "error",   "code",  "unrestricted", "sockets", NULL};
+    static const char *const keys[] = {"why",    "host",    "profile", "builtin",      "roots",
+                                       "tmpdir", "entries", "links",   "network",      "origins",
+                                       "checks", "error",   "code",    "unrestricted", "sockets",
+                                       "tmp",    "store",   NULL};
     static char *default_roots[] = {(char *)"/w", NULL};
     const json_t *json = ((const struct test_case *)*state)->json;
     AUTO_JSON json_t *paths = host_of(json);
@@ -267,6 +273,7 @@ static void resolve_case(void **state)
         .view = &host.view,
         .workspace_roots = json_object_get(json, "roots") ? roots : default_roots,
         .tmpdir = case_string_or(json, "tmpdir", NULL),
+        .tmp_store = case_string_or(json, "store", NULL),
     };
     struct err err = {0};
     int status;

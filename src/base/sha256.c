@@ -1,6 +1,6 @@
 /* See sha256.h. Names of functions and variables are those of FIPS 180-4, sections 4.1.2 and 6.2.2.
  */
-#include "audit/sha256.h"
+#include "base/sha256.h"
 
 #include <string.h>
 
