@@ -314,6 +314,15 @@ static bool is_in_tree(struct command *command, int root, const char *path,
     return true;
 }
 
+/* A sandbox within leaves creation to us wherever it holds names, also where the command's own has none. */
+static bool is_nested_root(const struct request *request, const char *path)
+{
+    const struct map *map = &request->command->map;
+
+    return request->nested && !map_is_ours(path) &&
+           map_access(map, map_find(map, path)) == GUARD_WRITE;
+}
+
 /* It was found by the long way: whether it lies in a root. */
 static bool place_judge(const struct request *request, int root, struct place *place)
 {
@@ -323,8 +332,9 @@ static bool place_judge(const struct request *request, int root, struct place *p
         place_done(place);
         return false;
     }
-    place->is_guarded = folder_is_guarded(request->command, path) &&
-                        is_in_tree(request->command, root, path, &place->identity);
+    place->is_guarded =
+        (folder_is_guarded(request->command, path) || is_nested_root(request, path)) &&
+        is_in_tree(request->command, root, path, &place->identity);
     return true;
 }
 

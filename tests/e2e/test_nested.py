@@ -41,7 +41,7 @@ def nested(place, around, inner, script):
 
 @pytest.mark.parametrize("around", AROUND, ids=IDS)
 def test_it_works_and_says_what_it_lacks(place, around):
-    ran = nested(place, around, [], "echo x > new; cat new; mkdir -p a/b; mv new a/b; chmod 700 a; cp -a a c; ls; rm -r a c old; "
+    ran = nested(place, around, ["--tmp", "host"], "echo x > new; cat new; mkdir -p a/b; mv new a/b; chmod 700 a; cp -a a c; ls; rm -r a c old; "
                  "echo x > $TMPDIR/t; cat $TMPDIR/t; python3 -c 'print(1)'; git status --short; exit 7")
     assert ran.returncode == 7, ran
     assert ran.stdout == "x\na\nc\nold\nsub\nx\n1\n"
