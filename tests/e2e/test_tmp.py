@@ -1,11 +1,12 @@
 """Private temporary folders: whose they are, what is kept, what is seen, where they are not to be had."""
 import os
+import shutil
 import socket
 import time
 
 import pytest
 
-from harness import private_tmp
+from harness import CORDON, LAUNCHER, private_tmp
 from tools import passes
 
 DAY = 24 * 3600
@@ -94,6 +95,15 @@ def test_a_workspace_below_tmp(place):
     assert (workspace / "new").read_text() == "in\n"
     ran = place.shell("cat new; echo >more", "--profile", "read-only", cwd=workspace)
     assert ran.stdout == "in\n" and ran.returncode and not (workspace / "more").exists()
+
+
+def test_a_cordon_that_lies_in_tmp(place):
+    """It executes itself in the sandbox."""
+    program = place.tmp / "cordon"
+    shutil.copy(CORDON, program)
+    ran = place.cordon("patch", program=program, env={"CORDON_LINUX_SANDBOX_EXE": str(LAUNCHER)},
+                       text="*** Begin Patch\n*** Add File: f\n+x\n*** End Patch\n")
+    assert ran.returncode == 0 and (place.ws / "f").read_text() == "x\n", ran
 
 
 def test_a_socket_of_the_host(place):

@@ -88,6 +88,7 @@ NOT_BY_LANDLOCK = {
     "processes/outlive-with-a-stopped-init",  # no pid namespace
     "points/take-it-away-in-a-nested-namespace", "points/look-beside-it-in-a-nested-namespace",
     "points/look-by-a-root-of-ones-own",  # no nested namespaces either
+    "tmp/read-what-the-host-has", "tmp/find-what-another-workspace-left-from-home",  # no private folders
 }
 
 

@@ -98,14 +98,26 @@ int own_paths_protect(struct access_map *map, const char *const *paths, struct e
     return 0;
 }
 
+/* A program of Cordon's that was installed, or built, where a private folder is now: commands that Cordon starts
+ * by itself are such programs. */
+static void show_program(struct access_map *map, const char *path)
+{
+    if (!access_map_is_private(map, path))
+        return;
+    access_map_add(map, path, ACCESS_READ, ACCESS_FILE, "belongs to Cordon");
+    access_map_sort(map);
+}
+
 /* A program that is not there is none that is started. */
 static int protect_program(struct access_map *map, const char *path, struct err *err)
 {
     enum host_kind kind = HOST_MISSING;
 
-    if (access_map_check_host(map, path) == ACCESS_WRITE &&
+    if (access_map_check(map, path) == ACCESS_WRITE &&
         host_view_real.kind(&host_view_real, path, &kind, err))
         return -1;
+    if (kind == HOST_FILE)
+        show_program(map, path);
     if (kind != HOST_MISSING)
         return protect_path(map, path, err);
     strv_push(&map->own, path);
@@ -121,6 +133,7 @@ int own_paths_protect_programs(struct access_map *map, struct err *err)
         return err_set(err, ERR_UNSUPPORTED,
                        "/proc/self/exe does not tell which program is running, so it cannot be "
                        "kept from changes");
+    show_program(map, self);
     if (protect_path(map, self, err))
         return -1;
     program_add_paths(&programs); /* that the running one starts, outside of every sandbox */
