@@ -25,6 +25,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 sys.path.insert(1, str(HERE.parent / "e2e"))
 
+from conftest import make_base  # noqa: E402
 from harness import BUILD, CORDON, TOP, Place  # noqa: E402
 from tools import NOBODY, Sides, give_to_nobody  # noqa: E402
 
@@ -206,7 +207,11 @@ def main():
         print("".join(f"{package}\n" for package in missing(words.missing)), end="")
         return
     found = [task for task in tasks() if not words.part or {task.group, task.title} & set(words.part)]
-    done = list(rows(found, words.rounds))
+    base = make_base()
+    try:
+        done = list(rows(found, words.rounds))
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
     print(json.dumps(done, indent=1) if words.json else table(done))
     failed = [row["task"] for row in done if row["verdict"] == "FAILED"]
     if words.docs:
