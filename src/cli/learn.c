@@ -463,6 +463,8 @@ static int learn_run(char **argv)
     if (prepare(&learning, &err))
         return console_fail(&err);
     is_enabled = options->run.policy.network == WORKSPACE_ENABLED;
+    if (options->run.policy.tmp != WORKSPACE_TMP_OF_PROFILE)
+        profile.tmp = profile_tmp_words[options->run.policy.tmp - WORKSPACE_TMP_HOST];
     status = run(&learning, command);
     if (!learning.needs.is_watched)
         return status

@@ -142,6 +142,8 @@ void learn_profile_print(const struct learn_profile *profile, struct buf *ret)
     for (size_t i = 0; profile->presets[i]; i++)
         buf_appendf(ret, "%s\"%s\"%s", i ? ", " : "with = [", profile->presets[i],
                     profile->presets[i + 1] ? "" : "]\n");
+    if (profile->tmp)
+        buf_appendf(ret, "tmp = \"%s\"\n", profile->tmp);
     if (count(profile->needs, false) || *profile->specials)
         buf_appendf(ret, "\n[permissions.%s.filesystem]\n", profile->name);
     for (char *const *special = profile->specials; *special; special++)

@@ -13,6 +13,7 @@ struct learn_profile {
     const char *base;      /* of `extends` */
     const char *home;      /* canonical, for "~/"; NULL: not known */
     char *const *presets;  /* for tools, that it was run with */
+    const char *tmp;       /* "host", "private": as an option has it; NULL: none does */
     char *const *specials; /* ":gpu": special paths that options opened */
     char *const *argv;     /* what was run */
     int status;            /* how it ended */

@@ -80,6 +80,13 @@ def test_what_the_person_names_is_in_it_when_it_was_needed(place):
     assert place.run("-p", "named", "--", "touch", f"{place.outside}/used/y").returncode == 0
 
 
+@pytest.mark.parametrize("tmp", ["host", "private"])
+def test_which_temporary_folders_it_had_is_in_it(place, tmp):
+    assert learn(place, "temporary", "true", "--tmp", tmp).returncode == 0
+    assert f'\ntmp = "{tmp}"\n' in (place.base / CONFIG).read_text()
+    assert place.run("-p", "temporary", "--", "true").returncode == 0
+
+
 def test_a_base_of_any_name(place):
     place.config("default_permissions = 'a \"b'\n[permissions.'a \"b']\nextends = ':workspace'\n")
     assert learn(place, "more", "mkdir -p ~/.cache/x").returncode == 0
