@@ -96,7 +96,8 @@ def held_by_landlock(name, case):
     """As the user, or as root what only root can."""
     is_chosen = not identity.is_root(name) or "user" not in case.users
     return is_chosen and applies(name, case) and not identity.has_namespaces(name) and \
-        not case.needs_host and case.name not in NOT_BY_LANDLOCK
+        not case.needs_host and case.name not in NOT_BY_LANDLOCK and \
+        not case.name.startswith("tmp/")  # no private temporary folders without mounts
 
 
 def held_by_the_helper(name, case):
