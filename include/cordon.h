@@ -99,6 +99,13 @@ enum cordon_judge {
     CORDON_JUDGE_EVERY_EXEC /* also each program that it executes */
 };
 
+/* What may be done with the repository of the workspace. */
+enum cordon_git {
+    CORDON_GIT_OF_PROFILE,
+    CORDON_GIT_READ,
+    CORDON_GIT_COMMIT /* what git writes may be written; hooks and configuration may not */
+};
+
 struct cordon_policy {
     size_t size;
     const char *profile;         /* NULL: the configuration's, else workspace-write; read-only,
@@ -120,6 +127,7 @@ struct cordon_policy {
     const char *const
         *with; /* names of presets for tools, as of cordon run --with; what they set is not in
                                    an environment that a call brings by itself */
+    int git;   /* enum cordon_git */
 };
 
 #define CORDON_NO_LIMIT UINT64_MAX

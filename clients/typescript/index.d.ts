@@ -10,6 +10,7 @@ export interface NamedSandbox extends SandboxObject {
   network?: 'restricted' | 'enabled';
   watch?: 'off' | 'facts' | 'ask' | 'learn';
   judge?: 'command' | 'every-exec';
+  git?: 'read' | 'commit';
   mode?: 'auto' | 'require' | 'disabled';
   protect?: string[];
   writable?: string[];

@@ -106,8 +106,7 @@ static int do_run(const struct client *client, const struct connect_options *opt
                                         [SANDBOX_LANDLOCK] = "landlock"};
     const struct run_options *asked = &options->run;
     const struct policy_options *policy = &asked->policy;
-    AUTO(strv_done) struct strv deny = {0};
-    AUTO(strv_done) struct strv readable = {0};
+    AUTO(strv_done) struct strv deny = {0}, readable = {0};
     AUTO(strv_done) struct strv writable = {0};
     AUTO(strv_done) struct strv protect = {0};
     AUTO(outside_done) struct outside hook = {.program = NULL};
@@ -124,6 +123,7 @@ static int do_run(const struct client *client, const struct connect_options *opt
         .watch = word_of(profile_watch_words, policy->watch),
         .judge = word_of(profile_judge_words, policy->judge),
         .tmp = word_of(profile_tmp_words, policy->tmp),
+        .git = word_of(profile_git_words, policy->git),
         .mode = modes[policy->mode],
         .has_protect = policy->protect.is_made,
         .sockets = strv_view(&policy->sockets),

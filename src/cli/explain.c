@@ -14,7 +14,7 @@
  *     "mode": "sandboxed" | "bare",
  *     "limits": {"pids": {"value": 4096, "default": true}, ...},     cpu-time in ns
  *     "network": {"access": "restricted" | "enabled", "decided_by": "..."},
- *     "watch": "facts" | "off" | "ask" | "learn", "judge": "command" | "every-exec",
+ *     "watch": "facts" | "off" | "ask" | "learn", "judge": "command" | "every-exec", "git": "read" | "commit",
  *     "protect": ["git", "agents", "editors"],
  *     "tmp": {"whose": "private" | "host" | "none", "path": FOLDER or null, "why": ...},   of private ones
  *     "folder": "/work", "workspace_roots": ["/work"],
@@ -104,6 +104,9 @@ static void print_watch(const struct settings *settings, struct buf *text)
         return;
     console_line(text, "watch    %s: %s", profile_watch_words[profile->watch],
                  watch[profile->watch]);
+    if (profile->git == PROFILE_GIT_COMMIT)
+        console_line(text, "git      commit: what git writes may be written; hooks and "
+                           "configuration may not");
     if (profile->judge == PROFILE_JUDGE_EVERY_EXEC)
         console_line(text, "judge    every-exec: each program is judged (some 250 us each), which "
                            "is advice to a hostile one and no boundary");
@@ -347,6 +350,7 @@ static json_t *explain_to_json(const struct explanation *explanation)
     json_object_set_new(json, "watch", json_string(profile_watch_words[workspace->profile.watch]));
     json_object_set_new(json, "limits", limits_to_json(workspace));
     json_object_set_new(json, "judge", json_string(profile_judge_words[workspace->profile.judge]));
+    json_object_set_new(json, "git", json_string(profile_git_words[workspace->profile.git]));
     json_object_set_new(json, "environment", environment_json(explanation));
     json_object_set_new(json, "plan", sandbox ? plan_to_json(sandbox_plan(sandbox)) : json_array());
     json_object_set_new(json, "warnings", json_lossy_list(strv_view(&settings->warnings)));

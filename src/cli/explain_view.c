@@ -165,6 +165,8 @@ void explain_short_print(const struct settings *settings, const struct access_ma
         console_line(ret, "watch    %s", profile_watch_words[profile->watch]);
     if (profile->judge == PROFILE_JUDGE_EVERY_EXEC)
         console_line(ret, "judge    %s", profile_judge_words[profile->judge]);
+    if (profile->git != PROFILE_GIT_READ)
+        console_line(ret, "git      %s", profile_git_words[profile->git]);
     for (size_t i = 0; i < settings->warnings.len; i++)
         console_line(ret, "warning  %s", settings->warnings.items[i]);
     console_line(ret, "more     --all: each entry and who wrote it, variables, the plan");
@@ -303,6 +305,8 @@ json_t *explain_diff(const struct settings *base, const struct settings *other)
              profile_watch_words[b->profile.watch], false);
     add_word(list, "judge", profile_judge_words[a->profile.judge],
              profile_judge_words[b->profile.judge], b->profile.judge < a->profile.judge);
+    add_word(list, "git", profile_git_words[a->profile.git], profile_git_words[b->profile.git],
+             b->profile.git > a->profile.git);
     add_word(list, "namespaces", a->profile.allow_nested_namespaces ? "allowed" : "refused",
              b->profile.allow_nested_namespaces ? "allowed" : "refused",
              b->profile.allow_nested_namespaces);

@@ -480,6 +480,7 @@ static int learn_run(char **argv)
     profile.specials = strv_view(&learning.specials);
     profile.status = status;
     profile.is_enabled = is_enabled && learning.base.workspace->map.network == NETWORK_RESTRICTED;
+    profile.commits = options->run.policy.git == WORKSPACE_GIT_COMMIT;
     told = tell(&learning, &profile);
     return told != EXIT_OK ? told : status;
 }

@@ -144,6 +144,8 @@ void learn_profile_print(const struct learn_profile *profile, struct buf *ret)
                     profile->presets[i + 1] ? "" : "]\n");
     if (profile->tmp)
         buf_appendf(ret, "tmp = \"%s\"\n", profile->tmp);
+    if (profile->commits)
+        buf_append_str(ret, "git = \"commit\"  # asked for by --git commit\n");
     if (count(profile->needs, false) || *profile->specials)
         buf_appendf(ret, "\n[permissions.%s.filesystem]\n", profile->name);
     for (char *const *special = profile->specials; *special; special++)

@@ -18,6 +18,7 @@ struct learn_profile {
     char *const *argv;     /* what was run */
     int status;            /* how it ended */
     bool is_enabled;       /* the network was, and the base's is not */
+    bool commits;          /* git "commit" was asked for */
     const struct learn_needs *needs;
 };
 

@@ -207,6 +207,15 @@ const struct option policy_permission_options[] = {
          "as "
          "far as the profile opens them; workspace-write makes /tmp and $TMPDIR writable. Your own "
          "--writable /tmp or --readable /tmp/x goes before either."},
+    {.name = "git",
+     .value = "WHAT",
+     .words = profile_git_words,
+     INTO_WORD(struct policy_options, git, WORKSPACE_GIT_READ),
+     .help =
+         "read (the default): the repository of the workspace may be read. commit: what git writes "
+         "may be written, too (commits, branches, the index, worktrees, the state of a rebase), "
+         "but not what git runs or is led by: hooks, configuration (but for what branches follow, "
+         "and your name), info, alternates. A workspace without a repository may become one."},
     {.name = "watch",
      .value = "WHAT",
      .words = profile_watch_words,
@@ -437,6 +446,7 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .watch = options->watch,
         .judge = options->judge,
         .tmp = options->tmp,
+        .git = options->git,
         .topics = options->topics,
         .audit_topics = (options->is_recorded ? config_audit_trace(settings->file.config) : 0u) |
                         (options->reports_later ? (unsigned)TIMELINE_FILES : 0u),

@@ -34,6 +34,7 @@ struct policy_options {
     enum workspace_watch watch;
     enum workspace_judge judge;
     enum workspace_tmp tmp;
+    enum workspace_git git;
     unsigned topics;     /* of enum timeline_topic */
     bool is_recorded;    /* in the audit log, what the configuration wants there */
     bool reports_later;  /* job_audit_timeline() has what is changed, whatever the log wants */

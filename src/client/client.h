@@ -69,6 +69,7 @@ struct client_run {
     const char *watch;
     const char *judge;
     const char *tmp;
+    const char *git;
     const char *mode;  /* "require", "disabled"; NULL: auto */
     bool has_protect;  /* `protect` counts; otherwise it is as the configuration says */
     char *const *deny; /* these may be NULL */

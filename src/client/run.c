@@ -91,9 +91,9 @@ static int named_to_json(const struct client_run *options, const char *cwd, json
                          struct err *err)
 {
     AUTO_JSON json_t *named =
-        json_pack("{s:s?, s:s, s:s*, s:s*, s:s*, s:s*, s:s*}", "profile", options->profile, "cwd",
-                  cwd, "network", options->network, "watch", options->watch, "judge",
-                  options->judge, "mode", options->mode, "tmp", options->tmp);
+        json_pack("{s:s?, s:s, s:s*, s:s*, s:s*, s:s*, s:s*, s:s*}", "profile", options->profile,
+                  "cwd", cwd, "network", options->network, "watch", options->watch, "judge",
+                  options->judge, "git", options->git, "mode", options->mode, "tmp", options->tmp);
 
     if (!named)
         return err_set(err, ERR_INVALID, "--profile: only UTF-8 goes over the wire");
@@ -117,7 +117,7 @@ static int plain_to_json(const struct client_run *options, const char *cwd, json
     const char *name = options->profile ? options->profile : "workspace-write";
     AUTO(profile_done) struct profile profile = {0};
 
-    if (options->watch || options->judge || options->mode || options->has_protect ||
+    if (options->watch || options->judge || options->git || options->mode || options->has_protect ||
         options->execution || (options->deny && *options->deny) ||
         (options->readable && *options->readable) || (options->writable && *options->writable) ||
         (options->sockets && *options->sockets) || (options->presets && *options->presets))

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/git_names.h"
 #include "base/path.h"
 #include "base/str.h"
 
@@ -229,6 +230,42 @@ static const char *own_place(const struct access_map *access, const char *path)
     return "";
 }
 
+/* --- git --- */
+
+/* git "commit" opens it. Of the configuration too little to be said to help. */
+static bool helps_to_commit(const struct denial *denial, const struct access_map *access,
+                            const char *path)
+{
+    for (size_t i = 0; i < access->repositories.len; i++) {
+        const char *dir = access->repositories.items[i];
+        struct git_name name;
+
+        if (!path_is_within(path, dir))
+            continue;
+        if (str_eq(path, dir))
+            return denial->flags & DENIAL_CREATES;
+        name = git_name_of(path + strlen(dir) + 1, false);
+        return name.kind != GIT_CLOSED && name.kind != GIT_CONFIG &&
+               !str_eq(name.rest, "config.lock");
+    }
+    return false;
+}
+
+static char *remedy_by_commit(void)
+{
+    return alloc_str(
+        "Allow it with --git commit, or in config.toml under [permissions.NAME]: git = "
+        "\"commit\".");
+}
+
+/* What stays closed. */
+static char *remedy_for_git(void)
+{
+    return alloc_str(
+        "git runs what is written there, or is led by it, also outside of the sandbox: "
+        "do this yourself, outside.");
+}
+
 static char *remedy_for_write(const struct denial *denial, const struct access_map *access,
                               const char *path, const struct access_entry *entry)
 {
@@ -237,6 +274,10 @@ static char *remedy_for_write(const struct denial *denial, const struct access_m
 
     if (is_closed(entry))
         return remedy_for_closed(entry);
+    if (helps_to_commit(denial, access, path))
+        return remedy_by_commit();
+    if (entry && entry->allows_commits)
+        return remedy_for_git();
     if (entry && entry->is_protected && entry->access != ACCESS_WRITE)
         return entry->kind == ACCESS_MISSING && denial->evidence == DENIAL_FACT
                    ? remedy_for_held_name(entry)

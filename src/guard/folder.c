@@ -95,8 +95,10 @@ static bool root_add(struct command *command, int entry)
 {
     const uint32_t flags = command->map.header->flags & (GUARD_MAP_OWN_MOUNTS | GUARD_MAP_NESTED);
     int folder = folder_add(command, map_path(&command->map, entry), entry);
+    const bool is_asked = command->map.entries[entry].flags & GUARD_ENTRY_ASKED;
 
-    if (folder >= 0 && flags == GUARD_MAP_OWN_MOUNTS && command->mounts_len < MOUNTS_MAX)
+    if (folder >= 0 && !is_asked && flags == GUARD_MAP_OWN_MOUNTS &&
+        command->mounts_len < MOUNTS_MAX)
         command->mounts[command->mounts_len++] = command->folders[folder].identity.mount;
     return folder >= 0;
 }
@@ -304,9 +306,12 @@ static bool has_git(const struct folder *folder)
  * objects and refs, which may also be elsewhere, where `commondir` says. It looks at .git first. One
  * that is a repository already does not become one.
  *
+ * Who may commit can change what is in .git, and so the look at it says nothing.
+ *
  * The guard of another command might make the other half at the same time. So each locks the
  * directory; who finds it locked does not wait, because a command can lock it, too. */
-static bool makes_repository(const struct folder *folder, const char *name, int *ret_lock)
+static bool makes_repository(const struct command *command, const struct folder *folder,
+                             const char *name, int *ret_lock)
 {
     bool has[PARTS], will_have[PARTS];
     bool is_part = false;
@@ -315,7 +320,7 @@ static bool makes_repository(const struct folder *folder, const char *name, int 
         will_have[i] = is_name(folder, name, parts[i]);
         is_part |= will_have[i];
     }
-    if (!is_part || has_git(folder))
+    if (!is_part || (!command->has_git && has_git(folder)))
         return false;
     *ret_lock = openat(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*ret_lock < 0 || flock(*ret_lock, LOCK_EX | LOCK_NB))
@@ -348,7 +353,8 @@ bool folder_refuses(const struct command *command, struct place *place, int *ret
                 return true;
         }
         *ret_entry = folder->entry;
-        return folder->entry != GUARD_NO_ENTRY && makes_repository(folder, name, &place->lock);
+        return folder->entry != GUARD_NO_ENTRY &&
+               makes_repository(command, folder, name, &place->lock);
     }
     return false;
 }

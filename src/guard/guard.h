@@ -131,6 +131,7 @@ struct command {
     int root;        /* of its file system; -1 until a call was seen */
     bool has_begun;  /* it has made a call that the launcher does not make */
     bool is_broken;  /* the folders cannot be looked at: nothing is done on behalf */
+    bool has_git;    /* some entry is GUARD_ENTRY_GIT */
     struct folder *folders;
     uint32_t folders_len;
     struct held_name *held_names;

@@ -98,6 +98,13 @@ enum guard_entry_flag {
     GUARD_ENTRY_HELD_NAME = 2,
     /* Unix sockets at and below it may be connected to. */
     GUARD_ENTRY_SOCKETS = 4,
+    /* A git directory, which the kernel refuses to change: what git writes in it is done. One that is
+     * missing may be made. */
+    GUARD_ENTRY_GIT = 8,
+    /* On a GUARD_ENTRY_ROOT: the kernel refuses to write, too, what is there at and below it. */
+    GUARD_ENTRY_ASKED = 16,
+    /* What is there may be removed, although it may not be written. */
+    GUARD_ENTRY_REMOVABLE = 32,
 };
 
 struct guard_entry {

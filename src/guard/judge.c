@@ -10,6 +10,7 @@
 #include "guard/descriptor.h"
 #include "guard/facts.h"
 #include "guard/folder.h"
+#include "guard/git.h"
 #include "guard/grant.h"
 #include "guard/granted.h"
 #include "guard/hold.h"
@@ -162,7 +163,8 @@ static bool is_denied(const struct request *request, struct object *object)
     const struct map *map = &request->command->map;
 
     object->entry = object->is_name ? decides_name(map, object->path) : map_find(map, object->path);
-    object->is_denied = map_access(map, object->entry) != GUARD_WRITE;
+    object->is_denied =
+        map_access(map, object->entry) != GUARD_WRITE || git_is_left(request, object);
     if (object->is_denied || !object->is_refused || !object->place.is_guarded)
         return object->is_denied;
     object->is_closed = object->is_denied =
@@ -258,7 +260,14 @@ static struct answer refuse(const struct request *request, struct object *const 
 
     if (sorted[1])
         fact.other_path = sorted[1]->path;
-    if (!request->nested && granted_can(request, objects)) {
+    if (!request->nested && git_allows(request, objects)) {
+        struct answer done = git_do(request, objects);
+
+        if (done.kind == ANSWER_VALUE && request->command->traces_files)
+            tell_done(request, objects);
+        if (done.kind != ANSWER_CONTINUE)
+            return done;
+    } else if (!request->nested && granted_can(request, objects)) {
         if (!is_covered(request, first) || (sorted[1] && !is_covered(request, sorted[1]))) {
             if (hold_call(request, &fact, sorted, answer))
                 return (struct answer){.kind = ANSWER_HELD};
@@ -322,7 +331,7 @@ static bool is_empty(const struct object *object)
 
 static bool asks(const struct request *request)
 {
-    return request->command->ends >= 0;
+    return request->command->ends >= 0 || request->command->has_git;
 }
 
 /* Where the caller's descriptor, or working directory, leads to. */

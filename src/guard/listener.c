@@ -84,6 +84,8 @@ struct command *command_new(int channel, int map, uint32_t flags)
         command_free(command);
         return NULL;
     }
+    for (uint32_t i = 0; i < command->map.header->entries; i++)
+        command->has_git |= (command->map.entries[i].flags & GUARD_ENTRY_GIT) != 0;
     if ((flags & GUARD_HELLO_ASKS) && command->map.header->flags & GUARD_MAP_FACTS)
         command->ends = epoll_create1(EPOLL_CLOEXEC);
     if (!exec_begin(command)) {

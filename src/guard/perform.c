@@ -13,6 +13,7 @@
 #include "guard/caller.h"
 #include "guard/facts.h"
 #include "guard/folder.h"
+#include "guard/git.h"
 #include "guard/mode.h"
 #include "guard/nested.h"
 #include "guard/place.h"
@@ -132,6 +133,17 @@ static enum presence way_to(const struct request *request, int dir, const char *
     return IS_UNKNOWN;
 }
 
+/* It lies in a repository that is open for commits, or is to become one. */
+static bool is_of_git(const struct request *request, const struct place *place)
+{
+    char path[PATH_MAX];
+
+    if (!request->command->has_git)
+        return false;
+    place_path(place, path);
+    return git_has(request->command, path);
+}
+
 /* Reads a path and finds its place. false: `ret_answer` is the answer. A place outside of the roots
  * is the kernel's; but that a directory in them is missing is said here: when the kernel looks,
  * another thread may have had it made, and Landlock would refuse what should have been missing. */
@@ -148,8 +160,13 @@ static bool find(const struct request *request, int dir, int path, struct place 
     for (int i = 0; len >= 0 && i < LINKS_MAX; i++) {
         enum presence presence;
 
-        if (place_find(request, base, text, ret))
-            return true;
+        if (place_find(request, base, text, ret)) {
+            if (!is_of_git(request, ret))
+                return true;
+            place_done(ret); /* judge.c knows what may be done there */
+            *ret_answer = answer_continue();
+            return false;
+        }
         error = errno;
         *ret_answer = leave(request, error);
         presence = error == ENOENT ? way_to(request, base, text) : IS_UNKNOWN;
@@ -551,11 +568,15 @@ static struct answer perform_link(const struct request *request)
     AUTO_PLACE struct place place = NO_PLACE;
     struct answer answer;
     AUTO_CLOSE int source = link_source(request, flags, &from, &answer);
+    char path[PATH_MAX];
     int status;
     struct stat st;
 
     if (source < 0 || !find(request, call->new_dir, call->new_path, &place, &answer))
         return answer;
+    if (request->command->has_git &&
+        (!place_path_of(source, path) || git_has(request->command, path)))
+        return answer_continue();
     if (!place.is_guarded ||
         ((alone_is(request) || request->nested) && !alone_may_link(request, source)))
         return leave(request, EACCES);

@@ -183,9 +183,9 @@ static char *policy_key(const struct cordon_policy *policy, const char *dir)
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         for (const char *const *path = paths[i]; path && *path; path++)
             key_add(&key, names[i], *path);
-    buf_appendf(&key, "network=%d\nsandbox=%d\nwatch=%d\ntrace=%u\njudge=%d\nprotect=%d\n",
+    buf_appendf(&key, "network=%d\nsandbox=%d\nwatch=%d\ntrace=%u\njudge=%d\ngit=%d\nprotect=%d\n",
                 policy->network, policy->sandbox, policy->watch, policy->trace, policy->judge,
-                policy->protect != NULL);
+                policy->git, policy->protect != NULL);
     return buf_take(&key);
 }
 
@@ -216,11 +216,15 @@ static int read_words(const struct cordon_policy *policy, struct workspace_reque
     if (policy->judge < 0 || policy->judge > CORDON_JUDGE_EVERY_EXEC)
         return err_set(err, ERR_INVALID, "policy.judge is %d, which is no enum cordon_judge",
                        policy->judge);
+    if (policy->git < 0 || policy->git > CORDON_GIT_COMMIT)
+        return err_set(err, ERR_INVALID, "policy.git is %d, which is no enum cordon_git",
+                       policy->git);
     if (policy->trace > TIMELINE_ALL)
         return err_set(err, ERR_INVALID,
                        "policy.trace is %u, which has more than enum cordon_trace", policy->trace);
     ret->watch = (enum workspace_watch)policy->watch;
     ret->judge = (enum workspace_judge)policy->judge;
+    ret->git = (enum workspace_git)policy->git;
     ret->topics = policy->trace;
     ret->mode = modes[policy->sandbox];
     ret->network = networks[policy->network];

@@ -26,6 +26,7 @@ void access_map_done(struct access_map *map)
     free(map->entries);
     free(map->links);
     strv_done(&map->own);
+    strv_done(&map->repositories);
     free(map->home);
     *map = (struct access_map){0};
 }
@@ -54,6 +55,10 @@ void access_map_add_all(struct access_map *map, const struct access_map *more)
         copy->asks = entry->asks;
         copy->needs_mounts = entry->needs_mounts;
         copy->source = alloc_str(entry->source);
+        copy->is_users = entry->is_users;
+        copy->allows_commits = entry->allows_commits;
+        copy->is_removable = entry->is_removable;
+        copy->is_by_guard = entry->is_by_guard;
     }
 }
 
@@ -77,6 +82,7 @@ void access_map_copy(struct access_map *ret, const struct access_map *map)
             .path = alloc_str(map->links[i].path), .target = alloc_str(map->links[i].target)};
     }
     strv_push_all(&ret->own, strv_view(&map->own));
+    strv_push_all(&ret->repositories, strv_view(&map->repositories));
     ret->home = map->home ? alloc_str(map->home) : NULL;
 }
 

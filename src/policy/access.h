@@ -37,14 +37,20 @@ struct access_entry {
     enum access_kind kind;
     bool
         is_protected; /* put there by us: a protected metadata name, not something the user wrote */
+    bool is_users;    /* and yet the user wrote it, and nothing widens it */
     bool allows_sockets; /* Unix sockets here, and below up to the next entry, may be connected to
                             from a restricted network */
     bool asks;           /* DENY: who reads here may be asked about */
-    bool needs_mounts;   /* about private temporary folders: says nothing where nothing can be
+    bool
+        allows_commits; /* READ: a git directory, in which what git writes is done by the guard; one
+                            that is missing may be made */
+    bool is_removable;  /* READ: with allows_commits elsewhere, the name of a linked worktree */
+    bool is_by_guard;   /* WRITE: the kernel writes nothing there, but the guard does */
+    bool needs_mounts;  /* about private temporary folders: says nothing where nothing can be
                             mounted */
-    char *source; /* of a private temporary folder: the folder of the host that is shown here,
+    char *source;       /* of a private temporary folder: the folder of the host that is shown here,
                             "" for an empty one in memory; NULL: what the host has here */
-    char *origin; /* who decided, for people: "config.toml:12 [permissions.x.filesystem]",
+    char *origin;       /* who decided, for people: "config.toml:12 [permissions.x.filesystem]",
                          "built-in workspace-write", "--deny", "protected name .git" */
 };
 
@@ -63,8 +69,11 @@ struct access_map {
     size_t links_len;
     size_t links_cap;
     struct strv own; /* what belongs to Cordon, wherever it lies: no remedy opens it */
-    char *home;      /* of the user, its canonical path where it is there; NULL: not known */
-    bool restricted; /* false: no file-system restriction at all (entries are empty) */
+    struct strv
+        repositories; /* git directories that a profile with git "commit" would open; those that
+                                 are missing could be made */
+    char *home;       /* of the user, its canonical path where it is there; NULL: not known */
+    bool restricted;  /* false: no file-system restriction at all (entries are empty) */
     enum network_access network;
 };
 

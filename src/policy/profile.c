@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const profile_git_words[] = {"read", "commit", NULL};
 const char *const profile_judge_words[] = {"command", "every-exec", NULL};
 const char *const profile_watch_words[] = {"facts", "off", "ask", "learn", NULL};
 const char *const profile_tmp_words[] = {"host", "private", NULL};

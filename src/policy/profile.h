@@ -61,6 +61,12 @@ enum profile_tmp {
     PROFILE_TMP_PRIVATE, /* folders of its workspace, which it may write */
 };
 
+/* What a command may do with the repository that its workspace is, or lies in. */
+enum profile_git {
+    PROFILE_GIT_READ, /* read it */
+    PROFILE_GIT_COMMIT, /* and write what git writes, but not what git runs or is led by; or make one */
+};
+
 /* What rules and command classes are asked about. */
 enum profile_judge {
     PROFILE_JUDGE_COMMAND,    /* the command as it is given */
@@ -94,12 +100,14 @@ struct profile {
     enum profile_watch watch;
     enum profile_judge judge;
     enum profile_tmp tmp;
+    enum profile_git git;
     bool allow_nested_namespaces; /* the command may make namespaces of its own */
     struct resource_limits limits;
     char *id;      /* name it was asked for by, NULL when it has none */
     char *extends; /* name of its parent, NULL when it has none */
 };
 
+extern const char *const profile_git_words[];   /* "read", "commit"; NULL-terminated */
 extern const char *const profile_judge_words[]; /* "command", "every-exec"; NULL-terminated */
 /* "facts", "off", "ask", "learn"; NULL-terminated */
 extern const char *const profile_watch_words[];

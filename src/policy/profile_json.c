@@ -402,16 +402,20 @@ static int read_managed(const struct json_at *at, const char *const *keys, struc
     struct json_at judge = json_at_field(at, "judge");
     struct json_at tmp = json_at_field(at, "tmp");
     size_t tmp_word = PROFILE_TMP_HOST;
+    struct json_at git = json_at_field(at, "git");
     size_t word = PROFILE_WATCH_FACTS;
     size_t judge_word = PROFILE_JUDGE_COMMAND;
+    size_t git_word = PROFILE_GIT_READ;
 
     if (read_network_word(&network, &ret->network, err) ||
         read_flag(&nested, &ret->allow_nested_namespaces, err) ||
         read_list(&sockets, LIST_READ, NULL, &ret->unix_sockets, err) ||
         (json_at_is_given(&watch) && json_at_word(&watch, profile_watch_words, &word, err)) ||
         (json_at_is_given(&judge) && json_at_word(&judge, profile_judge_words, &judge_word, err)) ||
-        (json_at_is_given(&tmp) && json_at_word(&tmp, profile_tmp_words, &tmp_word, err)))
+        (json_at_is_given(&tmp) && json_at_word(&tmp, profile_tmp_words, &tmp_word, err)) ||
+        (json_at_is_given(&git) && json_at_word(&git, profile_git_words, &git_word, err)))
         return -1;
+    ret->git = (enum profile_git)git_word;
     ret->tmp = (enum profile_tmp)tmp_word;
     ret->watch = (enum profile_watch)word;
     ret->judge = (enum profile_judge)judge_word;
@@ -511,7 +515,7 @@ static const struct profile_shape {
      NULL,
      read_managed,
      false,
-     {"type", "file_system", "network", "allow_nested_namespaces", "watch", "judge", "tmp",
+     {"type", "file_system", "network", "allow_nested_namespaces", "watch", "judge", "tmp", "git",
       "unix_sockets"}},
     {"disabled", NULL, read_disabled, false, {"type"}},
     {"external", NULL, read_external, false, {"type", "network"}},
@@ -624,6 +628,8 @@ json_t *profile_to_json(const struct profile *profile)
         json_object_set_new(value, "tmp", json_string(profile_tmp_words[profile->tmp]));
     if (profile->judge != PROFILE_JUDGE_COMMAND)
         json_object_set_new(value, "judge", json_string(profile_judge_words[profile->judge]));
+    if (profile->git != PROFILE_GIT_READ)
+        json_object_set_new(value, "git", json_string(profile_git_words[profile->git]));
     if (profile->unix_sockets.len)
         json_object_set_new(value, "unix_sockets", paths_to_json(&profile->unix_sockets));
     return value;

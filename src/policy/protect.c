@@ -294,6 +294,7 @@ static int protect_name(const struct protect_run *run, const char *root, const c
     size_t len = strlen(path) - strlen(name);
 
     if (entry) {
+        entry->is_users = true;
         entry->is_protected = entry->access == ACCESS_READ;
         return 0;
     }
@@ -345,7 +346,7 @@ static int protect_add_names(const struct protect_run *run, const struct strv *r
 }
 
 int protect_add(struct access_map *map, const struct resolve_context *context,
-                const struct strv *reopened, struct err *err)
+                const struct profile *profile, const struct strv *reopened, struct err *err)
 {
     AUTO(protect_run_done)
     struct protect_run run = {.map = map, .view = context->view, .reopened = reopened};
@@ -364,7 +365,7 @@ int protect_add(struct access_map *map, const struct resolve_context *context,
         return -1;
     if (!(choice_sets(context->protect) & PROTECT_GIT))
         return 0;
-    return protect_git(map, context, &roots, err);
+    return protect_git(map, context, profile, &roots, err);
 }
 
 int protect_add_home(struct access_map *map, const struct resolve_context *context, struct err *err)

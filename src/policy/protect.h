@@ -8,6 +8,7 @@
 #include "policy/access.h"
 
 struct host_view;
+struct profile;
 struct resolve_context;
 
 /* --- which names: sets, by their words, and names of the user's own --- */
@@ -54,7 +55,7 @@ bool protect_has_name(const char *name, size_t len);
 /* --- in a map --- */
 
 /* Adds the protected entries for every writable root of the sorted `map`, and leaves it sorted.
- * `reopened`: symlinks that a write entry of the user names.
+ * `reopened`: symlinks that a write entry of the user names; of the profile only what it says of git counts.
  *
  * A root is every directory with an entry that allows writing; but not a protected name of another
  * root, which the user opened again, nor a part of a `.git` that was. (A checkout in such a place,
@@ -69,7 +70,7 @@ bool protect_has_name(const char *name, size_t len);
  * read-only. ERR_FORBIDDEN, with both paths, when `.git` is a symlink, or a pointer leads through one in
  * a writable place. */
 int protect_add(struct access_map *map, const struct resolve_context *context,
-                const struct strv *reopened, struct err *err);
+                const struct profile *profile, const struct strv *reopened, struct err *err);
 
 /* What shells and logins run in the home directory of the context, when a workspace root contains
  * that. */

@@ -19,8 +19,10 @@
 #include "base/buf.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "policy/git_commit.h"
 #include "policy/git_config.h"
 #include "policy/git_index.h"
+#include "policy/profile.h"
 #include "policy/protect.h"
 #include "policy/resolve.h"
 
@@ -710,17 +712,17 @@ static int find_at(struct protect_run *run, const char *root, const char *at, bo
     return 0;
 }
 
-static int find_repository(struct protect_run *run, const char *root, struct err *err)
+/* `*ret`: there is one. */
+static int find_repository(struct protect_run *run, const char *root, bool *ret, struct err *err)
 {
     AUTO_FREE char *at = alloc_str(root);
 
     for (;;) {
-        bool is_found = false;
         char *above;
 
-        if (find_at(run, root, at, &is_found, err))
+        if (find_at(run, root, at, ret, err))
             return -1;
-        if (is_found || !at[1])
+        if (*ret || !at[1])
             return 0;
         above = path_parent(at);
         free(at);
@@ -729,22 +731,29 @@ static int find_repository(struct protect_run *run, const char *root, struct err
 }
 
 int protect_git(struct access_map *map, const struct resolve_context *context,
-                const struct strv *roots, struct err *err)
+                const struct profile *profile, const struct strv *roots, struct err *err)
 {
+    const struct git_commit commit = {.map = map, .context = context, .git = profile->git};
+
     AUTO(protect_run_done)
     struct protect_run run = {.map = map,
                               .view = context->view,
                               .home = context->home,
                               .config_home = context->config_home};
 
-    for (size_t i = 0; i < roots->len; i++)
-        if (find_repository(&run, roots->items[i], err))
+    for (size_t i = 0; i < roots->len; i++) {
+        bool has_one = false;
+
+        if (find_repository(&run, roots->items[i], &has_one, err) ||
+            (!has_one && git_commit_allow_new(&commit, roots->items[i], err)))
             return -1;
+    }
     for (size_t i = 0; i < run.repositories.len; i += 2) {
         AUTO_FREE char *worktree = alloc_str(run.repositories.items[i]);
         AUTO_FREE char *git_dir = alloc_str(run.repositories.items[i + 1]);
 
-        if (follow_repository(&run, worktree, git_dir, err))
+        if (follow_repository(&run, worktree, git_dir, err) ||
+            git_commit_open(&commit, worktree, git_dir, err))
             return -1;
     }
     return 0;

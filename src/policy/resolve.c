@@ -631,7 +631,7 @@ int profile_resolve(const struct profile *profile, const struct resolve_context 
         return -1;
     /* any glob narrows, also one that matches nothing today */
     if ((run.patterns_len || !access_map_full_write(map)) &&
-        protect_add(map, context, &run.reopened, err))
+        protect_add(map, context, profile, &run.reopened, err))
         return -1;
     if (protect_add_home(map, context, err))
         return -1;

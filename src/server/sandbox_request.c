@@ -237,6 +237,7 @@ struct named {
     enum workspace_watch watch;
     enum workspace_judge judge;
     enum workspace_tmp tmp;
+    enum workspace_git git;
     enum sandbox_mode mode;
     struct protect_choice protect;   /* not made: what the configuration says */
     struct workspace_entry *entries; /* their texts are borrowed */
@@ -322,8 +323,9 @@ static int named_read(const json_t *object, struct named *ret, enum rpc_code *re
 {
     static const char *const keys[] = {"profile",  "cwd",      "network", "watch", "deny",
                                        "readable", "writable", "sockets", "judge", "mode",
-                                       "protect",  "with",     "tmp",     NULL};
+                                       "protect",  "with",     "tmp",     "git",   NULL};
     static const char *const judges[] = {"command", "every-exec", NULL};
+    static const char *const gits[] = {"read", "commit", NULL};
     static const char *const modes[] = {"auto", "require", "disabled", "landlock", NULL};
     static const char *const networks[] = {"restricted", "enabled", NULL};
     static const char *const watches[] = {"facts", "off", "ask", "learn", NULL};
@@ -333,6 +335,7 @@ static int named_read(const json_t *object, struct named *ret, enum rpc_code *re
     int network = 0;
     int watch = 0;
     int judge = 0;
+    int git = 0;
     int mode = 0;
     int tmp = 0;
 
@@ -342,6 +345,7 @@ static int named_read(const json_t *object, struct named *ret, enum rpc_code *re
         read_word(&root, "network", networks, &network, err) ||
         read_word(&root, "watch", watches, &watch, err) ||
         read_word(&root, "judge", judges, &judge, err) ||
+        read_word(&root, "git", gits, &git, err) ||
         read_word(&root, "tmp", profile_tmp_words, &tmp, err) ||
         read_word(&root, "mode", modes, &mode, err) || read_protect(&root, &ret->protect, err) ||
         read_entries(&root, ret, err) || json_at_strings(&root, "sockets", &ret->sockets, err) ||
@@ -351,6 +355,7 @@ static int named_read(const json_t *object, struct named *ret, enum rpc_code *re
     ret->watch = (enum workspace_watch)watch;
     ret->judge = (enum workspace_judge)judge;
     ret->tmp = (enum workspace_tmp)tmp;
+    ret->git = (enum workspace_git)git;
     if (mode)
         ret->mode = (enum sandbox_mode)(SANDBOX_AUTO + mode - 1);
     if (json_at_is_given(&cwd))
@@ -455,6 +460,7 @@ static struct workspace *make_named(struct workspaces *workspaces, const char *k
     asked.watch = named.watch;
     asked.judge = named.judge;
     asked.tmp = named.tmp;
+    asked.git = named.git;
     asked.mode = named.mode;
     asked.protect = named.protect.is_made ? &named.protect : NULL;
     asked.entries = named.entries;

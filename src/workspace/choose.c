@@ -135,11 +135,15 @@ static int choose_network_and_watch(struct workspace *workspace,
         profile->judge = (enum profile_judge)(request->judge - WORKSPACE_JUDGE_COMMAND);
     if (request->tmp != WORKSPACE_TMP_OF_PROFILE)
         profile->tmp = (enum profile_tmp)(request->tmp - WORKSPACE_TMP_HOST);
+    if (request->git != WORKSPACE_GIT_OF_PROFILE)
+        profile->git = (enum profile_git)(request->git - WORKSPACE_GIT_READ);
     workspace->topics = request->topics;
     workspace->audit_topics = profile->watch == PROFILE_WATCH_OFF ? 0u : request->audit_topics;
     if (profile->watch == PROFILE_WATCH_OFF &&
-        (request->topics || profile->judge == PROFILE_JUDGE_EVERY_EXEC))
-        return err_set(err, ERR_INVALID, "a timeline and every-exec want watch not to be off");
+        (request->topics || profile->judge == PROFILE_JUDGE_EVERY_EXEC ||
+         profile->git == PROFILE_GIT_COMMIT))
+        return err_set(err, ERR_INVALID,
+                       "a timeline, every-exec and git commit want watch not to be off");
     if (profile->network != NETWORK_PROXIED || profile->kind == PROFILE_DISABLED)
         return 0;
     if (!words)

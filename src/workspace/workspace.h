@@ -124,6 +124,8 @@ enum workspace_judge {
 };
 /* Behind the first, in the order of enum profile_tmp. */
 enum workspace_tmp { WORKSPACE_TMP_OF_PROFILE, WORKSPACE_TMP_HOST, WORKSPACE_TMP_PRIVATE };
+/* Behind the first, in the order of enum profile_git. */
+enum workspace_git { WORKSPACE_GIT_OF_PROFILE, WORKSPACE_GIT_READ, WORKSPACE_GIT_COMMIT };
 /* Behind the first, in the order of enum profile_watch. */
 enum workspace_watch {
     WORKSPACE_WATCH_OF_PROFILE,
@@ -160,6 +162,7 @@ struct workspace_request {
     enum workspace_watch watch;
     enum workspace_judge judge;
     enum workspace_tmp tmp;
+    enum workspace_git git;
     unsigned topics;       /* of enum timeline_topic */
     unsigned audit_topics; /* for the audit log, unless the profile watches nothing */
     const struct workspace_entry *entries; /* in front of those of the profile */

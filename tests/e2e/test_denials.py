@@ -162,7 +162,9 @@ def test_a_protected_name_and_what_is_in_it(place):
     (place.ws / ".git/config").write_text("[core]\n")
     (denial,) = ran(place, "touch .git/index.lock", code=1)["denials"]
     assert denial["path"] == f"{place.ws}/.git/index.lock"
-    assert denial["decided_by"] == "protected name .git" and f"--writable {place.ws}/.git." in denial["remedy"]
+    assert denial["decided_by"] == "protected name .git" and "--git commit," in denial["remedy"]
+    (denial,) = ran(place, "touch .git/config.worktree", code=1)["denials"]
+    assert f"--writable {place.ws}/.git." in denial["remedy"]
     (denial,) = ran(place, "mkdir .codex", code=1)["denials"]
     assert denial["path"] == f"{place.ws}/.codex" and denial["decided_by"] == "protected name .codex"
     assert denial["errno"] == "EACCES" and denial["creates"]

@@ -159,6 +159,7 @@ class Stage:
         self.tools = Path(tools)
         self.flags = list(flags)  # for every `cordon run`
         self.tries = TRIES
+        self.commits = False  # git writes in repositories, also by way of Cordon
         self.helper = False  # inside by the launcher's own flags in place of `cordon run`
         self.cleanup = contextlib.ExitStack()
         self.runs = []
@@ -288,7 +289,8 @@ class Stage:
         """After a command: what it and Cordon have made."""
         if self.watch is not None:
             self.appeared += [path for path in self.watch.names()
-                              if not is_attacks(path, self.watched) and not is_hidden(path)]
+                              if not is_attacks(path, self.watched) and not is_hidden(path)
+                              and not (self.commits and ".git" in path.parts)]
 
     def stop(self, process):
         process.kill()

@@ -106,7 +106,7 @@ def held_by_the_helper(name, case):
     area = case.name.split("/")[0]
     is_chosen = name == "user" or "user" not in case.users
     return is_chosen and whole(name, case) and not case.on_guard and area not in \
-        ("environment", "terminal", "limits", "processes", "tmp") and \
+        ("environment", "terminal", "limits", "processes", "tmp", "commits") and \
         "cordon=" not in inspect.getsource(case.play)
 
 

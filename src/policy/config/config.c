@@ -206,7 +206,7 @@ static const char *const permission_keys[] = {"description", "extends", "workspa
                                               "filesystem",  "network", "allow_nested_namespaces",
                                               "watch",       "judge",   "with",
                                               "limits",      "gpu",     "tmp",
-                                              NULL};
+                                              "git",         NULL};
 
 static const char *const network_keys[] = {"enabled",
                                            "mode",

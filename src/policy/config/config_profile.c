@@ -543,9 +543,9 @@ static int read_table(const struct config *config, const struct toml_node *node,
     const struct toml_node *judge;
     const struct toml_node *gpu;
     unsigned word = PROFILE_WATCH_FACTS;
-    const struct toml_node *tmp;
+    const struct toml_node *tmp, *git;
     unsigned judge_word = PROFILE_JUDGE_COMMAND;
-    unsigned tmp_word = PROFILE_TMP_PRIVATE;
+    unsigned tmp_word = PROFILE_TMP_PRIVATE, git_word = PROFILE_GIT_READ;
     struct chain chain;
 
     if (chain_open(config, node, &chain, err) || read_files(&chain, home, profile, err) ||
@@ -568,7 +568,9 @@ static int read_table(const struct config *config, const struct toml_node *node,
         (judge && config_word(config, judge, profile_judge_words, &judge_word, err)) ||
         chain_find(&chain, NULL, "gpu", TOML_BOOLEAN, &gpu, err) ||
         chain_find(&chain, NULL, "tmp", TOML_STRING, &tmp, err) ||
-        (tmp && config_word(config, tmp, profile_tmp_words, &tmp_word, err)))
+        (tmp && config_word(config, tmp, profile_tmp_words, &tmp_word, err)) ||
+        chain_find(&chain, NULL, "git", TOML_STRING, &git, err) ||
+        (git && config_word(config, git, profile_git_words, &git_word, err)))
         return -1;
     profile->tmp = (enum profile_tmp)tmp_word;
     for (size_t i = chain.len; i-- > 0;) /* the nearest level counts */
@@ -583,6 +585,7 @@ static int read_table(const struct config *config, const struct toml_node *node,
                                                     .access = ACCESS_WRITE,
                                                     .origin = origin});
     }
+    profile->git = (enum profile_git)git_word;
     profile->judge = (enum profile_judge)judge_word;
     profile->watch = (enum profile_watch)word;
     profile->allow_nested_namespaces = nested && nested->boolean;

@@ -90,7 +90,10 @@ static void append_entries(const struct access_map *map, const uint16_t *flags, 
             .path = offset,
             .access = (uint8_t)entry->access,
             .kind = (uint8_t)entry->kind,
-            .flags = (uint16_t)(flags[i] | (entry->allows_sockets ? GUARD_ENTRY_SOCKETS : 0)),
+            .flags = (uint16_t)(flags[i] | (entry->allows_sockets ? GUARD_ENTRY_SOCKETS : 0) |
+                                (entry->allows_commits ? GUARD_ENTRY_GIT : 0) |
+                                (entry->is_removable ? GUARD_ENTRY_REMOVABLE : 0) |
+                                (entry->is_by_guard ? GUARD_ENTRY_ASKED : 0)),
         };
 
         buf_append(ret, &item, sizeof item);

@@ -58,6 +58,14 @@ static void rules_add(struct landlock_rules *rules, const char *path, uint64_t r
         (struct landlock_rule){.path = alloc_str(path), .rights = rights & rules->handled};
 }
 
+static bool has_by_guard(const struct access_map *map)
+{
+    for (size_t i = 0; i < map->len; i++)
+        if (map->entries[i].is_by_guard)
+            return true;
+    return false;
+}
+
 static uint64_t rights_handled(const struct access_map *map, const struct landlock_spec *spec)
 {
     bool is_root_writable = access_map_check(map, "/") == ACCESS_WRITE;
@@ -74,6 +82,8 @@ static uint64_t rights_handled(const struct access_map *map, const struct landlo
         rights |= K_LANDLOCK_REFER; /* never allowed between directories unless handled */
     if (spec->abi >= 5)
         rights |= K_LANDLOCK_IOCTL_DEV;
+    if (spec->abi >= 3 && has_by_guard(map))
+        rights |= K_LANDLOCK_TRUNCATE;
     if (spec->has_mounts)
         return rights;
     if (spec->abi >= 3)
@@ -168,6 +178,8 @@ static void rules_for_entry(struct landlock_rules *rules, const struct access_ma
         rights |= WRITE_RIGHTS | K_LANDLOCK_REFER | K_LANDLOCK_TRUNCATE | K_LANDLOCK_IOCTL_DEV;
     if (is_guarded)
         rights &= is_unmounted(spec) ? READ_RIGHTS : ~(CREATE_RIGHTS | K_LANDLOCK_REFER);
+    if (entry->is_by_guard)
+        rights &= ~(WRITE_RIGHTS | K_LANDLOCK_TRUNCATE);
     if (entry->kind == ACCESS_FILE)
         rights &= FILE_RIGHTS;
     if (spec->alone && entry->kind == ACCESS_DIR && has_denied(map, spec->alone, entry->path)) {

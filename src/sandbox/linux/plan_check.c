@@ -31,6 +31,11 @@ static int check_names(const struct access_map *map, const struct plan_host *hos
         .allow_nested_namespaces = wishes & PLAN_NESTED_NAMESPACES,
     };
 
+    for (size_t i = 0; i < map->len; i++)
+        if (map->entries[i].allows_commits && !host->has_listener)
+            return err_set(err, ERR_UNSUPPORTED,
+                           "--git commit needs the guard, and none can be asked on this host: "
+                           "`cordon doctor` tells more, or choose --git read");
     if (host->has_listener || host->has_around || landlock_guards_names(map, &landlock) ||
         !guard_map_has_names(map, false))
         return 0;

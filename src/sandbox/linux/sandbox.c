@@ -253,8 +253,10 @@ bool map_is_same(const struct access_map *old, const struct access_map *new)
         const struct access_entry *entry = &old->entries[i], *now = &new->entries[i];
 
         if (entry->access != now->access || entry->kind != now->kind || entry->asks != now->asks ||
-            entry->is_protected != now->is_protected || !str_eq(entry->path, now->path) ||
-            !entry->source != !now->source ||
+            entry->is_protected != now->is_protected ||
+            entry->allows_commits != now->allows_commits ||
+            entry->is_removable != now->is_removable || entry->is_by_guard != now->is_by_guard ||
+            !str_eq(entry->path, now->path) || !entry->source != !now->source ||
             (entry->source && !str_eq(entry->source, now->source)))
             return false;
     }

@@ -3,7 +3,7 @@
  *     host     paths as in fake_host.h, laid over `usual_host`; null takes one away
  *     profile  any JSON shape; or "builtin": name
  *     roots    workspace roots, default ["/w"]; "tmpdir": none by default
- *     entries  "PATH ACCESS [protected] [asks] [missing|file]", all of them, in order; but when every
+ *     entries  "PATH ACCESS [protected] [asks] [commits] [removable] [by-guard] [missing|file]", all of them, in order; but when every
  *              protected name has an entry below DIR, those that are "read protected missing" are
  *              one line: "protected names under DIR"; with " but NAME" when only one has none
  *     sockets  paths of the entries that allow them; unless it is there they do not matter
@@ -92,12 +92,14 @@ static char *entry_line(const struct access_entry *entry)
 {
     static const char *const kinds[] = {" missing", "", " file"};
 
-    return alloc_strf("%s %s%s%s%s%s%s", entry->path, access_name(entry->access),
-                      entry->is_protected ? " protected" : "", entry->asks ? " asks" : "",
-                      kinds[entry->kind], entry->source ? " from " : "",
-                      !entry->source     ? ""
-                      : entry->source[0] ? entry->source
-                                         : "memory");
+    return alloc_strf(
+        "%s %s%s%s%s%s%s%s%s%s", entry->path, access_name(entry->access),
+        entry->is_protected ? " protected" : "", entry->asks ? " asks" : "",
+        entry->allows_commits ? " commits" : "", entry->is_removable ? " removable" : "",
+        entry->is_by_guard ? " by-guard" : "", kinds[entry->kind], entry->source ? " from " : "",
+        !entry->source     ? ""
+        : entry->source[0] ? entry->source
+                           : "memory");
 }
 
 /* The line for the names of a directory that nothing has yet, so that the cases do not change with
@@ -109,7 +111,7 @@ static char *group_line(const struct access_map *map, const struct access_entry 
     AUTO(strv_done) struct strv names = {0};
 
     protect_choice_names(NULL, &names);
-    if (!entry->is_protected || entry->kind != ACCESS_MISSING ||
+    if (!entry->is_protected || entry->kind != ACCESS_MISSING || entry->allows_commits ||
         !strv_has(&names, path_name(entry->path)))
         return NULL;
     for (size_t i = 0; i < names.len; i++) {

@@ -1,0 +1,499 @@
+/* See git.h. A repository lies on a read-only mount (or, where one is to be made, where Landlock refuses to
+ * write), so that the kernel refuses every change in it. What is named here is done by us, as what somebody
+ * said yes to is; all else stays refused. So nothing depends on what the command is, or when it asks.
+ *
+ * Most of what git writes is data. Three files decide whether git takes the directory for a
+ * repository, which others it enters, and what it runs: HEAD, the index and the configuration. Nobody
+ * gets a descriptor by which these could be written. They are replaced, as git does it by its
+ * locks, by a copy of ours, which has been looked at.
+ *
+ * The names of linked worktrees' directories are known by their place. Each other git directory (a submodule's)
+ * has an entry of its own. */
+#include "guard/git.h"
+
+#include "base/auto.h"
+#include "base/git_names.h"
+#include "guard/git_data.h"
+#include "guard/granted.h"
+#include "guard/perform.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* --- places --- */
+
+static int entry_of(const struct command *command, const char *path)
+{
+    const struct map *map = &command->map;
+    int entry = command->has_git ? map_find(map, path) : GUARD_NO_ENTRY;
+
+    return entry != GUARD_NO_ENTRY && map->entries[entry].flags & GUARD_ENTRY_GIT ? entry
+                                                                                  : GUARD_NO_ENTRY;
+}
+
+bool git_has(const struct command *command, const char *path)
+{
+    return entry_of(command, path) != GUARD_NO_ENTRY;
+}
+
+static bool is_own(const struct object *object)
+{
+    struct stat dir;
+
+    return fstat(object->place.dir, &dir) == 0 && dir.st_uid == geteuid();
+}
+
+static struct git_name name_in(const struct command *command, const struct object *object)
+{
+    const int entry = entry_of(command, object->path);
+    const char *rest = object->path + strlen(map_path(&command->map, entry));
+
+    if (!*rest)
+        return (struct git_name){.kind = GIT_CLOSED, .rest = rest};
+    return git_name_of(rest + 1, command->map.entries[entry].kind == GUARD_MISSING);
+}
+
+/* The repository itself, where there is none. */
+static bool is_to_be_made(const struct request *request, const struct object *object)
+{
+    const struct command *command = request->command;
+    const int entry = entry_of(command, object->path);
+
+    return strcmp(object->path, map_path(&command->map, entry)) == 0 &&
+           command->map.entries[entry].kind == GUARD_MISSING && !object->exists &&
+           request->call->kind == CALL_MKDIR &&
+           !(command->map.header->flags & GUARD_MAP_NO_LANDLOCK);
+}
+
+/* A regular file without another name, or none at all. */
+static bool is_plain(const struct object *object)
+{
+    return !object->exists || (S_ISREG(object->st.st_mode) && object->st.st_nlink == 1);
+}
+
+/* The .git file that the worktree has is gone, as the host sees it. `dir`: the one that has `gitdir`. */
+static bool is_worktree_gone(int dir)
+{
+    AUTO_CLOSE int fd = openat(dir, "gitdir", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    char path[PATH_MAX];
+    struct stat st;
+    ssize_t len;
+
+    if (fd < 0)
+        return errno == ENOENT;
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+        return false;
+    len = read(fd, path, sizeof path - 1);
+    while (len > 0 && isspace((unsigned char)path[len - 1]))
+        len--;
+    if (len <= 0)
+        return len == 0;
+    path[len] = '\0';
+    return fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) && (errno == ENOENT || errno == ENOTDIR);
+}
+
+/* --- what may be done --- */
+
+static bool may_remove(const struct object *object, const struct git_name *name)
+{
+    if (name->kind == GIT_DATA || name->kind == GIT_FOLDER)
+        return true;
+    return name->is_of_worktree
+               ? name->kind != GIT_CLOSED && is_worktree_gone(object->place.dir)
+               : name->kind == GIT_HOLDER && strncmp(name->rest, "worktrees", 9) == 0;
+}
+
+static mode_t mode_asked(const struct request *request)
+{
+    return (mode_t)request_argument(request, request->call->mode) & 07777;
+}
+
+/* Of what is there: its mode or its times. */
+static bool may_change(const struct request *request, const struct object *object,
+                       const struct git_name *name)
+{
+    const mode_t kept = S_ISDIR(object->st.st_mode) ? 0700 : 0400;
+    const mode_t differs = (mode_asked(request) ^ object->st.st_mode) & 07777;
+
+    switch (request->call->nr) {
+#ifdef SYS_chmod
+    case SYS_chmod:
+#endif
+    case SYS_fchmod:
+    case SYS_fchmodat:
+    case K_SYS_FCHMODAT2:
+        /* `git init` tries whether a file can be executed on its configuration */
+        return name->kind == GIT_CONFIG
+                   ? differs == S_IXUSR
+                   : name->kind != GIT_CLOSED && (mode_asked(request) & kept) == kept &&
+                         !(differs & mode_asked(request) & S_IWOTH);
+    case SYS_utimensat:
+#ifdef SYS_utime
+    case SYS_utime:
+    case SYS_utimes:
+    case SYS_futimesat:
+#endif
+        return name->kind != GIT_CLOSED;
+    case SYS_truncate:
+        return (name->kind == GIT_DATA || name->kind == GIT_FOLDER) && is_plain(object);
+    default:
+        return false;
+    }
+}
+
+/* What is linked: it stays. */
+static bool may_link_from(const struct git_name *name)
+{
+    return name->kind == GIT_DATA || name->kind == GIT_FOLDER;
+}
+
+/* One that comes to be, or takes the place of what is there. */
+static bool may_come(const struct request *request, const struct object *object,
+                     const struct git_name *name)
+{
+    const bool is_data = name->kind == GIT_DATA || name->kind == GIT_FOLDER;
+
+    const enum call_kind call = request->call->kind;
+
+    if (call == CALL_OPEN)
+        return object->exists ? is_data && is_plain(object)
+                              : is_data || name->kind == GIT_GITDIR || name->kind == GIT_COMMONDIR;
+    if (call == CALL_MKDIR)
+        return name->kind == GIT_FOLDER || name->kind == GIT_HOLDER;
+    if (call == CALL_SYMLINK)
+        return name->kind == GIT_DATA && !strchr(name->rest, '/') && *name->rest == 't';
+    if (call == CALL_LINK)
+        return name->kind == GIT_FOLDER;
+    return call == CALL_RENAME && (is_data || name->kind == GIT_HEAD || name->kind == GIT_INDEX ||
+                                   name->kind == GIT_CONFIG);
+}
+
+/* `is_source`: what a rename or link starts from. */
+static bool allows(const struct request *request, const struct object *object, bool is_source)
+{
+    const struct call *call = request->call;
+    struct git_name name;
+
+    if (!git_has(request->command, object->path) ||
+        map_is_own(&request->command->map, object->path))
+        return false;
+    if (is_to_be_made(request, object))
+        return true;
+    name = name_in(request->command, object);
+    if (!is_own(object))
+        return false;
+    if (call->kind == CALL_ACCESS)
+        return true;
+    if (call->kind == CALL_CHANGE)
+        return object->is_name ? may_remove(object, &name) : may_change(request, object, &name);
+    if (is_source)
+        return S_ISREG(object->st.st_mode) &&
+               (call->kind == CALL_LINK ? may_link_from(&name) : may_remove(object, &name));
+    return may_come(request, object, &name);
+}
+
+/* What a rename moves, or a link is made of, is a file and nothing else. */
+static bool is_movable(const struct request *request, struct object *const objects[2])
+{
+    const bool is_link = request->call->kind == CALL_LINK;
+    const struct object *source = objects[is_link ? 1 : 0];
+
+    return !objects[1] ||
+           (S_ISREG(source->st.st_mode) &&
+            (is_link || source->st.st_nlink == 1 || git_has(request->command, source->path)));
+}
+
+/* The directory of a linked worktree that may go, of which the sandbox keeps the name as long as its .git file is
+ * there. */
+static bool is_worktree(const struct command *command, const char *path)
+{
+    const struct map *map = &command->map;
+    const size_t len = strlen(path);
+    bool is_one = false;
+
+    for (uint32_t i = 0; command->has_git && i < map->header->entries; i++) {
+        const char *entry = map_path(map, (int)i);
+
+        if (!map_is_within(entry, path))
+            continue;
+        if (!(map->entries[i].flags & GUARD_ENTRY_REMOVABLE) || strcmp(entry + len, "/.git") != 0)
+            return false;
+        is_one = true;
+    }
+    return is_one;
+}
+
+bool git_is_left(const struct request *request, const struct object *object)
+{
+    const struct command *command = request->command;
+    const bool is_removal = request->call->kind == CALL_CHANGE && object->is_name;
+
+    if (!command->has_git || object->entry == GUARD_NO_ENTRY)
+        return false;
+    if (command->map.entries[object->entry].flags & GUARD_ENTRY_ASKED)
+        return is_removal || request->call->kind == CALL_OPEN || request->call->nr == SYS_truncate;
+    return is_removal && S_ISDIR(object->st.st_mode) && is_worktree(command, object->path);
+}
+
+static bool removes_worktree(const struct request *request, const struct object *object)
+{
+    return request->call->kind == CALL_CHANGE && object->is_name && S_ISDIR(object->st.st_mode) &&
+           is_worktree(request->command, object->path);
+}
+
+/* The .git file of a linked worktree, which goes with that. */
+static bool is_removable(const struct request *request, const struct object *object)
+{
+    const struct map *map = &request->command->map;
+    const int entry = object->entry;
+
+    return request->call->kind == CALL_CHANGE && object->is_name && entry != GUARD_NO_ENTRY &&
+           map->entries[entry].flags & GUARD_ENTRY_REMOVABLE &&
+           strcmp(map_path(map, entry), object->path) == 0;
+}
+
+bool git_allows(const struct request *request, struct object *const objects[2])
+{
+    const bool is_link = request->call->kind == CALL_LINK;
+    bool is_meant = false;
+
+    if (!request->command->has_git)
+        return false;
+    if (!objects[1] && removes_worktree(request, objects[0]))
+        return true;
+    if (!granted_can(request, objects))
+        return false;
+    for (int i = 0; i < 2 && objects[i]; i++) {
+        if (git_is_left(request, objects[i]) || is_removable(request, objects[i])) {
+            is_meant = true;
+        } else if (git_has(request->command, objects[i]->path)) {
+            is_meant = true;
+            if (!allows(request, objects[i], objects[1] && i == is_link))
+                return false;
+        } else if (objects[i]->is_denied) {
+            return false;
+        }
+    }
+    if (objects[1] && (git_has(request->command, objects[0]->path) ||
+                       git_has(request->command, objects[1]->path)))
+        return is_movable(request, objects);
+    return is_meant;
+}
+
+/* --- what is looked at before it is there --- */
+
+/* Mapped, to be read: of files that nobody else can write. */
+struct bytes {
+    void *at; /* NULL: there are none */
+    size_t len;
+};
+
+static void bytes_done(struct bytes *bytes)
+{
+    if (bytes->at)
+        munmap(bytes->at, bytes->len);
+}
+
+static bool map_file(int fd, struct bytes *ret)
+{
+    struct stat st;
+
+    *ret = (struct bytes){0};
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+        return false;
+    ret->len = (size_t)st.st_size;
+    if (!ret->len)
+        return true;
+    ret->at = mmap(NULL, ret->len, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (ret->at == MAP_FAILED)
+        ret->at = NULL;
+    return ret->at;
+}
+
+static const char *text_of(const struct bytes *bytes)
+{
+    return bytes->at ? bytes->at : "";
+}
+
+struct links {
+    const struct map *map;
+    char worktree[PATH_MAX]; /* "": it is not known where it is */
+    const struct bytes *old; /* index */
+    const char *wanted;      /* by is_other() */
+};
+
+static bool is_other(void *data, const char *path)
+{
+    const struct links *links = data;
+
+    return strcmp(path, links->wanted) != 0;
+}
+
+/* A submodule that was one, or whose .git is protected from the command: git enters each of them. */
+static bool may_be_link(void *data, const char *path)
+{
+    struct links *links = data;
+    char git[PATH_MAX];
+    int entry;
+
+    if (*links->worktree &&
+        snprintf(git, sizeof git, "%s/%s/.git", links->worktree, path) < (int)sizeof git) {
+        entry = map_find(links->map, git);
+        if (entry != GUARD_NO_ENTRY && strcmp(map_path(links->map, entry), git) == 0 &&
+            map_access(links->map, entry) != GUARD_WRITE)
+            return true;
+    }
+    links->wanted = path;
+    return links->old->at && !git_index_each_link(links->old->at, links->old->len, is_other, links);
+}
+
+/* A linked worktree that has no index is new: what is in it is the command's own. */
+static bool is_index_safe(const struct command *command, const struct object *to,
+                          const struct bytes *old, const struct bytes *new)
+{
+    struct links links = {.map = &command->map, .old = old};
+    const struct git_name name = name_in(command, to);
+    const size_t len = strlen(to->path);
+
+    if (name.is_of_worktree && !to->exists)
+        return true;
+    if (len > 11 && strcmp(to->path + len - 11, "/.git/index") == 0)
+        snprintf(links.worktree, sizeof links.worktree, "%.*s", (int)(len - 11), to->path);
+    return git_index_each_link(new->at, new->len, may_be_link, &links);
+}
+
+static bool is_safe(const struct command *command, const struct object *to, enum git_kind kind,
+                    const struct bytes *old, const struct bytes *new)
+{
+    if (kind == GIT_HEAD)
+        return git_head_is_whole(text_of(new), new->len);
+    if (kind == GIT_CONFIG)
+        return git_config_is_same(text_of(old), old->len, text_of(new), new->len);
+    return new->at &&is_index_safe(command, to, old, new);
+}
+
+static bool copy(int from, int to)
+{
+    static char buffer[1 << 16];
+    ssize_t len;
+
+    while ((len = read(from, buffer, sizeof buffer)) > 0)
+        for (ssize_t at = 0, done; at < len; at += done) {
+            done = write(to, buffer + at, (size_t)(len - at));
+            if (done <= 0)
+                return false;
+        }
+    return len == 0;
+}
+
+/* A new file in the directory, of a name that nobody knows, and which the command can do nothing with. */
+static int make_copy(int dir, const struct stat *st, char ret_name[static 32])
+{
+    uint64_t number = 0;
+
+    if (getrandom(&number, sizeof number, 0) != sizeof number)
+        return -1;
+    snprintf(ret_name, 32, "cordon.%016llx", (unsigned long long)number);
+    return openat(dir, ret_name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                  st->st_mode & 0777);
+}
+
+/* The copy `name`, open as `new`, takes the place of `to`. */
+static bool take_place(const struct request *request, const struct object *object, int new,
+                       const char *name, const struct place *to)
+{
+    AUTO(bytes_done) struct bytes before = {0};
+    AUTO(bytes_done) struct bytes after = {0};
+    AUTO_CLOSE int old = openat(to->dir, to->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+    return (old < 0 ? errno == ENOENT : map_file(old, &before)) && map_file(new, &after) &&
+           is_safe(request->command, object, name_in(request->command, object).kind, &before,
+                   &after) &&
+           request_is_valid(request) && renameat(to->dir, name, to->dir, to->name) == 0;
+}
+
+/* rename(2) of a lock to what it locks. */
+static struct answer replace(const struct request *request, struct object *const objects[2])
+{
+    AUTO(place_done) struct place from = {.dir = -1, .lock = -1};
+    AUTO(place_done) struct place to = {.dir = -1, .lock = -1};
+    AUTO_CLOSE int source = -1;
+    AUTO_CLOSE int new = -1;
+    char name[32];
+    struct stat st;
+
+    if (!place_outside(&objects[0]->place, &from) || !place_outside(&objects[1]->place, &to))
+        return answer_continue();
+    source = openat(from.dir, from.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (source < 0 || fstat(source, &st) || !S_ISREG(st.st_mode) ||
+        st.st_ino != objects[0]->st.st_ino || st.st_dev != objects[0]->st.st_dev)
+        return answer_continue();
+    new = make_copy(to.dir, &st, name);
+    if (new < 0)
+        return answer_continue();
+    if (!copy(source, new) || fchmod(new, st.st_mode & 0777) ||
+        futimens(new, (struct timespec[2]){st.st_atim, st.st_mtim}) ||
+        !take_place(request, objects[1], new, name, &to)) {
+        unlinkat(to.dir, name, 0);
+        return answer_continue();
+    }
+    unlinkat(from.dir, from.name, 0);
+    return answer_value(0);
+}
+
+/* `commondir` says what it has to say, whatever is written to it. */
+static struct answer make_commondir(const struct request *request, const struct object *object)
+{
+    static const char text[] = "../..\n";
+    AUTO(place_done) struct place place = {.dir = -1, .lock = -1};
+    AUTO_CLOSE int fd = -1;
+    AUTO_CLOSE int lost = memfd_create("commondir", MFD_CLOEXEC);
+    int status;
+
+    if (lost < 0 || !place_outside(&object->place, &place) || !request_is_valid(request))
+        return answer_continue();
+    fd = openat(place.dir, place.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0 || write(fd, text, sizeof text - 1) != (ssize_t)sizeof text - 1)
+        return answer_continue();
+    status =
+        request_give(request, lost, request_argument(request, request->call->flags) & O_CLOEXEC);
+    return status ? answer_error(status) : (struct answer){.kind = ANSWER_LATER};
+}
+
+/* Which the kernel does not, for those who see the mount on it. */
+static struct answer remove_worktree(const struct object *object)
+{
+    AUTO(place_done) struct place place = {.dir = -1, .lock = -1};
+
+    return place_outside(&object->place, &place)
+               ? answer_of(unlinkat(place.dir, place.name, AT_REMOVEDIR))
+               : answer_continue();
+}
+
+struct answer git_do(const struct request *request, struct object *const objects[2])
+{
+    const struct command *command = request->command;
+    const enum call_kind call = request->call->kind;
+    struct git_name name = {.kind = GIT_CLOSED};
+
+    if (!objects[1] && removes_worktree(request, objects[0]))
+        return remove_worktree(objects[0]);
+    if (call == CALL_RENAME && git_has(command, objects[1]->path))
+        name = name_in(command, objects[1]);
+    if (call == CALL_OPEN && git_has(command, objects[0]->path))
+        name = name_in(command, objects[0]);
+    if (name.kind == GIT_HEAD || name.kind == GIT_INDEX || name.kind == GIT_CONFIG)
+        return replace(request, objects);
+    if (name.kind == GIT_COMMONDIR)
+        return make_commondir(request, objects[0]);
+    return granted_do(request, objects);
+}

@@ -1,0 +1,349 @@
+/* See git_data.h.
+ *
+ * A configuration is compared by its lines. Those that are data (a plain key and a plain value, without
+ * quotes, escapes and comments, of the few sections that are known), comments and headers are left out;
+ * what remains, each line with the header that it stands under, has to be the same. So nothing has to be
+ * understood of what may not change, and what is not understood may not.
+ *
+ * What it does not do: verify the checksum of an index, which git does. */
+#include "guard/git_data.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+/* --- HEAD --- */
+
+bool git_head_is_whole(const char *text, size_t len)
+{
+    static const char start[] = "ref: refs/";
+
+    if (!len || text[len - 1] != '\n')
+        return false;
+    len--;
+    if (len > sizeof start - 1 && len < 250 && memcmp(text, start, sizeof start - 1) == 0) {
+        for (size_t i = sizeof start - 1; i < len; i++)
+            if (!isgraph((unsigned char)text[i]) && !((unsigned char)text[i] & 0x80))
+                return false;
+        return true;
+    }
+    for (size_t i = 0; i < len; i++)
+        if (!isxdigit((unsigned char)text[i]))
+            return false;
+    return len == 40 || len == 64;
+}
+
+/* --- configuration --- */
+
+struct text {
+    const char *at;
+    size_t len;
+};
+
+struct reader {
+    struct text rest;
+    struct text section; /* the header that lines stand under, without blanks around it */
+    bool is_known;       /* it is of the usual form */
+    bool goes_on;        /* the line before did not end */
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static struct text trimmed(struct text text)
+{
+    while (text.len && is_blank(*text.at))
+        text.at++, text.len--;
+    while (text.len && is_blank(text.at[text.len - 1]))
+        text.len--;
+    return text;
+}
+
+static bool is_same(struct text a, struct text b)
+{
+    return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
+}
+
+static bool is_word(struct text text, const char *word)
+{
+    return text.len == strlen(word) && strncasecmp(text.at, word, text.len) == 0;
+}
+
+static bool is_key_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '-';
+}
+
+/* [name] or [name "sub"], in which nothing is escaped. */
+static bool read_header(struct text line, struct text *ret_name, struct text *ret_sub)
+{
+    size_t at = 1;
+
+    *ret_sub = (struct text){0};
+    if (line.len < 3 || line.at[0] != '[' || line.at[line.len - 1] != ']')
+        return false;
+    while (is_key_char(line.at[at]))
+        at++;
+    *ret_name = (struct text){line.at + 1, at - 1};
+    if (at == 1 || at == line.len - 1)
+        return at > 1;
+    if (line.len < at + 4 || line.at[at] != ' ' || line.at[at + 1] != '"' ||
+        line.at[line.len - 2] != '"')
+        return false;
+    *ret_sub = (struct text){line.at + at + 2, line.len - at - 4};
+    return !memchr(ret_sub->at, '"', ret_sub->len) && !memchr(ret_sub->at, '\\', ret_sub->len);
+}
+
+/* KEY = VALUE, and nothing that means more. */
+static bool read_key(struct text line, struct text *ret_key, struct text *ret_value)
+{
+    size_t at = 0;
+
+    while (at < line.len && is_key_char(line.at[at]))
+        at++;
+    *ret_key = (struct text){line.at, at};
+    while (at < line.len && is_blank(line.at[at]))
+        at++;
+    if (!ret_key->len || !isalpha((unsigned char)*line.at) || at == line.len || line.at[at] != '=')
+        return false;
+    *ret_value = trimmed((struct text){line.at + at + 1, line.len - at - 1});
+    for (size_t i = 0; i < ret_value->len; i++)
+        if (strchr("\"\\#;", ret_value->at[i]) || iscntrl((unsigned char)ret_value->at[i]))
+            return false;
+    return ret_value->len > 0;
+}
+
+static bool next_kept(struct reader *reader, struct text remotes, struct text *ret);
+
+/* The remote had an address before. */
+static bool has_remote(struct text config, struct text remote)
+{
+    struct reader reader = {.rest = config, .is_known = true};
+    struct text line, name, sub, key, value;
+
+    while (next_kept(&reader, (struct text){0}, &line))
+        if (read_header(reader.section, &name, &sub) && is_word(name, "remote") &&
+            is_same(sub, remote) && read_key(trimmed(line), &key, &value) && is_word(key, "url"))
+            return true;
+    return false;
+}
+
+static bool is_switch(struct text value)
+{
+    return is_word(value, "true") || is_word(value, "false");
+}
+
+/* `remotes`: the configuration that says which there are. */
+static bool is_data(struct text section, struct text line, struct text remotes)
+{
+    static const char *const switches[] = {"filemode", "logallrefupdates", "ignorecase", "symlinks",
+                                           "precomposeunicode"};
+    struct text name, sub, key, value;
+
+    if (!read_header(section, &name, &sub) || !read_key(line, &key, &value))
+        return false;
+    if (is_word(name, "core") && !sub.len) {
+        for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
+            if (is_word(key, switches[i]))
+                return is_switch(value);
+        return is_word(key, "bare") ? is_word(value, "false")
+                                    : is_word(key, "repositoryformatversion") &&
+                                          (is_word(value, "0") || is_word(value, "1"));
+    }
+    if (is_word(name, "user") && !sub.len)
+        return is_word(key, "name") || is_word(key, "email");
+    if (!is_word(name, "branch") || !sub.len)
+        return false;
+    if (is_word(key, "merge"))
+        return value.len > 5 && memcmp(value.at, "refs/", 5) == 0;
+    return is_word(key, "rebase")
+               ? is_switch(value)
+               : is_word(key, "remote") && (is_word(value, ".") || has_remote(remotes, value));
+}
+
+/* The next line that is no data; false at the end. */
+static bool next_kept(struct reader *reader, struct text remotes, struct text *ret)
+{
+    struct text name, sub;
+
+    while (reader->rest.len) {
+        const char *end = memchr(reader->rest.at, '\n', reader->rest.len);
+        const size_t len = end ? (size_t)(end - reader->rest.at) : reader->rest.len;
+        const struct text whole = {reader->rest.at, len};
+        const struct text line = trimmed(whole);
+        const bool went_on = reader->goes_on;
+
+        reader->rest.at += len + (end != NULL);
+        reader->rest.len -= len + (end != NULL);
+        *ret = whole;
+        if (!went_on && (!line.len || *line.at == '#' || *line.at == ';')) {
+            continue;
+        } else if (!went_on && *line.at == '[') {
+            reader->section = line;
+            reader->is_known = read_header(line, &name, &sub);
+            if (reader->is_known)
+                continue;
+        } else if (!went_on && reader->is_known && is_data(reader->section, line, remotes)) {
+            continue;
+        }
+        reader->goes_on = line.len && line.at[line.len - 1] == '\\';
+        reader->is_known &= !went_on; /* it may have been a header all the same */
+        return true;
+    }
+    return false;
+}
+
+bool git_config_is_same(const char *old, size_t old_len, const char *new, size_t new_len)
+{
+    const struct text remotes = {old, old_len};
+    struct reader before = {.rest = remotes, .is_known = true};
+    struct reader after = {.rest = {new, new_len}, .is_known = true};
+    struct text a, b;
+
+    if (memchr(old, '\0', old_len) || memchr(new, '\0', new_len))
+        return false;
+    for (;;) {
+        const bool has_a = next_kept(&before, remotes, &a);
+        const bool has_b = next_kept(&after, remotes, &b);
+
+        if (!has_a || !has_b)
+            return has_a == has_b;
+        if (!is_same(a, b) || !is_same(before.section, after.section))
+            return false;
+    }
+}
+
+/* --- index --- */
+
+enum {
+    HEADER_BYTES = 12,
+    ENTRY_BYTES = 62,
+    MODE_OFFSET = 24,
+    FLAGS_OFFSET = 60,
+    FLAG_EXTENDED = 0x4000,
+    MODE_TYPE = 0170000,
+    MODE_GITLINK = 0160000,
+    HASH_BYTES = 20,
+    HASH_BYTES_SHA256 = 32,
+};
+
+struct index_reader {
+    const unsigned char *bytes;
+    size_t len, at, path_len;
+    uint32_t version;
+    char path[PATH_MAX];
+};
+
+static uint32_t read_u32(const unsigned char *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+/* As gitformat-index(5) says of version 4: seven bits a byte, and one added for each that follows. */
+static bool read_varint(struct index_reader *reader, size_t *ret)
+{
+    size_t value = 0;
+
+    for (int i = 0; i < 4 && reader->at < reader->len; i++) {
+        unsigned char byte = reader->bytes[reader->at++];
+
+        value = (value << 7) + (byte & 0x7f);
+        if (!(byte & 0x80)) {
+            *ret = value;
+            return true;
+        }
+        value++;
+    }
+    return false;
+}
+
+/* Of the entry that starts at `start`, whose fixed part has been read. */
+static bool read_path(struct index_reader *reader, size_t start)
+{
+    size_t drop = reader->path_len;
+    const unsigned char *end;
+    size_t len;
+
+    if (reader->version == 4 && (!read_varint(reader, &drop) || drop > reader->path_len))
+        return false;
+    end = reader->at < reader->len
+              ? memchr(reader->bytes + reader->at, '\0', reader->len - reader->at)
+              : NULL;
+    len = end ? (size_t)(end - reader->bytes) - reader->at : 0;
+    reader->path_len -= drop;
+    if (!end || len >= sizeof reader->path - reader->path_len)
+        return false;
+    memcpy(reader->path + reader->path_len, reader->bytes + reader->at, len + 1);
+    reader->path_len += len;
+    reader->at += len + 1;
+    if (reader->version < 4)
+        reader->at = start + (reader->at - start + 7) / 8 * 8;
+    return reader->at <= reader->len;
+}
+
+/* Behind the entries come extensions and a hash over all of it; that they fill the rest exactly tells
+ * whether the hashes were as long as assumed. None may say that entries are elsewhere. */
+static bool rest_is_whole(const struct index_reader *reader, size_t hash)
+{
+    size_t at = reader->at;
+
+    while (at <= reader->len && reader->len - at >= hash + 8) {
+        if (memcmp(reader->bytes + at, "link", 4) == 0)
+            return false;
+        at += 8 + read_u32(reader->bytes + at + 4);
+    }
+    return at <= reader->len && reader->len - at == hash;
+}
+
+/* `take` NULL: only looks whether it is one. */
+static bool read_entries(struct index_reader *reader, size_t hash,
+                         bool (*take)(void *data, const char *path), void *data)
+{
+    const size_t fixed = ENTRY_BYTES + hash - HASH_BYTES;
+
+    reader->at = HEADER_BYTES;
+    reader->path_len = 0;
+    for (uint32_t count = read_u32(reader->bytes + 8); count; count--) {
+        const unsigned char *entry = reader->bytes + reader->at;
+        const size_t start = reader->at;
+        uint32_t flags;
+
+        if (reader->len - start < fixed + 2)
+            return false;
+        flags = read_u32(entry + FLAGS_OFFSET + hash - HASH_BYTES - 2) & 0xffff;
+        reader->at = start + fixed + (flags & FLAG_EXTENDED ? 2 : 0);
+        if (!read_path(reader, start))
+            return false;
+        if (take && (read_u32(entry + MODE_OFFSET) & MODE_TYPE) == MODE_GITLINK &&
+            !take(data, reader->path))
+            return false;
+    }
+    return rest_is_whole(reader, hash);
+}
+
+bool git_index_each_link(const void *bytes, size_t len, bool (*take)(void *data, const char *path),
+                         void *data)
+{
+    struct index_reader reader = {.bytes = bytes, .len = len};
+    bool is_one = false;
+
+    if (len < HEADER_BYTES || memcmp(bytes, "DIRC", 4) != 0)
+        return false;
+    reader.version = read_u32(reader.bytes + 4);
+    if (reader.version < 2 || reader.version > 4)
+        return false;
+    /* it does not say which hash it uses: whatever it may be read as counts */
+    for (size_t hash = HASH_BYTES; hash <= HASH_BYTES_SHA256;
+         hash += HASH_BYTES_SHA256 - HASH_BYTES) {
+        if (!read_entries(&reader, hash, NULL, NULL))
+            continue;
+        if (!read_entries(&reader, hash, take, data))
+            return false;
+        is_one = true;
+    }
+    return is_one;
+}

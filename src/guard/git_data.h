@@ -1,0 +1,17 @@
+/* What git believes of the files by which it is led, and whether what a command has written may take
+ * their place. Pure. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What git takes a HEAD for: a directory with another one would be no repository any more. */
+bool git_head_is_whole(const char *text, size_t len);
+
+/* Between the two configurations nothing differs but data: what `git init` writes, what the branches
+ * follow among the remotes that are there, and the user's name. */
+bool git_config_is_same(const char *old, size_t old_len, const char *new, size_t new_len);
+
+/* Each submodule that the index names is taken. false: one was not, or it is split, or no index. */
+bool git_index_each_link(const void *bytes, size_t len, bool (*take)(void *data, const char *path),
+                         void *data);

@@ -1,0 +1,206 @@
+"""Where the repository is open for commits (--git commit): whatever a command makes of it, git outside runs nothing
+of the command's, and no other repository is written."""
+
+from catalogue import attack
+from cases.names import git_is_trapped, repository, repository_with_submodule, trap
+from cases.repository import CONFIG, is_repository
+
+COMMIT = ("--git", "commit")
+WHO = ("export GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a "
+       "GIT_COMMITTER_EMAIL=a@b\n")
+MONITOR = 'evil() { printf "[core]\\n\\tfsmonitor = %s\\n" "$1"; }\n'
+
+
+def committed(stage):
+    """A repository with a commit; the program of the attack, and its mark."""
+    repository(stage)
+    stage.git("commit", "-q", "-m", "first")
+    return trap(stage)
+
+
+def try_all(stage, script, *words, cwd=None):
+    stage.commits = True
+    stage.shell(WHO + MONITOR + script, *words, cordon=COMMIT, cwd=cwd)
+
+
+@attack()
+def a_hook(stage):
+    _, mark = committed(stage)
+    try_all(stage, "git commit -q --allow-empty -m mine; cp trap .git/hooks/pre-commit; cp trap new; "
+                   "mv new .git/hooks/pre-commit; mkdir h; cp trap h/pre-commit; mv .git/hooks .git/old; mv h .git/hooks; "
+                   "ln trap .git/hooks/post-index-change; ln -s ../../trap .git/hooks/post-commit")
+    return git_is_trapped(stage, mark)
+
+
+@attack()
+def a_monitor_in_the_configuration(stage):
+    program, mark = committed(stage)
+    try_all(stage, 'evil "$1" >> .git/config; git config core.fsmonitor "$1"; evil "$1" > .git/config.lock; '
+                   "mv .git/config.lock .git/config; evil \"$1\" > c; cp c .git/config; rm -f .git/config; mv c .git/config", program)
+    return git_is_trapped(stage, mark)
+
+
+@attack()
+def a_configuration_that_is_written_after_it_was_moved(stage):
+    """By the descriptor of the lock; and one that is rewritten all the time meanwhile."""
+    program, mark = committed(stage)
+    try_all(stage, 'cat .git/config > plain; (for i in $(seq 100); do cat plain > .git/config.lock; '
+                   'evil "$1" > .git/config.lock; done) 2>/dev/null & '
+                   'for i in $(seq 50); do mv .git/config.lock .git/config; done 2>/dev/null; wait; '
+                   'exec 9<>.git/config.lock; cat plain >&9; mv .git/config.lock .git/config; evil "$1" >&9', program)
+    return git_is_trapped(stage, mark)
+
+
+@attack()
+def another_name_for_the_configuration(stage):
+    program, mark = committed(stage)
+    try_all(stage, 'ln .git/config mine && evil "$1" >> mine; mv .git/config mine && evil "$1" >> mine && mv mine .git/config; '
+                   'mv .git old && evil "$1" >> old/config; mv old .git; '
+                   "ln .git/config .git/MINE && evil \"$1\" >> .git/MINE", program)
+    return git_is_trapped(stage, mark)
+
+
+@attack()
+def a_remote_that_is_a_folder(stage):
+    """Whose hooks `git push` runs."""
+    _, mark = committed(stage)
+    stage.git("branch", "-M", "main")
+    try_all(stage, "git init -q --bare evil; cp trap evil/hooks/pre-receive; git config branch.main.remote ./evil; "
+                   "git config branch.main.merge refs/heads/main; printf '[remote \"./evil\"]\\n' > c; cat .git/config >> c; "
+                   "mv c .git/config; git config branch.main.remote ./evil; git config remote.origin.url ./evil; "
+                   "git config branch.main.remote origin")
+    stage.git("push", "-q")
+    return mark.exists()
+
+
+@attack()
+def a_repository_of_its_own_as_a_submodule(stage):
+    """git enters it at the next `git status`, and a prompt asks for that by itself."""
+    program, mark = committed(stage)
+    try_all(stage, 'git init -q sub; git -C sub commit -q --allow-empty -m x; evil "$1" >> sub/.git/config; git add sub; '
+                   "git update-index --add --cacheinfo 160000,$(git -C sub rev-parse HEAD),sub; "
+                   "git update-index --split-index; git commit -qm sub; rm .git/index; git add sub", program)
+    return git_is_trapped(stage, mark)
+
+
+@attack()
+def an_index_that_is_written_in_place(stage):
+    program, mark = committed(stage)
+    try_all(stage, 'git init -q sub; git -C sub commit -q --allow-empty -m x; evil "$1" >> sub/.git/config; '
+                   'cp .git/index new; GIT_INDEX_FILE=new git update-index --add --cacheinfo '
+                   '160000,$(git -C sub rev-parse HEAD),sub; cat new > .git/index; cp new .git/index; '
+                   'exec 9<>.git/index.lock; cat .git/index >&9; mv .git/index.lock .git/index; '
+                   'cat new > /proc/self/fd/9; mv new .git/index', program)
+    return git_is_trapped(stage, mark)
+
+
+@attack()
+def a_workspace_that_is_a_repository_when_git_is_none(stage):
+    program, _ = committed(stage)
+    try_all(stage, f'mkdir objects refs; echo ref: refs/heads/x > HEAD; {CONFIG}; echo none > .git/HEAD; '
+                   "echo none > .git/HEAD.lock; mv .git/HEAD.lock .git/HEAD; chmod 0 .git/HEAD; rm .git/HEAD; "
+                   "chmod 0 .git/objects; mv .git/refs .git/old; rm -rf .git/refs", program)
+    return is_repository(stage)
+
+
+@attack()
+def the_configuration_of_a_new_worktree(stage):
+    program, _ = committed(stage)
+    try_all(stage, 'git worktree add -q side; evil "$1" > .git/worktrees/side/config.worktree; evil "$1" > c; '
+                   "mv c .git/worktrees/side/config.worktree; mkdir w; evil \"$1\" > w/config.worktree; "
+                   "mv .git/worktrees/side .git/worktrees/old; mv w .git/worktrees/side", program)
+    return (stage.ws / ".git/worktrees/side/config.worktree").exists()
+
+
+@attack()
+def a_new_worktree_of_another_repository(stage):
+    """`git worktree remove` asks for the status in it."""
+    program, mark = committed(stage)
+    try_all(stage, 'git worktree add -q side; cp -r .git evil; evil "$1" >> evil/config; '
+                   'echo "$PWD/evil" > .git/worktrees/side/commondir; rm .git/worktrees/side/commondir; '
+                   'echo "$PWD/evil" > .git/worktrees/side/commondir; echo "$PWD/evil" > c; mv c .git/worktrees/side/commondir',
+            program)
+    stage.git("worktree", "remove", "side")
+    return mark.exists()
+
+
+@attack()
+def the_git_directory_of_a_submodule(stage):
+    repository_with_submodule(stage)
+    program, mark = trap(stage)
+    try_all(stage, 'd=.git/modules/part; evil "$1" >> $d/config; evil "$1" > c; mv c $d/config; cp trap $d/hooks/post-index-change; '
+                   "mkdir -p .git/modules/more/hooks; cp -r $d .git/modules/more; echo $PWD/evil > $d/commondir", program)
+    return git_is_trapped(stage, mark) or (stage.ws / ".git/modules/more").exists()
+
+
+@attack()
+def what_git_is_led_to(stage):
+    """Attributes, grafts, the objects of others, a link among the branches."""
+    committed(stage)
+    wanted = ["info/attributes", "info/grafts", "objects/info/alternates", "commondir", "refs/heads/link", "fsmonitor--daemon.ipc"]
+    try_all(stage, "g=.git; mkdir -p $g/info $g/objects/info; for f in info/attributes info/grafts commondir fsmonitor--daemon.ipc; do "
+                   "echo x > $g/$f; done; echo /var/tmp > $g/objects/info/alternates; "
+                   "ln -s /var/tmp $g/refs/heads/link; ln -s /var/tmp l; mv l $g/refs/heads/link")
+    return [name for name in wanted if (stage.ws / ".git" / name).is_symlink() or
+            ((stage.ws / ".git" / name).exists())]
+
+
+@attack()
+def a_planted_git_file(stage):
+    """In a folder that a person makes a workspace of later: it leads to a repository that has nothing to do with it."""
+    repository(stage, "outside/other")
+    inner = stage.ws / "inner"
+    stage.file("ws/inner/.git", f"gitdir: {stage.out}/other/.git\n")
+    try_all(stage, "git commit -q --allow-empty -m mine", cwd=inner)
+    return stage.git("log", "-1", cwd=stage.out / "other").returncode == 0
+
+
+@attack()
+def a_planted_worktree(stage):
+    """Its git directory leads back, but is no part of the repository that it leads on to."""
+    repository(stage, "outside/other")
+    inner = stage.ws / "inner"
+    stage.file("ws/inner/.git", f"gitdir: {stage.ws}/fake/worktrees/x\n")
+    stage.file("ws/fake/worktrees/x/gitdir", f"{inner}/.git\n")
+    stage.file("ws/fake/worktrees/x/commondir", f"{stage.out}/other/.git\n")
+    stage.file("ws/fake/worktrees/x/HEAD", "ref: refs/heads/master\n")
+    try_all(stage, "git commit -q --allow-empty -m mine", cwd=inner)
+    return stage.git("rev-parse", "master", cwd=stage.out / "other").returncode == 0
+
+
+@attack()
+def a_new_repository_that_is_trapped(stage):
+    """`git init` in the workspace itself."""
+    fresh = stage.base / "fresh"
+    fresh.mkdir()
+    program, mark = trap(stage)
+    try_all(stage, 'git init -q; cp "$1" trap; evil "$1" >> .git/config; exec 9<>.git/config; evil "$1" >&9; '
+                   'git config core.fsmonitor "$1"; ln .git/config mine && evil "$1" >> mine; '
+                   "mv .git/config theirs && evil \"$1\" >> theirs; mv theirs .git/config; cp trap .git/hooks/pre-commit; "
+                   "cp trap .git/hooks/x.sample; mv .git/hooks/x.sample .git/hooks/pre-commit; mkdir .git/hooks; mv .git old; "
+                   'evil "$1" >> old/config; mv old .git', program, cwd=fresh)
+    stage.git("status", cwd=fresh)
+    stage.git("commit", "-q", "--allow-empty", "-m", "message", cwd=fresh)
+    return mark.exists()
+
+
+@attack()
+def a_new_repository_that_is_none_any_more(stage):
+    fresh = stage.base / "fresh"
+    fresh.mkdir()
+    program, _ = trap(stage)
+    try_all(stage, f'git init -q; mkdir objects refs; {CONFIG}; truncate -s 0 .git/config; truncate -s 0 .git/HEAD; '
+                   "echo none > .git/HEAD; rm -rf .git; echo ref: refs/heads/x > HEAD", program, cwd=fresh)
+    return is_repository(stage, fresh)
+
+
+@attack()
+def a_new_repository_out_of_a_folder(stage):
+    """What is there already is moved to where `git init` would make it."""
+    fresh = stage.base / "fresh"
+    fresh.mkdir()
+    program, mark = trap(stage)
+    try_all(stage, 'git init -q sub; evil "$1" >> sub/.git/config; mv sub/.git .git; cp -r sub/.git .git; ln -s sub/.git .git; '
+                   "echo gitdir: sub/.git > .git", program, cwd=fresh)
+    stage.git("status", cwd=fresh)
+    return mark.exists()
