@@ -305,6 +305,8 @@ json_t *explain_diff(const struct settings *base, const struct settings *other)
              profile_watch_words[b->profile.watch], false);
     add_word(list, "judge", profile_judge_words[a->profile.judge],
              profile_judge_words[b->profile.judge], b->profile.judge < a->profile.judge);
+    add_word(list, "tmp", profile_tmp_words[a->profile.tmp], profile_tmp_words[b->profile.tmp],
+             b->profile.tmp < a->profile.tmp);
     add_word(list, "git", profile_git_words[a->profile.git], profile_git_words[b->profile.git],
              b->profile.git > a->profile.git);
     add_word(list, "namespaces", a->profile.allow_nested_namespaces ? "allowed" : "refused",

@@ -128,7 +128,8 @@ def test_explain_is_short(place):
 def test_a_profile_beside_the_default(place):
     (place.home / ".ssh").mkdir()
     place.config('[permissions.mine]\nextends = ":workspace"\n[permissions.mine.filesystem]\n'
-                 f'"{place.outside}" = "write"\n"~/.ssh" = "deny"\n[permissions.mine.network]\nenabled = true\n')
+                 f'"{place.outside}" = "write"\n"~/.ssh" = "deny"\n[permissions.mine.network]\nenabled = true\n'
+                 '[permissions.tmp]\nextends = ":workspace"\ntmp = "host"\n')
     text = place.cordon("explain", "--diff", "mine").stdout.splitlines()
     assert text[0] == "mine, beside workspace-write" and len(text) == 4
     assert text[1].startswith(f"- deny {place.home}/.ssh, not read  (")
@@ -136,5 +137,7 @@ def test_a_profile_beside_the_default(place):
     assert text[3] == "+ network enabled, not restricted"
     found = place.json("explain", "--json", "--diff", "workspace-write", "-p", "mine")["differences"]
     assert [(one["what"], one["wider"]) for one in found] == [("path", True), ("path", False), ("network", False)]
+    assert "+ tmp host, not private" in place.cordon("explain", "--diff", "tmp").stdout.splitlines()
+    assert "- tmp private, not host" in place.cordon("explain", "--diff", ":workspace", "-p", "tmp").stdout
     assert place.cordon("explain", "--diff", "nosuch").returncode == 125
     assert json.loads(place.cordon("explain", "--json", "--diff", "mine", "-p", "mine").stdout)["differences"] == []
