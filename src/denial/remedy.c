@@ -9,6 +9,7 @@
 #include "base/git_names.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "policy/tool_cache.h"
 
 #include <string.h>
 
@@ -19,83 +20,33 @@ enum access denial_needed(enum denial_operation operation)
 
 /* --- what an option of its own answers --- */
 
-enum { READS = 1 << DENIAL_READ | 1 << DENIAL_EXECUTE, WRITES = 1 << DENIAL_WRITE };
-
 static const char of_packages[] = "Packages of the system are for you to change, outside of the "
                                   "sandbox.";
 
-#define CACHE(preset) "Give it a cache of its own: --with " preset "."
-
-/* In their order, the first that fits. To have one more answered by an option, add a line. */
+/* Of writing. To have one more place answered, add a line. */
 static const struct hint {
-    unsigned operations; /* bits of enum denial_operation */
-    const char *place;  /* that path and what is below: from "/"; from "~/", the user's home; or one
-                            name, wherever it stands */
-    const char *remedy; /* what to type; NULL: nothing of this table, for a part of a line below */
+    const char *place; /* that path and what is below */
+    const char *remedy;
 } hints[] = {
-    {WRITES, "/proc", "No option opens the kernel's own files to a command."},
-    {WRITES, "/sys", "No option opens the kernel's own files to a command."},
-    {WRITES, "/var/lib/apt", of_packages},
-    {WRITES, "/var/lib/dpkg", of_packages},
-    {WRITES, "/var/cache/apt", of_packages},
-    /* what tools keep, and programs outside believe: the presets of presets/ */
-    {WRITES, "~/.npm", CACHE("npm")},
-    {WRITES, "~/.cache/node-gyp", CACHE("npm")},
-    {WRITES, "~/.local/share/pnpm", CACHE("pnpm")},
-    {WRITES, "~/.cache/pnpm", CACHE("pnpm")},
-    {WRITES, "~/.yarn", CACHE("yarn")},
-    {WRITES, "~/.cache/yarn", CACHE("yarn")},
-    {WRITES, "~/.bun", CACHE("bun")},
-    {WRITES, "~/.cache/deno", CACHE("deno")},
-    {WRITES, "~/.deno", CACHE("deno")},
-    {WRITES, "~/.cache/pip", CACHE("pip")},
-    {WRITES, "~/.cache/uv", CACHE("uv")},
-    {WRITES, "~/.local/share/uv", CACHE("uv")},
-    {WRITES, "~/.cargo", CACHE("cargo")},
-    {WRITES, "~/go", CACHE("go")},
-    {WRITES, "~/.cache/go-build", CACHE("go")},
-    {WRITES, "~/.gradle", CACHE("gradle")},
-    {WRITES, "~/.m2", CACHE("maven")},
-    {WRITES, "~/.ccache", CACHE("ccache")},
-    {WRITES, "~/.cache/ccache", CACHE("ccache")},
-    {WRITES, "~/.cache/composer", CACHE("composer")},
-    {WRITES, "~/.bundle", CACHE("bundler")},
-    {WRITES, "~/.gem", CACHE("bundler")},
-    {WRITES, "~/.local/share/gem", CACHE("bundler")},
-    {WRITES, "~/.cache/ms-playwright", CACHE("playwright")},
+    {"/proc", "No option opens the kernel's own files to a command."},
+    {"/sys", "No option opens the kernel's own files to a command."},
+    {"/var/lib/apt", of_packages},
+    {"/var/lib/dpkg", of_packages},
+    {"/var/cache/apt", of_packages},
 };
-
-static bool has_name(const char *path, const char *name)
-{
-    for (size_t len; *path; path += len) {
-        path += strspn(path, "/");
-        len = strcspn(path, "/");
-        if (len && strlen(name) == len && strncmp(path, name, len) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool is_at(const struct access_map *access, const char *path, const char *place)
-{
-    AUTO_FREE char *full = NULL;
-
-    if (str_starts(place, "~/") && access->home)
-        full = path_join(access->home, place + 2);
-    else if (*place != '/')
-        return has_name(path, place);
-    return path_is_within(path, full ? full : place);
-}
 
 /* What the user has denied an option for something else does not open. NULL when none fits. */
 static char *remedy_by_hint(const struct denial *denial, const struct access_map *access,
                             const char *path, const struct access_entry *entry)
 {
-    for (size_t i = 0; !(entry && entry->access == ACCESS_DENY) && i < sizeof hints / sizeof *hints;
-         i++)
-        if (hints[i].operations & 1u << denial->operation && is_at(access, path, hints[i].place))
+    const char *preset = tool_cache_preset(path, access->home);
+
+    if (denial->operation != DENIAL_WRITE || (entry && entry->access == ACCESS_DENY))
+        return NULL;
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+        if (path_is_within(path, hints[i].place))
             return alloc_str(hints[i].remedy);
-    return NULL;
+    return preset ? alloc_strf("Give it a cache of its own: --with %s.", preset) : NULL;
 }
 
 /* --- files --- */

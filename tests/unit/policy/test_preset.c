@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "policy/config/preset.h"
+#include "policy/tool_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,11 +106,31 @@ static void a_file_has_a_limit(void **state)
     assert_int_equal(err.code, ERR_LIMIT);
 }
 
+static void caches_of_tools_have_presets(void **state)
+{
+    static const char *const of[][2] = {
+        {"/home/me/.npm", "npm"},         {"/home/me/.npm/_cacache/x", "npm"},
+        {"/home/me/go/pkg/mod", "go"},    {"/home/me/.cache/go-build", "go"},
+        {"/home/me/.cargo/git", "cargo"}, {"/home/me/.m2/repository/x", "maven"},
+        {"/home/me/.npmrc", NULL},        {"/home/me/.cache", NULL},
+        {"/home/me/.composer", NULL},     {"/home/other/.npm", NULL},
+    };
+
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const char *preset = tool_cache_preset(of[i][0], "/home/me");
+
+        if (of[i][1] ? !preset || !str_eq(preset, of[i][1]) : !!preset)
+            fail_msg("%s: %s", of[i][0], preset ? preset : "none");
+    }
+    assert_null(tool_cache_preset("/home/me/.npm", NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest more[] = {
         cmocka_unit_test(names_are_names_of_files),
         cmocka_unit_test(a_file_has_a_limit),
+        cmocka_unit_test(caches_of_tools_have_presets),
     };
 
     return cases_run("preset", preset_case, more, sizeof more / sizeof *more);
