@@ -87,6 +87,8 @@ static int find_base(struct learning *learning, struct err *err)
     options.sockets = (struct strv){0};
     options.network = WORKSPACE_NETWORK_OF_PROFILE;
     options.watch = WORKSPACE_WATCH_OF_PROFILE;
+    if (options.git == WORKSPACE_GIT_COMMIT)
+        options.git = WORKSPACE_GIT_OF_PROFILE;
     if (settings_init(&learning->base, &options, err))
         return -1;
     if (learning->base.workspace->mode == SANDBOX_DISABLED)
@@ -255,8 +257,11 @@ static void say_what_may_be(const struct learning *learning, size_t known)
                     is_at_home ? path + home : path);
     }
     console_say("learning: beyond the profile %s the command may write in caches and folders of "
-                "tools (%s), and nowhere else; the network is %s",
+                "tools (%s)%s, and nowhere else; the network is %s",
                 learning->base.workspace->profile_name, known ? text.data : "none is here",
+                learning->options.run.policy.git == WORKSPACE_GIT_COMMIT
+                    ? " and, as git does, in the repository of the workspace"
+                    : "",
                 learning->options.run.policy.network == WORKSPACE_ENABLED
                     ? "enabled"
                     : network_access_name(learning->base.workspace->map.network));
@@ -314,11 +319,11 @@ static int print_json(const struct learn_profile *profile, const struct buf *tex
 {
     const struct learn_needs *needs = profile->needs;
     AUTO_JSON json_t *json = json_pack(
-        "{s:s, s:s, s:i, s:o, s:b, s:o, s:o, s:I, s:o, s:o}", "profile", profile->name, "extends",
-        profile->base, "exit_code", profile->status, "entries", needs_to_json(needs), "network",
-        profile->is_enabled, "hosts", json_lossy_list(strv_view(&needs->remote)), "refused",
-        refusals_to_json(needs), "lost", (json_int_t)needs->lost, "toml", json_lossy(text->data),
-        "file", json_lossy(file));
+        "{s:s, s:s, s:i, s:o, s:s?, s:b, s:o, s:o, s:I, s:o, s:o}", "profile", profile->name,
+        "extends", profile->base, "exit_code", profile->status, "entries", needs_to_json(needs),
+        "git", profile->git, "network", profile->is_enabled, "hosts",
+        json_lossy_list(strv_view(&needs->remote)), "refused", refusals_to_json(needs), "lost",
+        (json_int_t)needs->lost, "toml", json_lossy(text->data), "file", json_lossy(file));
 
     return console_print_json(json);
 }
@@ -331,6 +336,17 @@ static void say_refusals(const struct learn_needs *needs)
                     needs->refusals[i].why);
     if (needs->lost)
         console_say("%llu things were done faster than they could be seen", needs->lost);
+}
+
+static void say_presets(const struct learn_profile *profile)
+{
+    AUTO(strv_done) struct strv names = {0};
+
+    learn_profile_presets(profile, &names);
+    for (size_t i = 0; i < names.len; i++)
+        console_say("the profile opens a cache that your own %s believes; commands have one of "
+                    "their own with: cordon learn -o %s --replace --with %s",
+                    names.items[i], profile->name, names.items[i]);
 }
 
 /* An exit status of ours; EXIT_OK: that of the command counts. */
@@ -352,11 +368,12 @@ static int tell(const struct learning *learning, const struct learn_profile *pro
     if (!options->output)
         return console_print(&text);
     say_refusals(&learning->needs);
-    if (file)
-        console_say(
-            "the profile %s is in %s: cordon run --profile %s (what it opens: cordon explain "
-            "--diff %s)",
-            profile->name, file, profile->name, profile->name);
+    if (!file)
+        return EXIT_OK;
+    say_presets(profile);
+    console_say("the profile %s is in %s: cordon run --profile %s (what it opens: cordon explain "
+                "--diff %s)",
+                profile->name, file, profile->name, profile->name);
     return EXIT_OK;
 }
 
@@ -411,6 +428,19 @@ static int check_output(struct learning *learning, struct err *err)
                                err);
 }
 
+/* Of a repository that is there. To make one is asked for: until it is made the guard does whatever is written in
+ * the workspace, which takes its time. */
+static bool may_commit(const struct access_map *map)
+{
+    for (size_t i = 0; i < map->repositories.len; i++) {
+        const struct access_entry *entry = access_map_exact(map, map->repositories.items[i]);
+
+        if (entry && entry->kind == ACCESS_MISSING)
+            return false;
+    }
+    return map->repositories.len > 0;
+}
+
 static int prepare(struct learning *learning, struct err *err)
 {
     struct policy_options *policy = &learning->options.run.policy;
@@ -435,6 +465,10 @@ static int prepare(struct learning *learning, struct err *err)
     if (policy->watch == WORKSPACE_WATCH_OF_PROFILE &&
         learning->base.workspace->profile.watch == PROFILE_WATCH_OFF)
         policy->watch = WORKSPACE_WATCH_FACTS;
+    if (policy->git == WORKSPACE_GIT_OF_PROFILE && policy->watch != WORKSPACE_WATCH_OFF &&
+        learning->base.workspace->profile.watch != PROFILE_WATCH_OFF &&
+        may_commit(&learning->base.workspace->map))
+        policy->git = WORKSPACE_GIT_COMMIT;
     learning->needs.places = &learning->places;
     learning->needs.base = &learning->base.workspace->map;
     learning->needs.home = learning->home;
@@ -448,6 +482,7 @@ static int learn_run(char **argv)
     struct learn_options *options = &learning.options;
     struct learn_profile profile = {.needs = &learning.needs};
     bool is_enabled;
+    enum workspace_git git; /* as an option has it */
     struct err err;
     char **command;
     int status, told;
@@ -460,6 +495,7 @@ static int learn_run(char **argv)
             "there is no command to learn of: cordon learn [OPTION]... -- COMMAND");
     if (options->replaces && !options->output)
         return console_failf("--replace needs -o NAME");
+    git = options->run.policy.git;
     if (prepare(&learning, &err))
         return console_fail(&err);
     is_enabled = options->run.policy.network == WORKSPACE_ENABLED;
@@ -480,7 +516,10 @@ static int learn_run(char **argv)
     profile.specials = strv_view(&learning.specials);
     profile.status = status;
     profile.is_enabled = is_enabled && learning.base.workspace->map.network == NETWORK_RESTRICTED;
-    profile.commits = options->run.policy.git == WORKSPACE_GIT_COMMIT;
+    if (git != WORKSPACE_GIT_OF_PROFILE)
+        profile.git = profile_git_words[git - WORKSPACE_GIT_READ];
+    else if (learning.needs.git.len)
+        profile.git = profile_git_words[PROFILE_GIT_COMMIT];
     told = tell(&learning, &profile);
     return told != EXIT_OK ? told : status;
 }
@@ -495,8 +534,8 @@ const struct command command_learn = {
         "\n"
         "While it runs it may write in caches (~/.cache) and in folders in which tools that are "
         "known keep what they fetched (~/.npm, ~/.cargo/registry, ~/go/pkg, ~/.m2/repository, "
-        "...), "
-        "and in what --writable names; what it did there is what the profile opens. All else stays "
+        "...), in what --writable names, and what git writes in the repository of the workspace; "
+        "what it did there is what the profile opens. All else stays "
         "refused, and is told: your home directory, the system, credentials, protected names and "
         "Cordon's own files are never opened. The network is as without learning: say --network "
         "enabled where the command needs it.\n"

@@ -193,30 +193,6 @@ void learn_places_done(struct learn_places *places)
     *places = (struct learn_places){.len = 0};
 }
 
-const char *learn_preset_for(const char *path, const char *home)
-{
-    static const char *const presets[][2] = {
-        {".npm", "npm"},           {".cargo", "cargo"},
-        {"go/pkg", "go"},          {".cache/go-build", "go"},
-        {".cache/pip", "pip"},     {".cache/ccache", "ccache"},
-        {".ccache", "ccache"},     {".m2", "maven"},
-        {".gradle", "gradle"},     {".cache/uv", "uv"},
-        {".cache/yarn", "yarn"},   {".yarn", "yarn"},
-        {".cache/deno", "deno"},   {".bun", "bun"},
-        {".composer", "composer"}, {".cache/composer", "composer"},
-        {".bundle", "bundler"},    {".cache/ms-playwright", "playwright"},
-        {".pnpm-store", "pnpm"},   {".local/share/pnpm", "pnpm"},
-    };
-
-    for (size_t i = 0; home && i < sizeof presets / sizeof *presets; i++) {
-        AUTO_FREE char *place = path_join(home, presets[i][0]);
-
-        if (path_is_within(path, place))
-            return presets[i][1];
-    }
-    return NULL;
-}
-
 /* The longest that the path lies in; NULL without one. */
 static const struct learn_place *place_of(const struct learn_places *places, const char *path)
 {
@@ -295,6 +271,18 @@ static struct learn_need *need_at(struct learn_needs *needs, const char *path, b
     return &needs->items[needs->len++];
 }
 
+/* git refreshes the index also where it only looks: a profile need not have that. */
+static bool is_of_git(const struct learn_needs *needs, const char *path)
+{
+    for (size_t i = 0; i < needs->base->repositories.len; i++) {
+        const char *dir = needs->base->repositories.items[i];
+
+        if (path_is_within(path, dir))
+            return !str_starts(path_name(path), "index");
+    }
+    return false;
+}
+
 static void add_written(struct learn_needs *needs, const struct timeline_event *event,
                         const char *path)
 {
@@ -304,9 +292,11 @@ static void add_written(struct learn_needs *needs, const struct timeline_event *
 
     if (!path || path[0] != '/' || access_map_check(needs->base, path) == ACCESS_WRITE)
         return;
+    if (is_of_git(needs, path))
+        add_who(&needs->git, event->program, event->operation, WHO_MAX);
     place = place_of(needs->places, path);
     if (!place)
-        return; /* /dev and /proc, which are the sandbox's own */
+        return; /* a repository; /dev and /proc, which are the sandbox's own */
     unit = unit_of(place, path);
     if (!unit)
         return;
@@ -435,6 +425,7 @@ void learn_needs_end(struct learn_needs *needs)
         need_done(&needs->items[i]);
     }
     needs->len = len;
+    strv_sort(&needs->git);
     if (len)
         qsort(needs->items, len, sizeof *needs->items, compare);
     for (size_t i = 0; i < len; i++)
@@ -453,5 +444,6 @@ void learn_needs_done(struct learn_needs *needs)
     free(needs->items);
     free(needs->refusals);
     strv_done(&needs->remote);
+    strv_done(&needs->git);
     *needs = (struct learn_needs){.len = 0};
 }

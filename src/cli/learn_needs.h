@@ -38,10 +38,6 @@ void learn_places_find(const char *home, char *const *own_paths, struct learn_pl
 /* One that the person names. */
 void learn_places_add(struct learn_places *places, const char *path, bool is_whole);
 
-/* The preset for tools (`cordon presets`) that would give commands a cache of their own in place of this path, in
- * `home`; NULL: none is known. Static. */
-const char *learn_preset_for(const char *path, const char *home);
-
 /* The path is below a place, and not one itself. */
 bool learn_places_have_below(const struct learn_places *places, const char *path);
 
@@ -74,6 +70,7 @@ struct learn_needs {
     size_t refusals_len;
     size_t refusals_cap;
     size_t refusals_more;    /* that are not kept */
+    struct strv git;         /* who wrote in a repository what git "commit" opens */
     struct strv remote;      /* "npm: connect 192.0.2.1:443" that was refused or done */
     unsigned long long lost; /* events that nobody saw */
     bool is_watched;         /* something was seen at all */

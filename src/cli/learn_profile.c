@@ -13,6 +13,7 @@
 #include "policy/config/config.h"
 #include "policy/config/config_values.h"
 #include "policy/profile.h"
+#include "policy/tool_cache.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -101,22 +102,26 @@ static void print_refusals(const struct learn_needs *needs, struct buf *ret)
                      needs->lost);
 }
 
-/* What is opened is used outside, too: where a preset has a cache for commands alone, it is said. */
+void learn_profile_presets(const struct learn_profile *profile, struct strv *ret)
+{
+    for (size_t i = 0; i < profile->needs->len; i++) {
+        const char *name = tool_cache_preset(profile->needs->items[i].path, profile->home);
+
+        if (name && !strv_has(ret, name))
+            strv_push(ret, name);
+    }
+}
+
 static void print_presets(const struct learn_profile *profile, struct buf *ret)
 {
     AUTO(strv_done) struct strv names = {0};
 
-    for (size_t i = 0; i < profile->needs->len; i++) {
-        const char *name = learn_preset_for(profile->needs->items[i].path, profile->home);
-
-        if (!name || strv_has(&names, name))
-            continue;
-        strv_push(&names, name);
+    learn_profile_presets(profile, &names);
+    for (size_t i = 0; i < names.len; i++)
         console_line(ret,
                      "# Your own %s believes what is there. A cache for commands alone: cordon "
                      "learn --with %s",
-                     name, name);
-    }
+                     names.items[i], names.items[i]);
 }
 
 void learn_profile_print(const struct learn_profile *profile, struct buf *ret)
@@ -144,8 +149,10 @@ void learn_profile_print(const struct learn_profile *profile, struct buf *ret)
                     profile->presets[i + 1] ? "" : "]\n");
     if (profile->tmp)
         buf_appendf(ret, "tmp = \"%s\"\n", profile->tmp);
-    if (profile->commits)
-        buf_append_str(ret, "git = \"commit\"  # asked for by --git commit\n");
+    if (profile->git) {
+        buf_appendf(ret, "git = \"%s\"", profile->git);
+        print_who(&profile->needs->git, ret);
+    }
     if (count(profile->needs, false) || *profile->specials)
         buf_appendf(ret, "\n[permissions.%s.filesystem]\n", profile->name);
     for (char *const *special = profile->specials; *special; special++)

@@ -18,13 +18,17 @@ struct learn_profile {
     char *const *argv;     /* what was run */
     int status;            /* how it ended */
     bool is_enabled;       /* the network was, and the base's is not */
-    bool commits;          /* git "commit" was asked for */
+    const char *git; /* "read", "commit": as an option has it, or as it was needed; NULL: none */
     const struct learn_needs *needs;
 };
 
 /* Before the run: whether learn_profile_write() would find room for a table of this name. ERR_INVALID for what is no
  * word, for the name of a built-in profile, and for one that is taken. */
 int learn_profile_check(const char *name, const char *path, bool replaces, struct err *err);
+
+/* The presets for tools (`cordon presets`) that would give commands a cache of their own in place of what the
+ * profile opens, and the tools outside believe. */
+void learn_profile_presets(const struct learn_profile *profile, struct strv *ret);
 
 /* The table, with what needed each entry, and what no entry opens, as comments. No text of the command's can
  * be anything else in it. */

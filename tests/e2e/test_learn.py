@@ -2,11 +2,16 @@
 command passes again. Larger tools: test_learn_tools.py."""
 import os
 import re
+import subprocess
 
 import pytest
 
 from learning import CONFIG, check, learn, opened
 from tools import where
+
+
+def git_in(folder, script):
+    subprocess.run(["sh", "-c", f"git {script}"], cwd=folder, check=True, capture_output=True)
 
 # --- everyday tasks
 
@@ -19,15 +24,48 @@ def test_sqlite(place):
     assert paths == {".cache/tool"}
 
 
+GIT = "git -c user.name=a -c user.email=b"
+
+
 @where("git")
-def test_git_clone_and_log(place):
-    script = ("git init -q r && cd r && git -c user.name=a -c user.email=b commit -q --allow-empty -m a && git log"
-              " && cd .. && rm -rf r")
-    ran = learn(place, "task", script)
-    if ran.returncode:  # what a command may do to a new repository is not a matter of learning
-        assert "not opened: " in ran.stderr and not (place.base / CONFIG).exists()
-    else:
-        assert opened(place, "task") == (set(), [])
+@pytest.mark.parametrize("linked", [False, True])
+def test_git_commit(place, linked):
+    git_in(place.ws, "init -q . && git -c user.name=a -c user.email=b commit -q --allow-empty -m a")
+    if linked:
+        git_in(place.ws, f"worktree add -q {place.base}/linked")
+    folder = place.base / "linked" if linked else place.ws
+    check(place, f"date +%N >file && git add file && {GIT} commit -qm b && git log", others=["git"], cwd=folder)
+    assert re.search(r'^git = "commit"  # git: ', (place.base / CONFIG).read_text(), re.MULTILINE)
+    ran = place.run("-p", "task", "--", "sh", "-c", f"echo x >{place.ws}/.git/hooks/pre-commit", cwd=folder)
+    assert ran.returncode != 0 and not (place.ws / ".git/hooks/pre-commit").exists()
+
+
+@where("git")
+def test_git_log_wants_no_more(place):
+    """Nor does `git status`, which writes the index where it may, and does without."""
+    git_in(place.ws, "init -q . && echo x >a && git add a")
+    (place.ws / "a").touch()
+    assert check(place, "git status && git diff --cached && git log --all") == set()
+    assert "git =" not in (place.base / CONFIG).read_text()
+
+
+@where("git")
+def test_a_repository_is_made_where_it_is_asked_for(place):
+    ran = learn(place, "asked", "git init -q .")
+    assert ran.returncode and f"not opened: create {place.ws}/.git" in ran.stderr and not (place.base / CONFIG).exists()
+    assert learn(place, "asked", "git init -q .", "--git", "commit").returncode == 0
+    assert '\ngit = "commit"' in (place.base / CONFIG).read_text()
+
+
+@where("git")
+def test_what_git_runs_is_not_learnt(place):
+    git_in(place.ws, "init -q .")
+    ran = learn(place, "hooks", "for i in hooks/post-commit info/attributes config HEAD; do echo x >>.git/$i; done; true")
+    assert ran.returncode == 0 and "git =" not in (place.base / CONFIG).read_text()
+    assert not (place.ws / ".git/hooks/post-commit").exists()
+    git_in(place.ws, "status")
+    refused = learn(place, "refused", f"{GIT} commit --allow-empty -qm a", "--git", "read")
+    assert refused.returncode and "not opened: " in refused.stderr
 
 
 def test_a_script_with_a_cache(place):
@@ -60,7 +98,7 @@ def test_what_no_profile_opens_is_told_with_its_reason(place):
     assert "filesystem" not in text
     for path, why in ((place.home / "new", "your home directory"), (place.home / ".bashrc", "your home directory"),
                       (place.home / ".ssh/authorized_keys", "other programs run or obey"),
-                      (place.ws / ".git/x", "protected name .git"), ("/etc/x", "other programs run or obey"),
+                      (place.ws / ".git/x", "hooks and configuration stay closed"), ("/etc/x", "other programs run or obey"),
                       (place.outside / "data/x", f"cordon learn --writable {place.outside}/data")):
         if path == "/etc/x" and os.geteuid():
             continue  # nobody but root was refused it by Cordon
@@ -121,7 +159,7 @@ def test_json(place):
     assert found["entries"] == [{"path": f"{place.home}/.cache/x", "access": "write", "needed_by": ["mkdir: create"]}]
     assert found["profile"] == "learnt" and found["extends"] == ":workspace" and found["file"] is None
     assert [one["what"] for one in found["refused"]] == [f"create {place.home}/new"]
-    assert found["network"] is False and found["lost"] == 0 and "[permissions.learnt]" in found["toml"]
+    assert found["git"] is None and found["network"] is False and found["lost"] == 0 and "[permissions.learnt]" in found["toml"]
 
 
 def test_the_network_is_no_matter_of_learning(place):
@@ -206,6 +244,8 @@ def test_presets_that_it_was_run_with_are_in_it(place):
 def test_a_cache_that_is_used_outside_too_is_told_of(place):
     ran = place.cordon("learn", "--", "sh", "-c", "mkdir -p ~/.cache/pip/http ~/.cache/other")
     assert ran.stdout.count("cordon learn --with pip") == 1 and "--with other" not in ran.stdout
+    ran = learn(place, "cached", "mkdir -p ~/.cache/pip/http/x ~/.cache/other/x")
+    assert ran.stderr.count("cordon learn -o cached --replace --with pip") == 1 and "--with other" not in ran.stderr
 
 
 def test_what_cordon_keeps_in_the_cache_stays_closed(place):

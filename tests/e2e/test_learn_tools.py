@@ -53,7 +53,7 @@ def test_npm_install(place):
     (place.ws / "package.json").write_text('{"name": "x", "version": "1.0.0"}')
     with registry(place, files) as url:
         script = f"npm install --no-audit --no-fund --registry {url} left && test -d node_modules/left"
-        paths = check(place, script, "--network", "enabled", wants_network=True, again="rm -r node_modules;")
+        paths = check(place, script, "--network", "enabled", others=["network"], again="rm -r node_modules;")
     assert ".npm/_cacache" in paths
 
 
@@ -72,7 +72,7 @@ def test_pip_install(place):
     with registry(place, files) as url:
         script = (f"/usr/bin/pip3 install --disable-pip-version-check --index-url {url}/simple --target lib left"
                   " && test -f lib/left.py")
-        paths = check(place, script, "--network", "enabled", wants_network=True, again="rm -r lib;")
+        paths = check(place, script, "--network", "enabled", others=["network"], again="rm -r lib;")
     assert paths <= {".cache/pip"}
 
 
