@@ -328,7 +328,8 @@ struct links {
     const struct map *map;
     char worktree[PATH_MAX]; /* "": it is not known where it is */
     const struct bytes *old; /* index */
-    const char *wanted;      /* by is_other() */
+    size_t hash;
+    const char *wanted; /* by is_other() */
 };
 
 static bool is_other(void *data, const char *path)
@@ -353,32 +354,58 @@ static bool may_be_link(void *data, const char *path)
             return true;
     }
     links->wanted = path;
-    return links->old->at && !git_index_each_link(links->old->at, links->old->len, is_other, links);
+    return links->old->at &&
+           !git_index_each_link(links->old->at, links->old->len, links->hash, is_other, links);
+}
+
+static bool is_any(void *data, const char *path)
+{
+    (void)data;
+    (void)path;
+    return true;
+}
+
+/* Of the repository whose index lies in `dir`. */
+static bool find_hash(int dir, bool is_of_worktree, size_t *ret)
+{
+    AUTO(bytes_done) struct bytes config = {0};
+    AUTO_CLOSE int fd = openat(dir, is_of_worktree ? "../../config" : "config",
+                               O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+    if (fd < 0 ? errno != ENOENT : !map_file(fd, &config))
+        return false;
+    *ret = git_config_hash_bytes(text_of(&config), config.len);
+    return true;
 }
 
 /* A linked worktree that has no index is new: what is in it is the command's own. */
-static bool is_index_safe(const struct command *command, const struct object *to,
+static bool is_index_safe(const struct command *command, const struct object *to, int dir,
                           const struct bytes *old, const struct bytes *new)
 {
     struct links links = {.map = &command->map, .old = old};
     const struct git_name name = name_in(command, to);
     const size_t len = strlen(to->path);
 
+    if (!find_hash(dir, name.is_of_worktree, &links.hash))
+        return false;
+
     if (name.is_of_worktree && !to->exists)
-        return true;
+        return git_index_each_link(new->at, new->len, links.hash, is_any, NULL);
     if (len > 11 && strcmp(to->path + len - 11, "/.git/index") == 0)
         snprintf(links.worktree, sizeof links.worktree, "%.*s", (int)(len - 11), to->path);
-    return git_index_each_link(new->at, new->len, may_be_link, &links);
+    return git_index_each_link(new->at, new->len, links.hash, may_be_link, &links);
 }
 
-static bool is_safe(const struct command *command, const struct object *to, enum git_kind kind,
+static bool is_safe(const struct command *command, const struct object *to, int dir,
                     const struct bytes *old, const struct bytes *new)
 {
+    const enum git_kind kind = name_in(command, to).kind;
+
     if (kind == GIT_HEAD)
         return git_head_is_whole(text_of(new), new->len);
     if (kind == GIT_CONFIG)
         return git_config_is_same(text_of(old), old->len, text_of(new), new->len);
-    return new->at &&is_index_safe(command, to, old, new);
+    return new->at &&is_index_safe(command, to, dir, old, new);
 }
 
 static bool copy(int from, int to)
@@ -395,6 +422,12 @@ static bool copy(int from, int to)
     return len == 0;
 }
 
+/* As that of the lock, but such that git can read it, and nobody else write. */
+static mode_t mode_of_copy(const struct stat *st)
+{
+    return (st->st_mode & 0775) | S_IRUSR | S_IWUSR;
+}
+
 /* A new file in the directory, of a name that nobody knows, and which the command can do nothing with. */
 static int make_copy(int dir, const struct stat *st, char ret_name[static 32])
 {
@@ -404,7 +437,7 @@ static int make_copy(int dir, const struct stat *st, char ret_name[static 32])
         return -1;
     snprintf(ret_name, 32, "cordon.%016llx", (unsigned long long)number);
     return openat(dir, ret_name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                  st->st_mode & 0777);
+                  mode_of_copy(st));
 }
 
 /* The copy `name`, open as `new`, takes the place of `to`. */
@@ -416,8 +449,7 @@ static bool take_place(const struct request *request, const struct object *objec
     AUTO_CLOSE int old = openat(to->dir, to->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
     return (old < 0 ? errno == ENOENT : map_file(old, &before)) && map_file(new, &after) &&
-           is_safe(request->command, object, name_in(request->command, object).kind, &before,
-                   &after) &&
+           is_safe(request->command, object, to->dir, &before, &after) &&
            request_is_valid(request) && renameat(to->dir, name, to->dir, to->name) == 0;
 }
 
@@ -440,7 +472,7 @@ static struct answer replace(const struct request *request, struct object *const
     new = make_copy(to.dir, &st, name);
     if (new < 0)
         return answer_continue();
-    if (!copy(source, new) || fchmod(new, st.st_mode & 0777) ||
+    if (!copy(source, new) || fchmod(new, mode_of_copy(&st)) ||
         futimens(new, (struct timespec[2]){st.st_atim, st.st_mtim}) ||
         !take_place(request, objects[1], new, name, &to)) {
         unlinkat(to.dir, name, 0);

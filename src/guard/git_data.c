@@ -5,7 +5,12 @@
  * what remains, each line with the header that it stands under, has to be the same. So nothing has to be
  * understood of what may not change, and what is not understood may not.
  *
- * What it does not do: verify the checksum of an index, which git does. */
+ * An index is read as git reads it, and what git would read in another way is none: git believes the length that
+ * an entry says, and on many processors what an extension says about where the entries are. A path that leads
+ * out of the work tree, or into a .git, is none either: git looks at that when a file is added, but not when the next
+ * `git checkout .` writes what the index names.
+ *
+ * What it does not do: verify the checksum of an index, which git may do. */
 #include "guard/git_data.h"
 
 #include <ctype.h>
@@ -13,6 +18,8 @@
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
+
+enum { HASH_BYTES = 20, HASH_BYTES_SHA256 = 32 };
 
 /* --- HEAD --- */
 
@@ -217,6 +224,19 @@ bool git_config_is_same(const char *old, size_t old_len, const char *new, size_t
     }
 }
 
+size_t git_config_hash_bytes(const char *config, size_t len)
+{
+    struct reader reader = {.rest = {config, len}, .is_known = true};
+    struct text line, name, sub, key, value;
+    size_t bytes = HASH_BYTES;
+
+    while (next_kept(&reader, (struct text){0}, &line))
+        if (read_header(reader.section, &name, &sub) && is_word(name, "extensions") &&
+            read_key(trimmed(line), &key, &value) && is_word(key, "objectformat"))
+            bytes = is_word(value, "sha256") ? HASH_BYTES_SHA256 : HASH_BYTES;
+    return bytes;
+}
+
 /* --- index --- */
 
 enum {
@@ -225,10 +245,12 @@ enum {
     MODE_OFFSET = 24,
     FLAGS_OFFSET = 60,
     FLAG_EXTENDED = 0x4000,
+    FLAG_LENGTH = 0xfff, /* of the path; just this where it is at least as long */
+    EOIE_BYTES = 12,     /* and a hash: where the entries end */
     MODE_TYPE = 0170000,
+    MODE_FILE = 0100000,
+    MODE_SYMLINK = 0120000,
     MODE_GITLINK = 0160000,
-    HASH_BYTES = 20,
-    HASH_BYTES_SHA256 = 32,
 };
 
 struct index_reader {
@@ -285,21 +307,62 @@ static bool read_path(struct index_reader *reader, size_t start)
     return reader->at <= reader->len;
 }
 
+/* `name`, of `len` bytes, is .git however it is spelled, also where that would be NTFS. */
+static bool is_dot_git(const char *name, size_t len)
+{
+    const size_t dot = len >= 4 && strncasecmp(name, ".git", 4) == 0    ? 4
+                       : len >= 5 && strncasecmp(name, "git~1", 5) == 0 ? 5
+                                                                        : 0;
+    size_t at = dot;
+
+    while (at < len && (name[at] == ' ' || name[at] == '.'))
+        at++;
+    return dot && (at == len || name[at] == ':' || name[at] == '\\');
+}
+
+/* Below the work tree, and in no git directory. */
+static bool is_path_safe(const char *path)
+{
+    for (const char *at = path;; at++) {
+        const size_t len = strcspn(at, "/");
+
+        if (!len || (len == 1 && *at == '.') || (len == 2 && at[0] == '.' && at[1] == '.') ||
+            is_dot_git(at, len))
+            return false;
+        at += len;
+        if (!*at)
+            return true;
+    }
+}
+
+/* What has another meaning to git than a file, a symlink or a submodule: a whole directory that is not checked out. */
+static bool is_mode_known(uint32_t mode)
+{
+    return (mode & MODE_TYPE) == MODE_FILE || (mode & MODE_TYPE) == MODE_SYMLINK ||
+           (mode & MODE_TYPE) == MODE_GITLINK;
+}
+
 /* Behind the entries come extensions and a hash over all of it; that they fill the rest exactly tells
- * whether the hashes were as long as assumed. None may say that entries are elsewhere. */
+ * whether the hashes were as long as assumed. None may say that entries are elsewhere: for one of them git
+ * looks at a fixed distance from the end, whatever lies around it. */
 static bool rest_is_whole(const struct index_reader *reader, size_t hash)
 {
+    const size_t tail = EOIE_BYTES + 2 * hash;
     size_t at = reader->at;
 
+    if (reader->len >= tail && memcmp(reader->bytes + reader->len - tail, "EOIE", 4) == 0 &&
+        read_u32(reader->bytes + reader->len - tail + 8) != reader->at)
+        return false;
     while (at <= reader->len && reader->len - at >= hash + 8) {
-        if (memcmp(reader->bytes + at, "link", 4) == 0)
+        if (memcmp(reader->bytes + at, "link", 4) == 0 ||
+            memcmp(reader->bytes + at, "sdir", 4) == 0 ||
+            memcmp(reader->bytes + at, "IEOT", 4) == 0)
             return false;
         at += 8 + read_u32(reader->bytes + at + 4);
     }
     return at <= reader->len && reader->len - at == hash;
 }
 
-/* `take` NULL: only looks whether it is one. */
 static bool read_entries(struct index_reader *reader, size_t hash,
                          bool (*take)(void *data, const char *path), void *data)
 {
@@ -310,40 +373,30 @@ static bool read_entries(struct index_reader *reader, size_t hash,
     for (uint32_t count = read_u32(reader->bytes + 8); count; count--) {
         const unsigned char *entry = reader->bytes + reader->at;
         const size_t start = reader->at;
-        uint32_t flags;
+        uint32_t flags, mode;
 
         if (reader->len - start < fixed + 2)
             return false;
         flags = read_u32(entry + FLAGS_OFFSET + hash - HASH_BYTES - 2) & 0xffff;
         reader->at = start + fixed + (flags & FLAG_EXTENDED ? 2 : 0);
-        if (!read_path(reader, start))
+        if (!read_path(reader, start) ||
+            ((flags & FLAG_LENGTH) != FLAG_LENGTH && (flags & FLAG_LENGTH) != reader->path_len))
             return false;
-        if (take && (read_u32(entry + MODE_OFFSET) & MODE_TYPE) == MODE_GITLINK &&
-            !take(data, reader->path))
+        mode = read_u32(entry + MODE_OFFSET);
+        if (!is_mode_known(mode) || !is_path_safe(reader->path) ||
+            ((mode & MODE_TYPE) == MODE_GITLINK && !take(data, reader->path)))
             return false;
     }
     return rest_is_whole(reader, hash);
 }
 
-bool git_index_each_link(const void *bytes, size_t len, bool (*take)(void *data, const char *path),
-                         void *data)
+bool git_index_each_link(const void *bytes, size_t len, size_t hash,
+                         bool (*take)(void *data, const char *path), void *data)
 {
     struct index_reader reader = {.bytes = bytes, .len = len};
-    bool is_one = false;
 
     if (len < HEADER_BYTES || memcmp(bytes, "DIRC", 4) != 0)
         return false;
     reader.version = read_u32(reader.bytes + 4);
-    if (reader.version < 2 || reader.version > 4)
-        return false;
-    /* it does not say which hash it uses: whatever it may be read as counts */
-    for (size_t hash = HASH_BYTES; hash <= HASH_BYTES_SHA256;
-         hash += HASH_BYTES_SHA256 - HASH_BYTES) {
-        if (!read_entries(&reader, hash, NULL, NULL))
-            continue;
-        if (!read_entries(&reader, hash, take, data))
-            return false;
-        is_one = true;
-    }
-    return is_one;
+    return reader.version >= 2 && reader.version <= 4 && read_entries(&reader, hash, take, data);
 }

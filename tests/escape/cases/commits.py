@@ -5,6 +5,15 @@ from catalogue import attack
 from cases.names import git_is_trapped, repository, repository_with_submodule, trap
 from cases.repository import CONFIG, is_repository
 
+# Writes to $1 an index with these entries (mode, id of the object, path), however little git would take them.
+INDEX = """import hashlib, struct, sys
+made = b"DIRC" + struct.pack(">II", 2, (len(sys.argv) - 2) // 3)
+for mode, sha, path in zip(*[iter(sys.argv[2:])] * 3):
+    entry = struct.pack(">10I", 0, 0, 0, 0, 0, 0, int(mode, 8), 0, 0, 0) + bytes.fromhex(sha)
+    entry += struct.pack(">H", len(path)) + path.encode()
+    made += entry + bytes(8 - len(entry) % 8)
+open(sys.argv[1], "wb").write(made + hashlib.sha1(made).digest())
+"""
 COMMIT = ("--git", "commit")
 WHO = ("export GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a "
        "GIT_COMMITTER_EMAIL=a@b\n")
@@ -92,6 +101,47 @@ def an_index_that_is_written_in_place(stage):
                    'exec 9<>.git/index.lock; cat .git/index >&9; mv .git/index.lock .git/index; '
                    'cat new > /proc/self/fd/9; mv new .git/index', program)
     return git_is_trapped(stage, mark)
+
+
+@attack()
+def an_index_that_names_a_hook(stage):
+    """git writes what the index names, and looks at the names only when one is added."""
+    _, mark = committed(stage)
+    stage.file("ws/index.py", INDEX)
+    try_all(stage, "id=$(git hash-object -w trap); n=.git/index.lock; python3 index.py $n 100755 $id .git/hooks/pre-commit; "
+                   "mv $n .git/index; git worktree add -q side; rm .git/worktrees/side/index; "
+                   "python3 index.py $n 100755 $id ../../.git/hooks/pre-commit; mv $n .git/worktrees/side/index")
+    stage.git("checkout", ".")
+    return git_is_trapped(stage, mark)
+
+
+@attack()
+def an_index_that_names_what_is_outside(stage):
+    committed(stage)
+    stage.file("ws/index.py", INDEX)
+    try_all(stage, "id=$(git hash-object -w trap); python3 index.py new 100755 $id ../outside/made; "
+                   "mv new .git/index.lock; mv .git/index.lock .git/index")
+    stage.git("checkout", ".")
+    return (stage.out / "made").exists()
+
+
+@attack()
+def a_head_that_cannot_be_read(stage):
+    """Then git takes the workspace itself for the repository. The lock's mode changes while it is moved."""
+    program, _ = committed(stage)
+    try_all(stage, f'mkdir objects refs; echo ref: refs/heads/x > HEAD; {CONFIG}; cp .git/HEAD plain; '
+                   '(while :; do chmod 0 lock; chmod 600 lock; done) 2>/dev/null & '
+                   'for i in $(seq 30); do cp plain lock; mv -f lock .git/HEAD; done 2>/dev/null; kill $!; '
+                   'cp plain lock; chmod 0 lock; mv -f lock .git/HEAD', program)
+    return not (stage.ws / ".git/HEAD").stat().st_mode & 0o400
+
+
+@attack()
+def what_others_may_write(stage):
+    """A configuration that another user of the host can change."""
+    committed(stage)
+    try_all(stage, "umask 0; for f in config HEAD index; do cp .git/$f lock; chmod 666 lock; mv -f lock .git/$f; done")
+    return [name for name in ("config", "HEAD", "index") if (stage.ws / ".git" / name).stat().st_mode & 0o002]
 
 
 @attack()

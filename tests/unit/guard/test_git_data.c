@@ -167,16 +167,91 @@ static void test_index(void **state)
         int seen = 0;
 
         make(&made, plain, hashes[i], NULL);
-        assert_true(git_index_each_link(made.bytes, made.len, is_part, &seen));
+        assert_true(git_index_each_link(made.bytes, made.len, hashes[i], is_part, &seen));
         assert_int_equal(seen, 0);
         make(&made, one, hashes[i], "TREE");
-        assert_true(git_index_each_link(made.bytes, made.len, is_part, &seen));
+        assert_true(git_index_each_link(made.bytes, made.len, hashes[i], is_part, &seen));
         assert_int_equal(seen, 1);
         make(&made, other, hashes[i], NULL);
-        assert_false(git_index_each_link(made.bytes, made.len, is_part, &seen));
-        make(&made, plain, hashes[i], "link");
-        assert_false(git_index_each_link(made.bytes, made.len, is_part, &seen));
+        assert_false(git_index_each_link(made.bytes, made.len, hashes[i], is_part, &seen));
+        assert_false(git_index_each_link(made.bytes, made.len, 52 - hashes[i], is_part, &seen));
+        for (size_t j = 0; j < 3; j++) {
+            make(&made, plain, hashes[i], (const char *[]){"link", "sdir", "IEOT"}[j]);
+            assert_false(git_index_each_link(made.bytes, made.len, hashes[i], is_part, &seen));
+        }
     }
+}
+
+/* git writes each at the next `git checkout .` */
+static void test_index_of_other_paths(void **state)
+{
+    static const char *const good[] = {".gitignore",  "a/.gitmodules", ".git-x", "..a/b..",
+                                       ".git.x/part", "git~10",        "...",    NULL};
+    static const char *const bad[] = {"../a",     "a/../../b", "/a",         "a//b",   "./a",
+                                      "a/.",      "",          "a/",         ".git/x", "a/.GiT",
+                                      ".git. /x", "GIT~1/x",   ".git::$I/x", NULL};
+    struct made made;
+    int seen = 0;
+
+    for (size_t i = 0; good[i]; i++) {
+        make(&made, (const char *[]){good[i], NULL}, 20, NULL);
+        assert_true(git_index_each_link(made.bytes, made.len, 20, is_part, &seen));
+    }
+    for (size_t i = 0; bad[i]; i++) {
+        make(&made, (const char *[]){bad[i], NULL}, 20, NULL);
+        if (git_index_each_link(made.bytes, made.len, 20, is_part, &seen))
+            fail_msg("%s", bad[i]);
+    }
+}
+
+/* What git would read in another way: a path whose length is another than where it ends, entries that are
+ * elsewhere, a directory in the place of what is in it. */
+static void test_index_that_git_reads_otherwise(void **state)
+{
+    static const char *const one[] = {"abcd", NULL};
+    struct made made;
+    int seen = 0;
+
+    make(&made, one, 20, NULL);
+    made.bytes[12 + 61] = 3;
+    assert_false(git_index_each_link(made.bytes, made.len, 20, is_part, &seen));
+    made.bytes[12 + 61] = 5;
+    assert_false(git_index_each_link(made.bytes, made.len, 20, is_part, &seen));
+    made.bytes[12 + 60] = 0x0f;
+    made.bytes[12 + 61] = 0xff; /* it is as long as it is */
+    assert_true(git_index_each_link(made.bytes, made.len, 20, is_part, &seen));
+    made.bytes[12 + 26] = 0x40;
+    made.bytes[12 + 27] = 0;
+    assert_false(git_index_each_link(made.bytes, made.len, 20, is_part, &seen));
+    for (unsigned char end = 83; end < 86; end++) { /* entries end at 84 */
+        make(&made, one, 20, NULL);
+        assert_int_equal(made.len, 84 + 20);
+        made.len -= 20;
+        add(&made, "EOIE\0\0\0\30\0\0\0", 11);
+        add(&made, &end, 1);
+        memset(made.bytes + made.len, 0, 40);
+        made.len += 40;
+        assert_int_equal(git_index_each_link(made.bytes, made.len, 20, is_part, &seen), end == 84);
+    }
+}
+
+static void test_hash_of_the_repository(void **state)
+{
+    static const struct {
+        const char *config;
+        size_t hash;
+    } cases[] = {
+        {"", 20},
+        {"[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = sha256\n", 32},
+        {"[extensions]\n\tobjectFormat = SHA256\n", 32},
+        {"[extensions]\n\tobjectformat = sha1\n", 20},
+        {"# objectformat = sha256\n[user]\n\tname = objectformat = sha256\n", 20},
+        {"[extensions]\n# objectformat = sha256\n[user]\nobjectformat = sha256\n", 20},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(git_config_hash_bytes(cases[i].config, strlen(cases[i].config)),
+                         cases[i].hash);
 }
 
 static void test_broken_index(void **state)
@@ -187,9 +262,9 @@ static void test_broken_index(void **state)
 
     make(&made, one, 20, NULL);
     for (size_t len = 0; len < made.len; len++)
-        assert_false(git_index_each_link(made.bytes, len, is_part, &seen));
+        assert_false(git_index_each_link(made.bytes, len, 20, is_part, &seen));
     made.bytes[7] = 5;
-    assert_false(git_index_each_link(made.bytes, made.len, is_part, &seen));
+    assert_false(git_index_each_link(made.bytes, made.len, 20, is_part, &seen));
 }
 
 int main(void)
@@ -200,6 +275,9 @@ int main(void)
         cmocka_unit_test(test_config_of_what_is_run),
         cmocka_unit_test(test_config_that_is_moved),
         cmocka_unit_test(test_index),
+        cmocka_unit_test(test_index_of_other_paths),
+        cmocka_unit_test(test_index_that_git_reads_otherwise),
+        cmocka_unit_test(test_hash_of_the_repository),
         cmocka_unit_test(test_broken_index),
     };
 
