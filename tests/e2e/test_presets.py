@@ -163,8 +163,8 @@ def test_a_refusal_names_the_preset(place):
         remedies = [denial["remedy"] for denial in json.loads(ran.stdout)["denials"]]
         assert remedies == [f"Give it a cache of its own: --with {name}."], path
         passes(place.run("--with", name, "--", "true"))
-    remedies = (TOP / "src/denial/remedy.c").read_text()
-    assert {*re.findall(r'CACHE\("(.*?)"\)', remedies)} == {*SHIPPED}
+    table = (TOP / "src/policy/tool_cache.c").read_text()
+    assert {*re.findall(r'\{".*?", "(.*?)"\}', table)} == {*SHIPPED}
     # what is near it is not it
     assert "--with" not in place.shell("mkdir ~/.npmx").stderr
 
