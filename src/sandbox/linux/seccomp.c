@@ -297,14 +297,18 @@ enum {
 #define SET_LEASE 1024u
 #define SET_DELEGATION 1040u
 
-/* asm-generic/ioctls.h */
-#define IOCTL_TIOCSTI 0x5412u
-#define IOCTL_TIOCLINUX 0x541cu
+/* TIOCSTI, TIOCLINUX; then what makes and removes names by a descriptor of a directory, of which Landlock is told nothing:
+ * btrfs' SNAP_CREATE, SUBVOL_CREATE, SNAP_DESTROY, and their _V2, bcachefs' SUBVOLUME_CREATE and _DESTROY, ocfs2's REFLINK.
+ * Then, where no mount keeps it so, what changes a file that is open for reading only: FS_IOC_SETFLAGS, its 32-bit twin,
+ * FSSETXATTR, SETVERSION, ext4's SETVERSION and MIGRATE, ENABLE_VERITY, SET_ENCRYPTION_POLICY, btrfs' SUBVOL_SETFLAGS,
+ * FAT's SET_ATTRIBUTES. */
+static const uint32_t ioctls[] = {
+    0x5412u,     0x541cu,     0x50009401u, 0x5000940eu, 0x5000940fu, 0x50009417u, 0x50009418u,
+    0x5000943fu, 0x4020bc10u, 0x4020bc11u, 0x40186f04u, 0x40086602u, 0x40046602u, 0x401c5820u,
+    0x40087602u, 0x40086604u, 0x6609u,     0x40806685u, 0x800c6613u, 0x4008941au, 0x40047211u,
+};
 
-/* linux/fs.h: attributes of files, and their 32-bit twin */
-#define IOCTL_FS_SETFLAGS 0x40086602u
-#define IOCTL_FS32_SETFLAGS 0x40046602u
-#define IOCTL_FS_FSSETXATTR 0x401c5820u
+enum { IOCTLS_EVER = 11, IOCTLS = sizeof ioctls / sizeof *ioctls };
 
 enum { FAMILY_UNIX = 1, FAMILY_INET = 2, FAMILY_INET6 = 10, FAMILY_NETLINK = 16 };
 
@@ -492,13 +496,8 @@ static void emit_ioctl_check(struct program *program, const struct seccomp_spec 
 {
     place(program, CHECK_IOCTL);
     emit(program, BPF_LOAD, DATA_ARG1);
-    emit_branch(program, BPF_JEQ, IOCTL_TIOCSTI, DENY);
-    emit_branch(program, BPF_JEQ, IOCTL_TIOCLINUX, DENY);
-    if (!spec->has_mount_namespace) {
-        emit_branch(program, BPF_JEQ, IOCTL_FS_SETFLAGS, DENY);
-        emit_branch(program, BPF_JEQ, IOCTL_FS32_SETFLAGS, DENY);
-        emit_branch(program, BPF_JEQ, IOCTL_FS_FSSETXATTR, DENY);
-    }
+    for (size_t i = 0; i < (spec->has_mount_namespace ? IOCTLS_EVER : IOCTLS); i++)
+        emit_branch(program, BPF_JEQ, ioctls[i], DENY);
     emit(program, BPF_RET, RET_ALLOW);
 }
 

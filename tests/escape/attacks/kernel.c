@@ -102,13 +102,14 @@ static int run_reboot(int argc, char **argv)
     return result < 0 && errno == EINVAL ? won("reboot looked at the command") : lost("reboot");
 }
 
-/* call NUMBER [EXPECTED-ERRNO]: what the filter answers to a call that this kernel may not have. */
+/* call NUMBER [FIRST SECOND]: what the filter answers to a call that this kernel may not have. */
 static int run_call(int argc, char **argv)
 {
-    long result = syscall(number(argv[0]), 0, 0, 0, 0, 0, 0);
+    long first = argc > 1 ? number(argv[1]) : 0;
+    long second = argc > 2 ? number(argv[2]) : 0;
+    long result = syscall(number(argv[0]), first, second, 0, 0, 0, 0);
     int error = errno;
     note("errno %d", result < 0 ? error : 0);
-    (void)argc;
     errno = error;
     return judge(result, "system call");
 }

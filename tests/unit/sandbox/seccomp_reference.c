@@ -202,10 +202,30 @@ static bool has_namespace_flag(uint32_t flags, bool has_exit_signal)
 
 static bool is_refused_ioctl(const struct seccomp_spec *spec, uint32_t request)
 {
-    if (request == TIOCSTI || request == TIOCLINUX)
+    static const uint32_t by_read_only[] = {0x40086602, 0x40046602, 0x401c5820, 0x40087602,
+                                            0x40086604, 0x6609,     0x40806685, 0x800c6613,
+                                            0x4008941a, 0x40047211};
+
+    switch (request) {
+    case TIOCSTI:
+    case TIOCLINUX:
+    case 0x50009401: /* btrfs */
+    case 0x5000940e:
+    case 0x5000940f:
+    case 0x50009417:
+    case 0x50009418:
+    case 0x5000943f:
+    case 0x4020bc10: /* bcachefs */
+    case 0x4020bc11:
+    case 0x40186f04: /* ocfs2 */
         return true;
-    return !spec->has_mount_namespace &&
-           (request == 0x40086602 || request == 0x40046602 || request == 0x401c5820);
+    default:
+        break;
+    }
+    for (size_t i = 0; i < sizeof by_read_only / sizeof *by_read_only; i++)
+        if (request == by_read_only[i])
+            return !spec->has_mount_namespace;
+    return false;
 }
 
 /* Opens that make a file, or could change one. */

@@ -165,6 +165,33 @@ static void test_every_number(void **state)
     each_filter(check_every_number);
 }
 
+static const uint32_t requests[] = {
+    0x50009401, /* btrfs */
+    0x5000940e, 0x5000940f, 0x50009417, 0x50009418, 0x5000943f, 0x4008941a,
+    0x40049409,             /* FICLONE is its */
+    0x4020bc10,             /* bcachefs */
+    0x4020bc11, 0x40186f04, /* ocfs2 */
+    0x40087602, 0x40086604, 0x6609,     0x40806685, 0x800c6613, 0x40047211,
+};
+
+static void check_ioctl_requests(const struct filter *filter)
+{
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        for (int step = -1; step <= 1; step++) {
+            struct seccomp_data data = {.nr = reference_number(filter->spec.arch, "ioctl"),
+                                        .arch = reference_audit_arch[filter->spec.arch],
+                                        .args = {0, HIGH | (requests[i] + (uint32_t)step)}};
+
+            check_call(filter, &data);
+        }
+    }
+}
+
+static void test_ioctl_requests(void **state)
+{
+    each_filter(check_ioctl_requests);
+}
+
 static void check_socket_arguments(const struct filter *filter)
 {
     int nr = reference_number(filter->spec.arch, "socket");
@@ -391,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_shape),
         cmocka_unit_test(test_repeatable),
         cmocka_unit_test(test_every_number),
+        cmocka_unit_test(test_ioctl_requests),
         cmocka_unit_test(test_set_id_files),
         cmocka_unit_test(test_socket_families),
         cmocka_unit_test(test_socket_pairs),
