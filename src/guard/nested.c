@@ -132,8 +132,12 @@ uint32_t nested_find(const struct command *command, pid_t thread)
 {
     uint32_t found = 0;
     pid_t process, parent;
+    long filters;
 
-    if (!command->nested || filters_of(thread) <= filters_of_commands())
+    if (!command->nested)
+        return 0;
+    filters = filters_of(thread);
+    if (filters >= 0 && filters <= filters_of_commands()) /* -1: nobody knows */
         return 0;
     for (int i = 0; i < LEVELS_MAX && remote_process(thread, &process, &parent) && parent > 1;
          i++) {

@@ -56,7 +56,9 @@ int remote_text(pid_t thread, uint64_t address, char *ret, size_t size)
     return -ENAMETOOLONG;
 }
 
-enum { STATUS_MAX = 1024 };
+enum {
+    STATUS_MAX = 65536
+}; /* its list of groups has room for 65536 numbers: mostly there are few */
 
 static bool read_status(pid_t thread, char ret[STATUS_MAX])
 {
