@@ -80,7 +80,7 @@ def outlive_a_killed_launcher(stage):
     """The first process below Cordon; bare, below the shell."""
     def end(process):
         for pid in children(process.pid) if stage.inside else [process.pid]:
-            os.kill(pid, signal.SIGKILL)
+            stage.send(pid)  # which Cordon may have ended and reaped because of the one before
         process.wait(20)
     return lasting(stage, "linger", end)
 
@@ -96,7 +96,7 @@ def outlive_with_a_stopped_init(stage):
     """A launcher that is stopped cannot act; the kernel still can."""
     def end(process):
         for pid in children(process.pid) if stage.inside else []:
-            os.kill(pid, signal.SIGSTOP)
+            stage.send(pid, signal.SIGSTOP)
         kill_all(process, signal.SIGKILL)
     return lasting(stage, "linger", end)
 
