@@ -239,8 +239,10 @@ bool git_is_left(const struct request *request, const struct object *object)
 
     if (!command->has_git || object->entry == GUARD_NO_ENTRY)
         return false;
+    /* a name that is new has been judged, and made if that was right (perform.c) */
     if (command->map.entries[object->entry].flags & GUARD_ENTRY_ASKED)
-        return is_removal || request->call->kind == CALL_OPEN || request->call->nr == SYS_truncate;
+        return is_removal || request->call->nr == SYS_truncate ||
+               (request->call->kind == CALL_OPEN && object->exists);
     return is_removal && S_ISDIR(object->st.st_mode) && is_worktree(command, object->path);
 }
 

@@ -245,6 +245,26 @@ def a_new_repository_that_is_none_any_more(stage):
 
 
 @attack()
+def a_workspace_that_becomes_a_repository_itself(stage):
+    fresh = stage.base / "fresh"
+    fresh.mkdir()
+    program, _ = trap(stage)
+    try_all(stage, f"mkdir objects refs; {CONFIG}; echo ref: refs/heads/x > HEAD", program, cwd=fresh)
+    return is_repository(stage, fresh)
+
+
+@attack()
+def a_new_repository_that_cannot_be_read(stage):
+    """Landlock knows of no modes."""
+    fresh = stage.base / "fresh"
+    fresh.mkdir()
+    program, _ = trap(stage)
+    try_all(stage, f'git init -q; chmod 0 .git/HEAD .git/refs; mkdir objects refs; {CONFIG}; echo ref: refs/heads/x > HEAD; '
+                   "touch HEAD; exec 9<>HEAD; truncate -s 0 HEAD; git init -q --bare b; cp b/HEAD HEAD; mv b/HEAD HEAD", program, cwd=fresh)
+    return all((fresh / part).exists() for part in ("HEAD", "objects", "refs"))
+
+
+@attack()
 def a_new_repository_out_of_a_folder(stage):
     """What is there already is moved to where `git init` would make it."""
     fresh = stage.base / "fresh"
