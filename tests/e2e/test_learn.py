@@ -58,6 +58,17 @@ def test_a_repository_is_made_where_it_is_asked_for(place):
 
 
 @where("git")
+def test_commits_of_the_profile_that_is_extended(place):
+    place.config("default_permissions = 'own'\n[permissions.own]\nextends = ':workspace'\ngit = 'commit'\n")
+    git_in(place.ws, "init -q .")
+    assert learn(place, "same", f"{GIT} commit --allow-empty -qm a").returncode == 0
+    assert "git =" not in (place.base / CONFIG).read_text().split("# >>>")[1]
+    assert learn(place, "less", "true", "--git", "read").returncode == 0
+    assert place.run("-p", "same", "--", "sh", "-c", f"{GIT} commit --allow-empty -qm b").returncode == 0
+    assert place.run("-p", "less", "--", "sh", "-c", f"{GIT} commit --allow-empty -qm c").returncode != 0
+
+
+@where("git")
 def test_what_git_runs_is_not_learnt(place):
     git_in(place.ws, "init -q .")
     ran = learn(place, "hooks", "for i in hooks/post-commit info/attributes config HEAD; do echo x >>.git/$i; done; true")
