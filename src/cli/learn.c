@@ -506,7 +506,8 @@ static int learn_run(char **argv)
         return status
                    ? status
                    : console_failf("nothing was seen of what the command did, so nothing is "
-                                   "learnt: there is no guard here (\"cordon doctor\" tells why)");
+                                   "learnt: it did nothing that is told, or there is no guard here "
+                                   "(\"cordon doctor\" tells why)");
     learn_needs_end(&learning.needs);
     profile.name = options->output ? options->output : "learnt";
     profile.base = base_name(learning.base.workspace->profile_name);
