@@ -14,6 +14,7 @@
 #include "base/auto.h"
 #include "base/pass.h"
 #include "guard/facts.h"
+#include "guard/nested.h"
 #include "guard/outside.h"
 #include "guard/points.h"
 #include "guard/program.h"
@@ -381,6 +382,8 @@ bool exec_answer(struct command *command, uint64_t id, enum guard_verdict verdic
 
     if (!exec || exec->state != EXEC_ASKED)
         return exec;
+    if (verdict == GUARD_OUTSIDE && nested_find(command, exec->thread))
+        verdict = GUARD_YES; /* a sandbox within has no rule that lets it out */
     if (verdict == GUARD_OUTSIDE) {
         move(command, exec);
         return true;

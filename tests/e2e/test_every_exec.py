@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from harness import WAIT, finish
+from harness import CORDON, WAIT, finish
 from tools import where
 
 RULES = """
@@ -127,6 +127,15 @@ def test_the_same_inside_without(ruled):
     (ruled.ws / "script").write_text("readlink /proc/self/ns/mnt\n")
     result = ruled.json("run", "--json", "-a", "on-request", "--", "sh", "script")
     assert result["stdout"].strip() != os.readlink("/proc/self/ns/mnt")
+
+
+def test_nothing_leaves_a_sandbox_within(ruled):
+    """The rule is the outer one's: what the inner one runs stays in it."""
+    (ruled.ws / "inner").write_text("readlink /proc/self/ns/mnt; env outside touch new; echo end\n")
+    result = judged(ruled, f"{CORDON} run -q -p read-only -- sh inner")
+    assert result["stdout"].split()[-1] == "end", result
+    assert os.readlink("/proc/self/ns/mnt") not in result["stdout"]
+    assert not any(node["outside"] for node in result["execs"])
 
 
 def test_everything_else_stays_inside(ruled):
