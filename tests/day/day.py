@@ -11,7 +11,6 @@ import datetime
 import json
 import os
 import platform
-import pwd
 import re
 import shutil
 import string
@@ -25,9 +24,9 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 sys.path.insert(1, str(HERE.parent / "e2e"))
 
-from conftest import make_base  # noqa: E402
+from folders import make_base  # noqa: E402
 from harness import BUILD, CORDON, TOP, Place  # noqa: E402
-from tools import NOBODY, Sides, give_to_nobody  # noqa: E402
+from tools import NOBODY, Sides, give_to_nobody, has_account  # noqa: E402
 
 PAGE = TOP / "docs/day.md"
 NODE_MODULES = BUILD / "day/node_modules"  # programs of npm's: scripts/day puts them there
@@ -36,13 +35,6 @@ MOST_FLAGS = 2
 
 def is_here(program):
     return (NODE_MODULES / program).exists() or shutil.which(program, path=f"{NODE_MODULES}/.bin:{Place.PATH}")
-
-
-def has_account():
-    try:
-        return os.getuid() == 0 or bool(pwd.getpwuid(os.getuid()))
-    except KeyError:
-        return False
 
 
 def packages():

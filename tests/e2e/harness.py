@@ -5,7 +5,7 @@
     base/outside   neither
     /tmp/...       $TMPDIR: of this machine, and inside a folder of the same name (`inside_tmp`)
 
-The base is not in /tmp or /var/tmp, where commands have folders of their own (tests/conftest.py).
+The base is not in /tmp or /var/tmp, where commands have folders of their own (tests/folders.py).
 """
 import contextlib
 import hashlib

@@ -215,7 +215,7 @@ def check_facts(stage, result):
         assert any(matches(fact, stage, line) for fact in told), (line, said)
 
 
-OPTION = re.compile(r"--(writable|readable|socket|network|with) ((?:[^\s,.;]|[.,;](?=\S))+)")
+OPTION = re.compile(r"--(writable|readable|socket|network|with|git) ((?:[^\s,.;]|[.,;](?=\S))+)")
 
 
 def remedies(result):

@@ -150,7 +150,7 @@ def test_the_user_s_own_word_stays(place):
     assert place.run("--git", "commit", "--readable", ".git", "--", "git", "tag", "no").returncode
 
 
-@where("ssh-keygen", "ssh-agent", "ssh-add")
+@where("ssh-keygen", "ssh-agent", "ssh-add", wants_account=True)
 def test_signing_by_the_agent(place):
     """Where its socket is allowed: the key itself is denied."""
     workspace(place, ORIGIN)

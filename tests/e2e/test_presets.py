@@ -428,4 +428,4 @@ def test_no_look_at_presets_without_one(place):
     for words, is_looked_at in (([], False), (["--with", "npm"], True)):
         subprocess.run(["strace", "-e", "trace=file", "-o", trace, CORDON, "run", *words, "--", "true"], cwd=place.ws,
                        env=place.env, check=True)
-        assert ('/presets"' in trace.read_text()) == is_looked_at
+        assert ('/npm.toml"' in trace.read_text()) == is_looked_at

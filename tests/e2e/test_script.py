@@ -4,7 +4,6 @@ tests/cases/script/NAME.jsonl is played, and NAME.expected is what has to come, 
 """
 import json
 import os
-import pwd
 import resource
 import select
 import signal
@@ -12,7 +11,7 @@ import signal
 import pytest
 
 from harness import CORDON, TOP, WAIT, cpu_ticks, finish, is_alive
-from tools import need
+from tools import has_account, need
 
 CASES = sorted((TOP / "tests/cases/script").glob("*.jsonl"))
 
@@ -217,13 +216,6 @@ def test_a_password_prompt(talk):
     session = talk.run(script, tty=True, text="Password: ")["session_id"]
     answer = talk.write(session, "secret\n")
     assert answer["output"] == "\r\nlength 6\r\n"
-
-
-def has_account():
-    try:
-        return bool(pwd.getpwuid(os.getuid()))
-    except KeyError:
-        return False
 
 
 def test_ssh_keygen_and_its_prompts(place, talk):

@@ -268,6 +268,7 @@ def test_one_that_is_made_later_is_not_seen_either(place):
             assert server.token.encode() not in ended.output
 
 
+HERE = os.path.dirname(__file__)
 KNOCK = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -284,11 +285,11 @@ for token in sys.argv[3:]:
 def test_a_command_that_was_told_it_is_refused_all_the_same(place):
     """The token alone is not enough: whose process it is counts as before."""
     with TokenServer(place) as server:
-        knock = ["python3", "-c", KNOCK, os.path.dirname(__file__), server.url]
+        knock = ["python3", "-c", KNOCK, HERE, server.url]
         tokens = [server.token, signed(server.token, server.url), ""]
         bare = subprocess.run([*knock, *tokens], capture_output=True, text=True, timeout=WAIT, check=True)
         assert bare.stdout.split() == ["in", "in", "401"]
-        ran = place.run("--network", "enabled", "--", *knock, *tokens)
+        ran = place.run("--network", "enabled", "--readable", HERE, "--", *knock, *tokens)
         assert ran.stdout.split() == ["403", "403", "401"], ran
         # nor by Cordon's own client, which finds no token and says why
         ran = place.run("--network", "enabled", "--", CORDON, "--connect", server.url, "run", "--", "true")
@@ -303,7 +304,7 @@ def test_a_command_that_can_read_it_is_refused_all_the_same(place, flags):
     """It has no sandbox for files, or began before there was a token."""
     script = 'read url; python3 -c "$1" "$2" $url "$(cat $3 || cat $4)"'
     (place.home / ".config/cordon").mkdir(parents=True)
-    command = place.start("run", *flags, "--", "sh", "-c", "echo begun; " + script, "sh", KNOCK, os.path.dirname(__file__),
+    command = place.start("run", *flags, "--", "sh", "-c", "echo begun; " + script, "sh", KNOCK, HERE,
                           place.home / TOKEN_FILE, "/dev/null")
     assert command.stdout.readline() == b"begun\n"
     with TokenServer(place) as server:
@@ -454,7 +455,7 @@ def test_an_unmodified_client_gets_in_where_the_user_says_so(place):
         reply = http(server.url, upgrade_head(host=server.url[len("ws://"):], fields={"Content-Length": "1"}))
         assert reply.status == 400  # past the door
         assert server.client().run("a", "echo hi").output == b"hi\n"
-        ran = place.run("--network", "enabled", "--", "python3", "-c", KNOCK, os.path.dirname(__file__), server.url, "")
+        ran = place.run("--network", "enabled", "--readable", HERE, "--", "python3", "-c", KNOCK, HERE, server.url, "")
         assert ran.stdout.split() == ["403"], ran
     with TokenServer(place) as server:
         client = server.connect(token=server.token)

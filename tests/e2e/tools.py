@@ -2,6 +2,7 @@
 import fnmatch
 import hashlib
 import os
+import pwd
 import re
 import shutil
 import stat
@@ -25,9 +26,19 @@ def need(*programs):
             pytest.skip(f"{program} is not installed (scripts/deps)")
 
 
-def where(*programs):
-    """A test of programs that nobody is asked to install: elsewhere it is left out, with a warning."""
+def has_account():
+    try:
+        return bool(pwd.getpwuid(os.getuid()))
+    except KeyError:
+        return False
+
+
+def where(*programs, wants_account=False):
+    """A test of programs that nobody is asked to install, and that may want to know who their user is:
+    elsewhere it is left out, with a warning."""
     absent = [program for program in programs if shutil.which(program) is None]
+    if wants_account and not has_account():
+        absent.append("account")
 
     def decide(test):
         if absent:
