@@ -13,8 +13,8 @@
  * (sendmsg, close, dup, wait, fork), or that hands the listener over. A signal before the guard has
  * taken a call shows as EINTR, which those never say.
  *
- * clone3(2) passes its flags in memory, where a filter cannot look: it does not exist here, and
- * every C library then uses clone(2). */
+ * clone3(2) passes its flags in memory, where a filter cannot look, and one of them leads into another cgroup: it does not
+ * exist here, and every C library then uses clone(2). */
 #include "sandbox/linux/seccomp.h"
 
 #include <errno.h>
@@ -109,7 +109,7 @@ static const struct seccomp_call seccomp_calls[] = {
     {{431, 431}, DENY, NO_NESTING},       /* fsconfig */
     {{432, 432}, DENY, NO_NESTING},       /* fsmount */
     {{433, 433}, DENY, NO_NESTING},       /* fspick */
-    {{435, 435}, MISSING, NO_NESTING},    /* clone3 */
+    {{435, 435}, MISSING, ALWAYS},        /* clone3 */
     {{438, 438}, DENY, NO_PID_NAMESPACE}, /* pidfd_getfd */
     {{302, 261}, CHECK_PRLIMIT, NO_PID_NAMESPACE},
     {{141, 140}, DENY, NO_PID_NAMESPACE}, /* setpriority */

@@ -59,15 +59,26 @@ def clone3_user(stage):
     return stage.attack("clone3", NEWUSER).won
 
 
-@attack(users=("root",), needs_host=True)
-def clone3_into_a_cgroup(stage):
+def into_a_cgroup(stage, **kwargs):
     folder = Path("/sys/fs/cgroup/unified")
     group = (folder if folder.is_dir() else folder.parent) / f"escape-{os.getpid()}"
     group.mkdir()
     stage.cleanup.callback(group.rmdir)
-    won = stage.attack("clone3-cgroup", group).won
+    won = stage.attack("clone3-cgroup", group, **kwargs).won
     wait_until_empty(group, WAIT)
     return won
+
+
+@attack(users=("root",), needs_host=True)
+def clone3_into_a_cgroup(stage):
+    return into_a_cgroup(stage)
+
+
+@attack(users=("root",), needs_host=True)
+def clone3_into_a_cgroup_with_nested_namespaces(stage):
+    """Away from the limits; a read-only mount is no hindrance."""
+    config = stage.file("home/nested.toml", "[permissions.n]\nextends = \":workspace\"\nallow_nested_namespaces = true\n")
+    return into_a_cgroup(stage, cordon=["--config", config, "--profile", "n"])
 
 
 @attack()

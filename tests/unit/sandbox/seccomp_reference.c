@@ -315,10 +315,8 @@ static bool makes_set_id(const struct seccomp_spec *spec, const struct set_id *c
 static uint32_t verdict_by_name(const struct seccomp_spec *spec, const char *name,
                                 const uint32_t *args)
 {
-    if (str_eq(name, "openat2"))
-        return UNKNOWN; /* its mode is behind a pointer */
-    if (str_eq(name, "clone3"))
-        return spec->allow_nested_namespaces ? ALLOWED : UNKNOWN;
+    if (str_eq(name, "openat2") || str_eq(name, "clone3"))
+        return UNKNOWN; /* a mode, or flags, are behind a pointer */
     if (str_eq(name, "clone") || str_eq(name, "unshare"))
         return refuse_if(!spec->allow_nested_namespaces &&
                          has_namespace_flag(args[0], str_eq(name, "clone")));
