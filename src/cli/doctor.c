@@ -37,7 +37,7 @@ struct diagnosis {
     char *cgroup[CGROUP_CONTROLLERS]; /* where limits of it would be kept; NULL: nowhere */
     bool is_systemds;                 /* ... in scopes of systemd's */
     struct err no_cgroup;
-    bool counts_own; /* processes are counted for each command, by rlimit */
+    enum process_counter counter; /* without a cgroup */
     struct remedies remedies;
 };
 
@@ -97,7 +97,7 @@ static bool try_sandbox(struct diagnosis *diagnosis, enum trial trial)
                     diagnosis->layers[i].state == LAYER_NOT_NEEDED;
     }
     diagnosis->has_layers = true;
-    diagnosis->counts_own = sandbox_counts_processes(sandbox);
+    diagnosis->counter = sandbox_process_counter(sandbox);
     diagnosis->status = is_whole ? EXIT_OK : EXIT_NO;
     return true;
 }
@@ -181,18 +181,19 @@ static void print_row(const char *name, const char *state, const char *why, stru
     buf_appendf(text, "  %-18s %s%s%s\n", name, state, *why ? ": " : "", why);
 }
 
-/* How processes are counted without a cgroup; NULL: they are not. */
-static const char *count_of(const struct diagnosis *diagnosis)
+/* By what processes are counted, by the names in reports. */
+static const char *counter_of(const struct diagnosis *diagnosis)
 {
-    if (diagnosis->counts_own)
-        return "those of each command";
-    return diagnosis->facts.is_root ? NULL : "with all others of the user, and only when asked for";
+    if (diagnosis->cgroup[CGROUP_PIDS])
+        return "cgroup";
+    if (diagnosis->counter == COUNTER_PID_NAMESPACE)
+        return "pid-namespace";
+    return diagnosis->facts.is_root ? "none" : "rlimit";
 }
 
 static void print_limits(const struct diagnosis *diagnosis, struct buf *text)
 {
     const char *by = diagnosis->is_systemds ? "by cgroup, of systemd" : "by cgroup";
-    const char *count = count_of(diagnosis);
 
     buf_append_str(text, "\nLimits:\n");
     if (diagnosis->cgroup[CGROUP_MEMORY])
@@ -201,10 +202,20 @@ static void print_limits(const struct diagnosis *diagnosis, struct buf *text)
         print_row("memory", "by rlimit, each process by itself", diagnosis->no_cgroup.msg, text);
     if (diagnosis->cgroup[CGROUP_PIDS])
         print_row("pids", by, diagnosis->cgroup[CGROUP_PIDS], text);
-    else if (count)
-        print_row("pids", "by rlimit", count, text);
+    else if (diagnosis->counter == COUNTER_PID_NAMESPACE)
+        print_row("pids", "by pid-namespace", "those of each command", text);
+    else if (diagnosis->facts.is_root)
+        print_row(
+            "pids", "not kept",
+            "root's processes are only counted in a cgroup, or, from Linux 6.14 on and with a "
+            "/proc/sys that can be written to, in a pid namespace",
+            text);
     else
-        print_row("pids", "not kept", "root's processes are only counted in a cgroup", text);
+        print_row("pids", "by rlimit",
+                  diagnosis->counter == COUNTER_USER_NAMESPACE
+                      ? "those of each command"
+                      : "with all others of the user, and only when asked for",
+                  text);
 }
 
 static void print_layers(const struct diagnosis *diagnosis, struct buf *text)
@@ -307,22 +318,12 @@ static json_t *watchpoints_to_json(const struct diagnosis *diagnosis)
 
 static json_t *limits_to_json(const struct diagnosis *diagnosis)
 {
-    static const char *const names[CGROUP_CONTROLLERS] = {"memory", "pids"};
-    json_t *json = json_object();
+    const bool has_memory = diagnosis->cgroup[CGROUP_MEMORY];
 
-    for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
-        bool has_rlimit = i == CGROUP_MEMORY || count_of(diagnosis);
-
-        json_object_set_new(
-            json, names[i],
-            json_pack("{s:s, s:b}", "by",
-                      diagnosis->cgroup[i] ? "cgroup"
-                      : has_rlimit         ? "rlimit"
-                                           : "none",
-                      "command",
-                      diagnosis->cgroup[i] || (i == CGROUP_PIDS && diagnosis->counts_own)));
-    }
-    return json;
+    return json_pack("{s:{s:s, s:b}, s:{s:s, s:b}}", "memory", "by",
+                     has_memory ? "cgroup" : "rlimit", "command", has_memory, "pids", "by",
+                     counter_of(diagnosis), "command",
+                     diagnosis->cgroup[CGROUP_PIDS] || diagnosis->counter != COUNTER_USER);
 }
 
 static int print_diagnosis_json(const struct diagnosis *diagnosis)

@@ -15,7 +15,8 @@
  *       "involuntary_context_switches", "bytes_written"
  *     },
  *     "limits": {                      those that there are, by default or asked for
- *       "memory": {"value": 536870912, "by": "rlimit" | "cgroup" | "none": it is not kept,
+ *       "memory": {"value": 536870912, "by": "rlimit" | "cgroup" | "pid-namespace" |
+ *                                              "none": it is not kept,
  *                  "hit": true or false; null where the kernel does not tell, "default": false},
  *       "cpu-time": ..., "pids": ..., "file-size": ..., "files": ..., "address-space": ...
  *     },                               cpu-time in ns

@@ -22,6 +22,7 @@ const char *limit_mechanism_name(enum limit_mechanism mechanism)
         [LIMIT_UNSET] = "none",
         [LIMIT_BY_RLIMIT] = "rlimit",
         [LIMIT_BY_CGROUP] = "cgroup",
+        [LIMIT_BY_PID_NAMESPACE] = "pid-namespace",
     };
 
     return names[mechanism];
@@ -41,6 +42,12 @@ void resource_limits_open(const struct resource_limits *of_sandbox,
 static bool is_set(const struct resource_limits_scope *scope, enum resource_limit limit)
 {
     return scope->asked.of[limit] && scope->asked.of[limit] != LIMIT_NONE;
+}
+
+/* The kernel counts the command's processes alone. */
+static bool counts_own(const struct resource_limits_scope *scope)
+{
+    return scope->counter != COUNTER_USER;
 }
 
 static bool is_default(const struct resource_limits_scope *scope, enum resource_limit limit)
@@ -78,7 +85,7 @@ static void open_scope(struct resource_limits_scope *scope, const struct cgroup_
     struct cgroup *cgroup;
 
     if (!lacks(scope, limits, CGROUP_MEMORY) &&
-        (scope->counts_own || !lacks(scope, limits, CGROUP_PIDS)))
+        (counts_own(scope) || !lacks(scope, limits, CGROUP_PIDS)))
         return;
     cgroup = cgroup_open_scope(launcher, limits, &scope->no_cgroup);
     if (!cgroup)
@@ -121,13 +128,16 @@ static uint64_t rlimit(struct resource_limits_scope *scope, enum resource_limit 
     return scope->asked.of[limit];
 }
 
-/* What counts other processes, too, may be asked for, but is nobody's default; and root is not counted
- * at all (fork(2)). */
-static uint64_t process_rlimit(struct resource_limits_scope *scope)
+/* What counts other processes, too, may be asked for, but is nobody's default; and RLIMIT_NPROC
+ * does not count root at all (fork(2)). */
+static uint64_t process_limit(struct resource_limits_scope *scope)
 {
-    bool is_of_use = scope->counts_own || (!is_default(scope, LIMIT_PIDS) && geteuid() != 0);
+    bool is_of_use = counts_own(scope) || (!is_default(scope, LIMIT_PIDS) && geteuid() != 0);
+    uint64_t value = is_of_use ? rlimit(scope, LIMIT_PIDS) : 0;
 
-    return is_of_use ? rlimit(scope, LIMIT_PIDS) : 0;
+    if (value && scope->counter == COUNTER_PID_NAMESPACE)
+        scope->by[LIMIT_PIDS] = LIMIT_BY_PID_NAMESPACE;
+    return value;
 }
 
 /* RLIMIT_CPU knows no others. */
@@ -136,19 +146,20 @@ static uint64_t cpu_seconds(uint64_t ns)
     return ns / CLOCK_NS_PER_S + (ns % CLOCK_NS_PER_S != 0);
 }
 
-void resource_limits_apply(void *data, pid_t launcher, bool counts_own, struct launch_limits *ret)
+void resource_limits_apply(void *data, pid_t launcher, enum process_counter counter,
+                           struct launch_limits *ret)
 {
     struct resource_limits_scope *scope = data;
     resource_limits_close(scope); /* of a launch before this one */
     for (int i = 0; i < LIMIT_COUNT; i++)
         scope->by[i] = LIMIT_UNSET;
-    scope->counts_own = counts_own;
+    scope->counter = counter;
     open_cgroup(scope, launcher);
     *ret = (struct launch_limits){
         .data = rlimit(scope, LIMIT_MEMORY),
         .address_space = rlimit(scope, LIMIT_ADDRESS_SPACE),
         .cpu_time = cpu_seconds(rlimit(scope, LIMIT_CPU_TIME)),
-        .processes = process_rlimit(scope),
+        .processes = process_limit(scope),
         .file_size = rlimit(scope, LIMIT_FILE_SIZE),
         .files = rlimit(scope, LIMIT_FILES),
     };
@@ -231,7 +242,7 @@ void resource_limits_warn(const struct resource_limits_scope *scope, struct strv
         strv_pushf(ret,
                    "--max-memory holds for each process by itself, not for all together: %s%s%s",
                    scope->no_cgroup.msg, verb, remedy);
-    if (!is_set(scope, LIMIT_PIDS) || is_default(scope, LIMIT_PIDS) || scope->counts_own)
+    if (!is_set(scope, LIMIT_PIDS) || is_default(scope, LIMIT_PIDS) || counts_own(scope))
         return;
     if (scope->by[LIMIT_PIDS] == LIMIT_UNSET)
         strv_pushf(ret, "--max-pids is not enforced, as root's processes are not counted: %s%s%s",

@@ -6,8 +6,9 @@
  *     resource_limits_close()
  *
  *     memory          a cgroup: all of the command's processes; else RLIMIT_DATA: each by itself
- *     pids            a cgroup, or RLIMIT_NPROC where the kernel counts the command's alone; else
- *                     RLIMIT_NPROC counts all of the user's, and none of root's
+ *     pids            a cgroup, or RLIMIT_NPROC or, for root, the pid namespace, where the
+ *                     kernel counts the command's alone; else RLIMIT_NPROC counts all of the user's,
+ *                     and none of root's
  *     the others      rlimits, which hold for each process
  *
  * A default is only kept where it counts the command's alone. */
@@ -24,18 +25,19 @@ struct cgroup;
 struct process_end;
 struct strv;
 
-enum limit_mechanism { LIMIT_UNSET, LIMIT_BY_RLIMIT, LIMIT_BY_CGROUP };
+enum limit_mechanism { LIMIT_UNSET, LIMIT_BY_RLIMIT, LIMIT_BY_CGROUP, LIMIT_BY_PID_NAMESPACE };
 
-const char *limit_mechanism_name(enum limit_mechanism mechanism); /* "none", "rlimit", "cgroup" */
+/* "none", "rlimit", "cgroup", "pid-namespace" */
+const char *limit_mechanism_name(enum limit_mechanism mechanism);
 
 /* Limits in force for one command. */
 struct resource_limits_scope {
     struct resource_limits asked;
     const char *cgroup_base; /* for tests; as in resource_limits_open() */
     enum limit_mechanism by[LIMIT_COUNT];
-    bool counts_own;       /* as the launch said */
-    struct cgroup *cgroup; /* owned; NULL without one */
-    struct err no_cgroup;  /* why, when one was wanted */
+    enum process_counter counter; /* as the launch said */
+    struct cgroup *cgroup;        /* owned; NULL without one */
+    struct err no_cgroup;         /* why, when one was wanted */
 };
 
 /* Nothing is done yet. `base`: NULL, or "" for no cgroup at all. */
@@ -44,7 +46,8 @@ void resource_limits_open(const struct resource_limits *of_sandbox,
                           struct resource_limits_scope *ret);
 
 /* A launch_limiter; `data` is the scope. A launch that is tried again calls it again. */
-void resource_limits_apply(void *data, pid_t launcher, bool counts_own, struct launch_limits *ret);
+void resource_limits_apply(void *data, pid_t launcher, enum process_counter counter,
+                           struct launch_limits *ret);
 
 enum limit_hit { LIMIT_NOT_HIT, LIMIT_HIT, LIMIT_HIT_UNKNOWN /* the kernel does not tell */ };
 

@@ -112,8 +112,14 @@ bool sandbox_release_idle(struct sandbox *sandbox);
 /* No launch of it is open: no process of a command in it lives. */
 bool sandbox_is_idle(const struct sandbox *sandbox);
 
-/* The kernel counts the processes of each command by themselves: launch_limiter. */
-bool sandbox_counts_processes(const struct sandbox *sandbox);
+/* How the kernel counts processes for the limit of them in launch_limits. */
+enum process_counter {
+    COUNTER_USER,           /* RLIMIT_NPROC: with all others of the user, and none of root's */
+    COUNTER_USER_NAMESPACE, /* RLIMIT_NPROC: the command's alone */
+    COUNTER_PID_NAMESPACE,  /* pid_max: the command's alone, root's, too */
+};
+
+enum process_counter sandbox_process_counter(const struct sandbox *sandbox);
 
 /* As in its options. */
 const struct resource_limits *sandbox_limits(const struct sandbox *sandbox);
@@ -135,7 +141,8 @@ const char *sandbox_degradation(const struct sandbox *sandbox); /* why, in words
 const char *sandbox_no_watchpoint(const struct sandbox *sandbox);
 const struct plan *sandbox_plan(const struct sandbox *sandbox);
 
-/* Set inside as rlimits (setrlimit(2)), which lower what is there and never raise it; 0: none. */
+/* Set inside as rlimits (setrlimit(2)), which lower what is there and never raise it, but for what
+ * COUNTER_PID_NAMESPACE counts; 0: none. */
 struct launch_limits {
     uint64_t data;          /* bytes of private memory */
     uint64_t address_space; /* bytes, reserved ones, too */
@@ -146,9 +153,9 @@ struct launch_limits {
 };
 
 /* Who holds a command to its limits. Called once its launcher is there, which has started nothing
- * yet: puts that in a cgroup where it is to be in one, and gives the rlimits. `counts_own`: the kernel
- * counts the command's processes alone, and not those of its user. */
-typedef void launch_limiter(void *data, pid_t launcher, bool counts_own, struct launch_limits *ret);
+ * yet: puts that in a cgroup where it is to be in one, and gives the limits. */
+typedef void launch_limiter(void *data, pid_t launcher, enum process_counter counter,
+                            struct launch_limits *ret);
 
 struct launch_options {
     char *const *argv;    /* argv[0] is looked up on the PATH of `env` when it has no slash */
@@ -200,6 +207,7 @@ struct launch {
     int facts;         /* readable when launch_read_fact() may have one; -1: no guard */
     bool has_facts;    /* and it was asked to tell facts */
     bool asks;         /* and to hold what it refuses until somebody has answered */
+    bool counts_pids;  /* its pid namespace is to */
     bool is_unguarded; /* the guard died while the command ran: it has to be killed */
     pid_t init;        /* its pid */
     bool is_over;      /* every process of the command is gone */

@@ -530,9 +530,6 @@ void workspace_limits(const struct workspace *workspace, struct resource_limits 
     *ret = (struct resource_limits){0};
     if (workspace->mode != SANDBOX_DISABLED)
         *ret = resource_limits_default;
-    if (geteuid() ==
-        0) /* whose processes only a cgroup counts, which costs too much to be a default */
-        ret->of[LIMIT_PIDS] = 0;
     if (config)
         resource_limits_overlay(ret, config_limits(config));
     resource_limits_overlay(ret, &workspace->profile.limits);

@@ -23,6 +23,8 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("CORDON_BUILD", TOP / "build"))
 CORDON = BUILD / "src/cli/cordon"
 LAUNCHER = BUILD / "src/sandbox/launcher/cordon-linux-sandbox"
+# by what root's processes are counted where no cgroup does it
+PIDS_OF_ROOT_BY = "pid-namespace" if tuple(map(int, os.uname().release.split("-")[0].split(".")[:2])) >= (6, 14) else "none"
 WAIT = 150  # seconds; nothing comes near it, but on a machine with much else to do
 
 

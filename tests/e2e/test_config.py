@@ -126,7 +126,7 @@ def test_show_has_every_key_and_true_defaults(place):
         if key != "network":
             assert again[key] == explained[key], key
     for name, limit in again["limits"].items():
-        assert limit["value"] == explained["limits"].get(name, {"value": 4096})["value"]  # pids: not as root
+        assert limit["value"] == explained["limits"][name]["value"]
     access = [{key: entry[key] for key in ("path", "access")} for entry in explained["entries"]
               if str(home(place)) not in entry["path"]]
     assert access == [{key: entry[key] for key in ("path", "access")} for entry in again["entries"]

@@ -30,9 +30,9 @@ def test_numbers_of_processes_differ_between_runs(place):
     """A pid file that an earlier command left names nobody who lives (T5)."""
     assert place.shell("echo $$ >old; exec sh -c 'kill -0 $(cat old)'").returncode == 0
     runs = [place.shell("kill -0 $(cat old) 2>/dev/null && echo alive; echo $$").stdout for _ in range(8)]
-    assert len([out for out in runs if "alive" in out]) < 2  # one may be, by chance, of 30,000
+    assert len([out for out in runs if "alive" in out]) < 2  # one may be, by chance, of 4096 or more
     numbers = {int(out.split()[-1]) for out in runs}
-    assert len(numbers) > 4 and all(1000 < number < 32768 for number in numbers)
+    assert len(numbers) > 4 and all(300 <= number < 32768 for number in numbers)
 
 
 @where("ss")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import CORDON, WAIT
+from harness import CORDON, PIDS_OF_ROOT_BY, WAIT
 from tools import where
 
 PROBE = Path(__file__).parent / "probes/systemd.c"
@@ -85,14 +85,14 @@ if IS_ROOT and HAS_V1:  # where a double can make what systemd makes
         assert (limits["memory"]["by"], limits["memory"]["hit"]) == ("cgroup", True)
         assert (limits["pids"]["by"], limits["pids"]["hit"]) == ("cgroup", False)
         assert warnings == []
-        limits, _ = systemd.limited("--max-pids", "20", script="for i in $(seq 30); do sleep 9 & done")
+        limits, _ = systemd.limited("--max-memory", "1G", "--max-pids", "20", script="for i in $(seq 30); do sleep 9 & done")
         assert (limits["pids"]["by"], limits["pids"]["hit"]) == ("cgroup", True)
         doctor = json.loads(systemd.cordon("doctor", "--json").stdout)
         assert doctor["limits"] == {name: {"by": "cgroup", "command": True} for name in ("memory", "pids")}
         assert "limits" not in {remedy["about"] for remedy in doctor["remedies"]}
         assert [line.split(" ", 1)[1] for line in systemd.scopes()] == [
             "fail memory=67108864 swap=0 tasks=51 pids=2 delegate=1",
-            "fail memory=0 swap=1 tasks=21 pids=2 delegate=1",
+            "fail memory=1073741824 swap=0 tasks=21 pids=2 delegate=1",
             "fail memory=1073741824 swap=0 tasks=101 pids=1 delegate=1"]
 
     @where("dbus-daemon", "unshare")
@@ -111,9 +111,8 @@ if IS_ROOT and HAS_V1:  # where a double can make what systemd makes
         assert systemd.scopes() == []
 
     def test_what_nobody_asked_for_asks_nobody(systemd):
-        """As root the default for processes is not kept."""
         limits, warnings = systemd.limited()
-        assert limits.keys() == {"file-size", "files"}
+        assert {limit["by"] for limit in limits.values()} == {"rlimit", PIDS_OF_ROOT_BY}
         assert warnings == []
 
 
@@ -138,6 +137,22 @@ if HAS_ACCOUNT:
         assert f"systemd gives no scope: {reason}" in ran.stderr
 
 
+if IS_ROOT:
+
+    @where("setarch", "unshare")
+    def test_where_numbers_cannot_be_limited_it_is_said(place):
+        """Before Linux 6.14 the setting is the host's, and never touched; elsewhere it may be read-only."""
+        host = Path("/proc/sys/kernel/pid_max").read_text()
+        read_only = "mount --bind /proc/sys /proc/sys; mount -o remount,bind,ro /proc/sys; exec \"$@\""
+        for around in (["setarch", os.uname().machine, "--uname-2.6"], ["unshare", "-m", "sh", "-ec", read_only, "sh"]):
+            ran = place.cordon(*around[1:], CORDON, "run", "--json", "--", "cat", "/proc/sys/kernel/pid_max",
+                               program=around[0])
+            result = json.loads(ran.stdout)
+            assert (result["limits"]["pids"]["by"], result["exit_code"]) == ("none", 0)
+            assert result["stdout"] != "4395\n"
+        assert Path("/proc/sys/kernel/pid_max").read_text() == host
+
+
 @where("unshare")
 def test_without_anybody_to_ask(systemd):
     """E9: what is not kept is said, on stderr and in JSON alike; the command runs."""
@@ -145,8 +160,8 @@ def test_without_anybody_to_ask(systemd):
     ran = systemd.cordon("run", "--max-memory", "1G", "--max-pids", "100", "--", "true")
     assert ran.returncode == 0
     assert limits["memory"]["by"] == "rlimit"
-    assert limits["pids"]["by"] == ("none" if IS_ROOT else "rlimit")
-    assert len(warnings) == (2 if IS_ROOT else 1)
+    assert limits["pids"]["by"] == (PIDS_OF_ROOT_BY if IS_ROOT else "rlimit")
+    assert len(warnings) == (2 if limits["pids"]["by"] == "none" else 1)
     for line in warnings:
         assert f"cordon: {line}\n" in ran.stderr
         assert line.endswith(("cordon run", "(cordon doctor tells what to do)"))

@@ -501,6 +501,47 @@ static void pid1_run(pid_t command, uint32_t flags)
     pid1_report(&message);
 }
 
+/* --- the numbers of processes --- */
+
+/* Of the kernel's RESERVED_PIDS: below it none is given out a second time. */
+enum { NUMBERS_RESERVED = 300 };
+
+static bool numbers_write(const char *setting, uint64_t value)
+{
+    AUTO_CLOSE int fd = open(setting, O_WRONLY | O_CLOEXEC);
+    char text[24];
+    int len = snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+
+    return fd >= 0 && write(fd, text, (size_t)len) == len;
+}
+
+/* They begin somewhere else in each pid namespace: those in files that an earlier command has left
+ * (postmaster.pid, a swap file of vim) would all name living ones. Where the kernel does not let us they
+ * begin at 2. */
+static bool numbers_begin(unsigned first, unsigned range)
+{
+    uint16_t chance;
+
+    if (getrandom(&chance, sizeof chance, GRND_NONBLOCK) != (ssize_t)sizeof chance)
+        chance = 0;
+    return numbers_write("/proc/sys/kernel/ns_last_pid", first - 1 + chance % range);
+}
+
+/* As many processes and threads as the namespace has numbers for, of root's, too. They begin at
+ * NUMBERS_RESERVED or above, so that none of those below are had in addition; the init has its own.
+ * Whether the setting is the namespace's, and not the host's, is known to who made the plan. */
+static int numbers_limit(uint64_t processes, struct err *err)
+{
+    const uint64_t numbers = processes - 1;
+
+    if (getpid() != 1 || processes < 2)
+        return err_set(err, ERR_INVALID, "no pid namespace to be limited, or to nothing");
+    if (!numbers_write("/proc/sys/kernel/pid_max", NUMBERS_RESERVED + numbers) ||
+        !numbers_begin(NUMBERS_RESERVED, numbers < UINT16_MAX ? (unsigned)numbers : UINT16_MAX))
+        return err_sys(err, "limiting the numbers of processes");
+    return 0;
+}
+
 /* --- carrying out the plan --- */
 
 static struct mounts mounts; /* too large for the stack of a small program */
@@ -542,6 +583,8 @@ static int launcher_apply(const struct plan_view *plan, const struct plan_record
     case PLAN_LANDLOCK_RULE:
     case PLAN_SECCOMP:
         return 0; /* done already, or put on in the command's process */
+    case PLAN_PIDS:
+        return numbers_limit(record->value, err);
     case PLAN_SESSION_KEYRING:
         return restrict_keyring(err);
     case PLAN_DROP:
@@ -574,24 +617,6 @@ static int launcher_setup(const struct plan_view *plan, uint32_t *ret_op, struct
     return 0;
 }
 
-/* The numbers of processes begin somewhere else in each pid namespace: those in files that an earlier
- * command has left (postmaster.pid, a swap file of vim) would all name living ones. Where the kernel
- * does not let us they begin at 2. */
-static void launcher_set_numbers(void)
-{
-    enum { FIRST = 1000, RANGE = 30000 }; /* below the least pid_max that is usual, 32768 */
-    AUTO_CLOSE int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
-    uint16_t chance;
-    char text[16];
-    int len;
-
-    if (fd < 0 || getrandom(&chance, sizeof chance, GRND_NONBLOCK) != (ssize_t)sizeof chance)
-        return;
-    len = snprintf(text, sizeof text, "%d", FIRST + chance % RANGE);
-    if (write(fd, text, (size_t)len) < 0)
-        return;
-}
-
 /* What takes no plan, and mostly is done while the caller writes it. */
 static int launcher_begin(const char *hex, uint32_t *ret_op, struct err *err)
 {
@@ -605,8 +630,8 @@ static int launcher_begin(const char *hex, uint32_t *ret_op, struct err *err)
     *ret_op = PLAN_NAMESPACES;
     if (namespaces && unshare((int)namespaces))
         return err_sys(err, "making namespaces");
-    if (getpid() == 1) /* of a pid namespace that was made for us */
-        launcher_set_numbers();
+    if (getpid() == 1)                    /* of a pid namespace that was made for us */
+        (void)numbers_begin(1000, 30000); /* below the least pid_max that is usual, 32768 */
     *ret_op = PLAN_LOOPBACK;
     if ((namespaces & CLONE_NEWNET) && restrict_loopback(err))
         return -1;

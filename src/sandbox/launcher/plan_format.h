@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-enum { PLAN_MAGIC = 0x4e4c5043, PLAN_VERSION = 4 };
+enum { PLAN_MAGIC = 0x4e4c5043, PLAN_VERSION = 5 };
 
 /* Upper bounds that the reader enforces before it touches anything. */
 enum {
@@ -33,6 +33,9 @@ enum plan_op {
     PLAN_NAMESPACES, /* value: CLONE_NEW* flags */
     PLAN_IDENTITY,   /* the user and group ids are kept, and nothing else is mapped */
     PLAN_LOOPBACK,   /* lo up in the new network namespace */
+
+    /* Before anything is mounted, as long as the host's /proc is there */
+    PLAN_PIDS, /* the new pid namespace has room for `value` processes and threads, the init included */
 
     /* File system, in the new mount namespace. Paths are below the tree being built, sources are
      * in the tree as the host has it; no symlink is followed in either. */

@@ -1,10 +1,12 @@
-/* Layers are probed by using them: no error text is parsed, no version compared. A launch that
+/* Layers are probed by using them: no error text is parsed, and no version compared but one
+ * (counts_pids()). A launch that
  * fails at a step which needs a layer takes that layer away, and the next plan does without.
  *
  *     all namespaces -> (root only) all but the user namespace -> none, Landlock and seccomp alone
  *     with its own /proc -> without, where a container hides parts of /proc
  *     with a filter that asks the guard -> without
  *     with watchpoints (FUSE) -> with masks
+ *     with processes counted by their pid namespace -> without (root only)
  */
 #include "sandbox/linux/host.h"
 
@@ -19,8 +21,10 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 enum { PROC_PATHS_MAX = 32, CHILDREN_MAX = 2000 };
@@ -121,6 +125,24 @@ static void list_files(const char *path, struct strv *ret)
     list(path, false, ret);
 }
 
+/* Since Linux 6.14 a write to pid_max changes that of the writer's pid namespace. Before, the same write changes
+ * the host's, so that it cannot be tried out, and the version decides, against the rule here. It errs to the safe
+ * side: a lower one is told by what imitates Linux (gVisor) or hides it (setarch --uname-2.6), and who took the
+ * change into an older kernel goes without. No kernel since 6.14 can be built without it where it has pid
+ * namespaces. */
+static bool counts_pids(void)
+{
+    struct utsname kernel;
+    char *end;
+    unsigned long major, minor;
+
+    if (uname(&kernel))
+        return false;
+    major = strtoul(kernel.release, &end, 10);
+    minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
+    return major > 6 || (major == 6 && minor >= 14);
+}
+
 void host_init(struct host *host)
 {
     long abi = syscall(K_SYS_LANDLOCK_CREATE_RULESET, NULL, 0, K_LANDLOCK_CREATE_RULESET_VERSION);
@@ -146,6 +168,7 @@ void host_init(struct host *host)
         static const char *writable[PROC_PATHS_MAX];
         static const char *secret[PROC_PATHS_MAX];
 
+        host->facts.counts_pids = counts_pids();
         host->facts.proc_read_only = existing_paths(plan_proc_writable, writable);
         host->facts.proc_masked = existing_paths(plan_proc_secret, secret);
     }
@@ -216,6 +239,16 @@ static bool step_down_fuse(struct host *host, enum plan_op op, int error)
     return true;
 }
 
+/* Its settings cannot be written: a /proc that is not there, or read-only, or a kernel without ns_last_pid. */
+static bool step_down_pids(struct host *host, int error)
+{
+    if (!host->facts.counts_pids || host->has_counted ||
+        (error != ENOENT && error != EACCES && error != EPERM && error != EROFS && error != EINVAL))
+        return false;
+    host->facts.counts_pids = false;
+    return true;
+}
+
 bool host_step_down(struct host *host, enum plan_op op, const struct err *failure)
 {
     bool is_namespace_step =
@@ -224,6 +257,8 @@ bool host_step_down(struct host *host, enum plan_op op, const struct err *failur
 
     if (op == PLAN_SECCOMP)
         return step_down_listener(host, error);
+    if (op == PLAN_PIDS)
+        return step_down_pids(host, error);
     if (op == PLAN_MASKS && error == EACCES && !host->facts.has_around && around_has_guard()) {
         host->facts.has_around = true; /* it makes nothing in what is mounted nowhere */
         host_lose_listener(host, AROUND);

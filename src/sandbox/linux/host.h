@@ -13,6 +13,7 @@ struct host {
     bool is_proven;        /* a sandbox with these facts stood once */
     bool has_asked;        /* and one whose filter asks the guard */
     bool has_watched;      /* and one with a watchpoint */
+    bool has_counted;      /* and one whose pid namespace counts processes */
     char no_fuse[120];     /* why there are no watchpoints, for people; "" */
     char no_listener[200]; /* why no guard can be asked, for people; "" */
 };

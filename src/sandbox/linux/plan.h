@@ -19,6 +19,7 @@ struct strv;
 struct plan_host {
     uint32_t namespaces; /* CLONE_NEW* flags that can be had; 0 when there is no mount namespace */
     bool is_root;        /* the command's user id is the host's root: sysctl files look writable */
+    bool counts_pids;    /* pid_max belongs to the pid namespace of who writes it */
     bool has_proc;       /* a /proc of our own can be mounted in a pid namespace of our own */
     int landlock;        /* ABI, 0 without */
     enum seccomp_arch arch;

@@ -8,6 +8,7 @@
 static const char *const op_names[PLAN_OP_COUNT] = {
     [PLAN_NAMESPACES] = "namespaces",
     [PLAN_IDENTITY] = "keep-identity",
+    [PLAN_PIDS] = "limit-pids",
     [PLAN_TREE_PRIVATE] = "tree-private",
     [PLAN_HOLD_DEVICES] = "hold-devices",
     [PLAN_HOLD_FUSE] = "hold-fuse",

@@ -19,6 +19,7 @@
 #include "sandbox/linux/guard_link.h"
 #include "sandbox/linux/guard_map.h"
 #include "sandbox/linux/host.h"
+#include "sandbox/linux/launch_limits.h"
 #include "sandbox/linux/launcher_pool.h"
 #include "sandbox/linux/own_paths.h"
 #include "sandbox/linux/plan.h"
@@ -267,10 +268,11 @@ bool map_is_same(const struct access_map *old, const struct access_map *new)
     return true;
 }
 
-/* Its plan needs nothing of the host that has not been seen to work. */
-static bool is_proven(const struct sandbox *sandbox)
+/* It needs nothing of the host that has not been seen to work. */
+static bool is_proven(const struct sandbox *sandbox, const struct launch *launch)
 {
-    return sandbox->host.is_proven && (sandbox->host.has_asked || !sandbox->plan->asks_guard) &&
+    return sandbox->host.is_proven && (sandbox->host.has_counted || !launch->counts_pids) &&
+           (sandbox->host.has_asked || !sandbox->plan->asks_guard) &&
            (sandbox->host.has_watched || !sandbox->plan->watchpoints);
 }
 
@@ -301,36 +303,9 @@ bool sandbox_release_idle(struct sandbox *sandbox)
     return launcher_rest(&sandbox->launchers);
 }
 
-enum { LIMITS_MAX = 6 };
-
-/* Since Linux 5.14 the kernel counts processes by user namespace and user, and a command has a
- * namespace of its own; that a kernel is not older shows in its Landlock (ABI 2 came with 5.19).
- * Root's processes are never counted (fork(2)). */
-bool sandbox_counts_processes(const struct sandbox *sandbox)
+enum process_counter sandbox_process_counter(const struct sandbox *sandbox)
 {
-    const struct plan_host *facts = &sandbox->host.facts;
-
-    return (sandbox->plan->namespaces & CLONE_NEWUSER) && !facts->is_root && facts->landlock >= 2;
-}
-
-/* Fills `ret` with the limits that are set; returns how many. */
-static size_t limit_records(const struct launch_limits *limits, struct plan_record ret[LIMITS_MAX])
-{
-    const struct {
-        uint64_t value;
-        int resource;
-    } all[LIMITS_MAX] = {
-        {limits->data, RLIMIT_DATA},       {limits->address_space, RLIMIT_AS},
-        {limits->cpu_time, RLIMIT_CPU},    {limits->processes, RLIMIT_NPROC},
-        {limits->file_size, RLIMIT_FSIZE}, {limits->files, RLIMIT_NOFILE},
-    };
-    size_t len = 0;
-
-    for (size_t i = 0; i < LIMITS_MAX; i++)
-        if (all[i].value)
-            ret[len++] = (struct plan_record){
-                .op = PLAN_LIMIT, .other = (uint32_t)all[i].resource, .value = all[i].value};
-    return len;
+    return launch_counter(sandbox->plan->namespaces, &sandbox->host.facts);
 }
 
 /* The environment of a command with what presets set in it. What differs from our own was chosen for the command,
@@ -360,18 +335,18 @@ static void launch_env(const struct sandbox *sandbox, char *const *env, struct s
 
 /* The launcher's file for one command; a descriptor. */
 static int launch_plan(const struct sandbox *sandbox, const struct launch_options *options,
-                       const struct launch_limits *rlimits, struct err *err)
+                       const struct launch_limits *given, struct err *err)
 {
     AUTO(buf_done) struct buf file = {0};
     AUTO(strv_done) struct strv env = {0};
-    struct plan_record limits[LIMITS_MAX];
+    struct plan_record limits[LAUNCH_LIMITS_MAX];
     struct plan_command command = {
         .argv = options->argv,
         .env = options->env,
         .program = options->program,
         .cwd = options->cwd,
         .limits = limits,
-        .limits_len = limit_records(rlimits, limits),
+        .limits_len = launch_limit_records(given, sandbox_process_counter(sandbox), limits),
     };
 
     if (sandbox->options.dies_with_thread)
@@ -473,8 +448,10 @@ static int launch_once(struct sandbox *sandbox, const struct launch_options *opt
     launch.init = launcher->pid;
     sandbox->launches++;
     if (options->limiter)
-        options->limiter(options->limiter_data, launcher->pid, sandbox_counts_processes(sandbox),
+        options->limiter(options->limiter_data, launcher->pid, sandbox_process_counter(sandbox),
                          &limits);
+    launch.counts_pids =
+        limits.processes && sandbox_process_counter(sandbox) == COUNTER_PID_NAMESPACE;
     plan = launch_plan(sandbox, options, &limits, err);
     if (plan < 0 || launch_open_channel(&launch, options, err) ||
         launch_send(&launch, options, plan, err) || launch_attach_guard(&launch, err)) {
@@ -514,7 +491,7 @@ static bool launch_must_retry(struct sandbox *sandbox, struct launch *launch, in
     struct plan_message first;
 
     *ret_status = 0;
-    if (is_proven(sandbox) || !launch_peek(launch, &first))
+    if (is_proven(sandbox, launch) || !launch_peek(launch, &first))
         return false;
     if (first.kind == PLAN_MESSAGE_FAILED && first.stage == PLAN_STAGE_SETUP &&
         sandbox_step_down(sandbox, (enum plan_op)first.op, &first.failure, ret_status, err)) {
@@ -525,6 +502,7 @@ static bool launch_must_retry(struct sandbox *sandbox, struct launch *launch, in
         sandbox->host.is_proven = true;
         sandbox->host.has_asked |= sandbox->plan->asks_guard;
         sandbox->host.has_watched |= sandbox->plan->watchpoints > 0;
+        sandbox->host.has_counted |= launch->counts_pids;
         *host_known(sandbox) = sandbox->host;
     }
     return false;
@@ -663,6 +641,13 @@ void launch_done(struct launch *launch)
         sandbox->options.on_idle(sandbox->options.data, sandbox);
 }
 
+static void probe_limits(void *data, pid_t launcher, enum process_counter counter,
+                         struct launch_limits *ret)
+{
+    if (counter == COUNTER_PID_NAMESPACE)
+        ret->processes = 100;
+}
+
 int sandbox_probe(struct sandbox *sandbox, struct err *err)
 {
     char *const argv[] = {(char *)"probe", NULL};
@@ -671,6 +656,7 @@ int sandbox_probe(struct sandbox *sandbox, struct err *err)
         .argv = argv,
         .stdio = {null, null, null},
         .cwd = "/",
+        .limiter = probe_limits,
         .is_probe = true,
     };
     struct launch_report report;

@@ -19,7 +19,7 @@ static struct resource_limits_report report_of(const struct resource_limits *lim
     struct launch_limits rlimits;
 
     resource_limits_open(NULL, limits, "", &scope);
-    resource_limits_apply(&scope, 0, true, &rlimits);
+    resource_limits_apply(&scope, 0, COUNTER_USER_NAMESPACE, &rlimits);
     resource_limits_report(&scope, end, &report);
     resource_limits_close(&scope);
     return report;
@@ -100,7 +100,7 @@ static void cpu_time_is_rounded_up_to_seconds(void **state)
 
         resource_limits_open(
             NULL, &(struct resource_limits){.of = {[LIMIT_CPU_TIME] = cases[i][0]}}, "", &scope);
-        resource_limits_apply(&scope, 0, true, &rlimits);
+        resource_limits_apply(&scope, 0, COUNTER_USER_NAMESPACE, &rlimits);
         assert_int_equal(rlimits.cpu_time, cases[i][1]);
         resource_limits_close(&scope);
     }
@@ -110,16 +110,19 @@ static void cpu_time_is_rounded_up_to_seconds(void **state)
 static void without_a_cgroup_rlimits_do(void **state)
 {
     static const struct {
-        bool is_default, counts_own;
+        bool is_default;
+        enum process_counter counter;
         uint64_t processes; /* that are set; of who is no root */
         uint64_t of_root;
         const char *warning; /* of who is no root */
         const char *roots;
     } cases[] = {
-        {true, true, 50, 50, NULL, NULL},
-        {true, false, 0, 0, NULL, NULL},
-        {false, true, 50, 50, NULL, NULL},
-        {false, false, 50, 0, "--max-pids counts all of your processes",
+        {true, COUNTER_USER_NAMESPACE, 50, 50, NULL, NULL},
+        {true, COUNTER_PID_NAMESPACE, 50, 50, NULL, NULL},
+        {true, COUNTER_USER, 0, 0, NULL, NULL},
+        {false, COUNTER_USER_NAMESPACE, 50, 50, NULL, NULL},
+        {false, COUNTER_PID_NAMESPACE, 50, 50, NULL, NULL},
+        {false, COUNTER_USER, 50, 0, "--max-pids counts all of your processes",
          "--max-pids is not enforced"},
     };
 
@@ -135,9 +138,12 @@ static void without_a_cgroup_rlimits_do(void **state)
         struct launch_limits rlimits;
 
         resource_limits_open(&limits, NULL, "", &scope);
-        resource_limits_apply(&scope, 0, cases[i].counts_own, &rlimits);
+        resource_limits_apply(&scope, 0, cases[i].counter, &rlimits);
         assert_int_equal(rlimits.processes, geteuid() == 0 ? cases[i].of_root : cases[i].processes);
-        assert_int_equal(scope.by[LIMIT_PIDS], rlimits.processes ? LIMIT_BY_RLIMIT : LIMIT_UNSET);
+        assert_int_equal(scope.by[LIMIT_PIDS], !rlimits.processes ? LIMIT_UNSET
+                                               : cases[i].counter == COUNTER_PID_NAMESPACE
+                                                   ? LIMIT_BY_PID_NAMESPACE
+                                                   : LIMIT_BY_RLIMIT);
         assert_int_equal(rlimits.file_size, 4096);
         assert_int_equal(rlimits.files, 0);
         assert_int_equal(scope.by[LIMIT_FILES], LIMIT_UNSET);
@@ -161,7 +167,7 @@ static void memory_of_each_process_is_warned_of(void **state)
     struct launch_limits rlimits;
 
     resource_limits_open(NULL, &limits, "", &scope);
-    resource_limits_apply(&scope, 0, true, &rlimits);
+    resource_limits_apply(&scope, 0, COUNTER_USER_NAMESPACE, &rlimits);
     assert_int_equal(rlimits.data, 1 << 30); /* and not the address space */
     assert_int_equal(rlimits.address_space, 0);
     resource_limits_warn(&scope, &warnings);
@@ -181,7 +187,7 @@ static void what_is_asked_lies_over_what_the_sandbox_says(void **state)
 
     resource_limits_open(&resource_limits_default, &asked, "", &scope);
     for (int i = 0; i < 2; i++) {
-        resource_limits_apply(&scope, 0, true, &rlimits);
+        resource_limits_apply(&scope, 0, COUNTER_USER_NAMESPACE, &rlimits);
         assert_int_equal(rlimits.processes, 0);
         assert_int_equal(rlimits.file_size, 7);
         assert_int_equal(rlimits.files, resource_limits_default.of[LIMIT_FILES]);

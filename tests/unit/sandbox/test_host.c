@@ -2,8 +2,10 @@
 #include "../base/support.h"
 
 #include "sandbox/linux/host.h"
+#include "sandbox/linux/launch_limits.h"
 
 #include <errno.h>
+#include <sched.h>
 
 static bool steps_down(struct host *host, enum plan_op op, int error)
 {
@@ -33,11 +35,65 @@ static void test_a_watchpoint_that_nobody_takes(void **state)
     assert_true(host.facts.has_fuse);
 }
 
+/* By root, from a version on: before, what is written would be the host's. */
+static void test_who_counts_processes(void **state)
+{
+    static const struct {
+        bool is_root, counts_pids;
+        uint32_t namespaces;
+        int landlock;
+        enum process_counter counter;
+    } cases[] = {
+        {true, true, CLONE_NEWPID, 7, COUNTER_PID_NAMESPACE},
+        {true, true, CLONE_NEWPID | CLONE_NEWUSER, 7, COUNTER_PID_NAMESPACE},
+        {true, false, CLONE_NEWPID | CLONE_NEWUSER, 7, COUNTER_USER},
+        {true, true, 0, 7, COUNTER_USER},
+        {true, true, CLONE_NEWUSER, 7, COUNTER_USER},
+        {false, false, CLONE_NEWPID | CLONE_NEWUSER, 2, COUNTER_USER_NAMESPACE},
+        {false, false, CLONE_NEWPID | CLONE_NEWUSER, 1, COUNTER_USER},
+        {false, false, CLONE_NEWPID, 7, COUNTER_USER},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct launch_limits limits = {.processes = 9000000, .files = 5};
+        const struct plan_host facts = {.is_root = cases[i].is_root,
+                                        .counts_pids = cases[i].counts_pids,
+                                        .landlock = cases[i].landlock};
+        struct plan_record records[LAUNCH_LIMITS_MAX];
+        const bool by_namespace = cases[i].counter == COUNTER_PID_NAMESPACE;
+
+        assert_int_equal(launch_counter(cases[i].namespaces, &facts), cases[i].counter);
+        assert_int_equal(launch_limit_records(&limits, cases[i].counter, records), 2);
+        assert_int_equal(records[0].op, by_namespace ? PLAN_PIDS : PLAN_LIMIT);
+        /* the kernel takes no pid_max above 4194304 */
+        assert_int_equal(records[0].value, by_namespace ? (4 << 20) - 300 : 9000000);
+        assert_int_equal(records[1].op, PLAN_LIMIT);
+    }
+}
+
+static void test_processes_that_cannot_be_counted(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_init(&host);
+    host.facts.counts_pids = true;
+    assert_false(steps_down(&host, PLAN_PIDS, ENOMEM)); /* says nothing of the host */
+    assert_true(steps_down(&host, PLAN_PIDS, EROFS));
+    assert_false(host.facts.counts_pids);
+    assert_false(steps_down(&host, PLAN_PIDS, EROFS));
+    host.facts.counts_pids = host.has_counted = true;
+    assert_false(steps_down(&host, PLAN_PIDS, EROFS));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_refused_watchpoint),
         cmocka_unit_test(test_a_watchpoint_that_nobody_takes),
+        cmocka_unit_test(test_who_counts_processes),
+        cmocka_unit_test(test_processes_that_cannot_be_counted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

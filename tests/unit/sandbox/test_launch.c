@@ -326,7 +326,8 @@ static void test_descriptors_in_each_others_place(void **state)
     close(ends[0]);
 }
 
-static void give_limits(void *data, pid_t launcher, bool counts_own, struct launch_limits *ret)
+static void give_limits(void *data, pid_t launcher, enum process_counter counter,
+                        struct launch_limits *ret)
 {
     assert_true(launcher > 0 && kill(launcher, 0) == 0);
     *ret = *(const struct launch_limits *)data;
@@ -354,6 +355,45 @@ static void test_resource_limits(void **state)
     assert_int_equal(ended.report.event, LAUNCH_EXITED);
     assert_int_not_equal(ended.report.wait_status, 0);
     assert_true(str_starts(ended.text, "3072\n1048576\n77\n100\n60\n"));
+}
+
+/* Of the setting of the host, which has to stay as it was. */
+static long read_pid_max(void)
+{
+    AUTO_CLOSE int fd = open("/proc/sys/kernel/pid_max", O_RDONLY | O_CLOEXEC);
+    char text[16] = "";
+
+    assert_true(read(fd, text, sizeof text - 1) > 0);
+    return strtol(text, NULL, 10);
+}
+
+/* The init, the shell, and 18 more; dash ends when it cannot fork. The second command's pid namespace is another
+ * one: it gets as many. */
+static void test_a_loop_that_forks_ends_at_the_limit(void **state)
+{
+    struct launch_limits limits = {.processes = 20};
+    const long host = read_pid_max();
+
+    in_sandbox();
+    if (sandbox_process_counter(sandbox) == COUNTER_USER)
+        limits.processes = 0; /* nobody counts these alone: the loop ends by itself */
+    for (int i = 0; i < 2; i++) {
+        struct launch_options options =
+            launch_in(ground.ws, ARGV((char *)"sh", (char *)"-c",
+                                      (char *)"i=0; while [ $i -lt 40 ]; do i=$((i + 1)); "
+                                              "sleep 60 & echo $i; done"));
+        AUTO(ended_done) struct ended ended = {0};
+        struct command command;
+
+        options.limiter = give_limits;
+        options.limiter_data = &limits;
+        command_start(&command, sandbox, options);
+        ended = command_finish(&command);
+        assert_int_equal(ended.report.event, LAUNCH_EXITED);
+        assert_int_equal(!strstr(ended.text, "\n19\n"), limits.processes != 0);
+        assert_non_null(strstr(ended.text, "\n18\n"));
+    }
+    assert_int_equal(read_pid_max(), host);
 }
 
 /* Nobody may raise a hard limit; what is asked for beyond it is then as much as there is. */
@@ -515,6 +555,7 @@ int main(void)
         TEST(test_signals_are_by_default),
         TEST(test_descriptors_in_each_others_place),
         TEST(test_resource_limits),
+        TEST(test_a_loop_that_forks_ends_at_the_limit),
         TEST(test_a_limit_beyond_what_the_host_has),
         TEST(test_a_terminal_of_its_own),
         TEST(test_it_holds),
