@@ -101,6 +101,55 @@ static bool is_worktree_gone(int dir)
     return fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) && (errno == ENOENT || errno == ENOTDIR);
 }
 
+/* --- locks ---
+ *
+ * Of HEAD, the index and the configuration. A git outside may be at work at the same time: what it has in its
+ * lock takes the file's place by that name. So the command has nothing to do with a lock but its own: one that
+ * we have made for it, and have open, so that no other file can have its number. */
+
+static bool is_lock(const struct git_name *name)
+{
+    return strcmp(name->rest, "HEAD.lock") == 0 || strcmp(name->rest, "index.lock") == 0 ||
+           strcmp(name->rest, "config.lock") == 0;
+}
+
+static bool is_own_lock(const struct command *command, const struct object *object)
+{
+    struct stat st;
+
+    for (uint32_t i = 0; i < command->git_locks_len; i++)
+        if (fstat(command->git_locks[i], &st) == 0 && st.st_ino == object->st.st_ino &&
+            st.st_dev == object->st.st_dev)
+            return true;
+    return false;
+}
+
+/* The lock that has just been made there: whoever else might take it away has to ask us. */
+static void keep_lock(struct command *command, const struct object *object)
+{
+    AUTO(place_done) struct place place = {.dir = -1, .lock = -1};
+    AUTO_CLOSE int pin = place_outside(&object->place, &place)
+                             ? openat(place.dir, place.name, O_PATH | O_NOFOLLOW | O_CLOEXEC)
+                             : -1;
+    uint32_t len = 0;
+    struct stat st;
+
+    for (uint32_t i = 0; i < command->git_locks_len; i++)
+        if (fstat(command->git_locks[i], &st) == 0 && st.st_nlink)
+            command->git_locks[len++] = command->git_locks[i];
+        else
+            close(command->git_locks[i]);
+    if (pin >= 0 && len < GUARD_GIT_LOCKS)
+        command->git_locks[len++] = TAKE_FD(pin);
+    command->git_locks_len = len;
+}
+
+void git_close_locks(struct command *command)
+{
+    while (command->git_locks_len)
+        close(command->git_locks[--command->git_locks_len]);
+}
+
 /* --- what may be done --- */
 
 static bool may_remove(const struct object *object, const struct git_name *name)
@@ -193,6 +242,9 @@ static bool allows(const struct request *request, const struct object *object, b
         return false;
     if (call->kind == CALL_ACCESS)
         return true;
+    if (is_lock(&name) &&
+        !(object->exists ? is_own_lock(request->command, object) : call->kind == CALL_OPEN))
+        return false;
     if (call->kind == CALL_CHANGE)
         return object->is_name ? may_remove(object, &name) : may_change(request, object, &name);
     if (is_source)
@@ -518,6 +570,7 @@ struct answer git_do(const struct request *request, struct object *const objects
     const struct command *command = request->command;
     const enum call_kind call = request->call->kind;
     struct git_name name = {.kind = GIT_CLOSED};
+    struct answer answer;
 
     if (!objects[1] && removes_worktree(request, objects[0]))
         return remove_worktree(objects[0]);
@@ -529,5 +582,9 @@ struct answer git_do(const struct request *request, struct object *const objects
         return replace(request, objects);
     if (name.kind == GIT_COMMONDIR)
         return make_commondir(request, objects[0]);
-    return granted_do(request, objects);
+    answer = granted_do(request, objects);
+    if (name.kind == GIT_DATA && is_lock(&name) && !objects[0]->exists &&
+        (answer.kind == ANSWER_VALUE || answer.kind == ANSWER_LATER))
+        keep_lock(request->command, objects[0]);
+    return answer;
 }

@@ -17,3 +17,5 @@ bool git_allows(const struct request *request, struct object *const objects[2]);
 
 /* Does it. CONTINUE: it was not done. */
 struct answer git_do(const struct request *request, struct object *const objects[2]);
+
+void git_close_locks(struct command *command);

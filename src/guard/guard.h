@@ -122,6 +122,8 @@ struct execs {
     bool has_begun; /* the launcher has executed the command */
 };
 
+enum { GUARD_GIT_LOCKS = 16 };
+
 struct command {
     int channel;
     int listener;   /* -1 until the launcher has sent it, and after the last process */
@@ -132,6 +134,9 @@ struct command {
     bool has_begun;  /* it has made a call that the launcher does not make */
     bool is_broken;  /* the folders cannot be looked at: nothing is done on behalf */
     bool has_git;    /* some entry is GUARD_ENTRY_GIT */
+    int git_locks
+        [GUARD_GIT_LOCKS]; /* those of the command's own (O_PATH), so that no other file is one of them */
+    uint32_t git_locks_len;
     struct folder *folders;
     uint32_t folders_len;
     struct held_name *held_names;

@@ -11,6 +11,7 @@
 #include "guard/exec.h"
 #include "guard/facts.h"
 #include "guard/folder.h"
+#include "guard/git.h"
 #include "guard/grant.h"
 #include "guard/hold.h"
 #include "guard/judge.h"
@@ -106,6 +107,7 @@ void command_free(struct command *command)
     nested_end(command);
     folders_close(command);
     kept_close_all(command);
+    git_close_locks(command);
     if (command->listener >= 0)
         close(command->listener);
     if (command->map_size) {

@@ -126,6 +126,20 @@ def an_index_that_names_what_is_outside(stage):
 
 
 @attack()
+def the_lock_of_a_git_outside(stage):
+    """What is in it takes the place of the configuration a moment later: it is written to, gets another name, or
+    another file its name."""
+    program, mark = committed(stage)
+    lock = stage.file("ws/.git/config.lock", (stage.ws / ".git/config").read_text())
+    try_all(stage, 'cp .git/config new; evil "$1" >> new; evil "$1" >> .git/config.lock; cp new .git/config.lock; '
+                   'ln .git/config.lock mine && evil "$1" >> mine; mv .git/config.lock away; cp new .git/config.lock; '
+                   'rm -f .git/config.lock; cp new .git/config.lock; cp new other; mv -f other .git/config.lock', program)
+    if lock.exists():
+        lock.rename(stage.ws / ".git/config")
+    return git_is_trapped(stage, mark)
+
+
+@attack()
 def a_head_that_cannot_be_read(stage):
     """Then git takes the workspace itself for the repository. The lock's mode changes while it is moved."""
     program, _ = committed(stage)
