@@ -297,8 +297,21 @@ static void name_hosts(const struct denial_input *input, struct denials *ret)
 
 /* --- what was tried in passing --- */
 
+static bool is_silent(const struct denial_input *input)
+{
+    for (int k = 0; k < STREAM_COUNT; k++)
+        if (input->texts[k] && *input->texts[k])
+            return false;
+    return true;
+}
+
+static bool is_git(const char *program)
+{
+    return program && str_eq(path_name(program), "git");
+}
+
 /* Programs that try it whenever they run, and go on without it. */
-static bool is_habit(const struct denial *denial, const struct process_end *end)
+static bool is_habit(const struct denial *denial, const struct denial_input *input)
 {
     static const char *const parts[] = {"/__pycache__", "/.npm/_logs/", NULL};
 
@@ -307,8 +320,10 @@ static bool is_habit(const struct denial *denial, const struct process_end *end)
     for (const char *const *part = parts; *part; part++)
         if (strstr(denial->path, *part))
             return true;
-    /* git refreshes its index in passing; 128 is the end that it makes itself, when it needs it */
-    return str_ends(denial->path, "/.git/index.lock") && end->code != 128;
+    /* git refreshes its index in passing. When it needs it, it ends with 128; git-stash with 1, and
+     * without a word. */
+    return str_ends(denial->path, "/.git/index.lock") && input->end->code != 128 &&
+           !(is_git(input->program) && is_silent(input));
 }
 
 /* Such things, and questions whether something may be written, are the reason of a failure only if
@@ -319,7 +334,7 @@ static void set_aside(const struct denial_input *input, struct denials *ret)
         struct denial *denial = &ret->items[i];
         bool is_named = false;
 
-        if (!denial->path || !(denial->flags & DENIAL_PROBE || is_habit(denial, input->end)))
+        if (!denial->path || !(denial->flags & DENIAL_PROBE || is_habit(denial, input)))
             continue;
         for (int k = 0; k < STREAM_COUNT; k++)
             is_named |= input->texts[k] && strstr(input->texts[k], denial->path);

@@ -298,8 +298,8 @@ def test_a_command_that_was_told_it_is_refused_all_the_same(place):
         assert ran.returncode and "the right token" in ran.stderr, ran
 
 
-@pytest.mark.parametrize("flags", [["--profile", "danger-full-access"], ["--sandbox", "disabled"], ["--network", "enabled"]],
-                         ids=" ".join)
+@pytest.mark.parametrize("flags", [["--profile", "danger-full-access"], ["--sandbox", "disabled"],
+                                   ["--network", "enabled", "--readable", HERE]], ids=lambda flags: flags[1])
 def test_a_command_that_can_read_it_is_refused_all_the_same(place, flags):
     """It has no sandbox for files, or began before there was a token."""
     script = 'read url; python3 -c "$1" "$2" $url "$(cat $3 || cat $4)"'
