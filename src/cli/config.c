@@ -296,7 +296,7 @@ static int edit_until_right(const char *copy, const struct config_file *place, s
 
         if (status)
             return err_set(err, ERR_SYSTEM, "the editor ($VISUAL, $EDITOR) ended with %d", status);
-        buf_clear(text);
+        buf_done(text);
         if (fd_read_file(copy, CONFIG_SIZE_MAX, text, err))
             return -1;
         if (check_text(text->data ? text->data : "", text->len, copy, place->home, &problems) == 0)

@@ -68,9 +68,15 @@ def whole(name, case):
     return applies(name, case) and identity.is_whole(name)
 
 
+# Held by mounts and the guard, which are the same without a user namespace.
+OF_NAMES = {"adversary_git", "adversary_looks", "beliefs", "commits", "denied", "environment", "files", "guard", "looks",
+            "names", "own", "races", "repository", "terminal", "tmp", "token"}
+
+
 def with_namespaces(name, case):
     return applies(name, case) and identity.has_namespaces(name) and \
-        (identity.is_whole(name) or not (case.needs_host or case.on_guard))
+        (identity.is_whole(name) or
+         not (case.needs_host or case.on_guard or case.name.split("/")[0] in OF_NAMES))
 
 
 def held_without_namespaces(name, case):
@@ -101,12 +107,12 @@ def held_by_landlock(name, case):
 
 
 def held_by_the_helper(name, case):
-    """The helper takes a profile and no other flags; terminal, environment and /tmp are the caller's, and
-    so is the end of a command that ignores SIGTERM. Whose it is makes no difference to its flags."""
+    """What its profile decides, and a layer of each kind: the rest is the same sandbox. Whose it is makes no
+    difference to its flags."""
     area = case.name.split("/")[0]
     is_chosen = name == "user" or "user" not in case.users
-    return is_chosen and whole(name, case) and not case.on_guard and area not in \
-        ("environment", "terminal", "limits", "processes", "tmp", "commits") and \
+    return is_chosen and whole(name, case) and not case.on_guard and \
+        area in ("files", "network", "repository", "mounts", "privileges") and \
         "cordon=" not in inspect.getsource(case.play)
 
 
