@@ -13,13 +13,13 @@
  * What it does not do: verify the checksum of an index, which git may do. */
 #include "guard/git_data.h"
 
+#include "base/git_index.h"
+
 #include <ctype.h>
 #include <limits.h>
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
-
-enum { HASH_BYTES = 20, HASH_BYTES_SHA256 = 32 };
 
 /* --- HEAD --- */
 
@@ -228,84 +228,16 @@ size_t git_config_hash_bytes(const char *config, size_t len)
 {
     struct reader reader = {.rest = {config, len}, .is_known = true};
     struct text line, name, sub, key, value;
-    size_t bytes = HASH_BYTES;
+    size_t bytes = GIT_HASH_BYTES;
 
     while (next_kept(&reader, (struct text){0}, &line))
         if (read_header(reader.section, &name, &sub) && is_word(name, "extensions") &&
             read_key(trimmed(line), &key, &value) && is_word(key, "objectformat"))
-            bytes = is_word(value, "sha256") ? HASH_BYTES_SHA256 : HASH_BYTES;
+            bytes = is_word(value, "sha256") ? GIT_HASH_BYTES_SHA256 : GIT_HASH_BYTES;
     return bytes;
 }
 
 /* --- index --- */
-
-enum {
-    HEADER_BYTES = 12,
-    ENTRY_BYTES = 62,
-    MODE_OFFSET = 24,
-    FLAGS_OFFSET = 60,
-    FLAG_EXTENDED = 0x4000,
-    FLAG_LENGTH = 0xfff, /* of the path; just this where it is at least as long */
-    EOIE_BYTES = 12,     /* and a hash: where the entries end */
-    MODE_TYPE = 0170000,
-    MODE_FILE = 0100000,
-    MODE_SYMLINK = 0120000,
-    MODE_GITLINK = 0160000,
-};
-
-struct index_reader {
-    const unsigned char *bytes;
-    size_t len, at, path_len;
-    uint32_t version;
-    char path[PATH_MAX];
-};
-
-static uint32_t read_u32(const unsigned char *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
-/* As gitformat-index(5) says of version 4: seven bits a byte, and one added for each that follows. */
-static bool read_varint(struct index_reader *reader, size_t *ret)
-{
-    size_t value = 0;
-
-    for (int i = 0; i < 4 && reader->at < reader->len; i++) {
-        unsigned char byte = reader->bytes[reader->at++];
-
-        value = (value << 7) + (byte & 0x7f);
-        if (!(byte & 0x80)) {
-            *ret = value;
-            return true;
-        }
-        value++;
-    }
-    return false;
-}
-
-/* Of the entry that starts at `start`, whose fixed part has been read. */
-static bool read_path(struct index_reader *reader, size_t start)
-{
-    size_t drop = reader->path_len;
-    const unsigned char *end;
-    size_t len;
-
-    if (reader->version == 4 && (!read_varint(reader, &drop) || drop > reader->path_len))
-        return false;
-    end = reader->at < reader->len
-              ? memchr(reader->bytes + reader->at, '\0', reader->len - reader->at)
-              : NULL;
-    len = end ? (size_t)(end - reader->bytes) - reader->at : 0;
-    reader->path_len -= drop;
-    if (!end || len >= sizeof reader->path - reader->path_len)
-        return false;
-    memcpy(reader->path + reader->path_len, reader->bytes + reader->at, len + 1);
-    reader->path_len += len;
-    reader->at += len + 1;
-    if (reader->version < 4)
-        reader->at = start + (reader->at - start + 7) / 8 * 8;
-    return reader->at <= reader->len;
-}
 
 /* `name`, of `len` bytes, is .git however it is spelled, also where that would be NTFS. */
 static bool is_dot_git(const char *name, size_t len)
@@ -335,68 +267,39 @@ static bool is_path_safe(const char *path)
     }
 }
 
-/* What has another meaning to git than a file, a symlink or a submodule: a whole directory that is not checked out. */
-static bool is_mode_known(uint32_t mode)
-{
-    return (mode & MODE_TYPE) == MODE_FILE || (mode & MODE_TYPE) == MODE_SYMLINK ||
-           (mode & MODE_TYPE) == MODE_GITLINK;
-}
+/* Who is asked about submodules. */
+struct links {
+    bool (*take)(void *data, const char *path);
+    void *data;
+};
 
-/* Behind the entries come extensions and a hash over all of it; that they fill the rest exactly tells
- * whether the hashes were as long as assumed. None may say that entries are elsewhere: for one of them git
- * looks at a fixed distance from the end, whatever lies around it. */
-static bool rest_is_whole(const struct index_reader *reader, size_t hash)
+/* What is no file, symlink or submodule has another meaning to git: a whole directory that is not checked out. */
+static bool is_entry_safe(void *data, const char *path, uint32_t mode)
 {
-    const size_t tail = EOIE_BYTES + 2 * hash;
-    size_t at = reader->at;
+    const struct links *links = data;
+    const uint32_t type = mode & GIT_MODE_TYPE;
 
-    if (reader->len >= tail && memcmp(reader->bytes + reader->len - tail, "EOIE", 4) == 0 &&
-        read_u32(reader->bytes + reader->len - tail + 8) != reader->at)
+    if (!is_path_safe(path))
         return false;
-    while (at <= reader->len && reader->len - at >= hash + 8) {
-        if (memcmp(reader->bytes + at, "link", 4) == 0 ||
-            memcmp(reader->bytes + at, "sdir", 4) == 0 ||
-            memcmp(reader->bytes + at, "IEOT", 4) == 0)
-            return false;
-        at += 8 + read_u32(reader->bytes + at + 4);
-    }
-    return at <= reader->len && reader->len - at == hash;
+    return type == GIT_MODE_GITLINK ? links->take(links->data, path)
+                                    : type == GIT_MODE_FILE || type == GIT_MODE_SYMLINK;
 }
 
-static bool read_entries(struct index_reader *reader, size_t hash,
-                         bool (*take)(void *data, const char *path), void *data)
+/* None by which entries are elsewhere. */
+static bool is_extension_safe(void *data, const char name[static 4], const unsigned char *bytes,
+                              size_t size)
 {
-    const size_t fixed = ENTRY_BYTES + hash - HASH_BYTES;
-
-    reader->at = HEADER_BYTES;
-    reader->path_len = 0;
-    for (uint32_t count = read_u32(reader->bytes + 8); count; count--) {
-        const unsigned char *entry = reader->bytes + reader->at;
-        const size_t start = reader->at;
-        uint32_t flags, mode;
-
-        if (reader->len - start < fixed + 2)
-            return false;
-        flags = read_u32(entry + FLAGS_OFFSET + hash - HASH_BYTES - 2) & 0xffff;
-        reader->at = start + fixed + (flags & FLAG_EXTENDED ? 2 : 0);
-        if (!read_path(reader, start) ||
-            ((flags & FLAG_LENGTH) != FLAG_LENGTH && (flags & FLAG_LENGTH) != reader->path_len))
-            return false;
-        mode = read_u32(entry + MODE_OFFSET);
-        if (!is_mode_known(mode) || !is_path_safe(reader->path) ||
-            ((mode & MODE_TYPE) == MODE_GITLINK && !take(data, reader->path)))
-            return false;
-    }
-    return rest_is_whole(reader, hash);
+    return memcmp(name, "link", 4) != 0 && memcmp(name, "sdir", 4) != 0 &&
+           memcmp(name, "IEOT", 4) != 0;
 }
 
 bool git_index_each_link(const void *bytes, size_t len, size_t hash,
                          bool (*take)(void *data, const char *path), void *data)
 {
-    struct index_reader reader = {.bytes = bytes, .len = len};
+    struct links links = {.take = take, .data = data};
 
-    if (len < HEADER_BYTES || memcmp(bytes, "DIRC", 4) != 0)
-        return false;
-    reader.version = read_u32(reader.bytes + 4);
-    return reader.version >= 2 && reader.version <= 4 && read_entries(&reader, hash, take, data);
+    return git_index_read(bytes, len, hash,
+                          &(struct git_index_visitor){.entry = is_entry_safe,
+                                                      .extension = is_extension_safe,
+                                                      .data = &links});
 }

@@ -75,7 +75,7 @@ static void versions_that_git_does_not_have(void **state)
 
         bytes[7] = versions[i];
         assert_int_equal(git_index_submodules(bytes, len, &paths, &shared, &err), -1);
-        assert_string_equal(err.msg, "not a git index of version 2 to 4");
+        assert_string_equal(err.msg, "the git index is malformed, or not of version 2 to 4");
     }
 }
 
