@@ -1,0 +1,93 @@
+/* What goes between the proxy (cordon-proxy, a program of its own), the host that starts it
+ * (sandbox/linux/proxy_link.c) and the launcher. They are built together, so there is no versioning
+ * beyond a number that has to match.
+ *
+ *     host     -> proxy   over PROXY_CONTROL_FD (SOCK_SEQPACKET): one packet for each command,
+ *                         struct proxy_hello, with the descriptors of enum proxy_descriptor
+ *     launcher -> proxy   over the command's channel (SOCK_SEQPACKET, an end of which the proxy got with
+ *                         the hello): struct proxy_order with the listeners in the command's network
+ *     host     -> proxy   over the same channel: struct proxy_order, such as the answer to a question
+ *     proxy    -> host    over the same channel: struct proxy_fact, one a packet
+ *
+ * When the host closes the channel, all that the command has open is closed. When the proxy ends, so does every
+ * connection, and nothing leaves any more.
+ *
+ * The policy is a sealed anonymous file: the JSON of policy/network_policy.h.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define PROXY_PROGRAM "cordon-proxy"
+
+enum {
+    PROXY_MAGIC = 0x59585043,
+    PROXY_VERSION = 1,
+    PROXY_CONTROL_FD = 3,
+    PROXY_MAX_BYTES = 1 << 20, /* of a policy */
+};
+
+/* In the command's network. Below 1024, where a command cannot bind. */
+enum {
+    PROXY_PORT = 1008,     /* TCP on [::], IPv4 too: all that is redirected, and explicit clients */
+    PROXY_DNS_PORT = 1009, /* UDP on 127.0.0.1 and [::1] */
+};
+
+enum proxy_descriptor { PROXY_FD_CHANNEL, PROXY_FD_POLICY, PROXY_FDS };
+
+enum proxy_hello_flag {
+    PROXY_HELLO_ASKS = 1,  /* somebody answers: hold what no rule is about */
+    PROXY_HELLO_TRACES = 2 /* tell what is done, too */
+};
+
+struct proxy_hello {
+    uint32_t magic;
+    uint32_t version;
+    uint32_t flags; /* enum proxy_hello_flag */
+};
+
+enum proxy_order_kind {
+    PROXY_ORDER_LISTENERS, /* of the launcher, with enum proxy_listener */
+    PROXY_ORDER_ANSWER, /* to the question `id`: `number` is 1 for yes, which lasts as long as the command */
+};
+
+enum proxy_listener {
+    PROXY_LISTENER_TCP,
+    PROXY_LISTENER_DNS4,
+    PROXY_LISTENER_DNS6,
+    PROXY_LISTENERS
+};
+
+struct proxy_order {
+    uint32_t magic;
+    uint32_t kind;
+    uint64_t id;
+    uint32_t number;
+    uint32_t reserved;
+};
+
+enum proxy_fact_kind {
+    PROXY_FACT_DENIED = 1,
+    PROXY_FACT_ASKED,     /* held until the question `id` is answered */
+    PROXY_FACT_WITHDRAWN, /* nobody waits for the answer to `id` any more */
+    PROXY_FACT_DONE,      /* PROXY_HELLO_TRACES */
+    PROXY_FACT_MORE,      /* `count` more were refused, not told one by one */
+};
+
+enum { PROXY_FACTS_MAX = 64, PROXY_HOST_MAX = 256, PROXY_REASON_MAX = 256, PROXY_RULE_MAX = 256 };
+
+/* The strings are NUL-terminated and as policy/network_policy.h has them. */
+struct proxy_fact {
+    uint32_t kind;
+    uint32_t count;
+    uint64_t id;
+    uint64_t time_ns;    /* CLOCK_MONOTONIC */
+    uint32_t protocol;   /* enum network_protocol */
+    uint16_t port;       /* asked for; 0: a name was looked up */
+    uint16_t local_port; /* from which the command connected; 0: not known */
+    uint32_t is_look_up;
+    uint32_t reserved;
+    char host[PROXY_HOST_MAX];     /* the name or address that the program meant */
+    char reason[PROXY_REASON_MAX]; /* "not_allowed", ..., or what limit was hit, in words */
+    char rule[PROXY_RULE_MAX];     /* origin of the rule that decided; "": none is about it */
+};
