@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/strv.h"
+#include "policy/network_policy.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,6 +76,7 @@ struct access_map {
     char *home;       /* of the user, its canonical path where it is there; NULL: not known */
     bool restricted;  /* false: no file-system restriction at all (entries are empty) */
     enum network_access network;
+    struct network_policy network_policy; /* NETWORK_PROXIED: what the proxy lets through */
 };
 
 void access_map_done(struct access_map *map);
