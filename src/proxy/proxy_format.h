@@ -9,10 +9,19 @@
  *     host     -> proxy   over the same channel: struct proxy_order, such as the answer to a question
  *     proxy    -> host    over the same channel: struct proxy_fact, one a packet
  *
- * When the host closes the channel, all that the command has open is closed. When the proxy ends, so does every
- * connection, and nothing leaves any more.
+ * When the host shuts its end of the channel down, or closes it, the command is over: the proxy closes all that
+ * it has open for it, tells what it has counted (PROXY_FACT_MORE), and closes its end, for which the host may
+ * wait. When the proxy ends, so does every connection, and nothing leaves any more.
+ *
+ * A fact is in the channel before the program that it is about hears anything (NXDOMAIN, a reset, a byte), so
+ * that the host has it when the program has ended.
  *
  * The policy is a sealed anonymous file: the JSON of policy/network_policy.h.
+ *
+ * The proxy is started with PROXY_CONTROL_FD and /dev/null as 0, 1 and 2, without capabilities, with
+ * no_new_privs, with all signals blocked, where the host is root as user and group PROXY_NOBODY without further
+ * groups, and with those variables of the host's environment that name proxies (those that end in _PROXY, in upper or lower
+ * case). It ends when the control socket and every command's channel have ended.
  */
 #pragma once
 
@@ -25,6 +34,7 @@ enum {
     PROXY_VERSION = 1,
     PROXY_CONTROL_FD = 3,
     PROXY_MAX_BYTES = 1 << 20, /* of a policy */
+    PROXY_NOBODY = 65534,
 };
 
 /* In the command's network. Below 1024, where a command cannot bind. */
@@ -47,7 +57,8 @@ struct proxy_hello {
 };
 
 enum proxy_order_kind {
-    PROXY_ORDER_LISTENERS, /* of the launcher, with enum proxy_listener */
+    PROXY_ORDER_LISTENERS, /* of the launcher, with enum proxy_listener. Where the host has no IPv6 the last one is
+                              missing, and the first one is of IPv4 */
     PROXY_ORDER_ANSWER, /* to the question `id`: `number` is 1 for yes, which lasts as long as the command */
 };
 
