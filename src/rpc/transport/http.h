@@ -1,8 +1,5 @@
-/* HTTP/1.x (RFC 9112) as far as a WebSocket needs it (RFC 6455, 4): heads, what a server answers to
- * a request, and the handshake of the side that connects. Pure: text in, text out. Internal to rpc.
- *
- * Heads are read strictly: CRLF only, no line folding, no space before a colon, no control
- * characters, and none of the fields that matter here twice. What a server answers:
+/* HTTP/1.x as far as a WebSocket needs it (RFC 6455, 4): what a server answers to a request, and the handshake
+ * of the side that connects. Pure: text in, text out. Internal to rpc. What a server answers:
  *
  *     /           the upgrade to WebSocket
  *     /readyz, /healthz    200, for every client
@@ -13,6 +10,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/http_head.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,34 +18,7 @@
 struct buf;
 struct rpc_auth;
 
-enum {
-    HTTP_HEAD_MAX = 16 * 1024, /* bytes up to the empty line, it included */
-    HTTP_FIELDS_MAX = 64,
-};
-
-struct http_field {
-    const char *name;
-    const char *value; /* without white space around it */
-};
-
-/* Everything points into the text that was parsed. */
-struct http_head {
-    const char *method; /* of a request, as is the next */
-    const char *target;
-    int status; /* of a reply */
-    int minor;  /* of the version: 0 or 1 */
-    struct http_field fields[HTTP_FIELDS_MAX];
-    size_t field_count;
-};
-
-/* Bytes of the head, when all of it is there; 0 otherwise. */
-size_t http_head_len(const char *text, size_t len);
-
-/* `text` is http_head_len() bytes, and is cut up in place. */
-int http_head_parse(char *text, size_t len, struct http_head *ret, struct err *err);
-
-/* The value of the first field of this name, in any case of letters; NULL when there is none. */
-const char *http_head_field(const struct http_head *head, const char *name);
+enum { HTTP_HEAD_MAX = 16 * 1024 }; /* bytes up to the empty line, it included */
 
 /* --- replies --- */
 
