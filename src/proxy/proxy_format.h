@@ -98,6 +98,9 @@ struct proxy_fact {
     uint16_t local_port; /* from which the command connected; 0: not known */
     uint32_t is_look_up;
     uint32_t reserved;
+    uint8_t meant
+        [16]; /* the address that the command connected to (SO_ORIGINAL_DST), IPv4 as ::ffff:a.b.c.d; zero: not
+                          known. By it, or for what came by UDP by `local_port`, the host finds the program */
     char host[PROXY_HOST_MAX];     /* the name or address that the program meant */
     char reason[PROXY_REASON_MAX]; /* "not_allowed", ..., or what limit was hit, in words */
     char rule[PROXY_RULE_MAX];     /* origin of the rule that decided; "": none is about it */
