@@ -28,6 +28,7 @@ void access_map_done(struct access_map *map)
     strv_done(&map->own);
     strv_done(&map->repositories);
     free(map->home);
+    network_policy_done(&map->network_policy);
     *map = (struct access_map){0};
 }
 
@@ -84,6 +85,7 @@ void access_map_copy(struct access_map *ret, const struct access_map *map)
     strv_push_all(&ret->own, strv_view(&map->own));
     strv_push_all(&ret->repositories, strv_view(&map->repositories));
     ret->home = map->home ? alloc_str(map->home) : NULL;
+    network_policy_copy(&map->network_policy, &ret->network_policy);
 }
 
 /* Among equal paths: the user's entry, then deny > deny that asks > write > read. */

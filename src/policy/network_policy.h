@@ -137,8 +137,9 @@ struct network_decision {
 void network_policy_decide(const struct network_policy *policy,
                            const struct network_request *request, struct network_decision *ret);
 
-/* NETWORK_REASON_NONE, or NETWORK_NOT_ALLOWED_LOCAL: whether this address may be dialled for a request that was
- * allowed (by rule, or by a yes). One address of a name that may not refuses all of them. */
+/* Whether this address may be dialled for a request that was allowed (by rule, or by a yes): NETWORK_REASON_NONE,
+ * NETWORK_NOT_ALLOWED_LOCAL, or NETWORK_DENIED by a rule about the address. One address of a name that may not
+ * refuses all of them. */
 enum network_reason network_policy_judge_address(const struct network_policy *policy,
                                                  const struct network_request *request,
                                                  const struct net_address *address);

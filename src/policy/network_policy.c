@@ -1,0 +1,594 @@
+/* See network_policy.h.
+ *
+ * The one idea: a decision is a fold over the rules, each of which fits a request or does not, and the proxy,
+ * `cordon explain` and the remedies all come from it. There is no index: profiles have tens of rules, and a
+ * connection costs more than a walk over thousands.
+ *
+ * A look-up (port 0) knows neither port nor protocol. What allows fits it when it could fit any connection to the
+ * host; what denies, only when it would fit all of them. */
+#include "policy/network_policy.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/json.h"
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const network_protocol_words[] = {"http", "https", "socks5_tcp", "socks5_udp", NULL};
+const char *const network_verdict_words[] = {"allow", "ask", "deny", NULL};
+const char *const network_mode_words[] = {"full", "limited", NULL};
+
+static const struct {
+    const char *word;
+    const char *header;
+} reasons[NETWORK_REASONS] = {
+    [NETWORK_REASON_NONE] = {"", ""},
+    [NETWORK_NOT_ALLOWED] = {"not_allowed", "blocked-by-allowlist"},
+    [NETWORK_NOT_ALLOWED_LOCAL] = {"not_allowed_local", "blocked-by-allowlist"},
+    [NETWORK_DENIED] = {"denied", "blocked-by-denylist"},
+    [NETWORK_METHOD_NOT_ALLOWED] = {"method_not_allowed", "blocked-by-method-policy"},
+    [NETWORK_MITM_HOOK_DENIED] = {"mitm_hook_denied", "blocked-by-mitm-hook"},
+    [NETWORK_MITM_REQUIRED] = {"mitm_required", "blocked-by-mitm-required"},
+    [NETWORK_POLICY_DENIED] = {"policy_denied", "blocked-by-policy"},
+    [NETWORK_PROXY_DISABLED] = {"proxy_disabled", "blocked-by-policy"},
+    [NETWORK_UNIX_SOCKET_UNSUPPORTED] = {"unix_socket_unsupported", "blocked-by-policy"},
+};
+
+const char *network_reason_word(enum network_reason reason)
+{
+    return reasons[reason].word;
+}
+
+const char *network_reason_header(enum network_reason reason)
+{
+    return reasons[reason].header;
+}
+
+enum network_reason network_reason_parse(const char *word)
+{
+    int i = NETWORK_NOT_ALLOWED;
+
+    while (i < NETWORK_REASONS && !str_eq(reasons[i].word, word))
+        i++;
+    return (enum network_reason)i;
+}
+
+enum network_protocol network_protocol_of_port(uint16_t port)
+{
+    return port == 80 ? NETWORK_HTTP : port == 443 ? NETWORK_HTTPS : NETWORK_SOCKS5_TCP;
+}
+
+/* --- the rules --- */
+
+void network_policy_done(struct network_policy *policy)
+{
+    for (size_t i = 0; i < policy->rules_len; i++)
+        free(policy->rules[i].origin);
+    free(policy->rules);
+    *policy = (struct network_policy){0};
+}
+
+void network_policy_copy(const struct network_policy *policy, struct network_policy *ret)
+{
+    *ret = *policy;
+    ret->rules = NULL;
+    ret->rules_cap = 0;
+    if (!policy->rules_len)
+        return;
+    ret->rules_cap = policy->rules_len;
+    ret->rules = alloc_zero(ret->rules_cap, sizeof *ret->rules);
+    for (size_t i = 0; i < policy->rules_len; i++) {
+        ret->rules[i] = policy->rules[i];
+        ret->rules[i].origin = alloc_str(policy->rules[i].origin);
+    }
+}
+
+bool network_policy_is_given(const struct network_policy *policy)
+{
+    return policy->rules_len || policy->host_ports_len || policy->mode != NETWORK_MODE_FULL ||
+           policy->allow_local_binding;
+}
+
+static bool is_same(const struct network_rule *a, const struct network_rule *b)
+{
+    return a->port == b->port && a->protocols == b->protocols &&
+           a->pattern.kind == b->pattern.kind && str_eq(a->pattern.host.text, b->pattern.host.text);
+}
+
+int network_policy_add(struct network_policy *policy, const struct network_rule *rule,
+                       struct err *err)
+{
+    struct network_rule *added;
+
+    if (rule->verdict == NETWORK_DENY && rule->pattern.kind == HOST_PATTERN_ANY)
+        return err_set(err, ERR_INVALID,
+                       "\"*\" denies nothing that is not denied anyway: what no rule allows is");
+    for (size_t i = 0; i < policy->rules_len; i++) {
+        struct network_rule *there = &policy->rules[i];
+
+        if (!is_same(there, rule))
+            continue;
+        if (there->verdict < rule->verdict) {
+            free(there->origin);
+            there->origin = alloc_str(rule->origin ? rule->origin : "permission profile");
+            there->verdict = rule->verdict;
+        }
+        return 0;
+    }
+    if (policy->rules_len == NETWORK_RULES_MAX)
+        return err_set(err, ERR_LIMIT, "more than %d rules about hosts", NETWORK_RULES_MAX);
+    policy->rules =
+        alloc_grow(policy->rules, policy->rules_len, &policy->rules_cap, sizeof *policy->rules);
+    added = &policy->rules[policy->rules_len++];
+    *added = *rule;
+    added->origin = alloc_str(rule->origin ? rule->origin : "permission profile");
+    return 0;
+}
+
+int network_policy_add_text(struct network_policy *policy, const char *text,
+                            enum network_verdict verdict, const char *origin, struct err *err)
+{
+    struct network_rule rule = {.verdict = verdict, .origin = (char *)origin};
+
+    return host_pattern_parse(text, &rule.pattern, &rule.port, err) ||
+                   network_policy_add(policy, &rule, err)
+               ? -1
+               : 0;
+}
+
+int network_policy_add_host_port(struct network_policy *policy, uint16_t port, struct err *err)
+{
+    for (size_t i = 0; i < policy->host_ports_len; i++)
+        if (policy->host_ports[i] == port)
+            return 0;
+    if (policy->host_ports_len == NETWORK_HOST_PORTS_MAX)
+        return err_set(err, ERR_LIMIT, "more than %d ports of the host", NETWORK_HOST_PORTS_MAX);
+    policy->host_ports[policy->host_ports_len++] = port;
+    return 0;
+}
+
+int network_policy_merge(struct network_policy *policy, const struct network_policy *from,
+                         struct err *err)
+{
+    for (size_t i = 0; i < from->rules_len; i++)
+        if (network_policy_add(policy, &from->rules[i], err))
+            return -1;
+    for (size_t i = 0; i < from->host_ports_len; i++)
+        if (network_policy_add_host_port(policy, from->host_ports[i], err))
+            return -1;
+    return 0;
+}
+
+/* --- the decision --- */
+
+static bool rule_fits(const struct network_rule *rule, const struct network_request *request)
+{
+    if (!host_pattern_matches(&rule->pattern, request->host))
+        return false;
+    if (!request->port)
+        return rule->verdict != NETWORK_DENY || (!rule->port && !rule->protocols);
+    return (!rule->port || rule->port == request->port) &&
+           (!rule->protocols || rule->protocols & 1u << request->protocol);
+}
+
+static size_t labels_of(const char *name)
+{
+    size_t count = 1;
+
+    while ((name = strchr(name, '.'))) {
+        name++;
+        count++;
+    }
+    return count;
+}
+
+/* More is more specific. */
+static size_t rank_of(const struct network_rule *rule)
+{
+    const char *name = rule->pattern.host.text;
+    size_t rank = 0;
+
+    if (rule->pattern.kind == HOST_PATTERN_EXACT)
+        rank = NET_HOST_NAME_MAX * 2;
+    else if (rule->pattern.kind != HOST_PATTERN_ANY)
+        rank = labels_of(name) * 2 + (rule->pattern.kind == HOST_PATTERN_BELOW);
+    return rank * 4 + (rule->port ? 2 : 0) + (rule->protocols ? 1 : 0);
+}
+
+static const struct network_rule *find_deny(const struct network_policy *policy,
+                                            const struct network_request *request)
+{
+    for (size_t i = 0; i < policy->rules_len; i++)
+        if (policy->rules[i].verdict == NETWORK_DENY && rule_fits(&policy->rules[i], request))
+            return &policy->rules[i];
+    return NULL;
+}
+
+/* That allows or asks. */
+static const struct network_rule *find_most_specific(const struct network_policy *policy,
+                                                     const struct network_request *request)
+{
+    const struct network_rule *best = NULL;
+
+    for (size_t i = 0; i < policy->rules_len; i++) {
+        const struct network_rule *rule = &policy->rules[i];
+
+        if (rule->verdict == NETWORK_DENY || !rule_fits(rule, request))
+            continue;
+        if (!best || rank_of(rule) > rank_of(best) ||
+            (rank_of(rule) == rank_of(best) && rule->verdict > best->verdict))
+            best = rule;
+    }
+    return best;
+}
+
+static bool names_loopback(const struct net_host *host)
+{
+    const char *special;
+
+    if (host->kind == NET_HOST_IS_NAME)
+        return net_host_name_is_local(host->text);
+    special = net_address_special(&host->address);
+    return special && str_eq(special, "loopback");
+}
+
+static bool names_local(const struct net_host *host)
+{
+    return host->kind == NET_HOST_IS_NAME ? net_host_name_is_local(host->text)
+                                          : net_address_special(&host->address) != NULL;
+}
+
+static bool is_host_port(const struct network_policy *policy, const struct network_request *request)
+{
+    if (!names_loopback(request->host))
+        return false;
+    for (size_t i = 0; i < policy->host_ports_len; i++)
+        if (!request->port || policy->host_ports[i] == request->port)
+            return true;
+    return false;
+}
+
+/* A rule that is about just this literal. */
+static bool is_named(const struct network_rule *rule)
+{
+    return rule && rule->pattern.kind == HOST_PATTERN_EXACT;
+}
+
+static enum network_reason judge_method(const struct network_policy *policy,
+                                        const struct network_request *request)
+{
+    static const char *const methods[] = {"GET", "HEAD", "OPTIONS"};
+
+    if (policy->mode == NETWORK_MODE_FULL || !request->port)
+        return NETWORK_REASON_NONE;
+    if (request->protocol == NETWORK_HTTPS && !request->is_looked_into)
+        return NETWORK_MITM_REQUIRED;
+    if (request->protocol != NETWORK_HTTP && request->protocol != NETWORK_HTTPS)
+        return NETWORK_METHOD_NOT_ALLOWED;
+    for (size_t i = 0; request->method && i < sizeof methods / sizeof *methods; i++)
+        if (str_eq(request->method, methods[i]))
+            return NETWORK_REASON_NONE;
+    return request->method ? NETWORK_METHOD_NOT_ALLOWED : NETWORK_REASON_NONE;
+}
+
+/* Steps 1 to 3. */
+static struct network_decision decide_host(const struct network_policy *policy,
+                                           const struct network_request *request)
+{
+    const struct network_rule *rule = find_deny(policy, request);
+
+    if (rule)
+        return (struct network_decision){NETWORK_DENY, NETWORK_DENIED, rule};
+    if (is_host_port(policy, request))
+        return (struct network_decision){NETWORK_ALLOW, NETWORK_REASON_NONE, NULL};
+    rule = find_most_specific(policy, request);
+    if (!policy->allow_local_binding && names_local(request->host) && !is_named(rule))
+        return (struct network_decision){NETWORK_DENY, NETWORK_NOT_ALLOWED_LOCAL, NULL};
+    if (rule && rule->verdict == NETWORK_ALLOW)
+        return (struct network_decision){NETWORK_ALLOW, NETWORK_REASON_NONE, rule};
+    return (struct network_decision){rule || policy->asks ? NETWORK_ASK : NETWORK_DENY,
+                                     NETWORK_NOT_ALLOWED, rule};
+}
+
+void network_policy_decide(const struct network_policy *policy,
+                           const struct network_request *request, struct network_decision *ret)
+{
+    struct network_decision decision = decide_host(policy, request);
+    enum network_reason method;
+
+    /* nobody is asked for what a yes would not open */
+    if (decision.verdict != NETWORK_DENY && (method = judge_method(policy, request))) {
+        decision.verdict = NETWORK_DENY;
+        decision.reason = method;
+    }
+    *ret = decision;
+}
+
+enum network_reason network_policy_judge_address(const struct network_policy *policy,
+                                                 const struct network_request *request,
+                                                 const struct net_address *address)
+{
+    struct net_host literal;
+    struct network_request by_number = *request;
+    const char *special = net_address_special(address);
+
+    net_host_from_address(address, &literal);
+    by_number.host = &literal;
+    if (find_deny(policy, &by_number))
+        return NETWORK_DENIED;
+    if (!special || policy->allow_local_binding)
+        return NETWORK_REASON_NONE;
+    if (request->host->kind == NET_HOST_IS_ADDRESS) {
+        if (!net_address_equal(&request->host->address, address))
+            return NETWORK_NOT_ALLOWED_LOCAL;
+    } else if (!names_local(request->host) || !str_eq(special, "loopback")) {
+        return NETWORK_NOT_ALLOWED_LOCAL;
+    }
+    return is_host_port(policy, request) || is_named(find_most_specific(policy, request))
+               ? NETWORK_REASON_NONE
+               : NETWORK_NOT_ALLOWED_LOCAL;
+}
+
+/* --- remedies --- */
+
+static char *remedy_of_local(const struct network_request *request)
+{
+    const struct net_host *host = request->host;
+    AUTO_FREE char *name = net_host_format(host->text, request->port);
+
+    if (names_loopback(host) && request->port)
+        return alloc_strf("Out here that is the host itself: allow it with --host-port %u.",
+                          request->port);
+    if (names_local(host))
+        return alloc_strf("It is not of the public internet%s%s%s: allow just it with "
+                          "--allow-host %s.",
+                          host->kind == NET_HOST_IS_ADDRESS ? " (" : "",
+                          host->kind == NET_HOST_IS_ADDRESS ? net_address_special(&host->address)
+                                                            : "",
+                          host->kind == NET_HOST_IS_ADDRESS ? ")" : "", name);
+    return alloc_strf("It has an address that is not of the public internet: allow those, too, "
+                      "with --allow-local-binding.");
+}
+
+char *network_policy_remedy(const struct network_request *request,
+                            const struct network_decision *decision)
+{
+    AUTO_FREE char *name = net_host_format(request->host->text, request->port);
+
+    if (decision->verdict == NETWORK_ALLOW)
+        return NULL;
+    if (decision->reason == NETWORK_NOT_ALLOWED || decision->reason == NETWORK_POLICY_DENIED)
+        return alloc_strf("Allow it with --allow-host %s.", name);
+    if (decision->reason == NETWORK_NOT_ALLOWED_LOCAL)
+        return remedy_of_local(request);
+    if (decision->reason == NETWORK_DENIED && decision->rule)
+        return alloc_strf("A rule denies it (%s): take that away.", decision->rule->origin);
+    if (decision->reason == NETWORK_METHOD_NOT_ALLOWED || decision->reason == NETWORK_MITM_REQUIRED)
+        return alloc_str("Limited mode lets GET, HEAD and OPTIONS through: allow the others with "
+                         "mode = \"full\" in the network table of the profile.");
+    return NULL;
+}
+
+/* --- JSON --- */
+
+static int read_verdict(const struct json_at *at, enum network_verdict *ret, struct err *err)
+{
+    size_t word;
+
+    if (json_at_word(at, network_verdict_words, &word, err))
+        return -1;
+    *ret = (enum network_verdict)word;
+    return 0;
+}
+
+static int read_flag(const struct json_at *object, const char *key, bool *ret, struct err *err)
+{
+    struct json_at at = json_at_field(object, key);
+
+    return json_at_is_given(&at) ? json_at_bool(&at, ret, err) : 0;
+}
+
+static int read_domains(const struct json_at *at, const char *origin, struct network_policy *ret,
+                        struct err *err)
+{
+    const char *key;
+    json_t *value;
+
+    if (!json_at_is_given(at))
+        return 0;
+    if (json_at_object(at, err))
+        return -1;
+    json_object_foreach((json_t *)at->value, key, value)
+    {
+        struct json_at item = json_at_field(at, key);
+        struct err why;
+        enum network_verdict verdict;
+
+        if (read_verdict(&item, &verdict, err))
+            return -1;
+        if (network_policy_add_text(ret, key, verdict, origin, &why))
+            return json_at_fail(&item, err, "%s", why.msg);
+    }
+    return 0;
+}
+
+static int read_protocols(const struct json_at *at, unsigned *ret, struct err *err)
+{
+    size_t len;
+
+    if (!json_at_is_given(at))
+        return 0;
+    if (json_at_array(at, &len, err))
+        return -1;
+    for (size_t i = 0; i < len; i++) {
+        struct json_at item = json_at_item(at, i);
+        size_t word;
+
+        if (json_at_word(&item, network_protocol_words, &word, err))
+            return -1;
+        *ret |= 1u << word;
+    }
+    if (!len)
+        return json_at_fail(at, err, "should name a protocol, or be left out for all of them");
+    return 0;
+}
+
+static int read_port(const struct json_at *at, uint16_t *ret, struct err *err)
+{
+    int64_t port;
+
+    if (json_at_integer(at, 1, UINT16_MAX, &port, err))
+        return -1;
+    *ret = (uint16_t)port;
+    return 0;
+}
+
+static int read_rule(const struct json_at *at, const char *origin, struct network_policy *ret,
+                     struct err *err)
+{
+    static const char *const keys[] = {"pattern", "port", "protocols", "decision", "origin", NULL};
+    struct json_at pattern = json_at_field(at, keys[0]);
+    struct json_at port = json_at_field(at, keys[1]);
+    struct json_at protocols = json_at_field(at, keys[2]);
+    struct json_at decision = json_at_field(at, keys[3]);
+    struct json_at from = json_at_field(at, keys[4]);
+    struct network_rule rule = {0};
+    struct err why;
+    const char *text;
+    uint16_t port_of_text;
+
+    if (json_at_object(at, err) || json_at_check_keys(at, keys, NULL, err) ||
+        json_at_string(&pattern, &text, err) || read_verdict(&decision, &rule.verdict, err) ||
+        read_protocols(&protocols, &rule.protocols, err) ||
+        (json_at_is_given(&port) && read_port(&port, &rule.port, err)) ||
+        (json_at_is_given(&from) && json_at_string(&from, &origin, err)))
+        return -1;
+    if (host_pattern_parse(text, &rule.pattern, &port_of_text, &why))
+        return json_at_fail(&pattern, err, "%s", why.msg);
+    if (port_of_text && rule.port)
+        return json_at_fail(&port, err, "the pattern has a port, too");
+    rule.port = port_of_text ? port_of_text : rule.port;
+    rule.origin = (char *)origin;
+    return network_policy_add(ret, &rule, &why) ? json_at_fail(at, err, "%s", why.msg) : 0;
+}
+
+static int read_rules(const struct json_at *at, const char *origin, struct network_policy *ret,
+                      struct err *err)
+{
+    size_t len;
+
+    if (!json_at_is_given(at))
+        return 0;
+    if (json_at_array(at, &len, err))
+        return -1;
+    for (size_t i = 0; i < len; i++) {
+        struct json_at item = json_at_item(at, i);
+
+        if (read_rule(&item, origin, ret, err))
+            return -1;
+    }
+    return 0;
+}
+
+static int read_host_ports(const struct json_at *at, struct network_policy *ret, struct err *err)
+{
+    size_t len;
+
+    if (!json_at_is_given(at))
+        return 0;
+    if (json_at_array(at, &len, err))
+        return -1;
+    for (size_t i = 0; i < len; i++) {
+        struct json_at item = json_at_item(at, i);
+        struct err why;
+        uint16_t port;
+
+        if (read_port(&item, &port, err))
+            return -1;
+        if (network_policy_add_host_port(ret, port, &why))
+            return json_at_fail(&item, err, "%s", why.msg);
+    }
+    return 0;
+}
+
+int network_policy_from_json(const json_t *value, const char *origin, struct network_policy *ret,
+                             struct err *err)
+{
+    static const char *const keys[] = {
+        "mode",       "domains", "rules", "asks", "allow_local_binding", "allow_upstream_proxy",
+        "host_ports", NULL};
+    AUTO(network_policy_done) struct network_policy policy = {0};
+    struct json_at at = json_at_root(value);
+    struct json_at mode = json_at_field(&at, "mode");
+    struct json_at domains = json_at_field(&at, "domains");
+    struct json_at rules = json_at_field(&at, "rules");
+    struct json_at ports = json_at_field(&at, "host_ports");
+    bool allow_upstream_proxy = true;
+    size_t mode_word = NETWORK_MODE_FULL;
+
+    if (json_at_object(&at, err) || json_at_check_keys(&at, keys, NULL, err) ||
+        (json_at_is_given(&mode) && json_at_word(&mode, network_mode_words, &mode_word, err)) ||
+        read_domains(&domains, origin, &policy, err) || read_rules(&rules, origin, &policy, err) ||
+        read_host_ports(&ports, &policy, err) || read_flag(&at, "asks", &policy.asks, err) ||
+        read_flag(&at, "allow_local_binding", &policy.allow_local_binding, err) ||
+        read_flag(&at, "allow_upstream_proxy", &allow_upstream_proxy, err))
+        return -1;
+    policy.mode = (enum network_mode)mode_word;
+    policy.no_upstream_proxy = !allow_upstream_proxy;
+    *ret = policy;
+    policy = (struct network_policy){0};
+    return 0;
+}
+
+int network_policy_parse(const char *text, size_t len, struct network_policy *ret, struct err *err)
+{
+    AUTO_JSON json_t *value = json_parse(text, len, err);
+
+    return value ? network_policy_from_json(value, NULL, ret, err) : -1;
+}
+
+static json_t *rule_to_json(const struct network_rule *rule)
+{
+    AUTO_FREE char *pattern = host_pattern_format(&rule->pattern, 0);
+    json_t *value = json_pack("{s:s, s:s}", "pattern", pattern, "decision",
+                              network_verdict_words[rule->verdict]);
+
+    if (rule->port)
+        json_object_set_new(value, "port", json_integer(rule->port));
+    if (rule->protocols) {
+        json_t *protocols = json_array();
+
+        for (int i = 0; i < NETWORK_PROTOCOLS; i++)
+            if (rule->protocols & 1u << i)
+                json_array_append_new(protocols, json_string(network_protocol_words[i]));
+        json_object_set_new(value, "protocols", protocols);
+    }
+    json_object_set_new(value, "origin", json_lossy(rule->origin));
+    return value;
+}
+
+json_t *network_policy_to_json(const struct network_policy *policy)
+{
+    json_t *rules = json_array();
+    json_t *value =
+        json_pack("{s:s, s:o}", "mode", network_mode_words[policy->mode], "rules", rules);
+
+    for (size_t i = 0; i < policy->rules_len; i++)
+        json_array_append_new(rules, rule_to_json(&policy->rules[i]));
+    if (policy->asks)
+        json_object_set_new(value, "asks", json_true());
+    if (policy->allow_local_binding)
+        json_object_set_new(value, "allow_local_binding", json_true());
+    if (policy->no_upstream_proxy)
+        json_object_set_new(value, "allow_upstream_proxy", json_false());
+    if (policy->host_ports_len) {
+        json_t *ports = json_array();
+
+        for (size_t i = 0; i < policy->host_ports_len; i++)
+            json_array_append_new(ports, json_integer(policy->host_ports[i]));
+        json_object_set_new(value, "host_ports", ports);
+    }
+    return value;
+}
