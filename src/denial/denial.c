@@ -352,7 +352,7 @@ static void find_in_end(const struct denial_input *input, struct denials *ret)
         return;
     }
     /* Nothing is denied to whom everything is allowed. */
-    if (!access || (access_map_full_write(access) && access->network == NETWORK_ENABLED))
+    if (!access || (access_map_full_write(access) && network_is_hosts(access->network)))
         return;
     find_in_signal(input->end, ret);
     /* stderr first: that is where reasons stand */

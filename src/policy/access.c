@@ -267,7 +267,7 @@ bool access_parse(const char *word, enum access *ret)
 
 const char *network_access_name(enum network_access network)
 {
-    static const char *const names[] = {"restricted", "proxied", "enabled"};
+    static const char *const names[] = {"restricted", "proxied", "enabled", "host"};
 
     return names[network];
 }

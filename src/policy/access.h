@@ -30,6 +30,7 @@ enum network_access {
     NETWORK_RESTRICTED, /* loopback only */
     NETWORK_PROXIED,    /* the managed proxy is the only way out */
     NETWORK_ENABLED,    /* the host's network */
+    NETWORK_HOST,       /* and its Unix sockets */
 };
 
 struct access_entry {
@@ -126,6 +127,12 @@ bool access_map_is_open_within(const struct access_map *map, const char *path, e
 bool access_map_full_read(const struct access_map *map);
 bool access_map_full_write(const struct access_map *map);
 
-const char *access_name(enum access access);                  /* "deny", "read", "write" */
-bool access_parse(const char *word, enum access *ret);        /* those, and "none" for deny */
+const char *access_name(enum access access);           /* "deny", "read", "write" */
+bool access_parse(const char *word, enum access *ret); /* those, and "none" for deny */
+/* Commands are in the host's own network, and not in one of theirs. */
+static inline bool network_is_hosts(enum network_access network)
+{
+    return network >= NETWORK_ENABLED;
+}
+
 const char *network_access_name(enum network_access network); /* "restricted", ... */

@@ -330,7 +330,8 @@ int net_host_parse_port(const char *text, struct net_host *ret, uint16_t *ret_po
     struct net_host host;
     uint16_t port;
 
-    if (net_host_parse(text, len, &host, err) || parse_rest(text + len, &port, err))
+    if (check_bytes(text, strlen(text), err) || net_host_parse(text, len, &host, err) ||
+        parse_rest(text + len, &port, err))
         return -1;
     *ret = host;
     *ret_port = port;
@@ -375,7 +376,7 @@ int host_pattern_parse(const char *text, struct host_pattern *ret, uint16_t *ret
     size_t len = host_len(text);
     uint16_t port;
 
-    if (parse_rest(text + len, &port, err))
+    if (check_bytes(text, strlen(text), err) || parse_rest(text + len, &port, err))
         return -1;
     if (len == 1 && text[0] == '*')
         pattern.kind = HOST_PATTERN_ANY;

@@ -49,6 +49,7 @@ void profile_done(struct profile *profile)
 {
     profile_entries_done(&profile->entries);
     profile_entries_done(&profile->unix_sockets);
+    network_policy_done(&profile->network_policy);
     free(profile->id);
     free(profile->extends);
     *profile = (struct profile){0};
@@ -64,6 +65,7 @@ void profile_copy(const struct profile *profile, struct profile *ret)
     copy.unix_sockets = (struct profile_entries){0};
     for (size_t i = 0; i < profile->unix_sockets.len; i++)
         profile_entries_add(&copy.unix_sockets, &profile->unix_sockets.items[i]);
+    network_policy_copy(&profile->network_policy, &copy.network_policy);
     copy.id = alloc_str(profile->id);
     copy.extends = alloc_str(profile->extends);
     *ret = copy;

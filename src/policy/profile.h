@@ -94,6 +94,7 @@ struct profile {
     enum profile_kind kind;
     enum profile_files files;
     struct profile_entries entries;
+    struct network_policy network_policy; /* counts with NETWORK_PROXIED */
     struct profile_entries unix_sockets; /* literal: to be connected to from a restricted network */
     unsigned glob_scan_max_depth;        /* levels below a glob's fixed part; 0: no limit */
     enum network_access network;

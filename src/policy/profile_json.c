@@ -300,6 +300,7 @@ static json_t *paths_to_json(const struct profile_entries *entries)
 static const char *const network_words[] = {[NETWORK_RESTRICTED] = "restricted",
                                             [NETWORK_PROXIED] = "proxied",
                                             [NETWORK_ENABLED] = "enabled",
+                                            [NETWORK_HOST] = "host",
                                             NULL};
 
 /* --- parts that several shapes share --- */
@@ -390,12 +391,27 @@ static int read_file_system(const struct json_at *at, struct strv *ignored, stru
     return read_list(&entries, LIST_ENTRIES, ignored, &ret->entries, err);
 }
 
+/* What is wrong in it is told by its own path, behind ours. */
+static int read_network_policy(const struct json_at *at, struct profile *ret, struct err *err)
+{
+    struct err why;
+
+    if (!json_at_is_given(at))
+        return 0;
+    if (ret->network != NETWORK_PROXIED)
+        return json_at_fail(at, err, "is about a network that is \"proxied\", and this one is not");
+    if (network_policy_from_json(at->value, "permission profile", &ret->network_policy, &why))
+        return json_at_fail(at, err, "%s", why.msg);
+    return 0;
+}
+
 /* All readers of shapes: `keys` are those of the shape, and are checked already. */
 static int read_managed(const struct json_at *at, const char *const *keys, struct strv *ignored,
                         struct profile *ret, struct err *err)
 {
     struct json_at file_system = json_at_field(at, "file_system");
     struct json_at network = json_at_field(at, "network");
+    struct json_at network_policy = json_at_field(at, "network_policy");
     struct json_at nested = json_at_field(at, "allow_nested_namespaces");
     struct json_at watch = json_at_field(at, "watch");
     struct json_at sockets = json_at_field(at, "unix_sockets");
@@ -408,6 +424,7 @@ static int read_managed(const struct json_at *at, const char *const *keys, struc
     size_t git_word = PROFILE_GIT_READ;
 
     if (read_network_word(&network, &ret->network, err) ||
+        read_network_policy(&network_policy, ret, err) ||
         read_flag(&nested, &ret->allow_nested_namespaces, err) ||
         read_list(&sockets, LIST_READ, NULL, &ret->unix_sockets, err) ||
         (json_at_is_given(&watch) && json_at_word(&watch, profile_watch_words, &word, err)) ||
@@ -429,17 +446,17 @@ static int read_disabled(const struct json_at *at, const char *const *keys, stru
     return 0;
 }
 
-/* Its network is a word in both shapes, also in the one where that of all others is a bool. */
 static int read_external(const struct json_at *at, const char *const *keys, struct strv *ignored,
                          struct profile *ret, struct err *err)
 {
-    struct json_at network;
+    struct json_at network = json_at_field(at, "network");
+    struct json_at network_policy = json_at_field(at, "network_policy");
 
     ret->kind = PROFILE_EXTERNAL;
     ret->files = PROFILE_FILES_UNRESTRICTED;
-    if (json_field_either(at, keys[1], keys[2], &network, err))
+    if (read_network_word(&network, &ret->network, err))
         return -1;
-    return read_network_word(&network, &ret->network, err);
+    return read_network_policy(&network_policy, ret, err);
 }
 
 /* --- the older untagged PermissionProfile --- */
@@ -478,6 +495,19 @@ static int read_legacy_read_only(const struct json_at *at, const char *const *ke
     return 0;
 }
 
+/* Its network is a word here, too, where that of all others is a bool. */
+static int read_legacy_external(const struct json_at *at, const char *const *keys,
+                                struct strv *ignored, struct profile *ret, struct err *err)
+{
+    struct json_at network;
+
+    ret->kind = PROFILE_EXTERNAL;
+    ret->files = PROFILE_FILES_UNRESTRICTED;
+    if (json_field_either(at, keys[1], keys[2], &network, err))
+        return -1;
+    return read_network_word(&network, &ret->network, err);
+}
+
 static int read_legacy_workspace(const struct json_at *at, const char *const *keys,
                                  struct strv *ignored, struct profile *ret, struct err *err)
 {
@@ -509,19 +539,19 @@ static const struct profile_shape {
     int (*read)(const struct json_at *at, const char *const *keys, struct strv *ignored,
                 struct profile *ret, struct err *err);
     bool is_closed; /* every unknown key is an error */
-    const char *keys[10];
+    const char *keys[11];
 } shapes[] = {
     {"managed",
      NULL,
      read_managed,
      false,
-     {"type", "file_system", "network", "allow_nested_namespaces", "watch", "judge", "tmp", "git",
-      "unix_sockets"}},
+     {"type", "file_system", "network", "network_policy", "allow_nested_namespaces", "watch",
+      "judge", "tmp", "git", "unix_sockets"}},
     {"disabled", NULL, read_disabled, false, {"type"}},
-    {"external", NULL, read_external, false, {"type", "network"}},
+    {"external", NULL, read_external, false, {"type", "network", "network_policy"}},
     {"danger-full-access", "dangerFullAccess", read_disabled, true, {"type"}},
     {"read-only", "readOnly", read_legacy_read_only, true, {LEGACY_KEYS}},
-    {"external-sandbox", "externalSandbox", read_external, true, {LEGACY_KEYS}},
+    {"external-sandbox", "externalSandbox", read_legacy_external, true, {LEGACY_KEYS}},
     {"workspace-write",
      "workspaceWrite",
      read_legacy_workspace,
@@ -601,6 +631,13 @@ int profile_overlay_from_json(const json_t *value, struct profile_overlay *ret, 
 
 /* --- out --- */
 
+static void add_network_policy(const struct profile *profile, json_t *value)
+{
+    if (profile->network == NETWORK_PROXIED && network_policy_is_given(&profile->network_policy))
+        json_object_set_new(value, "network_policy",
+                            network_policy_to_json(&profile->network_policy));
+}
+
 json_t *profile_to_json(const struct profile *profile)
 {
     const char *network = network_access_name(profile->network);
@@ -609,8 +646,11 @@ json_t *profile_to_json(const struct profile *profile)
 
     if (profile->kind == PROFILE_DISABLED)
         return json_pack("{s:s}", "type", "disabled");
-    if (profile->kind == PROFILE_EXTERNAL)
-        return json_pack("{s:s, s:s}", "type", "external", "network", network);
+    if (profile->kind == PROFILE_EXTERNAL) {
+        value = json_pack("{s:s, s:s}", "type", "external", "network", network);
+        add_network_policy(profile, value);
+        return value;
+    }
     if (profile->files == PROFILE_FILES_UNRESTRICTED)
         files = json_pack("{s:s}", "type", "unrestricted");
     else
@@ -620,6 +660,7 @@ json_t *profile_to_json(const struct profile *profile)
                             json_integer(profile->glob_scan_max_depth));
     value =
         json_pack("{s:s, s:o, s:s}", "type", "managed", "file_system", files, "network", network);
+    add_network_policy(profile, value);
     if (profile->allow_nested_namespaces)
         json_object_set_new(value, "allow_nested_namespaces", json_true());
     if (profile->watch != PROFILE_WATCH_FACTS)

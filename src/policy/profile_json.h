@@ -15,7 +15,7 @@ struct strv;
  *
  * `ignored`: unknown keys of the tagged shape, which newer programs may send, are appended to it
  * as JSON paths; with NULL they are errors. The other shapes are closed and never have any.
- * Additions of ours to the tagged shape: network "proxied", `allow_nested_namespaces`,
+ * Additions of ours to the tagged shape: network "proxied" and "host", `network_policy` (network_policy_from_json()), `allow_nested_namespaces`,
  * `watch`, `judge` and `unix_sockets`; and to an entry that denies a path: `ask`. */
 int profile_from_json(const json_t *value, struct strv *ignored, struct profile *ret,
                       struct err *err);

@@ -611,6 +611,15 @@ static char *find_home(const struct resolve_context *context)
     return TAKE_PTR(walk.path);
 }
 
+/* Who is asked about files is asked about hosts, too. */
+static void copy_network_policy(const struct profile *profile, struct access_map *map)
+{
+    if (map->network != NETWORK_PROXIED)
+        return;
+    network_policy_copy(&profile->network_policy, &map->network_policy);
+    map->network_policy.asks |= profile->watch == PROFILE_WATCH_ASK;
+}
+
 int profile_resolve(const struct profile *profile, const struct resolve_context *context,
                     struct access_map *ret, struct err *err)
 {
@@ -622,10 +631,12 @@ int profile_resolve(const struct profile *profile, const struct resolve_context 
         bool is_disabled = profile->kind == PROFILE_DISABLED;
 
         *ret = (struct access_map){.network = is_disabled ? NETWORK_ENABLED : profile->network};
+        copy_network_policy(profile, ret);
         return 0;
     }
     map->restricted = true;
     map->network = profile->network;
+    copy_network_policy(profile, map);
     if (resolve_entries(&run, err) || tmp_folders_add(profile, context, map, err) ||
         resolve_minimal(&run, err))
         return -1;

@@ -89,7 +89,7 @@ void config_profile_done(struct config_profile *profile);
  * same: "workspace-write" takes [sandbox_workspace_write] into account by either, but for ":workspace" of a
  * file of Codex's.
  * `config` may be NULL (no file): built-ins only. `home` expands "~/"; NULL makes that an error.
- * The network is enabled by `network.enabled = true`; with domain rules, Unix sockets or mode
- * "limited" beside it, it is proxied. `ret` is overwritten. */
+ * The network is enabled by `network.enabled = true`; with rules on domains or mode "limited" it is
+ * proxied, unless `enabled = false`, and in a file of Codex's only if `enabled = true`. `ret` is overwritten. */
 int config_profile(const struct config *config, const char *name, const char *home,
                    struct config_profile *ret, struct err *err);

@@ -14,8 +14,8 @@
  *
  * In [permissions.NAME.network] Codex takes `enabled = true` as an open network, and rules on
  * domains count only when a feature is switched on elsewhere; so a list of allowed domains may
- * silently allow everything. Here such rules always count: with any of them, the managed proxy is
- * the only way out. */
+ * silently allow everything. Here such rules always count: with any of them, the proxy is the only way
+ * out, and there is one unless `enabled = false`; in a file of Codex's, if `enabled = true`. */
 #include "policy/config/config.h"
 
 #include "base/alloc.h"
@@ -342,19 +342,25 @@ static int read_files(const struct chain *chain, const char *home, struct profil
 
 /* --- [permissions.NAME.network] --- */
 
-/* Checks that every item of the table is "allow" or "deny", and gives their number. */
-static int count_rules(const struct chain *chain, const char *table, size_t *ret, struct err *err)
+static int read_domains(const struct chain *chain, struct network_policy *ret, struct err *err)
 {
-    static const char *const words[] = {"allow", "deny", NULL};
     AUTO(rules_done) struct rules items = {0};
-    unsigned unused;
+    unsigned word;
 
-    if (chain_merge(chain, "network", table, &items, err))
+    if (chain_merge(chain, "network", "domains", &items, err))
         return -1;
-    for (size_t i = 0; i < items.len; i++)
-        if (config_word(chain->config, items.items[i].node, words, &unused, err))
+    for (size_t i = 0; i < items.len; i++) {
+        const struct toml_node *node = items.items[i].node;
+        AUTO_FREE char *origin =
+            alloc_strf("%s:%u [permissions.%s.network.domains]", chain->config->file, node->line,
+                       chain->levels[items.items[i].level]->key);
+        struct err why;
+
+        if (config_word(chain->config, node, network_verdict_words, &word, err))
             return -1;
-    *ret = items.len;
+        if (network_policy_add_text(ret, node->key, (enum network_verdict)word, origin, &why))
+            return config_fail(chain->config, node, err, "\"%.80s\": %s", node->key, why.msg);
+    }
     return 0;
 }
 
@@ -385,48 +391,63 @@ static int read_sockets(const struct chain *chain, const char *home, struct prof
     return 0;
 }
 
-/* Settings of the managed proxy, which is not there yet: they have to be of the right type. */
+/* Settings of the proxy. Where it listens is Cordon's business, so that these are for files that Codex reads, too, and
+ * have to be of the right type alone. */
 static const struct {
     const char *key;
     enum toml_kind kind;
 } proxy_settings[] = {
+    {"allow_local_binding", TOML_BOOLEAN},
+    {"allow_upstream_proxy", TOML_BOOLEAN},
     {"enable_socks5", TOML_BOOLEAN},
     {"enable_socks5_udp", TOML_BOOLEAN},
-    {"allow_upstream_proxy", TOML_BOOLEAN},
-    {"allow_local_binding", TOML_BOOLEAN},
     {"dangerously_allow_non_loopback_proxy", TOML_BOOLEAN},
     {"dangerously_allow_all_unix_sockets", TOML_BOOLEAN},
     {"proxy_url", TOML_STRING},
     {"socks_url", TOML_STRING},
 };
 
-/* What the merged table says about the network as a whole. ERR_UNSUPPORTED for rules on the content
- * of connections (`mitm`), which nothing here would enforce. */
-static int read_network(const struct chain *chain, const char *home, struct profile *ret,
-                        struct err *err)
+/* `*ret_last` is one that is given; NULL: none is. */
+static int read_settings(const struct chain *chain, struct network_policy *ret,
+                         const struct toml_node **ret_last, struct err *err)
 {
-    static const char *const modes[] = {"full", "limited", NULL};
-    const struct toml_node *enabled;
     const struct toml_node *mode;
-    const struct toml_node *setting = NULL;
-    unsigned is_limited = 0;
-    size_t domains = 0;
-    size_t sockets = 0;
+    unsigned mode_word = NETWORK_MODE_FULL;
 
-    if (chain_find(chain, "network", "enabled", TOML_BOOLEAN, &enabled, err) ||
-        chain_find(chain, "network", "mode", TOML_STRING, &mode, err) ||
-        (mode && config_word(chain->config, mode, modes, &is_limited, err)))
+    if (chain_find(chain, "network", "mode", TOML_STRING, &mode, err) ||
+        (mode && config_word(chain->config, mode, network_mode_words, &mode_word, err)))
         return -1;
+    ret->mode = (enum network_mode)mode_word;
     for (size_t i = 0; i < sizeof proxy_settings / sizeof *proxy_settings; i++) {
         const struct toml_node *node;
 
         if (chain_find(chain, "network", proxy_settings[i].key, proxy_settings[i].kind, &node, err))
             return -1;
-        setting = node ? node : setting;
+        *ret_last = node ? node : *ret_last;
+        if (node && i == 0)
+            ret->allow_local_binding = node->boolean;
+        if (node && i == 1)
+            ret->no_upstream_proxy = !node->boolean;
     }
-    if (count_rules(chain, "domains", &domains, err) ||
+    return 0;
+}
+
+/* What the merged table says about the network as a whole. ERR_UNSUPPORTED for rules on the content
+ * of connections (`mitm`), which nothing here would enforce. */
+static int read_network(const struct chain *chain, const char *home, struct profile *ret,
+                        struct err *err)
+{
+    struct network_policy *policy = &ret->network_policy;
+    const struct toml_node *enabled;
+    const struct toml_node *setting = NULL;
+    size_t sockets = 0;
+    bool has_rules;
+
+    if (chain_find(chain, "network", "enabled", TOML_BOOLEAN, &enabled, err) ||
+        read_settings(chain, policy, &setting, err) || read_domains(chain, policy, err) ||
         read_sockets(chain, home, ret, &sockets, err))
         return -1;
+    has_rules = policy->rules_len || policy->mode != NETWORK_MODE_FULL;
     for (size_t i = 0; i < chain->len; i++) {
         const struct toml_node *node = toml_find(toml_find(chain->levels[i], "network"), "mitm");
 
@@ -438,15 +459,18 @@ static int read_network(const struct chain *chain, const char *home, struct prof
         err->code = ERR_UNSUPPORTED;
         return -1;
     }
-    if (!enabled || !enabled->boolean)
+    if (!enabled)
+        ret->network =
+            has_rules && !chain->config->is_codexs ? NETWORK_PROXIED : NETWORK_RESTRICTED;
+    else if (!enabled->boolean)
         ret->network = NETWORK_RESTRICTED;
     else
-        ret->network = domains || sockets || is_limited ? NETWORK_PROXIED : NETWORK_ENABLED;
+        ret->network = has_rules || sockets ? NETWORK_PROXIED : NETWORK_ENABLED;
     if (setting && ret->network != NETWORK_PROXIED && !chain->config->is_codexs)
-        return config_fail(chain->config, setting, err,
-                           "%s is about the managed proxy, and has no effect without rules for it "
-                           "(enabled = true, and domains)",
-                           setting->key);
+        return config_fail(
+            chain->config, setting, err,
+            "%s is about the proxy, and has no effect without rules for it (domains)",
+            setting->key);
     return 0;
 }
 

@@ -319,7 +319,7 @@ static void report_namespaces(const struct host *host, const struct access_map *
     for (size_t i = 0; i < sizeof namespace_layers / sizeof *namespace_layers; i++) {
         struct layer_report *layer = &ret[namespace_layers[i].layer];
 
-        if (namespace_layers[i].flag == CLONE_NEWNET && map->network == NETWORK_ENABLED)
+        if (namespace_layers[i].flag == CLONE_NEWNET && network_is_hosts(map->network))
             report(layer, LAYER_NOT_NEEDED, "the network is enabled");
         else if (host->facts.namespaces & namespace_layers[i].flag)
             report(layer, LAYER_ENFORCED, "");
@@ -392,7 +392,7 @@ void host_report(const struct host *host, const struct plan *plan, const struct 
     report_namespaces(host, map, wishes, ret);
     report_landlock(host, map, wishes, &ret[LAYER_LANDLOCK]);
     report(&ret[LAYER_SECCOMP], plan->filters_len ? LAYER_ENFORCED : LAYER_ABSENT,
-           map->network == NETWORK_ENABLED
+           network_is_hosts(map->network)
                ? "with the network enabled, Unix sockets of the host can be reached by their path"
                : "");
     report(&ret[LAYER_NO_NEW_PRIVS], LAYER_ENFORCED, "");

@@ -481,7 +481,7 @@ static struct landlock_spec landlock_spec_of(const struct compiler *compiler)
         .abi = host->landlock,
         .has_mounts = host->namespaces & CLONE_NEWNS,
         .refuses_tcp =
-            compiler->map->network != NETWORK_ENABLED && !(host->namespaces & CLONE_NEWNET),
+            !network_is_hosts(compiler->map->network) && !(host->namespaces & CLONE_NEWNET),
         .allow_nested_namespaces = compiler->wishes & PLAN_NESTED_NAMESPACES,
         .list_dirs = host->has_listener || host->has_around ? NULL : host->list_dirs,
         .alone =
@@ -515,7 +515,7 @@ static void compile_landlock(struct compiler *compiler)
 
 static bool asks_sockets(const struct access_map *map, uint32_t namespaces)
 {
-    return map->network != NETWORK_ENABLED && (namespaces & CLONE_NEWNET);
+    return !network_is_hosts(map->network) && (namespaces & CLONE_NEWNET);
 }
 
 bool plan_wants_guard(const struct access_map *map, uint32_t namespaces, unsigned wishes)
@@ -609,7 +609,7 @@ static void compile_seccomp(struct compiler *compiler)
         .allow_nested_namespaces = compiler->wishes & PLAN_NESTED_NAMESPACES,
     };
 
-    if (compiler->map->network == NETWORK_ENABLED)
+    if (network_is_hosts(compiler->map->network))
         spec.sockets = SECCOMP_SOCKETS_UNIX;
     else if (!(host->namespaces & CLONE_NEWNET))
         spec.sockets = SECCOMP_SOCKETS_NONE;
@@ -640,7 +640,7 @@ static int compile_all(struct compiler *compiler, struct err *err)
         return -1;
     choose_watchpoints(compiler);
     plan->namespaces = host->namespaces;
-    if (map->network == NETWORK_ENABLED)
+    if (network_is_hosts(map->network))
         plan->namespaces &= ~(uint32_t)CLONE_NEWNET;
     if (plan->namespaces)
         plan_push(plan, PLAN_NAMESPACES)->value = plan->namespaces;
