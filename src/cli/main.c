@@ -45,8 +45,8 @@ int main(int argc, char **argv)
     char *as_version[] = {(char *)"version", NULL};
     const struct command *command;
 
-    if (argc == 2 && str_eq(argv[0], PLAN_LAUNCHER_NAME))
-        return launcher_main(argv[1]);
+    if ((argc == 2 || argc == 3) && str_eq(argv[0], PLAN_LAUNCHER_NAME))
+        return launcher_main(argv[1], argv[2]);
     open_missing_stdio();
     if (str_eq(name, "codex-linux-sandbox") || str_eq(name, "cordon-linux-sandbox"))
         return helper_main(argv + 1);

@@ -30,7 +30,7 @@
 
 enum {
     GUARD_MAGIC = 0x44524743,
-    GUARD_VERSION = 6,
+    GUARD_VERSION = 7,
     GUARD_CONTROL_FD = 3,
     GUARD_MAX_BYTES = 16 << 20, /* of a map */
     GUARD_MAX_ENTRIES = 65536,
@@ -129,6 +129,8 @@ enum guard_map_flag {
     GUARD_MAP_JUDGE = 128,      /* and ask before it is */
     GUARD_MAP_OWN_MOUNTS = 32,  /* in a mount namespace, where each topmost root is a mount */
     GUARD_MAP_ALONE = 256,      /* nothing is mounted: what is written in a root is done here */
+    GUARD_MAP_PROXIED =
+        512, /* the network leads to the proxy: tell who connects, and that UDP does not get there */
 };
 
 struct guard_map {
@@ -165,6 +167,8 @@ enum guard_fact_kind {
                              0, 1, 2 of it that are open: GUARD_FLAG_STDIO */
     GUARD_FACT_SIGNAL,  /* what runs outside for `id` is to get the signal `number` */
     GUARD_FACT_LOST,    /* `count` of what was done was not told: the host did not read in time */
+    GUARD_FACT_CALLER, /* GUARD_MAP_PROXIED: a connection is about to be made to `address` and the port `number`; or,
+                           with an `address` of zero, one by UDP was made from the own port `number` */
 };
 
 enum guard_fact_flag {
@@ -199,7 +203,8 @@ struct guard_fact {
     uint64_t parent;    /* of an exec: the exec of the process before, or above; 0 */
     uint32_t argc;
     uint32_t flags; /* enum guard_fact_flag */
-    int32_t number; /* EXIT: wait status, GUARD_NO_STATUS when it cannot be told; SIGNAL */
+    int32_t number; /* EXIT: wait status, GUARD_NO_STATUS when it cannot be told; SIGNAL; CALLER */
+    uint8_t address[16]; /* CALLER: IPv4 as ::ffff:a.b.c.d */
     char program[GUARD_COMM];
     char strings[GUARD_TEXT];
 };

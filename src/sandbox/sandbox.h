@@ -46,6 +46,7 @@ enum layer {
     LAYER_CAPABILITIES, /* all sets empty */
     LAYER_GUARD, /* asked about new names, tells facts; not needed when nothing is writable and
                            nobody wants to know */
+    LAYER_PROXY, /* all of the network leads there; not needed unless it is proxied */
     LAYER_COUNT,
 };
 
@@ -202,23 +203,24 @@ struct launch_report {
 };
 
 struct launch {
-    int status;        /* readable when launch_read() has something to say */
-    int pidfd;         /* of the command's init */
-    int facts;         /* readable when launch_read_fact() may have one; -1: no guard */
-    bool has_facts;    /* and it was asked to tell facts */
-    bool asks;         /* and to hold what it refuses until somebody has answered */
-    bool counts_pids;  /* its pid namespace is to */
+    int status;       /* readable when launch_read() has something to say */
+    int pidfd;        /* of the command's init */
+    int facts;        /* readable when launch_read_fact() may have one; -1: no guard and no proxy */
+    bool has_facts;   /* and the guard was asked to tell facts */
+    bool asks;        /* and to hold what is refused until somebody has answered */
+    bool counts_pids; /* its pid namespace is to */
     bool is_unguarded; /* the guard died while the command ran: it has to be killed */
     pid_t init;        /* its pid */
     bool is_over;      /* every process of the command is gone */
     bool lingers;      /* as asked for */
     bool has_exited;   /* the command itself has */
     struct sandbox *sandbox;
-    struct guard_channel *channel;
+    struct guard_channel *channel; /* NULL: no guard */
+    struct proxied *proxied;       /* NULL: the network does not lead to the proxy */
     struct launcher *launcher;
 };
 
-/* Something that the guard of the sandbox saw: a fact, also when the program says nothing of it. */
+/* Something that the guard of the sandbox saw, or the proxy: a fact, also when the program says nothing of it. */
 enum fact_kind {
     FACT_DENIED,         /* the sandbox refused it */
     FACT_ASKED,          /* it is held until launch_answer() has said yes or no to `id` */
@@ -266,6 +268,18 @@ struct launch_fact {
     const char *cwd;
     uint64_t parent; /* exec of the process before, or of the nearest one above; 0: none is known */
     int number;      /* EXIT: as from waitpid(2), -1 when it cannot be told; OUTSIDE_SIGNAL */
+    /* CONNECT of a network that is proxied: what the proxy says; NULL elsewhere. The program is known where the guard
+     * saw it connect */
+    const struct launch_connect *connect;
+};
+
+struct launch_connect {
+    const char
+        *host;     /* name or address, as policy/host.h has it; `path` is the same with the port */
+    uint16_t port; /* 0: a name was looked up */
+    enum network_protocol protocol;
+    const char *reason; /* of network_reason_word(), or what limit was hit, in words; "" */
+    const char *rule;   /* origin of the rule that decided; "": none is about it */
 };
 
 /* The next fact; false when there is none for now. What `ret` points to is good until the next call

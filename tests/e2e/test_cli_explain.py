@@ -7,7 +7,7 @@ from harness import CORDON, LAUNCHER
 
 LAYERS = ["user-namespace", "mount-namespace", "pid-namespace", "ipc-namespace", "net-namespace",
           "uts-namespace", "cgroup-namespace", "landlock", "seccomp", "no-new-privs",
-          "capabilities", "guard"]
+          "capabilities", "guard", "proxy"]
 
 
 def explain(place, *options, code=0, **kwargs):

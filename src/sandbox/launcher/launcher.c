@@ -29,6 +29,7 @@
 #include "base/sys.h"
 #include "sandbox/launcher/kernel.h"
 #include "sandbox/launcher/mounts.h"
+#include "sandbox/launcher/network.h"
 #include "sandbox/launcher/plan_format.h"
 #include "sandbox/launcher/restrict.h"
 
@@ -62,42 +63,42 @@ enum { CHANNEL_FD = PLAN_STATUS_FD + 1, FIRST_SPARE_FD = 16 };
 
 static int channel = -1; /* to the guard, CHANNEL_FD; -1 without */
 
-/* Of the descriptors the last may be missing. */
-static bool inbox_read(int ret_fds[PASS_MAX])
+enum { INBOX_NEEDS = (1 << PLAN_FD_CHANNEL) - 1 };
+
+/* -1 for those that did not come. */
+static bool inbox_read(int ret_fds[PLAN_FDS])
 {
-    uint32_t magic = 0;
-    size_t count;
+    struct plan_inbox inbox = {0};
+    int fds[PASS_MAX];
+    size_t count, next = 0;
     ssize_t len;
 
     do
-        len = pass_receive(PLAN_STATUS_FD, &magic, sizeof magic, 0, ret_fds, &count);
+        len = pass_receive(PLAN_STATUS_FD, &inbox, sizeof inbox, 0, fds, &count);
     while (len < 0 && errno == EINTR);
-    if (len != (ssize_t)sizeof magic || magic != PLAN_MAGIC || count < PLAN_FD_CHANNEL ||
-        count > PLAN_FDS) {
-        pass_close(ret_fds, count);
+    if (len != (ssize_t)sizeof inbox || inbox.magic != PLAN_MAGIC || inbox.has >> PLAN_FDS ||
+        (inbox.has & INBOX_NEEDS) != INBOX_NEEDS ||
+        count != (size_t)__builtin_popcount(inbox.has)) {
+        pass_close(fds, count);
         return false;
     }
-    if (count == PLAN_FD_CHANNEL)
-        ret_fds[PLAN_FD_CHANNEL] = -1;
+    for (int i = 0; i < PLAN_FDS; i++)
+        ret_fds[i] = inbox.has & 1u << i ? fds[next++] : -1;
     return true;
 }
 
-/* Waits for the first packet on the status socket. false when the other end closed it, or what came
- * is not ours. The command's stdio becomes 0, 1 and 2; `ret_file` is the plan. */
-static bool inbox_receive(int *ret_file)
+/* Waits for the first packet on the status socket. false when the other end closed it, or what came is not
+ * ours. The command's stdio becomes 0, 1 and 2; `ret_file` is the plan; `ret_proxy` the proxy's channel, or -1. */
+static bool inbox_receive(int *ret_file, int *ret_proxy)
 {
-    int fds[PASS_MAX];
+    int fds[PLAN_FDS];
 
     if (!inbox_read(fds))
         return false;
     /* What came may stand where something else has to go. */
-    for (int i = 0; i < PLAN_FDS; i++) {
-        if (i == PLAN_FD_CHANNEL && fds[i] < 0)
-            break;
-        fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST_SPARE_FD);
-        if (fds[i] < 0)
+    for (int i = 0; i < PLAN_FDS; i++)
+        if (fds[i] >= 0 && (fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST_SPARE_FD)) < 0)
             return false;
-    }
     if (fds[PLAN_FD_CHANNEL] >= 0) {
         channel = dup3(fds[PLAN_FD_CHANNEL], CHANNEL_FD, O_CLOEXEC);
         if (channel < 0)
@@ -107,6 +108,7 @@ static bool inbox_receive(int *ret_file)
         if (dup2(fds[i], i) < 0) /* allow dup2: the command inherits these */
             return false;
     *ret_file = fds[PLAN_FD_FILE];
+    *ret_proxy = fds[PLAN_FD_PROXY];
     return true;
 }
 
@@ -578,6 +580,7 @@ static int launcher_apply(const struct plan_view *plan, const struct plan_record
     case PLAN_NAMESPACES:
     case PLAN_IDENTITY:
     case PLAN_LOOPBACK:
+    case PLAN_LEAD:
     case PLAN_LIMIT:
     case PLAN_LANDLOCK:
     case PLAN_LANDLOCK_RULE:
@@ -618,7 +621,7 @@ static int launcher_setup(const struct plan_view *plan, uint32_t *ret_op, struct
 }
 
 /* What takes no plan, and mostly is done while the caller writes it. */
-static int launcher_begin(const char *hex, uint32_t *ret_op, struct err *err)
+static int launcher_begin(const char *hex, const char *ports, uint32_t *ret_op, struct err *err)
 {
     const unsigned long by_default[8] = {0}; /* a zeroed struct is SIG_DFL on every architecture */
     unsigned long namespaces = strtoul(hex, NULL, 16);
@@ -635,11 +638,14 @@ static int launcher_begin(const char *hex, uint32_t *ret_op, struct err *err)
     *ret_op = PLAN_LOOPBACK;
     if ((namespaces & CLONE_NEWNET) && restrict_loopback(err))
         return -1;
+    *ret_op = PLAN_LEAD;
+    if (ports && network_lead(ports, err))
+        return -1;
     *ret_op = PLAN_OP_COUNT;
     return 0;
 }
 
-int launcher_main(const char *namespaces)
+int launcher_main(const char *namespaces, const char *ports)
 {
     struct plan_message started = {.kind = PLAN_MESSAGE_STARTED};
     struct command_failure failure = {.op = PLAN_OP_COUNT};
@@ -647,16 +653,18 @@ int launcher_main(const char *namespaces)
     struct err err = {0};
     bool has_namespace;
     uint32_t op = PLAN_OP_COUNT;
-    int file;
+    int file, proxy;
     mode_t mask = umask(0); /* modes in the plan are meant as they stand */
     pid_t command;
 
     sys_close_range(0, PLAN_STATUS_FD - 1, 0);
     sys_close_range(PLAN_STATUS_FD + 1, ~0u, 0);
-    if (launcher_begin(namespaces, &op, &err))
+    if (launcher_begin(namespaces, ports, &op, &err))
         return launcher_fail(&err, PLAN_STAGE_SETUP, op);
-    if (!inbox_receive(&file))
+    if (!inbox_receive(&file, &proxy))
         return 0; /* not needed any more */
+    if (proxy >= 0 && network_hand_over(proxy, &err))
+        return launcher_fail(&err, PLAN_STAGE_SETUP, PLAN_LEAD);
     if (launcher_read(file, &plan, &err) || pid1_begin(&err) || launcher_setup(&plan, &op, &err))
         return launcher_fail(&err, PLAN_STAGE_SETUP, op);
     has_namespace = plan.header->flags & PLAN_COMMAND_PID_NAMESPACE;

@@ -39,7 +39,7 @@ static int exec_cordon(char **argv)
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[0], PLAN_LAUNCHER_NAME) == 0)
-        return launcher_main(argv[1]);
+    if ((argc == 2 || argc == 3) && strcmp(argv[0], PLAN_LAUNCHER_NAME) == 0)
+        return launcher_main(argv[1], argv[2]);
     return exec_cordon(argv);
 }

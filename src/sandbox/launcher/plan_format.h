@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-enum { PLAN_MAGIC = 0x4e4c5043, PLAN_VERSION = 5 };
+enum { PLAN_MAGIC = 0x4e4c5043, PLAN_VERSION = 6 };
 
 /* Upper bounds that the reader enforces before it touches anything. */
 enum {
@@ -33,6 +33,7 @@ enum plan_op {
     PLAN_NAMESPACES, /* value: CLONE_NEW* flags */
     PLAN_IDENTITY,   /* the user and group ids are kept, and nothing else is mapped */
     PLAN_LOOPBACK,   /* lo up in the new network namespace */
+    PLAN_LEAD, /* routes and redirections that lead all of it to the proxy, and its listeners */
 
     /* Before anything is mounted, as long as the host's /proc is there */
     PLAN_PIDS, /* the new pid namespace has room for `value` processes and threads, the init included */
@@ -140,16 +141,23 @@ struct plan_header {
 /* The only descriptor that the launcher is started with: its end of the status socket. */
 enum { PLAN_STATUS_FD = 3 };
 
-/* The first packet that it gets there: PLAN_MAGIC, with these descriptors (SCM_RIGHTS). The last is
+/* The first packet that it gets there: struct plan_inbox, with these descriptors (SCM_RIGHTS). CHANNEL is
  * there when the plan's filter has a listener: it goes to the guard over this channel, as
- * guard/guard_format.h says. */
+ * guard/guard_format.h says. PROXY is there when the network leads to the proxy: its listeners go over that
+ * one, as proxy/proxy_format.h says. */
 enum plan_descriptor {
     PLAN_FD_STDIN,
     PLAN_FD_STDOUT,
     PLAN_FD_STDERR,
     PLAN_FD_FILE,
     PLAN_FD_CHANNEL,
+    PLAN_FD_PROXY,
     PLAN_FDS
+};
+
+struct plan_inbox {
+    uint32_t magic;
+    uint32_t has; /* bits 1 << enum plan_descriptor: which came, in their order */
 };
 
 /* What goes over the status socket (SOCK_SEQPACKET), one struct a packet. */
@@ -189,6 +197,6 @@ struct plan_signal {
     uint32_t everything;
 };
 
-/* argv[0] of a launcher that gets a plan; argv[1] are the namespaces that it has to make, in hex.
- */
+/* argv[0] of a launcher that gets a plan; argv[1] are the namespaces that it has to make, in hex. With argv[2] its
+ * network leads to the proxy; there are the ports of the host's loopback that are let in, "5432,6379" or "". */
 #define PLAN_LAUNCHER_NAME "cordon-init"

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "guard/guard_format.h"
+#include "sandbox/linux/companion.h"
 
 #include <stdbool.h>
 
@@ -32,10 +33,9 @@ void guard_channel_free(struct guard_channel *channel);   /* NULL is fine */
 int guard_channel_fd(const struct guard_channel *channel);
 
 struct guard_start {
-    const char *program;   /* guard_link_program() */
-    int map;               /* sealed memory in the guard's format */
-    uint32_t flags;        /* enum guard_hello_flag */
-    bool dies_with_thread; /* the kernel kills the guard with the thread that starts it */
+    struct companion_start start; /* of the program guard_link_program() */
+    int map;                      /* sealed memory in the guard's format */
+    uint32_t flags;               /* enum guard_hello_flag */
 };
 
 /* Hands the command over to the guard, which is started if there is none or the last has died. */
@@ -60,6 +60,9 @@ void guard_channel_send(const struct guard_channel *channel, const struct guard_
  * processes ended, is told at the end of its last one, for which this waits if there is something (a second at
  * most): not of one that `lingers`, since what it left behind goes on. */
 void guard_channel_finish(struct guard_channel *channel, bool lingers);
+
+/* Nothing follows. */
+bool guard_channel_has_ended(const struct guard_channel *channel);
 
 /* The guard let go of the command without a word, so it has died. */
 bool guard_channel_is_broken(const struct guard_channel *channel);

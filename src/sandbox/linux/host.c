@@ -64,6 +64,7 @@ const char *layer_name(enum layer layer)
         [LAYER_NO_NEW_PRIVS] = "no-new-privs",
         [LAYER_CAPABILITIES] = "capabilities",
         [LAYER_GUARD] = "guard",
+        [LAYER_PROXY] = "proxy",
     };
 
     return names[layer];
@@ -326,6 +327,8 @@ static void report_namespaces(const struct host *host, const struct access_map *
         else
             report(layer, LAYER_ABSENT, namespace_layers[i].loss);
     }
+    report(&ret[LAYER_PROXY], map->network == NETWORK_PROXIED ? LAYER_ENFORCED : LAYER_NOT_NEEDED,
+           map->network == NETWORK_PROXIED ? "" : "the network is not proxied");
     if (wishes & PLAN_ALONE)
         report(&ret[LAYER_MOUNT_NAMESPACE], LAYER_ABSENT,
                "files are guarded by Landlock, seccomp and the guard alone");

@@ -1,11 +1,45 @@
-/* What the guard says of a launch, in the words of sandbox/sandbox.h, and what it is told.
+/* What guard and proxy say of a launch, in the words of sandbox/sandbox.h, and what they are told.
  *
- * The guard is a program of ours, but one that reads what hostile processes write: nothing is taken of
- * a packet that is not one of its own (guard/guard_format.h). */
-#include "sandbox/linux/guard_link.h"
-#include "sandbox/sandbox.h"
+ * Both are programs of ours, but ones that read what hostile processes write: nothing is taken of
+ * a packet that is not one of their own (guard/guard_format.h, proxy/proxy_format.h).
+ *
+ * The proxy knows of a connection where it was to lead, the guard which program makes it: it says so before the
+ * connection is there, so that the last word on that address is the program of what the proxy tells next. (A look-up by
+ * UDP has no such address: there it is the port that the guard has seen bound, before anything was sent.) */
+#include "sandbox/linux/launch_fact.h"
 
+#include "base/alloc.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+/* The proxy's questions have numbers of their own. */
+#define OF_PROXY (UINT64_C(1) << 62)
+
+enum { CALLERS_MAX = 64, DNS_PORT = 53 };
+
+/* Who connected to where, as the guard saw it. */
+struct caller {
+    uint8_t address[16]; /* zero: by UDP */
+    uint16_t port;       /* of the address; by UDP the command's own */
+    pid_t pid;
+    char program[GUARD_COMM];
+};
+
+struct proxied {
+    struct proxy_channel *channel;
+    struct caller callers[CALLERS_MAX];
+    unsigned next; /* the oldest */
+    /* the fact that was given out last */
+    struct proxy_fact fact;
+    struct launch_connect connect;
+    char path[PROXY_HOST_MAX + 8];
+};
 
 _Static_assert((int)FACT_WRITE == (int)GUARD_OP_WRITE && (int)FACT_CREATE == (int)GUARD_OP_CREATE &&
                    (int)FACT_EXECUTE == (int)GUARD_OP_EXECUTE &&
@@ -79,19 +113,174 @@ static void decode_fact(const struct launch *launch, const struct guard_fact *fa
         ret->entry = &map->entries[fact->entry];
 }
 
+/* --- of the proxy --- */
+
+static void remember_caller(struct launch *launch, const struct guard_fact *fact)
+{
+    struct proxied *proxied = launch->proxied;
+    struct caller *caller;
+
+    if (!proxied)
+        return;
+    caller = &proxied->callers[proxied->next];
+    proxied->next = (proxied->next + 1) % CALLERS_MAX;
+    *caller = (struct caller){.port = (uint16_t)fact->number, .pid = fact->pid};
+    memcpy(caller->address, fact->address, sizeof caller->address);
+    memcpy(caller->program, fact->program, sizeof caller->program);
+}
+
+static const struct caller *find_caller(const struct proxied *proxied,
+                                        const struct proxy_fact *fact)
+{
+    static const uint8_t none[16];
+    const bool is_by_udp = memcmp(fact->meant, none, sizeof none) == 0;
+    const uint16_t port = is_by_udp ? fact->local_port : fact->port ? fact->port : DNS_PORT;
+
+    for (unsigned i = 1; i <= CALLERS_MAX; i++) {
+        const struct caller *caller =
+            &proxied->callers[(proxied->next + CALLERS_MAX - i) % CALLERS_MAX];
+
+        if (caller->pid && caller->port == port &&
+            memcmp(caller->address, fact->meant, sizeof none) == 0)
+            return caller;
+    }
+    return NULL;
+}
+
+static void decode_connect(struct proxied *proxied, struct launch_fact *ret)
+{
+    const struct proxy_fact *fact = &proxied->fact;
+    const struct caller *caller = find_caller(proxied, fact);
+    const bool is_ip6 = strchr(fact->host, ':');
+
+    static const enum fact_kind kinds[] = {
+        [PROXY_FACT_DENIED] = FACT_DENIED,       [PROXY_FACT_ASKED] = FACT_ASKED,
+        [PROXY_FACT_WITHDRAWN] = FACT_WITHDRAWN, [PROXY_FACT_DONE] = FACT_DONE,
+        [PROXY_FACT_MORE] = FACT_DENIED,
+    };
+
+    if (fact->port)
+        snprintf(proxied->path, sizeof proxied->path, is_ip6 ? "[%s]:%u" : "%s:%u", fact->host,
+                 fact->port);
+    else
+        snprintf(proxied->path, sizeof proxied->path, "%s", fact->host);
+    proxied->connect = (struct launch_connect){
+        .host = fact->host,
+        .port = fact->port,
+        .protocol = (enum network_protocol)fact->protocol,
+        .reason = fact->reason,
+        .rule = fact->rule,
+    };
+    *ret = (struct launch_fact){
+        .kind = kinds[fact->kind],
+        .id = fact->id ? fact->id | OF_PROXY : 0,
+        .operation = FACT_CONNECT,
+        .path = proxied->path,
+        .program = caller ? caller->program : "",
+        .pid = caller ? caller->pid : 0,
+        .error = fact->kind == PROXY_FACT_DENIED ? fact->port ? ECONNRESET : ENOENT : 0,
+        .more = fact->kind == PROXY_FACT_MORE ? fact->count : 0,
+        .time_ns = fact->time_ns,
+        .connect = &proxied->connect,
+    };
+}
+
+static bool read_connect(struct launch *launch, struct launch_fact *ret)
+{
+    struct proxied *proxied = launch->proxied;
+
+    while (proxied && proxy_channel_next(proxied->channel, &proxied->fact)) {
+        if (proxied->fact.protocol >= NETWORK_PROTOCOLS || proxied->fact.id >= OF_PROXY)
+            continue; /* nothing that a proxy of ours says */
+        decode_connect(proxied, ret);
+        return true;
+    }
+    return false;
+}
+
+/* --- both --- */
+
+int launch_facts_open(struct launch *launch, struct guard_channel *guard,
+                      struct proxy_channel *proxy, struct err *err)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+
+    launch->channel = guard;
+    if (guard)
+        launch->facts = guard_channel_fd(guard);
+    if (!proxy)
+        return 0;
+    launch->proxied = alloc_zero(1, sizeof *launch->proxied);
+    launch->proxied->channel = proxy;
+    launch->facts = epoll_create1(EPOLL_CLOEXEC);
+    if (launch->facts < 0 ||
+        (guard && epoll_ctl(launch->facts, EPOLL_CTL_ADD, guard_channel_fd(guard), &event)) ||
+        epoll_ctl(launch->facts, EPOLL_CTL_ADD, proxy_channel_fd(proxy), &event))
+        return err_sys(err, "watching guard and proxy");
+    return 0;
+}
+
+struct proxy_channel *launch_facts_proxy(const struct launch *launch)
+{
+    return launch->proxied ? launch->proxied->channel : NULL;
+}
+
+void launch_facts_finish(struct launch *launch)
+{
+    if (launch->channel)
+        guard_channel_finish(launch->channel, launch->lingers);
+    if (launch->proxied && !launch->lingers)
+        proxy_channel_finish(launch->proxied->channel);
+}
+
+void launch_facts_close(struct launch *launch)
+{
+    if (launch->proxied) {
+        if (launch->facts >= 0)
+            close(launch->facts);
+        proxy_channel_free(launch->proxied->channel);
+        free(launch->proxied);
+    }
+    guard_channel_free(launch->channel);
+}
+
+/* What has ended is readable for ever. */
+static void leave_ended(const struct launch *launch)
+{
+    if (!launch->proxied || launch->facts < 0)
+        return;
+    if (proxy_channel_has_ended(launch->proxied->channel))
+        epoll_ctl(launch->facts, EPOLL_CTL_DEL, proxy_channel_fd(launch->proxied->channel), NULL);
+    if (launch->channel && guard_channel_has_ended(launch->channel))
+        epoll_ctl(launch->facts, EPOLL_CTL_DEL, guard_channel_fd(launch->channel), NULL);
+}
+
+static bool is_of_guard(const struct guard_fact *fact)
+{
+    return fact->kind >= GUARD_FACT_DENIED && fact->kind <= GUARD_FACT_CALLER &&
+           fact->operation <= GUARD_OP_READ && !fact->program[GUARD_COMM - 1];
+}
+
+/* The guard's come first: it knows who has caused the proxy's. */
 bool launch_read_fact(struct launch *launch, struct launch_fact *ret)
 {
-    const struct guard_fact *fact = launch->channel ? guard_channel_next(launch->channel) : NULL;
+    const struct guard_fact *fact;
 
-    while (fact && (fact->kind < GUARD_FACT_DENIED || fact->kind > GUARD_FACT_LOST ||
-                    fact->operation > GUARD_OP_READ || fact->program[GUARD_COMM - 1]))
-        fact = guard_channel_next(launch->channel); /* nothing that a guard of ours says */
-    if (fact) {
+    while (launch->channel && (fact = guard_channel_next(launch->channel))) {
+        if (!is_of_guard(fact))
+            continue;
+        if (fact->kind == GUARD_FACT_CALLER) {
+            remember_caller(launch, fact);
+            continue;
+        }
         decode_fact(launch, fact, ret);
         return true;
     }
     if (launch->channel && guard_channel_is_broken(launch->channel))
         launch->is_unguarded = true;
+    if (read_connect(launch, ret))
+        return true;
+    leave_ended(launch);
     return false;
 }
 
@@ -104,7 +293,9 @@ void launch_answer(const struct launch *launch, uint64_t id, enum launch_verdict
         .verdict = verdict,
     };
 
-    if (launch->channel)
+    if (id & OF_PROXY && launch->proxied)
+        proxy_channel_answer(launch->proxied->channel, id & ~OF_PROXY, verdict == LAUNCH_YES);
+    else if (launch->channel)
         guard_channel_send(launch->channel, &order);
 }
 

@@ -48,7 +48,12 @@
 enum { CLONED_NAMESPACES = CLONE_NEWUSER | CLONE_NEWPID };
 
 /* linux/capability.h */
-enum { K_CAP_DAC_OVERRIDE = 1, K_CAP_NET_ADMIN = 12, K_CAP_SYS_ADMIN = 21 };
+enum {
+    K_CAP_DAC_OVERRIDE = 1,
+    K_CAP_NET_BIND_SERVICE = 10,
+    K_CAP_NET_ADMIN = 12,
+    K_CAP_SYS_ADMIN = 21
+};
 
 /* A user namespace and a network namespace of it, with the loopback device up: made ahead, used by
  * one sandbox at a time, used again when every process of that sandbox is gone. */
@@ -59,10 +64,9 @@ struct netns {
 };
 
 static const int launcher_caps[] = {
-    K_CAP_DAC_OVERRIDE,
-    K_CAP_SETPCAP,
-    K_CAP_NET_ADMIN,
-    K_CAP_SYS_ADMIN,
+    K_CAP_DAC_OVERRIDE,     K_CAP_SETPCAP,
+    K_CAP_NET_BIND_SERVICE, /* the listeners of a network that leads to the proxy */
+    K_CAP_NET_ADMIN,        K_CAP_SYS_ADMIN,
 };
 
 struct identity {
@@ -75,6 +79,7 @@ struct spawn {
     const char *program;       /* the launcher's */
     int status;                /* its end of the status socket */
     uint32_t namespaces;       /* CLONE_NEW* flags */
+    const char *ports;         /* of the pool */
     const struct netns *netns; /* instead of CLONE_NEWUSER and CLONE_NEWNET; or NULL */
     struct netns *made;        /* by netns_child() */
     struct identity identity;
@@ -136,7 +141,7 @@ static int keep_caps(struct err *err)
 ON_OWN_STACK static int launcher_child(void *argument)
 {
     struct spawn *spawn = argument;
-    char *const argv[] = {(char *)PLAN_LAUNCHER_NAME, spawn->unshared, NULL};
+    char *const argv[] = {(char *)PLAN_LAUNCHER_NAME, spawn->unshared, (char *)spawn->ports, NULL};
     char *const env[] = {NULL};
     bool has_user_namespace = spawn->namespaces & CLONE_NEWUSER;
     bool ok = true;
@@ -307,7 +312,8 @@ static void launcher_close(struct launcher *launcher)
     launcher->status = launcher->pidfd = -1;
 }
 
-/* The network namespace of a sandbox whose last process is gone may serve the next command. */
+/* The network namespace of a sandbox whose last process is gone may serve the next command. One that leads to
+ * the proxy never does: what the proxy has open in it for the one command would be met by the next. */
 static void pool_give_network(struct launcher_pool *pool, struct netns *netns)
 {
     if (!netns || pool->networks_len >= NETWORKS_MAX) {
@@ -324,7 +330,7 @@ static int pool_take_network(struct launcher_pool *pool, uint32_t flags, struct 
     const uint32_t both = CLONE_NEWUSER | CLONE_NEWNET;
 
     *ret = NULL;
-    if (!pool->cache_idle || (flags & both) != both)
+    if (!pool->cache_idle || pool->ports || (flags & both) != both)
         return 0;
     *ret = list_first(&pool->networks, struct netns, in_pool);
     if (*ret) {
@@ -357,7 +363,11 @@ static void pool_reap(struct launcher_pool *pool, int flags)
 struct launcher *launcher_new(struct launcher_pool *pool, uint32_t flags, struct err *err)
 {
     struct launcher *launcher = alloc_zero(1, sizeof *launcher);
-    struct spawn spawn = {.program = pool->launcher, .namespaces = flags, .pidfd = -1, .err = err};
+    struct spawn spawn = {.program = pool->launcher,
+                          .namespaces = flags,
+                          .ports = pool->ports,
+                          .pidfd = -1,
+                          .err = err};
     int pair[2] = {-1, -1};
     int status;
 

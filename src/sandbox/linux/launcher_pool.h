@@ -28,6 +28,9 @@ struct launcher {
 struct launcher_pool {
     const char *launcher; /* borrowed */
     bool cache_idle;
+    const char
+        *ports; /* borrowed; the networks lead to the proxy, and let these ports of the host's
+                               loopback in ("5432,6379", or ""). NULL: they lead nowhere */
     struct launcher *spare; /* one that has never run a command */
     uint32_t spare_flags;   /* the namespaces it is in */
     struct list endings;    /* launchers whose commands are over */

@@ -586,6 +586,8 @@ static void compile_guard(struct compiler *compiler, struct seccomp_spec *spec)
         plan->guard_flags |= GUARD_MAP_FACTS;
     if (spec->asks_sockets)
         plan->guard_flags |= GUARD_MAP_SOCKETS;
+    if (compiler->map->network == NETWORK_PROXIED)
+        plan->guard_flags |= GUARD_MAP_PROXIED;
     if (compiler->wishes & PLAN_NESTED_NAMESPACES)
         plan->guard_flags |= GUARD_MAP_NESTED;
     if (compiler->host->namespaces & CLONE_NEWNS)
@@ -627,11 +629,6 @@ static int compile_all(struct compiler *compiler, struct err *err)
     const struct plan_host *host = compiler->host;
     const struct access_map *map = compiler->map;
 
-    if (map->network == NETWORK_PROXIED)
-        return err_set(
-            err, ERR_UNSUPPORTED,
-            "a proxied network needs the managed proxy, which this version does not have: "
-            "use restricted or enabled");
     compiler->base = map->len && str_eq(map->entries[0].path, "/") ? map->entries[0].access
                      : map->restricted                             ? ACCESS_DENY
                                                                    : ACCESS_WRITE;
@@ -648,6 +645,8 @@ static int compile_all(struct compiler *compiler, struct err *err)
         plan_push(plan, PLAN_IDENTITY);
     if (plan->namespaces & CLONE_NEWNET)
         plan_push(plan, PLAN_LOOPBACK);
+    if (map->network == NETWORK_PROXIED)
+        plan_push(plan, PLAN_LEAD);
     if (plan->namespaces & CLONE_NEWNS)
         compile_file_system(compiler);
     if (compiler->slots > PLAN_MAX_SLOTS)

@@ -119,6 +119,11 @@ static int check_without_mounts(const struct access_map *map, const struct plan_
 int plan_check(const struct access_map *map, const struct plan_host *host, unsigned wishes,
                struct err *err)
 {
+    if (map->network == NETWORK_PROXIED && !(host->namespaces & CLONE_NEWNET))
+        return err_set(
+            err, ERR_UNSUPPORTED,
+            "a proxied network needs a network namespace, and there is none: enable user "
+            "namespaces (`cordon doctor` says how), or choose --network restricted");
     if (!(host->namespaces & CLONE_NEWNS) && check_without_mounts(map, host, wishes, err))
         return -1;
     return check_names(map, host, wishes, err);

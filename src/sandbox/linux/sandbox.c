@@ -16,10 +16,11 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/sys.h"
-#include "sandbox/linux/guard_link.h"
 #include "sandbox/linux/guard_map.h"
 #include "sandbox/linux/host.h"
+#include "sandbox/linux/launch_fact.h"
 #include "sandbox/linux/launch_limits.h"
+#include "sandbox/linux/launch_report.h"
 #include "sandbox/linux/launcher_pool.h"
 #include "sandbox/linux/own_paths.h"
 #include "sandbox/linux/plan.h"
@@ -44,6 +45,9 @@ struct sandbox {
     char *launcher;
     char *guard;   /* program of the guard; NULL: there is none */
     int guard_map; /* what the guard is told of the sandbox; -1 when it is not asked */
+    char *proxy;   /* program of the proxy; NULL: the network does not lead to it */
+    int policy;    /* what the proxy is told; -1 */
+    char *ports;   /* of the host's loopback that the network lets in */
     struct launcher_pool launchers;
     struct strv env;   /* of presets, for every command */
     unsigned launches; /* that are open */
@@ -62,10 +66,12 @@ static bool is_managed(const struct sandbox *sandbox)
 static int protect_own(struct sandbox *sandbox, const char *const *more, struct err *err)
 {
     const char *const paths[] = {sandbox->launcher, sandbox->guard, NULL};
+    const char *const proxy[] = {sandbox->proxy, NULL};
     struct access_map *map = &sandbox->access;
 
     return own_paths_protect_programs(map, err) || own_paths_protect(map, paths, err) ||
-                   own_paths_protect(map, more, err) || own_paths_trim(map, err)
+                   own_paths_protect(map, proxy, err) || own_paths_protect(map, more, err) ||
+                   own_paths_trim(map, err)
                ? -1
                : 0;
 }
@@ -151,12 +157,30 @@ static void sandbox_find_host(struct sandbox *sandbox)
         host_lose_listener(&sandbox->host, "the program cordon-guard is missing");
 }
 
+/* Where the network is proxied: the proxy's program, what it is told, and the ports that are let in. */
+static int sandbox_find_proxy(struct sandbox *sandbox, struct err *err)
+{
+    const struct network_policy *policy = &sandbox->access.network_policy;
+
+    if (sandbox->access.network != NETWORK_PROXIED)
+        return 0;
+    proxy_link_join();
+    sandbox->launchers.ports = sandbox->ports = proxy_link_ports(policy);
+    sandbox->proxy = proxy_link_program(sandbox->launcher);
+    if (!sandbox->proxy)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "a proxied network needs the program " PROXY_PROGRAM ", which is missing: "
+                       "install it beside cordon-linux-sandbox, or choose --network restricted");
+    sandbox->policy = proxy_link_policy(policy, err);
+    return sandbox->policy < 0 ? -1 : 0;
+}
+
 struct sandbox *sandbox_new(const struct sandbox_options *options, struct err *err)
 {
     struct sandbox *sandbox = alloc_zero(1, sizeof *sandbox);
     int status = 0;
 
-    sandbox->guard_map = -1;
+    sandbox->guard_map = sandbox->policy = -1;
     guard_link_join();
 
     sandbox->options = *options;
@@ -173,7 +197,8 @@ struct sandbox *sandbox_new(const struct sandbox_options *options, struct err *e
         status = -1;
     } else if (is_managed(sandbox)) {
         sandbox_find_host(sandbox);
-        status = protect_own(sandbox, options->own_paths, err) || sandbox_compile(sandbox, err);
+        status = sandbox_find_proxy(sandbox, err) ||
+                 protect_own(sandbox, options->own_paths, err) || sandbox_compile(sandbox, err);
     } else { /* bare: a launcher that waits, passes signals on and cleans up; restricts nothing */
         sandbox->host =
             (struct host){.facts = {.arch = seccomp_native()}, .why = "", .is_proven = true};
@@ -194,14 +219,21 @@ void sandbox_free(struct sandbox *sandbox)
     if (!sandbox)
         return;
     guard_link_leave();
+    if (sandbox->ports)
+        proxy_link_leave();
     launcher_pool_done(&sandbox->launchers);
     guard_link_reap();
+    if (sandbox->ports)
+        proxy_link_reap();
     auto_close(&sandbox->guard_map);
+    auto_close(&sandbox->policy);
     access_map_done(&sandbox->access);
     strv_done(&sandbox->env);
     plan_free(sandbox->plan);
     free(sandbox->launcher);
     free(sandbox->guard);
+    free(sandbox->proxy);
+    free(sandbox->ports);
     free(sandbox);
 }
 
@@ -376,53 +408,75 @@ static int launch_plan(const struct sandbox *sandbox, const struct launch_option
 static int launch_send(const struct launch *launch, const struct launch_options *options, int plan,
                        struct err *err)
 {
-    const bool tells_around = launch->sandbox->plan->tells_around;
-    const size_t count = launch->channel || tells_around ? PLAN_FDS : PLAN_FD_CHANNEL;
+    const struct proxy_channel *proxy = launch_facts_proxy(launch);
     const int fds[PLAN_FDS] = {
         [PLAN_FD_STDIN] = options->stdio[0],
         [PLAN_FD_STDOUT] = options->stdio[1],
         [PLAN_FD_STDERR] = options->stdio[2],
         [PLAN_FD_FILE] = plan,
-        [PLAN_FD_CHANNEL] = tells_around ? launch->sandbox->guard_map : launch->facts,
+        [PLAN_FD_CHANNEL] = launch->sandbox->plan->tells_around ? launch->sandbox->guard_map
+                            : launch->channel                   ? guard_channel_fd(launch->channel)
+                                                                : -1,
+        [PLAN_FD_PROXY] = proxy ? proxy_channel_fd(proxy) : -1,
     };
-    const uint32_t magic = PLAN_MAGIC;
+    struct plan_inbox inbox = {.magic = PLAN_MAGIC};
+    int given[PLAN_FDS];
+    size_t count = 0;
 
+    for (int i = 0; i < PLAN_FDS; i++) {
+        if (i >= PLAN_FD_CHANNEL && fds[i] < 0)
+            continue;
+        inbox.has |= 1u << i;
+        given[count++] = fds[i];
+    }
     /* One that has failed already says why; launch_read() gets it. */
-    if (sys_fault() || (pass_send(launch->status, &magic, sizeof magic, fds, count) &&
+    if (sys_fault() || (pass_send(launch->status, &inbox, sizeof inbox, given, count) &&
                         errno != EPIPE && errno != ECONNRESET))
         return err_sys(err, "sending the plan to the launcher");
     return 0;
 }
 
-static int launch_open_channel(struct launch *launch, const struct launch_options *options,
-                               struct err *err)
-{
-    if (!launch->sandbox->plan->asks_guard)
-        return 0;
-    launch->channel = guard_channel_new(err);
-    if (!launch->channel)
-        return -1;
-    launch->facts = guard_channel_fd(launch->channel);
-    launch->has_facts = launch->sandbox->plan->guard_flags & GUARD_MAP_FACTS;
-    launch->asks = launch->has_facts && options->asks;
-    return 0;
-}
-
-/* Last of all: the launcher is at work meanwhile, and the guard has a channel before it gets there,
- * or a moment later. */
-static int launch_attach_guard(const struct launch *launch, struct err *err)
+static int launch_open_channels(struct launch *launch, const struct launch_options *options,
+                                struct err *err)
 {
     const struct sandbox *sandbox = launch->sandbox;
-    const struct guard_start start = {
-        .program = sandbox->guard,
+    struct guard_channel *guard = sandbox->plan->asks_guard ? guard_channel_new(err) : NULL;
+    struct proxy_channel *proxy = sandbox->proxy ? proxy_channel_new(err) : NULL;
+
+    if ((sandbox->plan->asks_guard && !guard) || (sandbox->proxy && !proxy)) {
+        guard_channel_free(guard);
+        proxy_channel_free(proxy);
+        return -1;
+    }
+    launch->has_facts = sandbox->plan->guard_flags & GUARD_MAP_FACTS;
+    launch->asks = launch->has_facts && options->asks;
+    return launch_facts_open(launch, guard, proxy, err);
+}
+
+/* Last of all: the launcher is at work meanwhile, and they have a channel before it gets there,
+ * or a moment later. */
+static int launch_attach(const struct launch *launch, struct err *err)
+{
+    const struct sandbox *sandbox = launch->sandbox;
+    const unsigned watch = sandbox->options.watch;
+    const bool dies = sandbox->options.dies_with_thread;
+    const struct guard_start guard = {
+        .start = {.program = sandbox->guard, .dies_with_thread = dies},
         .map = sandbox->guard_map,
         .flags = (launch->asks ? GUARD_HELLO_ASKS : 0u) |
-                 (sandbox->options.watch & WATCH_FILES ? GUARD_HELLO_TRACES_FILES : 0u) |
-                 (sandbox->options.watch & WATCH_NETWORK ? GUARD_HELLO_TRACES_NETWORK : 0u),
-        .dies_with_thread = sandbox->options.dies_with_thread,
+                 (watch & WATCH_FILES ? GUARD_HELLO_TRACES_FILES : 0u) |
+                 (watch & WATCH_NETWORK ? GUARD_HELLO_TRACES_NETWORK : 0u),
+    };
+    const struct proxy_start proxy = {
+        .start = {.program = sandbox->proxy, .dies_with_thread = dies},
+        .policy = sandbox->policy,
+        .flags = (launch->asks ? PROXY_HELLO_ASKS : 0u) |
+                 (watch & WATCH_NETWORK ? PROXY_HELLO_TRACES : 0u),
     };
 
-    return launch->channel ? guard_channel_attach(launch->channel, &start, err) : 0;
+    if (launch->channel && guard_channel_attach(launch->channel, &guard, err))
+        return -1;
+    return launch->proxied ? proxy_channel_attach(launch_facts_proxy(launch), &proxy, err) : 0;
 }
 
 /* `ret_has_no_launcher`: it failed for want of a launcher in its namespaces, and for nothing
@@ -453,24 +507,13 @@ static int launch_once(struct sandbox *sandbox, const struct launch_options *opt
     launch.counts_pids =
         limits.processes && sandbox_process_counter(sandbox) == COUNTER_PID_NAMESPACE;
     plan = launch_plan(sandbox, options, &limits, err);
-    if (plan < 0 || launch_open_channel(&launch, options, err) ||
-        launch_send(&launch, options, plan, err) || launch_attach_guard(&launch, err)) {
+    if (plan < 0 || launch_open_channels(&launch, options, err) ||
+        launch_send(&launch, options, plan, err) || launch_attach(&launch, err)) {
         launch_done(&launch);
         return -1;
     }
     *ret = launch;
     return 0;
-}
-
-/* A launcher that ends with something of ours unread resets the socket, which is told before what
- * the launcher had to say (unix(7): the error is taken by the first call). */
-static ssize_t receive(int status, struct plan_message *ret, int flags)
-{
-    ssize_t len = recv(status, ret, sizeof *ret, flags | MSG_DONTWAIT | MSG_TRUNC);
-
-    if (len < 0 && errno == ECONNRESET)
-        len = recv(status, ret, sizeof *ret, flags | MSG_DONTWAIT | MSG_TRUNC);
-    return len;
 }
 
 /* Waits for the launcher's first message and looks at it without taking it. */
@@ -480,7 +523,7 @@ static bool launch_peek(const struct launch *launch, struct plan_message *ret)
 
     while (poll(&fd, 1, -1) < 0 && errno == EINTR)
         ;
-    return receive(launch->status, ret, MSG_PEEK) == (ssize_t)sizeof *ret;
+    return launch_receive(launch, ret, MSG_PEEK) == (ssize_t)sizeof *ret;
 }
 
 /* Looks how the first launch went. true when it has to be started over with a weaker plan (or, with
@@ -532,73 +575,6 @@ int sandbox_launch(struct sandbox *sandbox, const struct launch_options *options
     }
 }
 
-static void report_failure(const struct plan_message *message, struct launch_report *ret)
-{
-    static const enum launch_stage stages[] = {
-        [PLAN_STAGE_SETUP] = LAUNCH_STAGE_SANDBOX,
-        [PLAN_STAGE_CWD] = LAUNCH_STAGE_CWD,
-        [PLAN_STAGE_EXEC] = LAUNCH_STAGE_EXEC,
-    };
-
-    ret->event = LAUNCH_FAILED;
-    ret->stage = message->stage <= PLAN_STAGE_EXEC ? stages[message->stage] : LAUNCH_STAGE_SANDBOX;
-    ret->failure = message->failure;
-    ret->failure.msg[sizeof ret->failure.msg - 1] = '\0';
-    if (message->stage == PLAN_STAGE_SETUP && message->op < PLAN_OP_COUNT)
-        err_wrap(&ret->failure, "setting the sandbox up (%s)",
-                 plan_op_name((enum plan_op)message->op));
-}
-
-static struct timeval time_of(uint64_t microseconds)
-{
-    return (struct timeval){.tv_sec = (time_t)(microseconds / 1000000),
-                            .tv_usec = (suseconds_t)(microseconds % 1000000)};
-}
-
-static void report_exit(const struct plan_message *message, struct launch_report *ret)
-{
-    const struct plan_usage *usage = &message->usage;
-
-    ret->event = LAUNCH_EXITED;
-    ret->wait_status = message->wait_status;
-    ret->usage.ru_utime = time_of(usage->user_us);
-    ret->usage.ru_stime = time_of(usage->system_us);
-    ret->usage.ru_maxrss = (long)usage->memory_peak_kb;
-    ret->usage.ru_nvcsw = (long)usage->voluntary_switches;
-    ret->usage.ru_nivcsw = (long)usage->involuntary_switches;
-    ret->usage.ru_oublock = (long)usage->blocks_written;
-    ret->bytes_written = usage->blocks_written * 512; /* getrusage(2) */
-}
-
-int launch_read(struct launch *launch, struct launch_report *ret, struct err *err)
-{
-    struct plan_message message;
-    ssize_t len = receive(launch->status, &message, 0);
-
-    *ret = (struct launch_report){.event = LAUNCH_NOTHING};
-    if (len < 0 && (errno == EAGAIN || errno == EINTR))
-        return 0;
-    if (len < 0 && errno != ECONNRESET)
-        return err_sys(err, "reading what the launcher says");
-    if (len != (ssize_t)sizeof message) {
-        ret->event = LAUNCH_GONE;
-    } else if (message.kind == PLAN_MESSAGE_STARTED) {
-        ret->event = LAUNCH_STARTED;
-    } else if (message.kind == PLAN_MESSAGE_STOPPED) {
-        ret->event = LAUNCH_STOPPED;
-    } else if (message.kind == PLAN_MESSAGE_EXITED) {
-        launch->has_exited = true;
-        launch->is_over = !launch->lingers;
-        if (launch->channel)
-            guard_channel_finish(launch->channel, launch->lingers);
-        report_exit(&message, ret);
-    } else {
-        launch->is_over = true;
-        report_failure(&message, ret);
-    }
-    return 0;
-}
-
 /* Children are listed in the order in which they came to their parent (proc_pid_children(5)): the
  * command is the first, whatever of it the init adopts later. */
 pid_t launch_pid(const struct launch *launch)
@@ -635,7 +611,7 @@ void launch_done(struct launch *launch)
     else if (launch->launcher)
         launcher_kill(&sandbox->launchers, launch->launcher,
                       sandbox->plan->namespaces & CLONE_NEWPID);
-    guard_channel_free(launch->channel);
+    launch_facts_close(launch);
     *launch = (struct launch){.status = -1, .pidfd = -1, .facts = -1};
     if (--sandbox->launches == 0 && sandbox->options.on_idle)
         sandbox->options.on_idle(sandbox->options.data, sandbox);

@@ -114,6 +114,7 @@ const char *layer_name(enum layer layer)
         "user-namespace", "mount-namespace", "pid-namespace",    "ipc-namespace",
         "net-namespace",  "uts-namespace",   "cgroup-namespace", "landlock",
         "seccomp",        "no-new-privs",    "capabilities",     "guard",
+        "proxy",
     };
 
     return names[layer];

@@ -1,0 +1,13 @@
+/* A network of the command's own that leads to the proxy and nowhere else: set up, and served from outside by
+ * what is sent there. */
+#pragma once
+
+#include "base/err.h"
+
+/* Routes, redirections and listeners in the new network, of which the loopback device is up. `ports`: those of the host's
+ * loopback that are let in, "5432,6379", or "". The listeners wait to be sent. */
+int network_lead(const char *ports, struct err *err);
+
+/* Sends the listeners over the command's channel to the proxy, and closes them here. One that has died is no failure: it
+ * lets nothing out. */
+int network_hand_over(int channel, struct err *err);
