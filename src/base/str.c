@@ -28,7 +28,12 @@ bool str_ends(const char *text, const char *suffix)
 }
 
 /* On a mismatch after a `*`, only the last star has to be tried one character further. */
-bool str_match_nocase(const char *pattern, const char *text)
+static bool is_same(char a, char b, bool folds)
+{
+    return a == b || (folds && tolower((unsigned char)a) == tolower((unsigned char)b));
+}
+
+static bool match(const char *pattern, const char *text, bool folds)
 {
     const char *star = NULL;
     const char *resume = NULL;
@@ -37,8 +42,7 @@ bool str_match_nocase(const char *pattern, const char *text)
         if (*pattern == '*') {
             star = pattern++;
             resume = text;
-        } else if (*pattern == '?' ||
-                   tolower((unsigned char)*pattern) == tolower((unsigned char)*text)) {
+        } else if (*pattern == '?' || is_same(*pattern, *text, folds)) {
             pattern++;
             text++;
         } else if (star) {
@@ -51,6 +55,16 @@ bool str_match_nocase(const char *pattern, const char *text)
     while (*pattern == '*')
         pattern++;
     return *pattern == '\0';
+}
+
+bool str_match(const char *pattern, const char *text)
+{
+    return match(pattern, text, false);
+}
+
+bool str_match_nocase(const char *pattern, const char *text)
+{
+    return match(pattern, text, true);
 }
 
 static size_t min3(size_t a, size_t b, size_t c)

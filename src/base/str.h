@@ -8,8 +8,9 @@ bool str_eq(const char *a, const char *b);
 bool str_starts(const char *text, const char *prefix);
 bool str_ends(const char *text, const char *suffix);
 
-/* Shell-style wildcards `*` and `?` over the whole text, ASCII case ignored. Linear in the
+/* Shell-style wildcards `*` and `?` over the whole text; ASCII case ignored by the second. Linear in the
  * product of the lengths at worst, no recursion. */
+bool str_match(const char *pattern, const char *text);
 bool str_match_nocase(const char *pattern, const char *text);
 
 /* The entry of the NULL-terminated `names` nearest to `text` (inserting, deleting, replacing and

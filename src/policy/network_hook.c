@@ -1,0 +1,683 @@
+/* What decides here is what the server will read: so a path is decoded once, and refused when a server that decodes
+ * twice, or folds dots and slashes, would read another one. */
+#include "policy/network_hook.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/str.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+enum { HEADER_MAX = 8192, RANDOM_BYTES = 64 };
+
+/* --- memory --- */
+
+static void field_rules_done(struct network_field_rule *rules, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        free(rules[i].name);
+        strv_done(&rules[i].patterns);
+    }
+    free(rules);
+}
+
+static void hook_done(struct network_hook *hook)
+{
+    free(hook->host);
+    strv_done(&hook->methods);
+    strv_done(&hook->paths);
+    field_rules_done(hook->query, hook->query_len);
+    field_rules_done(hook->headers, hook->headers_len);
+    strv_done(&hook->strip);
+    for (size_t i = 0; i < hook->inject_len; i++) {
+        struct network_injection *injection = &hook->inject[i];
+
+        free(injection->name);
+        free(injection->prefix);
+        free(injection->secret_env_var);
+        free(injection->secret_file);
+        free(injection->secret);
+    }
+    free(hook->inject);
+    free(hook->origin);
+}
+
+void network_hooks_done(struct network_hooks *hooks)
+{
+    for (size_t i = 0; i < hooks->hooks_len; i++)
+        hook_done(&hooks->hooks[i]);
+    free(hooks->hooks);
+    for (size_t i = 0; i < hooks->credentials_len; i++) {
+        struct network_credential *credential = &hooks->credentials[i];
+
+        free(credential->name);
+        strv_done(&credential->hosts);
+        free(credential->stand_in);
+        free(credential->secret);
+    }
+    free(hooks->credentials);
+    *hooks = (struct network_hooks){0};
+}
+
+/* By way of JSON, which has all of it. */
+void network_hooks_copy(const struct network_hooks *hooks, struct network_hooks *ret)
+{
+    AUTO_JSON json_t *json = network_hooks_to_json(hooks);
+    struct json_at at = json_at_root(json);
+    struct err err;
+
+    *ret = (struct network_hooks){0};
+    network_hooks_from_json(&at, ret, &err);
+}
+
+/* --- JSON --- */
+
+static int read_text(const struct json_at *object, const char *key, bool is_needed, char **ret,
+                     struct err *err)
+{
+    struct json_at at = json_at_field(object, key);
+    const char *text = NULL;
+
+    if (!is_needed && !json_at_is_given(&at))
+        return 0;
+    if (json_at_string(&at, &text, err))
+        return -1;
+    if (!*text)
+        return json_at_fail(&at, err, "should not be empty");
+    *ret = alloc_str(text);
+    return 0;
+}
+
+static int read_list(const struct json_at *object, const char *key, struct strv *ret,
+                     struct err *err)
+{
+    struct json_at at = json_at_field(object, key);
+
+    if (json_at_strings(object, key, ret, err))
+        return -1;
+    return ret->len ? 0 : json_at_fail(&at, err, "should have at least one item");
+}
+
+static int read_host(const struct json_at *at, char **ret, struct err *err)
+{
+    struct net_host host;
+    const char *text;
+    struct err why;
+
+    if (json_at_string(at, &text, err))
+        return -1;
+    if (net_host_parse(text, strlen(text), &host, &why))
+        return json_at_fail(at, err, "%s", why.msg);
+    *ret = alloc_str(host.text);
+    return 0;
+}
+
+static int read_names(const struct json_at *object, const char *key, struct strv *ret,
+                      struct err *err)
+{
+    struct json_at at = json_at_field(object, key);
+
+    if (json_at_strings(object, key, ret, err))
+        return -1;
+    for (size_t i = 0; i < ret->len; i++)
+        if (!http_is_token(ret->items[i]))
+            return json_at_fail(&at, err, "\"%s\" is no name of a header", ret->items[i]);
+    return 0;
+}
+
+static int read_field_rules(const struct json_at *object, const char *key,
+                            struct network_field_rule **ret, size_t *ret_len, struct err *err)
+{
+    struct json_at at = json_at_field(object, key);
+    const char *name;
+    json_t *value;
+
+    if (!json_at_is_given(&at))
+        return 0;
+    if (json_at_object(&at, err))
+        return -1;
+    *ret = alloc_zero(json_object_size(at.value) + 1, sizeof **ret);
+    json_object_foreach((json_t *)(uintptr_t)at.value, name, value)
+    {
+        struct network_field_rule *rule = &(*ret)[(*ret_len)++];
+
+        rule->name = alloc_str(name);
+        if (read_list(&at, name, &rule->patterns, err))
+            return -1;
+    }
+    return 0;
+}
+
+static int read_injection(const struct json_at *at, struct network_injection *ret, struct err *err)
+{
+    static const char *const keys[] = {"name",        "prefix", "secret_env_var",
+                                       "secret_file", "secret", NULL};
+
+    if (json_at_object(at, err) || json_at_check_keys(at, keys, NULL, err) ||
+        read_text(at, "name", true, &ret->name, err) ||
+        read_text(at, "prefix", false, &ret->prefix, err) ||
+        read_text(at, "secret_env_var", false, &ret->secret_env_var, err) ||
+        read_text(at, "secret_file", false, &ret->secret_file, err) ||
+        read_text(at, "secret", false, &ret->secret, err))
+        return -1;
+    if (!http_is_token(ret->name))
+        return json_at_fail(at, err, "\"%s\" is no name of a header", ret->name);
+    if (!ret->secret_env_var == !ret->secret_file)
+        return json_at_fail(at, err, "has one of secret_env_var and secret_file");
+    if (ret->secret_file && *ret->secret_file != '/')
+        return json_at_fail(at, err, "secret_file should be an absolute path");
+    if ((ret->prefix && !network_secret_is_valid(ret->prefix)) ||
+        (ret->secret && !network_secret_is_valid(ret->secret)))
+        return json_at_fail(at, err, "has characters that cannot stand in a header");
+    return 0;
+}
+
+static int read_injections(const struct json_at *object, struct network_hook *ret, struct err *err)
+{
+    struct json_at at = json_at_field(object, "inject_request_headers");
+    size_t len = 0;
+
+    if (!json_at_is_given(&at))
+        return 0;
+    if (json_at_array(&at, &len, err))
+        return -1;
+    ret->inject = alloc_zero(len + 1, sizeof *ret->inject);
+    for (size_t i = 0; i < len; i++) {
+        struct json_at item = json_at_item(&at, i);
+
+        ret->inject_len = i + 1;
+        if (read_injection(&item, &ret->inject[i], err))
+            return -1;
+    }
+    return 0;
+}
+
+static int read_hook(const struct json_at *at, struct network_hook *ret, struct err *err)
+{
+    static const char *const keys[] = {"host",
+                                       "methods",
+                                       "path_prefixes",
+                                       "query",
+                                       "headers",
+                                       "strip_request_headers",
+                                       "inject_request_headers",
+                                       "origin",
+                                       NULL};
+    struct json_at host = json_at_field(at, "host");
+
+    if (json_at_object(at, err) || json_at_check_keys(at, keys, NULL, err) ||
+        read_host(&host, &ret->host, err) || read_list(at, "methods", &ret->methods, err) ||
+        read_list(at, "path_prefixes", &ret->paths, err) ||
+        read_field_rules(at, "query", &ret->query, &ret->query_len, err) ||
+        read_field_rules(at, "headers", &ret->headers, &ret->headers_len, err) ||
+        read_names(at, "strip_request_headers", &ret->strip, err) ||
+        read_injections(at, ret, err) || read_text(at, "origin", false, &ret->origin, err))
+        return -1;
+    for (size_t i = 0; i < ret->methods.len; i++)
+        for (char *c = ret->methods.items[i]; *c; c++)
+            *c = (char)toupper((unsigned char)*c);
+    return 0;
+}
+
+static int read_credential(const struct json_at *at, struct network_credential *ret,
+                           struct err *err)
+{
+    static const char *const keys[] = {"name", "hosts", "stand_in", "secret", NULL};
+    struct json_at hosts = json_at_field(at, "hosts");
+    size_t len;
+
+    if (json_at_object(at, err) || json_at_check_keys(at, keys, NULL, err) ||
+        read_text(at, "name", true, &ret->name, err) ||
+        read_text(at, "stand_in", false, &ret->stand_in, err) ||
+        read_text(at, "secret", false, &ret->secret, err) || json_at_array(&hosts, &len, err))
+        return -1;
+    if (!len)
+        return json_at_fail(&hosts, err, "should have at least one item");
+    for (size_t i = 0; i < len; i++) {
+        struct json_at item = json_at_item(&hosts, i);
+        char *host;
+
+        if (read_host(&item, &host, err))
+            return -1;
+        strv_push_take(&ret->hosts, host);
+    }
+    return !ret->secret || network_secret_is_valid(ret->secret)
+               ? 0
+               : json_at_fail(at, err, "has characters that cannot stand in a header");
+}
+
+/* The length of a list that may be missing. */
+static int read_count(const struct json_at *at, size_t *ret, struct err *err)
+{
+    *ret = 0;
+    if (json_at_is_given(at) && json_at_array(at, ret, err))
+        return -1;
+    return *ret <= NETWORK_HOOKS_MAX
+               ? 0
+               : json_at_fail(at, err, "has more than %d items", NETWORK_HOOKS_MAX);
+}
+
+int network_hooks_from_json(const struct json_at *at, struct network_hooks *ret, struct err *err)
+{
+    static const char *const keys[] = {"hooks", "credentials", NULL};
+    AUTO(network_hooks_done) struct network_hooks hooks = {0};
+    struct json_at hook_list = json_at_field(at, "hooks");
+    struct json_at credential_list = json_at_field(at, "credentials");
+    size_t hooks_len, credentials_len;
+
+    *ret = hooks;
+    if (!json_at_is_given(at))
+        return 0;
+    if (json_at_object(at, err) || json_at_check_keys(at, keys, NULL, err) ||
+        read_count(&hook_list, &hooks_len, err) ||
+        read_count(&credential_list, &credentials_len, err))
+        return -1;
+    hooks.hooks = alloc_zero(hooks_len + 1, sizeof *hooks.hooks);
+    hooks.credentials = alloc_zero(credentials_len + 1, sizeof *hooks.credentials);
+    while (hooks.hooks_len < hooks_len) {
+        struct json_at item = json_at_item(&hook_list, hooks.hooks_len);
+
+        if (read_hook(&item, &hooks.hooks[hooks.hooks_len++], err))
+            return -1;
+    }
+    while (hooks.credentials_len < credentials_len) {
+        struct json_at item = json_at_item(&credential_list, hooks.credentials_len);
+
+        if (read_credential(&item, &hooks.credentials[hooks.credentials_len++], err))
+            return -1;
+    }
+    *ret = hooks;
+    hooks = (struct network_hooks){0};
+    return 0;
+}
+
+static json_t *field_rules_to_json(const struct network_field_rule *rules, size_t len)
+{
+    json_t *json = json_object();
+
+    for (size_t i = 0; i < len; i++)
+        json_object_set_new(json, rules[i].name, json_lossy_list(strv_view(&rules[i].patterns)));
+    return json;
+}
+
+static json_t *hook_to_json(const struct network_hook *hook)
+{
+    json_t *inject = json_array();
+
+    for (size_t i = 0; i < hook->inject_len; i++) {
+        const struct network_injection *injection = &hook->inject[i];
+
+        json_array_append_new(
+            inject, json_pack("{s:s, s:s*, s:s*, s:s*, s:s*}", "name", injection->name, "prefix",
+                              injection->prefix, "secret_env_var", injection->secret_env_var,
+                              "secret_file", injection->secret_file, "secret", injection->secret));
+    }
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s*}", "host", hook->host, "methods",
+                     json_lossy_list(strv_view(&hook->methods)), "path_prefixes",
+                     json_lossy_list(strv_view(&hook->paths)), "query",
+                     field_rules_to_json(hook->query, hook->query_len), "headers",
+                     field_rules_to_json(hook->headers, hook->headers_len), "strip_request_headers",
+                     json_lossy_list(strv_view(&hook->strip)), "inject_request_headers", inject,
+                     "origin", hook->origin);
+}
+
+json_t *network_hooks_to_json(const struct network_hooks *hooks)
+{
+    json_t *list = json_array(), *credentials = json_array();
+
+    for (size_t i = 0; i < hooks->hooks_len; i++)
+        json_array_append_new(list, hook_to_json(&hooks->hooks[i]));
+    for (size_t i = 0; i < hooks->credentials_len; i++) {
+        const struct network_credential *credential = &hooks->credentials[i];
+
+        json_array_append_new(credentials,
+                              json_pack("{s:s, s:o, s:s*, s:s*}", "name", credential->name, "hosts",
+                                        json_lossy_list(strv_view(&credential->hosts)), "stand_in",
+                                        credential->stand_in, "secret", credential->secret));
+    }
+    return json_pack("{s:o, s:o}", "hooks", list, "credentials", credentials);
+}
+
+/* --- secrets --- */
+
+bool network_secret_is_valid(const char *secret)
+{
+    for (const char *c = secret; *c; c++)
+        if (*c < ' ' || *c > '~')
+            return false;
+    return *secret && strlen(secret) <= NETWORK_SECRET_MAX;
+}
+
+/* Up to a separator near its beginning: what says whose the secret is, and of what kind. */
+static size_t public_prefix(const char *secret)
+{
+    enum { NEAR = 12 };
+    size_t len = strlen(secret), prefix = 0;
+
+    for (size_t i = 0; i < NEAR && i < len / 2; i++)
+        if (secret[i] == '_' || secret[i] == '-')
+            prefix = i + 1;
+    return prefix;
+}
+
+char *network_stand_in(const char *secret, const uint8_t random[64])
+{
+    static const char lower[] = "abcdefghijklmnopqrstuvwxyz",
+                      upper[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    enum { SHORTEST = 16 }; /* below that another secret could be the same by chance */
+    size_t len = strlen(secret), prefix = public_prefix(secret);
+    char *text;
+
+    if (len - prefix < SHORTEST) {
+        text = alloc_str("cordon-stand-in-0123456789abcdef");
+        for (size_t i = 0; i < SHORTEST; i++)
+            text[16 + i] = lower[random[i] % 16];
+        return text;
+    }
+    text = alloc_str(secret);
+    for (size_t i = prefix; i < len; i++) {
+        /* more than 64 go on with what was, differently added */
+        unsigned byte = (random[i % RANDOM_BYTES] + i / RANDOM_BYTES * 7u) % 256u;
+
+        if (isdigit((unsigned char)text[i]))
+            text[i] = (char)('0' + byte % 10);
+        else if (islower((unsigned char)text[i]))
+            text[i] = lower[byte % 26];
+        else if (isupper((unsigned char)text[i]))
+            text[i] = upper[byte % 26];
+    }
+    return text;
+}
+
+/* --- decision --- */
+
+bool network_hooks_end_tls(const struct network_hooks *hooks, const char *host)
+{
+    for (size_t i = 0; i < hooks->hooks_len; i++)
+        if (str_eq(hooks->hooks[i].host, host))
+            return true;
+    for (size_t i = 0; i < hooks->credentials_len; i++)
+        if (strv_has(&hooks->credentials[i].hosts, host))
+            return true;
+    return false;
+}
+
+static bool matches(const char *pattern, const char *text)
+{
+    if (str_starts(pattern, "pattern:"))
+        return str_match(pattern + strlen("pattern:"), text);
+    return str_eq(pattern + (str_starts(pattern, "literal:") ? strlen("literal:") : 0), text);
+}
+
+static bool begins(const char *pattern, const char *text)
+{
+    AUTO_FREE char *open = NULL;
+
+    if (!str_starts(pattern, "pattern:"))
+        return str_starts(text,
+                          pattern + (str_starts(pattern, "literal:") ? strlen("literal:") : 0));
+    open = alloc_strf("%s*", pattern + strlen("pattern:"));
+    return str_match(open, text);
+}
+
+static int hex(char c)
+{
+    return isdigit((unsigned char)c)    ? c - '0'
+           : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
+                                        : -1;
+}
+
+/* In place: "%41" becomes "A". False for a broken escape, or one of a character that would change the meaning of what is
+ * around it. */
+static bool decode(char *text, const char *forbidden)
+{
+    char *to = text;
+
+    for (const char *from = text; *from; from++) {
+        int high = 0, low = 0;
+
+        if (*from != '%') {
+            *to++ = *from;
+            continue;
+        }
+        high = hex(from[1]);
+        low = high < 0 ? -1 : hex(from[2]);
+        if (low < 0)
+            return false;
+        *to = (char)(high * 16 + low);
+        if ((unsigned char)*to < ' ' || *to == 0x7f || strchr(forbidden, *to))
+            return false;
+        to++;
+        from += 2;
+    }
+    *to = '\0';
+    return true;
+}
+
+/* "." and "..", also in front of parameters (";"). */
+static bool has_dots(const char *path)
+{
+    for (const char *at = strchr(path, '/'); at; at = strchr(at + 1, '/')) {
+        size_t len = strcspn(at + 1, "/;");
+
+        if ((len == 1 && at[1] == '.') || (len == 2 && at[1] == '.' && at[2] == '.'))
+            return true;
+    }
+    return false;
+}
+
+/* The decoded path of a target, caller frees; NULL when it could be read in two ways. */
+static char *plain_path(const char *target)
+{
+    AUTO_FREE char *path = alloc_strn(target, strcspn(target, "?"));
+    char *whole;
+
+    if (*path != '/' || strpbrk(path, "\\#") || !decode(path, "/\\%") || has_dots(path))
+        return NULL;
+    whole = path;
+    path = NULL;
+    return whole;
+}
+
+static bool matches_any(const struct strv *patterns, const char *text)
+{
+    for (size_t i = 0; i < patterns->len; i++)
+        if (matches(patterns->items[i], text))
+            return true;
+    return false;
+}
+
+static bool headers_match(const struct network_hook *hook, const struct http_head *head)
+{
+    for (size_t i = 0; i < hook->headers_len; i++) {
+        const struct network_field_rule *rule = &hook->headers[i];
+        bool is_there = false;
+
+        for (size_t j = 0; j < head->field_count; j++) {
+            if (strcasecmp(head->fields[j].name, rule->name) != 0)
+                continue;
+            is_there = true;
+            if (!matches_any(&rule->patterns, head->fields[j].value))
+                return false;
+        }
+        if (!is_there)
+            return false;
+    }
+    return true;
+}
+
+/* One "name=value" of a query against a rule: does it speak of it, and well? */
+static bool query_part_matches(const struct network_field_rule *rule, const char *part, size_t len,
+                               bool *ret_is_there)
+{
+    AUTO_FREE char *name = alloc_strn(part, strcspn(part, "=") < len ? strcspn(part, "=") : len);
+    AUTO_FREE char *value = alloc_strn(part + strlen(name), len - strlen(name));
+    char *text = value + (*value == '=');
+
+    for (char *c = value; *c; c++)
+        *c = *c == '+' ? ' ' : *c;
+    for (char *c = name; *c; c++)
+        *c = *c == '+' ? ' ' : *c;
+    if (!decode(name, "") || !decode(text, ""))
+        return false;
+    if (!str_eq(name, rule->name))
+        return true;
+    *ret_is_there = true;
+    return matches_any(&rule->patterns, text);
+}
+
+/* What some servers take for a separator, too, has no place in a query that is judged. */
+static bool query_matches(const struct network_hook *hook, const char *target)
+{
+    const char *query = strchr(target, '?');
+
+    if (hook->query_len && query && strpbrk(query, ";#"))
+        return false;
+    for (size_t i = 0; i < hook->query_len; i++) {
+        bool is_there = false;
+
+        /* each stands behind the "?" or an "&" */
+        for (const char *part = query; part; part = strchr(part + 1, '&'))
+            if (!query_part_matches(&hook->query[i], part + 1, strcspn(part + 1, "&"), &is_there))
+                return false;
+        if (!is_there)
+            return false;
+    }
+    return true;
+}
+
+static bool is_about(const struct network_hook *hook, const struct network_hook_request *request,
+                     const char *path)
+{
+    if (!str_eq(hook->host, request->host) || !strv_has(&hook->methods, request->head->method) ||
+        !headers_match(hook, request->head) || !query_matches(hook, request->head->target))
+        return false;
+    for (size_t i = 0; i < hook->paths.len; i++)
+        if (begins(hook->paths.items[i], path))
+            return true;
+    return false;
+}
+
+enum network_reason network_hooks_decide(const struct network_hooks *hooks,
+                                         const struct network_hook_request *request,
+                                         const struct network_hook **ret)
+{
+    AUTO_FREE char *path = plain_path(request->head->target);
+    bool has_hooks = false;
+
+    *ret = NULL;
+    for (size_t i = 0; i < hooks->hooks_len && !*ret; i++) {
+        has_hooks |= str_eq(hooks->hooks[i].host, request->host);
+        if (path && is_about(&hooks->hooks[i], request, path))
+            *ret = &hooks->hooks[i];
+    }
+    return has_hooks && !*ret ? NETWORK_MITM_HOOK_DENIED : NETWORK_REASON_NONE;
+}
+
+/* --- what a head becomes --- */
+
+static void remove_field(struct http_head *head, const char *name)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < head->field_count; i++)
+        if (strcasecmp(head->fields[i].name, name) != 0)
+            head->fields[kept++] = head->fields[i];
+    head->field_count = kept;
+}
+
+static int inject(const struct network_injection *injection, struct http_head *head,
+                  struct strv *storage, struct err *err)
+{
+    remove_field(head, injection->name);
+    if (!injection->secret)
+        return err_set(err, ERR_NOT_FOUND, "the secret for %s is not there", injection->name);
+    if (head->field_count == HTTP_FIELDS_MAX)
+        return err_set(err, ERR_LIMIT, "more than %d fields", HTTP_FIELDS_MAX);
+    strv_pushf(storage, "%s%s", injection->prefix ? injection->prefix : "", injection->secret);
+    head->fields[head->field_count++] =
+        (struct http_field){injection->name, storage->items[storage->len - 1]};
+    return 0;
+}
+
+/* `value` with the secret wherever the stand-in is; NULL when it is nowhere. Caller frees. */
+static char *with_secret(const struct network_credential *credential, const char *value)
+{
+    AUTO(buf_done) struct buf text = {.max = HEADER_MAX + (size_t)NETWORK_SECRET_MAX * 4};
+    const char *at = value, *next;
+    size_t len = strlen(credential->stand_in);
+
+    if (!strstr(value, credential->stand_in))
+        return NULL;
+    for (; (next = strstr(at, credential->stand_in)); at = next + len)
+        if (!buf_append(&text, at, (size_t)(next - at)) ||
+            !buf_append_str(&text, credential->secret))
+            return NULL;
+    return buf_append_str(&text, at) ? buf_take(&text) : NULL;
+}
+
+/* The same within "Basic ", which is in base64. */
+static char *with_secret_in_basic(const struct network_credential *credential, const char *value)
+{
+    static const size_t scheme = sizeof "Basic " - 1;
+    AUTO_FREE char *inside = NULL;
+    AUTO_FREE char *outside = NULL;
+    char *text;
+    size_t len;
+    struct err err;
+
+    if (strncasecmp(value, "Basic ", scheme) != 0)
+        return NULL;
+    value += scheme + strspn(value + scheme, " ");
+    len = base64_decoded_len(value, strlen(value));
+    inside = alloc_zero(len + 1, 1);
+    if (base64_decode(value, strlen(value), inside, &err) || memchr(inside, '\0', len))
+        return NULL;
+    outside = with_secret(credential, inside);
+    if (!outside)
+        return NULL;
+    len = base64_encoded_len(strlen(outside));
+    text = alloc_zero(scheme + len + 1, 1);
+    memcpy(text, "Basic ", scheme);
+    base64_encode(outside, strlen(outside), text + scheme);
+    return text;
+}
+
+static void swap(const struct network_credential *credential, struct http_head *head,
+                 struct strv *storage)
+{
+    for (size_t i = 0; i < head->field_count; i++) {
+        struct http_field *field = &head->fields[i];
+        char *value = with_secret(credential, field->value);
+
+        if (!value && strcasecmp(field->name, "Authorization") == 0)
+            value = with_secret_in_basic(credential, field->value);
+        if (!value)
+            continue;
+        strv_push_take(storage, value);
+        field->value = value;
+    }
+}
+
+int network_hooks_apply(const struct network_hooks *hooks, const struct network_hook *hook,
+                        const char *host, struct http_head *head, struct strv *storage,
+                        struct err *err)
+{
+    for (size_t i = 0; i < hooks->credentials_len; i++) {
+        const struct network_credential *credential = &hooks->credentials[i];
+
+        if (credential->stand_in && credential->secret && strv_has(&credential->hosts, host))
+            swap(credential, head, storage);
+    }
+    for (size_t i = 0; hook && i < hook->strip.len; i++)
+        remove_field(head, hook->strip.items[i]);
+    for (size_t i = 0; hook && i < hook->inject_len; i++)
+        if (inject(&hook->inject[i], head, storage, err))
+            return -1;
+    return 0;
+}
