@@ -62,7 +62,9 @@ struct cordon_error {
 enum cordon_network {
     CORDON_NETWORK_OF_PROFILE,
     CORDON_NETWORK_RESTRICTED,
-    CORDON_NETWORK_ENABLED
+    CORDON_NETWORK_ENABLED, /* the network of this machine */
+    CORDON_NETWORK_PROXIED, /* the hosts that are allowed, for every program */
+    CORDON_NETWORK_HOST     /* the network of this machine, and its Unix sockets */
 };
 
 enum cordon_sandbox {
@@ -128,6 +130,10 @@ struct cordon_policy {
         *with; /* names of presets for tools, as of cordon run --with; what they set is not in
                                    an environment that a call brings by itself */
     int git;   /* enum cordon_git */
+    const char *const
+        *allow_hosts; /* HOST, HOST:PORT, with *.D or **.D in place of a name: what may be
+                                       reached; the network is proxied then. NULL-terminated */
+    const char *const *deny_hosts; /* and what may not, whatever else allows it */
 };
 
 #define CORDON_NO_LIMIT UINT64_MAX

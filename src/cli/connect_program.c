@@ -99,7 +99,6 @@ static struct client_execution execution_of(const struct run_options *run)
 static int do_run(const struct client *client, const struct connect_options *options,
                   char **arguments, int *ret_status, struct err *err)
 {
-    static const char *const networks[] = {"restricted", "enabled"};
     static const char *const modes[] = {[SANDBOX_AUTO] = NULL,
                                         [SANDBOX_REQUIRE] = "require",
                                         [SANDBOX_DISABLED] = "disabled",
@@ -119,7 +118,7 @@ static int do_run(const struct client *client, const struct connect_options *opt
         .env_exclude = strv_view(&policy->env_exclude),
         .cwd = policy->directory,
         .profile = policy->profile,
-        .network = word_of(networks, policy->network),
+        .network = word_of(network_access_words, policy->network),
         .watch = word_of(profile_watch_words, policy->watch),
         .judge = word_of(profile_judge_words, policy->judge),
         .tmp = word_of(profile_tmp_words, policy->tmp),
@@ -127,6 +126,7 @@ static int do_run(const struct client *client, const struct connect_options *opt
         .mode = modes[policy->mode],
         .has_protect = policy->protect.is_made,
         .sockets = strv_view(&policy->sockets),
+        .hosts = &policy->hosts,
         .presets = strv_view(&policy->presets),
         .input = asked->input == RUN_INPUT_NULL ? CLIENT_STDIN_NULL : CLIENT_STDIN_PIPE,
         .flags = (asked->terminal == RUN_TERMINAL_YES ? CLIENT_RUN_TTY : 0) |

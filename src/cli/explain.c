@@ -13,7 +13,8 @@
  *     "config": null,                                or the file
  *     "mode": "sandboxed" | "bare",
  *     "limits": {"pids": {"value": 4096, "default": true}, ...},     cpu-time in ns
- *     "network": {"access": "restricted" | "enabled", "decided_by": "..."},
+ *     "network": {"access": "restricted" | "proxied" | "enabled" | "host", "decided_by": "...",
+ *                 "policy": null},                   of a proxied one: network_policy_to_json()
  *     "watch": "facts" | "off" | "ask" | "learn", "judge": "command" | "every-exec", "git": "read" | "commit",
  *     "protect": ["git", "agents", "editors"],
  *     "tmp": {"whose": "private" | "host" | "none", "path": FOLDER or null, "why": ...},   of private ones
@@ -135,9 +136,7 @@ static void print_profile(const struct explanation *explanation, struct buf *tex
     if (profile->extends)
         console_line(text, "         extends %s", profile->extends);
     console_line(text, "config   %s", settings->file.path ? settings->file.path : "no file");
-    console_line(text, "network  %s (from %s)",
-                 network_access_name(settings->workspace->map.network),
-                 settings->workspace->network_from);
+    explain_network_print(settings->workspace, text);
     print_protect(settings, text);
     explain_tmp_print(settings->workspace, explanation_access(explanation), text);
     print_watch(settings, text);
@@ -328,13 +327,16 @@ static json_t *explain_to_json(const struct explanation *explanation)
     const struct sandbox *sandbox = explanation->sandbox;
     const struct access_map *map = explanation_access(explanation);
     json_t *json = json_pack(
-        "{s:{s:o, s:o, s:o, s:o}, s:o, s:s, s:{s:s, s:o}, s:o, s:o, s:b, s:o, s:o, s:b, s:o}",
+        "{s:{s:o, s:o, s:o, s:o}, s:o, s:s, s:{s:s, s:o, s:o}, s:o, s:o, s:b, s:o, s:o, s:b, s:o}",
         "profile", "name", json_lossy(workspace->profile_name), "from",
         json_lossy(workspace->profile_from), "extends", json_lossy(workspace->profile.extends),
         "definition", profile_to_json(&workspace->profile), "config",
         json_lossy(settings->file.path), "mode",
         workspace->mode == SANDBOX_DISABLED ? "bare" : "sandboxed", "network", "access",
         network_access_name(map->network), "decided_by", json_lossy(workspace->network_from),
+        "policy",
+        map->network == NETWORK_PROXIED ? network_policy_to_json(&map->network_policy)
+                                        : json_null(),
         "folder", json_lossy(workspace->dir), "workspace_roots",
         json_lossy_list(strv_view(&workspace->roots)), "restricted", map->restricted, "entries",
         entries_json(map), "layers", layers_json(sandbox), "degraded",
@@ -386,10 +388,12 @@ static const struct option question_options[] = {
      INTO_WORD(struct explain_options, wanted, ACCESS_READ),
      .help = "The access that --path is about: read (the default) or write."},
     {.name = "host",
-     .value = "NAME",
+     .value = "HOST[:PORT]",
      INTO_TEXT(struct explain_options, host),
      .wrong = "the name is empty",
-     .help = "Answers for one host: whether it can be reached. Exit status as for --path."},
+     .help = "Answers for one host: whether it can be reached, the rule that decides and who wrote "
+             "it, and what would allow it. Without a port: whether its name is looked up. Exit "
+             "status as for --path."},
     {.name = "diff",
      .value = "PROFILE",
      INTO_TEXT(struct explain_options, diff),
@@ -456,9 +460,8 @@ static int answer(const struct explanation *explanation)
     struct err err;
     int status;
 
-    if (explanation->options.host)
-        explain_host(&explanation->settings, &question, &answer);
-    else if (explain_path(&explanation->settings, &question, &answer, &err))
+    if (explanation->options.host ? explain_host(&explanation->settings, &question, &answer, &err)
+                                  : explain_path(&explanation->settings, &question, &answer, &err))
         return console_fail(&err);
     if (!is_json)
         explain_answer_print(&answer, &text);
@@ -535,7 +538,7 @@ static int explain_run(char **argv)
 const struct command command_explain = {
     .name = "explain",
     .summary = "show what a command would be allowed, and who decided it",
-    .usage = "[OPTION]... [--path PATH | --host NAME | --diff PROFILE | [--] COMMAND...]",
+    .usage = "[OPTION]... [--path PATH | --host HOST[:PORT] | --diff PROFILE | [--] COMMAND...]",
     .about =
         "Shows what \"cordon run\" with the same options would do: the profile, what may be "
         "written and what not be read, the network, and the layers that are lacking on this "

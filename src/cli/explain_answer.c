@@ -112,29 +112,77 @@ int explain_path(const struct settings *settings, const struct explain_question 
     return 0;
 }
 
-void explain_host(const struct settings *settings, const struct explain_question *question,
-                  struct explain_answer *ret)
+/* By the proxy. */
+static void decide_host(const struct access_map *map, const struct network_request *request,
+                        struct explain_answer *ret)
+{
+    struct network_decision decision;
+    const struct network_rule *rule;
+
+    network_policy_decide(&map->network_policy, request, &decision);
+    rule = decision.rule;
+    ret->is_allowed = decision.verdict == NETWORK_ALLOW;
+    ret->verdict = network_verdict_words[decision.verdict];
+    ret->reason = ret->is_allowed ? NULL : network_reason_word(decision.reason);
+    ret->entry = rule ? host_pattern_format(&rule->pattern, rule->port) : NULL;
+    if (rule) {
+        free(ret->decided_by);
+        ret->decided_by = alloc_str(rule->origin);
+    }
+    if (decision.verdict == NETWORK_ASK)
+        ret->note = alloc_str("whoever is asked decides, where somebody is (--ask-for-approval)");
+    else if (!ret->is_allowed)
+        ret->note = network_policy_remedy(request, &decision);
+    else if (request->host->kind == NET_HOST_IS_NAME && !map->network_policy.allow_local_binding)
+        ret->note = alloc_str("as long as all of its addresses are of the public internet");
+}
+
+/* A localhost of its own has every network but the host's. */
+static bool is_own_localhost(const struct net_host *host)
+{
+    const char *special =
+        host->kind == NET_HOST_IS_ADDRESS ? net_address_special(&host->address) : NULL;
+
+    return host->kind == NET_HOST_IS_NAME ? net_host_name_is_local(host->text)
+                                          : special && str_eq(special, "loopback");
+}
+
+int explain_host(const struct settings *settings, const struct explain_question *question,
+                 struct explain_answer *ret, struct err *err)
 {
     const struct workspace *workspace = settings->workspace;
-    const char *host = question->host;
-    bool is_open = workspace->map.network == NETWORK_ENABLED;
-    /* RFC 6761 6.3 and the loopback blocks of RFC 6890 */
-    bool is_loopback = str_eq(host, "localhost") || str_ends(host, ".localhost") ||
-                       str_eq(host, "::1") || str_eq(host, "[::1]") || str_starts(host, "127.");
-    bool is_allowed = is_open || is_loopback;
+    const enum network_access network = workspace->map.network;
+    struct net_host host;
+    struct network_request request = {.host = &host};
 
+    if (net_host_parse_port(question->host, &host, &request.port, err))
+        return err_wrap(err, "--host");
+    request.protocol = network_protocol_of_port(request.port);
     *ret = (struct explain_answer){
-        .is_allowed = is_allowed,
-        .asked = alloc_str(host),
-        .verdict = is_allowed ? "allow" : "deny",
+        .is_allowed = true,
+        .asked = net_host_format(host.text, request.port),
+        .verdict = "allow",
         .decided_by =
             alloc_str(workspace->mode == SANDBOX_DISABLED ? "no sandbox" : workspace->network_from),
     };
-    if (!is_allowed)
-        ret->note = alloc_str("the network is restricted; --network enabled opens it");
-    else if (!is_open)
+    if (network_is_hosts(network))
+        return 0;
+    if (is_own_localhost(&host)) {
         ret->note = alloc_str("the command's own localhost: servers that it starts are reached, "
                               "those of this machine are not");
+        return 0;
+    }
+    if (network == NETWORK_PROXIED) {
+        decide_host(&workspace->map, &request, ret);
+        return 0;
+    }
+    ret->is_allowed = false;
+    ret->verdict = "deny";
+    ret->reason = network_reason_word(NETWORK_NOT_ALLOWED);
+    ret->note = alloc_strf("the network is restricted; --allow-host %s opens it, --network enabled "
+                           "every host",
+                           ret->asked);
+    return 0;
 }
 
 static void print_field(const char *name, const char *value, struct buf *text)
@@ -149,15 +197,17 @@ void explain_answer_print(const struct explain_answer *answer, struct buf *ret)
     if (answer->canonical && !str_eq(answer->canonical, answer->asked))
         print_field("path", answer->canonical, ret);
     print_field("decided by", answer->decided_by, ret);
-    print_field("entry", answer->entry, ret);
+    print_field(answer->canonical ? "entry" : "rule", answer->entry, ret);
+    print_field("reason", answer->reason, ret);
     print_field("note", answer->note, ret);
 }
 
 json_t *explain_answer_to_json(const struct explain_answer *answer)
 {
-    return json_pack("{s:s, s:o, s:o, s:s, s:b, s:o, s:o, s:o}", "kind",
+    return json_pack("{s:s, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:s?}", "kind",
                      answer->canonical ? "path" : "host", "asked", json_lossy(answer->asked),
                      "canonical", json_lossy(answer->canonical), "verdict", answer->verdict,
                      "allowed", answer->is_allowed, "decided_by", json_lossy(answer->decided_by),
-                     "entry", json_lossy(answer->entry), "note", json_lossy(answer->note));
+                     "entry", json_lossy(answer->entry), "note", json_lossy(answer->note), "reason",
+                     answer->reason);
 }

@@ -84,18 +84,45 @@ static void print_files(const struct settings *settings, const struct access_map
     print_paths(map, "ask", ACCESS_DENY, true, text);
 }
 
-static void print_network(const struct settings *settings, const struct access_map *map,
-                          struct buf *text)
+static void print_rules(const struct network_policy *policy, enum network_verdict verdict,
+                        struct buf *text)
 {
-    const struct workspace *workspace = settings->workspace;
-    const struct profile_entries *sockets = &workspace->profile.unix_sockets;
-    bool is_restricted = map->network == NETWORK_RESTRICTED;
+    for (size_t i = 0; i < policy->rules_len; i++) {
+        const struct network_rule *rule = &policy->rules[i];
+        AUTO_FREE char *pattern = host_pattern_format(&rule->pattern, rule->port);
 
-    if (workspace->mode == SANDBOX_DISABLED)
-        return;
+        if (rule->verdict == verdict)
+            console_line(text, "         %-5s  %s (from %s)", network_verdict_words[verdict],
+                         pattern, rule->origin);
+    }
+}
+
+void explain_network_print(const struct workspace *workspace, struct buf *text)
+{
+    static const char *const meanings[] = {
+        [NETWORK_RESTRICTED] = ": a localhost of its own",
+        [NETWORK_PROXIED] = ": a localhost of its own, and these hosts",
+        [NETWORK_ENABLED] = "",
+        [NETWORK_HOST] = "",
+    };
+    const struct access_map *map = &workspace->map;
+    const struct network_policy *policy = &map->network_policy;
+    const struct profile_entries *sockets = &workspace->profile.unix_sockets;
+
     console_line(text, "network  %s%s (from %s)", network_access_name(map->network),
-                 is_restricted ? ": a localhost of its own" : "", workspace->network_from);
-    for (size_t i = 0; is_restricted && i < sockets->len; i++)
+                 meanings[map->network], workspace->network_from);
+    if (map->network == NETWORK_PROXIED) {
+        print_rules(policy, NETWORK_DENY, text);
+        print_rules(policy, NETWORK_ASK, text);
+        print_rules(policy, NETWORK_ALLOW, text);
+        if (policy->asks)
+            console_line(text, "         ask    every other host");
+        if (policy->mode == NETWORK_MODE_LIMITED)
+            console_line(text, "         limited: GET, HEAD and OPTIONS alone");
+        if (policy->allow_local_binding)
+            console_line(text, "         addresses may be local ones, too");
+    }
+    for (size_t i = 0; !network_is_hosts(map->network) && i < sockets->len; i++)
         console_line(text, "%-7s  %s", i ? "" : "sockets", sockets->items[i].path);
 }
 
@@ -155,7 +182,8 @@ void explain_short_print(const struct settings *settings, const struct access_ma
     console_line(ret, "folder   %s", workspace->dir);
     print_files(settings, map, ret);
     explain_tmp_print(workspace, map, ret);
-    print_network(settings, map, ret);
+    if (settings->workspace->mode != SANDBOX_DISABLED)
+        explain_network_print(settings->workspace, ret);
     print_layers(settings, sandbox, refusal, ret);
     explain_limits_print(workspace, ret);
     for (size_t i = 0; i < workspace->presets.len; i++)
@@ -284,6 +312,40 @@ static void add_sockets(const struct profile *having, const struct profile *lack
     }
 }
 
+static const struct network_rule *find_same(const struct network_policy *policy,
+                                            const struct network_rule *rule)
+{
+    AUTO_FREE char *wanted = host_pattern_format(&rule->pattern, rule->port);
+
+    for (size_t i = 0; i < policy->rules_len; i++) {
+        AUTO_FREE char *text =
+            host_pattern_format(&policy->rules[i].pattern, policy->rules[i].port);
+
+        if (str_eq(text, wanted) && policy->rules[i].verdict == rule->verdict)
+            return &policy->rules[i];
+    }
+    return NULL;
+}
+
+/* Rules of `having` that `lacking` has not. */
+static void add_hosts(const struct access_map *having, const struct access_map *lacking,
+                      bool is_other, json_t *list)
+{
+    const struct network_policy *policy = &having->network_policy;
+
+    for (size_t i = 0; i < policy->rules_len; i++) {
+        const struct network_rule *rule = &policy->rules[i];
+        const char *word = network_verdict_words[rule->verdict];
+        AUTO_FREE char *pattern = host_pattern_format(&rule->pattern, rule->port);
+
+        if (!find_same(&lacking->network_policy, rule))
+            json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:b}", "what", "host",
+                                                  "path", pattern, "from", is_other ? "-" : word,
+                                                  "to", is_other ? word : "-", "wider",
+                                                  (rule->verdict == NETWORK_DENY) != is_other));
+    }
+}
+
 json_t *explain_diff(const struct settings *base, const struct settings *other)
 {
     const struct workspace *a = base->workspace;
@@ -299,6 +361,14 @@ json_t *explain_diff(const struct settings *base, const struct settings *other)
             add_path(&a->map, &b->map, a->map.entries[i].path, list);
     add_word(list, "network", network_access_name(a->map.network),
              network_access_name(b->map.network), b->map.network > a->map.network);
+    add_word(list, "network mode", network_mode_words[a->map.network_policy.mode],
+             network_mode_words[b->map.network_policy.mode],
+             b->map.network_policy.mode < a->map.network_policy.mode);
+    add_word(list, "local addresses", a->map.network_policy.allow_local_binding ? "allow" : "deny",
+             b->map.network_policy.allow_local_binding ? "allow" : "deny",
+             b->map.network_policy.allow_local_binding);
+    add_hosts(&b->map, &a->map, true, list);
+    add_hosts(&a->map, &b->map, false, list);
     add_sockets(&b->profile, &a->profile, true, list);
     add_sockets(&a->profile, &b->profile, false, list);
     add_word(list, "watch", profile_watch_words[a->profile.watch],

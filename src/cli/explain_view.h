@@ -18,11 +18,14 @@ void explain_tmp_print(const struct workspace *workspace, const struct access_ma
 void explain_short_print(const struct settings *settings, const struct access_map *map,
                          const struct sandbox *sandbox, const struct err *refusal, struct buf *ret);
 
+/* The network, and what it may reach. */
+void explain_network_print(const struct workspace *workspace, struct buf *ret);
+
 /* The line of what commands may take at most; what has no limit is not in it. */
 void explain_limits_print(const struct workspace *workspace, struct buf *ret);
 
 /* What the profile of `other` adds to that of `base`, and what it takes away: a list of
- * {"what": "path", "path", "from", "to", "wider", "decided_by"}, and of "network", "socket", "watch", "judge",
+ * {"what": "path", "path", "from", "to", "wider", "decided_by"}, and of "network", "host", "socket", "watch", "judge",
  * "namespaces", "limit" (with "limit", its name) likewise. A new reference. */
 struct json_t *explain_diff(const struct settings *base, const struct settings *other);
 

@@ -28,6 +28,7 @@
 void policy_options_done(struct policy_options *options)
 {
     free(options->paths);
+    network_policy_done(&options->hosts);
     strv_done(&options->sockets);
     strv_done(&options->presets);
     protect_choice_done(&options->protect);
@@ -68,6 +69,15 @@ static int add_gpu(const struct option *option, void *member, const char *value,
     const struct option writable = {.number = ACCESS_WRITE};
 
     return add_path(&writable, member, ":gpu", err);
+}
+
+static int add_host(const struct option *option, void *member, const char *value, struct err *err)
+{
+    struct policy_options *options = member;
+    AUTO_FREE char *origin = alloc_strf("--%s %s", option->name, value);
+
+    return network_policy_add_text(&options->hosts, value, (enum network_verdict)option->number,
+                                   origin, err);
 }
 
 static int add_protect(const struct option *option, void *member, const char *value,
@@ -111,7 +121,6 @@ static int add_env(const struct option *option, void *member, const char *value,
     return 0;
 }
 
-static const char *const network_words[] = {"restricted", "enabled", NULL};
 static const char *const inherit_words[] = {"core", "all", "none", NULL};
 
 const struct option policy_permission_options[] = {
@@ -182,9 +191,30 @@ const struct option policy_permission_options[] = {
     {.name = "network",
      .letter = 'n',
      .value = "MODE",
-     .words = network_words,
+     .words = network_access_words,
      INTO_WORD(struct policy_options, network, WORKSPACE_RESTRICTED),
-     .help = "restricted: only a localhost of its own. enabled: the network of this machine."},
+     .help = "restricted (the default): only a localhost of its own. proxied: beside that the "
+             "hosts that "
+             "--allow-host and the profile name, for every program. enabled: the network of this "
+             "machine. host: and its Unix sockets."},
+    {.name = "allow-host",
+     .value = "HOST[:PORT]",
+     .set = add_host,
+     .number = NETWORK_ALLOW,
+     .help =
+         "May be reached, by its name; --network is proxied then. *.example.org: what lies below "
+         "it, **.example.org: itself, too, *: every host; quote it. An address that is not of the "
+         "public internet is reached only if it is named itself."},
+    {.name = "deny-host",
+     .value = "HOST[:PORT]",
+     .set = add_host,
+     .number = NETWORK_DENY,
+     .help = "May not be reached, whatever else allows it."},
+    {.name = "allow-local-binding",
+     INTO_TRUE(struct policy_options, hosts.allow_local_binding),
+     .help =
+         "Hosts that are allowed may have addresses that are not of the public internet: those of "
+         "a company, of this machine."},
     {.name = "socket",
      .value = "PATH",
      INTO_LIST(struct policy_options, sockets),
@@ -320,6 +350,23 @@ static int set_variable(struct environment_policy *policy, const char *text, str
     return 0;
 }
 
+static int choose_environment(const struct settings *settings, const struct policy_options *options,
+                              struct environment_policy *ret, struct err *err)
+{
+    if (settings->file.config)
+        environment_policy_copy(config_environment(settings->file.config), ret);
+    if (options->inherit)
+        ret->inherit = str_eq(options->inherit, "all")    ? ENVIRONMENT_ALL
+                       : str_eq(options->inherit, "core") ? ENVIRONMENT_CORE
+                                                          : ENVIRONMENT_NONE;
+    strv_push_all(&ret->exclude, strv_view(&options->env_exclude));
+    strv_push_all(&ret->include_only, strv_view(&options->env_include));
+    for (size_t i = 0; i < options->env.len; i++)
+        if (set_variable(ret, options->env.items[i], err))
+            return -1;
+    return 0;
+}
+
 /* --- approval --- */
 
 /* The word "granular" alone means the switches of the config file when it has some. */
@@ -431,6 +478,7 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .profile = "--profile",
         .sandbox = "--sandbox",
         .network = "--network",
+        .allow_host = "--allow-host",
         .socket = "--socket",
         .with = "--with",
         .paths = {"--deny", "--readable", "--writable"},
@@ -443,6 +491,7 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .profile_name = options->profile,
         .mode = options->mode,
         .network = options->network,
+        .hosts = &options->hosts,
         .watch = options->watch,
         .judge = options->judge,
         .tmp = options->tmp,
@@ -460,17 +509,8 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .tmpdir = getenv("TMPDIR"),
     };
 
-    if (settings->file.config)
-        environment_policy_copy(config_environment(settings->file.config), &env);
-    if (options->inherit)
-        env.inherit = str_eq(options->inherit, "all")    ? ENVIRONMENT_ALL
-                      : str_eq(options->inherit, "core") ? ENVIRONMENT_CORE
-                                                         : ENVIRONMENT_NONE;
-    strv_push_all(&env.exclude, strv_view(&options->env_exclude));
-    strv_push_all(&env.include_only, strv_view(&options->env_include));
-    for (size_t i = 0; i < options->env.len; i++)
-        if (set_variable(&env, options->env.items[i], err))
-            return -1;
+    if (choose_environment(settings, options, &env, err))
+        return -1;
     settings->workspace = workspace_make(settings->workspaces, NULL, &request, err);
     if (!settings->workspace)
         return -1;

@@ -27,6 +27,7 @@ struct policy_options {
     struct workspace_entry *paths; /* --writable, --readable, --deny */
     size_t paths_len;
     size_t paths_cap;
+    struct network_policy hosts;   /* --allow-host, --deny-host, --allow-local-binding */
     struct strv sockets;           /* --socket */
     struct strv presets;           /* --with */
     struct protect_choice protect; /* --protect; not made: what the config says */

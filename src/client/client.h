@@ -65,7 +65,7 @@ struct client_run {
     char *const *env_exclude;
     const char *cwd;     /* at the server; NULL: its own directory */
     const char *profile; /* of the server's user; NULL: as the server's configuration says */
-    const char *network; /* "restricted", "enabled"; NULL: as the profile says, as are the next */
+    const char *network; /* "restricted", ...; NULL: as the profile says, as are the next */
     const char *watch;
     const char *judge;
     const char *tmp;
@@ -78,6 +78,7 @@ struct client_run {
     char *const *sockets;
     char *const *presets;
     char *const *protect;
+    const struct network_policy *hosts;
     enum client_stdin input;
     unsigned flags;
     const struct client_execution *execution; /* NULL: nothing of it is wanted */

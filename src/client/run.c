@@ -85,6 +85,23 @@ static int add_texts(json_t *object, const char *key, char *const *texts, struct
     return 0;
 }
 
+/* As they were written, which is ASCII. */
+static void add_hosts(json_t *object, const char *key, const struct network_policy *hosts,
+                      enum network_verdict verdict)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < hosts->rules_len; i++) {
+        AUTO_FREE char *text = host_pattern_format(&hosts->rules[i].pattern, hosts->rules[i].port);
+
+        if (hosts->rules[i].verdict == verdict)
+            json_array_append_new(list, json_string(text));
+    }
+    if (json_array_size(list))
+        json_object_set(object, key, list);
+    json_decref(list);
+}
+
 /* A profile of the server's user, by its name, or the one that the configuration there says: what is in
  * it, and the rules beside it, are found there. */
 static int named_to_json(const struct client_run *options, const char *cwd, json_t **ret,
@@ -106,6 +123,12 @@ static int named_to_json(const struct client_run *options, const char *cwd, json
         return -1;
     if (options->has_protect && !json_object_get(named, "protect")) /* none */
         json_object_set_new(named, "protect", json_array());
+    if (options->hosts) {
+        add_hosts(named, "allowHosts", options->hosts, NETWORK_ALLOW);
+        add_hosts(named, "denyHosts", options->hosts, NETWORK_DENY);
+        if (options->hosts->allow_local_binding)
+            json_object_set_new(named, "allowLocalBinding", json_true());
+    }
     *ret = json_incref(named);
     return 0;
 }
@@ -120,7 +143,8 @@ static int plain_to_json(const struct client_run *options, const char *cwd, json
     if (options->watch || options->judge || options->git || options->mode || options->has_protect ||
         options->execution || (options->deny && *options->deny) ||
         (options->readable && *options->readable) || (options->writable && *options->writable) ||
-        (options->sockets && *options->sockets) || (options->presets && *options->presets))
+        (options->sockets && *options->sockets) || (options->presets && *options->presets) ||
+        (options->hosts && network_policy_is_given(options->hosts)))
         return err_set(err, ERR_UNSUPPORTED,
                        "this server is no Cordon of this version: of what is allowed and asked it "
                        "takes --profile and --network only");
@@ -133,6 +157,11 @@ static int plain_to_json(const struct client_run *options, const char *cwd, json
         *ret = json_null();
         return 0;
     }
+    if (options->network &&
+        (str_eq(options->network, "proxied") || str_eq(options->network, "host")))
+        return err_set(
+            err, ERR_UNSUPPORTED,
+            "this server is no Cordon of this version: --network is restricted or enabled there");
     if (options->network)
         profile.network =
             str_eq(options->network, "enabled") ? NETWORK_ENABLED : NETWORK_RESTRICTED;

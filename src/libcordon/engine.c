@@ -171,10 +171,11 @@ static void key_add(struct buf *key, const char *name, const char *value)
 /* Caller frees. */
 static char *policy_key(const struct cordon_policy *policy, const char *dir)
 {
-    const char *const *const paths[] = {policy->deny,    policy->readable, policy->writable,
-                                        policy->protect, policy->sockets,  policy->with};
-    static const char *const names[] = {"deny",    "readable", "writable",
-                                        "protect", "sockets",  "with"};
+    const char *const *const paths[] = {policy->deny,        policy->readable,  policy->writable,
+                                        policy->protect,     policy->sockets,   policy->with,
+                                        policy->allow_hosts, policy->deny_hosts};
+    static const char *const names[] = {"deny",    "readable", "writable",    "protect",
+                                        "sockets", "with",     "allow_hosts", "deny_hosts"};
     struct buf key;
 
     buf_init(&key, SIZE_MAX / 2);
@@ -202,12 +203,14 @@ static int read_words(const struct cordon_policy *policy, struct workspace_reque
         [CORDON_NETWORK_OF_PROFILE] = WORKSPACE_NETWORK_OF_PROFILE,
         [CORDON_NETWORK_RESTRICTED] = WORKSPACE_RESTRICTED,
         [CORDON_NETWORK_ENABLED] = WORKSPACE_ENABLED,
+        [CORDON_NETWORK_PROXIED] = WORKSPACE_PROXIED,
+        [CORDON_NETWORK_HOST] = WORKSPACE_HOST,
     };
 
     if (policy->sandbox < 0 || policy->sandbox > CORDON_SANDBOX_LANDLOCK)
         return err_set(err, ERR_INVALID, "policy.sandbox is %d, which is no enum cordon_sandbox",
                        policy->sandbox);
-    if (policy->network < 0 || policy->network > CORDON_NETWORK_ENABLED)
+    if (policy->network < 0 || policy->network > CORDON_NETWORK_HOST)
         return err_set(err, ERR_INVALID, "policy.network is %d, which is no enum cordon_network",
                        policy->network);
     if (policy->watch < 0 || policy->watch > CORDON_WATCH_LEARN)
@@ -261,6 +264,18 @@ static int read_protect(const struct cordon_policy *policy, struct protect_choic
     return 0;
 }
 
+static int read_hosts(const char *const *hosts, enum network_verdict verdict, const char *word,
+                      struct network_policy *ret, struct err *err)
+{
+    for (; hosts && *hosts; hosts++) {
+        AUTO_FREE char *origin = alloc_strf("%s %s", word, *hosts);
+
+        if (network_policy_add_text(ret, *hosts, verdict, origin, err))
+            return err_wrap(err, "%s", origin);
+    }
+    return 0;
+}
+
 static struct workspace *make(struct cordon_engine *engine, const struct cordon_policy *policy,
                               const char *dir, const char *key, struct err *err)
 {
@@ -268,6 +283,7 @@ static struct workspace *make(struct cordon_engine *engine, const struct cordon_
         .profile = "policy.profile",
         .sandbox = "policy.sandbox",
         .network = "policy.network",
+        .allow_host = "policy.allow_hosts",
         .socket = "policy.sockets",
         .with = "policy.with",
         .paths = {"policy.deny", "policy.readable", "policy.writable"},
@@ -282,11 +298,15 @@ static struct workspace *make(struct cordon_engine *engine, const struct cordon_
     };
     AUTO_FREE struct workspace_entry *entries = make_entries(policy, &request.entries_len);
     AUTO(protect_choice_done) struct protect_choice protect = {0};
+    AUTO(network_policy_done) struct network_policy hosts = {0};
     struct workspace *workspace;
 
     request.entries = entries;
-    if (read_words(policy, &request, err) || read_protect(policy, &protect, err))
+    if (read_words(policy, &request, err) || read_protect(policy, &protect, err) ||
+        read_hosts(policy->allow_hosts, NETWORK_ALLOW, "policy.allow_hosts", &hosts, err) ||
+        read_hosts(policy->deny_hosts, NETWORK_DENY, "policy.deny_hosts", &hosts, err))
         return NULL;
+    request.hosts = &hosts;
     request.protect = protect.is_made ? &protect : NULL;
     request.unix_sockets = (char *const *)policy->sockets;
     request.presets = (char *const *)policy->with;

@@ -265,9 +265,9 @@ bool access_parse(const char *word, enum access *ret)
     return true;
 }
 
+const char *const network_access_words[] = {"restricted", "proxied", "enabled", "host", NULL};
+
 const char *network_access_name(enum network_access network)
 {
-    static const char *const names[] = {"restricted", "proxied", "enabled", "host"};
-
-    return names[network];
+    return network_access_words[network];
 }

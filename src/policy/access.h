@@ -129,6 +129,9 @@ bool access_map_full_write(const struct access_map *map);
 
 const char *access_name(enum access access);           /* "deny", "read", "write" */
 bool access_parse(const char *word, enum access *ret); /* those, and "none" for deny */
+extern const char
+    *const network_access_words[]; /* "restricted", "proxied", "enabled", "host"; NULL-terminated */
+
 /* Commands are in the host's own network, and not in one of theirs. */
 static inline bool network_is_hosts(enum network_access network)
 {

@@ -297,19 +297,13 @@ static json_t *paths_to_json(const struct profile_entries *entries)
 
 /* --- profiles --- */
 
-static const char *const network_words[] = {[NETWORK_RESTRICTED] = "restricted",
-                                            [NETWORK_PROXIED] = "proxied",
-                                            [NETWORK_ENABLED] = "enabled",
-                                            [NETWORK_HOST] = "host",
-                                            NULL};
-
 /* --- parts that several shapes share --- */
 
 static int read_network_word(const struct json_at *at, enum network_access *ret, struct err *err)
 {
     size_t word = 0;
 
-    if (json_at_is_given(at) && json_at_word(at, network_words, &word, err))
+    if (json_at_is_given(at) && json_at_word(at, network_access_words, &word, err))
         return -1;
     *ret = (enum network_access)word;
     return 0;

@@ -234,6 +234,7 @@ struct named {
     const char *profile; /* borrowed; NULL: that of the configuration */
     char *cwd;
     enum workspace_network network;
+    struct network_policy hosts;
     enum workspace_watch watch;
     enum workspace_judge judge;
     enum workspace_tmp tmp;
@@ -251,6 +252,7 @@ static void named_done(struct named *named)
     free(named->cwd);
     free(named->entries);
     protect_choice_done(&named->protect);
+    network_policy_done(&named->hosts);
     strv_done(&named->sockets);
     strv_done(&named->presets);
 }
@@ -318,16 +320,63 @@ static int read_protect(const struct json_at *root, struct protect_choice *ret, 
     return 0;
 }
 
+static int read_host_list(const struct json_at *root, const char *key, enum network_verdict verdict,
+                          struct network_policy *ret, struct err *err)
+{
+    struct json_at list = json_at_field(root, key);
+    size_t len = 0;
+
+    if (json_at_is_given(&list) && json_at_array(&list, &len, err))
+        return -1;
+    for (size_t i = 0; i < len; i++) {
+        struct json_at item = json_at_item(&list, i);
+        const char *text;
+        struct err why;
+        AUTO_FREE char *origin = NULL;
+
+        if (json_at_string(&item, &text, err))
+            return -1;
+        origin = alloc_strf("sandbox.%s %s", key, text);
+        if (network_policy_add_text(ret, text, verdict, origin, &why))
+            return json_at_fail(&item, err, "%s", why.msg);
+    }
+    return 0;
+}
+
+static int read_hosts(const struct json_at *root, struct network_policy *ret, struct err *err)
+{
+    struct json_at binding = json_at_field(root, "allowLocalBinding");
+
+    if (read_host_list(root, "allowHosts", NETWORK_ALLOW, ret, err) ||
+        read_host_list(root, "denyHosts", NETWORK_DENY, ret, err))
+        return -1;
+    return json_at_is_given(&binding) ? json_at_bool(&binding, &ret->allow_local_binding, err) : 0;
+}
+
 static int named_read(const json_t *object, struct named *ret, enum rpc_code *ret_code,
                       struct err *err)
 {
-    static const char *const keys[] = {"profile",  "cwd",      "network", "watch", "deny",
-                                       "readable", "writable", "sockets", "judge", "mode",
-                                       "protect",  "with",     "tmp",     "git",   NULL};
+    static const char *const keys[] = {"profile",
+                                       "cwd",
+                                       "network",
+                                       "watch",
+                                       "deny",
+                                       "readable",
+                                       "writable",
+                                       "sockets",
+                                       "judge",
+                                       "mode",
+                                       "protect",
+                                       "with",
+                                       "tmp",
+                                       "git",
+                                       "allowHosts",
+                                       "denyHosts",
+                                       "allowLocalBinding",
+                                       NULL};
     static const char *const judges[] = {"command", "every-exec", NULL};
     static const char *const gits[] = {"read", "commit", NULL};
     static const char *const modes[] = {"auto", "require", "disabled", "landlock", NULL};
-    static const char *const networks[] = {"restricted", "enabled", NULL};
     static const char *const watches[] = {"facts", "off", "ask", "learn", NULL};
     struct json_at root = json_at_root(object);
     struct json_at profile = json_at_field(&root, "profile");
@@ -342,13 +391,14 @@ static int named_read(const json_t *object, struct named *ret, enum rpc_code *re
     *ret_code = RPC_INVALID_PARAMS;
     if (json_at_check_keys(&root, keys, NULL, err) ||
         (json_at_is_given(&profile) && json_at_string(&profile, &ret->profile, err)) ||
-        read_word(&root, "network", networks, &network, err) ||
+        read_word(&root, "network", network_access_words, &network, err) ||
         read_word(&root, "watch", watches, &watch, err) ||
         read_word(&root, "judge", judges, &judge, err) ||
         read_word(&root, "git", gits, &git, err) ||
         read_word(&root, "tmp", profile_tmp_words, &tmp, err) ||
         read_word(&root, "mode", modes, &mode, err) || read_protect(&root, &ret->protect, err) ||
-        read_entries(&root, ret, err) || json_at_strings(&root, "sockets", &ret->sockets, err) ||
+        read_hosts(&root, &ret->hosts, err) || read_entries(&root, ret, err) ||
+        json_at_strings(&root, "sockets", &ret->sockets, err) ||
         json_at_strings(&root, "with", &ret->presets, err))
         return -1;
     ret->network = (enum workspace_network)network;
@@ -434,6 +484,7 @@ static struct workspace *make_named(struct workspaces *workspaces, const char *k
         .profile = "sandbox.profile",
         .sandbox = "sandbox",
         .network = "sandbox.network",
+        .allow_host = "sandbox.allowHosts",
         .socket = "sandbox.sockets",
         .with = "sandbox.with",
         .paths = {"sandbox.deny", "sandbox.readable", "sandbox.writable"},
@@ -457,6 +508,7 @@ static struct workspace *make_named(struct workspaces *workspaces, const char *k
     if (named.profile && !str_eq(named.profile, SANDBOX_DEFAULT))
         asked.profile_name = named.profile;
     asked.network = named.network;
+    asked.hosts = &named.hosts;
     asked.watch = named.watch;
     asked.judge = named.judge;
     asked.tmp = named.tmp;

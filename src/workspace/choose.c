@@ -92,7 +92,8 @@ static int choose_mode(struct workspace *workspace, const struct workspaces_opti
 {
     const struct workspace_words *words = request->words;
     bool is_open = workspace->profile.kind == PROFILE_DISABLED;
-    bool is_narrowed = request->network == WORKSPACE_RESTRICTED;
+    bool is_narrowed =
+        request->network == WORKSPACE_RESTRICTED || request->network == WORKSPACE_PROXIED;
 
     for (size_t i = 0; i < request->entries_len; i++)
         is_narrowed |= request->entries[i].access == ACCESS_DENY;
@@ -106,13 +107,61 @@ static int choose_mode(struct workspace *workspace, const struct workspaces_opti
     if (workspace->mode != SANDBOX_DISABLED || !is_narrowed)
         return 0;
     if (!is_open)
-        return err_set(err, ERR_INVALID, "%s and %s restricted cannot be kept with %s disabled",
+        return err_set(err, ERR_INVALID,
+                       "%s, and %s restricted or proxied, cannot be kept with %s disabled",
                        words->paths[ACCESS_DENY], words->network, words->sandbox);
     return err_set(err, ERR_INVALID,
-                   "%s and %s restricted cannot be kept with the profile %s (from %s), which has "
-                   "no sandbox",
+                   "%s, and %s restricted or proxied, cannot be kept with the profile %s (from "
+                   "%s), which has no sandbox",
                    words->paths[ACCESS_DENY], words->network, workspace->profile_name,
                    workspace->profile_from);
+}
+
+/* The first rule that opens something, or that takes something away; NULL: there is none. */
+static const struct network_rule *find_rule(const struct network_policy *policy, bool is_deny)
+{
+    for (size_t i = 0; i < policy->rules_len; i++)
+        if ((policy->rules[i].verdict == NETWORK_DENY) == is_deny)
+            return &policy->rules[i];
+    return NULL;
+}
+
+static void set_network(struct workspace *workspace, enum network_access network, char *from)
+{
+    workspace->profile.network = network;
+    free(workspace->network_from);
+    workspace->network_from = from;
+}
+
+/* A rule that opens something says that there is a network, so that nobody has to say it twice. What is
+ * asked to be held is refused where nothing holds it. */
+static int choose_hosts(struct workspace *workspace, const struct workspace_request *request,
+                        struct err *err)
+{
+    const struct workspace_words *words = request->words;
+    struct profile *profile = &workspace->profile;
+    bool is_bare = workspace->mode == SANDBOX_DISABLED;
+    const struct network_rule *opens;
+    const struct network_rule *narrows;
+
+    if (!request->hosts)
+        return 0;
+    opens = find_rule(request->hosts, false);
+    narrows = find_rule(request->hosts, true);
+    if (narrows && (is_bare || network_is_hosts(profile->network)))
+        return err_set(err, ERR_INVALID,
+                       "%s cannot be kept: the network is %s (from %s). Say %s proxied, with %s "
+                       "\"*\" for everything else",
+                       narrows->origin,
+                       is_bare ? "open, without a sandbox" : network_access_name(profile->network),
+                       workspace->network_from, words->network, words->allow_host);
+    if (opens && request->network == WORKSPACE_RESTRICTED)
+        return err_set(err, ERR_INVALID, "%s contradicts %s restricted", opens->origin,
+                       words->network);
+    if (opens && profile->network == NETWORK_RESTRICTED)
+        set_network(workspace, NETWORK_PROXIED, alloc_str(opens->origin));
+    profile->network_policy.allow_local_binding |= request->hosts->allow_local_binding;
+    return network_policy_merge(&profile->network_policy, request->hosts, err);
 }
 
 static int choose_network_and_watch(struct workspace *workspace,
@@ -122,13 +171,14 @@ static int choose_network_and_watch(struct workspace *workspace,
     struct profile *profile = &workspace->profile;
 
     if (request->network != WORKSPACE_NETWORK_OF_PROFILE) {
-        bool is_enabled = request->network == WORKSPACE_ENABLED;
+        enum network_access network =
+            (enum network_access)(request->network - WORKSPACE_RESTRICTED);
 
-        profile->network = is_enabled ? NETWORK_ENABLED : NETWORK_RESTRICTED;
-        free(workspace->network_from);
-        workspace->network_from =
-            alloc_strf("%s %s", words->network, is_enabled ? "enabled" : "restricted");
+        set_network(workspace, network,
+                    alloc_strf("%s %s", words->network, network_access_name(network)));
     }
+    if (choose_hosts(workspace, request, err))
+        return -1;
     if (request->watch != WORKSPACE_WATCH_OF_PROFILE)
         profile->watch = (enum profile_watch)(request->watch - WORKSPACE_WATCH_FACTS);
     if (request->judge != WORKSPACE_JUDGE_OF_PROFILE)
@@ -144,16 +194,7 @@ static int choose_network_and_watch(struct workspace *workspace,
          profile->git == PROFILE_GIT_COMMIT))
         return err_set(err, ERR_INVALID,
                        "a timeline, every-exec and git commit want watch not to be off");
-    if (profile->network != NETWORK_PROXIED || profile->kind == PROFILE_DISABLED)
-        return 0;
-    if (!words)
-        return err_set(err, ERR_UNSUPPORTED,
-                       "the profile asks for the managed network proxy, which this version of "
-                       "Cordon does not have");
-    return err_set(err, ERR_UNSUPPORTED,
-                   "the profile %s has rules for the managed proxy, which this version of Cordon "
-                   "does not have: choose %s restricted or %s enabled",
-                   workspace->profile_name, words->network, words->network);
+    return 0;
 }
 
 /* --- entries and roots --- */

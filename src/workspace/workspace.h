@@ -116,7 +116,14 @@ struct workspace_entry {
     const char *text; /* as in struct profile_text */
 };
 
-enum workspace_network { WORKSPACE_NETWORK_OF_PROFILE, WORKSPACE_RESTRICTED, WORKSPACE_ENABLED };
+/* Behind the first, in the order of enum network_access. */
+enum workspace_network {
+    WORKSPACE_NETWORK_OF_PROFILE,
+    WORKSPACE_RESTRICTED,
+    WORKSPACE_PROXIED,
+    WORKSPACE_ENABLED,
+    WORKSPACE_HOST,
+};
 enum workspace_judge {
     WORKSPACE_JUDGE_OF_PROFILE,
     WORKSPACE_JUDGE_COMMAND,
@@ -140,6 +147,7 @@ struct workspace_words {
     const char *profile; /* "--profile" */
     const char *sandbox;
     const char *network;
+    const char *allow_host;
     const char *socket;
     const char *with;
     const char *paths[ACCESS_WRITE + 1]; /* by their access */
@@ -159,6 +167,7 @@ struct workspace_request {
     const char *type;              /* static */
     enum sandbox_mode mode;
     enum workspace_network network;
+    const struct network_policy *hosts; /* rules beside those of the profile; NULL: none */
     enum workspace_watch watch;
     enum workspace_judge judge;
     enum workspace_tmp tmp;

@@ -26,7 +26,7 @@ def test_everything_for_the_default_profile(place):
     assert explained["profile"]["definition"]["type"] == "managed"
     assert explained["config"] is None and explained["mode"] == "sandboxed"
     assert explained["network"] == {"access": "restricted",
-                                    "decided_by": "profile workspace-write"}
+                                    "decided_by": "profile workspace-write", "policy": None}
     assert explained["folder"] == str(place.ws)
     assert explained["workspace_roots"] == [str(place.ws)]
     assert explained["restricted"] is True and explained["refusal"] is None
@@ -83,7 +83,8 @@ def test_text_has_the_same(place):
     ran = place.cordon("explain", "--all", "-p", "read-only", env={"API_KEY": "hidden", "PLAIN": "shown"})
     assert ran.returncode == 0
     for line in ("profile  read-only (from --profile)", "config   no file",
-                 "network  restricted (from profile read-only)", f"folder   {place.ws}",
+                 "network  restricted: a localhost of its own (from profile read-only)",
+                 f"folder   {place.ws}",
                  "  read   /", "         by built-in read-only", "  pass   PLAIN  (inherited)",
                  "  drop   API_KEY  (default-exclude *KEY*)"):
         assert line in ran.stdout.splitlines(), line
@@ -196,6 +197,65 @@ def test_a_host(place, host, options, code):
     if code:
         assert answer["decided_by"] == "profile read-only"
         assert "--network enabled" in answer["note"]
+        assert f"--allow-host {host} " in answer["note"] and answer["reason"] == "not_allowed"
+
+
+@pytest.mark.no_userns
+@pytest.mark.parametrize("host, verdict, reason, rule, decided_by, note", [
+    ("a.example.org:443", "allow", None, "*.example.org", "config.toml:4", "public internet"),
+    ("EXAMPLE.ORG.", "deny", "not_allowed", None, "profile dev", "--allow-host example.org."),
+    ("ads.example.org", "deny", "denied", "ads.example.org", "config.toml:5", "config.toml:5"),
+    ("ask.test:22", "ask", "not_allowed", "ask.test:22", "config.toml:6", "--ask-for-approval"),
+    ("cli.test:80", "allow", None, "cli.test", "--allow-host cli.test", "public internet"),
+    ("b.example.org:25", "deny", "denied", "*.example.org:25", "--deny-host *.example.org:25",
+     "--deny-host"),
+    ("10.0.0.1:22", "deny", "not_allowed_local", None, "profile dev", "--allow-host 10.0.0.1:22"),
+    ("[::ffff:169.254.169.254]:80", "deny", "not_allowed_local", None, "profile dev", "link-local"),
+    ("127.0.0.1:5432", "allow", None, None, "profile dev", "own localhost"),
+])
+def test_a_host_of_a_proxied_network(place, host, verdict, reason, rule, decided_by, note):
+    place.config('''[permissions.dev]
+extends = ":workspace"
+[permissions.dev.network.domains]
+"*.example.org" = "allow"
+"ads.example.org" = "deny"
+"ask.test:22" = "ask"
+''')
+    answer = explain(place, "--host", host, "-p", "dev", "--allow-host", "cli.test", "--deny-host",
+                     "*.example.org:25", code=0 if verdict == "allow" else 1)
+    assert (answer["verdict"], answer["reason"], answer["entry"]) == (verdict, reason, rule)
+    assert decided_by in answer["decided_by"] and note in answer["note"]
+
+
+@pytest.mark.no_userns
+def test_the_network_says_what_may_be_reached(place):
+    options = ["--allow-host", "Example.org", "--deny-host", "a.example.org:25"]
+    network = json.loads(place.cordon("explain", "--json", *options).stdout)["network"]
+    assert network["access"] == "proxied" and network["decided_by"] == "--allow-host Example.org"
+    assert [(rule["pattern"], rule.get("port"), rule["decision"])
+            for rule in network["policy"]["rules"]] == [("example.org", None, "allow"),
+                                                        ("a.example.org", 25, "deny")]
+    text = place.cordon("explain", *options).stdout
+    assert "allow  example.org (from --allow-host Example.org)" in text
+    assert "deny   a.example.org:25 (from --deny-host a.example.org:25)" in text
+    assert explain(place)["network"]["policy"] is None
+
+
+@pytest.mark.no_userns
+@pytest.mark.parametrize("options, words", [
+    (["--host", "127.1"], "four decimal numbers"),
+    (["--host", "fe80::1%eth0"], "zones"),
+    (["--allow-host", "https://example.org/"], "--allow-host: should be a host alone"),
+    (["--deny-host", "*"], '"*" denies nothing'),
+    (["--network", "restricted", "--allow-host", "a.test"], "--allow-host a.test contradicts"),
+    (["--network", "enabled", "--deny-host", "a.test"], "Say --network proxied, with --allow-host"),
+    (["-p", "danger-full-access", "--deny-host", "a.test"], "--deny-host a.test cannot be kept"),
+    (["-p", "danger-full-access", "--network", "proxied"], "cannot be kept with the profile"),
+    (["--sandbox", "disabled", "--network", "proxied"], "cannot be kept with --sandbox disabled"),
+])
+def test_hosts_that_cannot_be_kept(place, options, words):
+    ran = place.cordon("explain", *options)
+    assert ran.returncode == 125 and words in ran.stderr
 
 
 @pytest.mark.no_userns

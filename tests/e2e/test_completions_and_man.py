@@ -103,10 +103,10 @@ def test_bash_completes_commands_and_options(place, commands):
 
 
 @pytest.mark.parametrize("words, wanted", [
-    (["run", "--network", ""], {"restricted", "enabled"}),
+    (["run", "--network", ""], {"restricted", "proxied", "enabled", "host"}),
     (["run", "--network", "e"], {"enabled"}),
     (["run", "--network", "=", "r"], {"restricted"}),
-    (["run", "--network", "="], {"restricted", "enabled"}),
+    (["run", "--network", "="], {"restricted", "proxied", "enabled", "host"}),
     (["run", "-n", "r"], {"restricted"}),
     (["run", "--sandbox", ""], {"auto", "require", "disabled", "landlock"}),
     (["run", "--stdin", ""], {"pipe", "null"}),
@@ -168,7 +168,7 @@ def test_fish_completes(place, commands):
     for name, command in commands.items():
         wanted = {f"--{option}" for option in options_of(command)}
         assert offered_by_fish(place, f"cordon {name} --") >= wanted - {"--help"}
-    assert offered_by_fish(place, "cordon run --network ") == {"restricted", "enabled"}
+    assert offered_by_fish(place, "cordon run --network ") == {"restricted", "proxied", "enabled", "host"}
     assert offered_by_fish(place, "cordon log v") == {"verify"}
     place.config("[permissions.mine.filesystem]\n")
     assert offered_by_fish(place, "cordon run --profile mi") == {"mine"}
