@@ -179,7 +179,10 @@ static void print_value(const json_t *item, struct buf *text)
                               means)
                  : alloc_strf("%s = %s", json_string_value(json_object_get(item, "key")), value);
 
-    console_line(text, "%-50s  %s", setting, from ? from : is_unset ? "" : "the default");
+    if (is_unset)
+        console_line(text, "%s", setting);
+    else
+        console_line(text, "%-50s  %s", setting, from ? from : "the default");
 }
 
 static int config_show(const struct config_options *options, char **words)
@@ -313,6 +316,15 @@ static bool is_same(const struct buf *a, const struct buf *b)
     return a->len == b->len && (!a->len || memcmp(a->data, b->data, a->len) == 0);
 }
 
+/* Whether the file has that text. */
+static bool is_file(const char *path, const struct buf *text)
+{
+    AUTO(buf_done) struct buf there = {.max = CONFIG_SIZE_MAX};
+    struct err ignored;
+
+    return fd_read_file(path, CONFIG_SIZE_MAX, &there, &ignored) == 0 && is_same(&there, text);
+}
+
 static int config_edit(const struct config_options *options, char **words)
 {
     AUTO(config_file_done) struct config_file place = {0};
@@ -324,6 +336,8 @@ static int config_edit(const struct config_options *options, char **words)
     AUTO_FREE char *copy = NULL;
     struct err err;
 
+    if (options->wants_json)
+        return console_failf("--json means nothing to \"cordon config edit\"");
     if (config_file_place(&place, &err) || !(path = own_path(&place, &err)) ||
         fd_make_dirs(place.dir, 0700, &err))
         return console_fail(&err);
@@ -332,6 +346,8 @@ static int config_edit(const struct config_options *options, char **words)
         return console_fail(&err);
     if (edit_until_right(copy, &place, &text, &err) || read_or_template(target, &now, &err)) {
         console_fail(&err);
+        if (is_file(copy, &before) && unlink(copy) == 0)
+            return console_failf("%s is as it was", path);
         return console_failf("%s is as it was; what you wrote is in %s", path, copy);
     }
     if (!is_same(&now, &before))
@@ -392,41 +408,22 @@ static const struct option config_options[] = {
 
 static const struct option_group config_groups[] = {{"Options", config_options}, {NULL, NULL}};
 
+static const char *const config_words[] = {"init", "check", "show", "edit", "profiles", NULL};
+
+/* In the order of the words. */
 static const struct subcommand {
-    const char *name;
     bool takes_file;
     int (*run)(const struct config_options *options, char **words);
 } subcommands[] = {
-    {"init", false, config_init}, {"check", true, config_check},        {"show", true, config_show},
-    {"edit", false, config_edit}, {"profiles", false, config_profiles},
+    {false, config_init}, {true, config_check},     {true, config_show},
+    {false, config_edit}, {false, config_profiles},
 };
-
-enum { SUBCOMMANDS = sizeof subcommands / sizeof *subcommands };
-
-static const struct subcommand *find_subcommand(const char *name)
-{
-    const char *names[SUBCOMMANDS + 1] = {NULL};
-    const char *nearest;
-
-    for (size_t i = 0; i < SUBCOMMANDS; i++) {
-        if (str_eq(subcommands[i].name, name))
-            return &subcommands[i];
-        names[i] = subcommands[i].name;
-    }
-    nearest = str_nearest(name, names);
-    console_say("there is no \"cordon config %s\"%s%s%s; there are init, check, show, edit and "
-                "profiles",
-                name, nearest ? " (did you mean \"" : "", nearest ? nearest : "",
-                nearest ? "\"?)" : "");
-    return NULL;
-}
 
 static int config_run(char **argv)
 {
     struct config_options options = {.wants_json = false};
-    const struct subcommand *subcommand;
-    char **rest;
-    int status;
+    char **words, **rest;
+    int status, which;
 
     if (!argv[1] || *argv[1] == '-') {
         if (command_parse(&command_config, argv, &options, &rest, &status))
@@ -434,20 +431,25 @@ static int config_run(char **argv)
                                    "or edit (\"cordon help config\" explains)");
         return status;
     }
-    subcommand = find_subcommand(argv[1]);
-    if (!subcommand)
+    which = command_find_word(&command_config, argv[1]);
+    if (which < 0)
         return EXIT_FAILED;
-    if (!command_parse(&command_config, argv + 1, &options, &rest, &status) ||
-        !command_has_no_arguments(&command_config, rest + (*rest && subcommand->takes_file),
-                                  &status))
+    if (!command_parse(&command_config, argv + 1, &options, &words, &status))
         return status;
-    return subcommand->run(&options, rest);
+    rest = words;
+    if (*words && subcommands[which].takes_file &&
+        !command_parse(&command_config, words, &options, &rest, &status))
+        return status; /* options behind the file count like those in front of it */
+    if (!command_has_no_arguments(&command_config, rest, &status))
+        return status;
+    return subcommands[which].run(&options, words);
 }
 
 const struct command command_config = {
     .name = "config",
     .summary = "make, check, show or edit the configuration",
     .usage = "init|check [FILE]|show [FILE]|edit|profiles [--json]",
+    .words = config_words,
     .about =
         "The configuration is config.toml in $CORDON_HOME, or else in ~/.config/cordon. None is "
         "needed.\n"

@@ -53,8 +53,8 @@ struct learning {
     struct strv specials; /* ":gpu" and its like, that options name */
     struct strv named;    /* what profiles of the configuration open */
     struct strv meant;    /* ... and what each of them led to before the run */
-    char *home; /* canonical; NULL: not known */
-    char *file; /* that the profile is added to; NULL: none */
+    char *home;           /* canonical; NULL: not known */
+    char *file;           /* that the profile is added to; NULL: none */
 };
 
 static void learning_done(struct learning *learning)

@@ -70,7 +70,7 @@ def test_check_says_file_line_and_what_is_meant(place, text, wanted):
     other = place.ws / "other.toml"
     other.write_text(text)
     file.unlink()
-    checked = place.cordon("config", "check", "--json", "other.toml")
+    checked = place.cordon("config", "check", "other.toml", "--json")
     found = json.loads(checked.stdout)
     assert checked.returncode == 1 and found["ok"] is False and found["file"] == str(other)
     assert wanted in found["problems"][0]
@@ -187,6 +187,7 @@ def test_edit_leaves_a_file_alone_when_the_copy_is_wrong(place):
 def test_edit_tells_of_an_editor_that_fails_and_of_others(place):
     file = place.config("# mine\n")
     assert "ended with 3" in edit(place, "exit 3\n").stderr
+    assert os.listdir(file.parent) == ["config.toml"]  # nothing was written that could be lost
     ran = edit(place, f'echo "# theirs" >{file}; echo "protect = []" >"$1"\n')
     assert ran.returncode == 125 and "meanwhile" in ran.stderr
     assert file.read_text() == "# theirs\n"

@@ -45,11 +45,10 @@ def test_all_of_them_are_listed_and_say_why(place):
     for one in listed:
         assert one["why"] and not one["own"] and one["env"], one["name"]
         assert all(path.startswith(f"~/.cache/cordon/tools/{one['name']}") for path in one["opens"])
-        alone = place.json("presets", "--json", one["name"])
-        assert alone == one
+        assert place.json("presets", one["name"], "--json") == one
     text = place.cordon("presets").stdout
     assert all(f"\n{name} " in f"\n{text}" for name in SHIPPED)
-    assert place.cordon("presets", "--names").stdout.split() == SHIPPED
+    assert place.cordon("presets", "--names").stdout.split() == place.json("presets", "--names", "--json") == SHIPPED
     assert "npm_config_cache={cache}" in place.cordon("presets", "npm").stdout
     nearest = place.cordon("presets", "npmm")
     assert nearest.returncode == 125 and 'did you mean "npm"?' in nearest.stderr
