@@ -116,6 +116,20 @@ if IS_ROOT and HAS_V1:  # where a double can make what systemd makes
         assert warnings == []
 
 
+    @where("dbus-daemon", "unshare")
+    def test_what_is_around_is_no_scope(systemd):
+        """A systemd that says it has moved us, and has not: a limit that we have anyway is no scope's, and nobody in
+        our own cgroup is killed for it."""
+        around = f"test-around-{os.getpid()}"
+        systemd.start(*BASES, AROUND=around)
+        into = 'for folder in "$1" "$2"; do echo $$ >"$folder/cgroup.procs"; done; shift 2; exec "$@"'
+        systemd.prefix = ["sh", "-c", into, "sh", *(str(base / around) for base in BASES), *systemd.prefix]
+        limits, warnings = systemd.limited("--max-memory", "2G", "--max-pids", "500")
+        assert (limits["memory"]["by"], limits["pids"]["by"]) == ("rlimit", PIDS_OF_ROOT_BY)
+        assert len(warnings) == (2 if PIDS_OF_ROOT_BY == "none" else 1)
+        assert len(systemd.scopes()) == 1
+
+
 if HAS_ACCOUNT:
 
     @where("dbus-daemon", "unshare")

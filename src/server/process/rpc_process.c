@@ -360,6 +360,7 @@ static void on_session(struct job_watch *watch, enum job_event event)
         process_audit_trace(process);
         loop_timer_start(process->wake, 0);
         break;
+    case JOB_STOPPED:
     case JOB_ROOM:
     case JOB_HELD:
     case JOB_RELEASED:
@@ -367,7 +368,6 @@ static void on_session(struct job_watch *watch, enum job_event event)
     case JOB_EXITED:
         rpc_process_exit(process);
         break;
-    case JOB_STOPPED:
     case JOB_READ_OUT:
         rpc_process_close(process);
         break;
