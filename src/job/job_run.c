@@ -168,15 +168,14 @@ static void on_key(void *data, int fd, unsigned ready)
 static void run_watch_keys(struct job_run *run)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLET};
-    struct err ignored; /* the next signal or output makes us look as well */
+    AUTO_CLOSE int fd = run->keys ? -1 : epoll_create1(EPOLL_CLOEXEC);
+    struct err ignored; /* the next signal makes us look as well */
 
+    if (fd < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, run->options->terminal_fd, &event))
+        return;
+    run->keys = loop_watch_new(run->loop, fd, LOOP_READ, on_key, run, &ignored);
     if (run->keys)
-        return;
-    run->keys_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (run->keys_fd < 0 ||
-        epoll_ctl(run->keys_fd, EPOLL_CTL_ADD, run->options->terminal_fd, &event))
-        return;
-    run->keys = loop_watch_new(run->loop, run->keys_fd, LOOP_READ, on_key, run, &ignored);
+        run->keys_fd = TAKE_FD(fd);
 }
 
 static void run_unwatch_keys(struct job_run *run)
