@@ -51,10 +51,12 @@ struct protect_run {
     const char *config_home;  /* or NULL */
     struct strv repositories; /* a work tree (or "", for none) and its git directory, by turns */
     struct strv seen;         /* git directories that are done */
+    struct strv submodules;   /* their .git */
 };
 
 static void protect_run_done(struct protect_run *run)
 {
+    strv_done(&run->submodules);
     strv_done(&run->seen);
     strv_done(&run->repositories);
 }
@@ -555,6 +557,7 @@ static int follow_submodule(struct protect_run *run, const char *worktree, const
         return guard_hidden(run, file, err);
     if (guard_named(run, file, "git directory of a submodule", false, err))
         return -1;
+    strv_push(&run->submodules, file);
     if (kind == HOST_FILE)
         return follow_git_file(run, path, file, err);
     if (kind == HOST_DIR)
@@ -756,5 +759,5 @@ int protect_git(struct access_map *map, const struct resolve_context *context,
             git_commit_open(&commit, worktree, git_dir, err))
             return -1;
     }
-    return 0;
+    return git_commit_keep(&commit, &run.submodules, err);
 }

@@ -197,6 +197,51 @@ def the_git_directory_of_a_submodule(stage):
     return git_is_trapped(stage, mark) or (stage.ws / ".git/modules/more").exists()
 
 
+# What takes the place of what was `$2`.
+PLANTED = ('rm -rf "$2/.git" "$2"; git init -q "$2"; git -C "$2" commit -q --allow-empty -m x; evil "$1" >> "$2/.git/config"; '
+           'id=$(git -C "$2" rev-parse HEAD); ')
+
+
+@attack()
+def a_submodule_that_is_said_to_be_a_worktree(stage):
+    """A linked worktree may go; and what is one the command says itself, by a directory for it."""
+    repository_with_submodule(stage)
+    program, mark = trap(stage)
+    try_all(stage, "mkdir -p .git/worktrees/x; echo $PWD/part/.git > .git/worktrees/x/gitdir; "
+                   "echo ../.. > .git/worktrees/x/commondir; cp .git/HEAD .git/worktrees/x/HEAD")
+    try_all(stage, PLANTED, program, "part")
+    return git_is_trapped(stage, mark)
+
+
+@attack()
+def a_worktree_that_is_made_a_submodule(stage):
+    program, mark = committed(stage)
+    stage.git("worktree", "add", "-q", "side")
+    try_all(stage, "git add side; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),side; " + PLANTED, program, "side")
+    return git_is_trapped(stage, mark)
+
+
+@attack()
+def a_worktree_that_is_a_submodule(stage):
+    """Since somebody has said `git add .` outside."""
+    program, mark = committed(stage)
+    stage.git("worktree", "add", "-q", "side")
+    stage.git("add", "side")
+    try_all(stage, PLANTED, program, "side")
+    return git_is_trapped(stage, mark)
+
+
+@attack()
+def the_first_index_of_a_worktree(stage):
+    """It is not the command's because it is missing."""
+    program, mark = committed(stage)
+    side = stage.base / "side"
+    stage.git("worktree", "add", "-q", "--no-checkout", str(side))
+    try_all(stage, PLANTED + "git update-index --add --cacheinfo 160000,$id,sub", program, "sub", cwd=side)
+    stage.git("status", cwd=side)
+    return mark.exists()
+
+
 @attack()
 def what_git_is_led_to(stage):
     """Attributes, grafts, the objects of others, a link among the branches."""
