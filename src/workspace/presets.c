@@ -160,8 +160,8 @@ static int check_owner(int dir, const char *path, struct err *err)
         return err_sys(err, "%s", path);
     if (info.st_uid != geteuid())
         return err_set(err, ERR_FORBIDDEN,
-                       "%s belongs to the user with id %u and not to you: remove it, and a new one "
-                       "is made",
+                       "%s belongs to the user with id %u and not to you: work as that user, or "
+                       "with a HOME of your own",
                        path, (unsigned)info.st_uid);
     if (info.st_mode & S_IWOTH)
         return err_set(err, ERR_FORBIDDEN, "%s can be written by everybody: chmod o-w %s", path,
