@@ -98,7 +98,7 @@ static int add_dir(const char *dir, bool is_own, struct preset_files *ret, struc
 
 int preset_files_find(const char *config_dir, struct preset_files *ret, struct err *err)
 {
-    AUTO_FREE char *own = config_dir ? path_join(config_dir, "presets") : NULL;
+    AUTO_FREE char *own = config_dir ? path_join(config_dir, PRESETS_DIR) : NULL;
     AUTO(preset_files_done) struct preset_files files = {0};
     AUTO(strv_done) struct strv dirs = {0};
 

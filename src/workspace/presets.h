@@ -17,6 +17,7 @@
 struct access_map;
 struct profile;
 
+#define PRESETS_DIR "presets"                   /* in the config directory: the user's */
 #define PRESETS_CACHE_DIR ".cache/cordon/tools" /* below the home directory */
 
 /* --- their files --- */
