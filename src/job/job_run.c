@@ -502,10 +502,17 @@ static void job_run_auto(struct job_run **slot)
     job_run_free(*slot);
 }
 
-struct job_run *job_run_start(const struct job_run_options *options, struct err *err)
+static const struct job_tap *find_tap(const struct job_run_options *options)
 {
     static const struct job_tap tap = {.on_output = on_output, .on_input = on_input};
     static const struct job_tap tap_of_job_write = {.on_output = on_output};
+
+    return options->input == JOB_RUN_INPUT_JOB ? &tap_of_job_write : &tap;
+}
+
+struct job_run *job_run_start(const struct job_run_options *options, struct err *err)
+{
+    const struct spool_options spool = {.quota = options->spool};
     AUTO(job_run_auto) struct job_run *run = alloc_zero(1, sizeof *run);
     struct termios like;
     bool has_terminal = options->terminal_fd >= 0 && tcgetattr(options->terminal_fd, &like) == 0;
@@ -551,8 +558,8 @@ struct job_run *job_run_start(const struct job_run_options *options, struct err 
             .audit_topics = options->audit_topics,
             .is_judged = options->is_judged,
             .streams = JOB_STREAMS_APART,
-            .output = {.memory_max = options->max_output},
-            .tap = options->input == JOB_RUN_INPUT_JOB ? &tap_of_job_write : &tap,
+            .output = {.memory_max = options->max_output, .spool = spool.quota ? &spool : NULL},
+            .tap = find_tap(options),
             .data = run,
         },
         err);
