@@ -12,6 +12,7 @@
 #include "guard/git.h"
 
 #include "base/auto.h"
+#include "base/git_index.h"
 #include "base/git_names.h"
 #include "guard/folder.h"
 #include "guard/git_data.h"
@@ -192,6 +193,8 @@ static bool may_change(const struct request *request, const struct object *objec
     case SYS_fchmod:
     case SYS_fchmodat:
     case K_SYS_FCHMODAT2:
+        if (!S_ISDIR(object->st.st_mode) && !is_plain(object))
+            return false;
         /* `git init` tries whether a file can be executed on its configuration */
         return name->kind == GIT_CONFIG
                    ? differs == S_IXUSR
@@ -265,15 +268,17 @@ static bool allows(const struct request *request, const struct object *object, b
     return may_come(request, object, &name);
 }
 
-/* What a rename moves, or a link is made of, is a file and nothing else. */
+/* What a rename moves, or a link is made of, is a file and nothing else. One that has other names (a clone's objects are
+ * the same files) does not leave the repository, nor move into it: by those it would be written, too. */
 static bool is_movable(const struct request *request, struct object *const objects[2])
 {
     const bool is_link = request->call->kind == CALL_LINK;
-    const struct object *source = objects[is_link ? 1 : 0];
+    const struct object *source = objects[is_link];
+    const struct object *target = objects[!is_link];
 
-    return !objects[1] ||
-           (S_ISREG(source->st.st_mode) &&
-            (is_link || source->st.st_nlink == 1 || git_has(request->command, source->path)));
+    return S_ISREG(source->st.st_mode) &&
+           (source->st.st_nlink == 1 || (git_has(request->command, target->path) &&
+                                         (is_link || git_has(request->command, source->path))));
 }
 
 /* The directory of a linked worktree that may go, of which the sandbox keeps the name as long as its .git file is
@@ -396,13 +401,15 @@ struct links {
     const struct bytes *old; /* index */
     size_t hash;
     const char *wanted; /* by is_other() */
+    bool is_found;
 };
 
 static bool is_other(void *data, const char *path)
 {
-    const struct links *links = data;
+    struct links *links = data;
 
-    return strcmp(path, links->wanted) != 0;
+    links->is_found = strcmp(path, links->wanted) == 0;
+    return !links->is_found;
 }
 
 /* A submodule that was one, or whose .git is protected from the command and stays: git enters each of them. */
@@ -421,8 +428,9 @@ static bool may_be_link(void *data, const char *path)
             return true;
     }
     links->wanted = path;
-    return links->old->at &&
-           !git_index_each_link(links->old->at, links->old->len, links->hash, is_other, links);
+    links->is_found = false; /* as in an old one that cannot be read */
+    git_index_each_link(links->old->at, links->old->len, links->hash, is_other, links);
+    return links->is_found;
 }
 
 static bool is_any(void *data, const char *path)
@@ -483,17 +491,23 @@ static bool is_safe(const struct command *command, const struct object *to, int 
     return is_index_safe(command, to, dir, old, new);
 }
 
+/* Whoever waits for us meanwhile waits for as much as is copied: of a larger index no command would start, either. */
 static bool copy(int from, int to)
 {
     static char buffer[1 << 16];
+    size_t size = 0;
     ssize_t len;
 
-    while ((len = read(from, buffer, sizeof buffer)) > 0)
+    while ((len = read(from, buffer, sizeof buffer)) > 0) {
+        size += (size_t)len;
+        if (size > GIT_INDEX_BYTES_MAX)
+            return false;
         for (ssize_t at = 0, done; at < len; at += done) {
             done = write(to, buffer + at, (size_t)(len - at));
             if (done <= 0)
                 return false;
         }
+    }
     return len == 0;
 }
 
@@ -545,7 +559,8 @@ static struct answer replace(const struct request *request, struct object *const
         return answer_continue();
     source = openat(from.dir, from.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (source < 0 || fstat(source, &st) || !S_ISREG(st.st_mode) ||
-        st.st_ino != objects[0]->st.st_ino || st.st_dev != objects[0]->st.st_dev)
+        st.st_size > GIT_INDEX_BYTES_MAX || st.st_ino != objects[0]->st.st_ino ||
+        st.st_dev != objects[0]->st.st_dev)
         return answer_continue();
     new = make_copy(to.dir, &st, name);
     if (new < 0)

@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/git_index.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "policy/git_commit.h"
@@ -39,7 +40,6 @@ static const char *const git_names[] = {
 /* git itself reads a `.git` file up to this size */
 enum {
     POINTER_SIZE_MAX = 1 << 20,
-    INDEX_SIZE_MAX = 256 << 20,
     MODULES_MAX = 32,
     REPOSITORIES_MAX = 4096,
 };
@@ -581,7 +581,7 @@ static int follow_index(struct protect_run *run, const char *worktree, const cha
         if (has_file(run, git_dir, name, &is_there, err))
             return -1;
         if (is_there &&
-            (run->view->text(run->view, index, INDEX_SIZE_MAX, &bytes, err) ||
+            (run->view->text(run->view, index, GIT_INDEX_BYTES_MAX, &bytes, err) ||
              git_index_submodules(bytes.data ? bytes.data : "", bytes.len, &paths, &shared, err)))
             return err_wrap(err,
                             "the submodules that %s names (`git status`, outside, tells what is "

@@ -243,6 +243,27 @@ def the_first_index_of_a_worktree(stage):
 
 
 @attack()
+def an_index_in_the_place_of_a_split_one(stage):
+    """Which cannot be read, and so says nothing about what was a submodule."""
+    program, mark = committed(stage)
+    stage.git("update-index", "--split-index")
+    try_all(stage, PLANTED + "GIT_INDEX_FILE=new git update-index --add --cacheinfo 160000,$id,sub; mv new .git/index", program, "sub")
+    return git_is_trapped(stage, mark)
+
+
+@attack()
+def the_objects_of_a_clone(stage):
+    """They are the same files: `git clone` of a folder makes hard links."""
+    committed(stage)
+    clone = stage.out / "clone"
+    assert stage.git("clone", "-q", str(stage.ws), str(clone), cwd=stage.out).returncode == 0
+    objects = {path: path.read_bytes() for path in clone.glob(".git/objects/??/*")}
+    try_all(stage, "for o in .git/objects/??/*; do chmod u+w $o; echo 1 > $o; truncate -s 1 $o; ln $o linked; mv $o moved; "
+                   "chmod u+w linked moved; echo 1 > linked; echo 1 > moved; rm -f linked moved; done; rm -rf .git/objects/??")
+    return [path for path, was in objects.items() if path.read_bytes() != was]
+
+
+@attack()
 def what_git_is_led_to(stage):
     """Attributes, grafts, the objects of others, a link among the branches."""
     committed(stage)
