@@ -344,7 +344,7 @@ static int add(const struct presets_context *context, const char *name, const st
 {
     AUTO_FREE char *origin = alloc_strf("preset %s (%s)", name, file);
     AUTO_FREE char *place = cache_place(context, name, preset);
-    struct preset_places places = {.home = context->home, .env = environ};
+    struct preset_places places = {.home = context->home, .env = context->env};
 
     if (!context->home)
         return err_set(err, ERR_INVALID, "preset %s: the home directory is not known; set HOME",

@@ -60,6 +60,7 @@ struct presets_context {
     const char *config_dir; /* NULL: not known */
     const char *home;       /* NULL: not known */
     const char *workspace;  /* absolute: where the commands work; NULL: nowhere, as in "/" */
+    char *const *env;       /* of commands without presets: for {env.NAME} */
     char *const *own_paths; /* what belongs to Cordon */
     const struct access_map
         *map; /* what the profile means without them; NULL: there is no sandbox, so the

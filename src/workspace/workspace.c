@@ -369,18 +369,26 @@ static int add_presets(struct workspace *workspace, struct err *err)
 {
     const struct workspaces *owner = workspace->inside->owner;
     AUTO(access_map_done) struct access_map map = {0};
-    const struct presets_context context = {
+    AUTO(strv_done) struct strv env = {0};
+    struct presets_context context = {
         .config_dir = owner->options.config_dir,
         .home = owner->options.home,
         .workspace = workspace->roots.len ? workspace->roots.items[0] : workspace->dir,
         .own_paths = strv_view(&owner->own_paths),
         .map = workspace->mode == SANDBOX_DISABLED ? NULL : &map,
     };
+    const struct environment_request without = {
+        .policy = &workspace->inside->env_policy,
+        .base = environ,
+        .network = workspace->profile.network,
+    };
 
     if (!workspace->presets.len)
         return 0;
     if (context.map && resolve_with(workspace, &(struct tmp_store){.lock = -1}, &map, err))
         return -1;
+    environment_build(&without, &env, NULL); /* a preset brings back nothing that is left out */
+    context.env = strv_view(&env);
     for (size_t i = 0; i < workspace->presets.len; i++)
         if (presets_add(&context, workspace->presets.items[i], &workspace->inside->presets,
                         &workspace->profile, err))

@@ -208,6 +208,13 @@ def test_nothing_outside_of_a_sandbox_is_told(place):
     assert "there is no preset" in refused(place, "--with", "mien", "--sandbox", "disabled", "--", "true")
 
 
+def test_what_is_left_out_of_the_environment_is_not_brought_back(place):
+    preset(place, 'about = "mine"\n[env]\nMINE = "{env.HIDDEN_OPTS} {env.MY_TOKEN} {env.SEEN} end"\n')
+    env = {"HIDDEN_OPTS": "-Dpassword=x", "MY_TOKEN": "x", "SEEN": "seen"}
+    for words, said in ((["--env-exclude", "HIDDEN*"], "seen end"), (["--env-inherit", "core"], "end")):
+        assert passes(place.run(*words, "--with", "mine", "--", "/bin/sh", "-c", 'echo "$MINE"', env=env)) == said + "\n"
+
+
 def test_what_is_outside_is_read_where_it_is_there(place):
     preset(place, MINE + '[outside."~/.tool"]\nMINE = "{home}/.tool"\n')
     assert str(cache(place)) in passes(place.run("--with", "mine", "--", "sh", "-c", "echo $MINE"))
