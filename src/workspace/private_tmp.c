@@ -38,7 +38,7 @@ void private_tmp_hide(const struct tmp_store *tmp, struct access_map *map)
         !access_map_is_open_within(map, tmp->base, ACCESS_DENY))
         return;
     access_map_close(map, tmp->base, ACCESS_DIR, "private temporary folders of workspaces");
-    access_map_exact(map, tmp->base)->needs_mounts = true;
+    access_map_exact(map, tmp->base)->is_others_tmp = true;
 }
 
 /* $TMPDIR of the caller may be a place that the command does not have. */

@@ -282,7 +282,7 @@ static void compile_deny(struct compiler *compiler, size_t index)
     compiler->has_masks = true;
     compiler_push(compiler, compiler->body, PLAN_MASK, entry->path)->flags =
         entry->kind != ACCESS_DIR ? PLAN_FLAG_FILE
-        : entry->needs_mounts
+        : entry->is_others_tmp
             ? PLAN_FLAG_LISTED /* who looks through a home finds nothing, and goes on */
             : 0;
 }

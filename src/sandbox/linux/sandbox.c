@@ -86,9 +86,17 @@ static int guard_map_new(const struct sandbox *sandbox, const struct plan *plan,
     return fd;
 }
 
-static bool needs_mounts(const struct access_map *before, const struct access_entry *entry)
+/* Without mounts there are no private temporary folders. */
+static bool is_private_folder(const struct access_map *before, const struct access_entry *entry)
 {
-    return entry->needs_mounts;
+    return entry->source;
+}
+
+/* Nor can those of others be denied, but for Landlock with the guard. */
+static bool is_about_private_folders(const struct access_map *before,
+                                     const struct access_entry *entry)
+{
+    return entry->source || entry->is_others_tmp;
 }
 
 /* The plan and the layers that follow from what is known of the host. */
@@ -111,7 +119,8 @@ static int sandbox_compile(struct sandbox *sandbox, struct err *err)
                        "`cordon doctor` tells what to do",
                        host_degradation(&sandbox->host));
     if (!(sandbox->host.facts.namespaces & CLONE_NEWNS))
-        access_map_drop(&sandbox->access, needs_mounts);
+        access_map_drop(&sandbox->access,
+                        wishes & PLAN_ALONE ? is_private_folder : is_about_private_folders);
     plan = plan_compile(&sandbox->access, &sandbox->host.facts, wishes, err);
     if (!plan && (wishes & PLAN_ALONE) && *sandbox->host.no_listener)
         err_wrap(err, "%s", sandbox->host.no_listener);
