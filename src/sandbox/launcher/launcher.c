@@ -326,9 +326,23 @@ static bool signal_children(int signal)
     return found;
 }
 
-/* Kills and reaps until no process of the sandbox is left but this one. */
+/* Reaps what has ended; false when nothing is left. */
+static bool pid1_reap_rest(void)
+{
+    pid_t pid;
+
+    do
+        pid = waitpid(-1, NULL, WNOHANG);
+    while (pid > 0 || (pid < 0 && errno == EINTR));
+    return pid == 0;
+}
+
+/* Kills and reaps until no process of the sandbox is left but this one. To signal all the kernel looks at
+ * every process of the host, so nobody is unless somebody is left. */
 static void pid1_clear(bool has_namespace)
 {
+    if (!pid1_reap_rest())
+        return;
     if (has_namespace)
         kill(-1, SIGKILL);
     for (;;) {
@@ -447,17 +461,6 @@ static bool pid1_wait(pid_t command, uint32_t flags, int *ret_status)
         if (fds[1].revents && !pid1_read_status(command, has_namespace))
             return false;
     }
-}
-
-/* Reaps what has ended; false when nothing is left. */
-static bool pid1_reap_rest(void)
-{
-    pid_t pid;
-
-    do
-        pid = waitpid(-1, NULL, WNOHANG);
-    while (pid > 0 || (pid < 0 && errno == EINTR));
-    return pid == 0;
 }
 
 /* Until what the command left behind has ended, or the other end is gone. */
