@@ -61,13 +61,14 @@ static bool is_managed(const struct sandbox *sandbox)
 /* What Cordon runs or believes later, outside: its programs, and what the caller names. */
 static int protect_own(struct sandbox *sandbox, const char *const *more, struct err *err)
 {
-    const char *const paths[] = {sandbox->launcher, sandbox->guard, NULL};
-    struct access_map *map = &sandbox->access;
+    AUTO(strv_done) struct strv paths = {0};
 
-    return own_paths_protect_programs(map, err) || own_paths_protect(map, paths, err) ||
-                   own_paths_protect(map, more, err) || own_paths_trim(map, err)
-               ? -1
-               : 0;
+    strv_push(&paths, sandbox->launcher);
+    if (sandbox->guard)
+        strv_push(&paths, sandbox->guard);
+    for (; more && *more; more++)
+        strv_push(&paths, *more);
+    return own_paths_protect(&sandbox->access, &paths, err);
 }
 
 /* What the guard gets for every command, if it is asked; -1 when not, or on failure. */
