@@ -22,6 +22,7 @@
 #include "cli/config_template.h"
 #include "cli/console.h"
 #include "policy/config/config_values.h"
+#include "workspace/presets.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -56,9 +57,34 @@ static char *target_of(const char *path)
     return target ? target : alloc_str(path);
 }
 
+/* What a command with this profile (NULL: the default) would fail by; once, whatever leads to it. */
+static void check_profile(const struct config *config, const char *name,
+                          const struct config_file *place, struct strv *problems)
+{
+    AUTO(config_profile_done) struct config_profile profile = {0};
+    AUTO(strv_done) struct strv found = {0};
+    struct err err;
+
+    if (config_profile(config, name, place->home, &profile, &err))
+        strv_push(&found, err.msg);
+    for (size_t i = 0; i < profile.presets.len; i++) {
+        struct preset preset;
+
+        if (preset_load(place->dir, profile.presets.items[i], &preset, NULL, &err)) {
+            err_wrap(&err, "%s", profile.presets_from);
+            strv_push(&found, err.msg);
+        } else {
+            preset_done(&preset);
+        }
+    }
+    for (size_t i = 0; i < found.len; i++)
+        if (!strv_has(problems, found.items[i]))
+            strv_push(problems, found.items[i]);
+}
+
 /* The text as a configuration with all its profiles, each of which is read. */
-static int check_text(const char *text, size_t len, const char *path, const char *home,
-                      struct strv *problems)
+static int check_text(const char *text, size_t len, const char *path,
+                      const struct config_file *place, struct strv *problems)
 {
     AUTO(strv_done) struct strv names = {0};
     struct config *config;
@@ -72,22 +98,10 @@ static int check_text(const char *text, size_t len, const char *path, const char
         return -1;
     }
     config_profile_names(config, &names);
-    for (size_t i = 0; i < names.len; i++) {
-        struct config_profile profile;
-
-        if (config_profile(config, names.items[i], home, &profile, &err))
-            strv_push(problems, err.msg);
-        else
-            config_profile_done(&profile);
-    }
-    if (config_default_profile(config)) {
-        struct config_profile profile;
-
-        if (config_profile(config, NULL, home, &profile, &err))
-            strv_push(problems, err.msg);
-        else
-            config_profile_done(&profile);
-    }
+    for (size_t i = 0; i < names.len; i++)
+        check_profile(config, names.items[i], place, problems);
+    if (config_default_profile(config))
+        check_profile(config, NULL, place, problems);
     warnings = config_warnings(config, &warnings_len);
     for (size_t i = 0; i < warnings_len; i++)
         console_say("%s:%u: %s", warnings[i].file, warnings[i].line, warnings[i].text);
@@ -149,7 +163,7 @@ static int config_check(const struct config_options *options, char **words)
     if (!is_there && (*words || (err.sys != ENOENT && err.sys != ENOTDIR)))
         return console_fail(&err);
     if (is_there)
-        check_text(text.data ? text.data : "", text.len, path, place.home, &problems);
+        check_text(text.data ? text.data : "", text.len, path, &place, &problems);
     if (options->wants_json) {
         AUTO_JSON json_t *json =
             json_pack("{s:o, s:b, s:b, s:o}", "file", json_lossy(path), "exists", is_there, "ok",
@@ -302,7 +316,7 @@ static int edit_until_right(const char *copy, const struct config_file *place, s
         buf_done(text);
         if (fd_read_file(copy, CONFIG_SIZE_MAX, text, err))
             return -1;
-        if (check_text(text->data ? text->data : "", text->len, copy, place->home, &problems) == 0)
+        if (check_text(text->data ? text->data : "", text->len, copy, place, &problems) == 0)
             return 0;
         for (size_t i = 0; i < problems.len; i++)
             console_say("%s", problems.items[i]);

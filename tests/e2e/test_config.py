@@ -61,6 +61,7 @@ def test_each_setting_of_the_template_is_right(place):
     ("[permissions.a]\nextends = 'b'\n", ":2:"),
     ("[permissions.a.filesystem]\n'~/x' = 'writ'\n", ":2:"),
     ("default_permissions = 'gone'\n", "there is no profile \"gone\""),
+    ("[permissions.a]\nwith = ['npmm']\n", ":2: with: there is no preset \"npmm\", did you mean \"npm\"?"),
     ("x = [\n", ":2:1: "),
 ])
 def test_check_says_file_line_and_what_is_meant(place, text, wanted):
@@ -83,7 +84,7 @@ def test_check_of_a_file_that_is_not_there(place):
 
 
 def test_check_tells_of_every_profile(place):
-    place.config("[permissions.a]\nextends = 'x'\n[permissions.b]\nextends = 'y'\n")
+    place.config("default_permissions = 'b'\n[permissions.a]\nextends = 'x'\n[permissions.b]\nextends = 'y'\n")
     found = json.loads(place.cordon("config", "check", "--json").stdout)
     assert len(found["problems"]) == 2
 
