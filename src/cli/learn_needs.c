@@ -6,13 +6,13 @@
  * or file is, at a path that leads through no link. */
 #include "cli/learn_needs.h"
 
-#include "approval/grant.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "base/utf8.h"
 #include "policy/access.h"
+#include "policy/believed.h"
 #include "timeline/timeline.h"
 
 #include <errno.h>
@@ -124,7 +124,7 @@ static void add_known(struct learn_places *places, const struct bounds *bounds, 
     }
 
     if (!real || stat(real, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
-        (home && path_is_within(home, real)) || !grant_may_write(real, home))
+        (home && path_is_within(home, real)) || !place_may_be_opened(real, home))
         return;
     learn_places_add(places, real, is_whole);
 }
@@ -337,7 +337,7 @@ static char *why_refused(const struct learn_needs *needs, const struct timeline_
         return alloc_strf("refused by %s", event->origin);
     if (needs->home && (str_eq(parent, needs->home) || path_is_within(needs->home, path)))
         return alloc_str("it is your home directory, or right in it");
-    if (!grant_may_write(path, needs->home) || !grant_may_write(parent, needs->home))
+    if (!place_may_be_opened(path, needs->home) || !place_may_be_opened(parent, needs->home))
         return alloc_str("it is the system's, or other programs run or obey what is there");
     return alloc_strf("no cache, and no folder of a tool that is known; if it is one: cordon learn "
                       "--writable %s",
