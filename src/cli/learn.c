@@ -218,6 +218,7 @@ static void find_named(struct learning *learning)
     AUTO(strv_done) struct strv names = {0};
 
     config_profile_names(config, &names);
+    strv_push(&names, "workspace-write"); /* with the writable_roots of its table */
     for (size_t i = 0; i < names.len; i++) {
         AUTO(config_profile_done) struct config_profile profile = {0};
         struct err ignored; /* what is wrong with it is told when it is used */
