@@ -22,7 +22,7 @@ void explain_short_print(const struct settings *settings, const struct access_ma
 void explain_limits_print(const struct workspace *workspace, struct buf *ret);
 
 /* What the profile of `other` adds to that of `base`, and what it takes away: a list of
- * {"what": "path", "path", "from", "to", "wider", "decided_by"}, and of "network", "socket", "watch", "judge",
+ * {"what": "path", "path", "from", "to", "wider", "protected", "decided_by"}, and of "network", "socket", "watch", "judge",
  * "namespaces", "limit" (with "limit", its name) likewise. A new reference. */
 struct json_t *explain_diff(const struct settings *base, const struct settings *other);
 
