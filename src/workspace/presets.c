@@ -21,11 +21,11 @@
 #include "policy/host_view.h"
 #include "policy/profile.h"
 #include "policy/protect.h"
+#include "workspace/folder_name.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,21 +322,15 @@ static void add_outside(const struct presets_context *context, const struct pres
     }
 }
 
-/* Where {cache} is, below the home directory. A directory of the workspace's path can have no name in there that
- * "cache" is, so that none lies in another one. Caller frees. */
+/* Where {cache} is, below the home directory. Caller frees. */
 static char *cache_place(const struct presets_context *context, const char *name,
                          const struct preset *preset)
 {
-    AUTO_FREE char *workspace = path_clean("/", context->workspace ? context->workspace : "/");
-    struct buf place = {.max = SIZE_MAX / 2};
+    AUTO_FREE char *folder =
+        preset->per_workspace ? folder_name(context->workspace ? context->workspace : "/") : NULL;
 
-    buf_appendf(&place, PRESETS_CACHE_DIR "/%s", name);
-    if (preset->per_workspace) {
-        for (const char *at = workspace; at[0] && at[1]; at += 1 + strcspn(at + 1, "/"))
-            buf_appendf(&place, "/+%.*s", (int)strcspn(at + 1, "/"), at + 1);
-        buf_append_str(&place, "/cache");
-    }
-    return buf_take(&place);
+    return folder ? alloc_strf(PRESETS_CACHE_DIR "/%s/%s", name, folder)
+                  : alloc_strf(PRESETS_CACHE_DIR "/%s", name);
 }
 
 static int add(const struct presets_context *context, const char *name, const struct preset *preset,

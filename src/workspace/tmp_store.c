@@ -13,15 +13,14 @@
 #include "base/fd.h"
 #include "base/lock.h"
 #include "base/path.h"
-#include "base/sha256.h"
 #include "base/str.h"
 #include "base/strv.h"
 #include "base/sys.h"
+#include "workspace/folder_name.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +32,6 @@
 
 enum {
     DAY = 24 * 3600,
-    NAME_MAX_SHOWN = 32,
-    HASH_SHOWN = 8,
     TRIES_MAX = 8, /* at a folder that others remove */
     DEPTH_MAX = 64,
     STEPS_MAX = 2000, /* names that one emptying looks at; the next one goes on */
@@ -63,30 +60,6 @@ static char *cache_path(void)
     if (home && home[0] == '/' && home[1])
         return path_clean(home, ".cache");
     return geteuid() == 0 ? alloc_str("/var/cache") : NULL;
-}
-
-/* Something of the path as people know it, and enough of its hash to be the only one. */
-static char *folder_name(const char *root)
-{
-    const char *last = path_name(root);
-    char name[NAME_MAX_SHOWN + 1 + 2 * HASH_SHOWN + 1];
-    uint8_t hash[SHA256_SIZE];
-    struct sha256 sha;
-    size_t len = 0;
-
-    sha256_start(&sha);
-    sha256_add(&sha, root, strlen(root));
-    sha256_finish(&sha, hash);
-    for (; *last && len < NAME_MAX_SHOWN; last++) {
-        bool is_plain = (*last >= 'a' && *last <= 'z') || (*last >= 'A' && *last <= 'Z') ||
-                        (*last >= '0' && *last <= '9') || *last == '_' || *last == '-';
-
-        name[len++] = (char)(is_plain ? *last : '_');
-    }
-    name[len++] = '-';
-    for (size_t i = 0; i < HASH_SHOWN; i++)
-        snprintf(name + len + 2 * i, 3, "%02x", hash[i]);
-    return alloc_str(name);
 }
 
 static int check_owner(int fd, const char *path, struct stat *ret, struct err *err)

@@ -277,6 +277,16 @@ bool workspace_has_root(const struct workspace *workspace, const char *path)
     return false;
 }
 
+char *workspace_known_by(const struct workspace *workspace)
+{
+    const char *root = workspace->roots.len ? workspace->roots.items[0] : workspace->dir;
+    AUTO(path_walk_done) struct path_walk walk = {0};
+    struct err ignored; /* the profile is not resolved either then */
+
+    return root && path_walk(&host_view_real, root, &walk, &ignored) == 0 ? TAKE_PTR(walk.path)
+                                                                          : NULL;
+}
+
 char *workspace_dir(const struct workspace *workspace, const char *cwd)
 {
     return path_clean(workspace->dir, cwd ? cwd : "");
@@ -370,10 +380,11 @@ static int add_presets(struct workspace *workspace, struct err *err)
     const struct workspaces *owner = workspace->inside->owner;
     AUTO(access_map_done) struct access_map map = {0};
     AUTO(strv_done) struct strv env = {0};
+    AUTO_FREE char *known_by = workspace->presets.len ? workspace_known_by(workspace) : NULL;
     struct presets_context context = {
         .config_dir = owner->options.config_dir,
         .home = owner->options.home,
-        .workspace = workspace->roots.len ? workspace->roots.items[0] : workspace->dir,
+        .workspace = known_by,
         .own_paths = strv_view(&owner->own_paths),
         .map = workspace->mode == SANDBOX_DISABLED ? NULL : &map,
     };

@@ -327,9 +327,14 @@ def test_a_workspace_of_its_own_where_files_are_linked(place):
     script = ["--", "sh", "-c", "touch $MINE/x && echo $MINE"]
     first = passes(place.run("--with", "mine", *script))
     second = passes(place.run("--with", "mine", "-C", other, *script))
-    assert first != second and first.endswith("/+ws/cache\n") and second.endswith("/+other/cache\n")
+    assert first != second and "/mine/ws-" in first and "/mine/other-" in second
     above = passes(place.run("--with", "mine", "-C", place.base, *script)).strip()
     assert not first.startswith(above)
+    deep = place.base / ("x" * 255)
+    deep.mkdir()
+    (place.base / "link").symlink_to(deep)
+    named = [passes(place.run("--with", "mine", "-C", folder, *script)) for folder in (deep, place.base / "link")]
+    assert named[0] == named[1] != first
     ran = place.shell(f"echo changed > {first.strip()}/x", "--with", "mine", "-C", other)
     assert ran.returncode == 2 and "Read-only" in ran.stderr
     per_workspace = [name for name in SHIPPED if place.json("presets", "--json", name)["opens"][0].endswith("/WORKSPACE")]
