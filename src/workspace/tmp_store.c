@@ -34,7 +34,6 @@ enum {
     DAY = 24 * 3600,
     TRIES_MAX = 8, /* at a folder that others remove */
     DEPTH_MAX = 64,
-    STEPS_MAX = 2000, /* names that one emptying looks at; the next one goes on */
 };
 
 static const struct {
@@ -340,9 +339,9 @@ bool tmp_store_is_due(const char *base, time_t now)
 
 /* What the day's emptying has no steps left for, the next command goes on with, while something goes by that. And
  * it does not begin where the last one did, so that much that is new in one place keeps nothing old elsewhere. */
-void tmp_store_empty(const char *base, time_t now)
+void tmp_store_empty(const char *base, time_t now, int steps)
 {
-    struct emptying run = {.steps = STEPS_MAX};
+    struct emptying run = {.steps = steps};
     AUTO(strv_done) struct strv names = {0};
     const struct dirent *item;
     AUTO_CLOSE int stamp = -1;

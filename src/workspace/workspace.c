@@ -42,7 +42,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WORKSPACES_MAX = 64 };
+enum {
+    WORKSPACES_MAX = 64,
+    EMPTYING_STEPS = 2000, /* some milliseconds behind a command */
+};
 
 #define IDLE_NS CLOCK_NS_PER_S /* after that, what a sandbox caches is given back */
 
@@ -84,7 +87,7 @@ static void empty_tmp(struct workspaces *workspaces)
         return;
     if (!workspaces->options.is_lasting)
         workspaces_forget(workspaces);
-    tmp_store_empty(workspaces->tmp_base, now);
+    tmp_store_empty(workspaces->tmp_base, now, EMPTYING_STEPS);
 }
 
 /* One that is in use again is left out: it will tell anew. */

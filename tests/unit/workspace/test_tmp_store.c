@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DAY = 24 * 3600 };
+enum { DAY = 24 * 3600, STEPS = 20 };
 
 static char *cache;
 
@@ -139,16 +139,16 @@ static void what_is_old_goes(void **state)
     assert_int_equal(symlinkat(kept, store.lock, "tmp/d/link"), 0);
     assert_int_equal(fchmodat(store.lock, "tmp/d/e", 0, 0), 0);
 
-    tmp_store_empty(base, now + 11 * DAY);
+    tmp_store_empty(base, now + 11 * DAY, STEPS);
     assert_true(is_there(folder, "tmp/d/e")); /* it is in use */
     tmp_store_close(&store);
-    tmp_store_empty(base, now + 9 * DAY);
+    tmp_store_empty(base, now + 9 * DAY, STEPS);
     assert_true(is_there(folder, "tmp/d/link"));
-    tmp_store_empty(base, now + 11 * DAY);
+    tmp_store_empty(base, now + 11 * DAY, STEPS);
     assert_false(is_there(folder, "tmp"));
     assert_true(is_there(folder, "var-tmp/file"));
     assert_true(is_there(kept, "x"));
-    tmp_store_empty(base, now + 31 * DAY);
+    tmp_store_empty(base, now + 31 * DAY, STEPS);
     assert_false(is_there(folder, ""));
 }
 
@@ -158,7 +158,7 @@ static void once_a_day(void **state)
     const time_t now = time(NULL);
 
     assert_true(tmp_store_is_due(store.base, now));
-    tmp_store_empty(store.base, now);
+    tmp_store_empty(store.base, now, STEPS);
     assert_false(tmp_store_is_due(store.base, time(NULL)));
     assert_true(tmp_store_is_due(store.base, now + 2 * DAY));
     assert_false(tmp_store_is_due(NULL, now));
@@ -173,14 +173,14 @@ static void much_is_done_in_parts(void **state)
     const time_t then = time(NULL) + 40 * DAY;
     int parts = 0;
 
-    for (int i = 0; i < 4500; i++) {
+    for (int i = 0; i < 45; i++) {
         AUTO_FREE char *name = alloc_strf("tmp/%d", i);
 
         make_file(&store, name);
     }
     tmp_store_close(&store);
     for (; parts < 4 && is_there(folder, ""); parts++)
-        tmp_store_empty(base, then);
+        tmp_store_empty(base, then, STEPS);
     assert_int_equal(parts, 3);
 }
 
@@ -195,7 +195,7 @@ static void what_is_new_elsewhere_is_not_in_the_way(void **state)
     const struct timespec later = {.tv_sec = time(NULL) + 40 * DAY};
     const struct timespec before = {.tv_sec = time(NULL) - 2 * DAY};
 
-    for (int i = 0; i < 2500; i++) {
+    for (int i = 0; i < 25; i++) {
         AUTO_FREE char *name = alloc_strf("tmp/%d", i);
 
         make_file(&full, name);
@@ -204,12 +204,12 @@ static void what_is_new_elsewhere_is_not_in_the_way(void **state)
     }
     tmp_store_close(&full);
     tmp_store_close(&store);
-    tmp_store_empty(base, later.tv_sec);
-    tmp_store_empty(base, later.tv_sec + 1);
+    tmp_store_empty(base, later.tv_sec, STEPS);
+    tmp_store_empty(base, later.tv_sec + 1, STEPS);
     assert_false(is_there(folder, ""));
     utimensat(AT_FDCWD, stamp, (struct timespec[]){before, before}, 0);
     assert_true(tmp_store_is_due(base, time(NULL)));
-    tmp_store_empty(base, later.tv_sec);
+    tmp_store_empty(base, later.tv_sec, STEPS);
     assert_false(tmp_store_is_due(base, time(NULL))); /* nothing went: not again today */
 }
 
@@ -232,11 +232,11 @@ static void modes_keep_nothing(void **state)
     store = opened("/w");
     assert_int_equal(fstatat(store.lock, "tmp", &st, 0), 0);
     assert_int_equal(st.st_mode & 07777, 01777);
-    tmp_store_empty(base, now);
+    tmp_store_empty(base, now, STEPS);
     assert_int_equal(fstatat(store.lock, "tmp/hidden", &st, 0), 0);
     assert_int_equal(st.st_mode & 07777, 0);
     tmp_store_close(&store);
-    tmp_store_empty(base, now + 40 * DAY);
+    tmp_store_empty(base, now + 40 * DAY, STEPS);
     assert_false(is_there(folder, ""));
 }
 
