@@ -1,8 +1,8 @@
 """What a newcomer tripped over, one test for each of the rows D6 to D10 of that review (where a row has a test of
 its own elsewhere, its name stands here)."""
 import json
-import re
 import os
+import re
 
 import pytest
 
